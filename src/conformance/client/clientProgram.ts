@@ -23,6 +23,8 @@ export interface ProgramOptions {
 const maxStderrCharacters = 2000;
 // A child that the program has left behind may hold its output open.
 const closeTimeoutMs = 1000;
+// The end of the program's connection comes through a socket, and may be seen after that of the process.
+const settleMs = 50;
 const isWindows = process.platform === 'win32';
 
 /** A running client program, in a process group of its own. */
@@ -55,7 +57,7 @@ export class ClientProgram implements AsyncDisposable {
         end(null);
       });
       child.on('exit', (code) => setTimeout(end, closeTimeoutMs, code).unref());
-      child.on('close', end);
+      child.on('close', (code) => setTimeout(end, settleMs, code));
     });
     process.once('exit', this.#killGroup);
   }
