@@ -33,11 +33,9 @@ const otherLanguages: Readonly<Record<string, string>> = {
 const notRun: Readonly<Record<string, string>> = {
   'examples/browser/README.md#example html 1': 'test/e2e/clients/browser.test.ts runs it',
   'examples/godot3/README.md#example gdscript 1': 'test/e2e/clients/godot.test.ts runs it',
-  'examples/unity/README.md#example csharp 1': 'test/e2e/clients/unity.test.ts runs it',
   'docs/conformance.md#check-a-client sh 1': 'test/integration/conformance/client.test.ts runs it',
   'docs/launching.md#godot gdscript 1': 'for Godot 4, which no test machine has; the page says so',
   'docs/launching.md#godot gdscript 2': 'for Godot 4, which no test machine has; the page says so',
-  'docs/launching.md#unity csharp 1': 'for Unity, which no test machine has; the page says so',
   'docs/doctor.md#check-a-model-turngraph-doctor sh 1': 'measures for a minute; test/cli/doctor.test.ts runs it',
   'docs/security.md#electron js 1': 'for Electron, which no test machine has; the page says so',
   'docs/security.md#electron js 2': 'for Electron, which no test machine has; the page says so',

@@ -49,9 +49,6 @@ export const findChromium = () =>
   (['chromium', 'chromium-browser', 'google-chrome'].find((command) => versionOf(command) !== '') ??
     chromiumPaths.find((path) => existsSync(path)));
 
-/** Where Debian has the library that Unity has as com.unity.nuget.newtonsoft-json. */
-export const newtonsoftPath = '/usr/lib/cli/Newtonsoft.Json-5.0/Newtonsoft.Json.dll';
-
 /** @type {(names: Readonly<Record<string, boolean>>) => readonly string[]} */
 const absentOf = (names) => Object.keys(names).filter((name) => !names[name]);
 
@@ -96,12 +93,11 @@ export const requirements = {
   unityClient: {
     title: 'the C# client for Unity and .NET',
     file: 'test/e2e/clients/unity.test.ts',
-    install: 'apt-get install mono-mcs libmono-system4.0-cil libnewtonsoft-json5.0-cil',
+    install: 'apt-get install mono-mcs libmono-system4.0-cil',
     isRequired: requiredClients.has('unityClient'),
     findMissing: () =>
       absentOf({
         'mono-mcs': succeeds('mcs', '--version') && succeeds('mono', '--version'),
-        'libnewtonsoft-json5.0-cil': existsSync(newtonsoftPath),
       }),
   },
   godotClient: {

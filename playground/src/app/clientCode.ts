@@ -50,7 +50,7 @@ export const clientLanguages: readonly ClientLanguage[] = [
   {
     id: 'csharp',
     label: 'C#',
-    needs: 'C# 7.2 or later, Newtonsoft.Json, and TurngraphClient.cs; in Unity, RunAsync becomes Start of a component',
+    needs: 'C# 7.2 or later, and Turngraph.cs; in Unity, RunAsync becomes Start of a component',
     guide: 'examples/unity',
     write: cSharp,
   },
@@ -141,7 +141,6 @@ function cSharp({ url, graphName, isOnServer, defaultModelName, needsToken, mess
   const token = needsToken ? ', Environment.GetEnvironmentVariable("TURNGRAPH_TOKEN")' : '';
   return `using System;
 ${isOnServer ? '' : 'using System.IO;\n'}using System.Threading.Tasks;
-using Newtonsoft.Json.Linq;
 using Turngraph;
 
 public static class Example
@@ -153,10 +152,10 @@ public static class Example
         using (var client = new TurngraphClient(${quoted(url)}${token}))
         {
             await client.ReadyAsync();
-            var agent = await client.CreateAgentAsync(new JObject { ${graph}${model} });
+            var agent = await client.CreateAgentAsync(new JsonObject { ${graph}${model} });
             await agent.SendAsync(${quoted(message)},
                 onText: piece => Console.Write(piece),
-                onCall: call => Console.WriteLine(call["toolName"] + " " + call["typedArgumentsJson"]));
+                onCall: call => Console.WriteLine(call.ToolName + " " + call.ArgumentsJson));
         }
     }
 }

@@ -1,6 +1,5 @@
 using System;
 using System.Threading.Tasks;
-using Newtonsoft.Json.Linq;
 using Turngraph;
 
 /// What each client has to survive; clientTrial.ts describes it. Arguments: the URL and the token.
@@ -23,9 +22,8 @@ internal static class Trial
                 pieces += 1;
                 answer += piece;
                 if (pieces == 1) onText(piece);
-            }, call => Say("call " + call["toolName"] + " " + call["typedArgumentsJson"]));
-            var shown = (string)turn["status"] == "SUCCESS" ? " " + pieces + " " + answer : "";
-            Say("turn " + turn["status"] + shown);
+            }, call => Say("call " + call.ToolName + " " + call.ArgumentsJson));
+            Say("turn " + turn.Status + (turn.Status == "SUCCESS" ? " " + pieces + " " + answer : ""));
         }
         catch (TurngraphException error)
         {
@@ -35,16 +33,16 @@ internal static class Trial
 
     private static async Task RunAsync(string url, string token)
     {
-        var mock = new JObject { { "engine", "mock" } };
+        var mock = new JsonObject { { "engine", "mock" } };
         using (var client = new TurngraphClient(url, token, mock))
         {
-            client.Lost += why => Say("lost " + why);
+            client.Lost += error => Say("lost " + error.Message);
             await client.ReadyAsync();
-            var lamp = await client.CreateAgentAsync(new JObject { { "graphName", "lamp-switch" } });
-            var chat = await client.CreateAgentAsync(new JObject { { "graphName", "chat" } });
+            var lamp = await client.CreateAgentAsync(new JsonObject { { "graphName", "lamp-switch" } });
+            var chat = await client.CreateAgentAsync(new JsonObject { { "graphName", "chat" } });
             try
             {
-                await client.CreateAgentAsync(new JObject { { "graphName", "no-such-graph" } });
+                await client.CreateAgentAsync(new JsonObject { { "graphName", "no-such-graph" } });
             }
             catch (TurngraphException error)
             {

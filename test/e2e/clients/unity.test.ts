@@ -1,44 +1,96 @@
-import { execFile, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checkRequirement, isSkipped, newtonsoftPath } from '../../helpers/requirements.mjs';
-import { repositoryPath, useServer } from '../../helpers/server.ts';
+import { startHubServer, type HubFixture } from '../../helpers/hubFixture.ts';
+import { checkRequirement, isSkipped } from '../../helpers/requirements.mjs';
+import { repositoryPath } from '../../helpers/server.ts';
 import { expectSurvival, runTrial } from './clientTrial.ts';
-import { outputUntil, readSample } from './readmeSample.ts';
+import { expectConformance } from './conformanceRun.ts';
+import { expectResume } from './conformProgram.ts';
+import { outputUntil } from './readmeSample.ts';
+import { writeBundle } from './smallBundle.ts';
 
 const run = promisify(execFile);
-const client = repositoryPath('examples/unity/TurngraphClient.cs');
-const server = useServer();
 
 describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', () => {
   let folder = '';
+  let fixture: HubFixture;
+  let conform: Promise<readonly [string, string]>;
   beforeAll(async () => {
     checkRequirement('unityClient');
     folder = await mkdtemp(join(tmpdir(), 'turngraph-mono-'));
-    await copyFile(newtonsoftPath, join(folder, basename(newtonsoftPath)));
+    conform = compile(repositoryPath('examples/unity/conform.cs'));
+    [fixture] = await Promise.all([startHubServer(), conform]);
   });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+  afterAll(async () => {
+    await fixture[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true, force: true });
+  });
 
-  /** Compiles files with the client, and starts them. */
-  async function start(
-    ...files: readonly string[]
-  ): Promise<(...args: readonly string[]) => ChildProcessWithoutNullStreams> {
+  /** Compiles files with the client. Returns the command that starts them. */
+  async function compile(...files: readonly string[]): Promise<readonly [string, string]> {
     const program = join(folder, `${basename(files[0] ?? '')}.exe`);
-    await run('mcs', ['-langversion:7.2', '-warnaserror', `-out:${program}`, `-r:${newtonsoftPath}`, client, ...files]);
-    return (...args) => spawn('mono', [program, ...args]);
+    const client = repositoryPath('examples/unity/Turngraph.cs');
+    await run('mcs', ['-langversion:7.2', '-warnaserror', `-out:${program}`, client, ...files]);
+    return ['mono', program];
   }
 
-  it('streams, calls tools, cancels, and survives kill -TERM, kill -9 and a restart of the server', async () => {
-    expectSurvival(await runTrial(await start(repositoryPath('test/e2e/clients/Trial.cs'))));
+  it.concurrent(
+    'streams, calls tools, cancels, and survives kill -TERM, kill -9 and a restart of the server',
+    async () => {
+      const [mono, program] = await compile(repositoryPath('test/e2e/clients/Trial.cs'));
+      expectSurvival(await runTrial((url, token) => spawn(mono, [program, url, token])));
+    },
+  );
+
+  it.concurrent('resumes its session when the connection is cut in the middle of an answer', async () => {
+    await expectResume(fixture.server.url, await conform);
   });
 
-  it('runs the example of its README', async () => {
-    const example = join(folder, 'Porch.cs');
-    await writeFile(example, await readSample('unity', 'csharp', server().url));
-    const play = await start(example, repositoryPath('test/e2e/clients/UnityEngine.cs'));
-    expect(await outputUntil(play(), /lamp: \w/)).toContain('set_light {"name": "porch", "on": true}');
+  it.concurrent('passes the conformance kit', async () => {
+    const command = await conform;
+    await expectConformance(command.map((word) => `"${word}"`).join(' '), ['json']);
   });
+
+  it.concurrent(
+    'runs its example, downloads models, and starts and stops a server, all on the main thread',
+    async () => {
+      const example = join(folder, 'Example.cs');
+      const source = await readFile(repositoryPath('examples/unity/Example.cs'), 'utf8');
+      await writeFile(example, source.replace('ws://127.0.0.1:9100', fixture.server.url));
+      const others = ['Abilities.cs', 'UnityEngine.cs'].map((name) => repositoryPath(`test/e2e/clients/${name}`));
+      const [mono, program] = await compile(example, ...others);
+
+      const shown = await outputUntil(spawn(mono, [program]), /^saved: .*\n/m);
+      expect(shown).toMatch(/^set_light \{"name": "porch", "on": true\}$/m);
+      expect(shown).toMatch(/^piece: \w/m);
+      expect(shown).toMatch(/^get_weather \{"city": "Oslo"\}$/m);
+      expect(shown).toMatch(/^weather: \w/m);
+      expect(shown).toMatch(/^story: CANCELLED$/m);
+      expect(shown).toMatch(/^saved: \[\{"user":"Please turn on the porch light\."/m);
+
+      const bundle = join(folder, 'a bundle');
+      await mkdir(bundle);
+      await writeBundle(bundle);
+      const done = await outputUntil(spawn(mono, [program, fixture.server.url, bundle]), /^done.*\n/m);
+      expect(done.trimEnd().split('\n')).toEqual([
+        expect.stringMatching(/^models Tiny:ABSENT .*turngraph-demo:(?:LOCAL|LOADED)/) as string,
+        'downloaded 300000 after Tiny DOWNLOADING 1 300000',
+        'refused 6002 DOWNLOAD_NOT_AVAILABLE',
+        'text 41 20 22 71 75 6f 74 65 64 22 20 d83e dd8a 20 6e e4 68 20 5c 20 1 a',
+        'path a',
+        'refused 3002 AGENT_ALREADY_DESTROYED',
+        'refused 5003 FRAME_TOO_LARGE',
+        'closed 1002',
+        'started',
+        'wrong token 1001 CONNECTION_FAILED: cannot connect to URL: HTTP 401',
+        'stopped True',
+        expect.stringMatching(/did not start: error: --slots .*many \\"or\\" few/) as string,
+        'done',
+      ]);
+    },
+  );
 });

@@ -1,0 +1,178 @@
+using System;
+using System.Collections.Generic;
+using System.Text;
+using System.Threading.Tasks;
+using Turngraph;
+
+/// <summary>
+/// Speaks the commands of "turngraph conformance --client" for the client in Turngraph.cs. One JSON command a line comes on
+/// standard input, one JSON event a line goes to standard output.
+/// </summary>
+internal static class Conform
+{
+    /// <summary>The exit code for what a client does not support.</summary>
+    private const int NotSupported = 77;
+
+    private static readonly Dictionary<string, Agent> Agents = new Dictionary<string, Agent>();
+    private static TurngraphClient client;
+
+    private static int Main()
+    {
+        // The client has the JSON form only.
+        var codec = Environment.GetEnvironmentVariable("TURNGRAPH_CODEC");
+        if (!string.IsNullOrEmpty(codec) && codec != "turngraph.v1.json") return NotSupported;
+        Console.InputEncoding = new UTF8Encoding(false);
+        Console.OutputEncoding = new UTF8Encoding(false);
+        string line;
+        while ((line = Console.ReadLine()) != null)
+        {
+            var command = JsonObject.Parse(line);
+            var done = RunAsync(command);
+            if (command.Text("do") == "close")
+            {
+                done.Wait();
+                return 0;
+            }
+        }
+        if (client != null) client.CloseAsync().Wait();
+        return 0;
+    }
+
+    private static async Task RunAsync(JsonObject command)
+    {
+        var id = command["id"];
+        try
+        {
+            await DoAsync(id, command);
+        }
+        catch (TurngraphException error)
+        {
+            Emit(id, "error", new JsonObject { { "code", error.Code }, { "message", error.Message } });
+        }
+        catch (Exception error)
+        {
+            Emit(id, "error", new JsonObject { { "code", 0 }, { "message", error.Message } });
+        }
+    }
+
+    private static async Task DoAsync(object id, JsonObject command)
+    {
+        switch (command.Text("do"))
+        {
+            case "connect":
+                await ConnectAsync(command.Text("token"));
+                Emit(id, "connected", new JsonObject { { "session", client.SessionId } });
+                break;
+            case "create_agent":
+                Emit(id, "agent", new JsonObject { { "agent", await CreateAsync(command) } });
+                break;
+            case "send":
+                await SendAsync(id, AgentOf(command), command.Text("text"));
+                break;
+            case "results":
+                await AgentOf(command).SubmitResultsAsync(ResultsOf(command));
+                Emit(id, "ok", new JsonObject());
+                break;
+            case "cancel":
+                await AgentOf(command).CancelAsync();
+                Emit(id, "ok", new JsonObject());
+                break;
+            case "close":
+                if (client != null) await client.CloseAsync();
+                Emit(id, "closed", new JsonObject());
+                break;
+            default:
+                throw new NotSupportedException("there is no command \"" + command.Text("do") + "\"");
+        }
+    }
+
+    private static async Task ConnectAsync(string token)
+    {
+        var next = new TurngraphClient(Environment.GetEnvironmentVariable("TURNGRAPH_URL"), token == "" ? null : token);
+        var firstLoss = new TaskCompletionSource<int>();
+        var isConnected = false;
+        next.Resumed += () => Emit(null, "resumed", new JsonObject());
+        next.Restarted += () => Emit(null, "restarted", new JsonObject());
+        next.Lost += error => firstLoss.TrySetException(error);
+        next.Stopped += error =>
+        {
+            firstLoss.TrySetException(error);
+            if (isConnected) Emit(null, "lost", new JsonObject());
+        };
+        try
+        {
+            // The library would try again; the commands know one attempt only.
+            await await Task.WhenAny(next.ReadyAsync(), firstLoss.Task);
+            isConnected = true;
+            client = next;
+        }
+        catch (TurngraphException error)
+        {
+            next.Dispose();
+            throw error.Code == 1002 ? new TurngraphException(1001, "CONNECTION_FAILED", error.Message) : error;
+        }
+    }
+
+    private static async Task<string> CreateAsync(JsonObject command)
+    {
+        var create = new JsonObject { { "graph", command.Object("graph") } };
+        if (command.ContainsKey("dialog")) create["history"] = command["dialog"];
+        if (client == null) throw new TurngraphException(1002, "CONNECTION_DROPPED", "not connected");
+        var agent = await client.CreateAgentAsync(create);
+        lock (Agents)
+        {
+            var name = "agent-" + (Agents.Count + 1);
+            Agents.Add(name, agent);
+            return name;
+        }
+    }
+
+    private static async Task SendAsync(object id, Agent agent, string text)
+    {
+        var turn = await agent.SendAsync(text,
+            piece => Emit(id, "text", new JsonObject { { "text", piece } }),
+            call => Emit(id, "call", new JsonObject
+            {
+                { "call", call.CallId }, { "name", call.ToolName }, { "arguments", call.Arguments },
+            }));
+        if (turn.Status == "ERROR") throw turn.Error;
+        Emit(id, "complete", new JsonObject
+        {
+            { "text", turn.Text }, { "status", turn.Status }, { "reason", turn.Frame.Text("stopReason") },
+        });
+    }
+
+    private static List<JsonObject> ResultsOf(JsonObject command)
+    {
+        var results = new List<JsonObject>();
+        foreach (JsonObject result in command.List("results"))
+        {
+            var content = result.Text("content");
+            results.Add(new JsonObject { { "callId", result.Text("call") }, { "content", content }, { "ok", result.Flag("ok") } });
+        }
+        return results;
+    }
+
+    private static Agent AgentOf(JsonObject command)
+    {
+        lock (Agents)
+        {
+            Agent agent;
+            if (Agents.TryGetValue(command.Text("agent"), out agent)) return agent;
+            throw new ArgumentException("there is no agent \"" + command.Text("agent") + "\"");
+        }
+    }
+
+    private static void Emit(object id, string name, JsonObject fields)
+    {
+        var line = new JsonObject();
+        if (id != null) line["id"] = id;
+        line["event"] = name;
+        foreach (var field in fields) line[field.Key] = field.Value;
+        lock (Agents)
+        {
+            Console.WriteLine(line);
+            Console.Out.Flush();
+        }
+    }
+}
