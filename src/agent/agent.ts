@@ -188,10 +188,10 @@ export class Agent implements AsyncDisposable {
     active.turn.submitResults(results);
   }
 
-  /** Adds an interaction to the dialog, between turns. @throws Fault AGENT_BUSY while a turn runs. */
-  append(interaction: Interaction): void {
+  /** Adds interactions to the dialog, between turns. @throws Fault AGENT_BUSY while a turn runs. */
+  append(interactions: readonly Interaction[]): void {
     this.#assertIdle();
-    this.#dialog = [...this.#dialog, interaction];
+    this.#dialog = [...this.#dialog, ...interactions];
   }
 
   /**

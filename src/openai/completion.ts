@@ -121,10 +121,11 @@ async function addDialog(session: Session, agent: Agent, plan: TurnPlan): Promis
     if (part.kind === 'text' || !format) return { calls: [], messages: part.kind === 'text' ? [part.message] : [] };
     return createExchange(part.calls, part.text, format);
   };
-  for (const { user, assistant, parts: shown } of earlier) {
+  const interactions = earlier.map(({ user, assistant, parts: shown }): Interaction => {
     const messages = shown?.flatMap((part): readonly Message[] => exchangeOf(part).messages);
-    const interaction: Interaction = { user, assistant, ...(messages && { messages }) };
-    agent.append(interaction);
-  }
+    return { user, assistant, ...(messages && { messages }) };
+  });
+  // All at once: each call copies the dialog, and a body has room for tens of thousands of messages.
+  agent.append(interactions);
   return parts.map(exchangeOf);
 }

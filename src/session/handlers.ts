@@ -77,7 +77,7 @@ export const handlers: Handlers = {
     const { messageBytes } = session.context.limits;
     checkSize('appendDialog.user', Buffer.byteLength(user), messageBytes);
     checkSize('appendDialog.assistant', Buffer.byteLength(assistant), messageBytes);
-    agent.append({ user, assistant });
+    agent.append([{ user, assistant }]);
     reply('ack', {});
   },
 
