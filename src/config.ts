@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import envPaths from 'env-paths';
 import { gpuOptions } from './gpuChoice.ts';
 import { memoryOptions } from './memoryOptions.ts';
+import { networkOptions } from './networkOptions.ts';
 import { createReader, type FromSchema, type ObjectSchema, type ReadResult, type Schema } from './schema.ts';
 
 // The longest delay of a Node timer: 2^31 - 1 ms.
@@ -17,31 +18,7 @@ export const serverSchema = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    port: {
-      type: 'integer',
-      minimum: 0,
-      maximum: 65535,
-      default: 9100,
-      description: 'TCP port to listen on; 0 = any free port',
-    },
-    host: {
-      type: 'string',
-      default: '127.0.0.1',
-      description: 'address to listen on; anything but loopback requires --token',
-    },
-    token: { type: 'string', default: '', description: 'secret that clients must send' },
-    allowHost: {
-      type: 'array',
-      items: { type: 'string' },
-      default: [],
-      description: 'additional names to accept in the Host header',
-    },
-    allowOrigin: {
-      type: 'array',
-      items: { type: 'string' },
-      default: [],
-      description: 'additional origins of web pages to accept',
-    },
+    ...networkOptions,
     openai: { type: 'boolean', default: false, description: 'serve the OpenAI-compatible API under /v1, too' },
     graphs: {
       type: 'string',

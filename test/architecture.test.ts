@@ -18,6 +18,7 @@ const layers: Readonly<Record<string, number>> = {
   abort: 1,
   gpuChoice: 1,
   memoryOptions: 1,
+  networkOptions: 1,
   commonPrefix: 1,
   ownership: 1,
   filesystem: 1,

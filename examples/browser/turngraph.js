@@ -60,7 +60,7 @@ export class Client {
   constructor(url, { token, configuration, onLost, onReconnected } = {}) {
     this.#url = new URL(url);
     // A page cannot set headers.
-    if (token !== undefined) this.#url.search = `?token=${encodeURIComponent(token)}`;
+    if (token !== undefined) this.#url.searchParams.set('token', token);
     this.#configuration = configuration;
     this.#onLost = onLost;
     this.#onReconnected = onReconnected;
@@ -111,7 +111,10 @@ export class Client {
   }
 
   #connect() {
-    const connection = new Connection(this.#url, {
+    const url = new URL(this.#url);
+    // A load balancer finds the server of the session by it.
+    if (this.#session) url.searchParams.set('session', this.#session.position.sessionId);
+    const connection = new Connection(url, {
       onMessage: (data) => this.#take(connection, data),
       onEnd: (error, closeCode) => this.#end(error, closeCode),
     });

@@ -23,6 +23,7 @@ import logging
 import random
 import re
 import types
+import urllib.parse
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin
@@ -372,6 +373,14 @@ def reconnect_delays() -> Iterator[float]:
     """Seconds before each attempt: 0.25 doubling to 5, less up to a half at random, so that clients do not come all at once."""
     for attempt in itertools.count():
         yield min(5.0, 0.25 * 2 ** min(attempt, 10)) * random.uniform(0.5, 1.0)
+
+
+def _address(url: str, resuming: str) -> str:
+    if not resuming:
+        return url
+    parts = urllib.parse.urlsplit(url)
+    query = [pair for pair in urllib.parse.parse_qsl(parts.query, keep_blank_values=True) if pair[0] != "session"]
+    return urllib.parse.urlunsplit(parts._replace(query=urllib.parse.urlencode([*query, ("session", resuming)])))
 
 
 class _ProtocolError(Exception):
@@ -750,7 +759,7 @@ class Client:
 
     async def _resume(self, why: ConnectionDropped) -> Any:
         """A new connection that has taken over the session. Raises ConnectionFailed, or ConnectionDropped for a lost one."""
-        socket, _ = await self._open_socket()
+        socket, _ = await self._open_socket(resuming=self.session_id)
         request = {"sessionId": self.session_id, "resumeToken": self._resume_token, "lastSeq": self._last_seq}
         try:
             await socket.send(self._form.encode({"requestId": RESUME_REQUEST_ID, "resumeSession": request}))
@@ -782,11 +791,13 @@ class Client:
         self._forget(received)
         self._sent = received  # the writer goes on from there
 
-    async def _open_socket(self) -> tuple[Any, dict[str, Any]]:
-        """A connection, and its SessionReady. Raises ConnectionFailed."""
+    async def _open_socket(self, resuming: str = "") -> tuple[Any, dict[str, Any]]:
+        """A connection, and its SessionReady. resuming: the id of a session, by which a load balancer finds its server.
+        Raises ConnectionFailed.
+        """
         where = self._url.split("?")[0]
         try:
-            socket = await websockets.connect(self._url, **self._socket_options)
+            socket = await websockets.connect(_address(self._url, resuming), **self._socket_options)
         except (OSError, asyncio.TimeoutError, websockets.WebSocketException) as error:
             raise ConnectionFailed(f"cannot connect to {where}: {error}") from error
         refusal: TurngraphError | None = None

@@ -73,7 +73,8 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   const onChange = logged('onConnectionChange', options.onConnectionChange);
   const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
   signal?.throwIfAborted();
-  const open = (): Promise<Channel> => openChannel(url, clientCodecs[`turngraph.v1.${codec}`], { token, WebSocket });
+  const open = (sessionId?: string): Promise<Channel> =>
+    openChannel(url, clientCodecs[`turngraph.v1.${codec}`], { token, sessionId, WebSocket });
   let channel: Channel | undefined;
   try {
     channel = await open();

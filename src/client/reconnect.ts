@@ -58,7 +58,8 @@ export interface ResumeTask {
   readonly requestId: number;
   /** How often the session was resumed since its last new frame. Each doubles the delays, as a failed attempt does. */
   readonly idleResumes: number;
-  readonly open: () => Promise<Channel>;
+  /** Connects to the server that has the session. */
+  readonly open: (sessionId: string) => Promise<Channel>;
   readonly onChange: (change: ConnectionChange) => void;
   readonly onUnsolicited: (frame: ServerFrame) => void;
   /** Ends the attempts. */
@@ -154,7 +155,7 @@ async function attemptToResume(task: ResumeTask, attempt: number): Promise<Resum
   task.signal.addEventListener('abort', stop);
   let channel: Channel | undefined;
   try {
-    channel = await task.open();
+    channel = await task.open(session.sessionId);
     const handshake = { signal: aborter.signal, onUnsolicited };
     await waitForSession(channel, handshake);
     const response = await resumeSession(channel, requestId, session, handshake);

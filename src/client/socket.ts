@@ -21,6 +21,8 @@ export type WebSocketClass = new (url: string, subprotocol: string) => WebSocket
 export interface SocketOptions {
   readonly subprotocol: string;
   readonly token?: string | undefined;
+  /** The session that will be resumed: a load balancer finds its server by it. */
+  readonly sessionId?: string | undefined;
   /** Default: that of the `ws` package on Node, that of the platform elsewhere. */
   readonly WebSocket?: WebSocketClass | undefined;
 }
@@ -44,11 +46,13 @@ export async function openSocket(url: string, options: SocketOptions): Promise<W
 
 // On Node `ws` is preferred: it sends headers, shows pings, reports why a handshake failed, and ends a socket whose
 // server does not answer the close frame. The WebSocket of Node 22 does none of these.
-async function createSocket(url: string, options: SocketOptions): Promise<WebSocketLike> {
-  const { subprotocol, token } = options;
+async function createSocket(address: string, options: SocketOptions): Promise<WebSocketLike> {
+  const { subprotocol, token, sessionId } = options;
+  const url = sessionId ? withParameter(address, 'session', sessionId) : address;
   const platform = globalThis as Platform;
+  // The standard WebSocket class cannot send an Authorization header, so the token is a query parameter.
   const openStandard = (standard: WebSocketClass): WebSocketLike =>
-    new standard(token ? withToken(url, token) : url, subprotocol);
+    new standard(token ? withParameter(url, 'token', token) : url, subprotocol);
   if (options.WebSocket) return openStandard(options.WebSocket);
   if (!isNode(platform) && platform.WebSocket) return openStandard(platform.WebSocket);
   const nodeClass = await findNodeClass();
@@ -70,10 +74,9 @@ async function findNodeClass(): Promise<NodeClass | undefined> {
   }
 }
 
-// The standard WebSocket class cannot send an Authorization header, so the token is a query parameter.
-function withToken(url: string, token: string): string {
+function withParameter(url: string, name: string, value: string): string {
   const address = new URL(url);
-  address.searchParams.set('token', token);
+  address.searchParams.set(name, value);
   return address.href;
 }
 

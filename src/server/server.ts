@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, Server as HttpServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -75,6 +76,7 @@ export async function listen(
   // A log of its own: one client with many wrong requests must not suppress the lines about others.
   const logRefusedRequest = createRejectionLog(context.log);
   const sessions = new Sessions({
+    serverName: options.serverName || randomBytes(4).toString('hex'),
     context,
     requestQueues,
     admission: sharedAdmission,

@@ -7,6 +7,8 @@ import type { ServerContext } from './session.ts';
 
 /** Options of the sessions of a server. */
 export interface SessionsOptions {
+  /** Session ids begin with it and a dot; without a dot in it, so that a load balancer can read it. */
+  readonly serverName: string;
   readonly context: ServerContext;
   readonly requestQueues: RequestQueues;
   readonly admission: Admission;
@@ -48,8 +50,8 @@ export class Sessions implements AsyncDisposable {
 
   /** Begins a session on a new connection. */
   open(connection: SessionConnection): ResumableSession {
-    const { context, requestQueues, admission, graceMs, maxReplayBytes, logRequests } = this.options;
-    const id = randomUUID();
+    const { serverName, context, requestQueues, admission, graceMs, maxReplayBytes, logRequests } = this.options;
+    const id = `${serverName}.${randomUUID()}`;
     const session = new ResumableSession(connection, {
       id,
       token: randomUUID(),

@@ -2,6 +2,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { createConnection } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import { readServerOptions } from '../../src/config.ts';
 import { chat } from '../helpers/graphs.ts';
 import { startTestServer, useServer, TestClient, subprotocols } from '../helpers/server.ts';
 import { failFiles } from '../helpers/failingFiles.ts';
@@ -73,6 +74,27 @@ describe('a connection', () => {
       seq: 0,
       sessionReady: { protocolVersion: 1, sessionId: expect.any(String) as unknown },
     });
+  });
+
+  it.each([
+    ['the name of the server', { serverName: 'Tavern-2_b' }, /^Tavern-2_b\.[\da-f-]{36}$/],
+    ['a random name where the server has none', {}, /^[\da-f]{8}\.[\da-f-]{36}$/],
+  ])('has a session id that begins with %s, whatever session its address names', async (_, options, expected) => {
+    await using server = await startTestServer(options);
+    const ids: string[] = [];
+    for (const query of ['', '/?session=x', '/?session=']) {
+      await using client = await TestClient.connect(server.url + query, 'turngraph.v1.json');
+      ids.push((await client.receive('sessionReady')).sessionId);
+    }
+    expect(ids).toEqual(Array(3).fill(expect.stringMatching(expected)));
+    expect([new Set(ids).size, new Set(ids.map((id) => id.split('.')[0])).size]).toEqual([3, 1]);
+  });
+
+  it.each(['a.b', 'a b', 'ä', 'a/b', 'x'.repeat(33)])('cannot be made to a server named %j', (serverName) => {
+    const { errors } = readServerOptions({ serverName }) as { readonly errors?: readonly object[] };
+    expect(errors).toMatchObject([
+      { pointer: '/serverName', message: expect.stringContaining('up to 32 letters, digits, _ or -') as string },
+    ]);
   });
 
   it('uses JSON when it offers no subprotocol', async () => {

@@ -84,6 +84,8 @@ function checkResume(
   expectEqual('the session_id of the session to resume', sessionId, session.id, section);
   expectEqual('its resume_token', resumeToken, session.token, section);
   expectThat(lastSeq < session.nextSeq, `a last_seq of at most ${session.nextSeq - 1}`, shown(lastSeq), section);
+  const asked = new URL(connection.path, 'ws://localhost').searchParams.get('session');
+  expectThat(asked === session.id, `the parameter session=${session.id} in the address`, connection.path, 'Resume');
   expectThat(connection.received === 1, 'resumeSession as the first frame', `frame ${connection.received}`, section);
 }
 

@@ -44,12 +44,21 @@ const finalBodies: ReadonlySet<string> = new Set([
   'error',
 ]);
 
+/** What a connection begins with. */
+export interface ConnectionStart {
+  readonly subprotocol: Subprotocol;
+  readonly session: ScriptedSession;
+  readonly path: string;
+}
+
 /** One connection of a client to the scripted server, from the handshake to its end. */
 export class ScriptedConnection {
   /** The session of this connection; a resume replaces it. */
   session: ScriptedSession;
   /** Frames that were received on this connection. */
   received = 0;
+  /** The path and the query that the client has asked for. */
+  readonly path: string;
   /** Resolves when its TCP connection has ended on both sides: the client knows of it. */
   readonly ended: Promise<void>;
   readonly #subprotocol: Subprotocol;
@@ -59,7 +68,8 @@ export class ScriptedConnection {
   #isOpen = true;
   #isDropped = false;
 
-  constructor(socket: WebSocket, tcp: Socket, subprotocol: Subprotocol, session: ScriptedSession) {
+  constructor(socket: WebSocket, tcp: Socket, { subprotocol, session, path }: ConnectionStart) {
+    this.path = path;
     this.#socket = socket;
     this.#tcp = tcp;
     this.ended = new Promise((resolve) => tcp.once('close', () => resolve()));

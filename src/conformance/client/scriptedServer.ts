@@ -108,7 +108,11 @@ async function upgrade(
   if (answer.delayMs) await new Promise((resolve) => setTimeout(resolve, answer.delayMs));
   sockets.handleUpgrade(request, socket, head, (webSocket) => {
     const subprotocol = selectSubprotocol(offered) ?? 'turngraph.v1.json';
-    const connection = new ScriptedConnection(webSocket, socket, subprotocol, new ScriptedSession());
+    const connection = new ScriptedConnection(webSocket, socket, {
+      subprotocol,
+      session: new ScriptedSession(),
+      path: url,
+    });
     listener.opened(connection);
     (answer.greet ?? greet)(connection);
   });

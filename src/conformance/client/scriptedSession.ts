@@ -17,7 +17,7 @@ export interface SentFrame {
 
 /** What outlives a connection: the state of a session, as PROTOCOL.md describes it. */
 export class ScriptedSession {
-  readonly id: string = randomUUID();
+  readonly id: string = `${randomUUID().slice(0, 8)}.${randomUUID()}`;
   readonly token: string = randomUUID();
   /** The frames that count, in order, for a replay. */
   readonly sent: SentFrame[] = [];

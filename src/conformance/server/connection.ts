@@ -8,7 +8,7 @@ import { ConformanceFailure, shown } from '../expect.ts';
 import { readServerFrame } from './readServerFrame.ts';
 import { isFinalAnswer, SessionTrace } from './sessionTrace.ts';
 import type { ServerUnderTest } from './serverUnderTest.ts';
-import { openWebSocket, type Handshake } from './webSocket.ts';
+import { openWebSocket, type Handshake, type WebSocketSettings } from './webSocket.ts';
 
 const maxFrameBytes = 60 * 1024;
 const modelTimeoutMs = 120_000;
@@ -22,10 +22,7 @@ export interface ConnectionEnd {
 }
 
 /** Options of one connection. */
-export interface ConnectionSettings {
-  /** What is offered in place of the codec's own subprotocol. */
-  readonly subprotocols?: readonly string[];
-}
+export type ConnectionSettings = Partial<Pick<WebSocketSettings, 'subprotocols' | 'sessionId'>>;
 
 /** A connection to the server under test: sends anything, keeps all that comes, and checks the rules for every frame. */
 export class CheckedConnection implements AsyncDisposable {
@@ -63,11 +60,10 @@ export class CheckedConnection implements AsyncDisposable {
   }
 
   /** Connects. Waits a little where the server takes only so many new connections in a second. */
-  static async open(server: ServerUnderTest, { subprotocols }: ConnectionSettings = {}): Promise<CheckedConnection> {
+  static async open(server: ServerUnderTest, settings: ConnectionSettings = {}): Promise<CheckedConnection> {
     const { url, token, timeoutMs, subprotocol } = server;
     for (let retries = 0; ; retries++) {
-      const settings = { url, token, timeoutMs, subprotocols: subprotocols ?? [subprotocol] };
-      const opened = await openWebSocket(settings);
+      const opened = await openWebSocket({ url, token, timeoutMs, subprotocols: [subprotocol], ...settings });
       if (!('socket' in opened))
         throw new ConformanceFailure('a WebSocket', `HTTP ${opened.status} ${opened.body}`, 'Connecting');
       const connection = new CheckedConnection(server, opened);

@@ -23,11 +23,12 @@ export async function tryResume(
   { lastSeq = older.trace.lastSeq, resumeToken = older.ready.resumeToken, subprotocol }: ResumeSettings = {},
 ): Promise<ResumeAttempt> {
   const { server, trace } = older;
-  const connection = await CheckedConnection.open(server, subprotocol ? { subprotocols: [subprotocol] } : {});
+  const { sessionId } = older.ready;
+  const subprotocols = subprotocol ? { subprotocols: [subprotocol] } : {};
+  const connection = await CheckedConnection.open(server, { ...subprotocols, sessionId });
   connection.continueAfter(older.lastRequestId);
   connection.continueSession(trace);
   if (lastSeq < trace.lastSeq) trace.rewind(lastSeq);
-  const { sessionId } = older.ready;
   return { connection, answer: await connection.request('resumeSession', { sessionId, resumeToken, lastSeq }) };
 }
 

@@ -12,6 +12,8 @@ export interface WebSocketSettings {
   readonly headers?: Readonly<Record<string, string>>;
   /** Default: that of the URL. */
   readonly path?: string;
+  /** The parameter `session` of the address. */
+  readonly sessionId?: string | undefined;
   readonly timeoutMs: number;
 }
 
@@ -27,12 +29,15 @@ export type Handshake =
 export function openWebSocket({
   url,
   path,
+  sessionId,
   token,
   subprotocols,
   headers,
   timeoutMs,
 }: WebSocketSettings): Promise<Handshake> {
-  const socket = new WebSocket(path === undefined ? url : new URL(path, url), [...subprotocols], {
+  const address = new URL(path ?? url, url);
+  if (sessionId !== undefined) address.searchParams.set('session', sessionId);
+  const socket = new WebSocket(address, [...subprotocols], {
     headers: { ...(token !== '' && { authorization: `Bearer ${token}` }), ...headers },
     // Offered, so that a server which uses an extension is noticed.
     perMessageDeflate: true,

@@ -46,10 +46,10 @@ let lateCancel;
 let hasResumed = false;
 const agents = new Map();
 
-function openSocket(resumed) {
+function openSocket(resumed, sessionId) {
   return new Promise((resolve, reject) => {
     const opened = new MiniSocket(
-      url,
+      sessionId && !has('hides-session') ? `${url}/?session=${sessionId}` : url,
       { subprotocol: has('forgets-subprotocol') ? '' : subprotocol, token, has },
       {
         open() {},
@@ -160,7 +160,7 @@ async function reconnect() {
     await sleep(delayMs);
     let ready;
     try {
-      ready = await openSocket(attempt);
+      ready = await openSocket(attempt, isResuming ? session.sessionId : undefined);
     } catch {
       if (has('one-attempt')) return;
       continue;

@@ -19,10 +19,12 @@ export class MiniSocket {
   #closeCode = 1006;
 
   constructor(url, { subprotocol, token, has }, listener) {
-    const { hostname, port } = new URL(url);
+    const { hostname, port, pathname, search } = new URL(url);
     this.#has = has;
     this.#listener = listener;
-    this.#tcp = connect(Number(port), hostname, () => this.#requestUpgrade(`${hostname}:${port}`, subprotocol, token));
+    this.#tcp = connect(Number(port), hostname, () =>
+      this.#requestUpgrade(`${hostname}:${port}`, `${pathname}${search}`, subprotocol, token),
+    );
     this.#tcp.setNoDelay(true);
     this.#tcp.on('data', (data) => this.#read(data));
     this.#tcp.on('error', () => {});
@@ -39,11 +41,11 @@ export class MiniSocket {
     this.#write(opcodes.close, Buffer.from([1000 >> 8, 1000 & 0xff]));
   }
 
-  #requestUpgrade(host, subprotocol, token) {
+  #requestUpgrade(host, path, subprotocol, token) {
     const offer = subprotocol ? `Sec-WebSocket-Protocol: ${subprotocol}\r\n` : '';
     const authorization = token && !this.#has('no-token') ? `Authorization: Bearer ${token}\r\n` : '';
     this.#tcp.write(
-      `GET / HTTP/1.1\r\nHost: ${host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
+      `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
         `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${this.#key}\r\n${offer}${authorization}\r\n`,
     );
   }

@@ -116,6 +116,7 @@ const plantedFaults: readonly PlantedFault[] = [
   { fault: 'returns-after-4409', check: checks.final, reason: 'a new connection', timeoutMs },
   { fault: 'doubles-replay', check: checks.drop, reason: 'came "one two one two' },
   { fault: 'wrong-token', check: checks.drop, reason: 'its resume_token' },
+  { fault: 'hides-session', check: checks.drop, reason: 'the parameter session=' },
   { fault: 'resends-all', check: checks.drop, reason: 'My name is Ada.' },
   { fault: 'counts-no-replay', check: checks.secondDrop, reason: 'the pieces of the answer' },
   { fault: 'never-resends', check: checks.again, reason: 'the request sendMessage', timeoutMs },

@@ -286,15 +286,22 @@ describe('a client that reconnects', () => {
     expect([states(changes), session.handshakes.length]).toEqual([['lost'], 1]);
   });
 
-  it('sends the token of the server again', async () => {
+  it('names its first session in the address, and sends the token again', async () => {
     const { session, client } = await connectToFakeSession(answerAll, { token: 'a b' });
-    session.drop();
-    await client.listModels();
-    expect(session.handshakes).toEqual(Array(2).fill({ url: '/', authorization: 'Bearer a b' }));
+    for (let drops = 0; drops < 2; drops++) {
+      session.drop();
+      await client.listModels();
+    }
+    const authorization = 'Bearer a b';
+    const again = { url: '/?session=s1', authorization };
+    expect(session.handshakes).toEqual([{ url: '/', authorization }, again, again]);
     const standard = await connectToFakeSession(answerAll, { token: 'a b', WebSocket });
     standard.session.drop();
     await standard.client.listModels();
-    expect(standard.session.handshakes).toEqual(Array(2).fill({ url: '/?token=a+b', authorization: undefined }));
+    expect(standard.session.handshakes).toEqual([
+      { url: '/?token=a+b', authorization: undefined },
+      { url: '/?session=s1&token=a+b', authorization: undefined },
+    ]);
   });
 
   it('gives up an attempt that is not answered, at each step, and makes another', async () => {
