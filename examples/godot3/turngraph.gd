@@ -1,101 +1,194 @@
-# A client of turngraph for Godot 3. Add it to the scene: it polls its socket in every frame, and connects again whenever
-# the connection ends. Every function that waits returns an object to wait for:
+# A client of turngraph for Godot 3, in one file. Add it to the scene: it polls its socket in every frame. After a short
+# interruption it resumes its session, and requests and turns go on as if nothing had happened; when the session is lost, it
+# creates its agents again, with their dialogs. It also starts and stops a server. Every function that waits returns an object
+# to wait for:
 #
 #     var answer = yield(agent.send("Good evening!"), "completed")
 #
 # An answer is a dictionary: {"ok": true, "body": {...}}, or {"ok": false, "code": 1002, "message": "..."}.
+# ../godot4/turngraph.gd is the same for Godot 4.
 extends Node
 
-signal connected       # and all agents are restored; is_ready is true
+signal connected       # requests are accepted: the client is connected, and its agents are restored
 signal lost(why)       # the connection ended, or an attempt to connect failed; the client tries again
-signal stopped(why)    # the agents cannot be restored; the client has stopped
+signal resumed         # the session goes on, on a new connection; nothing is lost
+signal restarted       # there is a new session, with the agents of the lost one and their dialogs after the last turn
+signal stopped(why)    # connecting again would be in vain, or stop was called; no attempt follows
+signal progress(model) # a modelProgress: modelName, phase (DOWNLOADING, LOADING), fraction (0 to 1), bytesDone, bytesTotal
 
 const MIN_PAUSE_MS = 250
 const MAX_PAUSE_MS = 8000
-const MAX_FRAME_KB = 1024
-# After these close codes the next attempt would end likewise.
+const HANDSHAKE_MS = 10000
+const RESUME_LIMIT_MS = 60000      # requests wait this long for a connection, as long as a server keeps the session
+const SERVER_START_MS = 60000
+const MAX_FRAME_BYTES = 1048576
+const MAX_PENDING = 1000
+# The last answer to a request is one of these, or has the name of the request.
+const FINAL_MESSAGES = ["turnComplete", "ack", "error"]
+const OTHER_MESSAGES = ["sessionReady", "resumeSession", "answerText", "toolCallNotification", "nodeEvent", "modelProgress"]
+# After these close codes the server has no session to resume, or would close again.
+const LOST_CLOSE_CODES = [1001, 1009, 4429]
+# After these the next attempt would end likewise.
 const FINAL_CLOSE_CODES = [1002, 4401, 4406, 4409]
 
 class Request:
 	extends Reference
 	signal frame(message, body)    # each frame of the answer, the last one included
 	signal completed(answer)
+	var id = 0
+	var number = 0                 # the server counts the frames of a session
+	var message = ""
+	var bytes
+	var created = null             # the agent of a createAgent
 
-# One conversation. It outlives connections.
+# What a session needs to be resumed.
+class Session:
+	extends Reference
+	var id = ""
+	var token = ""
+	var last_id = 0
+	var last_number = 0
+	var last_seq = 0
+	var is_restored = false
+	var pending = []               # requests, in the order of their numbers
+
+# One conversation. It outlives connections, and servers.
 class Agent:
 	extends Reference
 	signal text(piece)             # a piece of an answer
-	signal called(call)            # a toolCallNotification
+	signal called(call)            # a toolCallNotification, with its typed values in "arguments"
 	var history_json = ""          # the dialog after the last turn, for the saved game
+	var id = 0
 	var _client
 	var _create
-	var _id = 0
 
 	func _init(client, create):
 		_client = client
-		_create = create
+		_create = create.duplicate()
 
-	# Sends one message of the player. The body of the answer is the turnComplete. When the connection ends, the answer is
-	# 1002 at once, and the turn is lost.
+	# Sends one message of the player. The answer has the whole text in "text", SUCCESS, CANCELLED or ERROR in "status", and the
+	# turnComplete in "body". It is 1002 when the session is lost; the turn is lost with it.
 	func send(text, variables = {}):
-		var body = {"agentId": _id, "text": text, "variables": variables}
-		var request = _client.request("sendMessage", body)
-		request.connect("frame", self, "_take_frame")
-		var answer = yield(request, "completed")
+		var pieces = []
+		var sent = request("sendMessage", {"text": text, "variables": variables})
+		sent.connect("frame", self, "_take_frame", [pieces])
+		var answer = yield(sent, "completed")
+		answer["text"] = PoolStringArray(pieces).join("")
 		if answer.ok:
+			answer["status"] = answer.body.get("status", "SUCCESS")
 			yield(export_dialog(), "completed")
 		return answer
 
+	# Gives a waiting turn the result of a call: text, or a JSON document as text.
+	func submit_result(call_id, content, ok = true):
+		return submit_results([{"callId": call_id, "content": content, "ok": ok}])
+
+	func submit_results(results):
+		return request("submitToolResults", {"results": results})
+
 	# Cancels the running turn, if there is one. Its answer then has the status CANCELLED.
 	func cancel():
-		return _client.request("cancelTurn", {"agentId": _id})
+		return request("cancelTurn", {})
 
 	# Fetches the dialog into history_json.
 	func export_dialog():
 		var parts = []
-		var request = _client.request("exportDialog", {"agentId": _id})
-		request.connect("frame", self, "_take_part", [parts])
-		var answer = yield(request, "completed")
+		var sent = request("exportDialog", {})
+		sent.connect("frame", self, "_take_part", [parts])
+		var answer = yield(sent, "completed")
 		if answer.ok:
 			history_json = PoolStringArray(parts).join("")
 		return answer
 
-	func create():
+	# Ends the conversation, and frees its memory in the server.
+	func destroy():
+		var answer = yield(request("destroyAgent", {}), "completed")
+		if answer.ok:
+			_client.forget_agent(self)
+		return answer
+
+	# Sends any request of an agent, such as changeParams; its agentId is filled in.
+	func request(message, body):
+		if id == 0:
+			return _client.failed_request(3002, "this agent was destroyed; create another")
+		var filled = body.duplicate()
+		filled["agentId"] = id
+		return _client.request(message, filled)
+
+	# The createAgent that restores it in a new session.
+	func restored():
 		var body = _create.duplicate()
 		if history_json != "":
 			body.erase("history")
 			body["historyJson"] = history_json
-		var answer = yield(_client.send_now("createAgent", body), "completed")
-		if answer.ok:
-			_id = int(answer.body.agentId)
-		return answer
+		return body
 
-	func _take_frame(message, body):
-		if message == "answerText" and body.text != "":
+	func _take_frame(message, body, pieces):
+		if message == "answerText" and body.get("text", "") != "":
+			pieces.append(body.text)
 			emit_signal("text", body.text)
 		elif message == "toolCallNotification":
+			var parsed = JSON.parse(body.get("typedArgumentsJson", "{}"))
+			body["arguments"] = parsed.result if parsed.error == OK else {}
 			emit_signal("called", body)
 
 	func _take_part(message, body, parts):
 		if message == "exportDialog":
-			parts.append(body.historyJson)
+			parts.append(body.get("historyJson", ""))
 
-var is_ready = false               # connected, all agents are restored, and the server is not shutting down
+var is_ready = false               # requests are accepted, and the server is not shutting down
+var session_id = ""                # for logs
 
 var _url = ""
 var _token = ""
 var _configuration = {}
 var _agents = []
+var _session = null
 var _socket = null
-var _ended_socket = null           # it must outlive the signal that it is emitting
+var _closing_socket = null         # it is polled until it is closed; it must outlive the signal that it is emitting
+var _closing_until_ms = 0
 var _is_open = false
-var _is_restored = false
-var _pending = {}
-var _last_id = 0
+var _is_attached = false           # the session is on this socket
+var _session_ready = {}
+var _resume_id = 0
+var _outbox = []                   # bytes that the socket has not taken yet
 var _last_error = null
 var _close_code = 0
+var _is_broken = false             # the server has left out frames, so the session cannot be trusted
 var _pause_ms = MIN_PAUSE_MS
 var _next_attempt_ms = 0
+var _handshake_until_ms = 0
+var _dropped_at_ms = 0
+var _is_stopped = true
+var _server_pid = 0
+var _server_file = ""
+
+# Starts the server of a bundle, the folder that "turngraph bundle" has made. arguments are further options of
+# "turngraph serve". The answer has "url" and "token" for start.
+func start_server(bundle, arguments = []):
+	_server_file = OS.get_user_data_dir() + "/turngraph-%d.json" % OS.get_process_id()
+	_delete_file(_server_file)
+	var token = Crypto.new().generate_random_bytes(16).hex_encode()
+	var options = ["serve", "--port", "0", "--port-file", _server_file, "--parent-pid", str(OS.get_process_id()),
+		"--token", token, "--log-level", "silent"]
+	var program = bundle + ("/turngraph.cmd" if OS.get_name() == "Windows" else "/turngraph")
+	var pid = OS.execute(program, options + arguments, false)
+	var limit_ms = OS.get_ticks_msec() + SERVER_START_MS
+	yield(get_tree(), "idle_frame")
+	while pid > 0 and OS.get_ticks_msec() < limit_ms:
+		var listening = _read_json(_server_file)
+		if listening is Dictionary:
+			_server_pid = int(listening.pid)
+			return {"ok": true, "url": "ws://127.0.0.1:%d" % int(listening.port), "token": token}
+		yield(get_tree(), "idle_frame")
+	return _failure(1001, "the server did not start: " + program)
+
+# Stops the server at once. It ends by itself when the game ends.
+func stop_server():
+	if _server_pid != 0:
+		OS.kill(_server_pid)
+		_delete_file(_server_file)
+	_server_pid = 0
 
 # Starts to connect. configuration is the configureSession of each session.
 func start(url, token = "", configuration = {}):
@@ -103,11 +196,25 @@ func start(url, token = "", configuration = {}):
 	_url = url
 	_token = token
 	_configuration = configuration
+	_pause_ms = MIN_PAUSE_MS
+	_next_attempt_ms = 0
+	_is_stopped = false
 	set_process(true)
 
+# Destroys the agents and closes the connection. Requests that are still pending fail with 1002.
 func stop():
-	set_process(false)
-	_end("closed by the client")
+	if _is_stopped:
+		return
+	if _is_attached:
+		for agent in _agents:
+			_session.last_id += 1
+			_outbox.append(_encode(_session.last_id, "destroyAgent", {"agentId": agent.id}))
+		_send_outbox()
+	_stop("closed by the client")
+
+# After stop: whether the connection is closed.
+func is_closed():
+	return _is_stopped and _closing_socket == null
 
 # Waits until the client is ready.
 func wait_until_ready():
@@ -115,60 +222,121 @@ func wait_until_ready():
 	while not is_ready:
 		yield(self, "connected")
 
-# Creates an agent; create has the fields of createAgent, such as graphName. The answer has the agent in "agent".
+# Creates an agent; create has the fields of createAgent, such as graphName, or graph with a graph. The answer has the agent
+# in "agent".
 func create_agent(create):
 	var agent = Agent.new(self, create)
-	var answer = yield(agent.create(), "completed")
+	var answer = yield(_request("createAgent", agent.restored(), false, agent), "completed")
 	if answer.ok:
-		_agents.append(agent)
 		answer["agent"] = agent
 	return answer
 
-# Sends any request, such as listModels. It fails when the client is not connected, or its agents are not restored yet.
-func request(message, body):
-	# An old id may be that of another agent in the new session.
-	if not _is_restored:
-		return _failed_request(1002, "not connected")
-	return send_now(message, body)
+func forget_agent(agent):
+	_agents.erase(agent)
+	agent.id = 0
 
-# As request, also while the agents are being restored. For the client itself.
-func send_now(message, body):
-	if not _is_open:
-		return _failed_request(1002, "not connected")
-	_last_id += 1
-	var frame = {"requestId": _last_id}
-	frame[message] = body
-	var error = _socket.get_peer(1).put_packet(JSON.print(frame).to_utf8())
-	if error != OK:
-		return _failed_request(1002, "the frame was not sent: error %d" % error)
+# The models of the catalogue: the answer has them in "models", with the fields of ModelInfo.
+func list_models():
+	var models = []
+	var page = ""
+	while true:
+		var answer = yield(request("listModels", {"pageToken": page}), "completed")
+		if not answer.ok:
+			return answer
+		models += answer.body.get("models", [])
+		page = answer.body.get("nextPageToken", "")
+		if page == "":
+			return {"ok": true, "body": answer.body, "models": models}
+
+# Downloads a model of the catalogue; the signal progress tells how far it is.
+func download_model(model_name):
+	return request("downloadModel", {"modelName": model_name})
+
+# Cancels a download, which then fails with 6011. The next download continues it.
+func cancel_download(model_name):
+	return request("cancelDownload", {"modelName": model_name})
+
+# Sends any request, such as loadModel. While a dropped connection may be resumed it waits; when the session is lost it fails
+# with 1002.
+func request(message, body):
+	return _request(message, body, false, null)
+
+# In a new session an old id may be that of another agent, so only its restoration may send before it is ready.
+func _request(message, body, is_restoring, created):
+	if _session == null or not (_session.is_restored or is_restoring):
+		return failed_request(1002, "not connected; wait until the client is ready")
+	if _session.pending.size() >= MAX_PENDING:
+		return failed_request(2005, "%d requests wait for an answer; wait for some of them" % MAX_PENDING)
+	var bytes = _encode(_session.last_id + 1, message, body)
+	if bytes.size() > MAX_FRAME_BYTES:
+		return failed_request(5003, "%s has %d bytes, and a frame may have %d" % [message, bytes.size(), MAX_FRAME_BYTES])
 	var request = Request.new()
-	_pending[_last_id] = request
+	_session.last_id += 1
+	_session.last_number += 1
+	request.id = _session.last_id
+	request.number = _session.last_number
+	request.message = message
+	request.bytes = bytes
+	request.created = created
+	_session.pending.append(request)
+	if _is_attached:
+		_outbox.append(bytes)
+		_send_outbox()
 	return request
 
 # The signal of a request that fails at once comes later, when its caller waits for it.
-func _failed_request(code, message):
+func failed_request(code, message):
 	var request = Request.new()
-	request.call_deferred("emit_signal", "completed", _failure(code, message))
+	call_deferred("_complete", request, _failure(code, message))
 	return request
+
+# The request is held while its signal is emitted.
+func _complete(request, answer):
+	request.emit_signal("completed", answer)
 
 func _failure(code, message):
 	return {"ok": false, "code": code, "message": message}
 
+func _encode(id, message, body):
+	return JSON.print({"requestId": id, message: body}).to_utf8()
+
+func _delete_file(path):
+	Directory.new().remove(path)
+
+func _read_json(path):
+	var file = File.new()
+	if not file.file_exists(path) or file.open(path, File.READ) != OK:
+		return null
+	var parsed = JSON.parse(file.get_as_text())
+	file.close()
+	return parsed.result if parsed.error == OK else null
+
 func _ready():
-	set_process(_url != "")
+	set_process(not _is_stopped)
 
 func _process(_delta):
-	_ended_socket = null
-	if _socket != null:
-		_socket.poll()
-	elif OS.get_ticks_msec() >= _next_attempt_ms:
+	var now_ms = OS.get_ticks_msec()
+	if _closing_socket != null:
+		_poll_closing_socket(now_ms)
+	if _is_stopped:
+		set_process(_closing_socket != null)
+	elif _socket != null:
+		_poll_socket()
+		if _socket != null and not _is_attached and now_ms >= _handshake_until_ms:
+			_end("the server has not answered for %d ms" % HANDSHAKE_MS)
+	elif now_ms >= _next_attempt_ms:
 		_connect_socket()
 
 func _connect_socket():
 	_last_error = null
 	_close_code = 0
+	_is_broken = false
+	_session_ready = {}
+	_resume_id = 0
+	_outbox = []
+	_handshake_until_ms = OS.get_ticks_msec() + HANDSHAKE_MS
 	_socket = WebSocketClient.new()
-	_socket.set_buffers(256, 4096, MAX_FRAME_KB, 1024)
+	_socket.set_buffers(1024, 4096, 2048, 4096)
 	_socket.connect("connection_established", self, "_open")
 	_socket.connect("connection_error", self, "_end", ["cannot connect to " + _url])
 	_socket.connect("server_close_request", self, "_keep_close_code")
@@ -180,101 +348,227 @@ func _connect_socket():
 	if _socket.connect_to_url(_url, PoolStringArray(["turngraph.v1.json"]), false, headers) != OK:
 		_end("cannot connect to " + _url)
 
+func _poll_socket():
+	_send_outbox()
+	_socket.poll()
+
+func _poll_closing_socket(now_ms):
+	_closing_socket.poll()
+	var is_closed = _closing_socket.get_connection_status() == NetworkedMultiplayerPeer.CONNECTION_DISCONNECTED
+	if is_closed or now_ms >= _closing_until_ms:
+		_closing_socket = null
+
 func _open(_protocol):
 	_socket.get_peer(1).set_write_mode(WebSocketPeer.WRITE_MODE_TEXT)
 	_is_open = true
-	_restore()
-
-func _restore():
-	var socket = _socket
-	if not _configuration.empty():
-		var answer = yield(send_now("configureSession", _configuration), "completed")
-		if not answer.ok:
-			_give_up(socket, answer)
-			return
-	for agent in _agents:
-		var answer = yield(agent.create(), "completed")
-		if not answer.ok:
-			_give_up(socket, answer)
-			return
-	if socket != _socket:
-		return
-	_pause_ms = MIN_PAUSE_MS
-	_is_restored = true
-	is_ready = true
-	emit_signal("connected")
-
-# A refusal would be the same at the next attempt, unless the server shuts down.
-func _give_up(socket, answer):
-	if socket != _socket:
-		return
-	if answer.code != 2001:
-		set_process(false)
-		emit_signal("stopped", answer.message)
-	_end(answer.message)
 
 func _receive():
-	var peer = _socket.get_peer(1)
-	while peer.get_available_packet_count() > 0:
-		var parsed = JSON.parse(peer.get_packet().get_string_from_utf8())
-		if parsed.error == OK:
-			_take(parsed.result)
-
-func _take(frame):
-	# Numbers are floats here, and the key 1.0 is another than 1.
-	var id = int(frame.requestId)
-	if id == 0 and frame.has("error"):
-		_last_error = frame.error
-	if not _pending.has(id):
-		return
-	var request = _pending[id]
-	for message in frame:
-		if message == "requestId" or message == "seq":
-			continue
-		var body = frame[message]
-		request.emit_signal("frame", message, body)
-		if not _is_final(message, body):
-			continue
-		_pending.erase(id)
-		if message != "error":
-			request.emit_signal("completed", {"ok": true, "body": body})
-			continue
-		if int(body.code) == 2001:
-			is_ready = false
-		request.emit_signal("completed", _failure(int(body.code), body.message))
-
-func _is_final(message, body):
-	if message == "exportDialog":
-		return body.part == body.of
-	return not message in ["answerText", "toolCallNotification", "nodeEvent", "modelProgress"]
+	var socket = _socket
+	while socket != null and socket == _socket and socket.get_peer(1).get_available_packet_count() > 0:
+		_take_text(socket.get_peer(1).get_packet().get_string_from_utf8())
 
 func _keep_close_code(code, _reason):
 	_close_code = code
 	# Whatever is sent from now on has no answer.
 	_is_open = false
-	_is_restored = false
 
 func _close(_was_clean):
 	_end("the connection ended (close code %d)" % _close_code)
 
+# What the socket does not take now is sent in a later frame of the game.
+func _send_outbox():
+	while _is_open and not _outbox.empty() and _socket.get_peer(1).put_packet(_outbox[0]) == OK:
+		_outbox.pop_front()
+
+func _take_text(text):
+	var parsed = JSON.parse(_join_surrogates(text))
+	if parsed.error != OK or not parsed.result is Dictionary:
+		_end("the server sent a frame that is no JSON object")
+		return
+	var frame = parsed.result
+	# Numbers are floats here, and the key 1.0 is another than 1.
+	var id = int(frame.get("requestId", 0))
+	var request = _find_request(id)
+	# A newer server may send messages and fields that are unknown here.
+	var message = ""
+	for name in frame:
+		var is_known = name in FINAL_MESSAGES or name in OTHER_MESSAGES or (request != null and name == request.message)
+		if is_known and frame[name] is Dictionary:
+			message = name
+	var body = frame.get(message, {})
+	if id == 0 and message == "error":
+		_last_error = body
+	if message == "sessionReady":
+		_greet(body)
+	elif id != 0 and id == _resume_id:
+		_take_resume(int(frame.get("seq", 0)), message, body)
+	elif _is_attached:
+		_take(request, int(frame.get("seq", 0)), message, body)
+
+# The JSON parser of Godot 3 reads a pair of escapes (\ud83e\udd8a) as two characters.
+func _join_surrogates(text):
+	if text.find("\\ud") < 0 and text.find("\\uD") < 0:
+		return text
+	var pairs = RegEx.new()
+	pairs.compile("(?<!\\\\)((?:\\\\\\\\)*)\\\\u([dD][89abAB][0-9a-fA-F]{2})\\\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+	var joined = ""
+	var end = 0
+	for found in pairs.search_all(text):
+		var code = 0x10000 + (("0x" + found.get_string(2)).hex_to_int() - 0xd800) * 0x400
+		code += ("0x" + found.get_string(3)).hex_to_int() - 0xdc00
+		var bytes = PoolByteArray([0xf0 | code >> 18, 0x80 | code >> 12 & 0x3f, 0x80 | code >> 6 & 0x3f, 0x80 | code & 0x3f])
+		joined += text.substr(end, found.get_start() - end) + found.get_string(1) + bytes.get_string_from_utf8()
+		end = found.get_end()
+	return joined + text.substr(end)
+
+func _find_request(id):
+	if _session != null:
+		for request in _session.pending:
+			if request.id == id:
+				return request
+	return null
+
+# The first frame of a connection: continues the session, or begins the new one.
+func _greet(body):
+	_session_ready = body
+	if _session == null:
+		_begin(0)
+		return
+	# It has no number of its own, so it is not among the pending requests.
+	_session.last_id += 1
+	_resume_id = _session.last_id
+	var resume = {"sessionId": _session.id, "resumeToken": _session.token, "lastSeq": _session.last_seq}
+	_outbox.append(_encode(_resume_id, "resumeSession", resume))
+	_send_outbox()
+
+func _take_resume(seq, message, body):
+	_resume_id = 0
+	if message == "resumeSession":
+		_is_attached = true
+		for request in _session.pending:
+			if request.number > int(body.get("requestsReceived", 0)):
+				_outbox.append(request.bytes)
+		_send_outbox()
+		emit_signal("resumed")
+	elif message == "error":
+		_lose_session("the session cannot be resumed: " + body.get("message", ""))
+		# After 2001 and 2004 the server closes the connection.
+		if int(body.get("code", 0)) == 2003:
+			# The refusal is the first frame of the new session.
+			_begin(seq)
+
+func _begin(last_seq):
+	if _socket == null:
+		return
+	_session = Session.new()
+	_session.id = _session_ready.get("sessionId", "")
+	_session.token = _session_ready.get("resumeToken", "")
+	_session.last_seq = last_seq
+	_is_attached = true
+	var is_another = session_id != ""
+	session_id = _session.id
+	_restore(_session, is_another)
+
+func _restore(session, is_another):
+	var requests = []
+	if not _configuration.empty():
+		requests.append(["configureSession", _configuration, null])
+	for agent in _agents:
+		requests.append(["createAgent", agent.restored(), agent])
+	for entry in requests:
+		var answer = yield(_request(entry[0], entry[1], true, entry[2]), "completed")
+		if session != _session:
+			return
+		if not answer.ok:
+			# 2001: the server shuts down, and closes soon. Any other refusal would be the same in each new session.
+			if answer.code != 2001:
+				_stop(answer.message)
+			return
+	session.is_restored = true
+	_pause_ms = MIN_PAUSE_MS
+	is_ready = true
+	if is_another:
+		emit_signal("restarted")
+	emit_signal("connected")
+
+func _take(request, seq, message, body):
+	if seq != 0:
+		if seq <= _session.last_seq:
+			return
+		if seq > _session.last_seq + 1:
+			_is_broken = true
+			_end("the server has left out frames: %d after %d" % [seq, _session.last_seq])
+			return
+		_session.last_seq = seq
+		if _session.is_restored:
+			_pause_ms = MIN_PAUSE_MS
+	if request == null or message == "":
+		return
+	var is_final = message in FINAL_MESSAGES
+	if message == request.message:
+		is_final = int(body.get("part", 0)) == int(body.get("of", 0))
+	if is_final:
+		_session.pending.erase(request)
+	if message == "createAgent" and request.created != null:
+		request.created.id = int(body.get("agentId", 0))
+		if not request.created in _agents:
+			_agents.append(request.created)
+	if message == "modelProgress":
+		emit_signal("progress", body)
+	if message == "error" and int(body.get("code", 0)) == 2001:
+		is_ready = false
+	request.emit_signal("frame", message, body)
+	if message == "error":
+		request.emit_signal("completed", _failure(int(body.get("code", 0)), body.get("message", "")))
+	elif is_final:
+		request.emit_signal("completed", {"ok": true, "body": body})
+
 func _end(why):
 	if _socket == null:
 		return
-	_ended_socket = _socket
-	_socket = null
-	_is_open = false
-	_is_restored = false
-	is_ready = false
+	var was_attached = _is_attached
+	_close_socket(1000)
 	if _last_error != null:
-		why = _last_error.message
-	_next_attempt_ms = OS.get_ticks_msec() + _pause_ms + randi() % (_pause_ms / 2)
+		why = _last_error.get("message", why)
+	if was_attached:
+		_dropped_at_ms = OS.get_ticks_msec()
+	var wait_ms = _pause_ms + randi() % (_pause_ms / 2)
+	_next_attempt_ms = OS.get_ticks_msec() + wait_ms
 	_pause_ms = int(min(2 * _pause_ms, MAX_PAUSE_MS))
-	var left = _pending.values()
-	_pending = {}
+	if _close_code in FINAL_CLOSE_CODES:
+		_stop(why)
+		return
+	var is_too_late = OS.get_ticks_msec() + wait_ms - _dropped_at_ms > RESUME_LIMIT_MS
+	if _is_broken or _close_code == 1001 or (was_attached and _close_code in LOST_CLOSE_CODES) or is_too_late:
+		_lose_session(why)
+	emit_signal("lost", why)
+
+func _stop(why):
+	_is_stopped = true
+	_close_socket(1000)
+	_lose_session(why)
+	emit_signal("stopped", why)
+
+func _lose_session(why):
+	if _session == null:
+		return
+	var left = _session.pending
+	_session = null
+	_is_attached = false
+	is_ready = false
 	for request in left:
 		request.emit_signal("completed", _failure(1002, why))
-	_ended_socket.disconnect_from_host()
-	if _close_code in FINAL_CLOSE_CODES:
-		set_process(false)
-		emit_signal("stopped", why)
-	emit_signal("lost", why)
+
+# Begins to close the socket; the server answers with its own close.
+func _close_socket(code):
+	if _socket == null:
+		return
+	_closing_socket = _socket
+	_closing_until_ms = OS.get_ticks_msec() + 2000
+	_socket = null
+	_is_open = false
+	_is_attached = false
+	for name in ["connection_established", "connection_error", "server_close_request", "connection_closed", "data_received"]:
+		for link in _closing_socket.get_signal_connection_list(name):
+			_closing_socket.disconnect(name, link.target, link.method)
+	_closing_socket.disconnect_from_host(code)

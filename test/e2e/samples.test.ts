@@ -32,7 +32,6 @@ const otherLanguages: Readonly<Record<string, string>> = {
 /** Samples that are not run here, with the reason. */
 const notRun: Readonly<Record<string, string>> = {
   'examples/browser/README.md#example html 1': 'test/e2e/clients/browser.test.ts runs it',
-  'examples/godot3/README.md#example gdscript 1': 'test/e2e/clients/godot.test.ts runs it',
   'docs/conformance.md#check-a-client sh 1': 'test/integration/conformance/client.test.ts runs it',
   'docs/launching.md#godot gdscript 1': 'for Godot 4, which no test machine has; the page says so',
   'docs/launching.md#godot gdscript 2': 'for Godot 4, which no test machine has; the page says so',

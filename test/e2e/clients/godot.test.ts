@@ -1,23 +1,32 @@
 import { spawn } from 'node:child_process';
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startHubServer, type HubFixture } from '../../helpers/hubFixture.ts';
 import { checkRequirement, findGodot3, isSkipped } from '../../helpers/requirements.mjs';
-import { repositoryPath, useServer } from '../../helpers/server.ts';
+import { repositoryPath } from '../../helpers/server.ts';
 import { expectSurvival, runTrial } from './clientTrial.ts';
-import { outputUntil, readSample } from './readmeSample.ts';
+import { expectResume } from './conformProgram.ts';
+import { expectConformance } from './conformanceRun.ts';
+import { outputUntil } from './readmeSample.ts';
+import { writeBundle } from './smallBundle.ts';
 
-const server = useServer();
+const example = (path: string): string => repositoryPath(`examples/${path}`);
 
 describe.skipIf(isSkipped('godotClient'))('the GDScript client for Godot 3', () => {
   let folder = '';
+  let fixture: HubFixture;
   beforeAll(async () => {
     checkRequirement('godotClient');
     folder = await mkdtemp(join(tmpdir(), 'turngraph-godot-'));
-    await copyFile(repositoryPath('examples/godot3/turngraph.gd'), join(folder, 'turngraph.gd'));
+    await copyFile(example('godot3/turngraph.gd'), join(folder, 'turngraph.gd'));
+    fixture = await startHubServer();
   });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+  afterAll(async () => {
+    await fixture[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true, force: true });
+  });
 
   // Godot writes its settings into the home folder.
   const start = (script: string, ...args: readonly string[]) =>
@@ -25,15 +34,54 @@ describe.skipIf(isSkipped('godotClient'))('the GDScript client for Godot 3', () 
       env: { ...process.env, HOME: folder },
     });
 
-  it('streams, calls tools, cancels, and survives kill -TERM, kill -9 and a restart of the server', async () => {
-    await copyFile(repositoryPath('test/e2e/clients/trial.gd'), join(folder, 'trial.gd'));
-    expectSurvival(await runTrial((url, token) => start('trial.gd', url, token)));
+  it.concurrent(
+    'streams, calls tools, cancels, and survives kill -TERM, kill -9 and a restart of the server',
+    async () => {
+      await copyFile(repositoryPath('test/e2e/clients/trial.gd'), join(folder, 'trial.gd'));
+      expectSurvival(await runTrial((url, token) => start('trial.gd', url, token)));
+    },
+  );
+
+  it.concurrent('resumes its session when the connection is cut in the middle of an answer', async () => {
+    await expectResume(fixture.server.url, ['sh', example('godot3/conform.sh')], { HOME: folder });
   });
 
-  it('runs the example of its README', async () => {
-    await writeFile(join(folder, 'example.gd'), await readSample('godot3', 'gdscript', server().url));
+  it.concurrent('passes the conformance kit', async () => {
+    await expectConformance(`HOME='${folder}' sh '${example('godot3/conform.sh')}'`, ['json']);
+  });
+
+  it.concurrent('runs its example', async () => {
+    const source = await readFile(example('godot3/example.gd'), 'utf8');
+    await writeFile(join(folder, 'example.gd'), source.replace('ws://127.0.0.1:9100', fixture.server.url));
     const scene = 'extends SceneTree\n\nfunc _init():\n\tget_root().add_child(load("res://example.gd").new())\n';
     await writeFile(join(folder, 'scene.gd'), scene);
-    expect(await outputUntil(start('scene.gd'), /lamp: \w/)).toContain('set_light {"name": "porch", "on": true}');
+    const shown = await outputUntil(start('scene.gd'), /^saved: .*\n/m);
+    expect(shown).toMatch(/^set_light \{"name": "porch", "on": true\}$/m);
+    expect(shown).toMatch(/^piece: \w/m);
+    expect(shown).toMatch(/^get_weather \{"city": "Oslo"\}$/m);
+    expect(shown).toMatch(/^weather: \w/m);
+    expect(shown).toMatch(/^story: CANCELLED$/m);
+    expect(shown).toMatch(/^saved: \[\{"user":"Please turn on the porch light\."/m);
+  });
+
+  it.concurrent('downloads models, and starts and stops a server', async () => {
+    const bundle = join(folder, 'a bundle');
+    await mkdir(bundle);
+    await writeBundle(bundle);
+    await copyFile(repositoryPath('test/e2e/clients/abilities.gd'), join(folder, 'abilities.gd'));
+    const done = await outputUntil(start('abilities.gd', fixture.server.url, bundle), /^stopped\n/m);
+    expect(done.slice(done.indexOf('models ')).trimEnd().split('\n')).toEqual([
+      expect.stringMatching(/^models Tiny:ABSENT .*turngraph-demo:(?:LOCAL|LOADED)/) as string,
+      'downloaded 300000 after Tiny DOWNLOADING 1',
+      'nowhere 6002',
+      'text 41202271756f74656422200974657874205c',
+      'destroyed ok',
+      'after that 3002',
+      'too long 5003',
+      'closed 1002',
+      'server ok',
+      'started',
+      'stopped',
+    ]);
   });
 });

@@ -42,10 +42,10 @@ func _turn(agent, text, what = ""):
 	var turn = yield(agent.send(text), "completed")
 	if not turn.ok:
 		_say("failed %d" % turn.code)
-	elif turn.body.status == "SUCCESS":
+	elif turn.status == "SUCCESS":
 		_say("turn SUCCESS %d %s" % [pieces, answer])
 	else:
-		_say("turn " + turn.body.status)
+		_say("turn " + turn.status)
 
 func _create(graph_name):
 	var made = yield(client.create_agent({"graphName": graph_name}), "completed")
