@@ -20,6 +20,7 @@ export default defineConfig({
     hookTimeout: 300_000,
     // One more than the two cores of a small machine: many tests wait for other processes.
     maxWorkers: 3,
+    globalSetup: 'test/helpers/testLibrariesOnce.ts',
     // Groups run one after the other, because a worker keeps its modules only from one file to the next of the same project.
     projects: [
       { extends: true, test: { name: 'shared', include: sharedFiles, isolate: false, sequence: { groupOrder: 0 } } },
