@@ -18,7 +18,18 @@ interface ListeningEvent {
   readonly pid: number;
 }
 
-const quietArgs = ['serve', '--port', '0', '--json', '--log-level', 'error'];
+/** A server that starts an engine process at once, as it does for a player. */
+const playerArgs = ['serve', '--port', '0', '--json', '--log-level', 'error'];
+// A server with a script does not start one, of which most tests know nothing.
+const mockArgs = [
+  'serve',
+  '--port',
+  '0',
+  '--json',
+  '--mock-script',
+  repositoryPath('test/fixtures/emptyMockScript.json'),
+];
+const quietArgs = [...mockArgs, '--log-level', 'error'];
 
 // Opening a model file waits while the port is open, so the server stops before its preloaded model is loaded.
 const slowDiskSource = `
@@ -37,7 +48,7 @@ const slowDiskSource = `
 
 describe('turngraph serve', () => {
   it('prints one line of JSON when it listens, and ends on SIGTERM', async () => {
-    const child = startCli(quietArgs);
+    const child = startCli(playerArgs);
     const end = untilExit(child);
     const line = JSON.parse(await readFirstLine(child)) as ListeningEvent;
     expect(line).toMatchObject({ event: 'listening', pid: child.pid });
@@ -63,7 +74,7 @@ describe('turngraph serve', () => {
   it('logs its address and its folders when it listens', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
     const args = ['--models', 'downloads', '--cache', join(folder, 'cache'), '--storage-root', 'models'];
-    const child = startCli(['serve', '--port', '0', '--json', ...args]);
+    const child = startCli([...mockArgs, ...args]);
     const end = untilExit(child);
     const { port } = JSON.parse(await readFirstLine(child)) as ListeningEvent;
     child.kill('SIGTERM');
@@ -88,7 +99,7 @@ describe('turngraph serve', () => {
     const catalogue = join(folder, 'models.json');
     const invalidEntries = Array.from({ length: 3000 }, (_, index) => ({ name: `broken-${index}`, variants: [] }));
     await writeFile(catalogue, JSON.stringify({ models: invalidEntries }));
-    const child = startCli(['serve', '--port', '0', '--json', '--log-level', 'warn', '--catalogue', catalogue]);
+    const child = startCli([...mockArgs, '--log-level', 'warn', '--catalogue', catalogue]);
     const end = once(child, 'exit');
     await readFirstLine(child);
     child.kill('SIGTERM');
@@ -97,7 +108,7 @@ describe('turngraph serve', () => {
   });
 
   it.skipIf(isSkipped('fullDevice'))('answers, and ends with 0, while its log cannot be written', async () => {
-    const child = startCliLoggingTo('/dev/full', ['serve', '--port', '0', '--json', '--log-level', 'debug']);
+    const child = startCliLoggingTo('/dev/full', [...mockArgs, '--log-level', 'debug']);
     const end = once(child, 'exit');
     const { port } = JSON.parse(await readFirstLine(child)) as ListeningEvent;
     for (let count = 0; count < 5; count++) {
@@ -199,7 +210,7 @@ describe('turngraph serve', () => {
   ])('shuts down on %s while it preloads a model', async (_, stop) => {
     const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
     await writeFile(join(folder, 'slow.mjs'), slowDiskSource);
-    const args = [...quietArgs.slice(0, -1), 'info', '--stdin', '--extend', join(folder, 'slow.mjs')];
+    const args = [...playerArgs.slice(0, -1), 'info', '--stdin', '--extend', join(folder, 'slow.mjs')];
     const child = startCli([...args, '--preload', 'turngraph-demo']);
     onTestFinished(() => void child.kill('SIGKILL'));
     const end = untilExit(child);
@@ -216,7 +227,7 @@ describe('turngraph serve', () => {
   });
 
   it('logs at info why it rejects a client, and neither the token nor the content of a frame', async () => {
-    const child = startCli(['serve', '--port', '0', '--json', '--log-level', 'info', '--token', 'sesame']);
+    const child = startCli([...mockArgs, '--log-level', 'info', '--token', 'sesame']);
     onTestFinished(() => void child.kill('SIGKILL'));
     let log = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
@@ -272,7 +283,7 @@ describe('turngraph serve', () => {
     const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
     const script = join(folder, 'mock.json');
     await writeFile(script, '[{"match": "wait", "answer": "late", "delay_ms": 86400000}]');
-    const child = startCli([...quietArgs, '--mock-script', script]);
+    const child = startCli([...playerArgs, '--mock-script', script]);
     const end = untilExit(child);
     const { port } = JSON.parse(await readFirstLine(child)) as ListeningEvent;
     const client = await TestClient.connect(`ws://127.0.0.1:${port}`, 'turngraph.v1.json');
