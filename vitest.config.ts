@@ -1,16 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
-const sharedFolders = ['test/unit', 'test/integration', 'test/model'];
-
 // These need a process of their own: a mock replaces a module for all who import it later, a hook of a module is registered
 // where it is imported first, and fetch keeps its connections to a hub.
 const needsOwnProcess = /\bvi\.mock\(|\/(?:fakeServer|fakeSession|fakeHub|hubFixture|downloadFixture)\.ts/;
 
 // These share modules, of which each is imported once by a worker: most of their time was that of imports.
-const sharedFiles = sharedFolders
-  .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`))
-  .map((path) => path.replaceAll('\\', '/'))
+const sharedFiles = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .map((path) => `test/${path.replaceAll('\\', '/')}`)
   .filter((path) => path.endsWith('.test.ts') && !needsOwnProcess.test(readFileSync(path, 'utf8')));
 
 // Timeouts only end a test that hangs: no test depends on the speed of the machine.
