@@ -3,6 +3,7 @@ import { generateObject, stepCountIs, streamText, tool } from 'ai';
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { parseScrape, type Scrape } from '../helpers/prometheus.ts';
 import { useServer } from '../helpers/server.ts';
 
 const server = useServer({ openai: true, logLevel: 'silent' });
@@ -138,6 +139,34 @@ describe('the demo model over the OpenAI-compatible API', () => {
       if (choices[0]?.finish_reason === 'stop')
         expect(JSON.parse(choices[0].message.content ?? '')).toBeTypeOf('object');
     }
+  });
+});
+
+describe('a completion of the demo model whose client goes away', () => {
+  const scrape = async () => parseScrape(await (await fetch(`http://127.0.0.1:${server().port}/metrics`)).text());
+  const until = async (busy: number): Promise<Scrape> => {
+    for (;;) {
+      const scraped = await scrape();
+      if (scraped.value('turngraph_slots_busy') === busy) return scraped;
+    }
+  };
+
+  it.each([true, false])('ends in the middle of its prompt (stream: %s), and frees its slot', async (stream) => {
+    const before = await until(0);
+    const control = new AbortController();
+    // No two of the prompts share a prefix; a chunk is 256 tokens.
+    const content = `${stream}: `.repeat(20) + 'The tide comes in and the old boat rocks at the pier. '.repeat(90);
+    const body = JSON.stringify({ model, stream, messages: [{ role: 'user', content }] });
+    const url = `${baseURL()}/chat/completions`;
+    const answer = fetch(url, { method: 'POST', body, signal: control.signal }).then((response) => response.text());
+    await until(1);
+    control.abort();
+    await expect(answer).rejects.toThrow(/abort/);
+    const after = await until(0);
+    for (const name of ['evaluated', 'generated'] as const)
+      expect(after.value(`turngraph_${name}_tokens_total`)).toBe(before.value(`turngraph_${name}_tokens_total`));
+    const again = await client().chat.completions.create({ model, messages: [{ role: 'user', content: 'Hello!' }] });
+    expect(again.choices[0]?.finish_reason).toBe('stop');
   });
 });
 
