@@ -1,4 +1,4 @@
-import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
+import { parse, printParseErrorCode, visit, type ParseError } from 'jsonc-parser';
 
 /** A node of a graph file, as far as the page knows it; a document that is being written may have anything else. */
 export interface GraphNode {
@@ -60,12 +60,26 @@ export function membersOf(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** The errors of a text; undefined: it nests deeper than the parser, and all that works on graphs, can follow. */
+/** A form shows a value with an indentation for each level: of thousands of levels that is too much for the page. */
+const maxDepth = 500;
+
+/** The errors of a text; undefined: it nests deeper than parsers and forms can follow. */
 function syntaxErrors(text: string): readonly ParseError[] | undefined {
   const errors: ParseError[] = [];
+  let [depth, deepest] = [0, 0];
+  const open = (): void => void (deepest = Math.max(deepest, ++depth));
+  const close = (): void => void depth--;
+  const visitor = {
+    onObjectBegin: open,
+    onObjectEnd: close,
+    onArrayBegin: open,
+    onArrayEnd: close,
+    onError: (error: ParseError['error'], offset: number, length: number) =>
+      void errors.push({ error, offset, length }),
+  };
   try {
-    parse(text, errors, { allowTrailingComma: false, disallowComments: true });
-    return errors;
+    visit(text, visitor, { allowTrailingComma: false, disallowComments: true });
+    return deepest > maxDepth ? undefined : errors;
   } catch (thrown) {
     if (!(thrown instanceof RangeError)) throw thrown;
     return undefined;

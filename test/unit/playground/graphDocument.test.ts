@@ -7,10 +7,15 @@ describe('the text of a graph file', () => {
     ['with a comment', '{} // x', 'the text is no JSON: invalid comment token in line 1'],
     ['of a list', '[]', 'the text is no JSON object'],
     ['without an end to its nesting', `${'['.repeat(100_000)}${']'.repeat(100_000)}`, 'the text nests too deeply'],
+    ['with more levels than a form can show', `${'['.repeat(501)}${']'.repeat(501)}`, 'the text nests too deeply'],
   ])('%s has a fault with its place', (_, text, message) => {
     const { graph, faults } = parseGraph(text);
     expect(graph).toBeUndefined();
     expect(faults[0]).toMatchObject({ message, severity: 'error', offset: expect.any(Number) });
+  });
+
+  it('may have as many levels as a form can show', () => {
+    expect(parseGraph(`${'{"a":'.repeat(500)}1${'}'.repeat(500)}`).faults).toEqual([]);
   });
 
   it('has no members but those that are written in it', () => {
