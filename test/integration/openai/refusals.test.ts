@@ -103,6 +103,11 @@ describe('the OpenAI-compatible API', () => {
       { ...chat, tools: [tool], tool_choice: { type: 'function', function: { name: 'g' } } },
       'tool_choice',
     ],
+    [
+      'more tools than a node may have',
+      { ...chat, tools: Array.from({ length: 129 }, (_, at) => ({ type: 'function', function: { name: `f${at}` } })) },
+      'tools',
+    ],
     ['a tool of another kind', { ...chat, tools: [{ type: 'web_search' }] }, 'tools[0].function'],
     ['a tool without a name', { ...chat, tools: [{ type: 'function', function: {} }] }, 'tools[0].function.name'],
     ['a tool twice', { ...chat, tools: [tool, tool] }, 'tools[1].function.name'],

@@ -102,7 +102,9 @@ export class StateSwap {
     const tokens = source.nextTokenIndex;
     if (!this.#isWorth(gained, tokens)) return;
     const reserved = Math.ceil(tokens * this.#bytesPerToken * sizeMargin);
-    const file = await this.#store.reserve(reserved, () => undefined).catch(() => undefined);
+    const file = await this.#store
+      .reserve(reserved, () => undefined)
+      .catch((error: unknown) => this.#pauseWrites(error));
     if (!file) return;
     try {
       const isSaved = await source.saveStateToFile(file.path).then(
