@@ -70,7 +70,7 @@ class Agent:
 	# turnComplete in "body". It is 1002 when the session is lost; the turn is lost with it.
 	func send(text, variables = {}):
 		var pieces = []
-		var sent = request("sendMessage", {"text": text, "variables": variables})
+		var sent = _open("sendMessage", {"text": text, "variables": variables})
 		sent.connect("frame", self, "_take_frame", [pieces])
 		var answer = yield(sent, "completed")
 		answer["text"] = PoolStringArray(pieces).join("")
@@ -93,7 +93,7 @@ class Agent:
 	# Fetches the dialog into history_json.
 	func export_dialog():
 		var parts = []
-		var sent = request("exportDialog", {})
+		var sent = _open("exportDialog", {})
 		sent.connect("frame", self, "_take_part", [parts])
 		var answer = yield(sent, "completed")
 		if answer.ok:
@@ -109,11 +109,7 @@ class Agent:
 
 	# Sends any request of an agent, such as changeParams; its agentId is filled in.
 	func request(message, body):
-		if id == 0:
-			return _client.failed_request(3002, "this agent was destroyed; create another")
-		var filled = body.duplicate()
-		filled["agentId"] = id
-		return _client.request(message, filled)
+		return _open(message, body)
 
 	# The createAgent that restores it in a new session.
 	func restored():
@@ -122,6 +118,13 @@ class Agent:
 			body.erase("history")
 			body["historyJson"] = history_json
 		return body
+
+	func _open(message, body):
+		if id == 0:
+			return _client._failed_request(3002, "this agent was destroyed; create another")
+		var filled = body.duplicate()
+		filled["agentId"] = id
+		return _client._request(message, filled, false, null)
 
 	func _take_frame(message, body, pieces):
 		if message == "answerText" and body.get("text", "") != "":
@@ -264,12 +267,12 @@ func request(message, body):
 # In a new session an old id may be that of another agent, so only its restoration may send before it is ready.
 func _request(message, body, is_restoring, created):
 	if _session == null or not (_session.is_restored or is_restoring):
-		return failed_request(1002, "not connected; wait until the client is ready")
+		return _failed_request(1002, "not connected; wait until the client is ready")
 	if _session.pending.size() >= MAX_PENDING:
-		return failed_request(2005, "%d requests wait for an answer; wait for some of them" % MAX_PENDING)
+		return _failed_request(2005, "%d requests wait for an answer; wait for some of them" % MAX_PENDING)
 	var bytes = _encode(_session.last_id + 1, message, body)
 	if bytes.size() > MAX_FRAME_BYTES:
-		return failed_request(5003, "%s has %d bytes, and a frame may have %d" % [message, bytes.size(), MAX_FRAME_BYTES])
+		return _failed_request(5003, "%s has %d bytes, and a frame may have %d" % [message, bytes.size(), MAX_FRAME_BYTES])
 	var request = Request.new()
 	_session.last_id += 1
 	_session.last_number += 1
@@ -285,7 +288,7 @@ func _request(message, body, is_restoring, created):
 	return request
 
 # The signal of a request that fails at once comes later, when its caller waits for it.
-func failed_request(code, message):
+func _failed_request(code, message):
 	var request = Request.new()
 	call_deferred("_complete", request, _failure(code, message))
 	return request
@@ -327,6 +330,13 @@ func _process(_delta):
 	elif now_ms >= _next_attempt_ms:
 		_connect_socket()
 
+# The URL, with the session to resume: a load balancer finds its server by it.
+func _address():
+	if _session == null:
+		return _url
+	var path = "" if _url.find("/", _url.find("://") + 3) >= 0 else "/"
+	return _url + path + ("&" if "?" in _url else "?") + "session=" + _session.id.percent_encode()
+
 func _connect_socket():
 	_last_error = null
 	_close_code = 0
@@ -345,7 +355,7 @@ func _connect_socket():
 	var headers = PoolStringArray()
 	if _token != "":
 		headers.append("Authorization: Bearer " + _token)
-	if _socket.connect_to_url(_url, PoolStringArray(["turngraph.v1.json"]), false, headers) != OK:
+	if _socket.connect_to_url(_address(), PoolStringArray(["turngraph.v1.json"]), false, headers) != OK:
 		_end("cannot connect to " + _url)
 
 func _poll_socket():

@@ -308,7 +308,7 @@ namespace Turngraph
                 TurngraphException why;
                 try
                 {
-                    await next.OpenAsync(url, token, HandshakeMs, stop.Token).ConfigureAwait(false);
+                    await next.OpenAsync(Address(), token, HandshakeMs, stop.Token).ConfigureAwait(false);
                     await ReceiveAsync(next).ConfigureAwait(false);
                     why = next.LastError ?? TurngraphException.Dropped(
                         "closed by the server: " + next.CloseCode + " " + next.CloseReason);
@@ -352,6 +352,16 @@ namespace Turngraph
                 {
                     return;
                 }
+            }
+        }
+
+        /// <summary>The URL, with the session to resume: a load balancer finds its server by it.</summary>
+        private string Address()
+        {
+            lock (gate)
+            {
+                if (session == null) return url;
+                return url + (url.Contains("?") ? "&" : "?") + "session=" + Uri.EscapeDataString(session.Id);
             }
         }
 
@@ -646,7 +656,7 @@ namespace Turngraph
                     var status = await StatusOfAsync(error, url, token).ConfigureAwait(false);
                     IsFinal = status == 401 || status == 403 || status == 404;
                     throw new TurngraphException(1001, "CONNECTION_FAILED",
-                        "cannot connect to " + url + ": " + (status != 0 ? "HTTP " + status : error.Message));
+                        "cannot connect to " + url.Split('?')[0] + ": " + (status != 0 ? "HTTP " + status : error.Message));
                 }
             }
 

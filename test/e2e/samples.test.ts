@@ -33,8 +33,6 @@ const otherLanguages: Readonly<Record<string, string>> = {
 const notRun: Readonly<Record<string, string>> = {
   'examples/browser/README.md#example html 1': 'test/e2e/clients/browser.test.ts runs it',
   'docs/conformance.md#check-a-client sh 1': 'test/integration/conformance/client.test.ts runs it',
-  'docs/launching.md#godot gdscript 1': 'for Godot 4, which no test machine has; the page says so',
-  'docs/launching.md#godot gdscript 2': 'for Godot 4, which no test machine has; the page says so',
   'docs/doctor.md#check-a-model-turngraph-doctor sh 1': 'measures for a minute; test/cli/doctor.test.ts runs it',
   'docs/security.md#electron js 1': 'for Electron, which no test machine has; the page says so',
   'docs/security.md#electron js 2': 'for Electron, which no test machine has; the page says so',

@@ -11,7 +11,7 @@ interface ConformEvent {
 }
 
 /** A client program that speaks the commands of the conformance kit. */
-export class ConformProgram implements AsyncDisposable {
+class ConformProgram implements AsyncDisposable {
   readonly events: ConformEvent[] = [];
   readonly #process: ChildProcessWithoutNullStreams;
   readonly #exited: Promise<number | null>;

@@ -1,0 +1,554 @@
+# A client of turngraph for Godot 4, in one file. Add it to the scene: it polls its socket in every frame. After a short
+# interruption it resumes its session, and requests and turns go on as if nothing had happened; when the session is lost, it
+# creates its agents again, with their dialogs. It also starts and stops a server. Await every function that waits:
+#
+#     var answer = await agent.send("Good evening!")
+#
+# An answer is a dictionary: {"ok": true, "body": {...}}, or {"ok": false, "code": 1002, "message": "..."}.
+# ../godot3/turngraph.gd is the same for Godot 3, and is tested; this file was not run.
+extends Node
+
+signal connected       # requests are accepted: the client is connected, and its agents are restored
+signal lost(why)       # the connection ended, or an attempt to connect failed; the client tries again
+signal resumed         # the session goes on, on a new connection; nothing is lost
+signal restarted       # there is a new session, with the agents of the lost one and their dialogs after the last turn
+signal stopped(why)    # connecting again would be in vain, or stop was called; no attempt follows
+signal progress(model) # a modelProgress: modelName, phase (DOWNLOADING, LOADING), fraction (0 to 1), bytesDone, bytesTotal
+
+const MIN_PAUSE_MS = 250
+const MAX_PAUSE_MS = 8000
+const HANDSHAKE_MS = 10000
+const RESUME_LIMIT_MS = 60000      # requests wait this long for a connection, as long as a server keeps the session
+const SERVER_START_MS = 60000
+const MAX_FRAME_BYTES = 1048576
+const MAX_PENDING = 1000
+# The last answer to a request is one of these, or has the name of the request.
+const FINAL_MESSAGES = ["turnComplete", "ack", "error"]
+const OTHER_MESSAGES = ["sessionReady", "resumeSession", "answerText", "toolCallNotification", "nodeEvent", "modelProgress"]
+# After these close codes the server has no session to resume, or would close again.
+const LOST_CLOSE_CODES = [1001, 1009, 4429]
+# After these the next attempt would end likewise.
+const FINAL_CLOSE_CODES = [1002, 4401, 4406, 4409]
+
+class Request:
+	extends RefCounted
+	signal frame(message, body)    # each frame of the answer, the last one included
+	signal completed(answer)
+	var id = 0
+	var number = 0                 # the server counts the frames of a session
+	var message = ""
+	var bytes
+	var created = null             # the agent of a createAgent
+
+# What a session needs to be resumed.
+class Session:
+	extends RefCounted
+	var id = ""
+	var token = ""
+	var last_id = 0
+	var last_number = 0
+	var last_seq = 0
+	var is_restored = false
+	var pending = []               # requests, in the order of their numbers
+
+# One conversation. It outlives connections, and servers.
+class Agent:
+	extends RefCounted
+	signal text(piece)             # a piece of an answer
+	signal called(call)            # a toolCallNotification, with its typed values in "arguments"
+	var history_json = ""          # the dialog after the last turn, for the saved game
+	var id = 0
+	var _client
+	var _create
+
+	func _init(client, create):
+		_client = client
+		_create = create.duplicate()
+
+	# Sends one message of the player. The answer has the whole text in "text", SUCCESS, CANCELLED or ERROR in "status", and the
+	# turnComplete in "body". It is 1002 when the session is lost; the turn is lost with it.
+	func send(text, variables = {}):
+		var pieces = []
+		var sent = _open("sendMessage", {"text": text, "variables": variables})
+		sent.frame.connect(_take_frame.bind(pieces))
+		var answer = await sent.completed
+		answer["text"] = "".join(PackedStringArray(pieces))
+		if answer.ok:
+			answer["status"] = answer.body.get("status", "SUCCESS")
+			await export_dialog()
+		return answer
+
+	# Gives a waiting turn the result of a call: text, or a JSON document as text.
+	func submit_result(call_id, content, ok = true):
+		return await submit_results([{"callId": call_id, "content": content, "ok": ok}])
+
+	func submit_results(results):
+		return await request("submitToolResults", {"results": results})
+
+	# Cancels the running turn, if there is one. Its answer then has the status CANCELLED.
+	func cancel():
+		return await request("cancelTurn", {})
+
+	# Fetches the dialog into history_json.
+	func export_dialog():
+		var parts = []
+		var sent = _open("exportDialog", {})
+		sent.frame.connect(_take_part.bind(parts))
+		var answer = await sent.completed
+		if answer.ok:
+			history_json = "".join(PackedStringArray(parts))
+		return answer
+
+	# Ends the conversation, and frees its memory in the server.
+	func destroy():
+		var answer = await request("destroyAgent", {})
+		if answer.ok:
+			_client.forget_agent(self)
+		return answer
+
+	# Sends any request of an agent, such as changeParams; its agentId is filled in.
+	func request(message, body):
+		return await _open(message, body).completed
+
+	# The createAgent that restores it in a new session.
+	func restored():
+		var body = _create.duplicate()
+		if history_json != "":
+			body.erase("history")
+			body["historyJson"] = history_json
+		return body
+
+	func _open(message, body):
+		if id == 0:
+			return _client._failed_request(3002, "this agent was destroyed; create another")
+		var filled = body.duplicate()
+		filled["agentId"] = id
+		return _client._request(message, filled, false, null)
+
+	func _take_frame(message, body, pieces):
+		if message == "answerText" and body.get("text", "") != "":
+			pieces.append(body.text)
+			text.emit(body.text)
+		elif message == "toolCallNotification":
+			var json = JSON.new()
+			body["arguments"] = json.data if json.parse(body.get("typedArgumentsJson", "{}")) == OK else {}
+			called.emit(body)
+
+	func _take_part(message, body, parts):
+		if message == "exportDialog":
+			parts.append(body.get("historyJson", ""))
+
+var is_ready = false               # requests are accepted, and the server is not shutting down
+var session_id = ""                # for logs
+
+var _url = ""
+var _token = ""
+var _configuration = {}
+var _agents = []
+var _session = null
+var _socket = null
+var _closing_socket = null         # it is polled until it is closed; it must outlive the signal that it is emitting
+var _closing_until_ms = 0
+var _is_open = false
+var _is_attached = false           # the session is on this socket
+var _session_ready = {}
+var _resume_id = 0
+var _outbox = []                   # bytes that the socket has not taken yet
+var _last_error = null
+var _close_code = 0
+var _is_broken = false             # the server has left out frames, so the session cannot be trusted
+var _pause_ms = MIN_PAUSE_MS
+var _next_attempt_ms = 0
+var _handshake_until_ms = 0
+var _dropped_at_ms = 0
+var _is_stopped = true
+var _server_pid = 0
+var _server_file = ""
+
+# Starts the server of a bundle, the folder that "turngraph bundle" has made. arguments are further options of
+# "turngraph serve". The answer has "url" and "token" for start.
+func start_server(bundle, arguments = []):
+	_server_file = OS.get_user_data_dir() + "/turngraph-%d.json" % OS.get_process_id()
+	_delete_file(_server_file)
+	var token = Crypto.new().generate_random_bytes(16).hex_encode()
+	var options = ["serve", "--port", "0", "--port-file", _server_file, "--parent-pid", str(OS.get_process_id()),
+		"--log-level", "silent"]
+	var program = bundle + ("/turngraph.cmd" if OS.get_name() == "Windows" else "/turngraph")
+	OS.set_environment("TURNGRAPH_TOKEN", token)
+	var pid = OS.create_process(program, options + arguments)
+	OS.unset_environment("TURNGRAPH_TOKEN")
+	var limit_ms = Time.get_ticks_msec() + SERVER_START_MS
+	while pid > 0 and OS.is_process_running(pid) and Time.get_ticks_msec() < limit_ms:
+		await get_tree().process_frame
+		var listening = _read_json(_server_file)
+		if listening is Dictionary:
+			_server_pid = int(listening.pid)
+			return {"ok": true, "url": "ws://127.0.0.1:%d" % int(listening.port), "token": token}
+	return _failure(1001, "the server did not start: " + program)
+
+# Stops the server at once. It ends by itself when the game ends.
+func stop_server():
+	if _server_pid != 0:
+		OS.kill(_server_pid)
+		_delete_file(_server_file)
+	_server_pid = 0
+
+# Starts to connect. configuration is the configureSession of each session.
+func start(url, token = "", configuration = {}):
+	_url = url
+	_token = token
+	_configuration = configuration
+	_pause_ms = MIN_PAUSE_MS
+	_next_attempt_ms = 0
+	_is_stopped = false
+	set_process(true)
+
+# Destroys the agents and closes the connection. Requests that are still pending fail with 1002.
+func stop():
+	if _is_stopped:
+		return
+	if _is_attached:
+		for agent in _agents:
+			_session.last_id += 1
+			_outbox.append(_encode(_session.last_id, "destroyAgent", {"agentId": agent.id}))
+		_send_outbox()
+	_stop("closed by the client")
+
+# After stop: whether the connection is closed.
+func is_closed():
+	return _is_stopped and _closing_socket == null
+
+# Waits until the client is ready.
+func wait_until_ready():
+	await get_tree().process_frame
+	while not is_ready:
+		await connected
+
+# Creates an agent; create has the fields of createAgent, such as graphName, or graph with a graph. The answer has the agent
+# in "agent".
+func create_agent(create):
+	var agent = Agent.new(self, create)
+	var answer = await _request("createAgent", agent.restored(), false, agent).completed
+	if answer.ok:
+		answer["agent"] = agent
+	return answer
+
+func forget_agent(agent):
+	_agents.erase(agent)
+	agent.id = 0
+
+# The models of the catalogue: the answer has them in "models", with the fields of ModelInfo.
+func list_models():
+	var models = []
+	var page = ""
+	while true:
+		var answer = await request("listModels", {"pageToken": page})
+		if not answer.ok:
+			return answer
+		models += answer.body.get("models", [])
+		page = answer.body.get("nextPageToken", "")
+		if page == "":
+			return {"ok": true, "body": answer.body, "models": models}
+
+# Downloads a model of the catalogue; the signal progress tells how far it is.
+func download_model(model_name):
+	return await request("downloadModel", {"modelName": model_name})
+
+# Cancels a download, which then fails with 6011. The next download continues it.
+func cancel_download(model_name):
+	return await request("cancelDownload", {"modelName": model_name})
+
+# Sends any request, such as loadModel. While a dropped connection may be resumed it waits; when the session is lost it fails
+# with 1002.
+func request(message, body):
+	return await _request(message, body, false, null).completed
+
+# In a new session an old id may be that of another agent, so only its restoration may send before it is ready.
+func _request(message, body, is_restoring, created):
+	if _session == null or not (_session.is_restored or is_restoring):
+		return _failed_request(1002, "not connected; wait until the client is ready")
+	if _session.pending.size() >= MAX_PENDING:
+		return _failed_request(2005, "%d requests wait for an answer; wait for some of them" % MAX_PENDING)
+	var bytes = _encode(_session.last_id + 1, message, body)
+	if bytes.size() > MAX_FRAME_BYTES:
+		return _failed_request(5003, "%s has %d bytes, and a frame may have %d" % [message, bytes.size(), MAX_FRAME_BYTES])
+	var request = Request.new()
+	_session.last_id += 1
+	_session.last_number += 1
+	request.id = _session.last_id
+	request.number = _session.last_number
+	request.message = message
+	request.bytes = bytes
+	request.created = created
+	_session.pending.append(request)
+	if _is_attached:
+		_outbox.append(bytes)
+		_send_outbox()
+	return request
+
+# The signal of a request that fails at once comes later, when its caller waits for it.
+func _failed_request(code, message):
+	var request = Request.new()
+	_complete.call_deferred(request, _failure(code, message))
+	return request
+
+# The request is held while its signal is emitted.
+func _complete(request, answer):
+	request.completed.emit(answer)
+
+func _failure(code, message):
+	return {"ok": false, "code": code, "message": message}
+
+func _encode(id, message, body):
+	return JSON.stringify({"requestId": id, message: body}).to_utf8_buffer()
+
+func _delete_file(path):
+	DirAccess.remove_absolute(path)
+
+func _read_json(path):
+	var json = JSON.new()
+	if not FileAccess.file_exists(path) or json.parse(FileAccess.get_file_as_string(path)) != OK:
+		return null
+	return json.data
+
+func _ready():
+	set_process(not _is_stopped)
+
+func _process(_delta):
+	var now_ms = Time.get_ticks_msec()
+	if _closing_socket != null:
+		_poll_closing_socket(now_ms)
+	if _is_stopped:
+		set_process(_closing_socket != null)
+	elif _socket != null:
+		_poll_socket()
+		if _socket != null and not _is_attached and now_ms >= _handshake_until_ms:
+			_end("the server has not answered for %d ms" % HANDSHAKE_MS)
+	elif now_ms >= _next_attempt_ms:
+		_connect_socket()
+
+# The URL, with the session to resume: a load balancer finds its server by it.
+func _address():
+	if _session == null:
+		return _url
+	var path = "" if _url.find("/", _url.find("://") + 3) >= 0 else "/"
+	return _url + path + ("&" if "?" in _url else "?") + "session=" + _session.id.uri_encode()
+
+func _connect_socket():
+	_last_error = null
+	_close_code = 0
+	_is_broken = false
+	_session_ready = {}
+	_resume_id = 0
+	_outbox = []
+	_handshake_until_ms = Time.get_ticks_msec() + HANDSHAKE_MS
+	_socket = WebSocketPeer.new()
+	_socket.inbound_buffer_size = MAX_FRAME_BYTES
+	_socket.outbound_buffer_size = 2 * MAX_FRAME_BYTES
+	_socket.max_queued_packets = 4096
+	_socket.supported_protocols = PackedStringArray(["turngraph.v1.json"])
+	if _token != "":
+		_socket.handshake_headers = PackedStringArray(["Authorization: Bearer " + _token])
+	if _socket.connect_to_url(_address()) != OK:
+		_end("cannot connect to " + _url)
+
+# WebSocketPeer has no signals.
+func _poll_socket():
+	_send_outbox()
+	_socket.poll()
+	var state = _socket.get_ready_state()
+	# Whatever is sent while it is closing has no answer.
+	_is_open = state == WebSocketPeer.STATE_OPEN
+	_receive()
+	if _socket != null and state == WebSocketPeer.STATE_CLOSED:
+		_close_code = _socket.get_close_code()
+		_end("the connection to %s ended, or was not made (close code %d)" % [_url.get_slice("?", 0), _close_code])
+
+func _poll_closing_socket(now_ms):
+	_closing_socket.poll()
+	if _closing_socket.get_ready_state() == WebSocketPeer.STATE_CLOSED or now_ms >= _closing_until_ms:
+		_closing_socket = null
+
+func _receive():
+	var socket = _socket
+	while socket == _socket and socket.get_available_packet_count() > 0:
+		_take_text(socket.get_packet().get_string_from_utf8())
+
+# What the socket does not take now is sent in a later frame of the game.
+func _send_outbox():
+	while _is_open and not _outbox.is_empty() and _socket.send(_outbox[0], WebSocketPeer.WRITE_MODE_TEXT) == OK:
+		_outbox.pop_front()
+
+func _take_text(text):
+	var json = JSON.new()
+	if json.parse(text) != OK or not json.data is Dictionary:
+		_end("the server sent a frame that is no JSON object")
+		return
+	var frame = json.data
+	# Numbers are floats here, and the key 1.0 is another than 1.
+	var id = int(frame.get("requestId", 0))
+	var request = _find_request(id)
+	# A newer server may send messages and fields that are unknown here.
+	var message = ""
+	for name in frame:
+		var is_known = name in FINAL_MESSAGES or name in OTHER_MESSAGES or (request != null and name == request.message)
+		if is_known and frame[name] is Dictionary:
+			message = name
+	var body = frame.get(message, {})
+	if id == 0 and message == "error":
+		_last_error = body
+	if message == "sessionReady":
+		_greet(body)
+	elif id != 0 and id == _resume_id:
+		_take_resume(int(frame.get("seq", 0)), message, body)
+	elif _is_attached:
+		_take(request, int(frame.get("seq", 0)), message, body)
+
+func _find_request(id):
+	if _session != null:
+		for request in _session.pending:
+			if request.id == id:
+				return request
+	return null
+
+# The first frame of a connection: continues the session, or begins the new one.
+func _greet(body):
+	_session_ready = body
+	if _session == null:
+		_begin(0)
+		return
+	# It has no number of its own, so it is not among the pending requests.
+	_session.last_id += 1
+	_resume_id = _session.last_id
+	var resume = {"sessionId": _session.id, "resumeToken": _session.token, "lastSeq": _session.last_seq}
+	_outbox.append(_encode(_resume_id, "resumeSession", resume))
+	_send_outbox()
+
+func _take_resume(seq, message, body):
+	_resume_id = 0
+	if message == "resumeSession":
+		_is_attached = true
+		for request in _session.pending:
+			if request.number > int(body.get("requestsReceived", 0)):
+				_outbox.append(request.bytes)
+		_send_outbox()
+		resumed.emit()
+	elif message == "error":
+		_lose_session("the session cannot be resumed: " + body.get("message", ""))
+		# After 2001 and 2004 the server closes the connection.
+		if int(body.get("code", 0)) == 2003:
+			# The refusal is the first frame of the new session.
+			_begin(seq)
+
+func _begin(last_seq):
+	if _socket == null:
+		return
+	_session = Session.new()
+	_session.id = _session_ready.get("sessionId", "")
+	_session.token = _session_ready.get("resumeToken", "")
+	_session.last_seq = last_seq
+	_is_attached = true
+	var is_another = session_id != ""
+	session_id = _session.id
+	_restore(_session, is_another)
+
+func _restore(session, is_another):
+	var requests = []
+	if not _configuration.is_empty():
+		requests.append(["configureSession", _configuration, null])
+	for agent in _agents:
+		requests.append(["createAgent", agent.restored(), agent])
+	for entry in requests:
+		var answer = await _request(entry[0], entry[1], true, entry[2]).completed
+		if session != _session:
+			return
+		if not answer.ok:
+			# 2001: the server shuts down, and closes soon. Any other refusal would be the same in each new session.
+			if answer.code != 2001:
+				_stop(answer.message)
+			return
+	session.is_restored = true
+	_pause_ms = MIN_PAUSE_MS
+	is_ready = true
+	if is_another:
+		restarted.emit()
+	connected.emit()
+
+func _take(request, seq, message, body):
+	if seq != 0:
+		if seq <= _session.last_seq:
+			return
+		if seq > _session.last_seq + 1:
+			_is_broken = true
+			_end("the server has left out frames: %d after %d" % [seq, _session.last_seq])
+			return
+		_session.last_seq = seq
+		if _session.is_restored:
+			_pause_ms = MIN_PAUSE_MS
+	if request == null or message == "":
+		return
+	var is_final = message in FINAL_MESSAGES
+	if message == request.message:
+		is_final = int(body.get("part", 0)) == int(body.get("of", 0))
+	if is_final:
+		_session.pending.erase(request)
+	if message == "createAgent" and request.created != null:
+		request.created.id = int(body.get("agentId", 0))
+		if not request.created in _agents:
+			_agents.append(request.created)
+	if message == "modelProgress":
+		progress.emit(body)
+	if message == "error" and int(body.get("code", 0)) == 2001:
+		is_ready = false
+	request.frame.emit(message, body)
+	if message == "error":
+		request.completed.emit(_failure(int(body.get("code", 0)), body.get("message", "")))
+	elif is_final:
+		request.completed.emit({"ok": true, "body": body})
+
+func _end(why):
+	if _socket == null:
+		return
+	var was_attached = _is_attached
+	_close_socket(1000)
+	if _last_error != null:
+		why = _last_error.get("message", why)
+	if was_attached:
+		_dropped_at_ms = Time.get_ticks_msec()
+	var wait_ms = _pause_ms + randi() % (_pause_ms / 2)
+	_next_attempt_ms = Time.get_ticks_msec() + wait_ms
+	_pause_ms = mini(2 * _pause_ms, MAX_PAUSE_MS)
+	if _close_code in FINAL_CLOSE_CODES:
+		_stop(why)
+		return
+	var is_too_late = Time.get_ticks_msec() + wait_ms - _dropped_at_ms > RESUME_LIMIT_MS
+	if _is_broken or _close_code == 1001 or (was_attached and _close_code in LOST_CLOSE_CODES) or is_too_late:
+		_lose_session(why)
+	lost.emit(why)
+
+func _stop(why):
+	_is_stopped = true
+	_close_socket(1000)
+	_lose_session(why)
+	stopped.emit(why)
+
+func _lose_session(why):
+	if _session == null:
+		return
+	var left = _session.pending
+	_session = null
+	_is_attached = false
+	is_ready = false
+	for request in left:
+		request.completed.emit(_failure(1002, why))
+
+# Begins to close the socket; the server answers with its own close.
+func _close_socket(code):
+	if _socket == null:
+		return
+	_closing_socket = _socket
+	_closing_until_ms = Time.get_ticks_msec() + 2000
+	_socket = null
+	_is_open = false
+	_is_attached = false
+	_closing_socket.close(code)
