@@ -348,7 +348,7 @@ func _connect_socket():
 	_socket = WebSocketClient.new()
 	_socket.set_buffers(1024, 4096, 2048, 4096)
 	_socket.connect("connection_established", self, "_open")
-	_socket.connect("connection_error", self, "_end", ["cannot connect to " + _url])
+	_socket.connect("connection_error", self, "_end", ["cannot connect to " + _url.split("?")[0]])
 	_socket.connect("server_close_request", self, "_keep_close_code")
 	_socket.connect("connection_closed", self, "_close")
 	_socket.connect("data_received", self, "_receive")
@@ -356,7 +356,7 @@ func _connect_socket():
 	if _token != "":
 		headers.append("Authorization: Bearer " + _token)
 	if _socket.connect_to_url(_address(), PoolStringArray(["turngraph.v1.json"]), false, headers) != OK:
-		_end("cannot connect to " + _url)
+		_end("cannot connect to " + _url.split("?")[0])
 
 func _poll_socket():
 	_send_outbox()

@@ -350,7 +350,7 @@ func _connect_socket():
 	if _token != "":
 		_socket.handshake_headers = PackedStringArray(["Authorization: Bearer " + _token])
 	if _socket.connect_to_url(_address()) != OK:
-		_end("cannot connect to " + _url)
+		_end("cannot connect to " + _url.split("?")[0])
 
 # WebSocketPeer has no signals.
 func _poll_socket():
@@ -362,7 +362,7 @@ func _poll_socket():
 	_receive()
 	if _socket != null and state == WebSocketPeer.STATE_CLOSED:
 		_close_code = _socket.get_close_code()
-		_end("the connection to %s ended, or was not made (close code %d)" % [_url.get_slice("?", 0), _close_code])
+		_end("the connection to %s ended, or was not made (close code %d)" % [_url.split("?")[0], _close_code])
 
 func _poll_closing_socket(now_ms):
 	_closing_socket.poll()
