@@ -218,6 +218,16 @@ describe('the answer', () => {
       'talk -[default]-> judge -[not_triggered]-> detect -[no_tool_called]-> (end of the turn)',
     ],
     [
+      'a ToolCall that streams sends text before its call',
+      {
+        talk: held('judge'),
+        judge: judge({ triggered: 'line', not_triggered: 'detect' }),
+        detect: detect({ no_tool_called: 'line' }, { generate_on_no_tool: true, stream: true }),
+        line: line(),
+      },
+      'talk -[default]-> judge -[not_triggered]-> detect',
+    ],
+    [
       'a line replaces it after a ToolCall without an answer',
       { talk: held('detect'), detect: detect({ tool_called: 'line', no_tool_called: 'line' }), line: line() },
       undefined,
