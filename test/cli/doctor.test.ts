@@ -57,7 +57,7 @@ const crash = repositoryPath('test/cli/crashingEngine.mjs');
 /** The doctor on an engine process that crashes at a request. */
 const crashingDoctor = (request: string, ...args: readonly string[]) =>
   runCli(['doctor', ...args, ...flags()], '', {
-    NODE_OPTIONS: `--import ${pathToFileURL(crash).href}`,
+    NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --import ${pathToFileURL(crash).href}`,
     CRASH_AT: request,
   });
 

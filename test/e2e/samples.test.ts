@@ -182,7 +182,7 @@ function kindOf(block: CodeBlock): Kind | undefined {
 const samplesOf = (kind: Kind): readonly CodeBlock[] =>
   blocks.filter((block) => kindOf(block) === kind && notRun[block.key] === undefined);
 
-// Command lines without quotes and pipes run in one process, which loads their modules once.
+// Command lines without pipes and the like run in one process, which loads their modules once.
 const runInHost = useCommandHost();
 let server: SampleServer;
 let serverFolder: SampleFolder;
@@ -322,14 +322,22 @@ const commandsIn = (code: string): readonly string[] =>
     .map((line) => line.replace(/ +# .*$/, '').trim())
     .filter((line) => line !== '');
 
+/** The arguments of a line that calls turngraph, and in which a shell does nothing but remove double quotes. */
+function argumentsOf(line: string): readonly string[] | undefined {
+  const word = /"([^"\\$`!]*)"|([^"'\\|&;<>()$`*?~!{}[\]# ]+)/;
+  const calls = new RegExp(`^(?:npx )?turngraph((?: +(?:${word.source}))+) *$`);
+  const [, words] = calls.exec(line) ?? [];
+  if (words === undefined) return undefined;
+  return [...words.matchAll(new RegExp(word, 'g'))].map(([, quoted, bare]) => quoted ?? bare ?? '');
+}
+
 /** Runs a command; a server is stopped when it listens. Returns its output. */
 async function runCommand(folder: SampleFolder, line: string): Promise<string> {
   if (!/ serve\b/.test(line)) {
-    const [, args] = /^(?:npx )?turngraph ([^"'\\|&;<>()$`*~]*)$/.exec(line) ?? [];
-    const result =
-      args === undefined
-        ? await folder.runCommand(line, server.port, 'hello\n')
-        : await folder.runTurngraph(runInHost, args.trim().split(/ +/), server.port, 'hello\n');
+    const args = argumentsOf(line);
+    const result = args
+      ? await folder.runTurngraph(runInHost, args, server.port, 'hello\n')
+      : await folder.runCommand(line, server.port, 'hello\n');
     expect({ line, code: result.code, err: result.err }).toMatchObject({ line, code: 0 });
     return result.out;
   }

@@ -233,7 +233,7 @@ describe('an engine process', () => {
     `;
     const server = spawn(process.execPath, ['--input-type=module', '-e', script], {
       stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, NODE_OPTIONS: `--import ${pathToFileURL(preload)}` },
+      env: { ...process.env, NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --import ${pathToFileURL(preload)}` },
     });
     let output = '';
     for await (const text of server.stdout.setEncoding('utf8')) {
