@@ -264,8 +264,11 @@ describe('a fragment', () => {
 /** What the pages introduce before their fragments. */
 const namesInFragments = `
 import { spawn } from 'node:child_process';
-import { connect, executor, toolResult, type AgentHandle, type Client, type McpClient, type ToolExecutor } from 'turngraph/client';
-declare const client: Client;
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { connect, executor, toolResult, type AgentHandle, type McpClient, type ToolExecutor } from 'turngraph/client';
+declare const client: import('turngraph/client').Client;
+declare const info: { readonly name: string; readonly version: string };
+declare let house: Awaited<ReturnType<typeof executor.fromMcp>>;
 declare const agent: AgentHandle;
 declare const mcp: McpClient;
 declare const crier: AgentHandle;
