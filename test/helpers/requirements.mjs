@@ -52,7 +52,7 @@ export const findChromium = () =>
 /** @type {(names: Readonly<Record<string, boolean>>) => readonly string[]} */
 const absentOf = (names) => Object.keys(names).filter((name) => !names[name]);
 
-/** Clients whose tests must not be skipped: `TURNGRAPH_TEST_CLIENTS="godotClient unityClient"`. */
+/** Clients, and nginx, whose tests must not be skipped: `TURNGRAPH_TEST_CLIENTS="godotClient unityClient"`. */
 const requiredClients = new Set(process.env['TURNGRAPH_TEST_CLIENTS']?.split(' '));
 
 const mountSmallDisk =
@@ -121,6 +121,13 @@ export const requirements = {
     title: 'what the playground may do',
     file: 'test/e2e/playgroundLimits.test.ts',
     ...browser,
+  },
+  nginx: {
+    title: 'two graph servers behind nginx',
+    file: 'test/e2e/nginx.test.ts',
+    install: 'apt-get install nginx',
+    isRequired: requiredClients.has('nginx'),
+    findMissing: () => absentOf({ nginx: succeeds('nginx', '-v') }),
   },
   pythonSamples: {
     title: 'a Python program of the documentation',
