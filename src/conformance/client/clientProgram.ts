@@ -49,7 +49,7 @@ export class ClientProgram implements AsyncDisposable {
       const end = (code: number | null): void => {
         if (this.#hasExited) return;
         this.#hasExited = true;
-        onExit({ code, stderr: this.#stderr.trim().replaceAll(/\s*\n\s*/g, ' | ') });
+        onExit({ code, stderr: this.stderr });
         resolve();
       };
       child.on('error', (error) => {
@@ -60,6 +60,11 @@ export class ClientProgram implements AsyncDisposable {
       child.on('close', (code) => setTimeout(end, settleMs, code));
     });
     process.once('exit', this.#killGroup);
+  }
+
+  /** The end of what it has written to standard error, as one line. */
+  get stderr(): string {
+    return this.#stderr.trim().replaceAll(/\s*\n\s*/g, ' | ');
   }
 
   /** Writes a command. */

@@ -31,7 +31,7 @@ export class ClientRun implements AsyncDisposable {
   /** `isUsed` says whether the end of a connection matters. */
   constructor(options: ClientRunOptions, isUsed: (connection: ScriptedConnection) => boolean) {
     this.#options = options;
-    const inbox = new Inbox(options.timeoutMs);
+    const inbox = new Inbox(options.timeoutMs, () => this.#program?.stderr ?? '');
     this.inbox = inbox;
     this.#listener = {
       request(frame, bytes, connection) {
@@ -97,7 +97,9 @@ export class ClientRun implements AsyncDisposable {
   #answer(handshake: ClientHandshake): HandshakeAnswer {
     this.lastHandshake = handshake;
     const { offered } = handshake;
-    const selected = offered.find((name) => /^turngraph\.v1\.(?:json|proto)$/.test(name)) ?? 'turngraph.v1.json';
+    // Only a client that offers none gets JSON: one that offers unknown names is refused by a server.
+    const supported = offered.find((name) => /^turngraph\.v1\.(?:json|proto)$/.test(name));
+    const selected = offered.length === 0 ? 'turngraph.v1.json' : supported;
     if (selected !== this.#options.codec) {
       this.#violate('subprotocol', offered.length === 0 ? 'no subprotocol' : `the subprotocols ${offered.join(', ')}`);
     }

@@ -42,6 +42,7 @@ export interface InboxTakeOptions {
  */
 export class Inbox {
   readonly #timeoutMs: number;
+  readonly #stderr: () => string;
   #happenings: Happening[] = [];
   #waiting: Waiting | undefined;
   #exit: ProgramExit | undefined;
@@ -52,8 +53,10 @@ export class Inbox {
   /** Whether the connection may end, although the scenario waits for something else. */
   mayClose = false;
 
-  constructor(timeoutMs: number) {
+  /** `stderr` gives the end of what the program has written to standard error. */
+  constructor(timeoutMs: number, stderr: () => string) {
     this.#timeoutMs = timeoutMs;
+    this.#stderr = stderr;
   }
 
   /** How the program has ended; undefined while it runs. */
@@ -139,7 +142,7 @@ export class Inbox {
         if (closed && !this.mayClose) return fail(new ConformanceFailure('an open connection', describe(closed)));
         const others = this.#happenings.map(describe);
         const came = others.length === 0 ? 'nothing' : `only: ${others.slice(0, 3).join('; ')}`;
-        fail(new ConformanceFailure(expected, `within ${timeoutMs} ms ${came}`, section));
+        fail(new ConformanceFailure(expected, `within ${timeoutMs} ms ${came}${noted(this.#stderr())}`, section));
       };
       const isClosed = !this.mayClose && this.#happenings.some(({ kind }) => kind === 'closed');
       let timer = setTimeout(expire, isClosed ? closedTimeoutMs : timeoutMs);
@@ -191,10 +194,12 @@ function describe(happening: Happening): string {
   }
 }
 
+/** What a program wrote to standard error, behind what it did; nothing if it wrote nothing. */
+const noted = (stderr: string): string => (stderr === '' ? '' : `; it wrote to standard error: ${stderr}`);
+
 function exitFailure({ code, stderr }: ProgramExit): ConformanceFailure {
-  const reason = stderr === '' ? '' : `; it wrote to standard error: ${stderr}`;
   return new ConformanceFailure(
     'a program that runs until the command close',
-    `${code === null ? 'its end by a signal' : `its exit with code ${code}`}${reason}`,
+    `${code === null ? 'its end by a signal' : `its exit with code ${code}`}${noted(stderr)}`,
   );
 }

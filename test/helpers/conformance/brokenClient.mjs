@@ -48,9 +48,10 @@ const agents = new Map();
 
 function openSocket(resumed, sessionId) {
   return new Promise((resolve, reject) => {
+    const offered = has('misspells-subprotocol') ? 'turngraph.v1' : subprotocol;
     const opened = new MiniSocket(
       sessionId && !has('hides-session') ? `${url}/?session=${sessionId}` : url,
-      { subprotocol: has('forgets-subprotocol') ? '' : subprotocol, token, has },
+      { subprotocol: has('forgets-subprotocol') ? '' : offered, token, has },
       {
         open() {},
         refused: (status) =>

@@ -138,6 +138,12 @@ const plantedFaults: readonly PlantedFault[] = [
     reason: 'no subprotocol',
     codec: 'proto',
   },
+  {
+    fault: 'misspells-subprotocol',
+    check: checks.streamed,
+    failed: rules.subprotocol,
+    reason: 'the subprotocols turngraph.v1 (',
+  },
 ];
 
 // Concurrently: the kit waits most of the time.
@@ -179,12 +185,14 @@ describe.concurrent('a client program that hangs', () => {
        writeFileSync('${join(folder, 'pid').replaceAll('\\', '/')}', String(child.pid));
        process.stdin.once('data', (line) => {
          const { id } = JSON.parse(line);
+         console.error('Task failed:\\n KeyError');
          console.log(JSON.stringify({ id, event: 'error', code: 0, message: 'no such command' }));
        });`,
     );
     const command = `${node} ${JSON.stringify(program)}`;
     const results = await resultsOf({ command, codecs: ['json'], only: [checks.streamed], timeoutMs: 500 });
-    const reason = 'expected a connection, came within 500 ms nothing (PROTOCOL.md, "Connecting")';
+    const reason =
+      'expected a connection, came within 500 ms nothing; it wrote to standard error: Task failed: | KeyError (PROTOCOL.md, "Connecting")';
     expect(results).toContainEqual({ name: checks.streamed, codec: 'json', outcome: 'failed', reason });
     await whenEnded(Number(await readFile(join(folder, 'pid'), 'utf8')));
     await rm(folder, { recursive: true });
