@@ -81,6 +81,16 @@ describe.each(subprotocols)('over %s, a ToolCall node with stream', (subprotocol
     expect((await client.turnOf(requestId)).text).toBe('At once, my friend.\nIt is lit now.');
   });
 
+  it.each([{ tool_choice: 'none' }, { tool_choice: 'none', response_schema: { type: 'object' } }])(
+    'streams an answer without tools with %j',
+    async (params) => {
+      await using client = await TestClient.connect(server().url, subprotocol);
+      const turn = await client.sendMessage(await client.createAgent(graph({ stream: true, ...params })), 'hello');
+      expect(turn.text).toBe('Good evening, traveller. Sit down.');
+      expect(shown(turn).length).toBeGreaterThan(3);
+    },
+  );
+
   it.each([{}, { stream: true, retries: 1 }, { stream: true, tool_call_format: 'react' }])(
     'sends nothing while it generates with %j',
     async (params) => {

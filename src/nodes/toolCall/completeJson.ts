@@ -9,7 +9,7 @@ export interface JsonAnswerOptions {
   /** What the answer matches. */
   readonly rule: Rule;
   /** Called with each piece of the answer. */
-  readonly onText: (piece: string) => void;
+  readonly onText?: (piece: string) => void;
 }
 
 /** Generates an answer in JSON. One that is cut off is a warning of the turn. */
@@ -17,9 +17,12 @@ export async function completeJson(
   turn: Turn,
   inference: InferenceRunner,
   request: PromptRequest,
-  { nodeName, rule, onText }: JsonAnswerOptions,
+  { nodeName, rule, ...streaming }: JsonAnswerOptions,
 ): Promise<string> {
-  const { text, finishReason } = await inference.complete(turn, request, { grammar: answerGrammar(rule), onText });
+  const { text, finishReason } = await inference.complete(turn, request, {
+    grammar: answerGrammar(rule),
+    ...streaming,
+  });
   if (finishReason === 'length') turn.warn(`${nodeName} was cut off inside its JSON; raise sampling.max_tokens`);
   return text;
 }

@@ -117,13 +117,13 @@ export const toolCallWith = (formats: Formats) =>
 
       const answerWithoutTools = async (turn: Turn): Promise<void> => {
         const { stream } = settings.current;
-        const onText = (piece: string): void => void (stream && turn.say(piece, 'delta'));
+        const streaming = stream ? { onText: (piece: string): void => turn.say(piece, 'delta') } : {};
         const request = createRequest(turn, undefined);
         const markup = markupOf(lease.model.toolDialect);
         const { answer: rule } = declaration;
         const text = rule
-          ? await completeJson(turn, inference, request, { nodeName, rule, onText })
-          : (await answerWithoutCalls(turn, inference, request, { nodeName, markup, onText })).text;
+          ? await completeJson(turn, inference, request, { nodeName, rule, ...streaming })
+          : (await answerWithoutCalls(turn, inference, request, { nodeName, markup, ...streaming })).text;
         if (!stream) turn.say(text, 'whole');
       };
       /** The answer of a reply without a call: JSON is asked for, unless it is written already. */
@@ -131,8 +131,9 @@ export const toolCallWith = (formats: Formats) =>
         const { answer: rule } = offer.constraint;
         if (!rule || (await isMatch(answer, rule))) return output.end(answer);
         const { stream } = settings.current;
-        const onText = (piece: string): void => void (stream && output.pass(piece));
-        const text = await completeJson(turn, inference, createRequest(turn, offer), { nodeName, rule, onText });
+        const streaming = stream ? { onText: (piece: string): void => output.pass(piece) } : {};
+        const request = createRequest(turn, offer);
+        const text = await completeJson(turn, inference, request, { nodeName, rule, ...streaming });
         if (!stream) output.end(text);
       };
 
