@@ -1,5 +1,6 @@
 import type { Subprotocol } from '../../wire/codec.ts';
 import { runCheck, type CheckResult, type CodecName } from '../report.ts';
+import { CheckSockets } from './checkSockets.ts';
 import { agentChecks } from './checks/agentChecks.ts';
 import { dialogChecks } from './checks/dialogChecks.ts';
 import { connectCheck, handshakeChecks } from './checks/handshakeChecks.ts';
@@ -21,7 +22,8 @@ import { limitChecks } from './checks/limitChecks.ts';
 import { malformedChecksOf } from './checks/malformedChecks.ts';
 import { findFacts } from './facts.ts';
 import { FrameRules } from './frameRules.ts';
-import type { ServerCheck, ServerFacts } from './serverUnderTest.ts';
+import { Patience } from './patience.ts';
+import type { ServerCheck, ServerFacts, ServerUnderTest } from './serverUnderTest.ts';
 
 /** Which server is checked, and how. */
 export interface ServerCheckOptions {
@@ -34,6 +36,8 @@ export interface ServerCheckOptions {
   readonly model?: string;
   /** How long an answer may take; default: 10,000. */
   readonly timeoutMs?: number;
+  /** How long a check may take, however much comes; default: 120,000, and 600,000 with a model. */
+  readonly checkTimeoutMs?: number;
   /** Only checks whose name has one of these texts; default: all. The rules for every frame are checked in any case. */
   readonly only?: readonly string[];
 }
@@ -74,18 +78,30 @@ export async function* checkServer({
   codecs = ['json', 'proto'],
   model = '',
   timeoutMs = 10_000,
+  checkTimeoutMs = model === '' ? 120_000 : 600_000,
   only = [],
 }: ServerCheckOptions): AsyncGenerator<CheckResult> {
   const isChosen = ({ name }: ServerCheck): boolean => only.length === 0 || only.some((text) => name.includes(text));
+  const patience = new Patience();
+  const withSockets = async <Result>(
+    server: Omit<ServerUnderTest, 'sockets'>,
+    use: (server: ServerUnderTest) => Promise<Result>,
+  ): Promise<Result> => {
+    using sockets = new CheckSockets(checkTimeoutMs);
+    return await use({ ...server, sockets });
+  };
+  const run = (check: ServerCheck, server: Omit<ServerUnderTest, 'sockets'>, codec?: CodecName): Promise<CheckResult> =>
+    withSockets(server, (context) => runCheck(check, context, codec));
   for (const codec of codecs) {
     const rules = new FrameRules();
-    const asked = { url, token, codec, subprotocol: subprotocols[codec], model, timeoutMs, rules, facts: noFacts };
-    const connected = await runCheck(connectCheck, asked, codec);
+    const subprotocol = subprotocols[codec];
+    const asked = { url, token, codec, subprotocol, model, timeoutMs, patience, rules, facts: noFacts };
+    const connected = await run(connectCheck, asked, codec);
     yield connected;
     if (connected.outcome === 'failed') return;
-    const server = { ...asked, facts: await findFacts(asked) };
-    for (const check of checksOf(codec).filter(isChosen)) yield await runCheck(check, server, codec);
+    const server = { ...asked, facts: await withSockets(asked, findFacts) };
+    for (const check of checksOf(codec).filter(isChosen)) yield await run(check, server, codec);
     yield* rules.results(codec);
-    if (codec === codecs.at(-1)) for (const check of httpChecks.filter(isChosen)) yield await runCheck(check, server);
+    if (codec === codecs.at(-1)) for (const check of httpChecks.filter(isChosen)) yield await run(check, server);
   }
 }

@@ -8,9 +8,14 @@ import { ConformanceFailure, shown } from '../expect.ts';
 import { readServerFrame } from './readServerFrame.ts';
 import { isFinalAnswer, SessionTrace } from './sessionTrace.ts';
 import type { ServerUnderTest } from './serverUnderTest.ts';
+import { WakeUps } from './wakeUps.ts';
 import { openWebSocket, type Handshake, type WebSocketSettings } from './webSocket.ts';
 
 const maxFrameBytes = 60 * 1024;
+// More than any check asks for. A server that sends on and on must not fill the memory.
+const maxFrames = 50_000;
+const maxBytes = 64 * 1024 * 1024;
+const closeTimeoutMs = 2000;
 const modelTimeoutMs = 120_000;
 const retryMs = 250;
 const maxRetries = 40;
@@ -34,27 +39,34 @@ export class CheckedConnection implements AsyncDisposable {
   readonly tcp: Socket;
   readonly server: ServerUnderTest;
   #timeoutMs: number;
-  readonly #waiting = new Set<() => void>();
+  readonly #wakeUps: WakeUps;
   readonly #agents = new Set<number>();
   #trace: SessionTrace;
   #resuming: SessionTrace | undefined;
   #lastRequestId = 0;
   #end: ConnectionEnd | undefined;
+  #error = '';
+  #messages = 0;
+  #bytes = 0;
 
   private constructor(server: ServerUnderTest, { socket, tcp, extensions }: OpenedSocket) {
     this.server = server;
     this.#timeoutMs = server.timeoutMs;
+    this.#wakeUps = new WakeUps(server.patience, () => this.#end !== undefined);
     this.socket = socket;
     this.tcp = tcp;
     this.extensions = extensions;
     this.#trace = new SessionTrace(server.rules);
+    server.sockets.add(socket);
     socket.on('message', (data: Buffer, isBinary: boolean) => {
+      if (this.#end) return;
       this.#receive(data, isBinary);
-      this.#wake();
+      this.#wakeUps.wake();
     });
+    socket.on('error', ({ message }) => (this.#error = message));
     socket.on('close', (code, reason) => {
-      this.#end = { code, reason: reason.toString() };
-      this.#wake();
+      this.#end ??= { code, reason: reason.toString() || this.#error };
+      this.#wakeUps.wake();
     });
     socket.resume();
   }
@@ -65,7 +77,7 @@ export class CheckedConnection implements AsyncDisposable {
     for (let retries = 0; ; retries++) {
       const opened = await openWebSocket({ url, token, timeoutMs, subprotocols: [subprotocol], ...settings });
       if (!('socket' in opened))
-        throw new ConformanceFailure('a WebSocket', `HTTP ${opened.status} ${opened.body}`, 'Connecting');
+        throw new ConformanceFailure('a WebSocket', `HTTP ${opened.status} ${shown(opened.body)}`, 'Connecting');
       const connection = new CheckedConnection(server, opened);
       const first = await connection.waitFor(() => true, 'a first frame');
       const isRefused = first.body === 'error' && first.error.name === 'LIMIT_EXCEEDED';
@@ -156,7 +168,7 @@ export class CheckedConnection implements AsyncDisposable {
   /** Waits for a frame after the first `from` frames. @throws ConformanceFailure when none comes. */
   async waitFor(matches: (frame: ServerFrame) => boolean, what: string, from = 0): Promise<ServerFrame> {
     for (let index = from; ; index++) {
-      if (!(await this.#until(() => index < this.frames.length)))
+      if (!(await this.#wakeUps.until(() => index < this.frames.length, this.#timeoutMs)))
         throw new ConformanceFailure(
           what,
           `${this.#describeSilence()}; the last frame was ${shown(this.frames.at(-1))}`,
@@ -168,7 +180,7 @@ export class CheckedConnection implements AsyncDisposable {
 
   /** Waits until the connection has ended. @throws ConformanceFailure when it does not. */
   async untilClosed(): Promise<ConnectionEnd> {
-    await this.#until(() => this.#end !== undefined);
+    await this.#wakeUps.until(() => this.#end !== undefined, this.#timeoutMs);
     if (this.#end) return this.#end;
     throw new ConformanceFailure('a close frame', this.#describeSilence(), 'Close codes');
   }
@@ -185,17 +197,24 @@ export class CheckedConnection implements AsyncDisposable {
     if (this.#end) return;
     for (const agentId of this.#agents) this.send('destroyAgent', { agentId });
     this.socket.close(1000);
-    const ended = await this.#until(() => this.#end !== undefined);
+    const ended = await this.#wakeUps.until(() => this.#end !== undefined, closeTimeoutMs);
     if (!ended) this.socket.terminate();
   }
 
   #describeSilence(): string {
     if (this.#end) return `close ${this.#end.code} ${this.#end.reason}`.trim();
-    return `nothing within ${this.#timeoutMs / 1000} s`;
+    return `nothing within ${this.server.patience.limit(this.#timeoutMs) / 1000} s`;
   }
 
   #receive(data: Buffer, isBinary: boolean): void {
     const { rules } = this.server;
+    this.#bytes += data.length;
+    if (++this.#messages > maxFrames || this.#bytes > maxBytes) {
+      const reason = `by the kit, after ${this.#messages} frames of ${this.#bytes} bytes`;
+      this.#end = { code: 1006, reason };
+      rules.violate('answer', 'no more frames than the requests ask for', reason);
+      return this.socket.terminate();
+    }
     if (isBinary !== this.#isBinary)
       rules.violate('kind', `a ${isBinary ? 'text' : 'binary'} message`, shown(data.toString()));
     if (data.length >= maxFrameBytes) rules.violate('size', 'less than 61440 bytes', `${data.length}`);
@@ -211,27 +230,6 @@ export class CheckedConnection implements AsyncDisposable {
 
   #noteAgents(frame: ServerFrame): void {
     if (frame.body === 'createAgent') this.#agents.add(frame.createAgent.agentId);
-  }
-
-  async #until(holds: () => boolean): Promise<boolean> {
-    const deadline = performance.now() + this.#timeoutMs;
-    while (!holds()) {
-      const left = deadline - performance.now();
-      const canStillCome = !this.#end && left > 0;
-      if (!canStillCome) return false;
-      let timer: NodeJS.Timeout | undefined;
-      await new Promise<void>((resolve) => {
-        this.#waiting.add(resolve);
-        timer = setTimeout(resolve, left);
-      });
-      clearTimeout(timer);
-    }
-    return true;
-  }
-
-  #wake(): void {
-    this.#waiting.forEach((resolve) => resolve());
-    this.#waiting.clear();
   }
 }
 

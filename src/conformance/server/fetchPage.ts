@@ -1,6 +1,8 @@
 import { request } from 'node:http';
 import { request as secureRequest } from 'node:https';
+import { describeError } from '../../fault.ts';
 import { ConformanceFailure } from '../expect.ts';
+import { readBody } from './readBody.ts';
 import type { ServerUnderTest } from './serverUnderTest.ts';
 
 /** A response to plain HTTP. */
@@ -34,18 +36,20 @@ export function fetchPage(
       path,
       method,
       headers: { ...authorization, ...headers },
-      timeout: timeoutMs,
       agent: false,
     });
+    const timer = setTimeout(() => outgoing.destroy(new Error(`none within ${timeoutMs / 1000} s`)), timeoutMs);
+    const end = (error: unknown): void => {
+      clearTimeout(timer);
+      reject(fail(describeError(error)));
+    };
     outgoing.on('response', (response) => {
-      let body = '';
-      response.setEncoding('utf8');
-      response.on('data', (text: string) => (body += text));
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
-      response.on('error', (error) => reject(fail(error.message)));
+      readBody(response).then((body) => {
+        clearTimeout(timer);
+        resolve({ status: response.statusCode ?? 0, body });
+      }, end);
     });
-    outgoing.on('timeout', () => outgoing.destroy(new Error('nothing')));
-    outgoing.on('error', (error) => reject(fail(error.message)));
+    outgoing.on('error', end);
     outgoing.end();
   });
 }

@@ -1,6 +1,8 @@
 import type { Subprotocol } from '../../wire/codec.ts';
 import type { Check, CodecName } from '../report.ts';
+import type { CheckSockets } from './checkSockets.ts';
 import type { FrameRules } from './frameRules.ts';
+import type { Patience } from './patience.ts';
 
 /** A server that is checked in one codec. */
 export interface ServerUnderTest {
@@ -15,6 +17,9 @@ export interface ServerUnderTest {
   /** How long an answer may take. */
   readonly timeoutMs: number;
   readonly rules: FrameRules;
+  readonly patience: Patience;
+  /** Those of the check that runs. */
+  readonly sockets: CheckSockets;
   readonly facts: ServerFacts;
 }
 

@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
+import { describeError } from '../../fault.ts';
 import { ConformanceFailure } from '../expect.ts';
+import { readBody } from './readBody.ts';
 
 /** How a WebSocket is opened. */
 export interface WebSocketSettings {
@@ -41,25 +43,38 @@ export function openWebSocket({
     headers: { ...(token !== '' && { authorization: `Bearer ${token}` }), ...headers },
     // Offered, so that a server which uses an extension is noticed.
     perMessageDeflate: true,
-    handshakeTimeout: timeoutMs,
     skipUTF8Validation: true,
-    maxPayload: 64 * 1024 * 1024,
+    maxPayload: 16 * 1024 * 1024,
   });
   return new Promise((resolve, reject) => {
+    const fail = (came: string): void => reject(new ConformanceFailure(`a WebSocket at ${url}`, came, 'Connecting'));
+    // The time limit of the library begins anew with each byte.
+    const timer = setTimeout(() => {
+      fail(`none within ${timeoutMs / 1000} s`);
+      socket.terminate();
+    }, timeoutMs);
+    const stop = (): void => clearTimeout(timer);
     socket.on('upgrade', ({ socket: tcp, headers }: IncomingMessage) => {
       socket.on('open', () => {
+        stop();
         socket.pause();
         resolve({ socket, tcp, extensions: headers['sec-websocket-extensions'] });
       });
     });
     socket.on('unexpected-response', (request, response) => {
-      let body = '';
-      response.setEncoding('utf8');
-      response.on('data', (text: string) => (body += text));
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
-      response.on('error', () => resolve({ status: response.statusCode ?? 0, body }));
-      response.on('close', () => request.destroy());
+      readBody(response)
+        .then(
+          (body) => resolve({ status: response.statusCode ?? 0, body }),
+          (error: unknown) => fail(describeError(error)),
+        )
+        .finally(() => {
+          stop();
+          request.destroy();
+        });
     });
-    socket.on('error', ({ message }) => reject(new ConformanceFailure(`a WebSocket at ${url}`, message, 'Connecting')));
+    socket.on('error', ({ message }) => {
+      stop();
+      fail(message);
+    });
   });
 }

@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { setImmediate as nextRound, setTimeout as wait } from 'node:timers/promises';
+import { setImmediate as nextRound } from 'node:timers/promises';
 import { clientCodecs } from '../../../wire/codec.ts';
 import { clientFrame } from '../../../wire/frame.ts';
 import { ConformanceFailure, expectEqual } from '../../expect.ts';
@@ -74,11 +73,19 @@ export const transportChecks: readonly ServerCheck[] = [
     section: 'Keepalive',
     async run(server) {
       await using connection = await CheckedConnection.open(server);
-      const ponged = once(connection.socket, 'pong') as Promise<[Buffer]>;
-      connection.socket.ping('turngraph');
-      const pong = await Promise.race([ponged, wait(server.timeoutMs, undefined, { ref: false })]);
-      if (!pong) throw new ConformanceFailure('a pong', `nothing within ${server.timeoutMs / 1000} s`);
-      expectEqual('content of the pong', pong[0].toString(), 'turngraph');
+      const { socket } = connection;
+      const pong = await new Promise<Buffer | undefined>((resolve) => {
+        const timer = setTimeout(resolve, server.timeoutMs, undefined);
+        const end = (content?: Buffer): void => {
+          clearTimeout(timer);
+          resolve(content);
+        };
+        socket.once('pong', (content: Buffer) => end(content));
+        socket.once('close', () => end());
+        socket.ping('turngraph');
+      });
+      if (!pong) throw new ConformanceFailure('a pong', `none within ${server.timeoutMs / 1000} s`);
+      expectEqual('content of the pong', pong.toString(), 'turngraph');
     },
   },
   {
