@@ -44,10 +44,9 @@ export function fetchPage(
       reject(fail(describeError(error)));
     };
     outgoing.on('response', (response) => {
-      readBody(response).then((body) => {
-        clearTimeout(timer);
-        resolve({ status: response.statusCode ?? 0, body });
-      }, end);
+      readBody(response)
+        .then((body) => resolve({ status: response.statusCode ?? 0, body }), end)
+        .finally(() => clearTimeout(timer));
     });
     outgoing.on('error', end);
     outgoing.end();
