@@ -1,6 +1,5 @@
 import { fork, spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { afterAll } from 'vitest';
 import { repositoryPath } from '../helpers/server.ts';
 
 const cli = repositoryPath('dist/cli/turngraph.js');
@@ -58,11 +57,17 @@ interface CommandHost {
   readonly ended: Promise<never>;
 }
 
+// That of the test process before a test changes it.
+const ownEnv = { ...process.env };
+
 async function startHost(): Promise<CommandHost> {
-  const child = fork(repositoryPath('test/cli/commandHost.mjs'), { execArgv: [], silent: true });
+  const child = fork(repositoryPath('test/cli/commandHost.mjs'), { execArgv: [], silent: true, env: ownEnv });
   let err = '';
   child.stderr?.on('data', (data: Buffer) => (err += data.toString()));
-  const ended = once(child, 'close').then(() => Promise.reject(new Error(`the host of the commands ended: ${err}`)));
+  const ended = once(child, 'close').then(() => {
+    host = undefined;
+    return Promise.reject(new Error(`the host of the commands ended: ${err}`));
+  });
   ended.catch(() => undefined);
   await Promise.race([once(child, 'message'), ended]);
   return { child, ended };
@@ -71,27 +76,29 @@ async function startHost(): Promise<CommandHost> {
 /** Runs a command to its end, as `runCli` does. */
 export type RunCommand = typeof runCli;
 
+// One for all files of a worker, which ends it by its own end.
+let host: Promise<CommandHost> | undefined;
+let last: Promise<unknown> = Promise.resolve();
+
+async function runInHost(request: object): Promise<CliResult> {
+  const { child, ended } = await (host ??= startHost());
+  child.send(request);
+  const [result] = (await Promise.race([once(child, 'message'), ended])) as [CliResult];
+  return result;
+}
+
 /**
  * Runs the commands of a file one after the other in one process, which loads their modules once, and their models
  * itself: for commands that neither write a log nor wait for a signal. What the start and the end of a process do, and engine
  * processes, are tested with `runCli`.
  */
-export function useCommandHost(): RunCommand {
-  let host: Promise<CommandHost> | undefined;
-  let last: Promise<unknown> = Promise.resolve();
-  const run = async (request: object): Promise<CliResult> => {
-    const { child, ended } = await (host ??= startHost());
-    child.send(request);
-    const [result] = (await Promise.race([once(child, 'message'), ended])) as [CliResult];
-    return result;
-  };
-  afterAll(async () => void (await host)?.child.kill());
-  return (args, input = '', env = {}, cwd = repositoryPath('.')) => {
-    const running = last.then(() => run({ args, input, env: { ...hostEnv, ...env }, cwd }));
+export const useCommandHost =
+  (): RunCommand =>
+  (args, input = '', env = {}, cwd = repositoryPath('.')) => {
+    const running = last.then(() => runInHost({ args, input, env: { ...hostEnv, ...env }, cwd }));
     last = running.catch(() => undefined);
     return running;
   };
-}
 
 /** Waits for the end of a child process. Returns its output and exit code. */
 export async function untilExit(child: ChildProcessWithoutNullStreams): Promise<CliResult> {
