@@ -9,8 +9,10 @@ import { WebSocket } from 'ws';
 import { chat } from '../helpers/graphs.ts';
 import { isSkipped } from '../helpers/requirements.mjs';
 import { repositoryPath, TestClient, errorOf } from '../helpers/server.ts';
-import { untilExit, readFirstLine, runCli, startCli, startCliLoggingTo } from './command.ts';
+import { untilExit, readFirstLine, runCli, startCli, startCliLoggingTo, useCommandHost } from './command.ts';
 import { Terminal } from './terminal.ts';
+
+const runCommand = useCommandHost();
 
 interface ListeningEvent {
   readonly event: string;
@@ -321,7 +323,8 @@ describe('turngraph serve', () => {
     ['an invalid choice', ['--gpu', 'maybe'], {}, 'Allowed choices are auto, off, vulkan, cuda, metal'],
     ['layers that are no number', ['--gpu-layers', 'all'], {}, '--gpu-layers (TURNGRAPH_GPU_LAYERS) must fit'],
   ])('rejects %s with exit code 2', async (_, args, env, message) => {
-    const { code, err, out } = await runCli(['serve', ...args], '', env);
+    // Refused before anything is started.
+    const { code, err, out } = await runCommand(['serve', ...args], '', env);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain(message);
   });
@@ -348,7 +351,7 @@ describe('turngraph serve', () => {
   });
 
   it('names every option with its default and its variable in its help', async () => {
-    const { out, code } = await runCli(['serve', '--help']);
+    const { out, code } = await runCommand(['serve', '--help']);
     expect(code).toBe(0);
     expect(out).toContain('--turn-timeout <n>');
     expect(out.replaceAll(/\s+/g, ' ')).toContain('max seconds per turn (default 120, TURNGRAPH_TURN_TIMEOUT)');
