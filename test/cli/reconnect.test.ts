@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { useCleanups } from '../helpers/fakeServer.ts';
 import { FakeSession, type SessionScript } from '../helpers/fakeSession.ts';
 import { runCli } from './command.ts';
+
+useCleanups();
 
 const answerAll: SessionScript = ({ requestId, body }, session) => {
   if (body === 'createAgent') session.send(requestId, 'createAgent', { agentId: 1 });

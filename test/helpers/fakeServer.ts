@@ -15,11 +15,14 @@ export type SendFrame = <Body extends keyof ServerFrameBodies>(
 /** Answers a request. */
 export type ResponseScript = (frame: ClientFrame, send: SendFrame, socket: Socket) => void;
 
-/** Functions that close what a test has opened; called after it in reverse order. */
+/** Functions that close what a test has opened; called after it in reverse order, in a file that calls `useCleanups`. */
 export const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of cleanups.splice(0).reverse()) await close();
-});
+
+/** Registers `cleanups` in a test file. */
+export const useCleanups = (): void =>
+  afterEach(async () => {
+    for (const close of cleanups.splice(0).reverse()) await close();
+  });
 
 /** A server that sends sessionReady and then answers each request by the script; `received` lists the requests. */
 export async function startFakeServer(

@@ -9,7 +9,10 @@ import {
   createTestAgent,
   startFakeServer,
   type ResponseScript,
+  useCleanups,
 } from '../../helpers/fakeServer.ts';
+
+useCleanups();
 
 const answerAll: ResponseScript = (frame, send, socket) => {
   if (frame.body === 'sendMessage') send('turnComplete', { status: 'SUCCESS' });

@@ -5,8 +5,11 @@ import {
   connectToFakeServer,
   acceptAgents,
   cleanups,
+  useCleanups,
   type SendFrame,
 } from '../../helpers/fakeServer.ts';
+
+useCleanups();
 
 const collect = async (turn: TurnHandle): Promise<string[]> => {
   const pieces: string[] = [];

@@ -11,6 +11,7 @@ import {
   sendGreeting,
   acceptAgents,
   cleanups,
+  useCleanups,
 } from '../../helpers/fakeServer.ts';
 
 /** Like the WebSocket of Node 22 when no server listens: an error, no close, and it stays in the state CONNECTING. */
@@ -24,6 +25,8 @@ class UnreachableSocket {
   send(): void {}
   close(): void {}
 }
+
+useCleanups();
 
 describe('connecting', () => {
   it('fails with CONNECTION_FAILED when no server listens', async () => {

@@ -3,8 +3,10 @@ import { WebSocket } from 'ws';
 import { connect, type ConnectionChange } from '../../../src/client/index.ts';
 import { reconnectDelayMs } from '../../../src/client/reconnect.ts';
 import { CuttingProxy } from '../../helpers/cuttingProxy.ts';
-import { cleanups, createTestAgent } from '../../helpers/fakeServer.ts';
+import { cleanups, createTestAgent, useCleanups } from '../../helpers/fakeServer.ts';
 import { connectToFakeSession, FakeSession, type SessionScript } from '../../helpers/fakeSession.ts';
+
+useCleanups();
 
 const acceptAgents: SessionScript = ({ requestId, body }, session) =>
   body === 'createAgent' && session.send(requestId, 'createAgent', { agentId: 5 });
