@@ -1,5 +1,5 @@
-import { statSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { readdirSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, join, parse } from 'node:path';
 import { didYouMean } from '../didYouMean.ts';
 import { Fault } from '../fault.ts';
 import { GraphFolder } from '../graph/graphFolder.ts';
@@ -31,8 +31,18 @@ export async function findGraph(nameOrPath: string, graphs: string, folder = '')
 
 function hintFor(nameOrPath: string, path: string, names: readonly string[]): string {
   if (isFile(`${path}.json`)) return `; did you mean "${nameOrPath}.json"?`;
-  const hint = didYouMean(nameOrPath.replace(/\.json$/i, ''), names);
+  const hint = didYouMean(nameOrPath.replace(/\.json$/i, ''), names) || fileHintFor(path);
   return hint || (names.length > 0 ? `; there are ${names.join(', ')}` : '; it is empty');
+}
+
+/** A JSON file in the same folder with a name like this one. */
+function fileHintFor(path: string): string {
+  try {
+    const files = readdirSync(dirname(path)).filter((name) => /\.json$/i.test(name));
+    return didYouMean(`${parse(path).name}.json`, files);
+  } catch {
+    return '';
+  }
 }
 
 /** Whether a path is something else than a folder. */

@@ -1,3 +1,4 @@
+import { didYouMean } from '../didYouMean.ts';
 import { Fault } from '../fault.ts';
 import type { ServerContext } from '../session/session.ts';
 import { ApiError } from './apiError.ts';
@@ -20,8 +21,9 @@ export async function planRequest(request: CompletionRequest, context: ServerCon
 }
 
 async function readGraph(name: string, { graphs }: ServerContext): Promise<unknown> {
-  if (!(await graphs.names()).includes(name))
-    throw new ApiError(`there is no graph "${name}"; GET /v1/models lists them`, {
+  const names = await graphs.names();
+  if (!names.includes(name))
+    throw new ApiError(`there is no graph "${name}"${didYouMean(name, names) || '; GET /v1/models lists them'}`, {
       status: 404,
       param: 'model',
       code: 'model_not_found',

@@ -38,7 +38,12 @@ describe('turngraph bundle', () => {
       "argument 'amiga' is invalid. Allowed choices are linux-x64",
     ],
     ['an unknown backend', ['@new', '--gpu', 'auto'], 2, "argument 'auto' is invalid. Allowed choices are off, vulkan"],
-    ['another system without its Node', ['@new', '--platform', 'mac-x64'], 2, '--platform mac-x64 needs --node'],
+    [
+      'another system without its Node',
+      ['@new', '--platform', 'mac-x64'],
+      2,
+      '--platform mac-x64 needs --node, the Node program of that system: nodejs.org/dist has',
+    ],
     ['a Node for another system', ['@new', '--platform', 'win-x64', '--node', '@node'], 1, 'is Node for linux-x64'],
     [
       'a Node whose licence is not known',

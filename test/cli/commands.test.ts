@@ -258,6 +258,9 @@ describe('a graph that a command names', () => {
   it('gets a hint when it is like one of the folder, with .json or without', async () => {
     for (const name of ['ther', 'ther.json', 'there.json'])
       expect((await run(project, 'check', name)).err).toContain('the folder graphs; did you mean "there"?');
+    for (const name of ['heer.json', join('.', 'heer'), join(project, 'heer.json')])
+      expect((await run(project, 'check', name)).err).toContain('the folder graphs; did you mean "here.json"?');
+    expect((await run(project, 'check', join('nowhere', 'zzz.json'))).err).toContain('; there are there\n');
     expect((await run(project, 'check', 'zzz')).err).toContain('the folder graphs; there are there\n');
   });
 

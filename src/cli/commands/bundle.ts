@@ -59,7 +59,9 @@ export const bundleCommand = (): Command =>
     if (platform === undefined)
       throw new UsageError('no bundle can be made for this system; give --platform and --node');
     if (platform !== platformOf(process) && flags.node === undefined)
-      throw new UsageError(`--platform ${platform} needs --node, the Node program of that system`);
+      throw new UsageError(
+        `--platform ${platform} needs --node, the Node program of that system: nodejs.org/dist has its archive`,
+      );
     await assertEmpty(folder);
     using interrupt = onInterrupt();
     const { catalogue, downloads, options } = await openCatalogue(flags);

@@ -181,10 +181,14 @@ describe('the OpenAI-compatible API', () => {
     expect((await post(fields)).status).toBe(400);
   });
 
-  it.each([['nobody'], ['graph:nobody']])('answers 404 to the model %s', async (name) => {
+  it.each([
+    ['nobody', 'turngraph models list shows what there is'],
+    ['graph:nobody', 'there is no graph "nobody"; GET /v1/models lists them'],
+    ['graph:wether', 'there is no graph "wether"; did you mean "weather"?'],
+  ])('answers 404 to the model %s', async (name, message) => {
     expect(await post({ ...chat, model: name })).toMatchObject({
       status: 404,
-      body: { error: { param: 'model', code: 'model_not_found' } },
+      body: { error: { param: 'model', code: 'model_not_found', message: expect.stringContaining(message) } },
     });
   });
 
