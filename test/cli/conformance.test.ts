@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { useCommandHost } from './command.ts';
 
@@ -23,6 +24,15 @@ describe('turngraph conformance', () => {
       '',
     ]);
     expect({ code, err }).toEqual({ code: 1, err: '0 passed, 2 failed\n' });
+  });
+
+  it('exits with 2 when a text of --only is in the name of no check', async () => {
+    const client = fileURLToPath(new URL('../helpers/conformance/brokenClient.mjs', import.meta.url));
+    const flags = ['--codec', 'json', '--client', `node ${JSON.stringify(client)}`];
+    const { code, err } = await runCommand(['conformance', ...flags, '--only', 'a JSON', 'one JSON event']);
+    expect(err).toContain('--only: no check has "a JSON" in its name');
+    expect(code).toBe(2);
+    expect((await runCommand(['conformance', ...flags, '--only', 'one JSON event'])).code).toBe(0);
   });
 
   it('prints the results as a JSON list', async () => {

@@ -49,6 +49,10 @@ export const conformanceCommand = (): Command =>
       if (json) process.stdout.write(`${JSON.stringify(results)}\n`);
       else process.stderr.write(`${describeCheckTotals(results)}\n`);
       process.exitCode = results.some(({ outcome }) => outcome === 'failed') ? 1 : 0;
+      const unused = flags.only?.find((text) => !results.some(({ name }) => name.includes(text)));
+      // Otherwise a misspelt text would pass.
+      if (unused !== undefined && process.exitCode === 0)
+        throw new UsageError(`--only: no check has "${unused}" in its name`);
     });
 
 /** The checks that the flags ask for. @throws UsageError */
