@@ -45,11 +45,11 @@ export async function readServeFlags() {
 }
 
 /**
- * Starts a server; `flags` are those of `serve` by their names without the dashes. With `noFlashAttention` it computes the
+ * Starts a server; `flags` are those of `serve` by their names without the dashes, `nodeFlags` those of Node. With `noFlashAttention` it computes the
  * same probabilities in batches of any shape. A `cacheFolder` of the caller stays, and may be that of an earlier server.
  */
 export async function startServer(options) {
-  const { flags = {}, traceTokens = false, noFlashAttention = false, cacheMegabytes = 0 } = options;
+  const { flags = {}, nodeFlags = [], traceTokens = false, noFlashAttention = false, cacheMegabytes = 0 } = options;
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-soak-'));
   const tokenLog = new TokenLogReader(join(folder, 'tokens.jsonl'));
   const { cacheFolder = join(folder, 'cache') } = options;
@@ -62,7 +62,7 @@ export async function startServer(options) {
     Boolean,
   );
   const env = { ...process.env, ...tokenLog.environment, ...hookEnvironment(hooks) };
-  const child = spawn(process.execPath, [cli, 'serve', '--json', ...listed], {
+  const child = spawn(process.execPath, [...nodeFlags, cli, 'serve', '--json', ...listed], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
