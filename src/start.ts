@@ -5,6 +5,7 @@ import { bundledPath, type ServerOptions } from './config.ts';
 import { limitsOf } from './limits.ts';
 import type { Engine } from './engine/engine.ts';
 import { createLlamaEngine } from './llamaEngine.ts';
+import { httpEngine } from './engine/http/engine.ts';
 import { mockEngine, readMockScript } from './engine/mock/engine.ts';
 import { assertFolder, findWriteProblem } from './filesystem.ts';
 import { parseGpuLayers } from './gpuChoice.ts';
@@ -33,7 +34,7 @@ export interface StartSettings extends Omit<ListenSettings, 'closing'> {
   /** How models are downloaded: from another hub than that of the environment, for example. */
   readonly downloads?: DownloadOptions;
   /** Engines that replace the built-in ones, by name. Tests use it to hold a generation at a gate. */
-  readonly engines?: { readonly [Name in EngineName]?: Engine };
+  readonly engines?: { readonly [Name in EngineName | 'http']?: Engine };
   /** The log; default: one as the options have it. */
   readonly log?: Log;
   /** Aborts the start and disposes of what was created until then. Once started, the caller disposes of the server. */
@@ -75,11 +76,12 @@ export async function start(
   const gpuLayers = parseGpuLayers(options.gpuLayers);
   const budget = new MemoryBudget(options);
   exportBudget(budget, metrics);
-  const createPool = (engine: Engine): ModelPool =>
+  const createPool = (engine: Engine, remoteEngine?: Engine): ModelPool =>
     createMeteredPool(
       engine,
       {
         ...options,
+        ...(remoteEngine && { remoteEngine }),
         gpuLayers,
         budget,
         catalogue,
@@ -103,7 +105,7 @@ export async function start(
   const context: ServerContext = {
     registry,
     formats,
-    pools: { 'llama-cpp': createPool(llamaEngine), mock: createPool(mock) },
+    pools: { 'llama-cpp': createPool(llamaEngine, engines.http ?? httpEngine()), mock: createPool(mock) },
     graphs: new GraphFolder(options.graphs, describeGraphFolder(options.graphs)),
     storageRoot: options.storageRoot || options.graphs,
     limits: limitsOf(options),

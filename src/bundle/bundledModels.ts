@@ -1,5 +1,6 @@
 import type { Downloads } from '../download/downloads.ts';
 import type { Catalogue, CatalogueEntry } from '../models/catalogue/catalogue.ts';
+import { isRemote } from '../models/catalogue/remoteEntry.ts';
 import { unknownModel } from '../models/catalogue/unknownModel.ts';
 import type { BundleFile } from './bundlePart.ts';
 import { filesWithoutConflict } from './bundledGraphs.ts';
@@ -70,6 +71,10 @@ function placeOf({ variants: [variant] }: CatalogueEntry): string {
 
 function requireModel(name: string, catalogue: Catalogue): CatalogueEntry {
   const entry = catalogue.models.get(name);
+  if (entry && isRemote(entry))
+    throw new Error(
+      `the model "${name}" is served by other machines and has no files: write its entry into the bundle's models.json`,
+    );
   if (entry) return entry;
   throw new Error(unknownModel(name, catalogue));
 }

@@ -10,6 +10,7 @@ import type { WarmUpResult } from './warmUpResult.ts';
 import type { InferenceSchedule } from './pace.ts';
 import type { LoadPlan, MemoryUse } from './modelMemory.ts';
 import type { ModelStats } from './modelStats.ts';
+import type { RemoteModel } from './http/remoteModel.ts';
 import type { SlotResizing } from './slotResizing.ts';
 
 export type { ModelStats } from './modelStats.ts';
@@ -223,6 +224,8 @@ export interface LoadOptions {
   readonly within?: MemoryUse | undefined;
   /** Loads a file in spite of earlier crashes, which make a supervised engine refuse it. */
   readonly afterCrashes?: boolean;
+  /** Where other machines serve it; absent: it is a file. */
+  readonly remote?: RemoteModel | undefined;
   readonly signal?: AbortSignal;
   /** Called with the loaded fraction, 0 to 1. */
   readonly onProgress?: (fraction: number) => void;

@@ -4,6 +4,7 @@ import { noModelMemory, type MemoryUse, type ModelMemory } from '../engine/model
 import type { ListModelsResponse, ModelInfo } from '../frames.gen.ts';
 import type { CatalogueEntry } from '../models/catalogue/catalogue.ts';
 import type { ModelPool } from '../models/pool/pool.ts';
+import { isRemote } from '../models/catalogue/remoteEntry.ts';
 import { defaultSampling } from '../models/catalogue/sampling.ts';
 
 // A page of 32 models is well under the 60 KiB of a frame.
@@ -35,7 +36,8 @@ async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: Catal
   const { stop: _, ...sampling } = { ...defaultSampling, ...entry.default_sampling };
   return {
     name: entry.name,
-    status: state.loaded ? 'LOADED' : status,
+    // One that other machines serve has no files that could be missing.
+    status: state.loaded ? 'LOADED' : isRemote(entry) ? 'LOCAL' : status,
     pinned: state.pinned,
     agents: state.uses,
     sizeBytes: bytes ?? variant?.size_bytes ?? 0,

@@ -1,4 +1,5 @@
 import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
+import { isRemote } from '../../models/catalogue/remoteEntry.ts';
 import { measureBandwidth } from '../../models/suggest/bandwidth.ts';
 import {
   suggestModels,
@@ -19,7 +20,8 @@ export async function suggest(flags: Readonly<Record<string, unknown>>): Promise
   if (problem !== undefined) process.stderr.write(`whether there is a graphics card is unknown: ${problem}\n`);
   const machine: TargetMachine = { ...hardware, bandwidth: await measureBandwidth(), slots: options.slots };
   const facts: ModelFacts[] = [];
-  for (const entry of catalogue.models.values()) facts.push(await readFacts(opened, entry));
+  const ownModels = [...catalogue.models.values()].filter((entry) => !isRemote(entry));
+  for (const entry of ownModels) facts.push(await readFacts(opened, entry));
   const suggestions = suggestModels(facts, machine);
   if (options.json)
     return void process.stdout.write(`${JSON.stringify({ machine, models: suggestions }, undefinedToNull)}\n`);

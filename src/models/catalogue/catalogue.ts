@@ -5,6 +5,7 @@ import { readRegularFile } from '../../filesystem.ts';
 import { findSyntaxError, locateInJson, findDuplicateKeys } from '../../jsonLocations.ts';
 import { escapePointerToken } from '../../jsonPointer.ts';
 import { createReader, type FromSchema, type ObjectSchema, type SchemaError } from '../../schema.ts';
+import { templatePath } from './remoteEntry.ts';
 import { parseEntry } from './parseEntry.ts';
 import type { modelSchema } from './modelSchema.ts';
 
@@ -30,6 +31,8 @@ export const catalogueSchema = {
 export interface CatalogueEntry extends FromSchema<typeof modelSchema> {
   /** Absolute path of the file to load, if its variant has a `local_path`; undefined: the files are downloaded. */
   readonly file: string | undefined;
+  /** Absolute path of its chat template, if its variant names one. */
+  readonly templateFile?: string | undefined;
 }
 
 /** Model catalogue: the models of one models.json, by name. */
@@ -119,7 +122,11 @@ export function parseCatalogue(textWithBom: string, path: string): ParsedCatalog
         }),
       );
     positionOfName.set(model.name, locations.positionOf(`${entryPointer}/name`));
-    models.set(model.name, { ...model, file: localFilePath(model, dirname(path)) });
+    models.set(model.name, {
+      ...model,
+      file: localFilePath(model, dirname(path)),
+      templateFile: templatePath(model, path),
+    });
   });
   for (const name of models.keys()) rejected.delete(name);
   return { models, problems, rejected, extends: reading.value.extends };

@@ -1,14 +1,20 @@
 import { gpuChoices } from '../../gpuChoice.ts';
 import type { ObjectSchema } from '../../schema.ts';
+import { remoteProperties } from './remoteProperties.ts';
 import { samplingSchema } from './sampling.ts';
 
-/** JSON Schema of one variant of a model: the files for one engine, and how to load them. */
+/** JSON Schema of one variant of a model: the files for one engine and how to load them, or where it is served. */
 export const variantSchema = {
   type: 'object',
   additionalProperties: false,
-  required: ['engine', 'files'],
+  required: ['engine'],
   properties: {
-    engine: { type: 'string', enum: ['llama-cpp'], description: 'What runs it.' },
+    engine: {
+      type: 'string',
+      enum: ['llama-cpp', 'http'],
+      description: 'What runs it: llama-cpp = this server, from files; http = inference servers on other machines.',
+    },
+    ...remoteProperties,
     local_path: {
       type: 'string',
       minLength: 1,
@@ -27,7 +33,7 @@ export const variantSchema = {
     },
     files: {
       type: 'array',
-      minItems: 1,
+      default: [],
       maxItems: 100,
       items: {
         type: 'string',
@@ -36,13 +42,14 @@ export const variantSchema = {
         pattern: '^(?!/)(?!(?:.*/)?\\.{0,2}(?:/|$))[^\\\\:\\u0000-\\u001f]+$',
         description: 'The path of a file inside its folder or repository, without "..", "\\" or ":".',
       },
-      description: 'File names; the first one is loaded.',
+      description: 'File names; the first one is loaded. The engine llama-cpp needs at least one.',
     },
     context_size: {
       type: 'integer',
       minimum: 0,
       default: 0,
-      description: 'Tokens; 0 = 8192, or what the model was trained with if that is less.',
+      description:
+        'Tokens; 0 = 8192, or what the model was trained with if that is less; for the engine http: what the server has.',
     },
     kv_cache_type: {
       type: 'string',

@@ -1,6 +1,7 @@
 import { createReader, type FromSchema, type SchemaError } from '../../schema.ts';
 import { didYouMean } from '../../didYouMean.ts';
 import { modelSchema, variantSchema } from './modelSchema.ts';
+import { engineErrors } from './remoteEntry.ts';
 import { pathErrors } from './pathErrors.ts';
 
 type Model = FromSchema<typeof modelSchema>;
@@ -50,7 +51,16 @@ const unknownEngineError = ({ index, engine = '' }: Variant): SchemaError => ({
 // `originalIndex` maps an index among the kept variants to the index in the file.
 function validateEntry(value: unknown, originalIndex: (index: number) => number): ParsedEntry {
   const reading = validateModel(value);
-  const errors = reading.ok ? [...splitFileHashErrors(reading.value), ...pathErrors(reading.value)] : reading.errors;
+  const errors = reading.ok
+    ? [
+        ...engineErrors(
+          reading.value,
+          listVariants(value).map((variant) => variant.value),
+        ),
+        ...splitFileHashErrors(reading.value),
+        ...pathErrors(reading.value),
+      ]
+    : reading.errors;
   if (reading.ok && errors.length === 0) return { model: reading.value, errors };
   const located = errors.map((error) => ({
     ...error,
@@ -61,7 +71,7 @@ function validateEntry(value: unknown, originalIndex: (index: number) => number)
 
 const splitFileHashErrors = ({ variants }: Model): readonly SchemaError[] =>
   variants.flatMap(({ sha256, files }, index) =>
-    sha256 === undefined || files.length === 1
+    sha256 === undefined || files.length <= 1
       ? []
       : [
           {

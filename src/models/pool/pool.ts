@@ -2,6 +2,7 @@ import type { Engine, LoadOptions, Model, ModelStats } from '../../engine/engine
 import { Fault } from '../../fault.ts';
 import { fileMissingFault, findLocalModelFile, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
 import { unknownModel } from '../catalogue/unknownModel.ts';
+import { engineFor } from './engineFor.ts';
 import { createLease, type ModelLease } from './lease.ts';
 import { loadWithinBudget } from './loadWithinBudget.ts';
 import type { MemoryHold } from './memoryBudget.ts';
@@ -80,7 +81,8 @@ export class ModelPool implements AsyncDisposable {
 
   async #acquire(name: string, wait: LoadWait, pin: boolean): Promise<ModelLease> {
     const entry = this.entry(name);
-    if (this.#engine.needsFiles && wait.download) await this.#ensureDownloaded(entry, wait.download, wait.onWait);
+    const { download, onWait } = wait;
+    if (this.#engineFor(entry).needsFiles && download) await this.#ensureDownloaded(entry, download, onWait);
     const record = this.#findOrStartLoad(entry, pin);
     record.uses++;
     if (pin) record.pinned = true;
@@ -130,7 +132,7 @@ export class ModelPool implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const [name, record] of this.#loadedModels) await this.#unload(name, record);
-    await this.#engine[Symbol.asyncDispose]();
+    await Promise.all([this.#engine, this.#options.remoteEngine].map((engine) => engine?.[Symbol.asyncDispose]()));
   }
 
   /** Catalogue entry of a model. @throws Fault UNKNOWN_MODEL */
@@ -189,10 +191,12 @@ export class ModelPool implements AsyncDisposable {
     const { budget, onResized, wrapLoad = (_, load) => load() } = this.#options;
     const pendingUnload = this.#unloadBarrier.pending(entry.name);
     if (pendingUnload) await pendingUnload;
-    const file = this.#engine.needsFiles ? await this.#requireFile(entry) : '';
+    const engine = this.#engineFor(entry);
+    const file = engine.needsFiles ? await this.#findFile(entry) : '';
+    if (file === undefined) throw fileMissingFault(entry);
     const options: LoadOptions = { ...loadOptionsFor(entry, this.#options), ...callbacks };
     const hooks = { onHold, onResized: (stats: ModelStats) => onResized?.(entry.name, stats) };
-    const load = () => loadWithinBudget({ engine: this.#engine, file, options, budget, ...hooks });
+    const load = () => loadWithinBudget({ engine, file, options, budget, ...hooks });
     return wrapLoad(entry.name, load, callbacks.signal);
   }
 
@@ -217,15 +221,8 @@ export class ModelPool implements AsyncDisposable {
     else unload();
   }
 
-  #findFile(entry: CatalogueEntry): Promise<string | undefined> {
-    return (this.#options.findFile ?? findLocalModelFile)(entry);
-  }
-
-  async #requireFile(entry: CatalogueEntry): Promise<string> {
-    const file = await this.#findFile(entry);
-    if (file !== undefined) return file;
-    throw fileMissingFault(entry);
-  }
+  #engineFor = (entry: CatalogueEntry): Engine => engineFor(entry, this.#engine, this.#options.remoteEngine);
+  #findFile = (entry: CatalogueEntry) => (this.#options.findFile ?? findLocalModelFile)(entry);
 
   #remove(name: string, record: LoadedModel): void {
     if (this.#loadedModels.get(name) === record) this.#loadedModels.delete(name);

@@ -1,11 +1,14 @@
-import type { LoadOptions, Model, ModelStats } from '../../engine/engine.ts';
+import type { Engine, LoadOptions, Model, ModelStats } from '../../engine/engine.ts';
 import { gpuSettingsFor } from '../../gpuChoice.ts';
 import type { MemoryBudget } from './memoryBudget.ts';
 import type { Catalogue, CatalogueEntry } from '../catalogue/catalogue.ts';
+import { remoteModelOf } from '../catalogue/remoteEntry.ts';
 
 /** Options of a model pool. */
 export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gpu' | 'gpuLayers'> {
   readonly catalogue: Catalogue;
+  /** Runs the models that other machines serve; absent: an engine with files refuses them. */
+  readonly remoteEngine?: Engine;
   /** Whether a model must be named; default: if the engine loads files. */
   readonly needsName?: boolean;
   /** Milliseconds that an unpinned model stays loaded after its last lease was released. */
@@ -24,9 +27,10 @@ export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gp
 }
 
 /** How a model is loaded: as its entry says, else as all models of the pool. */
-export function loadOptionsFor({ variants: [variant] }: CatalogueEntry, options: PoolOptions): LoadOptions {
+export function loadOptionsFor(entry: CatalogueEntry, options: PoolOptions): LoadOptions {
+  const [variant] = entry.variants;
   const { slots, threads } = options;
   const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = variant ?? {};
   const gpu = gpuSettingsFor({ gpu: variant?.gpu, gpuLayers: variant?.gpu_layers }, options);
-  return { contextSize, kvCacheType, slots, threads, ...gpu };
+  return { contextSize, kvCacheType, slots, threads, ...gpu, remote: remoteModelOf(entry) };
 }

@@ -2,7 +2,8 @@ import type { Token } from 'node-llama-cpp';
 import { commonPrefixLength } from '../../../commonPrefix.ts';
 import type { Message, Prompt } from '../../../dialog.ts';
 import { Fault } from '../../../fault.ts';
-import type { PromptRenderer, RenderedPrompt } from './promptRenderer.ts';
+import type { PromptRenderer } from './promptRenderer.ts';
+import type { RenderedPrompt } from './templateRenderer.ts';
 
 /** Where later prompts of the same node will differ from a prompt, in tokens from its start; 0 = not known. */
 export interface PromptBoundaries {

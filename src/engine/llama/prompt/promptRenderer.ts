@@ -1,22 +1,9 @@
 import type { Token } from 'node-llama-cpp';
 import type { ChatTemplate } from '../../../chatTemplate/chatTemplate.ts';
-import { renderInput, renderOrWriteOut, type PromptInput } from '../../../chatTemplate/renderPrompt.ts';
 import type { Prompt } from '../../../dialog.ts';
 import { createYielder } from '../../../eventLoop.ts';
-import { Fault, describeError } from '../../../fault.ts';
-import type { TextSpan } from '../tokenizer/controlTokens.ts';
-import { CharacterMask } from './controlTokenMask.ts';
-import { mapStrings, mapMessageStrings } from './mapStrings.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
-
-/** A prompt as the model's chat template renders it. Offsets are UTF-16 units of `text`. */
-export interface RenderedPrompt {
-  readonly text: string;
-  /** Ascending offsets of characters from messages and tools at which no control string may be read. */
-  readonly maskedOffsets: readonly number[];
-  /** The control strings that the template itself wrote, from left to right. */
-  readonly controlSpans: readonly TextSpan[];
-}
+import { promptParts, TemplateRenderer, type RenderedPrompt } from './templateRenderer.ts';
 
 /**
  * Renders prompts with the chat template and tokenizes them, protected against special token injection: a control
@@ -40,38 +27,22 @@ export interface RenderedPrompt {
  * llama.cpp gives for the rendered text.
  */
 export class PromptRenderer {
-  readonly #chatTemplate: ChatTemplate;
+  readonly #template: TemplateRenderer;
   readonly #tokenizer: Tokenizer;
 
   constructor(chatTemplate: ChatTemplate, tokenizer: Tokenizer) {
-    this.#chatTemplate = chatTemplate;
+    this.#template = new TemplateRenderer(chatTemplate, tokenizer.controlTokens);
     this.#tokenizer = tokenizer;
   }
 
   /** @throws Fault INFERENCE_FAILED when the chat template refuses the messages. */
   render(prompt: Prompt): RenderedPrompt {
-    try {
-      return renderOrWriteOut(prompt, this.#chatTemplate, (input) => this.#render(input));
-    } catch (error) {
-      if (error instanceof Fault) throw error;
-      const why = describeError(error);
-      throw new Fault('INFERENCE_FAILED', `the model's chat template refuses this prompt: ${why}`, { cause: error });
-    }
-  }
-
-  #render(input: PromptInput): RenderedPrompt {
-    const mask = new CharacterMask([this.#chatTemplate.source, JSON.stringify(input)]);
-    const maskedText = renderInput(this.#masked(input, mask), this.#chatTemplate);
-    return {
-      text: mask.unmask(maskedText),
-      maskedOffsets: mask.maskedOffsets(maskedText),
-      controlSpans: this.#tokenizer.controlTokens.find(maskedText),
-    };
+    return this.#template.render(prompt);
   }
 
   /** The offsets (UTF-16 units, ascending) of the characters that are masked in a text of a message. */
   unsafeOffsets(text: string): readonly number[] {
-    return this.#tokenizer.controlTokens.unsafeOffsets(text);
+    return this.#template.unsafeOffsets(text);
   }
 
   /**
@@ -111,37 +82,8 @@ export class PromptRenderer {
     if (isFirst && bosToken !== undefined) yield [bosToken];
   }
 
-  *#textTokens({ text, maskedOffsets, controlSpans }: RenderedPrompt, from: number): Generator<readonly Token[]> {
-    let tokenizedEnd = from;
-    let maskIndex = 0;
-    for (const { start, end } of textBetweenControls(controlSpans, from, text.length)) {
-      while ((maskedOffsets[maskIndex] ?? Infinity) < start) maskIndex++;
-      const hasMask = (maskedOffsets[maskIndex] ?? Infinity) < end;
-      if (!hasMask) continue;
-      yield* this.#tokenizer.tokenizeInPieces(text.slice(tokenizedEnd, start), true);
-      yield* this.#tokenizer.tokenizeInPieces(text.slice(start, end), false);
-      tokenizedEnd = end;
-    }
-    yield* this.#tokenizer.tokenizeInPieces(text.slice(tokenizedEnd), true);
+  *#textTokens(prompt: RenderedPrompt, from: number): Generator<readonly Token[]> {
+    for (const { text, withControl } of promptParts(prompt, from))
+      yield* this.#tokenizer.tokenizeInPieces(text, withControl);
   }
-
-  #masked({ messages, tools, ...rest }: PromptInput, mask: CharacterMask): PromptInput {
-    const maskUnsafe = (text: string): string => {
-      const offsets = this.unsafeOffsets(text);
-      return offsets.length === 0 ? text : mask.mask(text, offsets);
-    };
-    return {
-      ...rest,
-      messages: messages.map((message) => mapMessageStrings(message, maskUnsafe)),
-      ...(tools && { tools: mapStrings(tools, maskUnsafe) }),
-    };
-  }
-}
-
-/** The text from an offset to the end, without the control spans: one span, possibly empty, before, between and after them. */
-function textBetweenControls(controlSpans: readonly TextSpan[], from: number, end: number): readonly TextSpan[] {
-  const controls = controlSpans.filter(({ start }) => start >= from);
-  const starts = [from, ...controls.map((control) => control.end)];
-  const ends = [...controls.map((control) => control.start), end];
-  return starts.map((start, index) => ({ start, end: ends[index] ?? end }));
 }

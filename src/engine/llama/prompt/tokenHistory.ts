@@ -1,7 +1,6 @@
 import type { Token } from 'node-llama-cpp';
-import type { PromptRenderer, RenderedPrompt } from './promptRenderer.ts';
+import type { RenderedPrompt } from './templateRenderer.ts';
 import type { GeneratedText } from '../tokenizer/streamingDetokenizer.ts';
-import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import { commonPrefixLength } from '../../../commonPrefix.ts';
 
 /** A prompt and the text that was generated after it. */
@@ -11,17 +10,28 @@ interface Snapshot extends RenderedPrompt {
   readonly resumePoints: ReadonlyMap<number, number>;
 }
 
+/** How a history makes tokens of a prompt. */
+interface HistoryRenderer {
+  readonly tokensYielding: (prompt: RenderedPrompt, from?: number) => Promise<Token[]>;
+  readonly unsafeOffsets: (text: string) => readonly number[];
+}
+
+/** What a history knows of the vocabulary. */
+interface ControlTokens {
+  readonly isControl: (token: Token) => boolean;
+}
+
 /**
  * Token history of a sequence, for prefix reuse: tokenizes a prompt with the tokens that the model itself generated. A
  * model may generate a text as other tokens than the tokenizer would give for it. A prompt that repeats this text must
  * have the generated tokens, or everything after it would be evaluated again.
  */
 export class TokenHistory {
-  readonly #renderer: PromptRenderer;
-  readonly #tokenizer: Tokenizer;
+  readonly #renderer: HistoryRenderer;
+  readonly #tokenizer: ControlTokens;
   #snapshot: Snapshot | undefined;
 
-  constructor(renderer: PromptRenderer, tokenizer: Tokenizer) {
+  constructor(renderer: HistoryRenderer, tokenizer: ControlTokens) {
     this.#renderer = renderer;
     this.#tokenizer = tokenizer;
   }

@@ -2,7 +2,7 @@ import type { Token } from 'node-llama-cpp';
 import type { PromptPiece, Transcript } from '../../engine.ts';
 import { endsMidCharacter } from '../tokenizer/streamingDetokenizer.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
-import type { RenderedPrompt } from './promptRenderer.ts';
+import type { RenderedPrompt } from './templateRenderer.ts';
 
 /** A prompt with its tokens, and the tokens that were generated after it. */
 export interface EvaluatedTokens {
@@ -23,8 +23,11 @@ export function createTranscript(
   };
 }
 
-/** The control tokens that the chat template wrote, and the text between them. */
-function promptPieces({ text, controlSpans }: RenderedPrompt, bos: string): readonly PromptPiece[] {
+/**
+ * The control tokens that the chat template wrote, and the text between them.
+ * @param bos the name of a BOS token that precedes them; "" = none.
+ */
+export function promptPieces({ text, controlSpans }: RenderedPrompt, bos: string): readonly PromptPiece[] {
   const pieces: PromptPiece[] = [{ text: bos, special: true }];
   let end = 0;
   for (const span of controlSpans) {

@@ -1,12 +1,10 @@
-import type { CallGrammar } from '../../../tools/grammar/grammar.ts';
-import { all } from '../../../tools/grammar/rule.ts';
-import { literalRule } from '../../../tools/native/marks.ts';
 import type { ReplyMarks } from '../../../tools/reasoning/replyMarks.ts';
 import type { GenerateOptions } from '../../engine.ts';
 import type { StreamingDetokenizer } from '../tokenizer/streamingDetokenizer.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import type { GrammarCache } from './grammarCache.ts';
 import { GrammarSampler } from './grammarSampler.ts';
+import { withAnswerMark } from './withAnswerMark.ts';
 import { ReasoningSampler } from './reasoningSampler.ts';
 import { FreeSampler, type Sampler } from './sampler.ts';
 
@@ -69,8 +67,3 @@ export function createSampler(
   const sampler = constrained ?? new FreeSampler(stream, Math.min(maxTokens, maxContextTokens));
   return maxThinkingTokens === Infinity || isFull ? sampler : withBudget(sampler, maxThinkingTokens);
 }
-
-const withAnswerMark = (grammar: CallGrammar, mark: string): CallGrammar =>
-  grammar.kind === 'full' && grammar.answer && mark !== ''
-    ? { ...grammar, rule: all(literalRule(mark), grammar.rule) }
-    : grammar;

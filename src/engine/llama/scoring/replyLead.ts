@@ -1,5 +1,5 @@
 import type { Message } from '../../../dialog.ts';
-import type { PromptRenderer } from '../prompt/promptRenderer.ts';
+import type { TemplateRenderer } from '../prompt/templateRenderer.ts';
 
 const ask: Message = { role: 'user', text: 'Which?' };
 const reply: Message = { role: 'assistant', text: 'This.' };
@@ -8,7 +8,7 @@ const reply: Message = { role: 'assistant', text: 'This.' };
  * White space that the chat template writes between the end of a prompt and the reply to it. A model has learned to begin its
  * reply with it: `[/INST] This.`
  */
-export function replyLead(renderer: PromptRenderer): string {
+export function replyLead(renderer: Pick<TemplateRenderer, 'render'>): string {
   const prompt = renderer.render({ messages: [ask] }).text;
   const replied = renderer.render({ messages: [ask, reply, ask] }).text;
   const rest = replied.startsWith(prompt) ? replied.slice(prompt.length) : '';

@@ -84,7 +84,7 @@ describe('a catalogue with an invalid entry', () => {
     [
       'a misspelt engine',
       withModels(model('bad', '', '{ "engine": "llama.cpp", "files": ["x.gguf"] }')),
-      '3:33: /models/0/variants/0/engine must be one of "llama-cpp", not "llama.cpp"; did you mean "llama-cpp"?',
+      '3:33: /models/0/variants/0/engine must be one of "llama-cpp", "http", not "llama.cpp"; did you mean "llama-cpp"?',
     ],
     [
       'no files',
@@ -100,6 +100,33 @@ describe('a catalogue with an invalid entry', () => {
       'one file instead of a list',
       withModels(model('bad', '', '{ "engine": "llama-cpp", "files": "x.gguf" }')),
       '3:56: /models/0/variants/0/files must be an array, not "x.gguf"',
+    ],
+    [
+      'an inference server without an address',
+      withModels(model('bad', '', '{ "engine": "http", "api": "llama-server" }')),
+      '3:31: /models/0/variants/0/base_url is missing',
+    ],
+    [
+      'an inference server of an unknown kind',
+      withModels(model('bad', '', '{ "engine": "http", "api": "ollama", "base_url": "http://10.0.0.5:8080" }')),
+      '3:51: /models/0/variants/0/api must be one of "llama-server", not "ollama"',
+    ],
+    [
+      'a password in an address',
+      withModels(model('bad', '', '{ "engine": "http", "api": "llama-server", "base_url": "http://me:key@host" }')),
+      '3:74: /models/0/variants/0/base_url must fit (http://HOST:PORT, without a name, a password or a query',
+    ],
+    [
+      'files of an inference server',
+      withModels(
+        model('bad', '', '{ "engine": "http", "api": "llama-server", "base_url": "http://host", "files": ["x.gguf"] }'),
+      ),
+      '3:101: /models/0/variants/0/files is for the engine llama-cpp: remove it, or name that engine',
+    ],
+    [
+      'an address for files',
+      inVariant('"base_url": "http://host"'),
+      '3:77: /models/0/variants/0/base_url is for the engine http: remove it, or name that engine',
     ],
     ['a number for a file', withFile('1'), '3:76: /models/0/variants/0/files/1 must be a string, not 1'],
     [

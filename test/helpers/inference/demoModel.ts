@@ -1,0 +1,131 @@
+import { fileURLToPath } from 'node:url';
+import {
+  getLlama,
+  LlamaGrammarEvaluationState,
+  type Llama,
+  type LlamaContext,
+  type LlamaContextSequence,
+  type LlamaModel,
+  type Token,
+} from 'node-llama-cpp';
+import { commonPrefixLength } from '../../../src/commonPrefix.ts';
+import type { SamplingParams } from '../../../src/engine/engine.ts';
+import { DrawSeeds } from '../../../src/engine/llama/sampling/drawSeeds.ts';
+import { samplingOptions } from '../../../src/engine/llama/sampling/samplingOptions.ts';
+import { tokenProbabilities } from '../../../src/engine/llama/scoring/tokenProbabilities.ts';
+
+const file = fileURLToPath(new URL('../../../models/turngraph-demo.gguf', import.meta.url));
+
+/** What a request of a test server asks for. */
+export interface DemoRequest {
+  readonly prompt: readonly Token[];
+  readonly maxTokens: number;
+  readonly sampling: Pick<
+    SamplingParams,
+    'temperature' | 'top_k' | 'top_p' | 'min_p' | 'repeat_penalty' | 'presence_penalty' | 'frequency_penalty' | 'seed'
+  >;
+  /** In GBNF. */
+  readonly grammar?: string;
+}
+
+/** One slot of a test server: a sequence of the demo model. One request runs in it at a time. */
+export class DemoSlot {
+  readonly #sequence: LlamaContextSequence;
+  readonly #model: DemoModel;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(sequence: LlamaContextSequence, model: DemoModel) {
+    this.#sequence = sequence;
+    this.#model = model;
+  }
+
+  /** Runs work after all that came before. */
+  exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work, work);
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  /** Makes the cache hold the part of a prompt that it shares; returns its length. At least one token is left. */
+  async reuse(prompt: readonly Token[]): Promise<number> {
+    const start = Math.min(commonPrefixLength(this.#sequence.contextTokens, prompt), prompt.length - 1);
+    const end = this.#sequence.nextTokenIndex;
+    if (start < end) await this.#sequence.eraseContextTokenRanges([{ start, end }]);
+    return start;
+  }
+
+  /** Evaluates a prompt. */
+  async prefill(prompt: readonly Token[], reused: number): Promise<void> {
+    await this.#sequence.evaluateWithoutGeneratingNewTokens(prompt.slice(reused));
+  }
+
+  /** The probability of a token after a prompt. */
+  async probability(prompt: readonly Token[], reused: number, token: Token): Promise<number> {
+    const tokens = prompt.slice(reused);
+    const wanted = tokens.map((_, index) => (index === tokens.length - 1 ? [token] : undefined));
+    const results = await tokenProbabilities(this.#sequence, tokens, wanted);
+    return results.at(-1)?.get(token) ?? 0;
+  }
+
+  /** Generates tokens, the end of generation token included. */
+  async *generate({ prompt, maxTokens, sampling, grammar }: DemoRequest, reused: number): AsyncGenerator<Token> {
+    const context = [...prompt];
+    const state = grammar === undefined ? undefined : await this.#model.grammar(grammar);
+    const options = {
+      ...sampling,
+      max_tokens: maxTokens,
+      max_tokens_per_second: 0,
+      speculate: 'off',
+      stop: [],
+    } as const;
+    const stop = new DrawSeeds(sampling.seed).applyTo(this.#sequence);
+    try {
+      const tokens = this.#sequence.evaluate(prompt.slice(reused), {
+        ...samplingOptions(options, (count) => context.slice(-count)),
+        ...(state && { grammarEvaluationState: state }),
+        yieldEogToken: true,
+      });
+      let count = 0;
+      for await (const token of tokens) {
+        context.push(token);
+        yield token;
+        if (++count >= maxTokens) return;
+      }
+    } finally {
+      stop();
+    }
+  }
+}
+
+/** The demo model, as the llama.cpp engine runs it, for test servers that speak other APIs. */
+export class DemoModel implements AsyncDisposable {
+  readonly weights: LlamaModel;
+  readonly slots: readonly DemoSlot[];
+  readonly #llama: Llama;
+  readonly #context: LlamaContext;
+
+  private constructor(llama: Llama, weights: LlamaModel, context: LlamaContext) {
+    this.#llama = llama;
+    this.weights = weights;
+    this.#context = context;
+    this.slots = Array.from({ length: context.totalSequences }, () => new DemoSlot(context.getSequence(), this));
+  }
+
+  static async load(slots: number, contextSize: number): Promise<DemoModel> {
+    const llama = await getLlama({ build: 'never', gpu: false });
+    const weights = await llama.loadModel({ modelPath: file });
+    const context = await weights.createContext({ sequences: slots, contextSize, threads: 1, flashAttention: true });
+    return new DemoModel(llama, weights, context);
+  }
+
+  async grammar(gbnf: string): Promise<LlamaGrammarEvaluationState> {
+    const grammar = await this.#llama.createGrammar({ grammar: gbnf });
+    return new LlamaGrammarEvaluationState({ model: this.weights, grammar });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#context.dispose();
+    await this.weights.dispose();
+    await this.#llama.dispose();
+  }
+}

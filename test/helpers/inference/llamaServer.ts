@@ -1,0 +1,173 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Token } from 'node-llama-cpp';
+import { DemoModel, type DemoSlot } from './demoModel.ts';
+
+/** What a test server was asked for, and what it has computed. */
+export interface InferenceLog {
+  /** Bodies of the requests to /completion. */
+  readonly completions: Record<string, unknown>[];
+  /** Tokens of each, and of those the tokens that were computed after the client had gone. */
+  readonly computed: { tokens: number; afterClose: number }[];
+}
+
+/** A server that speaks the API of llama-server over the demo model. */
+export interface TestLlamaServer extends AsyncDisposable {
+  readonly url: string;
+  readonly log: InferenceLog;
+}
+
+export interface TestLlamaServerOptions {
+  readonly slots?: number;
+  /** Tokens of each slot. */
+  readonly contextSize?: number;
+  /** Refuses requests without this key. */
+  readonly apiKey?: string;
+}
+
+export async function startLlamaServer({
+  slots = 2,
+  contextSize = 1024,
+  apiKey,
+}: TestLlamaServerOptions = {}): Promise<TestLlamaServer> {
+  const model = await DemoModel.load(slots, contextSize);
+  const log: InferenceLog = { completions: [], computed: [] };
+  const { weights } = model;
+  const { tokens: spellings } = weights.fileInfo.metadata.tokenizer.ggml;
+  const bosToken = weights.tokens.shouldPrependBosToken ? weights.tokens.bos : null;
+  const handlers: Readonly<Record<string, (body: Body, response: ServerResponse) => unknown>> = {
+    '/props': () => ({
+      default_generation_settings: { n_ctx: contextSize },
+      total_slots: slots,
+      model_alias: 'demo',
+      chat_template: weights.fileInfo.metadata.tokenizer.chat_template,
+      bos_token: weights.tokens.bosString ?? '',
+      eos_token: weights.tokens.eosString ?? '',
+      build_info: 'test',
+    }),
+    '/v1/models': () => ({ data: [{ id: 'demo', meta: { n_vocab: spellings.length, n_ctx: contextSize } }] }),
+    '/tokenize'({ content, parse_special: special = true, add_special: withBos = false, with_pieces: withPieces }) {
+      const tokens =
+        typeof content === 'string' ? weights.tokenize(content, special === true) : (content as readonly Token[]);
+      const all = withBos === true && bosToken !== null ? [bosToken, ...tokens] : tokens;
+      return { tokens: withPieces ? all.map((id) => ({ id, piece: weights.detokenize([id], true) })) : all };
+    },
+    '/completion': (body, response) => complete(model, body, response, log),
+  };
+  const server = createServer(async (request, response) => {
+    try {
+      const body = await readBody(request);
+      if (apiKey !== undefined && request.headers.authorization !== `Bearer ${apiKey}`)
+        return void sendJson(response, 401, { error: { message: 'Invalid API Key', type: 'authentication_error' } });
+      const path = new URL(request.url ?? '', 'http://localhost').pathname;
+      const result = await handlers[path]?.(body, response);
+      if (!response.headersSent)
+        sendJson(response, result ? 200 : 404, result ?? { error: { message: 'File Not Found' } });
+    } catch (error) {
+      if (response.headersSent) response.destroy();
+      else sendJson(response, 500, { error: { message: String(error) } });
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    log,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await Promise.all(model.slots.map((slot) => slot.exclusive(async () => undefined)));
+      await model[Symbol.asyncDispose]();
+    },
+  };
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+async function complete(model: DemoModel, body: Body, response: ServerResponse, log: InferenceLog): Promise<void> {
+  const computed = { tokens: 0, afterClose: 0 };
+  log.completions.push(body);
+  log.computed.push(computed);
+  const index = typeof body['id_slot'] === 'number' ? body['id_slot'] : 0;
+  const slot = model.slots[index % model.slots.length];
+  if (!slot) throw new Error('no slot');
+  await slot.exclusive(async () => {
+    if (response.destroyed) return;
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    for await (const event of events(model, slot, body)) {
+      if (event['stop'] === false) computed.tokens++;
+      if (response.destroyed) {
+        computed.afterClose++;
+        return;
+      }
+      response.write(`data: ${JSON.stringify(event)}\n\n`);
+    }
+    response.end();
+  });
+}
+
+async function* events(model: DemoModel, slot: DemoSlot, body: Body): AsyncGenerator<Record<string, unknown>> {
+  const prompt = body['prompt'] as readonly Token[];
+  const reused = await slot.reuse(prompt);
+  const timings = { cache_n: reused, prompt_n: prompt.length - reused };
+  const maxTokens = body['n_predict'] as number;
+  yield { content: '', tokens: [], prompt_progress: { total: prompt.length, cache: reused, processed: reused } };
+  const end = { content: '', tokens: [], stop: true, timings };
+  if (maxTokens === 0) {
+    await slot.prefill(prompt, reused);
+    return void (yield { ...end, stop_type: 'limit' });
+  }
+  const [bias] = (body['logit_bias'] ?? []) as readonly (readonly [Token, number])[];
+  if (bias) {
+    const [id] = bias;
+    const logprob = Math.log(Math.max(await slot.probability(prompt, reused, id), Number.MIN_VALUE));
+    const completion_probabilities = [{ id, logprob, top_logprobs: [] }];
+    yield { content: '', tokens: [id], tokens_predicted: 1, stop: false, completion_probabilities };
+    return void (yield { ...end, stop_type: 'limit' });
+  }
+  const number = (key: string): number => (typeof body[key] === 'number' ? body[key] : 0);
+  const sampling = {
+    temperature: number('temperature'),
+    top_k: number('top_k'),
+    top_p: number('top_p'),
+    min_p: number('min_p'),
+    repeat_penalty: number('repeat_penalty'),
+    presence_penalty: number('presence_penalty'),
+    frequency_penalty: number('frequency_penalty'),
+    seed: number('seed'),
+  };
+  const request = {
+    prompt,
+    maxTokens,
+    sampling,
+    ...(typeof body['grammar'] === 'string' && { grammar: body['grammar'] }),
+  };
+  const { weights } = model;
+  let pending: Token[] = [];
+  let preceding = prompt.slice(-3);
+  let count = 0;
+  for await (const token of slot.generate(request, reused)) {
+    count++;
+    pending.push(token);
+    const isEnd = weights.isEogToken(token);
+    const content = weights.detokenize(pending, false, preceding);
+    // Parts of a character are not sent.
+    if (content.endsWith('\uFFFD') && !isEnd && pending.length < 4) continue;
+    preceding = [...preceding, ...pending].slice(-3);
+    pending = [];
+    yield { content, tokens: [token], tokens_predicted: count, stop: false };
+    if (isEnd) return void (yield { ...end, stop_type: 'eos' });
+  }
+  yield { ...end, stop_type: 'limit' };
+}
+
+async function readBody(request: IncomingMessage): Promise<Body> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  const text = Buffer.concat(chunks).toString('utf8');
+  return text === '' ? {} : (JSON.parse(text) as Body);
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+}
