@@ -10,7 +10,7 @@ import type { WarmUpResult } from './warmUpResult.ts';
 import type { InferenceSchedule } from './pace.ts';
 import type { LoadPlan, MemoryUse } from './modelMemory.ts';
 import type { ModelStats } from './modelStats.ts';
-import type { RemoteModel } from './http/remoteModel.ts';
+import type { RemoteModel } from './remoteModel.ts';
 import type { SlotResizing } from './slotResizing.ts';
 
 export type { ModelStats } from './modelStats.ts';

@@ -1,5 +1,5 @@
 import type { LlamaServer } from './llamaServer.ts';
-import type { RemoteTimeouts } from './remoteModel.ts';
+import type { RemoteTimeouts } from '../remoteModel.ts';
 import type { RemoteSlots } from './remoteSlots.ts';
 
 /** Failures in a row after which an endpoint is not asked for a while. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../fault.ts';
 import type { Endpoint } from './endpoint.ts';
-import type { RemoteTimeouts } from './remoteModel.ts';
+import type { RemoteTimeouts } from '../remoteModel.ts';
 import { ServerFault } from './serverFault.ts';
 
 /** Attempts of one request, the first one included. */

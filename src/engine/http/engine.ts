@@ -2,7 +2,7 @@ import { EitherSignal } from '../../abort.ts';
 import { Fault, describeError } from '../../fault.ts';
 import type { Engine, LoadOptions, Model } from '../engine.ts';
 import { loadRemoteModel } from './loadRemoteModel.ts';
-import { defaultTimeouts, type RemoteModel, type RemoteTimeouts } from './remoteModel.ts';
+import { defaultTimeouts, type RemoteModel, type RemoteTimeouts } from '../remoteModel.ts';
 
 export interface HttpEngineOptions {
   /** Default: `defaultTimeouts`. */

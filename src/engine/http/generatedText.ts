@@ -1,4 +1,4 @@
-import type { Token } from 'node-llama-cpp';
+import type { Token } from '../llama/tokenizer/token.ts';
 import { StopStringFilter } from '../stopStrings.ts';
 import type { GeneratedText } from '../llama/tokenizer/streamingDetokenizer.ts';
 import type { RemotePrompts } from './remotePrompts.ts';

@@ -1,4 +1,4 @@
-import type { Token } from 'node-llama-cpp';
+import type { Token } from '../llama/tokenizer/token.ts';
 import { Fault } from '../../fault.ts';
 import type { CallGrammar, FullGrammar } from '../../tools/grammar/grammar.ts';
 import { GrammarMatcher } from '../../tools/grammar/matcher.ts';

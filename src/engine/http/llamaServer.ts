@@ -1,5 +1,5 @@
 import { isObject } from '../../jsonTypes.ts';
-import type { Connection } from './connection.ts';
+import type { HttpConnection } from './httpConnection.ts';
 import { ServerFault } from './serverFault.ts';
 
 /** What llama-server says of the model that it serves. */
@@ -17,7 +17,7 @@ export interface ServerProps {
 }
 
 /** A part of a completion: one token, and the text that it completes; or the progress of its prompt. */
-export interface CompletionPart {
+export interface RemoteCompletionPart {
   readonly text: string;
   readonly token: number | undefined;
   /** Tokens generated so far; more than the parts where a character has several tokens. */
@@ -29,7 +29,7 @@ export interface CompletionPart {
 }
 
 /** The end of a completion. */
-export interface CompletionEnd {
+export interface RemoteCompletionEnd {
   readonly reason: 'eos' | 'limit' | 'word';
   /** Tokens of the prompt that were in the KV cache already. */
   readonly reused: number;
@@ -37,11 +37,11 @@ export interface CompletionEnd {
 
 /** The HTTP API of llama-server, as far as the engine uses it. */
 export class LlamaServer {
-  readonly connection: Connection;
+  readonly connection: HttpConnection;
   readonly #model: string | undefined;
 
   /** @param model where the server has several. */
-  constructor(connection: Connection, model: string | undefined) {
+  constructor(connection: HttpConnection, model: string | undefined) {
     this.connection = connection;
     this.#model = model;
   }
@@ -100,7 +100,7 @@ export class LlamaServer {
   }
 
   /** Streams a completion. Ending the iteration closes the connection, and the server stops. */
-  async *complete(body: object, signal: AbortSignal): AsyncGenerator<CompletionPart, CompletionEnd> {
+  async *complete(body: object, signal: AbortSignal): AsyncGenerator<RemoteCompletionPart, RemoteCompletionEnd> {
     const request = {
       ...body,
       ...this.#modelField,
@@ -123,7 +123,7 @@ export class LlamaServer {
     throw new ServerFault('ENGINE_CRASHED', message, { retryable: true });
   }
 
-  #part(event: Readonly<Record<string, unknown>>): CompletionPart {
+  #part(event: Readonly<Record<string, unknown>>): RemoteCompletionPart {
     const { content, tokens, tokens_predicted: generated, prompt_progress: progress } = event;
     if (isObject(progress)) {
       const { cache } = progress;
@@ -142,7 +142,7 @@ export class LlamaServer {
     };
   }
 
-  #end(event: Readonly<Record<string, unknown>>): CompletionEnd {
+  #end(event: Readonly<Record<string, unknown>>): RemoteCompletionEnd {
     const { stop_type: reason, timings } = event;
     if (reason !== 'eos' && reason !== 'limit' && reason !== 'word')
       throw this.#malformed('/completion', `it ends for an unknown reason: ${String(reason)}`);

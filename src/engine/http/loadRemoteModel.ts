@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { probeChatTemplate } from '../../chatTemplate/chatTemplate.ts';
 import { Fault, describeError } from '../../fault.ts';
 import type { LoadOptions, Model } from '../engine.ts';
-import { Connection } from './connection.ts';
+import { HttpConnection } from './httpConnection.ts';
 import { Endpoint } from './endpoint.ts';
 import { Endpoints } from './endpoints.ts';
 import { LlamaServer, type ServerProps } from './llamaServer.ts';
 import { measureOverhead, RemoteServedModel, replyEnd } from './model.ts';
-import type { RemoteModel, RemoteTimeouts } from './remoteModel.ts';
+import type { RemoteModel, RemoteTimeouts } from '../remoteModel.ts';
 import { RemotePrompts } from './remotePrompts.ts';
 import { RemoteSlots } from './remoteSlots.ts';
 import { readVocabulary } from './vocabulary.ts';
@@ -29,7 +29,7 @@ interface AnsweringServer {
 export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOptions): Promise<Model> {
   const { signal, timeouts } = options;
   const apiKey = readApiKey(remote, options.environment);
-  const connections = remote.baseUrls.map((url) => new Connection(url, apiKey, timeouts));
+  const connections = remote.baseUrls.map((url) => new HttpConnection(url, apiKey, timeouts));
   const closing = new AbortController();
   const close = (): void => {
     closing.abort();

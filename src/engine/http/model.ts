@@ -1,4 +1,4 @@
-import type { Token } from 'node-llama-cpp';
+import type { Token } from '../llama/tokenizer/token.ts';
 import type { ChatTemplate } from '../../chatTemplate/chatTemplate.ts';
 import type { Prompt, ToolBlock } from '../../dialog.ts';
 import type { Model, ModelStats, Sequence, SequenceOptions } from '../engine.ts';

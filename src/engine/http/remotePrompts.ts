@@ -1,4 +1,4 @@
-import type { Token } from 'node-llama-cpp';
+import type { Token } from '../llama/tokenizer/token.ts';
 import type { ChatTemplate } from '../../chatTemplate/chatTemplate.ts';
 import type { Prompt } from '../../dialog.ts';
 import { promptParts, TemplateRenderer, type RenderedPrompt } from '../llama/prompt/templateRenderer.ts';

@@ -1,4 +1,4 @@
-import type { Token } from 'node-llama-cpp';
+import type { Token } from '../llama/tokenizer/token.ts';
 import { EitherSignal, untilAborted } from '../../abort.ts';
 import { Fault } from '../../fault.ts';
 import type { GenerateOptions } from '../engine.ts';

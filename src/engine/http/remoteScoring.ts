@@ -1,4 +1,4 @@
-import type { Token } from 'node-llama-cpp';
+import type { Token } from '../llama/tokenizer/token.ts';
 import { createAnswerTree, inTreeOrder, nodesOf, type AnswerNode } from '../llama/scoring/answerTree.ts';
 import type { SlotLease } from './remoteRunner.ts';
 

@@ -1,4 +1,4 @@
-import type { Token } from 'node-llama-cpp';
+import type { Token } from '../llama/tokenizer/token.ts';
 import { commonPrefixLength } from '../../commonPrefix.ts';
 import { SlotQueue, type SlotRequest } from '../llama/kvCache/slotQueue.ts';
 

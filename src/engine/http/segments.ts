@@ -1,10 +1,10 @@
-import type { Token } from 'node-llama-cpp';
+import type { Token } from '../llama/tokenizer/token.ts';
 import type { FinishReason, GenerateOptions, SamplingParams } from '../engine.ts';
 import type { TokenThrottle } from '../tokenThrottle.ts';
 import { afterMs, onAbort, whenAny } from '../whenAny.ts';
 import type { Generation } from './generation.ts';
 import type { GeneratedPiece } from './generatedText.ts';
-import type { CompletionPart } from './llamaServer.ts';
+import type { RemoteCompletionPart } from './llamaServer.ts';
 import type { SlotLease } from './remoteRunner.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
@@ -166,7 +166,7 @@ class PieceReader {
     this.#vocabulary = vocabulary;
   }
 
-  read({ text, token: id, generated }: CompletionPart): readonly GeneratedPiece[] {
+  read({ text, token: id, generated }: RemoteCompletionPart): readonly GeneratedPiece[] {
     if (id === undefined) return [];
     const token = id as Token;
     const count = Math.max(1, generated - this.#generated);

@@ -1,4 +1,4 @@
-import type { Token } from 'node-llama-cpp';
+import type { Token } from '../llama/tokenizer/token.ts';
 import { raceAbort } from '../../abort.ts';
 import { commonPrefixLength } from '../../commonPrefix.ts';
 import type { Message, Prompt } from '../../dialog.ts';

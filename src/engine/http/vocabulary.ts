@@ -1,4 +1,4 @@
-import type { Token } from 'node-llama-cpp';
+import type { Token } from '../llama/tokenizer/token.ts';
 import { ControlTokenMatcher } from '../llama/tokenizer/controlTokens.ts';
 import type { LlamaServer, ServerProps } from './llamaServer.ts';
 

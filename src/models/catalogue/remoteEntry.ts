@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import type { RemoteModel } from '../../engine/http/remoteModel.ts';
+import type { RemoteModel } from '../../engine/remoteModel.ts';
 import { isObject } from '../../jsonTypes.ts';
 import type { FromSchema, SchemaError } from '../../schema.ts';
 import type { modelSchema, variantSchema } from './modelSchema.ts';

@@ -2,7 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type In
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { describeError } from '../../fault.ts';
 import { readEvents } from './eventStream.ts';
-import type { RemoteTimeouts } from './remoteModel.ts';
+import type { RemoteTimeouts } from '../remoteModel.ts';
 import { refusedBy, ServerFault } from './serverFault.ts';
 
 /** A request to an inference server. */
@@ -17,7 +17,7 @@ export interface ServerRequest {
 const maxResponseBytes = 64_000_000;
 
 /** Connections to one inference server. They are kept open; one is closed to cancel what runs on it. */
-export class Connection implements Disposable {
+export class HttpConnection implements Disposable {
   readonly url: string;
   readonly #base: URL;
   readonly #apiKey: string | undefined;
@@ -109,9 +109,11 @@ export class Connection implements Disposable {
         fail(
           new ServerFault('INFERENCE_FAILED', `${this.url} ${message}`, { retryable: true, unreachable: true, cause }),
         );
+      const slow = (message: string): void =>
+        fail(new ServerFault('INFERENCE_FAILED', `${this.url} ${message}`, { retryable: false }));
       const { connectMs, firstByteMs } = this.#timeouts;
       const connecting = setTimeout(() => unreachable(`cannot be reached within ${connectMs} ms`), connectMs);
-      const answering = setTimeout(() => unreachable(`has not answered within ${firstByteMs} ms`), firstByteMs);
+      const answering = setTimeout(() => slow(`has not answered within ${firstByteMs} ms`), firstByteMs);
       const onAbort = (): void => fail(signal.reason);
       const settle = (): void => {
         clearTimeout(connecting);
@@ -180,6 +182,6 @@ export class Connection implements Disposable {
       signal.removeEventListener('abort', onAbort);
     }
     const message = `${this.url} has stalled: nothing has come for ${idleMs} ms`;
-    throw new ServerFault('INFERENCE_FAILED', message, { retryable: true });
+    throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });
   }
 }

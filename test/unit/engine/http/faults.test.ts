@@ -1,0 +1,267 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { httpEngine } from '../../../../src/engine/http/engine.ts';
+import type { RemoteTimeouts } from '../../../../src/engine/remoteModel.ts';
+import type { Engine, Model, Sequence } from '../../../../src/engine/engine.ts';
+import { generate, userPrompt } from '../../../contracts/generation.ts';
+import {
+  characterEvent,
+  sendError,
+  startScriptedServer,
+  writeEvent,
+  type ScriptedServer,
+  type ServerScript,
+} from '../../../helpers/inference/scriptedServer.ts';
+
+const opened: AsyncDisposable[] = [];
+afterEach(async () => {
+  for (const one of opened.splice(0).toReversed()) await one[Symbol.asyncDispose]();
+});
+
+const keyName = 'KEY_OF_THE_TEST';
+const key = 'never-to-be-seen';
+const load = { contextSize: 0, slots: 0, threads: 0, gpu: 'off' } as const;
+
+interface Opened {
+  readonly servers: readonly ScriptedServer[];
+  readonly engine: Engine;
+  readonly model: Model;
+  readonly sequence: Sequence;
+}
+
+async function open(count = 1, timeouts: Partial<RemoteTimeouts> = {}): Promise<Opened> {
+  const servers: ScriptedServer[] = [];
+  for (let index = 0; index < count; index++) servers.push(await startScriptedServer());
+  const engine = httpEngine({
+    timeouts: { retryMs: 1, breakMs: 50, ...timeouts },
+    environment: { [keyName]: key },
+    remote: {
+      api: 'llama-server',
+      baseUrls: servers.map(({ url }) => url),
+      model: undefined,
+      apiKeyEnv: keyName,
+      templateFile: undefined,
+    },
+  });
+  opened.push(...servers, engine);
+  const model = await engine.load('', load);
+  return { servers, engine, model, sequence: model.openSequence() };
+}
+
+const onCompletion =
+  (script: (response: Parameters<ServerScript>[2], nth: number) => void, times = Infinity): ServerScript =>
+  (path, nth, response) => {
+    if (path !== '/completion' || nth > times) return false;
+    script(response, nth);
+    return true;
+  };
+
+const begin = (response: Parameters<ServerScript>[2]): void => {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  writeEvent(response, characterEvent('Y', 1));
+};
+
+describe('an inference server that fails', () => {
+  it.each<[string, ServerScript, string, RegExp, Partial<RemoteTimeouts>?]>([
+    [
+      'refuses the key',
+      onCompletion((response) => sendError(response, 401, 'Invalid API Key')),
+      'INFERENCE_FAILED',
+      /status 401: Invalid API Key; check the environment variable that api_key_env/,
+    ],
+    [
+      'has too many requests each time',
+      onCompletion((response) => sendError(response, 429, 'Slow down')),
+      'INFERENCE_FAILED',
+      /status 429: Slow down; too many requests/,
+    ],
+    [
+      'asks to wait for an hour',
+      onCompletion((response) => sendError(response, 429, 'Slow down', { 'retry-after': '3600' })),
+      'INFERENCE_FAILED',
+      /status 429/,
+    ],
+    [
+      'has an internal error',
+      onCompletion((response) => sendError(response, 500, 'out of memory')),
+      'INFERENCE_FAILED',
+      /status 500: out of memory/,
+    ],
+    [
+      'answers with a page',
+      onCompletion((response) => void response.writeHead(502).end('<html>Bad Gateway</html>')),
+      'INFERENCE_FAILED',
+      /status 502: <html>Bad Gateway/,
+    ],
+    [
+      'sends an event that is no JSON',
+      onCompletion((response) => {
+        begin(response);
+        response.end('data: {"content"\n\n');
+      }),
+      'INFERENCE_FAILED',
+      /event that is not JSON/,
+    ],
+    [
+      'sends an event without tokens',
+      onCompletion((response) => {
+        begin(response);
+        writeEvent(response, { text: 'es' });
+      }),
+      'INFERENCE_FAILED',
+      /no content and tokens/,
+    ],
+    [
+      'reports an error in its stream',
+      onCompletion((response) => {
+        begin(response);
+        writeEvent(response, { error: { code: 500, message: 'context is gone' } });
+      }),
+      'INFERENCE_FAILED',
+      /context is gone/,
+    ],
+    [
+      'ends its stream before the last event',
+      onCompletion((response) => {
+        begin(response);
+        response.end();
+      }),
+      'ENGINE_CRASHED',
+      /gone away in the middle/,
+    ],
+    [
+      'breaks its connection in the middle',
+      onCompletion((response) => {
+        begin(response);
+        setImmediate(() => response.destroy());
+      }),
+      'ENGINE_CRASHED',
+      /gone away in the middle/,
+    ],
+    [
+      'stalls in the middle',
+      onCompletion(begin),
+      'INFERENCE_FAILED',
+      /has stalled: nothing has come for 700 ms/,
+      { idleMs: 700 },
+    ],
+    [
+      'sends no head',
+      onCompletion(() => undefined),
+      'INFERENCE_FAILED',
+      /has not answered within 700 ms/,
+      { firstByteMs: 700 },
+    ],
+  ])(
+    '%s: the turn fails with its words, and the sequence is usable afterwards',
+    async (_, script, name, message, times) => {
+      const { servers, sequence, model } = await open(1, times);
+      const [server] = servers;
+      if (!server) throw new Error('no server');
+      server.script = script;
+      const failure = await generate(sequence, userPrompt('Hello?')).catch((error: unknown) => error);
+      expect(failure).toMatchObject({ name, message: expect.stringMatching(message) as unknown });
+      expect(JSON.stringify(failure) + String(failure)).not.toContain(key);
+      server.script = () => false;
+      // The breaker may be open for a moment.
+      await expect
+        .poll(async () => (await generate(sequence, userPrompt('Hello?')).catch(() => undefined))?.text, {
+          timeout: 20_000,
+        })
+        .toBe('Yes.');
+      expect(model.stats()).toMatchObject({ slotsBusy: 0, waiting: 0 });
+    },
+  );
+
+  it('is asked again before the first token, and waits as long as it says', async () => {
+    const { servers, sequence } = await open();
+    const [server] = servers;
+    if (!server) throw new Error('no server');
+    server.script = onCompletion((response) => sendError(response, 429, 'Slow down', { 'retry-after': '0' }), 2);
+    expect((await generate(sequence, userPrompt('Hello?'))).text).toBe('Yes.');
+    expect(server.counts.get('/completion')).toBe(3);
+    expect(new Set(server.keys)).toEqual(new Set([`Bearer ${key}`]));
+  });
+
+  it('is not asked again after the first token', async () => {
+    const { servers, sequence } = await open();
+    const [server] = servers;
+    if (!server) throw new Error('no server');
+    server.script = onCompletion((response) => {
+      begin(response);
+      response.end();
+    });
+    await expect(generate(sequence, userPrompt('Hello?'))).rejects.toMatchObject({ name: 'ENGINE_CRASHED' });
+    expect(server.counts.get('/completion')).toBe(1);
+  });
+
+  it('is not asked for a while after several failures', async () => {
+    const { servers, sequence } = await open(1, { breakMs: 3_600_000 });
+    const [server] = servers;
+    if (!server) throw new Error('no server');
+    server.script = onCompletion((response) => sendError(response, 503, 'Loading model'));
+    await expect(generate(sequence, userPrompt('Hello?'))).rejects.toMatchObject({ name: 'INFERENCE_FAILED' });
+    const asked = server.counts.get('/completion');
+    await expect(generate(sequence, userPrompt('Hello?'))).rejects.toMatchObject({
+      name: 'INFERENCE_FAILED',
+      message: expect.stringMatching(/failed several times in a row, and is asked again in \d+ s/) as unknown,
+    });
+    expect(server.counts.get('/completion')).toBe(asked);
+  });
+
+  it('is told of a cancel: its connection is closed', async () => {
+    const { servers, sequence } = await open();
+    const [server] = servers;
+    if (!server) throw new Error('no server');
+    server.script = onCompletion(begin, 1);
+    const control = new AbortController();
+    const cut = await generate(sequence, userPrompt('Hello?'), {
+      signal: control.signal,
+      onText: () => control.abort(),
+    });
+    expect(cut).toMatchObject({ text: 'Y', finishReason: 'aborted' });
+    await expect.poll(() => server.cancelled).toEqual([1]);
+    expect((await generate(sequence, userPrompt('Hello?'))).text).toBe('Yes.');
+  });
+});
+
+describe('several inference servers', () => {
+  it('share sequences, each of which stays where it is', async () => {
+    const { servers, model } = await open(2);
+    const sequences = [1, 2, 3, 4].map(() => model.openSequence());
+    for (let round = 0; round < 3; round++)
+      await Promise.all(sequences.map((sequence) => generate(sequence, userPrompt(`Hello ${round}?`))));
+    expect(servers.map(({ counts }) => counts.get('/completion'))).toEqual([6, 6]);
+  });
+
+  it('take over from one that has gone', async () => {
+    const { servers, model } = await open(2);
+    const sequences = [1, 2].map(() => model.openSequence());
+    const all = (): Promise<readonly string[]> =>
+      Promise.all(sequences.map(async (sequence) => (await generate(sequence, userPrompt('Hello?'))).text));
+    expect(await all()).toEqual(['Yes.', 'Yes.']);
+    servers[0]?.kill();
+    expect(await all()).toEqual(['Yes.', 'Yes.']);
+    servers[1]?.kill();
+    await expect(all()).rejects.toMatchObject({ name: 'INFERENCE_FAILED' });
+  });
+
+  it('are named where one of them does not answer, or serves another model', async () => {
+    const { servers, engine } = await open(1);
+    const other = await startScriptedServer();
+    opened.push(other);
+    other.script = (path, _, response) => path === '/props' && sendError(response, 503, 'Loading model');
+    const remote = {
+      api: 'llama-server',
+      baseUrls: [servers[0]?.url ?? '', other.url],
+      model: undefined,
+      apiKeyEnv: undefined,
+      templateFile: undefined,
+    } as const;
+    const model = await engine.load('', { ...load, remote });
+    expect(model.notes).toEqual([expect.stringContaining(`${other.url}/props answers with status 503: Loading model`)]);
+    await expect(engine.load('', { ...load, remote: { ...remote, baseUrls: [other.url] } })).rejects.toMatchObject({
+      name: 'MODEL_LOAD_FAILED',
+      message: expect.stringContaining('Loading model') as unknown,
+    });
+  });
+});
