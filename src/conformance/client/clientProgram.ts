@@ -1,7 +1,7 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { StringDecoder } from 'node:string_decoder';
-import { createInterface } from 'node:readline';
 import type { Subprotocol } from '../../wire/codec.ts';
+import { OutputLines } from './outputLines.ts';
 
 /** How a client program ended. */
 export interface ProgramExit {
@@ -9,6 +9,8 @@ export interface ProgramExit {
   readonly code: number | null;
   /** The end of what it wrote to standard error, as one line. */
   readonly stderr: string;
+  /** Why the kit has ended it; absent: it did not. */
+  readonly flood?: string;
 }
 
 /** What a client program is started with. */
@@ -32,6 +34,7 @@ export class ClientProgram implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #exited: Promise<void>;
   #stderr = '';
+  #flood: string | undefined;
   #hasExited = false;
 
   constructor({ command, url, codec, onLine, onExit }: ProgramOptions) {
@@ -44,19 +47,28 @@ export class ClientProgram implements AsyncDisposable {
     });
     // A program that has exited does not read the rest.
     child.stdin.on('error', () => {});
-    createInterface({ input: child.stdout }).on('line', (line) => onLine(line));
+    const output = new OutputLines(onLine);
+    child.stdout.on('data', (data: Buffer) => {
+      if (this.#flood !== undefined) return;
+      this.#flood = output.push(data);
+      if (this.#flood !== undefined) this.#killGroup();
+    });
+    child.stdout.on('end', () => output.end());
     this.#exited = new Promise((resolve) => {
       const end = (code: number | null): void => {
         if (this.#hasExited) return;
+        // What it has left behind must not outlive it, nor keep the kit waiting for its output.
+        this.#killGroup();
         this.#hasExited = true;
-        onExit({ code, stderr: this.stderr });
+        for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+        onExit({ code, stderr: this.stderr, ...(this.#flood !== undefined && { flood: this.#flood }) });
         resolve();
       };
       child.on('error', (error) => {
         this.#stderr = error.message;
         end(null);
       });
-      child.on('exit', (code) => setTimeout(end, closeTimeoutMs, code).unref());
+      child.on('exit', (code) => setTimeout(end, closeTimeoutMs, code));
       child.on('close', (code) => setTimeout(end, settleMs, code));
     });
     process.once('exit', this.#killGroup);

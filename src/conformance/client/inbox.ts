@@ -197,7 +197,9 @@ function describe(happening: Happening): string {
 /** What a program wrote to standard error, behind what it did; nothing if it wrote nothing. */
 const noted = (stderr: string): string => (stderr === '' ? '' : `; it wrote to standard error: ${stderr}`);
 
-function exitFailure({ code, stderr }: ProgramExit): ConformanceFailure {
+function exitFailure({ code, stderr, flood }: ProgramExit): ConformanceFailure {
+  if (flood !== undefined)
+    return new ConformanceFailure('events on standard output', `${flood}: the kit ended the program`);
   return new ConformanceFailure(
     'a program that runs until the command close',
     `${code === null ? 'its end by a signal' : `its exit with code ${code}`}${noted(stderr)}`,
