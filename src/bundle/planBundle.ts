@@ -67,23 +67,32 @@ export async function planBundle(content: BundleContent): Promise<PlannedBundle>
     ...otherFiles,
     { path: 'models.json', content: { text: writeCatalogue(models) } },
   ];
-  const parts = [
-    part('node', `Node ${node.version}`, [
-      { path: `${runtimeFolder}/${nodeFileOf(platform)}`, content: { copyOf: node.path }, isExecutable: true },
+  const lists: PartList[] = [
+    [
+      'node',
+      `Node ${node.version}`,
+      [{ path: `${runtimeFolder}/${nodeFileOf(platform)}`, content: { copyOf: node.path }, isExecutable: true }],
+    ],
+    ...(await Promise.all(
+      libraries.map(async ({ name, path, folder, version }): Promise<PartList> => [
+        'llama.cpp',
+        `llama.cpp ${release}, ${name} ${version}`,
+        await filesOf([{ name, path, folder }]),
+      ]),
+    )),
+    ['turngraph', `turngraph ${own[0]?.version}`, await filesOf(own)],
+    ['packages', countOf(others.length, 'npm package'), await filesOf(others)],
+    ['graphs', `${countOf(graphs.length, 'graph')} and storages`, await graphFiles(graphs)],
+    ...models.map(({ entry, files }): PartList => [
+      'model',
+      `${files.length === 0 ? 'entry of ' : ''}model ${entry.name}`,
+      files,
     ]),
-    ...libraries.map(async ({ name, path, folder, version }) =>
-      part('llama.cpp', `llama.cpp ${release}, ${name} ${version}`, await filesOf([{ name, path, folder }])),
-    ),
-    part('turngraph', `turngraph ${own[0]?.version}`, await filesOf(own)),
-    part('packages', countOf(others.length, 'npm package'), await filesOf(others)),
-    part('graphs', `${countOf(graphs.length, 'graph')} and storages`, await graphFiles(graphs)),
-    ...models.map(({ entry, files }) =>
-      part('model', `${files.length === 0 ? 'entry of ' : ''}model ${entry.name}`, files),
-    ),
-    part('start', 'start file and model catalogue', texts),
-    part('notices', 'licences', [{ path: noticesFile, content: { text: notices } }]),
+    ['start', 'start file and model catalogue', texts],
+    ['notices', 'licences', [{ path: noticesFile, content: { text: notices } }]],
   ];
-  return { platform, parts: await Promise.all(parts) };
+  // Together, when nothing else is waited for: a file that has gone is an error of this call.
+  return { platform, parts: await Promise.all(lists.map(part)) };
 }
 
 const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
@@ -102,7 +111,9 @@ async function filesOf(
   return (await Promise.all(lists)).flat();
 }
 
-async function part(kind: PartKind, title: string, files: readonly BundleFile[]): Promise<BundlePart> {
+type PartList = readonly [kind: PartKind, title: string, files: readonly BundleFile[]];
+
+async function part([kind, title, files]: PartList): Promise<BundlePart> {
   const sizes = files.map(async ({ content }) =>
     'text' in content ? Buffer.byteLength(content.text) : (await stat(content.copyOf)).size,
   );

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -152,5 +153,21 @@ describe('the plan of a bundle', () => {
   it('is the same each time', async () => {
     const content = await contentFor('linux-x64');
     expect(await planBundle(content)).toEqual(await planBundle(content));
+  });
+});
+
+describe('a bundle whose file goes while others are looked for', () => {
+  it('is refused, and no rejection is left unhandled', async () => {
+    const content = await contentFor('linux-x64');
+    // What is read after Node's version.
+    const libraries = {
+      get libraries() {
+        rmSync(content.node, { force: true });
+        return '';
+      },
+    };
+    await expect(
+      planBundle(Object.defineProperties({ ...content }, Object.getOwnPropertyDescriptors(libraries))),
+    ).rejects.toThrow('ENOENT');
   });
 });
