@@ -120,7 +120,8 @@ export function sharedModelContract({ open, file, long, rounds = 10 }: EngineUnd
         ended.push('disposed');
       };
       const pending = generate(sequence, userPrompt(long), {
-        sampling: { max_tokens: 500 },
+        // Slower than the disposal, however busy the machine is.
+        sampling: { max_tokens: 500, max_tokens_per_second: 10 },
         onText: () => (disposal ??= dispose()),
       });
       void pending.then(() => ended.push('generated'));

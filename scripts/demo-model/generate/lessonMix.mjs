@@ -6,6 +6,7 @@ const acknowledgements = ['Done.', 'Done.', 'Done.', 'Here you go.', 'As you wis
  * The mix before the hard phase.
  * - `quiet`: share of the messages that ask for none of the tools;
  * - `strangers`: where a request that no tool fits comes from: topics far from those of the tools, near them, any;
+ * - `remarkShare`: share of the messages without a call that are remarks or questions about the world;
  * - `mentions`: share of the remarks that contain a value which a tool of the list takes;
  * - `several`: share of the other messages that need more than one call;
  * - `ways`: how these are worded: any requests in a row, requests to different tools, one with values listed, one with
@@ -18,6 +19,7 @@ const acknowledgements = ['Done.', 'Done.', 'Done.', 'Here you go.', 'As you wis
 export const defaultMix = {
   quiet: 0.4,
   strangers: ['far', 'any'],
+  remarkShare: 0.2,
   mentions: 0,
   several: 0.2,
   ways: ['row', 'row', 'list', 'list', 'turn'],
@@ -34,6 +36,7 @@ export const defaultMix = {
 export const hardMix = {
   quiet: 0.4,
   strangers: ['far', 'near', 'any'],
+  remarkShare: 0.2,
   mentions: 0.6,
   several: 0.5,
   ways: ['apart', 'apart', 'apart', 'apart', 'row', 'row', 'list', 'list', 'list', 'turn', 'turn', 'turn'],
@@ -45,6 +48,6 @@ export const hardMix = {
 
 /**
  * The mix of the last phase: more messages without a call. After many roundabout requests the model would otherwise call
- * a tool for requests that only resemble one.
+ * a tool for requests that only resemble one, or for remarks with a value that it takes.
  */
-export const finalMix = { ...hardMix, quiet: 0.5, several: 0.6 };
+export const finalMix = { ...hardMix, quiet: 0.55, remarkShare: 0.45, mentions: 0.8, several: 0.6 };

@@ -28,10 +28,10 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
     return { text, calls, answer: calls.length > 0 ? callText(format, calls) : answerText(format, answer) };
   }
 
-  function anyMessage(tools, index, { quiet, several, own, ways, strangers, mentions, reports, last }) {
+  function anyMessage(tools, index, { quiet, several, own, ways, strangers, remarkShare, mentions, reports, last }) {
     if (rng.chance(last ? reports : reports / 12))
       return reported(tools, last ?? (rng.chance(0.5) ? madeUp(tools) : undefined));
-    if (rng.chance(quiet)) return withoutCall(tools, { own, strangers, mentions });
+    if (rng.chance(quiet)) return withoutCall(tools, { own, strangers, remarkShare, mentions });
     const many = rng.chance(several) ? severalCalls(tools, ways) : undefined;
     if (many) return { calls: many.calls, text: many.isOneRequest ? besideRemark(many) : many.text };
     const one = asked(rng.chance(0.6) ? tools[index % tools.length] : rng.pick(tools));
@@ -61,8 +61,8 @@ export function messagesFrom({ asked, inTurn, foreignTo, talk, asides, remarks, 
   }
 
   // Small talk, or a request that none of the tools can serve.
-  function withoutCall(tools, { own, strangers, mentions }) {
-    if (rng.chance(0.2)) {
+  function withoutCall(tools, { own, strangers, remarkShare, mentions }) {
+    if (rng.chance(remarkShare)) {
       const text = rng.chance(0.1)
         ? fill(rng.pick(refusals))
         : remark(rng.chance(mentions) ? relatedRemarks(tools) : remarks);
