@@ -8,7 +8,7 @@ export interface GeneratedPiece {
   /** Control tokens by name. */
   readonly text: string;
   /** Undefined: its tokens are not known, only their text, all of which appears. */
-  readonly token: Token | undefined;
+  readonly tokens: readonly Token[] | undefined;
   /** Number of tokens. */
   readonly count: number;
   readonly isControl: boolean;
@@ -59,8 +59,8 @@ export class GenerationText {
   }
 
   /** The text of a piece that appears. */
-  shown({ text, token, isControl }: GeneratedPiece): string {
-    return isControl && token !== undefined && !this.#isShown(text) ? '' : text;
+  shown({ text, tokens, isControl }: GeneratedPiece): string {
+    return isControl && tokens?.length === 1 && !this.#isShown(text) ? '' : text;
   }
 
   /**
@@ -88,14 +88,13 @@ export class GenerationText {
       if (unknown !== '') tokens.push(...(await this.#options.prompts.continuation(unknown, false)));
       unknown = '';
     };
-    for (const { token, text, isControl } of this.pieces) {
-      if (token === undefined && !isControl) {
+    for (const { tokens: known, text, isControl } of this.pieces) {
+      if (!known && !isControl) {
         unknown += text;
         continue;
       }
       await resolve();
-      if (token === undefined) tokens.push(...(await this.#options.prompts.continuation(text, true)));
-      else tokens.push(token);
+      tokens.push(...(known ?? (await this.#options.prompts.continuation(text, true))));
     }
     await resolve();
     return tokens;
@@ -112,10 +111,10 @@ export class GenerationText {
     const tokens: Token[] = [];
     let text = '';
     for (const piece of this.pieces) {
-      if (piece.token === undefined || this.shown(piece) !== piece.text) break;
+      if (!piece.tokens || this.shown(piece) !== piece.text) break;
       if (piece.isControl) controlOffsets.push(text.length);
       text += piece.text;
-      tokens.push(piece.token);
+      tokens.push(...piece.tokens);
     }
     return text === this.#sent ? { text, tokens, controlOffsets } : { text: '', tokens: [], controlOffsets: [] };
   }

@@ -9,6 +9,7 @@ import { toGbnf } from '../llama/sampling/gbnf.ts';
 import { withAnswerMark } from '../llama/sampling/withAnswerMark.ts';
 import { GenerationText, type GeneratedPiece } from './generatedText.ts';
 import { ReasoningBudget } from './reasoningBudget.ts';
+import { forceRemotely } from './remoteForcedText.ts';
 import type { RemotePrompts } from './remotePrompts.ts';
 
 /** What a generation continues. */
@@ -52,6 +53,8 @@ export class Generation {
   #freeFrom = 0;
   #freeTokens = 0;
   #constrainedTokens = 0;
+  /** Text of the last piece, which is not added yet: forced text follows it, and both are tokenized together. */
+  #ownText = '';
 
   constructor(options: GenerateOptions, start: GenerationStart) {
     const { sampling, maxThinkingTokens = Infinity, controlTokens = false, onText = () => {} } = options;
@@ -105,12 +108,12 @@ export class Generation {
       this.#grammarAfterReasoning = undefined;
       this.#matcher = GrammarMatcher.start(grammar.rule);
     }
-    if (this.#matcher && this.maxSegmentTokens <= 0) await this.#closeGrammar(this.#matcher);
+    if (this.#matcher) await this.#force(this.#matcher);
   }
 
   /** Adds a piece that the server has generated. Returns whether the segment ends with it. */
   accept(piece: GeneratedPiece): boolean {
-    if (this.#matcher) return this.#acceptConstrained(piece, this.#matcher);
+    if (this.#matcher) return this.#acceptConstrained(piece, this.#matcher, '', piece.text);
     const before = this.#fullText;
     const now = before + this.text.shown(piece);
     const grammar = this.#grammar;
@@ -125,25 +128,35 @@ export class Generation {
       return this.finishReason !== undefined || isReasoningOver || this.#budget?.isSpent === true;
     }
     const { trigger, end } = match;
-    const kept = { text: now.slice(before.length, end), token: undefined, count: piece.count, isControl: false };
-    this.text.push(end === now.length ? piece : kept, true);
     this.#constrainedTokens = 0;
-    this.#matcher = GrammarMatcher.start(trigger.rule).accept(trigger.text).matcher;
-    if (this.#matcher.mustEnd) this.#leaveGrammar();
+    const { matcher } = GrammarMatcher.start(trigger.rule).accept(trigger.text);
+    this.#acceptConstrained(piece, matcher, now.slice(before.length, end), now.slice(end));
     return true;
   }
 
-  #acceptConstrained(piece: GeneratedPiece, matcher: GrammarMatcher): boolean {
-    const isTag = piece.isControl && matcher.allowsTag(piece.text);
-    const { matcher: next, length } = matcher.accept(piece.text);
-    if (length < piece.text.length)
+  /**
+   * Adds a piece inside the constrained text.
+   * @param before its part before the constrained text; it ends with a trigger.
+   * @param inside the rest of it.
+   */
+  #acceptConstrained(piece: GeneratedPiece, matcher: GrammarMatcher, before: string, inside: string): boolean {
+    const { matcher: next, length } = matcher.accept(inside);
+    // What follows a trigger was not bound yet. Everything else was.
+    if (before === '' && length < inside.length)
       throw new Fault('INFERENCE_FAILED', `the inference server does not follow the grammar: ${notFollowed(piece)}`);
-    // A control token that stands for a text is that text.
-    this.text.push(piece.isControl && !isTag ? { ...piece, token: undefined, isControl: false } : piece, true);
-    this.#constrainedTokens += piece.count;
     this.#matcher = next;
+    const isForced = next.forcedText().texts.length > 0;
+    const isKeptControl = piece.isControl && (inside === '' || matcher.allowsTag(inside));
+    const isMerged = !isKeptControl && isForced && piece.tokens !== undefined;
+    if (!isMerged) this.#constrainedTokens += piece.count;
+    if (isKeptControl) this.text.push(piece, true);
+    else if (isMerged) this.#ownText = before + inside.slice(0, length);
+    // A control token that stands for a text is that text.
+    else if (piece.isControl || length < inside.length)
+      this.text.push({ ...piece, text: before + inside.slice(0, length), tokens: undefined, isControl: false }, true);
+    else this.text.push(piece, true);
     if (next.mustEnd) this.#leaveGrammar();
-    return next.mustEnd || this.finishReason !== undefined;
+    return isForced || next.mustEnd || this.finishReason !== undefined;
   }
 
   #leaveGrammar(): void {
@@ -152,21 +165,31 @@ export class Generation {
     this.#freeFrom = this.#fullText.length;
   }
 
-  async #closeGrammar(matcher: GrammarMatcher): Promise<void> {
-    const { texts, matcher: end } = matcher.forcedText();
-    if (!end.mustEnd) return;
-    const text = texts.map((rule) => rule.text).join('');
-    const tokens = await this.#start.prompts.continuation(text, true);
-    if (tokens.length > Math.min(maxClosingTokens, this.#contextTokensLeft)) return;
-    this.text.push({ text, token: undefined, count: tokens.length, isControl: true }, true);
-    this.#leaveGrammar();
+  /** Appends the text that the grammar forces, together with the text of the last piece before it. */
+  async #force(matcher: GrammarMatcher): Promise<void> {
+    const ownText = this.#ownText;
+    this.#ownText = '';
+    if (ownText === '' && matcher.forcedText().texts.length === 0) return;
+    const forced = await forceRemotely(ownText, matcher, this.#start.prompts);
+    const { tokens } = forced;
+    const isClosing = forced.matcher.mustEnd && tokens.length <= Math.min(maxClosingTokens, this.#contextTokensLeft);
+    const kept = isClosing ? tokens : tokens.slice(0, Math.max(0, this.maxSegmentTokens));
+    if (kept.length === 0) return;
+    const isWhole = kept.length === tokens.length;
+    const text = isWhole ? forced.text : kept.map((token) => this.#start.prompts.vocabulary.spelling(token)).join('');
+    const count = kept.length;
+    this.text.push({ text, tokens: kept, count, isControl: false }, true);
+    this.#constrainedTokens += count;
+    if (!isWhole) return;
+    this.#matcher = forced.matcher;
+    if (forced.matcher.mustEnd) this.#leaveGrammar();
   }
 
   async #append(text: string): Promise<void> {
     if (text === '') return;
     const tokens: readonly Token[] = await this.#start.prompts.continuation(text, true);
     if (tokens.length > this.#contextTokensLeft) return;
-    this.text.push({ text, token: undefined, count: tokens.length, isControl: true }, true);
+    this.text.push({ text, tokens, count: tokens.length, isControl: false }, true);
     this.#freeTokens += tokens.length;
     this.#budget?.push(text, 0);
   }

@@ -173,8 +173,8 @@ class PieceReader {
     this.#generated = generated;
     const ready = this.last();
     if (!this.#vocabulary.isControl(token))
-      return [...ready, { text, token: count === 1 ? token : undefined, count, isControl: false }];
-    this.#held = { text: this.#vocabulary.spelling(token), token, count: 1, isControl: true };
+      return [...ready, { text, tokens: count === 1 ? [token] : undefined, count, isControl: false }];
+    this.#held = { text: this.#vocabulary.spelling(token), tokens: [token], count: 1, isControl: true };
     return ready;
   }
 

@@ -82,14 +82,15 @@ export class ForcedTextTokenizer {
   }
 }
 
-const joinTexts = (rules: readonly TextRule[]): string => rules.map(({ text }) => text).join('');
+/** The texts of literals, joined. */
+export const joinTexts = (rules: readonly TextRule[]): string => rules.map(({ text }) => text).join('');
 
 const maxContinuations = 12;
 /** UTF-16 units. */
 const maxContinuationLength = 24;
 
 /** Samples of what may follow: enough of them to see which token boundaries move. */
-function likelyContinuations(matcher: GrammarMatcher): readonly string[] {
+export function likelyContinuations(matcher: GrammarMatcher): readonly string[] {
   const nextRules = matcher.stacks.map(({ rule }) => rule);
   // Inside a JSON string, one letter is enough. The quote that would end the string is not tried.
   if (nextRules.some(isPlainText)) return ['a'];

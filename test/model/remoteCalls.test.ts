@@ -1,0 +1,111 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startLlamaServer, type TestLlamaServer } from '../helpers/inference/llamaServer.ts';
+import { repositoryPath, TestClient, useServer } from '../helpers/server.ts';
+
+let folder = '';
+let remote: TestLlamaServer;
+beforeAll(async () => {
+  remote = await startLlamaServer({ contextSize: 2048, apiKey: 'secret-of-the-test' });
+  process.env['TURNGRAPH_TEST_KEY'] = 'secret-of-the-test';
+  folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+  const served = { engine: 'http', api: 'llama-server', base_url: remote.url, api_key_env: 'TURNGRAPH_TEST_KEY' };
+  const models = [
+    { name: 'remote', variants: [served] },
+    { name: 'without a key', variants: [{ ...served, api_key_env: 'TURNGRAPH_NO_SUCH_KEY' }] },
+  ];
+  await writeFile(join(folder, 'models.json'), JSON.stringify({ models }));
+});
+afterAll(async () => {
+  delete process.env['TURNGRAPH_TEST_KEY'];
+  await remote[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+const server = useServer({
+  get catalogue() {
+    return join(folder, 'models.json');
+  },
+});
+
+interface GraphFile {
+  readonly nodes: Readonly<Record<string, { readonly type: string; readonly params: object }>>;
+}
+
+/** A bundled graph with another model, and other parameters of its ToolCall nodes. */
+async function graphWith(name: string, model: string, params: object): Promise<object> {
+  const graph = JSON.parse(await readFile(repositoryPath(`graphs/${name}.json`), 'utf8')) as GraphFile;
+  const nodes = Object.entries(graph.nodes).map(([node, { type, ...rest }]) => [
+    node,
+    { type, ...rest, params: { ...rest.params, ...(type === 'ToolCall' && params) } },
+  ]);
+  return { ...graph, default_model_name: model, nodes: Object.fromEntries(nodes) as object };
+}
+
+const messages = {
+  'lamp-switch': ['Please turn on the porch light.', 'Turn off the kitchen lamp.', 'Hello!'],
+  'tavern-npc': ['Hand me a torch.', "Don't look so grim, smile!", 'Who are you?'],
+} as const;
+const greedy = { sampling: { temperature: 0, max_tokens: 60 } };
+
+async function turnsWith(graph: keyof typeof messages, model: string, params: object): Promise<readonly object[]> {
+  await using client = await TestClient.connect(server().url, 'turngraph.v1.json', 'llama-cpp');
+  const agentId = await client.createAgent(await graphWith(graph, model, { ...greedy, ...params }));
+  const turns: object[] = [];
+  for (const text of messages[graph]) {
+    const { calls, steps, status } = await client.sendMessage(agentId, text);
+    turns.push({
+      status,
+      steps,
+      calls: calls.map(({ toolName, argumentsJson, known }) => ({ toolName, argumentsJson, known })),
+    });
+  }
+  return turns;
+}
+
+describe('a model on an inference server', () => {
+  const formats = ['chatml', 'llama3', 'mistral', 'generic'];
+
+  it.each(formats.flatMap((format) => [['lamp-switch', format] as const, ['tavern-npc', format] as const]))(
+    'makes the calls of %s as the same model in process, in %s',
+    async (graph, format) => {
+      const expected = await turnsWith(graph, 'turngraph-demo', { tool_call_format: format });
+      expect(JSON.stringify(expected)).toContain('toolName');
+      expect(await turnsWith(graph, 'remote', { tool_call_format: format })).toEqual(expected);
+    },
+  );
+
+  it.each(formats)('makes strict calls as the same model in process, in %s', async (format) => {
+    const params = { tool_call_format: format, strict: true };
+    const expected = await turnsWith('lamp-switch', 'turngraph-demo', params);
+    expect(await turnsWith('lamp-switch', 'remote', params)).toEqual(expected);
+    const required = { ...params, tool_choice: 'required' };
+    const bound = await turnsWith('lamp-switch', 'turngraph-demo', required);
+    expect(await turnsWith('lamp-switch', 'remote', required)).toEqual(bound);
+    expect(remote.log.completions.some(({ grammar }) => typeof grammar === 'string')).toBe(true);
+  });
+
+  it('is listed as a model that needs no download', async () => {
+    await using client = await TestClient.connect(server().url, 'turngraph.v1.json', 'llama-cpp');
+    await client.request('loadModel', { modelName: 'remote' });
+    const frame = await client.request('listModels', {});
+    const list = frame.body === 'listModels' ? frame.listModels.models : [];
+    expect(list.find(({ name }) => name === 'remote')).toMatchObject({
+      status: 'LOADED',
+      files: [],
+      backend: 'http',
+      slots: 2,
+      contextSize: 2048,
+    });
+    expect(list.find(({ name }) => name === 'without a key')).toMatchObject({ status: 'LOCAL' });
+  });
+
+  it('is refused without its key, which no message shows', async () => {
+    await using client = await TestClient.connect(server().url, 'turngraph.v1.json', 'llama-cpp');
+    const answer = await client.request('loadModel', { modelName: 'without a key' });
+    expect(JSON.stringify(answer)).toContain('TURNGRAPH_NO_SUCH_KEY');
+    expect(JSON.stringify(client.received)).not.toContain('secret-of-the-test');
+  });
+});
