@@ -4,6 +4,7 @@ import { dirname, join, posix, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { describeFsError, makeFolder } from '../filesystem.ts';
 import type { BundleFile } from './bundlePart.ts';
+import { removeOldDrafts } from './oldDrafts.ts';
 
 /**
  * Writes files into a new folder, all or none: they are written to a folder next to it, which is renamed at the end.
@@ -15,7 +16,8 @@ export async function writeBundle(path: string, files: readonly BundleFile[], si
   let draft: string | undefined;
   try {
     await makeFolder(dirname(folder));
-    draft = await mkdtemp(`${folder}.new-`);
+    await removeOldDrafts(folder);
+    draft = await mkdtemp(`${folder}.new-${process.pid}-`);
     for (const path of foldersOf(files)) {
       await mkdir(join(draft, path));
       await chmod(join(draft, path), folderMode);

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,6 +46,23 @@ describe('a bundle', () => {
     await writeFile(join(root, 'full', 'file'), 'mine');
     await expect(writeBundle(join(root, name), [text('new')], never)).rejects.toThrow(message);
     expect(await readdir(root, { recursive: true })).toEqual(['full', join('full', 'file')]);
+  });
+
+  it('removes its own drafts that no process writes any more, and nothing else', async () => {
+    const ended = spawnSync(process.execPath, ['--version']).pid;
+    const drafts = [`bundle.new-${ended}-aB3xYz`, `bundle.new-${process.pid}-aB3xYz`];
+    const others = [
+      `bundle.new-${process.ppid}-aB3xYz`,
+      `bundle.new-${ended}-mine`,
+      `other.new-${ended}-aB3xYz`,
+      'bundle.new-aB3xYz',
+      'bundle.new',
+    ];
+    for (const name of [...drafts, ...others]) await mkdir(join(root, name, 'below'), { recursive: true });
+    const file = `bundle.new-${ended}-aB3xY0`;
+    await writeFile(join(root, file), 'mine');
+    await writeBundle(join(root, 'bundle'), [text('file')], never);
+    expect((await readdir(root)).toSorted()).toEqual(['bundle', file, ...others].toSorted());
   });
 
   it('leaves nothing when it is aborted', async () => {
