@@ -3,6 +3,10 @@ import { Command } from 'commander';
 import { bundledPath } from '../../config.ts';
 import { parseGpuLayers } from '../../gpuChoice.ts';
 import { createUncachedLlamaEngine } from '../../llamaEngine.ts';
+import { checkEndpoints } from '../../engine/http/checkEndpoints.ts';
+import type { RemoteModel } from '../../engine/remoteModel.ts';
+import { Fault } from '../../fault.ts';
+import { remoteModelOf } from '../../models/catalogue/remoteEntry.ts';
 import { unknownModel } from '../../models/catalogue/unknownModel.ts';
 import { diagnose } from '../../models/doctor/diagnose.ts';
 import type { Engine } from '../../engine/engine.ts';
@@ -13,6 +17,7 @@ import { ModelPool } from '../../models/pool/pool.ts';
 import { findTarget } from '../../models/doctor/target.ts';
 import { formats } from '../../tools/formats/index.ts';
 import { memoryLine } from '../output/memoryLine.ts';
+import { endpointsReport } from '../output/endpointsReport.ts';
 import { doctorReport } from '../output/doctorReport.ts';
 import { DoctorProgress } from '../output/doctorProgress.ts';
 import { localCatalogue } from '../localCatalogue.ts';
@@ -39,6 +44,8 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
   const target = await findTarget(nameOrPath, catalogue, { catalogue: folder, entry: isBundled ? '.' : folder });
   if (!target) throw new UsageError(unknownModel(nameOrPath, catalogue, ', and there is no such file'));
   const { entry } = target;
+  const remote = remoteModelOf(entry);
+  if (remote) return reportEndpoints(entry.name, remote, options.json);
   const ownCatalogue = { models: new Map([[entry.name, entry]]), problems: [], rejected: new Map() };
   const engine = await createUncachedLlamaEngine(options);
   const gpuLayers = parseGpuLayers(options.gpuLayers);
@@ -51,6 +58,16 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
   );
   if (options.json) process.stdout.write(`${JSON.stringify(diagnosis, undefinedToNull)}\n`);
   else process.stdout.write(doctorReport(diagnosis, colorsFor(process.stdout)));
+}
+
+/** Reports on the inference servers of a model. @throws Error when none of them can be used. */
+async function reportEndpoints(name: string, remote: RemoteModel, asJson: boolean): Promise<void> {
+  const { signal } = new AbortController();
+  const endpoints = await checkEndpoints(remote, { environment: process.env, signal });
+  if (asJson) process.stdout.write(`${JSON.stringify({ name, endpoints }, undefinedToNull)}\n`);
+  else process.stdout.write(endpointsReport(name, endpoints, colorsFor(process.stdout)));
+  if (endpoints.every(({ problem }) => problem !== undefined))
+    throw new Fault('MODEL_LOAD_FAILED', `no inference server of "${name}" can be used`);
 }
 
 /** Says what a model is going to take, before it is loaded. What is wrong with its file is said by the load. */

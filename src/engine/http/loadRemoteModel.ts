@@ -8,6 +8,7 @@ import { Endpoints } from './endpoints.ts';
 import { LlamaServer, type ServerProps } from './llamaServer.ts';
 import { measureOverhead, RemoteServedModel, replyEnd } from './model.ts';
 import type { RemoteModel, RemoteTimeouts } from '../remoteModel.ts';
+import { readApiKey } from './readApiKey.ts';
 import { RemotePrompts } from './remotePrompts.ts';
 import { RemoteSlots } from './remoteSlots.ts';
 import { readVocabulary } from './vocabulary.ts';
@@ -103,16 +104,6 @@ const reducedContext = (wanted: number, served: number): readonly string[] =>
   wanted > served
     ? [`context_size is ${wanted}, but the server has slots of ${served} tokens: start it with a larger context`]
     : [];
-
-function readApiKey({ apiKeyEnv }: RemoteModel, environment: RemoteLoadOptions['environment']): string | undefined {
-  if (apiKeyEnv === undefined) return undefined;
-  const key = environment[apiKeyEnv];
-  if (key !== undefined && key !== '') return key;
-  throw new Fault(
-    'MODEL_LOAD_FAILED',
-    `the environment variable ${apiKeyEnv} (api_key_env) is not set: set it to the API key`,
-  );
-}
 
 async function readTemplate(file: string): Promise<string> {
   try {

@@ -1,0 +1,45 @@
+import { describeError } from '../../fault.ts';
+import { defaultTimeouts, type RemoteModel, type RemoteTimeouts } from '../remoteModel.ts';
+import { HttpConnection } from './httpConnection.ts';
+import { LlamaServer } from './llamaServer.ts';
+import { readApiKey } from './readApiKey.ts';
+
+/** What an inference server says of itself; with a problem, nothing else is known. */
+export interface EndpointReport {
+  readonly url: string;
+  /** Why it cannot be used; undefined: it answers. */
+  readonly problem: string | undefined;
+  /** Name of the model that it serves. */
+  readonly model: string;
+  /** Version of the server. */
+  readonly build: string;
+  /** Tokens of each slot. */
+  readonly contextSize: number;
+  readonly slots: number;
+}
+
+/** How servers are asked. */
+export interface CheckOptions {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+  readonly timeouts?: Partial<RemoteTimeouts>;
+}
+
+/** Asks each server of a model whether it answers, and what it serves. */
+export const checkEndpoints = (remote: RemoteModel, options: CheckOptions): Promise<readonly EndpointReport[]> =>
+  Promise.all(remote.baseUrls.map((url) => checkEndpoint(url, remote, options)));
+
+async function checkEndpoint(
+  url: string,
+  remote: RemoteModel,
+  { environment, signal, timeouts }: CheckOptions,
+): Promise<EndpointReport> {
+  try {
+    const apiKey = readApiKey(remote, environment);
+    using connection = new HttpConnection(url, apiKey, { ...defaultTimeouts, ...timeouts });
+    const { model, build, contextSize, slots } = await new LlamaServer(connection, remote.model).props(signal);
+    return { url, problem: undefined, model, build, contextSize, slots };
+  } catch (error) {
+    return { url, problem: describeError(error), model: '', build: '', contextSize: 0, slots: 0 };
+  }
+}
