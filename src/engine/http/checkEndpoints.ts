@@ -19,20 +19,20 @@ export interface EndpointReport {
 }
 
 /** How servers are asked. */
-export interface CheckOptions {
+export interface EndpointCheckOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
   readonly timeouts?: Partial<RemoteTimeouts>;
 }
 
 /** Asks each server of a model whether it answers, and what it serves. */
-export const checkEndpoints = (remote: RemoteModel, options: CheckOptions): Promise<readonly EndpointReport[]> =>
+export const checkEndpoints = (remote: RemoteModel, options: EndpointCheckOptions): Promise<readonly EndpointReport[]> =>
   Promise.all(remote.baseUrls.map((url) => checkEndpoint(url, remote, options)));
 
 async function checkEndpoint(
   url: string,
   remote: RemoteModel,
-  { environment, signal, timeouts }: CheckOptions,
+  { environment, signal, timeouts }: EndpointCheckOptions,
 ): Promise<EndpointReport> {
   try {
     const apiKey = readApiKey(remote, environment);
