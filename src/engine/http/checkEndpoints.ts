@@ -26,8 +26,10 @@ export interface EndpointCheckOptions {
 }
 
 /** Asks each server of a model whether it answers, and what it serves. */
-export const checkEndpoints = (remote: RemoteModel, options: EndpointCheckOptions): Promise<readonly EndpointReport[]> =>
-  Promise.all(remote.baseUrls.map((url) => checkEndpoint(url, remote, options)));
+export const checkEndpoints = (
+  remote: RemoteModel,
+  options: EndpointCheckOptions,
+): Promise<readonly EndpointReport[]> => Promise.all(remote.baseUrls.map((url) => checkEndpoint(url, remote, options)));
 
 async function checkEndpoint(
   url: string,
