@@ -34,8 +34,9 @@ const errorReasons: Readonly<Record<string, string>> = {
   EEXIST: 'a file is in the place of a folder',
   ENOTDIR: 'a file is in the place of a folder',
   EISDIR: 'it is a folder',
-  ENOENT: 'it is not there, and cannot be made',
+  ENOENT: 'it is not there',
   ENOSPC: 'its disk is full',
+  EFBIG: 'it is larger than its disk, or a limit, permits',
   ENOTREG: 'it is not a regular file',
   EMFILE: 'too many files are open',
   ENFILE: 'too many files are open',
@@ -43,8 +44,10 @@ const errorReasons: Readonly<Record<string, string>> = {
 
 /** The reason of a file system error in words, with its code. */
 export function describeFsError(thrown: unknown): string {
-  const { code } = Object(thrown) as { readonly code?: unknown };
+  const { code, syscall } = Object(thrown) as { readonly code?: unknown; readonly syscall?: unknown };
   if (typeof code !== 'string') return String(thrown);
+  if (code === 'ENOENT' && (syscall === 'mkdir' || syscall === 'mkdtemp'))
+    return `${errorReasons[code]}, and cannot be made (${code})`;
   return `${errorReasons[code] ?? 'the system refuses it'} (${code})`;
 }
 

@@ -1,5 +1,17 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  copyFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join, posix, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { describeFsError, makeFolder } from '../filesystem.ts';
@@ -11,7 +23,7 @@ import { removeOldDrafts } from './oldDrafts.ts';
  * @throws Error that names the folder, when it is not empty or cannot be written; the reason of the signal.
  */
 export async function writeBundle(path: string, files: readonly BundleFile[], signal: AbortSignal): Promise<void> {
-  const folder = resolve(path);
+  const folder = await realFolder(path);
   await assertEmpty(path, folder);
   let draft: string | undefined;
   try {
@@ -49,6 +61,9 @@ export async function assertEmpty(path: string, folder = resolve(path)): Promise
   });
   if (entries.length > 0) throw new Error(`${path} is not empty: delete it, or name a folder that is not there yet`);
 }
+
+// A symbolic link to a folder is kept: that folder is written.
+const realFolder = (path: string): Promise<string> => realpath(path).catch(() => resolve(path));
 
 // The same on every machine, whatever the source and the umask have.
 const folderMode = 0o755;

@@ -4,7 +4,7 @@ import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { makeFolder, readRegularFile } from '../../src/filesystem.ts';
+import { describeFsError, makeFolder, readRegularFile } from '../../src/filesystem.ts';
 import { GraphFolder } from '../../src/graph/graphFolder.ts';
 import { readCatalogue } from '../../src/models/catalogue/readCatalogue.ts';
 import { isSkipped } from '../helpers/requirements.mjs';
@@ -36,6 +36,24 @@ describe('makeFolder', () => {
 
   it.skipIf(isSkipped('systemError'))('fails when the system does not allow it', async () => {
     await expect(makeFolder('/proc/turngraph/a')).rejects.toMatchObject({ code: 'ENOENT', path: '/proc/turngraph' });
+  });
+});
+
+describe('describeFsError', () => {
+  it.each([
+    ['a file to read that is not there', { code: 'ENOENT', syscall: 'open' }, 'it is not there (ENOENT)'],
+    [
+      'a folder that cannot be created',
+      { code: 'ENOENT', syscall: 'mkdir' },
+      'it is not there, and cannot be made (ENOENT)',
+    ],
+    [
+      'a file above the limit of its disk',
+      { code: 'EFBIG', syscall: 'write' },
+      'it is larger than its disk, or a limit, permits (EFBIG)',
+    ],
+  ])('says why, of %s', (_, error, reason) => {
+    expect(describeFsError(error)).toBe(reason);
   });
 });
 

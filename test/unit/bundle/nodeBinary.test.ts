@@ -22,7 +22,7 @@ describe('a Node program', () => {
   });
 
   it.each([
-    ['is not there', async () => undefined, 'cannot be read: it is not there'],
+    ['is not there', async () => undefined, 'cannot be read: it is not there (ENOENT)'],
     ['is a folder', async () => undefined, 'it is a folder (EISDIR)', '.'],
     ['is a script', (path: string) => writeFile(path, '#!/bin/sh\n'.repeat(20)), 'is no program for a system that'],
     ['is empty', (path: string) => writeFile(path, ''), 'is no program for a system that'],

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -35,6 +35,15 @@ describe('a bundle', () => {
   it('is written into an empty folder', async () => {
     await writeBundle(root, [text('file')], never);
     expect(await readdir(root)).toEqual(['file']);
+  });
+
+  it('is written into the empty folder that a symbolic link leads to', async () => {
+    await mkdir(join(root, 'target'));
+    await symlink(join(root, 'target'), join(root, 'link'), 'junction');
+    await writeBundle(join(root, 'link'), [text('file')], never);
+    expect(await readdir(join(root, 'target'))).toEqual(['file']);
+    expect(await readdir(join(root, 'link'))).toEqual(['file']);
+    expect((await readdir(root)).toSorted()).toEqual(['link', 'target']);
   });
 
   it.each([
