@@ -10,11 +10,12 @@ export const remoteProperties = {
   api: {
     type: 'string',
     enum: ['llama-server'],
-    description: 'Engine http: the API of the inference servers.',
+    description: 'Engine http: the API of the inference servers; absent = the model is a file.',
   },
   base_url: {
     anyOf: [url, { type: 'array', minItems: 1, maxItems: 64, items: url }],
-    description: 'Engine http: the address of the inference server; a list = several that serve the same model.',
+    description:
+      'Engine http: the address of the inference server; a list = several that serve the same model; absent = the model is a file.',
   },
   model: {
     type: 'string',
