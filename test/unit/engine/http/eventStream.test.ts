@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { readEvents } from '../../../../src/engine/http/eventStream.ts';
+
+async function* inChunks(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+  for (let start = 0; start < bytes.length; start += size) yield bytes.slice(start, start + size);
+}
+
+async function eventsOf(text: string, size: number): Promise<readonly string[]> {
+  const events: string[] = [];
+  for await (const data of readEvents(inChunks(new TextEncoder().encode(text), size))) events.push(data);
+  return events;
+}
+
+describe('a stream of server-sent events', () => {
+  const text =
+    ': comment\r\ndata: {"a": "東京"}\r\n\r\nevent: x\ndata:one\ndata: two\n\nid: 3\n\ndata: last\n\ndata: cut off';
+
+  it.each([1, 2, 3, 7, 1000])('is read alike in chunks of %i bytes', async (size) => {
+    expect(await eventsOf(text, size)).toEqual(['{"a": "東京"}', 'one\ntwo', 'last']);
+  });
+
+  it('is refused when an event never ends', async () => {
+    await expect(eventsOf('data: '.padEnd(4_100_000, 'x'), 100_000)).rejects.toThrow('more than 4000000 characters');
+  });
+});
