@@ -295,7 +295,8 @@ class JsonForm:
         return text
 
     def decode(self, data: str | bytes) -> dict[str, Any]:
-        return cast("dict[str, Any]", json.loads(data))
+        frame = cast("dict[str, Any]", json.loads(data))
+        return {name: value for name, value in frame.items() if value is not None}  # null is the same as omitting
 
 
 class ProtoForm:

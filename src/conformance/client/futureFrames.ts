@@ -41,21 +41,30 @@ export const withUnknownEnum =
         }))
       : appendToBody(payload, varintField(number, 99));
 
-/** Leaves out all fields of a JSON frame that have their defaults, and writes `null` for those of `nulls`. */
+/**
+ * Leaves out all fields of a JSON frame that have their defaults, and writes `null` for those of `nulls`, and for messages
+ * that the frame does not have.
+ */
 export const withoutDefaults =
   (...nulls: readonly string[]): FrameChange =>
   (payload) =>
     typeof payload === 'string'
       ? changeJson(payload, (envelope, body) => ({
+          ...nullMembers(otherBodies),
           ...envelope,
           [body]: {
             ...Object.fromEntries(
               Object.entries(envelope[body] as JsonObject).filter(([, value]) => !isDefault(value)),
             ),
-            ...Object.fromEntries(nulls.map((name) => [name, null])),
+            ...nullMembers(nulls),
           },
         }))
       : payload;
+
+// A client that looks for a name, and not at its value, would take the frame for one of these.
+const otherBodies = ['error', 'turnComplete', 'ack'];
+
+const nullMembers = (names: readonly string[]): JsonObject => Object.fromEntries(names.map((name) => [name, null]));
 
 /** Writes every character of a JSON frame that is not ASCII as an escape, so that a pair of surrogates is two escapes. */
 export const withEscapes: FrameChange = (payload) =>

@@ -86,7 +86,9 @@ function read(text) {
 }
 
 function receive(frame) {
-  const { requestId, seq, ...bodies } = frame;
+  const { requestId, seq, ...members } = frame;
+  const isSet = ([, value]) => value !== null || has('takes-null-for-a-message');
+  const bodies = Object.fromEntries(Object.entries(members).filter(isSet));
   const [body] = Object.keys(bodies);
   if (has('refuses-unknown-fields') && Object.keys(bodies).length > 1) throw new Error(`unknown field in ${body}`);
   if (has('refuses-unknown-messages') && body === 'futureMessage') throw new Error(`unknown message ${body}`);

@@ -99,6 +99,7 @@ const plantedFaults: readonly PlantedFault[] = [
   { fault: 'refuses-unknown-messages', check: checks.bodies, reason: 'unknown message futureMessage' },
   { fault: 'refuses-unknown-enums', check: checks.enums, reason: 'stopReason FUTURE_VALUE' },
   { fault: 'needs-every-field', check: checks.absent, reason: 'TypeError' },
+  { fault: 'takes-null-for-a-message', check: checks.absent, reason: 'TypeError' },
   { fault: 'hides-unknown-errors', check: checks.unknownError, reason: 'came "unknown error"' },
   { fault: 'no-pong', check: checks.ping, reason: 'expected a pong', timeoutMs },
   { fault: 'string-arguments', check: checks.calls, reason: '"count":3' },
