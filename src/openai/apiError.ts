@@ -1,5 +1,6 @@
 import { Fault } from '../fault.ts';
 import type { CodeName } from '../frames.gen.ts';
+import { withoutDownloadRequests } from '../models/catalogue/catalogue.ts';
 
 /** What an ApiError says besides its message. */
 export interface ApiErrorFacts {
@@ -35,7 +36,8 @@ export class ApiError extends Error {
     if (thrown instanceof ApiError) return thrown;
     const { name, message } = Fault.from(thrown);
     const { status = 500, param, code = name.toLowerCase() } = faultStatus[name] ?? {};
-    return new ApiError(message, { status, param, code });
+    const text = name === 'MODEL_NOT_ON_DISK' ? withoutDownloadRequests(message) : message;
+    return new ApiError(text, { status, param, code });
   }
 }
 

@@ -14,10 +14,10 @@ export function planFault(error: unknown, { fields }: TurnPlan): unknown {
     if (!field) continue;
     const [name, place] = field;
     const param = name + describePointer(pointer.slice(place.length));
-    // The message begins with the place in the graph.
-    const [, reason = message] = /^\S+ ([^]*)$/.exec(message) ?? [];
     // A model that is not there, for example, has a status of its own.
     const own = ApiError.from(new Fault(code, message));
+    // The message begins with the place in the graph.
+    const [, reason = own.message] = /^\S+ ([^]*)$/.exec(own.message) ?? [];
     return new ApiError(`${param} ${reason}`, own.status === 500 ? { ...invalid, param } : { ...own, param });
   }
   // A graph of the folder is the server's own.

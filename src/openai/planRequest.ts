@@ -14,20 +14,28 @@ export async function planRequest(request: CompletionRequest, context: ServerCon
   const { model } = request;
   const graph = model.startsWith(graphPrefix) ? await readGraph(model.slice(graphPrefix.length), context) : undefined;
   // Before the graph of the request is compiled, whose errors are about other fields.
-  if (graph === undefined) context.pools['llama-cpp'].entry(model);
+  if (graph === undefined) await assertModel(model, context);
   const conversation = readMessages(request.messages, context.limits.messageBytes);
   if (graph === undefined) return planModelTurn(request, conversation);
   return planGraphTurn(request, conversation, { graph, registry: context.registry });
 }
 
+async function assertModel(name: string, { pools, graphs }: ServerContext): Promise<void> {
+  try {
+    pools['llama-cpp'].entry(name);
+  } catch (error) {
+    if (!(await graphs.names()).includes(name)) throw error;
+    throw modelNotFound(`there is no model "${name}", and there is a graph; did you mean "${graphPrefix}${name}"?`);
+  }
+}
+
+const modelNotFound = (message: string): ApiError =>
+  new ApiError(message, { status: 404, param: 'model', code: 'model_not_found' });
+
 async function readGraph(name: string, { graphs }: ServerContext): Promise<unknown> {
   const names = await graphs.names();
   if (!names.includes(name))
-    throw new ApiError(`there is no graph "${name}"${didYouMean(name, names) || '; GET /v1/models lists them'}`, {
-      status: 404,
-      param: 'model',
-      code: 'model_not_found',
-    });
+    throw modelNotFound(`there is no graph "${name}"${didYouMean(name, names) || '; GET /v1/models lists them'}`);
   return graphs.read(name).catch((error: unknown) => {
     throw new ApiError(Fault.from(error).message, { status: 500, param: 'model' });
   });

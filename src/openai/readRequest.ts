@@ -1,3 +1,4 @@
+import { didYouMean } from '../didYouMean.ts';
 import { isObject } from '../jsonTypes.ts';
 import { describePointer } from '../jsonPointer.ts';
 import { createReader } from '../schema.ts';
@@ -38,7 +39,8 @@ export function readRequest(body: unknown): CompletionRequest {
     if (Object.hasOwn(requestSchema.properties, field)) continue;
     const neutral = neutralOf(field);
     const fix = neutral.length > 0 ? `with another value than ${neutral.join(' or ')}` : '';
-    throw invalidField(field, `is not supported ${fix}`.trimEnd() + '; leave it out', 'unsupported_parameter');
+    const hint = (neutral.length === 0 && didYouMean(field, Object.keys(requestSchema.properties))) || '; leave it out';
+    throw invalidField(field, `is not supported ${fix}`.trimEnd() + hint, 'unsupported_parameter');
   }
   const reading = readFields({ ...fields, ...withoutNullMembers(fields) });
   if (!reading.ok) {

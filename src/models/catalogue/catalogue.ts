@@ -147,12 +147,18 @@ function localFilePath({ variants }: FromSchema<typeof modelSchema>, folder: str
 export const findLocalModelFile = async ({ file = '' }: CatalogueEntry): Promise<string | undefined> =>
   existsSync(file) ? file : undefined;
 
+const autoDownloadHint = ', or createAgent does where allowAutoModelDownloading is set';
+
+/** The message of `fileMissingFault` for a caller without the requests of the WebSocket protocol. */
+export const withoutDownloadRequests = (message: string): string =>
+  message.replace(autoDownloadHint, '').replace('; downloadModel or turngraph', '; turngraph');
+
 /** MODEL_NOT_ON_DISK for a model whose files are not on disk, with how to get them. */
 export function fileMissingFault({ name, file, variants: [variant] }: CatalogueEntry): Fault {
   const place = file === undefined ? '' : `: there is no file ${file}`;
   const hint =
     variant?.huggingface_repo === undefined
       ? ', and its entry in the catalogue has no huggingface_repo to download it from'
-      : `; downloadModel or turngraph models download "${name}" gets it, or createAgent does where allowAutoModelDownloading is set`;
+      : `; downloadModel or turngraph models download "${name}" gets it${autoDownloadHint}`;
   return new Fault('MODEL_NOT_ON_DISK', `"${name}" is not on disk${place}${hint}`);
 }

@@ -3,6 +3,9 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { mockEngine } from '../../../src/engine/mock/engine.ts';
 import { Fault } from '../../../src/fault.ts';
+import { bundledPath } from '../../../src/config.ts';
+import { fileMissingFault } from '../../../src/models/catalogue/catalogue.ts';
+import { readCatalogue } from '../../../src/models/catalogue/readCatalogue.ts';
 import { override } from '../../helpers/heldEngine.ts';
 import { parseScrape } from '../../helpers/prometheus.ts';
 import { maxFrameBytes } from '../../../src/frameSize.ts';
@@ -185,11 +188,30 @@ describe('the OpenAI-compatible API', () => {
     ['nobody', 'turngraph models list shows what there is'],
     ['graph:nobody', 'there is no graph "nobody"; GET /v1/models lists them'],
     ['graph:wether', 'there is no graph "wether"; did you mean "weather"?'],
+    ['weather', 'there is no model "weather", and there is a graph; did you mean "graph:weather"?'],
   ])('answers 404 to the model %s', async (name, message) => {
     expect(await post({ ...chat, model: name })).toMatchObject({
       status: 404,
       body: { error: { param: 'model', code: 'model_not_found', message: expect.stringContaining(message) } },
     });
+  });
+
+  it('suggests the field of a misspelt one', async () => {
+    expect(await post({ model, message: [user] })).toMatchObject({
+      status: 400,
+      body: { error: { param: 'message', message: 'message is not supported; did you mean "messages"?' } },
+    });
+  });
+
+  it('says how to get a model that is not on disk, without requests that a client of this API has not', async () => {
+    const name = 'Qwen3 4B (Q4_K_M)';
+    const { models } = await readCatalogue(bundledPath('models.json'));
+    const entry = models.get(name);
+    const load = () => Promise.reject(entry ? fileMissingFault(entry) : new Error(`${name} is not in the catalogue`));
+    const own = await startOwn({ engines: { 'llama-cpp': override(mockEngine(), { load }) } });
+    const { status, body } = await post({ ...chat, model: name }, own);
+    expect({ status, body }).toMatchObject({ status: 404, body: { error: { code: 'model_not_found' } } });
+    expect(JSON.stringify(body)).toContain(`is not on disk; turngraph models download \\"${name}\\" gets it"`);
   });
 
   it('answers 503 when the model cannot be loaded', async () => {
