@@ -3,8 +3,8 @@ import { distance } from 'fastest-levenshtein';
 const maxNameLength = 64;
 
 /**
- * The known name with the smallest edit distance (Levenshtein) to a misspelt one, or else the first that begins with it;
- * undefined when none is close.
+ * The known name with the smallest edit distance (Levenshtein) to a misspelt one, or else the first that begins with it or
+ * has all its words; undefined when none is close.
  */
 function closestName(name: string, names: Iterable<string>): string | undefined {
   // The comparison takes time in the product of the lengths, and a longer name is no misspelling.
@@ -15,8 +15,19 @@ function closestName(name: string, names: Iterable<string>): string | undefined 
     .map((candidate) => ({ candidate, edits: distance(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.edits - b.edits);
   if (best && best.edits <= maxEdits(name.length)) return best.candidate;
-  return known.find((candidate) => isCutName(name, candidate));
+  return (
+    known.find((candidate) => isCutName(name, candidate)) ?? known.find((candidate) => hasWordsOf(name, candidate))
+  );
 }
+
+/** Whether a known name has all words of another, which are at least two: `qwen3-4b` for `Qwen3 4B (Q4_K_M)`. */
+function hasWordsOf(name: string, candidate: string): boolean {
+  const words = wordsOf(name);
+  const known = wordsOf(candidate);
+  return words.length > 1 && words.every((word) => known.includes(word));
+}
+
+const wordsOf = (name: string): readonly string[] => name.toLowerCase().match(/[\p{L}\p{N}.]+/gu) ?? [];
 
 /** Whether a name lacks only whole words at the end of a known one: `start` for `start_node`. */
 const isCutName = (name: string, candidate: string): boolean =>

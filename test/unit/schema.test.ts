@@ -61,6 +61,10 @@ describe('a schema validator', () => {
 
   it('suggests such a name also from an iterator, which can be read once', () => {
     expect(didYouMean('answer', new Map([['answer_player', 1]]).keys())).toBe('; did you mean "answer_player"?');
+    expect(didYouMean('qwen3-4b', ['Qwen3 8B (Q4_K_M)', 'Qwen3 4B (Q4_K_M)'])).toBe(
+      '; did you mean "Qwen3 4B (Q4_K_M)"?',
+    );
+    expect(didYouMean('qwen3', ['Qwen3 4B (Q4_K_M)'])).toBe('');
   });
 
   it('suggests nothing for a name that only resembles the beginning of a word', () => {
