@@ -122,20 +122,30 @@ describe('sampling', () => {
   it.each([{ repeat_penalty: 10 }, { presence_penalty: 50 }, { frequency_penalty: 50 }])(
     'repeats fewer tokens with %j',
     async (penalty) => {
-      const greedy = { temperature: 0, max_tokens: 40 };
-      const { text: free } = await generate(sequence, userPrompt('Tell me a long story.'), { sampling: greedy });
-      const { text } = await generate(sequence, userPrompt('Tell me a long story.'), {
-        sampling: { ...greedy, ...penalty },
-      });
-      expect(text).not.toBe(free);
-      expect(distinctShare(text)).toBeGreaterThan(distinctShare(free));
+      const free = await answers({});
+      const penalized = await answers(penalty);
+      expect(penalized).not.toEqual(free);
+      expect(distinctShare(penalized)).toBeGreaterThan(distinctShare(free));
     },
   );
 
-  /** Share of distinct tokens in a text. */
-  function distinctShare(text: string): number {
-    const tokens = demo.tokenizer.tokenizePlain(text);
-    return new Set(tokens).size / tokens.length;
+  // Answers in which words come back: which ones do depends on the weights.
+  const messages = ['Write a poem.', 'Sing me a song.', 'Who are you, what do you do all day, and where, and why?'];
+
+  async function answers(penalty: Partial<SamplingParams>): Promise<readonly string[]> {
+    const texts: string[] = [];
+    for (const message of messages) {
+      const sampling = { temperature: 0, max_tokens: 40, ...penalty };
+      texts.push((await generate(sequence, userPrompt(message), { sampling })).text);
+    }
+    return texts;
+  }
+
+  /** Share of distinct tokens in each text, of all texts together. */
+  function distinctShare(texts: readonly string[]): number {
+    const counts = texts.map((text) => demo.tokenizer.tokenizePlain(text));
+    const distinct = counts.reduce((sum, tokens) => sum + new Set(tokens).size, 0);
+    return distinct / counts.reduce((sum, { length }) => sum + length, 0);
   }
 
   it('penalizes tokens by presence_penalty and frequency_penalty', async () => {
