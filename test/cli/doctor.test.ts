@@ -371,7 +371,7 @@ describe('turngraph doctor', () => {
 
   it.each([
     ['a name with a typo', 'lmap', 2, 'did you mean "lamp"?'],
-    ['a name that is unlike any other', 'phi-4', 2, 'turngraph models list'],
+    ['a name that is unlike any other', 'whisper', 2, 'turngraph models list'],
     ['a model that is not on disk', 'absent', 1, 'MODEL_NOT_ON_DISK (6008)'],
     ['a path that does not exist', './lamp.gguf', 1, 'there is no file'],
   ])('rejects %s', async (_, name, expected, why) => {
