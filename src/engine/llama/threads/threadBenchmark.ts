@@ -1,5 +1,5 @@
 import type { LlamaContext } from 'node-llama-cpp';
-import { median } from './median.ts';
+import { mean } from './averages.ts';
 import type { ThreadTimings } from './threadTuner.ts';
 
 /** For all thread counts together. */
@@ -28,7 +28,7 @@ export async function benchmarkThreads(
       applyThreads(count);
       // The first token is slower: weights are read from disk, threads start.
       await tokens.next();
-      timings.set(count, await medianTokenMs(tokens, budgetMs / counts.length));
+      timings.set(count, await meanTokenMs(tokens, budgetMs / counts.length));
     }
     return timings;
   } finally {
@@ -37,8 +37,8 @@ export async function benchmarkThreads(
   }
 }
 
-/** The median milliseconds of a token. */
-async function medianTokenMs(tokens: AsyncGenerator<unknown>, budgetMs: number): Promise<number> {
+/** The mean milliseconds of a token, without the slowest one: it may have read weights from disk. */
+async function meanTokenMs(tokens: AsyncGenerator<unknown>, budgetMs: number): Promise<number> {
   const tokenMs: number[] = [];
   const start = performance.now();
   for (let previous = start; tokenMs.length < maxTokens;) {
@@ -48,5 +48,5 @@ async function medianTokenMs(tokens: AsyncGenerator<unknown>, budgetMs: number):
     tokenMs.push(now - previous);
     previous = now;
   }
-  return median(tokenMs);
+  return mean(tokenMs.toSorted((a, b) => a - b).slice(0, -1));
 }

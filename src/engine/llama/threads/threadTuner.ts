@@ -1,4 +1,4 @@
-import { median } from './median.ts';
+import { mean, median, sum } from './averages.ts';
 
 /** Milliseconds to decode one token, by thread count. */
 export type ThreadTimings = ReadonlyMap<number, number>;
@@ -37,7 +37,7 @@ interface ThreadTrial {
   readonly from: number;
   /** Only batches of this width (sequences, rounded up to a power of two) are compared. */
   readonly width: number;
-  /** Median milliseconds of such a batch before the trial. */
+  /** Mean milliseconds of such a batch before the trial. */
   readonly beforeMs: number;
   /** Whether the trial reacts to a slowdown: then it steps down until a count is faster. */
   readonly isSlowdown: boolean;
@@ -56,14 +56,17 @@ interface TimingWindow {
 
 /**
  * Auto-tunes the number of decode threads by hill climbing over 1, 2, 4, ... maximum: tries a neighbouring count, keeps it
- * if batches get faster. When other programs use the cores, threads stall at barriers, so more threads are slower.
+ * if batches get faster. When other programs use the cores, threads stall at barriers, so more threads are slower. Where
+ * threads take all cores, some batches stall and the others do not: the median of a few shows nothing of it, the mean of a
+ * second does.
  *
  * | state          | event                                         | next state                                           |
  * | -------------- | --------------------------------------------- | ---------------------------------------------------- |
- * | steady         | median of 1 s over 2x usual, or usual unknown | slowdown trial of the next lower count, if any       |
+ * | steady         | mean of 1 s over 2x usual, or usual unknown   | slowdown trial of the next lower count, if any       |
  * | steady         | retune delay is over                          | regular trial of the next count, up and down in turn |
  * | regular trial  | one batch over 1.5x, or median of 6 too slow  | steady at the old count, delay doubled               |
- * | regular trial  | median of 6 at most 0.9x (up), 1.03x (down)   | steady at the new count, delay `afterSuccess`        |
+ * | regular trial  | mean of 1 s at most 0.9x (up), 1.03x (down)   | steady at the new count, delay `afterSuccess`        |
+ * | regular trial  | mean of 1 s above it                          | steady at the old count, delay doubled               |
  * | slowdown trial | median of 3 at most 0.9x                      | steady at the new count, delay `afterSuccess`        |
  * | slowdown trial | median of 3 above 0.9x                        | slowdown trial of the next lower count               |
  * | slowdown trial | the same at the lowest count                  | steady at the old count, this time is usual now      |
@@ -105,7 +108,7 @@ export class ThreadTuner {
     if (this.#trial) return this.#evaluateTrial(this.#trial, window, width, now);
     if (now - window.since < windowMs || window.batchMs.length < minSlowdownSamples) return;
     this.#windows.delete(width);
-    this.#evaluate(width, median(window.batchMs), now);
+    this.#evaluate(width, mean(window.batchMs), now);
   }
 
   /** Steady state, at the end of a window: starts a trial or stays. */
@@ -135,11 +138,15 @@ export class ThreadTuner {
   #evaluateTrial(trial: ThreadTrial, { batchMs }: TimingWindow, width: number, now: number): void {
     // The number of active sequences has changed: the trial ends if the old width does not return.
     if (width !== trial.width) return now - trial.since > maxTrialMs ? this.#endTrial(trial.from, now) : undefined;
-    // One batch is enough to detect threads that stall at barriers.
-    const isStalled = (batchMs.at(-1) ?? 0) > trial.beforeMs * slowdownToAbort;
-    if (!trial.isSlowdown && isStalled) return this.#rejectTrial(trial, now);
-    if (batchMs.length < (trial.isSlowdown ? minSlowdownSamples : minTrialSamples)) return;
-    if (median(batchMs) > trial.beforeMs * trial.maxTimeRatio) return this.#rejectTrial(trial, now);
+    const maxMs = trial.beforeMs * trial.maxTimeRatio;
+    if (trial.isSlowdown) {
+      if (batchMs.length < minSlowdownSamples) return;
+      if (median(batchMs) > maxMs) return this.#rejectTrial(trial, now);
+    } else {
+      if (isClearlySlower(batchMs, trial)) return this.#rejectTrial(trial, now);
+      if (sum(batchMs) < windowMs) return;
+      if (mean(batchMs) > maxMs) return this.#rejectTrial(trial, now);
+    }
     this.#delayMs = retuneDelayMs.afterSuccess;
     // The same direction may help again.
     this.#isNextTrialUp = this.#count > trial.from;
@@ -177,6 +184,13 @@ export class ThreadTuner {
   #neighbour(distance: 1 | -1): number | undefined {
     return this.#candidates[this.#candidates.indexOf(this.#count) + distance];
   }
+}
+
+/** Whether the first batches of a regular trial show already that it fails. One is enough where threads stall at each barrier. */
+function isClearlySlower(batchMs: readonly number[], { beforeMs, maxTimeRatio }: ThreadTrial): boolean {
+  if (batchMs.length > minTrialSamples) return false;
+  if ((batchMs.at(-1) ?? 0) > beforeMs * slowdownToAbort) return true;
+  return batchMs.length === minTrialSamples && median(batchMs) > beforeMs * maxTimeRatio;
 }
 
 // Ratios of batch times.

@@ -161,6 +161,22 @@ describe('the number of threads', () => {
     expect(tooMany.count).toBe(1);
   });
 
+  it('is the one with the smaller mean, when only some batches of the other stall', () => {
+    // Measured on two cores: with both, most batches take 8 ms instead of 12, and one in four takes 40.
+    let batches = 0;
+    const stalling: Machine = (count) => (count === 1 ? 12 : batches++ % 4 === 3 ? 40 : 8);
+    for (const initialThreads of [1, 2]) {
+      const timings = new Map([
+        [1, 12],
+        [2, 8],
+      ]);
+      const tuner = new ThreadTuner({ maxThreads: 2, timings, initialThreads });
+      const { tokens, counts } = simulate(tuner, stalling, 120);
+      expect(counts.filter((count) => count === 2).length).toBeLessThan(8);
+      expect(tokens).toBeGreaterThan(0.97 * (120_000 / 12));
+    }
+  });
+
   it('is evaluated only among batches of about the same width', () => {
     const tuner = createTuner();
     for (let now = 0; now < 60_000; now += 100) {
