@@ -1,5 +1,5 @@
 import type { Prompt, ToolBlock } from '../dialog.ts';
-import type { Fault } from '../fault.ts';
+import type { EmbeddingFacts, EmbedOptions, Embeddings, ModelPurpose } from './embedding.ts';
 import type { GpuChoice, GpuLayers } from '../gpuChoice.ts';
 import type { CallGrammar } from '../tools/grammar/grammar.ts';
 import type { ToolDialect } from '../tools/native/toolDialect.ts';
@@ -10,10 +10,12 @@ import type { WarmUpResult } from './warmUpResult.ts';
 import type { InferenceSchedule } from './pace.ts';
 import type { LoadPlan, MemoryUse } from './modelMemory.ts';
 import type { ModelStats } from './modelStats.ts';
+import type { ModelSupervision } from './modelSupervision.ts';
 import type { RemoteModel } from './remoteModel.ts';
 import type { SlotResizing } from './slotResizing.ts';
 
 export type { ModelStats } from './modelStats.ts';
+export type { ModelSupervision } from './modelSupervision.ts';
 
 /** Sampling parameters of a generation. Names and meanings are llama.cpp's. */
 export interface SamplingParams {
@@ -180,7 +182,15 @@ export interface Model extends AsyncDisposable {
    * @throws Fault INFERENCE_FAILED when the chat template rejects the prompt.
    */
   render(prompt: Prompt): Promise<string>;
+  /** @throws Fault INFERENCE_FAILED for an embedding model. */
   openSequence(options?: SequenceOptions): Sequence;
+  /** Present for an embedding model, which only counts and embeds; absent: it is a chat model. */
+  readonly embedding?: EmbeddingFacts | undefined;
+  /**
+   * Computes the embeddings of texts; present as `embedding` is.
+   * @throws Fault PROMPT_TOO_LARGE when a text does not fit, INFERENCE_FAILED when the engine fails; the reason of the signal.
+   */
+  readonly embed?: ((texts: readonly string[], options: EmbedOptions) => Promise<Embeddings>) | undefined;
   stats(): ModelStats;
   /** Gives back the slots that it has got on demand; absent: it gets none. */
   readonly shrink?: (() => Promise<void>) | undefined;
@@ -190,25 +200,14 @@ export interface Model extends AsyncDisposable {
   readonly describe?: (() => Promise<ModelDetails>) | undefined;
 }
 
-/**
- * Supervision of a model whose engine process is started again when it crashes. After three crashes without a finished turn
- * between them it is given up.
- */
-export interface ModelSupervision {
-  /** Why the model was given up (MODEL_LOAD_FAILED); undefined while it can be used. */
-  readonly fault: Fault | undefined;
-  /** Loads the model again if it was given up. @throws Fault MODEL_LOAD_FAILED */
-  restart(options: Pick<LoadOptions, 'signal' | 'onProgress'>): Promise<void>;
-  /** A turn with this model has finished: earlier crashes do not count any more. */
-  turnFinished(): void;
-}
-
 /** Data type of the KV cache (quantization), by llama.cpp's names. */
 export type KvCacheType = 'f16' | 'q8_0' | 'q4_0';
 
 export interface LoadOptions {
   /** Tokens; 0 = 8192 or the context size that the model was trained with, whichever is smaller. */
   readonly contextSize: number;
+  /** Default: chat. */
+  readonly purpose?: ModelPurpose | undefined;
   /** KV caches in memory (llama-server: --parallel); 0 = the default of the engine. */
   readonly slots: number;
   /** Lets the model have more slots while agents wait for them; absent: their number is fixed. */

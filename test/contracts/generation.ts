@@ -1,7 +1,15 @@
 import { setMaxListeners } from 'node:events';
 import { afterAll, beforeAll } from 'vitest';
 import type { Prompt } from '../../src/dialog.ts';
-import type { Completion, Engine, GenerateOptions, Model, SamplingParams, Sequence } from '../../src/engine/engine.ts';
+import type {
+  Completion,
+  Engine,
+  LoadOptions,
+  GenerateOptions,
+  Model,
+  SamplingParams,
+  Sequence,
+} from '../../src/engine/engine.ts';
 
 /** An engine under test and what the suite needs to use it. */
 export interface EngineUnderTest {
@@ -74,12 +82,15 @@ export interface LoadedModel {
 }
 
 /** Loads a model before the tests of a suite, and disposes of its engine after them. Read it in tests only. */
-export function useModel({ open, file }: Pick<EngineUnderTest, 'open' | 'file'>): LoadedModel {
+export function useModel(
+  { open, file }: Pick<EngineUnderTest, 'open' | 'file'>,
+  options: Partial<LoadOptions> = {},
+): LoadedModel {
   let engine: Engine;
   let model: Model;
   beforeAll(async () => {
     engine = open();
-    model = await engine.load(file, { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' });
+    model = await engine.load(file, { contextSize: 1024, slots: 2, threads: 1, gpu: 'off', ...options });
   });
   afterAll(() => engine[Symbol.asyncDispose]());
   return {

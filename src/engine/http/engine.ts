@@ -28,6 +28,8 @@ class HttpEngine implements Engine {
   }
 
   async load(_file: string, options: LoadOptions): Promise<Model> {
+    if (options.purpose === 'embedding')
+      throw new Fault('MODEL_LOAD_FAILED', 'the http engine computes no embeddings: use a variant with files');
     const { timeouts, environment = process.env, remote: ownRemote } = this.#options;
     const remote = options.remote ?? ownRemote;
     if (!remote) throw new Fault('MODEL_LOAD_FAILED', 'the http engine needs a model with base_url in models.json');

@@ -32,6 +32,21 @@ export function wantedContext(
   return { ...wanted, contextSize: trained, notes: [note] };
 }
 
+/** An embedding model gets a short context unless more is asked for: its compute buffers grow with the square of it. */
+const defaultEmbeddingContextSize = 512;
+
+/** As `wantedContext`, of an embedding model, which evaluates one text at a time. */
+export const wantedEmbeddingContext = ({ contextSize }: Pick<LoadOptions, 'contextSize'>, trained: number) =>
+  wantedContext({ slots: 1, contextSize: contextSize || Math.min(defaultEmbeddingContextSize, trained) }, trained);
+
+/** The library's estimates of the contexts of an embedding model. */
+export const embeddingEstimates =
+  (insights: GgufInsights, modelGpuLayers: number): EstimateContext =>
+  async ({ slots: sequences, contextSize }) => {
+    const shape = { contextSize, batchSize: contextSize, sequences, modelGpuLayers, isEmbeddingContext: true };
+    return toMemoryUse(await insights.estimateContextResourceRequirementsV2(shape));
+  };
+
 /** The library's estimates of the contexts of a model. */
 export function contextEstimates(
   insights: GgufInsights,

@@ -1,7 +1,14 @@
 import { GgufInsights, readGgufFileInfo, type Llama } from 'node-llama-cpp';
 import type { LoadOptions } from '../engine.ts';
 import { subtractMemory, type LoadPlan, type MemoryUse } from '../modelMemory.ts';
-import { contextEstimates, toMemoryUse, unlimitedMemory, wantedContext } from './contextMemory.ts';
+import {
+  contextEstimates,
+  embeddingEstimates,
+  toMemoryUse,
+  unlimitedMemory,
+  wantedContext,
+  wantedEmbeddingContext,
+} from './contextMemory.ts';
 import { fitContext } from './fitContext.ts';
 import { validateGgufFile } from './gguf/validateFile.ts';
 import type { LlamaInstancePool } from './llamaInstances.ts';
@@ -36,8 +43,12 @@ async function plan(llama: Llama, file: string, options: LoadOptions): Promise<L
   const { gpuLayers } = await insights.configurationResolver.resolveModelGpuLayersV2(layers, { useMmap });
   const mapping = useMmap === 'auto' ? {} : { useMmap };
   const weights = toMemoryUse(await insights.estimateModelResourceRequirementsV2({ gpuLayers, ...mapping }));
-  const wanted = wantedContext(options, insights.trainContextSize ?? Infinity);
-  const estimates = contextEstimates(insights, { gpuLayers, kvCacheType });
+  const trained = insights.trainContextSize ?? Infinity;
+  const isEmbedding = options.purpose === 'embedding';
+  const wanted = isEmbedding ? wantedEmbeddingContext(options, trained) : wantedContext(options, trained);
+  const estimates = isEmbedding
+    ? embeddingEstimates(insights, gpuLayers)
+    : contextEstimates(insights, { gpuLayers, kvCacheType });
   const { slots, contextSize, context, slot } = await fitContext(estimates, wanted, subtractMemory(within, weights));
   return { weights, slots, contextSize, context, slot };
 }

@@ -13,6 +13,7 @@ import {
 import { createContext, type ContextProgress } from './createContext.ts';
 import { withCheckpoints } from './checkpointLimit.ts';
 import { limitVram, mapsWeights } from './estimateLoad.ts';
+import { loadEmbeddingModel } from './embedding/loadEmbeddingModel.ts';
 import { fitContext, type ContextSettings, type FittedContext } from './fitContext.ts';
 import { validateGgufFile } from './gguf/validateFile.ts';
 import { cacheTypeWarnings } from './kvCache/cacheType.ts';
@@ -100,6 +101,10 @@ async function tryLoad(
   try {
     const loaded = await readMemoryUse(llama);
     const weightMemory = subtractMemory(loaded, before);
+    const gpuNotes = describeGpuProblem(llama, gpuLayers, options);
+    if (options.purpose === 'embedding')
+      return await loadEmbeddingModel(weights, { options, weightMemory, loaded, notes: gpuNotes, onBatches, onClose });
+    assertGenerates(weights);
     const { notes, ...wanted } = wantedContext(options, weights.trainContextSize);
     const fitted = await fitModelContext(weights, wanted, {
       kvCacheType,
@@ -126,7 +131,7 @@ async function tryLoad(
         ...notes,
         ...reductionNotes(wanted, fitted, options.slots > 0),
         ...cacheTypeWarnings(kvCacheType),
-        ...describeGpuProblem(llama, gpuLayers, options),
+        ...gpuNotes,
       ],
       onClose,
     });
@@ -134,6 +139,14 @@ async function tryLoad(
     await weights.dispose();
     throw error;
   }
+}
+
+/** @throws Fault MODEL_LOAD_FAILED for an embedding model: its attention is not causal. */
+function assertGenerates({ fileInfo }: Weights): void {
+  const { attention } = Object(fileInfo.architectureMetadata) as { readonly attention?: { readonly causal?: boolean } };
+  if (attention?.causal !== false) return;
+  const hint = 'set "purpose": "embedding" in its entry in models.json, or use a chat model';
+  throw new Fault('MODEL_LOAD_FAILED', `it is an embedding model, and generates no text: ${hint}`);
 }
 
 /** The context of a model that fits. @throws Fault MODEL_LOAD_FAILED when the limit, or the free memory, is too small. */

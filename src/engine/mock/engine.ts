@@ -1,10 +1,11 @@
 import { toTextMessages, type Prompt, type ToolBlock } from '../../dialog.ts';
 import { Fault } from '../../fault.ts';
-import { noModelMemory } from '../modelMemory.ts';
 import { callsInTags } from '../../tools/native/knownLayouts.ts';
 import { noDialect, type ToolDialect } from '../../tools/native/toolDialect.ts';
 import type { Engine, LoadOptions, Model, ModelStats, Sequence, SequenceOptions } from '../engine.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
+import { MockEmbeddingModel } from './embeddingModel.ts';
+import { mockStats } from './mockStats.ts';
 import { findReply, findScores, scriptedRequest, type MockScript } from './script.ts';
 import { MockSequence, type ScriptLookup } from './sequence.ts';
 import { mockOverhead, countMessages, countText, mockPieces } from './tokens.ts';
@@ -52,7 +53,7 @@ class ScriptedEngine implements MockEngine {
     this.#options = options;
   }
 
-  async load(_file: string, { contextSize, signal, onProgress }: LoadOptions): Promise<Model> {
+  async load(_file: string, { contextSize, signal, onProgress, purpose }: LoadOptions): Promise<Model> {
     if (signal?.aborted) throw new Fault('MODEL_LOAD_FAILED', 'loading the mock model was cancelled');
     onProgress?.(1);
     const { script = [], contextSize: defaultContextSize = 8192, replyMarks = defaultReplyMarks } = this.#options;
@@ -70,9 +71,12 @@ class ScriptedEngine implements MockEngine {
         return findScores(script, scriptedRequest(prompt, inference, node));
       },
     };
-    const model: Model = new MockModel(contextSize || defaultContextSize, replyMarks, lookup, () =>
-      this.#models.delete(model),
-    );
+    const onClose = (): void => void this.#models.delete(model);
+    const size = contextSize || defaultContextSize;
+    const model: Model =
+      purpose === 'embedding'
+        ? new MockEmbeddingModel(size, onClose)
+        : new MockModel(size, replyMarks, lookup, onClose);
     this.#models.add(model);
     return model;
   }
@@ -131,19 +135,3 @@ class MockModel implements Model {
     this.#onClose();
   }
 }
-
-const mockStats = {
-  backend: 'mock',
-  gpuLayers: 0,
-  memory: noModelMemory,
-  threads: 0,
-  prefillThreads: 0,
-  slots: 0,
-  slotsBusy: 0,
-  waiting: 0,
-  checkpointBytes: 0,
-  statesSaved: 0,
-  statesRestored: 0,
-  promptsRestored: 0,
-  stateBytes: 0,
-} as const;

@@ -87,7 +87,7 @@ export class ProcessEngine implements Engine {
   }
 
   async estimate(file: string, loadOptions: LoadOptions): Promise<LoadPlan> {
-    const { contextSize, slots, threads, gpu, gpuLayers, kvCacheType, within } = loadOptions;
+    const { contextSize, slots, threads, gpu, gpuLayers, kvCacheType, within, purpose } = loadOptions;
     const options: PlainLoadOptions = {
       contextSize,
       slots,
@@ -95,6 +95,7 @@ export class ProcessEngine implements Engine {
       gpu,
       gpuLayers,
       within,
+      purpose,
       ...(kvCacheType && { kvCacheType }),
     };
     using abort = new EitherSignal([loadOptions.signal, this.#closing.signal]);

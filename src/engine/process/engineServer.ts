@@ -69,8 +69,8 @@ export function serveEngine(
         models.delete(id);
         throw error;
       }
-      const { contextSize, toolDialect, canSpeculate, notes, overhead, replyMarks } = own.model;
-      return { contextSize, toolDialect, canSpeculate, notes, overhead, replyMarks };
+      const { contextSize, toolDialect, canSpeculate, notes, overhead, replyMarks, embedding } = own.model;
+      return { contextSize, toolDialect, canSpeculate, notes, overhead, replyMarks, embedding };
     },
     estimate: ({ params: { file, options }, signal }) =>
       whileLoading(() => engine.estimate(file, { ...options, signal })),
@@ -89,6 +89,7 @@ export function serveEngine(
       return undefined;
     },
     count: ({ params: { model, texts } }) => hosted(model).loaded.count(texts),
+    embed: ({ params: { model, texts, options }, signal }) => hosted(model).embed(texts, { ...options, signal }),
     countTools: ({ params: { model, tools } }) => hosted(model).loaded.countTools(tools),
     render: ({ params: { model, prompt } }) => hosted(model).loaded.render(prompt),
     describe: async ({ params: { model } }) => hosted(model).loaded.describe?.(),

@@ -1,3 +1,4 @@
+import type { EmbedOptions, Embeddings } from '../embedding.ts';
 import type { Model, ModelStats, Sequence } from '../engine.ts';
 import type { CallGrammar } from '../../tools/grammar/grammar.ts';
 import type { BatchProgress } from './messages.ts';
@@ -41,6 +42,13 @@ export class HostedModel {
     const hosted = this.#sequences.get(id);
     this.#sequences.delete(id);
     await hosted?.sequence[Symbol.asyncDispose]();
+  }
+
+  /** @throws Error for a chat model, which the server process does not ask. */
+  embed(texts: readonly string[], options: EmbedOptions): Promise<Embeddings> {
+    const { embed } = this.loaded;
+    if (!embed) throw new Error(`model ${this.id} is no embedding model`);
+    return embed.call(this.loaded, texts, options);
   }
 
   /** Ends all generations. */

@@ -2,6 +2,7 @@ import type { Prompt, ToolBlock } from '../../dialog.ts';
 import type { CallGrammar } from '../../tools/grammar/grammar.ts';
 import type { AnswerScores, Completion, LoadOptions, Model, ModelStats, SamplingParams } from '../engine.ts';
 import type { NewPrompt, SavedPrompt } from '../llama/promptCache/promptFiles.ts';
+import type { EmbedOptions, Embeddings } from '../embedding.ts';
 import type { ModelDetails } from '../modelDetails.ts';
 import type { PaceLimits, Priority } from '../pace.ts';
 import type { LoadPlan, MemoryUse } from '../modelMemory.ts';
@@ -10,7 +11,7 @@ import type { WarmUpResult } from '../warmUpResult.ts';
 /** Facts about a loaded model that do not change. */
 export type LoadedFacts = Pick<
   Model,
-  'contextSize' | 'toolDialect' | 'canSpeculate' | 'notes' | 'overhead' | 'replyMarks'
+  'contextSize' | 'toolDialect' | 'canSpeculate' | 'notes' | 'overhead' | 'replyMarks' | 'embedding'
 >;
 
 /** Load options as plain data. */
@@ -69,6 +70,10 @@ export type EngineRequests = {
   readonly count: {
     readonly params: OfModel & { readonly texts: readonly string[] };
     readonly result: readonly number[];
+  };
+  readonly embed: {
+    readonly params: OfModel & { readonly texts: readonly string[]; readonly options: Omit<EmbedOptions, 'signal'> };
+    readonly result: Embeddings;
   };
   readonly countTools: { readonly params: OfModel & { readonly tools: ToolBlock }; readonly result: number };
   readonly render: { readonly params: OfModel & { readonly prompt: Prompt }; readonly result: string };

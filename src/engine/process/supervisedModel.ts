@@ -2,6 +2,8 @@ import type { Prompt, ToolBlock } from '../../dialog.ts';
 import { Fault } from '../../fault.ts';
 import { noModelMemory, totalMemory } from '../modelMemory.ts';
 import type { Model, ModelStats, ModelSupervision, Sequence, SequenceOptions } from '../engine.ts';
+import { raceAbort } from '../../abort.ts';
+import type { EmbeddingFacts, EmbedOptions, Embeddings } from '../embedding.ts';
 import type { ModelDetails } from '../modelDetails.ts';
 import type { LoadedFacts } from './messages.ts';
 import { SupervisedSequence } from './supervisedSequence.ts';
@@ -32,6 +34,8 @@ export class SupervisedModel implements Model {
   readonly notes: readonly string[];
   readonly overhead: Model['overhead'];
   readonly replyMarks: Model['replyMarks'];
+  readonly embedding: EmbeddingFacts | undefined;
+  readonly embed: Model['embed'];
   readonly supervision: ModelSupervision;
   readonly #supervisor: Supervisor;
   readonly #stats: ProcessStats;
@@ -52,6 +56,8 @@ export class SupervisedModel implements Model {
     this.notes = facts.notes;
     this.overhead = facts.overhead;
     this.replyMarks = facts.replyMarks;
+    this.embedding = facts.embedding;
+    this.embed = facts.embedding && ((texts, options) => this.#embed(texts, options));
     this.#supervisor = supervisor;
     this.#stats = stats;
     this.#onClose = onClose;
@@ -97,6 +103,20 @@ export class SupervisedModel implements Model {
 
   async count(texts: readonly string[]): Promise<readonly number[]> {
     return this.#supervisor.run((model) => model.request('count', { texts }).result);
+  }
+
+  async #embed(texts: readonly string[], { signal, ...options }: EmbedOptions): Promise<Embeddings> {
+    const embedding = this.#supervisor.run(async (model) => {
+      signal.throwIfAborted();
+      const request = model.request('embed', { texts, options });
+      const abort = (): void => request.control('abort');
+      signal.addEventListener('abort', abort);
+      return request.result.finally(() => signal.removeEventListener('abort', abort));
+    });
+    return raceAbort(embedding, signal).catch((error: unknown) => {
+      if (signal.aborted || !this.#supervisor.closing.aborted) throw error;
+      throw new Fault('INFERENCE_FAILED', 'the embedding model was unloaded', { cause: error });
+    });
   }
 
   async countTools(tools: ToolBlock): Promise<number> {

@@ -40,6 +40,8 @@ export function observeModel(model: Model, observer: ModelObserver): Model {
     countTools: (...args) => model.countTools(...args),
     render: (...args) => model.render(...args),
     openSequence: (...args) => observeSequence(model.openSequence(...args), observer),
+    embedding: model.embedding,
+    embed: model.embed?.bind(model),
     stats,
     get supervision() {
       return model.supervision;

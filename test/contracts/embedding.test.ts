@@ -1,0 +1,22 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { bertGguf } from '../../scripts/gguf/bert.mjs';
+import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { mockEngine } from '../../src/engine/mock/engine.ts';
+import { ProcessEngine } from '../../src/engine/process/engine.ts';
+import { embeddingContract } from './embedding.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'turngraph-'));
+const file = join(folder, 'bert.gguf');
+writeFileSync(file, bertGguf({ contextLength: 64 }));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+embeddingContract({ name: 'mock', open: () => mockEngine(), file: '' });
+embeddingContract({ name: 'llama-cpp', open: () => llamaEngine(), file });
+embeddingContract({
+  name: 'llama-cpp in a process of its own',
+  open: () => new ProcessEngine({ mode: 'child' }),
+  file,
+});
