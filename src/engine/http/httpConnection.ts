@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { describeError } from '../../fault.ts';
-import { readEvents } from './eventStream.ts';
+import { EventTooLarge, readEvents } from './eventStream.ts';
 import type { RemoteTimeouts } from '../remoteModel.ts';
 import { refusedBy, ServerFault } from './serverFault.ts';
 
@@ -15,6 +15,8 @@ export interface ServerRequest {
 
 /** Bytes of a response that is read as a whole. The vocabulary of a model is the largest. */
 const maxResponseBytes = 64_000_000;
+/** Bytes of an error response. What is beyond them is not read. */
+const maxErrorBytes = 64_000;
 
 /** Connections to one inference server. They are kept open; one is closed to cancel what runs on it. */
 export class HttpConnection implements Disposable {
@@ -43,9 +45,11 @@ export class HttpConnection implements Disposable {
     const text = await this.#readText(response, request.signal);
     try {
       return JSON.parse(text);
-    } catch (cause) {
-      const message = `${this.url}${request.path} answers with something that is not JSON: ${text.slice(0, 100)}`;
-      throw new ServerFault('INFERENCE_FAILED', message, { retryable: false, cause });
+    } catch {
+      // Without the error of the parser: it quotes the text, which may have the key.
+      const words = this.withoutKey(text).slice(0, 100);
+      const message = `${this.url}${request.path} answers with something that is not JSON: ${words}`;
+      throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });
     }
   }
 
@@ -61,17 +65,27 @@ export class HttpConnection implements Disposable {
         if (data === '[DONE]') return;
         yield this.#parseEvent(request.path, data);
       }
+    } catch (cause) {
+      if (!(cause instanceof EventTooLarge)) throw cause;
+      const message = `${this.url}${request.path} sends a stream that cannot be used: ${cause.message}`;
+      throw new ServerFault('INFERENCE_FAILED', message, { retryable: false, cause });
     } finally {
       response.destroy();
     }
   }
 
+  /** A text of the server without the API key, which some servers repeat in their errors. */
+  withoutKey(text: string): string {
+    return this.#apiKey === undefined ? text : text.replaceAll(this.#apiKey, '[API key]');
+  }
+
   #parseEvent(path: string, data: string): unknown {
     try {
       return JSON.parse(data);
-    } catch (cause) {
-      const message = `${this.url}${path} sends an event that is not JSON: ${data.slice(0, 100)}`;
-      throw new ServerFault('INFERENCE_FAILED', message, { retryable: false, cause });
+    } catch {
+      const words = this.withoutKey(data).slice(0, 100);
+      const message = `${this.url}${path} sends an event that is not JSON: ${words}`;
+      throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });
     }
   }
 
@@ -94,8 +108,8 @@ export class HttpConnection implements Disposable {
     });
     const response = await this.#head(request, text, signal);
     if (response.statusCode === 200) return response;
-    const words = await this.#readText(response, signal).catch(() => '');
-    throw refusedBy(this.url + path, response, words);
+    const words = await this.#readText(response, signal, maxErrorBytes).catch(() => '');
+    throw refusedBy(this.url + path, response, this.withoutKey(words));
   }
 
   #head(request: ClientRequest, text: string | undefined, signal: AbortSignal): Promise<IncomingMessage> {
@@ -135,16 +149,25 @@ export class HttpConnection implements Disposable {
     });
   }
 
-  async #readText(response: IncomingMessage, signal: AbortSignal): Promise<string> {
+  /** A whole response. One that comes byte by byte is not waited for: nothing of it can be used before its end. */
+  async #readText(response: IncomingMessage, signal: AbortSignal, maxBytes = maxResponseBytes): Promise<string> {
+    const { firstByteMs } = this.#timeouts;
+    const end = performance.now() + firstByteMs;
+    const refuse = (why: string): never => {
+      throw new ServerFault('INFERENCE_FAILED', `${this.url} ${why}`, { retryable: false });
+    };
     const chunks: Uint8Array[] = [];
     let bytes = 0;
-    for await (const chunk of this.#watched(response, signal)) {
-      bytes += chunk.length;
-      if (bytes > maxResponseBytes) {
-        const message = `${this.url} answers with more than ${maxResponseBytes} bytes`;
-        throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });
+    try {
+      for await (const chunk of this.#watched(response, signal)) {
+        bytes += chunk.length;
+        if (bytes > maxBytes) refuse(`answers with more than ${maxBytes} bytes`);
+        if (performance.now() > end) refuse(`has not sent its whole response within ${firstByteMs} ms`);
+        chunks.push(chunk);
       }
-      chunks.push(chunk);
+    } catch (error) {
+      response.destroy();
+      throw error;
     }
     return Buffer.concat(chunks).toString('utf8');
   }

@@ -113,7 +113,7 @@ export class LlamaServer {
       if (!isObject(event)) throw this.#malformed('/completion', 'an event is no object');
       if (event['error'] !== undefined) {
         const words = isObject(event['error']) ? event['error']['message'] : event['error'];
-        const message = `${this.connection.url}/completion has failed: ${String(words)}`;
+        const message = `${this.connection.url}/completion has failed: ${this.connection.withoutKey(String(words))}`;
         throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });
       }
       if (event['stop'] === true) return this.#end(event);

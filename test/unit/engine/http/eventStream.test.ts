@@ -19,7 +19,11 @@ describe('a stream of server-sent events', () => {
     expect(await eventsOf(text, size)).toEqual(['{"a": "東京"}', 'one\ntwo', 'last']);
   });
 
-  it('is refused when an event never ends', async () => {
-    await expect(eventsOf('data: '.padEnd(4_100_000, 'x'), 100_000)).rejects.toThrow('more than 4000000 characters');
+  it.each([
+    ['has a line that never ends', 'data: '.padEnd(4_100_000, 'x')],
+    ['has lines without end', 'data: one more line\n'.repeat(250_000)],
+    ['has empty lines of data without end', 'data:\n'.repeat(900_000)],
+  ])('is refused when an event %s', async (_, text) => {
+    await expect(eventsOf(text, 100_000)).rejects.toThrow('more than 4000000 characters');
   });
 });

@@ -1,3 +1,5 @@
+import { inspect } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { httpEngine } from '../../../../src/engine/http/engine.ts';
 import type { RemoteTimeouts } from '../../../../src/engine/remoteModel.ts';
@@ -67,6 +69,83 @@ describe('an inference server that fails', () => {
       onCompletion((response) => sendError(response, 401, 'Invalid API Key')),
       'INFERENCE_FAILED',
       /status 401: Invalid API Key; check the environment variable that api_key_env/,
+    ],
+    [
+      'repeats the key in its error',
+      onCompletion((response) => sendError(response, 401, `Incorrect API key provided: ${key}`)),
+      'INFERENCE_FAILED',
+      /status 401: Incorrect API key provided: \[API key\]/,
+    ],
+    [
+      'repeats the key in an event',
+      onCompletion((response) => {
+        begin(response);
+        writeEvent(response, { error: { message: `no quota is left for ${key}` } });
+      }),
+      'INFERENCE_FAILED',
+      /no quota is left for \[API key\]/,
+    ],
+    [
+      'repeats the key in an event that is no JSON',
+      onCompletion((response) => {
+        begin(response);
+        response.end(`data: ${key} is not known\n\n`);
+      }),
+      'INFERENCE_FAILED',
+      /event that is not JSON: \[API key\] is not known/,
+    ],
+    [
+      'redirects to another server',
+      onCompletion((response) => void response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end()),
+      'INFERENCE_FAILED',
+      /status 307/,
+    ],
+    [
+      'sends an error that never ends',
+      onCompletion((response) => {
+        response.writeHead(500);
+        const timer = setInterval(() => response.write('e'.repeat(10_000)), 5);
+        response.on('close', () => clearInterval(timer));
+      }),
+      'INFERENCE_FAILED',
+      /status 500/,
+    ],
+    [
+      'sends an error byte by byte',
+      onCompletion((response) => {
+        response.writeHead(500);
+        const timer = setInterval(() => response.write('e'), 50);
+        response.on('close', () => clearInterval(timer));
+      }),
+      'INFERENCE_FAILED',
+      /status 500/,
+      { firstByteMs: 700 },
+    ],
+    [
+      'sends an event that never ends',
+      onCompletion((response) => {
+        begin(response);
+        response.write(`data: ${'x'.repeat(5_000_000)}`);
+      }),
+      'INFERENCE_FAILED',
+      /more than 4000000 characters/,
+    ],
+    [
+      'has headers without end',
+      onCompletion((response) => {
+        response.socket?.write(`HTTP/1.1 200 OK\r\n${'x-more: and more\r\n'.repeat(10_000)}`);
+      }),
+      'INFERENCE_FAILED',
+      /Header overflow/i,
+    ],
+    [
+      'sends a compressed stream',
+      onCompletion((response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' });
+        response.end(gzipSync('data: {}\n\n'.repeat(100_000)));
+      }),
+      'ENGINE_CRASHED',
+      /gone away in the middle/,
     ],
     [
       'has too many requests each time',
@@ -160,7 +239,7 @@ describe('an inference server that fails', () => {
       server.script = script;
       const failure = await generate(sequence, userPrompt('Hello?')).catch((error: unknown) => error);
       expect(failure).toMatchObject({ name, message: expect.stringMatching(message) as unknown });
-      expect(JSON.stringify(failure) + String(failure)).not.toContain(key);
+      expect(inspect(failure, { depth: 10 }) + String(failure)).not.toContain(key.slice(0, 6));
       server.script = () => false;
       // The breaker may be open for a moment.
       await expect
