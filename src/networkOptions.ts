@@ -32,4 +32,9 @@ export const networkOptions = {
     description:
       'start of session ids, by which a load balancer finds the server: up to 32 letters, digits, _ or -; default: random',
   },
+  behindBalancer: {
+    type: 'boolean',
+    default: false,
+    description: 'refuse connections above a limit with HTTP status 503, so that a load balancer tries another server',
+  },
 } as const;

@@ -53,6 +53,10 @@ export function createAccessCheck({ token, host, allowHost, allowOrigin }: Acces
   };
 }
 
+/** Whether a client that resumes has named a session of this server in the address: `?session=SERVER.RANDOM`. */
+export const namesSession = (request: IncomingMessage, serverName: string): boolean =>
+  new URLSearchParams(splitTarget(request)[1]).get('session')?.startsWith(`${serverName}.`) ?? false;
+
 function readToken(request: IncomingMessage): string {
   const [, bearer] = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '') ?? [];
   return bearer ?? new URLSearchParams(splitTarget(request)[1]).get('token') ?? '';

@@ -17,12 +17,23 @@ interface HttpResponse {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** What the handler of plain HTTP requests asks of the server. */
+interface HttpParts {
+  readonly api: OpenAiApi | undefined;
+  /** Why no more connections are accepted now; undefined: there is room. */
+  readonly findFull: () => string | undefined;
+}
+
 /**
  * Creates the handler of plain HTTP requests: /health/live, /health/ready, /metrics, /schema, /proto, /graphs, and the
  * playground page with its files; with `api` also of those under /v1. It makes one response per socket at a time, so that pipelined requests take no memory for
  * theirs. A socket is closed after a request that has a body or may not access the server.
  */
-export function answerHttp(checkAccess: AccessCheck, context: ServerContext, api?: OpenAiApi): RequestListener {
+export function answerHttp(
+  checkAccess: AccessCheck,
+  context: ServerContext,
+  { api, findFull }: HttpParts,
+): RequestListener {
   return (request, response) => {
     const { socket } = request;
     const denied = checkAccess(request);
@@ -39,7 +50,7 @@ export function answerHttp(checkAccess: AccessCheck, context: ServerContext, api
     const [path] = splitTarget(request);
     const answer = async (): Promise<void> => {
       if (api && isApiPath(path)) return api.answer(request, response, path, denied);
-      respond(await createResponse(request, denied, context));
+      respond(await createResponse(request, denied, context, findFull));
     };
     // A socket that was closed after the response before takes none: nothing is to run for it.
     const answerNext = (): Promise<void> | undefined => (socket.writable ? answer() : undefined);
@@ -60,12 +71,13 @@ async function createResponse(
   request: IncomingMessage,
   denied: AccessDenied | undefined,
   context: ServerContext,
+  findFull: HttpParts['findFull'],
 ): Promise<HttpResponse> {
   const [path] = splitTarget(request);
   if (isApiPath(path)) return denied ? { status: denied.status, body: { error: denied.reason } } : noApi(path);
   if (request.method !== 'GET' && request.method !== 'HEAD') return methodNotAllowed(request.method);
   if (path === '/health/live') return { status: 200, body: { status: 'live' } };
-  if (path === '/health/ready') return readiness(context);
+  if (path === '/health/ready') return readiness(findBusyReason(context) ?? findFull());
   // The page asks for the token, so it has none yet.
   if (isPlaygroundPath(path) && (denied === undefined || denied.status === 401)) return readPage(path, request);
   if (denied) return { status: denied.status, body: { error: denied.reason } };
@@ -129,8 +141,7 @@ async function readGraph(name: string, { graphs }: ServerContext): Promise<HttpR
 
 const protoFile = new URL('../../proto/turngraph/v1/wire.proto', import.meta.url);
 
-function readiness(context: ServerContext): HttpResponse {
-  const reason = findBusyReason(context);
+function readiness(reason: string | undefined): HttpResponse {
   if (reason === undefined) return { status: 200, body: { status: 'ready' } };
   return { status: 503, body: { status: 'not ready', reason } };
 }

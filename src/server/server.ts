@@ -21,7 +21,7 @@ import { bind } from './bind.ts';
 import { coalesceWrites } from './coalesceWrites.ts';
 import { rejectConnection } from './closeSocket.ts';
 import { chooseSubprotocol, ClientConnection, ClientSocket } from './connection.ts';
-import { createAccessCheck, isLoopback, splitTarget, type AccessCheck } from './access.ts';
+import { createAccessCheck, isLoopback, namesSession, splitTarget, type AccessCheck } from './access.ts';
 import { AnonymousSockets } from './anonymousSockets.ts';
 import { answerHttp, ignoreUpgrade, rejectUpgrade } from './http.ts';
 import { defaultSendBufferLimits, type SendBufferLimits } from '../sendBuffer.ts';
@@ -108,14 +108,14 @@ export async function listen(
       })
     : undefined;
 
-  const checkCapacity = (): string | undefined => {
-    if (!isRateAllowed()) return `more than ${maxConnectionRate} connections a second are not allowed; wait a little`;
-    if (connections.size + (api?.running ?? 0) >= maxConnections)
-      return `${maxConnections} connections are open, and more are not allowed`;
-    return undefined;
-  };
+  const findFull = (): string | undefined =>
+    connections.size + (api?.running ?? 0) >= maxConnections
+      ? `${maxConnections} connections are open, and more are not allowed`
+      : undefined;
+  const checkCapacity = (): string | undefined =>
+    isRateAllowed() ? findFull() : `more than ${maxConnectionRate} connections a second are not allowed; wait a little`;
 
-  const accept = (socket: ClientSocket, request: IncomingMessage): void => {
+  const accept = (socket: ClientSocket, request: IncomingMessage, findExcess = checkCapacity): void => {
     const subprotocol = chooseSubprotocol(offeredBy(request));
     const reject = (fault: Fault, closeCode: number): void => {
       countError(context.metrics, 'connection', fault);
@@ -124,7 +124,7 @@ export async function listen(
       rejectConnection(socket, subprotocol ?? 'turngraph.v1.json', fault, closeCode);
     };
     if (!subprotocol) return reject(unknownSubprotocol(), closeCodes.unknownSubprotocol);
-    const excess = checkCapacity();
+    const excess = findExcess();
     if (excess) return reject(new Fault('LIMIT_EXCEEDED', excess), closeCodes.limitExceeded);
     const coalesce = coalesceWrites(request.socket);
     const connection = new ClientConnection(socket, { subprotocol, sessions, pingMs, sendBuffer, coalesce });
@@ -146,8 +146,13 @@ export async function listen(
     if (splitTarget(request)[0] !== '/') return reject(404, 'the WebSocket is at /');
     if (closing.signal.aborted) return reject(503, 'the server is shutting down');
     if (sockets.clients.size >= 2 * maxConnections) return reject(503, 'too many connections are open');
+    // A session of this server is on no other one: its client has to try again here.
+    const isElsewhere = options.behindBalancer && !namesSession(request, sessions.options.serverName);
+    const excess = isElsewhere ? checkCapacity() : undefined;
+    if (excess) return reject(503, excess);
     anonymous.remove(request.socket);
-    sockets.handleUpgrade(request, socket, head, (opened) => accept(opened, request));
+    const findExcess = isElsewhere ? () => undefined : checkCapacity;
+    sockets.handleUpgrade(request, socket, head, (opened) => accept(opened, request, findExcess));
   };
 
   context.metrics.onScrape((set) => {
@@ -166,7 +171,7 @@ export async function listen(
   });
 
   const servers = await bind(options, (server) => {
-    const answer = answerHttp(checkAccess, context, api);
+    const answer = answerHttp(checkAccess, context, { api, findFull });
     // Without the last two, Node asks for the body of a request, or answers it itself.
     for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) server.on(event, answer);
     server.on('connection', (socket) => anonymous.add(socket));

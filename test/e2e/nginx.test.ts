@@ -226,6 +226,17 @@ describe.skipIf(isSkipped('nginx'))('two graph servers behind nginx', () => {
     await expectNotResumable(away, 'a');
   });
 
+  it('get the new sessions for which the other one has no room', async () => {
+    const behindBalancer = true;
+    await using full = await startTestServer({ serverName: 'a', behindBalancer, maxConnections: 1 });
+    await using other = await startTestServer({ serverName: 'b', behindBalancer });
+    await using balancer = await Nginx.start({ a: full.port, b: other.port });
+    const clients: Client[] = [];
+    for (let count = 0; count < 5; count++) clients.push(await connect(balancer.url, { reconnect: false }));
+    expect(clients.map(({ session }) => serverOf(session)).sort()).toEqual(['a', 'b', 'b', 'b', 'b']);
+    await Promise.all(clients.map((client) => client.close()));
+  });
+
   /** Expects that sessions are refused by a server, each on a connection whose own session can be used. */
   async function expectNotResumable(keys: readonly SessionKey[], by: ServerName): Promise<void> {
     for (const [index, key] of keys.entries()) {

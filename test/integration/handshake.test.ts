@@ -14,6 +14,7 @@ const locked = useServer({
   allowHost: ['game.local'],
 });
 const small = useServer({ maxConnections: 1 });
+const balanced = useServer({ maxConnections: 1, behindBalancer: true, serverName: 'a' });
 
 interface Handshake {
   readonly protocols?: readonly string[];
@@ -139,6 +140,25 @@ describe('a connection', () => {
     expect(frames).toMatchObject([{ error: { code: 2005 } }]);
     expect(code).toBe(4429);
     expect(await client.request('listModels')).toMatchObject({ body: 'listModels' });
+  });
+
+  it('above the limit is refused with 503 behind a load balancer, unless its session is on this server', async () => {
+    const { url, port } = balanced();
+    const ready = `http://127.0.0.1:${port}/health/ready`;
+    expect(await fetchStatus(ready)).toBe(200);
+    await using client = await TestClient.connect(url, 'turngraph.v1.json');
+    expect(await fetchStatus(ready)).toBe(503);
+    expect(await (await fetch(ready)).json()).toEqual({
+      status: 'not ready',
+      reason: '1 connections are open, and more are not allowed',
+    });
+    expect(await tryHandshake(url)).toBe(503);
+    expect(await tryHandshake(url, { path: '/?session=b.77531b99' })).toBe(503);
+    expect((await receiveAll(new WebSocket(`${url}/?session=a.77531b99`))).code).toBe(4429);
+    expect(await client.request('listModels')).toMatchObject({ body: 'listModels' });
+    await client[Symbol.asyncDispose]();
+    await expect.poll(() => fetchStatus(ready)).toBe(200);
+    expect(await tryHandshake(url)).toBe(101);
   });
 
   it('finds the server on both loopback addresses', async () => {
