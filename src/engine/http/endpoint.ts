@@ -1,3 +1,4 @@
+import { describeError } from '../../fault.ts';
 import type { LlamaServer } from './llamaServer.ts';
 import type { RemoteTimeouts } from '../remoteModel.ts';
 import type { RemoteSlots } from './remoteSlots.ts';
@@ -5,8 +6,16 @@ import type { RemoteSlots } from './remoteSlots.ts';
 /** Failures in a row after which an endpoint is not asked for a while. */
 const maxFailures = 3;
 
+/** How an endpoint begins, and how it comes back. */
+export interface EndpointOptions extends Pick<RemoteTimeouts, 'breakMs'> {
+  /** Asks whether it serves the model, and how many slots it has. @throws ServerFault when it cannot be used. */
+  readonly check: (server: LlamaServer, slots: RemoteSlots) => Promise<void>;
+  /** Why it could not be used when the model was loaded. */
+  readonly problem?: string;
+}
+
 /**
- * One inference server, with a circuit breaker.
+ * One inference server, with a circuit breaker. One that may have been started again since is checked before it is used.
  *
  * | breaker   | `#failures`     | asked                    | next state                                     |
  * | --------- | --------------- | ------------------------ | ---------------------------------------------- |
@@ -17,14 +26,21 @@ const maxFailures = 3;
 export class Endpoint {
   readonly server: LlamaServer;
   readonly slots: RemoteSlots;
-  readonly #timeouts: Pick<RemoteTimeouts, 'breakMs'>;
+  readonly #options: EndpointOptions;
   #failures = 0;
   #closedAt = 0;
+  #isChecked = true;
+  #checking: Promise<void> | undefined;
+  /** Why it failed last; "" = it has not. */
+  problem = '';
 
-  constructor(server: LlamaServer, slots: RemoteSlots, timeouts: Pick<RemoteTimeouts, 'breakMs'>) {
+  constructor(server: LlamaServer, slots: RemoteSlots, options: EndpointOptions) {
     this.server = server;
     this.slots = slots;
-    this.#timeouts = timeouts;
+    this.#options = options;
+    if (options.problem === undefined) return;
+    this.#failures = maxFailures - 1;
+    this.failed(options.problem);
   }
 
   get url(): string {
@@ -33,7 +49,7 @@ export class Endpoint {
 
   /** What runs and waits there, for each of its slots. */
   get load(): number {
-    return (this.slots.busy + this.slots.waiting) / this.slots.count;
+    return (this.slots.busy + this.slots.waiting) / Math.max(1, this.slots.count);
   }
 
   /** Milliseconds until it may be asked again; 0 = now. */
@@ -41,12 +57,45 @@ export class Endpoint {
     return this.#failures < maxFailures ? 0 : Math.max(0, this.#closedAt - performance.now());
   }
 
+  /** Whether it is known to serve the model. */
+  get isChecked(): boolean {
+    return this.#isChecked;
+  }
+
+  /** Checks it, if it has to be. @throws ServerFault when it cannot be used. */
+  check(): Promise<void> {
+    if (this.#isChecked) return Promise.resolve();
+    this.#checking ??= this.#runCheck();
+    return this.#checking;
+  }
+
+  async #runCheck(): Promise<void> {
+    try {
+      await this.#options.check(this.server, this.slots);
+      this.#isChecked = true;
+    } finally {
+      this.#checking = undefined;
+    }
+  }
+
+  /** Checks it while others are used. */
+  checkAside(): void {
+    if (this.#checking) return;
+    this.check().then(
+      () => this.succeeded(),
+      (error: unknown) => this.failed(describeError(error)),
+    );
+  }
+
   succeeded(): void {
     this.#failures = 0;
   }
 
-  failed(): void {
+  /** @param mayBeAnother whether another server may answer there next: this one has gone. */
+  failed(problem: string, mayBeAnother = false): void {
+    this.problem = problem;
     this.#failures = Math.min(maxFailures, this.#failures + 1);
-    this.#closedAt = performance.now() + this.#timeouts.breakMs;
+    if (mayBeAnother || this.#failures === maxFailures) this.#isChecked = false;
+    this.#closedAt = performance.now() + this.#options.breakMs;
   }
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Fault } from '../../fault.ts';
+import { raceAbort } from '../../abort.ts';
+import { Fault, describeError } from '../../fault.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { RemoteTimeouts } from '../remoteModel.ts';
 import { ServerFault } from './serverFault.ts';
@@ -37,6 +38,8 @@ export class Endpoints {
     for (let count = 1; ; count++) {
       const endpoint = this.#choose(wanted, failed);
       try {
+        // Not when it is checked: others that choose now must see that it is busy.
+        if (!endpoint.isChecked) await raceAbort(endpoint.check(), signal);
         const result = await work(endpoint);
         endpoint.succeeded();
         return result;
@@ -45,10 +48,10 @@ export class Endpoints {
         if (!error.retryable) {
           // It answers: that it refuses a request is no failure of the endpoint.
           if (error.status > 0 && error.status < 500) endpoint.succeeded();
-          else endpoint.failed();
+          else endpoint.failed(describeError(error), error.status === 0);
           throw error;
         }
-        endpoint.failed();
+        endpoint.failed(describeError(error), error.status === 0);
         failed.add(endpoint);
         if (isOver?.() || count >= maxAttempts || error.retryAfterMs > maxRetryAfterMs) throw error;
         const hasOther = this.all.some((other) => !failed.has(other) && other.brokenMs === 0);
@@ -61,13 +64,22 @@ export class Endpoints {
   #choose(wanted: Endpoint | undefined, failed: ReadonlySet<Endpoint>): Endpoint {
     const working = this.all.filter(({ brokenMs }) => brokenMs === 0);
     if (wanted && working.includes(wanted) && !failed.has(wanted)) return wanted;
-    const untried = working.filter((endpoint) => !failed.has(endpoint));
+    const untried = this.#checked(working.filter((endpoint) => !failed.has(endpoint)));
     const [best] = (untried.length > 0 ? untried : working).toSorted((a, b) => a.load - b.load);
     if (best) return best;
     const [first] = this.all.toSorted((a, b) => a.brokenMs - b.brokenMs);
     const urls = this.all.map(({ url }) => url).join(', ');
     const seconds = Math.ceil((first?.brokenMs ?? 0) / 1000);
     const message = `${urls}: failed several times in a row, and is asked again in ${seconds} s; check the inference server`;
-    throw new Fault('INFERENCE_FAILED', message);
+    const problem = first === undefined || first.problem === '' ? '' : ` (${first.problem})`;
+    throw new Fault('INFERENCE_FAILED', message + problem);
+  }
+
+  /** Those that are known to serve the model, while the others are checked; without one of them, all. */
+  #checked(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+    const checked = endpoints.filter(({ isChecked }) => isChecked);
+    if (checked.length === 0) return endpoints;
+    for (const endpoint of endpoints) if (!endpoint.isChecked) endpoint.checkAside();
+    return checked;
   }
 }

@@ -52,7 +52,7 @@ export class LlamaServer {
     const settings = props['default_generation_settings'];
     const contextSize = isObject(settings) ? settings['n_ctx'] : undefined;
     const slots = props['total_slots'];
-    if (typeof contextSize !== 'number' || typeof slots !== 'number')
+    if (typeof contextSize !== 'number' || typeof slots !== 'number' || slots < 1)
       throw this.#malformed('/props', 'it has no n_ctx and total_slots: is it a llama-server?');
     const textOf = (key: string): string => (typeof props[key] === 'string' ? props[key] : '');
     return {

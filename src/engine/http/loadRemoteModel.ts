@@ -11,6 +11,7 @@ import type { RemoteModel, RemoteTimeouts } from '../remoteModel.ts';
 import { readApiKey } from './readApiKey.ts';
 import { RemotePrompts } from './remotePrompts.ts';
 import { RemoteSlots } from './remoteSlots.ts';
+import { checkServed } from './servedModel.ts';
 import { readVocabulary } from './vocabulary.ts';
 
 /** How a remote model is loaded. */
@@ -38,7 +39,8 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
   };
   try {
     const servers = connections.map((connection) => new LlamaServer(connection, remote.model));
-    const { answering, notes } = await askAll(servers, signal);
+    const { answering, problems } = await askAll(servers, signal);
+    const notes = [...problems.values()];
     const [first] = answering;
     if (!first) throw new Fault('MODEL_LOAD_FAILED', notes.join('; '));
     const { props } = first;
@@ -46,10 +48,18 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
     if (source === undefined) throw new Fault('MODEL_LOAD_FAILED', noTemplate);
     const served = Math.min(...answering.map(({ props: { contextSize } }) => contextSize));
     const contextSize = options.contextSize === 0 ? served : Math.min(options.contextSize, served);
+    const slotCount = ({ slots }: Pick<ServerProps, 'slots'>): number =>
+      options.slots === 0 ? slots : Math.min(options.slots, slots);
     const endpoints = new Endpoints(
-      answering.map(({ server, props: { slots } }) => {
-        const count = options.slots === 0 ? slots : Math.min(options.slots, slots);
-        return new Endpoint(server, new RemoteSlots(count), timeouts);
+      servers.map((server) => {
+        const own = answering.find((one) => one.server === server)?.props;
+        const problem = problems.get(server);
+        const wanted = { ...props, contextSize, model: own?.model };
+        return new Endpoint(server, new RemoteSlots(own ? slotCount(own) : 0), {
+          ...timeouts,
+          ...(problem !== undefined && { problem }),
+          check: async (_, slots) => slots.restart(slotCount(await checkServed(server, wanted, closing.signal))),
+        });
       }),
       timeouts,
     );
@@ -80,24 +90,25 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
 
 const noTemplate = 'the server has no chat template: name a file with chat_template in models.json';
 
-/** The servers that answer and serve the same model as the first of them, and why the others are not used. */
+/** The servers that answer and serve the same model as the first of them, and why the others are not used yet. */
 async function askAll(
   servers: readonly LlamaServer[],
   signal: AbortSignal,
-): Promise<{ readonly answering: readonly AnsweringServer[]; readonly notes: readonly string[] }> {
+): Promise<{ readonly answering: readonly AnsweringServer[]; readonly problems: ReadonlyMap<LlamaServer, string> }> {
   const answers = await Promise.allSettled(
     servers.map(async (server): Promise<AnsweringServer> => ({ server, props: await server.props(signal) })),
   );
   signal.throwIfAborted();
   const answering: AnsweringServer[] = [];
-  const notes: string[] = [];
-  for (const answer of answers) {
-    if (answer.status === 'rejected') notes.push(describeError(answer.reason));
-    else if (answering[0] && answering[0].props.chatTemplate !== answer.value.props.chatTemplate)
-      notes.push(`${answer.value.server.connection.url} serves another model, and is not used`);
+  const problems = new Map<LlamaServer, string>();
+  for (const [index, server] of servers.entries()) {
+    const answer = answers[index];
+    if (answer?.status === 'rejected') problems.set(server, describeError(answer.reason));
+    else if (!answer || (answering[0] && answering[0].props.chatTemplate !== answer.value.props.chatTemplate))
+      problems.set(server, `${server.connection.url} serves another model, and is not used`);
     else answering.push(answer.value);
   }
-  return { answering, notes };
+  return { answering, problems };
 }
 
 const reducedContext = (wanted: number, served: number): readonly string[] =>

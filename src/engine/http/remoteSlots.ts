@@ -23,20 +23,25 @@ interface RemoteSlotRequest extends SlotRequest {
  * tokens with its prompt; the least recently used one that is idle. Where none is, it waits in a queue.
  */
 export class RemoteSlots {
-  readonly #slots: readonly RemoteSlot[];
+  #slots: readonly RemoteSlot[] = [];
   readonly #queue = new SlotQueue<RemoteSlotRequest>(() => performance.now());
   /** Calls a listener when a request begins to wait. */
   readonly onWait = this.#queue.onWait;
   #uses = 0;
 
   constructor(count: number) {
-    this.#slots = Array.from({ length: count }, (_, id) => ({
-      id,
-      owner: undefined,
-      tokens: [],
-      lastUse: 0,
-      isBusy: false,
-    }));
+    this.restart(count);
+  }
+
+  /** The server has been started again: its slots are empty. Those that are busy are released as ever. */
+  restart(count: number): void {
+    const slots = this.#slots;
+    const empty = { owner: undefined, tokens: [], lastUse: 0, isBusy: false };
+    this.#slots = Array.from({ length: count }, (_, id) => {
+      const before = slots[id];
+      return before?.isBusy ? before : { id, ...empty };
+    });
+    this.#queue.serve(this.#serve);
   }
 
   get count(): number {

@@ -9,6 +9,8 @@ export interface ScriptedServer extends AsyncDisposable {
   readonly url: string;
   /** What it does instead; false: as usual. */
   script: ServerScript;
+  /** What /props says instead of the usual. */
+  props: object;
   /** Number of requests to each path. */
   readonly counts: Map<string, number>;
   /** Authorization headers. */
@@ -63,7 +65,7 @@ export async function startScriptedServer(): Promise<ScriptedServer> {
     response.on('close', () => {
       if (path === '/completion' && !response.writableEnded) scripted.cancelled.push(nth);
     });
-    if (!scripted.script(path, nth, response)) answer(path, body, response);
+    if (!scripted.script(path, nth, response)) answer(path, body, response, scripted.props);
   });
   server.on('connection', (socket) => {
     sockets.add(socket);
@@ -78,6 +80,7 @@ export async function startScriptedServer(): Promise<ScriptedServer> {
   const scripted: ScriptedServer = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     script: () => false,
+    props: {},
     counts: new Map(),
     keys: [],
     cancelled: [],
@@ -89,7 +92,7 @@ export async function startScriptedServer(): Promise<ScriptedServer> {
   return scripted;
 }
 
-function answer(path: string, body: Readonly<Record<string, unknown>>, response: ServerResponse): void {
+function answer(path: string, body: Readonly<Record<string, unknown>>, response: ServerResponse, props: object): void {
   const send = (value: object): void => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(JSON.stringify(value));
@@ -103,6 +106,7 @@ function answer(path: string, body: Readonly<Record<string, unknown>>, response:
       eos_token: '<|im_end|>',
       build_info: 'b1',
       model_alias: 'scripted',
+      ...props,
     });
   if (path === '/v1/models') return send({ data: [{ id: 'scripted', meta: { n_vocab: vocabulary.length } }] });
   if (path === '/tokenize') {

@@ -337,10 +337,59 @@ describe('several inference servers', () => {
       templateFile: undefined,
     } as const;
     const model = await engine.load('', { ...load, remote });
+    expect(model.stats().slots).toBe(2);
     expect(model.notes).toEqual([expect.stringContaining(`${other.url}/props answers with status 503: Loading model`)]);
     await expect(engine.load('', { ...load, remote: { ...remote, baseUrls: [other.url] } })).rejects.toMatchObject({
       name: 'MODEL_LOAD_FAILED',
       message: expect.stringContaining('Loading model') as unknown,
     });
+  });
+
+  it('join when they answer later', async () => {
+    const { servers, engine } = await open(2);
+    const [first, late] = servers;
+    if (!first || !late) throw new Error('no server');
+    late.script = (path, _, response) => path === '/props' && sendError(response, 503, 'Loading model');
+    const model = await engine.load('', { ...load });
+    const sequences = [1, 2].map(() => model.openSequence());
+    const all = (): Promise<readonly string[]> =>
+      Promise.all(sequences.map(async (sequence) => (await generate(sequence, userPrompt('Hello?'))).text));
+    expect(await all()).toEqual(['Yes.', 'Yes.']);
+    expect(late.counts.has('/completion')).toBe(false);
+    late.script = () => false;
+    const texts = async (): Promise<number> => {
+      const added = [1, 2, 3].map(() => model.openSequence());
+      await Promise.all(added.map((sequence) => generate(sequence, userPrompt('Hello?'))));
+      for (const sequence of added) await sequence[Symbol.asyncDispose]();
+      return late.counts.get('/completion') ?? 0;
+    };
+    await expect.poll(texts).toBeGreaterThan(0);
+    expect(model.stats().slots).toBe(4);
+  });
+
+  it.each<[string, object, RegExp]>([
+    ['another model', { model_alias: 'larger' }, /serves another model than before: larger instead of scripted/],
+    ['another template', { chat_template: 'none' }, /its chat template differs/],
+    ['another end token', { eos_token: '</s>' }, /its BOS or EOS token differs/],
+    [
+      'smaller slots',
+      { default_generation_settings: { n_ctx: 256 } },
+      /has slots of 256 tokens now, and the model was loaded with 512/,
+    ],
+  ])('are refused when they have been started again with %s, until they serve the model', async (_, props, message) => {
+    const { servers, sequence, model } = await open();
+    const [server] = servers;
+    if (!server) throw new Error('no server');
+    server.script = onCompletion((response) => void response.destroy(), 3);
+    await expect(generate(sequence, userPrompt('Hello?'))).rejects.toThrow('cannot be reached');
+    server.props = props;
+    const failure = (): Promise<unknown> => generate(sequence, userPrompt('Hello?')).catch((error: unknown) => error);
+    await expect
+      .poll(failure)
+      .toMatchObject({ name: 'INFERENCE_FAILED', message: expect.stringMatching(message) as unknown });
+    expect(server.counts.get('/completion')).toBe(3);
+    server.props = { total_slots: 5 };
+    await expect.poll(async () => Object(await failure()).text as unknown).toBe('Yes.');
+    expect(model.stats()).toMatchObject({ slots: 5, slotsBusy: 0 });
   });
 });
