@@ -1,4 +1,4 @@
-// npm run load [-- OPTIONS]: what a graph server itself costs, with an engine that answers at once (the mock engine).
+// npm run load [-- OPTIONS]: what a graph server itself costs, with an engine that answers at once: the mock engine, or with --http a server.
 //   --sessions N   sessions, each with a connection and an agent; default 1000
 //   --seconds N    how long each kind of turns takes; default 20
 //   --tokens N     tokens of a long answer; a short one has 1; default 100
@@ -6,11 +6,15 @@
 //   --slots N      turns that generate at a time; default 256
 //   --replay N     bytes of frames that the server keeps of each session (--max-replay-bytes), which fill at first; default 65536
 //   --goal N       short turns a minute, below which the exit code is 1; default 5000
+//   --http         over the http engine, against an inference server that answers at once in a process of its own
 //   --profile      adds where the server spends its CPU time; it is slower then
 //   --json         one JSON document on standard output instead of lines
+import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { formatLoad } from './load/format.mjs';
 import { LoadSession } from './load/session.mjs';
 import { readUsage } from './load/usage.mjs';
@@ -21,12 +25,14 @@ import { startServer } from './stress/serverProcess.mjs';
 
 const options = readOptions();
 const folder = await mkdtemp(join(tmpdir(), 'turngraph-load-'));
+const endpoint = options.http ? startEndpoint() : undefined;
 try {
   const report = await measure();
   if (options.json) console.log(JSON.stringify(report, null, 2));
   else for (const line of formatLoad(report, options)) console.log(line);
   process.exitCode = report.failed.length === 0 && report.short.turnsPerMinute >= options.goal ? 0 : 1;
 } finally {
+  endpoint?.kill();
   await rm(folder, { recursive: true });
 }
 
@@ -67,7 +73,9 @@ async function start() {
       { match: '^long', answer },
     ]),
   );
+  const catalogue = endpoint && (await writeCatalogue());
   const flags = {
+    ...(catalogue && { catalogue }),
     'mock-script': script,
     'max-connections': options.sessions,
     'max-connection-rate': 1_000_000,
@@ -75,6 +83,20 @@ async function start() {
     'max-replay-bytes': options.replay,
   };
   return startServer({ flags, nodeFlags: options.profile ? ['--cpu-prof', `--cpu-prof-dir=${folder}`] : [] });
+}
+
+function startEndpoint() {
+  const file = fileURLToPath(new URL('./load/endpoint.mjs', import.meta.url));
+  const sizes = [options.tokens, options.slots].map(String);
+  return spawn(process.execPath, [file, ...sizes], { stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+async function writeCatalogue() {
+  const base_url = await new Promise((resolve) => createInterface({ input: endpoint.stdout }).once('line', resolve));
+  const file = join(folder, 'models.json');
+  const variants = [{ engine: 'http', api: 'llama-server', base_url }];
+  await writeFile(file, JSON.stringify({ models: [{ name: 'load', variants }] }));
+  return file;
 }
 
 // Node writes the profile when the server ends.
@@ -94,14 +116,16 @@ function readOptions() {
       slots: { type: 'string', default: '256' },
       replay: { type: 'string', default: '65536' },
       goal: { type: 'string', default: '5000' },
+      http: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
   });
-  const { codec, profile, json } = values;
+  const { codec, http, profile, json } = values;
   if (codec !== 'proto' && codec !== 'json') exitWithUsageError(`--codec must be proto or json, not "${codec}"`);
   return {
     codec,
+    http,
     profile,
     json,
     sessions: wholeNumber('sessions', values.sessions),

@@ -30,7 +30,7 @@ export class LoadSession {
   }
 
   /** Connects, and creates the agent. */
-  static async open(url, { codec: codecName }) {
+  static async open(url, { codec: codecName, http }) {
     const codec = clientCodecs[`turngraph.v1.${codecName}`];
     const socket = new WebSocket(url, codec.subprotocol, { perMessageDeflate: false });
     await new Promise((resolve, reject) => {
@@ -38,8 +38,10 @@ export class LoadSession {
       socket.once('error', reject);
     });
     const session = new LoadSession(socket, codec);
-    await session.#request('configureSession', { engine: 'mock' });
-    const { createAgent } = await session.#request('createAgent', { graphJson: JSON.stringify(graph) });
+    await session.#request('configureSession', { engine: http ? 'llama-cpp' : 'mock' });
+    const { createAgent } = await session.#request('createAgent', {
+      graphJson: JSON.stringify(http ? { ...graph, default_model_name: 'load' } : graph),
+    });
     session.#agentId = createAgent.agentId;
     return session;
   }
