@@ -18,6 +18,8 @@ export const defaults = { agents: 8, count: 1000 };
 const slots = 2;
 const concurrency = 5;
 const servers = 4;
+// Megabytes. Room for the prompt cache and all KV states: what was evicted cannot be searched at the end.
+const cacheLimit = 1024;
 
 /** Starts servers that trace their tokens, one after the other in the same cache folder. */
 export async function run({ model, reader, serve }, { count, ...options }) {
@@ -29,7 +31,7 @@ export async function run({ model, reader, serve }, { count, ...options }) {
   try {
     for (let restart = 0; restart < servers; restart++) {
       // A fixed number of threads: measuring them would evaluate tokens of no prompt.
-      const server = await serve({ slots, traceTokens: true, threads: 1, cacheFolder });
+      const server = await serve({ slots, traceTokens: true, threads: 1, cacheFolder, cacheLimit });
       try {
         const parts = { server, reader, watch, characters, search };
         const turns = Math.ceil((count * (restart + 1)) / servers) - Math.ceil((count * restart) / servers);

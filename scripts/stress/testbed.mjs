@@ -19,7 +19,7 @@ export async function openTestbed({ model, catalogue }) {
     reader,
     cacheMegabytes,
     /** Starts a server; with `cache: false` it never swaps KV states out to disk. A `cacheFolder` of the caller stays. */
-    serve({ slots, cache = true, cacheFolder, traceTokens = false, noFlashAttention = false, ...flags }) {
+    serve({ slots, cache = true, cacheFolder, cacheLimit, traceTokens = false, noFlashAttention = false, ...flags }) {
       const canSwap = cache && known.has('--cache') && known.has('--cache-limit');
       const fixedFlags = { catalogue, slots, 'model-idle': 3600, gpu: 'off' };
       return startServer({
@@ -27,7 +27,7 @@ export async function openTestbed({ model, catalogue }) {
         traceTokens,
         noFlashAttention,
         cacheFolder,
-        cacheMegabytes: canSwap ? cacheMegabytes : 0,
+        cacheMegabytes: canSwap ? (cacheLimit ?? cacheMegabytes) : 0,
       });
     },
     close: () => reader.close(),
