@@ -114,6 +114,20 @@ const examples = [
     'client',
     { requestId: 17, createStringStorage: { name: 'refusals', kind: 'MAP', filePath: 'lines/refusals.json' } },
   ],
+  [
+    'CreateStringStorageRequest of knowledge',
+    'client',
+    {
+      requestId: 80,
+      createStringStorage: {
+        name: 'lore',
+        kind: 'KNOWLEDGE',
+        strings: ['The ferry leaves at dawn.'],
+        keys: ['ferry'],
+        metadataJson: ['{"metadata":{"place":"harbour"},"keys":["boat"],"always":true}'],
+      },
+    },
+  ],
   ['DestroyStringStorageRequest', 'client', { requestId: 18, destroyStringStorage: { name: 'greetings' } }],
   [
     'SessionReady',

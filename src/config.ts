@@ -167,6 +167,18 @@ export const serverSchema = {
     maxAgents: { type: 'integer', minimum: 1, default: 256, description: 'max agents per session' },
     maxMessageBytes: { type: 'integer', minimum: 1, default: 262144, description: 'max bytes per user message' },
     maxPatterns: { type: 'integer', minimum: 1, default: 10_000, description: 'max entries per string storage' },
+    maxKnowledgeEntries: {
+      type: 'integer',
+      minimum: 1,
+      default: 100_000,
+      description: 'max entries per KNOWLEDGE storage',
+    },
+    maxKnowledgeBytes: {
+      type: 'integer',
+      minimum: 1,
+      default: 134_217_728,
+      description: 'max bytes of all KNOWLEDGE storages of a session',
+    },
     logLevel: {
       type: 'string',
       enum: ['silent', 'error', 'warn', 'info', 'debug'],

@@ -130,16 +130,17 @@ const noFileCodes = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENOTREG'])
 /**
  * Reads a regular file. Unlike `readFile` it never blocks on a FIFO, whose open would occupy a thread of the pool until a
  * writer comes.
- * @throws the system's error; code EISDIR for a folder, ENOTREG for anything else that is not a regular file.
+ * @throws the system's error; code EISDIR for a folder, ENOTREG for anything else that is not a regular file, EFBIG for one
+ * that is larger than `maxBytes`.
  */
-export async function readRegularFile(path: string): Promise<Buffer> {
+export async function readRegularFile(path: string, maxBytes = Infinity): Promise<Buffer> {
   // Windows has no O_NONBLOCK, and no FIFOs in folders.
   const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
     const info = await handle.stat();
-    if (info.isFile()) return await handle.readFile();
-    const code = info.isDirectory() ? 'EISDIR' : 'ENOTREG';
-    throw Object.assign(new Error(`${path} is not a regular file`), { code });
+    if (info.isFile() && info.size <= maxBytes) return await handle.readFile();
+    const code = info.isFile() ? 'EFBIG' : info.isDirectory() ? 'EISDIR' : 'ENOTREG';
+    throw Object.assign(new Error(`${path} is not a regular file, or is too large`), { code });
   } finally {
     await handle.close();
   }

@@ -349,13 +349,15 @@ export interface ModelProgress {
 /** Creates a named list or map of strings for the graphs of this session. */
 export interface CreateStringStorageRequest {
   readonly name: string;
-  readonly kind: 'LIST' | 'MAP' | 'MULTIMAP';
+  readonly kind: 'LIST' | 'MAP' | 'MULTIMAP' | 'KNOWLEDGE';
   /** The entries, if file_path is empty. */
   readonly strings: readonly string[];
-  /** For MAP and MULTIMAP: the key of each entry. */
+  /** For MAP and MULTIMAP: the key of each entry; for KNOWLEDGE: its id. */
   readonly keys: readonly string[];
   /** Relative to the session's storage folder. */
   readonly filePath: string;
+  /** For KNOWLEDGE: one JSON object {"metadata"?, "keys"?, "always"?} per entry, "" = nothing; empty = nothing for all. */
+  readonly metadataJson: readonly string[];
 }
 
 export interface CreateStringStorageResponse {
@@ -715,10 +717,11 @@ export const shapes = {
   },
   CreateStringStorageRequest: {
     name: {"scalar":"string"},
-    kind: {"enum":["LIST","MAP","MULTIMAP"]},
+    kind: {"enum":["LIST","MAP","MULTIMAP","KNOWLEDGE"]},
     strings: {"scalar":"string","repeated":true},
     keys: {"scalar":"string","repeated":true},
     filePath: {"scalar":"string"},
+    metadataJson: {"scalar":"string","repeated":true},
   },
   CreateStringStorageResponse: {
     entries: {"scalar":"uint32"},

@@ -8,6 +8,10 @@ export interface Limits {
   readonly messageBytes: number;
   /** Max entries of a string storage, or of a node's own strings. */
   readonly patterns: number;
+  /** Max entries of a KNOWLEDGE storage. */
+  readonly knowledgeEntries: number;
+  /** Max bytes of all KNOWLEDGE storages of one session. */
+  readonly knowledgeBytes: number;
   /** Max unanswered requests of one connection. */
   readonly requests: number;
   /** Max nodes of one graph. */
@@ -23,6 +27,8 @@ export const limitsOf = (options: ServerOptions): Limits => ({
   agents: options.maxAgents,
   messageBytes: options.maxMessageBytes,
   patterns: options.maxPatterns,
+  knowledgeEntries: options.maxKnowledgeEntries,
+  knowledgeBytes: options.maxKnowledgeBytes,
   requests: options.maxRequests,
   nodes: options.maxNodes,
   tools: options.maxTools,

@@ -629,15 +629,26 @@ class Client:
         await self.request("deleteModel", {"modelName": model_name})
 
     async def create_string_storage(
-        self, name: str, strings: Sequence[str] | Mapping[str, str] = (), *, kind: str = "", file_path: str = ""
+        self,
+        name: str,
+        strings: Sequence[str] | Mapping[str, str] = (),
+        *,
+        kind: str = "",
+        file_path: str = "",
+        metadata_json: Sequence[str] = (),
     ) -> int:
-        """Creates a named list or map of strings for the graphs of this session; returns the number of its entries."""
+        """Creates a named list or map of strings for the graphs of this session; returns the number of its entries.
+
+        A KNOWLEDGE takes a mapping of ids to texts; `metadata_json` has the rest of each, as JSON.
+        """
         if isinstance(strings, str):
             raise _malformed("createStringStorage.strings must be a list or a mapping, not a text")
         keys = list(strings) if isinstance(strings, Mapping) else []
         values = list(strings.values()) if isinstance(strings, Mapping) else list(strings)
         kind = kind or ("MAP" if keys else "LIST")
         message = {"name": name, "kind": kind, "strings": values, "keys": keys, "filePath": file_path}
+        if metadata_json:
+            message["metadataJson"] = list(metadata_json)
         return int((await self.request("createStringStorage", message)).get("entries", 0))
 
     async def destroy_string_storage(self, name: str) -> None:

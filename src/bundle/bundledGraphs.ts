@@ -1,6 +1,8 @@
 import { basename } from 'node:path';
 import { referencesOf } from '../graph/graphReferences.ts';
 import { StorageRoot } from '../storage/storageRoot.ts';
+import { findRecordsPath, maxFileBytes } from '../storage/knowledge/knowledgeFile.ts';
+import { kindOfFile, readBytes } from '../storage/storageFile.ts';
 import type { BundleFile } from './bundlePart.ts';
 
 /** A graph that goes into a bundle. */
@@ -20,7 +22,13 @@ export async function graphFiles(graphs: readonly BundledGraph[]): Promise<reado
     for (const name of referencesOf(document).storages) {
       const file = await root.find(name);
       // A name without a file is that of a storage that the client creates.
-      if (file !== undefined) files.push([name.replaceAll('\\', '/'), file]);
+      if (file === undefined) continue;
+      files.push([name.replaceAll('\\', '/'), file]);
+      if (kindOfFile(name) !== 'KNOWLEDGE') continue;
+      const recordsPath = await findRecordsPath(name, await readBytes(file, name, maxFileBytes));
+      const recordsFile = recordsPath === undefined ? undefined : await root.find(recordsPath);
+      if (recordsPath !== undefined && recordsFile !== undefined)
+        files.push([recordsPath.replaceAll('\\', '/'), recordsFile]);
     }
   }
   return filesWithoutConflict('graphs', files);

@@ -7,8 +7,8 @@ import { didYouMean } from '../didYouMean.ts';
 import { decodeUtf8 } from '../utf8Text.ts';
 
 const fileExtension = '.json';
-// JSON Schemas, test cases and their recordings, which may be in the same folder.
-const otherFiles = /\.(?:schema|cases|mock)\.json$/;
+// JSON Schemas, test cases and their recordings, and knowledge, which may be in the same folder.
+const otherFiles = /\.(?:schema|cases|mock|kb)\.json$/;
 
 /** Folder of graph files (`--graphs`). Clients name a graph by its file name without `.json`. */
 export class GraphFolder {

@@ -46,7 +46,11 @@ export async function resolveStrings(
   };
   if (string_storage === undefined) return inline;
   try {
-    const { list } = await strings(string_storage);
+    const { kind, list } = await strings(string_storage);
+    if (kind === 'KNOWLEDGE') {
+      const message = `names the KNOWLEDGE storage "${string_storage}", and this node takes a LIST, a MAP or a MULTIMAP`;
+      throw new InvalidParams([{ pointer: '/string_storage', message }]);
+    }
     if (inline_strings.length > 0)
       warn(`${nodeName}.params.inline_strings is not used: the storage "${string_storage}" exists`);
     return {

@@ -235,6 +235,7 @@ export class Session implements AsyncDisposable {
   }
 
   #createStorages(folder: string): SessionStorages {
-    return new SessionStorages(new StorageRoot(this.context.storageRoot, folder), this.context.limits.patterns);
+    const { patterns, knowledgeEntries: entries, knowledgeBytes: bytes } = this.context.limits;
+    return new SessionStorages(new StorageRoot(this.context.storageRoot, folder), patterns, { entries, bytes });
   }
 }

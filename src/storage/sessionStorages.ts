@@ -1,9 +1,13 @@
 import type { CreateStringStorageRequest } from '../frames.gen.ts';
 import { Fault } from '../fault.ts';
+import { invalidStorage } from './invalidStorage.ts';
 import { didYouMean } from '../didYouMean.ts';
-import { kindOfFile, readStorageFile } from './storageFile.ts';
+import type { Knowledge, KnowledgeLimits } from './knowledge/knowledge.ts';
+import { maxFileBytes, readKnowledgeFile } from './knowledge/knowledgeFile.ts';
+import { knowledgeOfRequest } from './knowledge/requestKnowledge.ts';
+import { kindOfFile, readBytes, readStorageFile } from './storageFile.ts';
 import type { StorageRoot } from './storageRoot.ts';
-import { invalidStorage, createList, createMap, type StringStorage } from './stringStorage.ts';
+import { createKnowledge, createList, createMap, type StringStorage } from './stringStorage.ts';
 
 const storageName = /^[\p{L}\p{N}_][\p{L}\p{N}_. -]{0,127}$/u;
 
@@ -11,12 +15,17 @@ const storageName = /^[\p{L}\p{N}_][\p{L}\p{N}_. -]{0,127}$/u;
 export class SessionStorages {
   readonly #root: StorageRoot;
   readonly #maxEntries: number;
+  readonly #knowledgeLimits: KnowledgeLimits;
+  #knowledgeBytes = 0;
   readonly #named = new Map<string, StringStorage>();
+  /** KNOWLEDGE storages that do not come from a file, and are given up with their name. */
+  readonly #ofRequests = new WeakSet<StringStorage>();
   readonly #files = new Map<string, Promise<StringStorage>>();
 
-  /** @param maxEntries strings that one storage may have. */
-  constructor(root: StorageRoot, maxEntries: number) {
+  /** @param maxEntries strings that one storage of another kind than KNOWLEDGE may have. */
+  constructor(root: StorageRoot, maxEntries: number, knowledgeLimits: KnowledgeLimits = unlimited) {
     this.#root = root;
+    this.#knowledgeLimits = knowledgeLimits;
     this.#maxEntries = maxEntries;
   }
 
@@ -24,7 +33,8 @@ export class SessionStorages {
    * Creates a storage from the strings of the request, or from a file.
    * @throws Fault 7001 to 7004 for the name or the data, 3009 to 3011 for the file, LIMIT_EXCEEDED.
    */
-  async create({ name, kind, strings, keys, filePath }: CreateStringStorageRequest): Promise<StringStorage> {
+  async create(request: CreateStringStorageRequest): Promise<StringStorage> {
+    const { name, kind, strings, keys, metadataJson, filePath } = request;
     if (!storageName.test(name)) {
       throw new Fault(
         'INVALID_STRING_STORAGE_NAME',
@@ -36,15 +46,19 @@ export class SessionStorages {
     }
     const storage =
       filePath === ''
-        ? await this.#fromRequest(name, kind, strings, keys)
-        : await this.#fromFile(filePath, kind, strings.length + keys.length);
+        ? await this.#fromRequest(request)
+        : await this.#fromFile(filePath, kind, strings.length + keys.length + metadataJson.length);
     this.#named.set(name, storage);
     return storage;
   }
 
   /** Removes a storage by its name; agents that use it keep it. @throws Fault INVALID_STRING_STORAGE_NAME when there is none. */
   destroy(name: string): void {
-    if (this.#named.delete(name)) return;
+    const storage = this.#named.get(name);
+    if (this.#named.delete(name)) {
+      if (storage && this.#ofRequests.has(storage)) this.#knowledgeBytes -= storage.knowledge?.bytes ?? 0;
+      return;
+    }
     throw new Fault(
       'INVALID_STRING_STORAGE_NAME',
       `there is no storage "${name}"${didYouMean(name, this.#named.keys())}`,
@@ -67,16 +81,20 @@ export class SessionStorages {
     );
   }
 
-  async #fromRequest(
-    name: string,
-    kind: StringStorage['kind'],
-    strings: readonly string[],
-    keys: readonly string[],
-  ): Promise<StringStorage> {
+  async #fromRequest(request: CreateStringStorageRequest): Promise<StringStorage> {
+    const { name, kind, strings, keys, metadataJson } = request;
     if ((await this.#root.find(name)) !== undefined) {
       throw new Fault('STORAGE_NAME_IN_USE', `"${name}" is a file of the storage folder; choose another name`);
     }
-    this.#checkLimit(strings.length, name);
+    if (kind === 'KNOWLEDGE') {
+      this.#checkLimit(strings.length, name, this.#knowledgeLimits.entries);
+      const storage = this.#hold(knowledgeOfRequest(request, `"${name}"`), name);
+      this.#ofRequests.add(storage);
+      return storage;
+    }
+    if (metadataJson.length > 0)
+      throw invalidStorage(`"${name}" is a ${kind} and has metadataJson; leave it out, or make it a KNOWLEDGE`);
+    this.#checkLimit(strings.length, name, this.#maxEntries);
     if (kind === 'LIST') {
       if (keys.length > 0) throw invalidStorage(`"${name}" is a LIST and has keys; leave them out, or make it a MAP`);
       return createList(strings);
@@ -92,13 +110,14 @@ export class SessionStorages {
   }
 
   async #fromFile(path: string, kind: StringStorage['kind'], inlineEntries: number): Promise<StringStorage> {
-    if (inlineEntries > 0) throw invalidStorage('filePath excludes strings and keys; give one or the other');
+    if (inlineEntries > 0)
+      throw invalidStorage('filePath excludes strings, keys and metadataJson; give one or the other');
     const storage = await this.#readFile(path);
     if (!storage) throw new Fault('STORAGE_FILE_NOT_FOUND', `the storage folder has no file "${path}"`);
     if (storage.kind === kind) return storage;
     throw new Fault(
       'STORAGE_KIND_MISMATCH',
-      `"${path}" holds a ${storage.kind}, not a ${kind} (.txt = LIST, .json = MAP, .mm.json = MULTIMAP)`,
+      `"${path}" holds a ${storage.kind}, not a ${kind} (.txt = LIST, .json = MAP, .mm.json = MULTIMAP, .kb.json = KNOWLEDGE)`,
     );
   }
 
@@ -107,21 +126,49 @@ export class SessionStorages {
     if (file === undefined) return undefined;
     const kind = kindOfFile(path);
     if (!kind)
-      throw new Fault('STORAGE_KIND_MISMATCH', `"${path}" is no storage file: it must end in .txt, .json or .mm.json`);
+      throw new Fault(
+        'STORAGE_KIND_MISMATCH',
+        `"${path}" is no storage file: it must end in .txt, .json, .mm.json or .kb.json`,
+      );
     const cached = this.#files.get(file);
     if (cached) return cached;
-    const reading = readStorageFile(file, kind, path).then((storage) => {
-      this.#checkLimit(storage.list.length, path);
-      return storage;
-    });
+    const reading = kind === 'KNOWLEDGE' ? this.#readKnowledge(path) : this.#readStrings(file, kind, path);
     this.#files.set(file, reading);
     reading.catch(() => this.#files.delete(file));
     return reading;
   }
 
-  #checkLimit(entries: number, name: string): void {
-    if (entries > this.#maxEntries) {
-      throw new Fault('LIMIT_EXCEEDED', `"${name}" has ${entries} entries, and ${this.#maxEntries} are allowed`);
-    }
+  async #readStrings(file: string, kind: Exclude<StringStorage['kind'], 'KNOWLEDGE'>, path: string) {
+    const storage = await readStorageFile(file, kind, path);
+    this.#checkLimit(storage.list.length, path, this.#maxEntries);
+    return storage;
+  }
+
+  async #readKnowledge(path: string): Promise<StringStorage> {
+    const bytesOf = async (name: string): Promise<Uint8Array> => {
+      const file = await this.#root.find(name);
+      if (file === undefined) throw new Fault('STORAGE_FILE_NOT_FOUND', `the storage folder has no file "${name}"`);
+      return readBytes(file, name, maxFileBytes);
+    };
+    return this.#hold(await readKnowledgeFile(path, bytesOf, this.#knowledgeLimits.entries), path);
+  }
+
+  /** Counts the memory of a KNOWLEDGE storage, which its session is allowed so much of. */
+  #hold(knowledge: Knowledge, name: string): StringStorage {
+    const bytes = this.#knowledgeBytes + knowledge.bytes;
+    if (bytes > this.#knowledgeLimits.bytes)
+      throw new Fault(
+        'LIMIT_EXCEEDED',
+        `with "${name}" the KNOWLEDGE storages of this session have ${bytes} bytes, and ${this.#knowledgeLimits.bytes} are allowed`,
+      );
+    this.#knowledgeBytes = bytes;
+    return createKnowledge(knowledge);
+  }
+
+  #checkLimit(entries: number, name: string, allowed: number): void {
+    if (entries > allowed)
+      throw new Fault('LIMIT_EXCEEDED', `"${name}" has ${entries} entries, and ${allowed} are allowed`);
   }
 }
+
+const unlimited: KnowledgeLimits = { entries: Infinity, bytes: Infinity };

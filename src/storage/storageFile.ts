@@ -1,30 +1,29 @@
 import { Fault } from '../fault.ts';
+import { invalidStorage } from './invalidStorage.ts';
 import { describeFsError, readRegularFile } from '../filesystem.ts';
 import { findDuplicateKeys, parseJson } from '../jsonLocations.ts';
 import { isObject } from '../jsonTypes.ts';
 import { decodeUtf8 } from '../utf8Text.ts';
-import {
-  invalidStorage,
-  createList,
-  createMap,
-  type MapEntry,
-  type StorageKind,
-  type StringStorage,
-} from './stringStorage.ts';
+import { createList, createMap, type MapEntry, type StorageKind, type StringStorage } from './stringStorage.ts';
 
-/** The kind of storage in a file, by its extension: `.txt`, `.json` or `.mm.json`; undefined for others. */
+/** The kind of storage in a file, by its extension: `.txt`, `.json`, `.mm.json` or `.kb.json`; undefined for others. */
 export function kindOfFile(path: string): StorageKind | undefined {
   if (path.endsWith('.txt')) return 'LIST';
   if (path.endsWith('.mm.json')) return 'MULTIMAP';
+  if (path.endsWith('.kb.json')) return 'KNOWLEDGE';
   return path.endsWith('.json') ? 'MAP' : undefined;
 }
 
 /**
- * Reads and parses a storage file.
+ * Reads and parses a storage file that is no KNOWLEDGE.
  * @param name its path in messages.
  * @throws Fault STORAGE_FILE_NOT_FOUND when it cannot be read, INVALID_STRING_STORAGE_DATA when its content is invalid.
  */
-export async function readStorageFile(file: string, kind: StorageKind, name: string): Promise<StringStorage> {
+export async function readStorageFile(
+  file: string,
+  kind: Exclude<StorageKind, 'KNOWLEDGE'>,
+  name: string,
+): Promise<StringStorage> {
   const text = decodeText(await readBytes(file, name), name);
   switch (kind) {
     case 'LIST':
@@ -38,8 +37,14 @@ export async function readStorageFile(file: string, kind: StorageKind, name: str
   }
 }
 
-const readBytes = (file: string, name: string): Promise<Uint8Array> =>
-  readRegularFile(file).catch((cause: NodeJS.ErrnoException) => {
+/**
+ * Reads the bytes of a storage file.
+ * @throws Fault LIMIT_EXCEEDED, STORAGE_FILE_NOT_FOUND when it cannot be read.
+ */
+export const readBytes = (file: string, name: string, maxBytes = Infinity): Promise<Uint8Array> =>
+  readRegularFile(file, maxBytes).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'EFBIG')
+      throw new Fault('LIMIT_EXCEEDED', `"${name}" is too large: ${maxBytes} bytes are allowed`, { cause });
     throw new Fault('STORAGE_FILE_NOT_FOUND', `"${name}" cannot be read: ${describeFsError(cause)}`, { cause });
   });
 

@@ -1,14 +1,19 @@
 import type { CreateStringStorageRequest } from '../frames.gen.ts';
-import { Fault } from '../fault.ts';
+import { invalidStorage } from './invalidStorage.ts';
+import type { Knowledge } from './knowledge/knowledge.ts';
 
-/** Kind of a string storage: LIST = no keys; MAP = unique keys; MULTIMAP = keys that may occur several times. */
+/** Kind of a string storage: LIST = no keys; MAP = unique keys; MULTIMAP = keys that may occur several times; KNOWLEDGE = entries to search. */
 export type StorageKind = CreateStringStorageRequest['kind'];
 
 /** A string storage: an immutable list of strings that nodes read: lines of a CannedResponse, patterns of a Guardrail. */
 export interface StringStorage {
   readonly kind: StorageKind;
-  /** LIST: as written. MAP, MULTIMAP: sorted by key, as written within a key. */
+  /** LIST, KNOWLEDGE: as written. MAP, MULTIMAP: sorted by key, as written within a key. */
   readonly list: readonly string[];
+  /** The key of each string; a LIST has none. For KNOWLEDGE: the ids. */
+  readonly keys: readonly string[];
+  /** For KNOWLEDGE only: its entries, fields and model. */
+  readonly knowledge?: Knowledge;
 }
 
 /** One entry of a MAP or MULTIMAP. */
@@ -18,7 +23,11 @@ export interface MapEntry {
 }
 
 /** Creates a LIST. */
-export const createList = (strings: readonly string[]): StringStorage => ({ kind: 'LIST', list: [...strings] });
+export const createList = (strings: readonly string[]): StringStorage => ({
+  kind: 'LIST',
+  list: [...strings],
+  keys: [],
+});
 
 /**
  * Creates a MAP or MULTIMAP.
@@ -30,9 +39,13 @@ export function createMap(kind: 'MAP' | 'MULTIMAP', entries: readonly MapEntry[]
   const duplicate = kind === 'MAP' ? sorted.find((entry, index) => entry.key === sorted[index - 1]?.key) : undefined;
   if (duplicate)
     throw invalidStorage(`${name} has the key "${duplicate.key}" twice; remove one, or make it a MULTIMAP`);
-  return { kind, list: sorted.map(({ text }) => text) };
+  return { kind, list: sorted.map(({ text }) => text), keys: sorted.map(({ key }) => key) };
 }
 
-/** The error for strings, keys or a file that no storage can be created from. */
-export const invalidStorage = (message: string, cause?: unknown): Fault =>
-  new Fault('INVALID_STRING_STORAGE_DATA', message, { cause });
+/** Creates a KNOWLEDGE. */
+export const createKnowledge = (knowledge: Knowledge): StringStorage => ({
+  kind: 'KNOWLEDGE',
+  list: knowledge.entries.map(({ text }) => text),
+  keys: knowledge.entries.map(({ id }) => id),
+  knowledge,
+});

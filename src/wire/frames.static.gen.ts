@@ -4696,6 +4696,7 @@ v1.CreateStringStorageRequest = (function() {
 var CreateStringStorageRequest = function (p) {
 this.strings = [];
 this.keys = [];
+this.metadataJson = [];
 if (p)
 for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
 if (p[ks[i]] != null && ks[i] !== "__proto__")
@@ -4706,6 +4707,7 @@ CreateStringStorageRequest.prototype.kind = 0;
 CreateStringStorageRequest.prototype.strings = $util.emptyArray;
 CreateStringStorageRequest.prototype.keys = $util.emptyArray;
 CreateStringStorageRequest.prototype.filePath = "";
+CreateStringStorageRequest.prototype.metadataJson = $util.emptyArray;
 CreateStringStorageRequest.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -4727,6 +4729,10 @@ w.uint32(34).string(m.keys[i]);
 }
 if (m.filePath != null && $Object.hasOwnProperty.call(m, "filePath") && m.filePath !== "")
 w.uint32(42).string(m.filePath);
+if (m.metadataJson != null && m.metadataJson.length) {
+for (var i = 0; i < m.metadataJson.length; ++i)
+w.uint32(50).string(m.metadataJson[i]);
+}
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -4802,6 +4808,14 @@ else
 delete m.filePath;
 continue;
 }
+case 6: {
+if (u !== 2)
+break;
+if (!(m.metadataJson && m.metadataJson.length))
+m.metadataJson = [];
+m.metadataJson.push(r.stringVerify());
+continue;
+}
 }
 r.skipType(u, q, t);
 if (!r.discardUnknown) {
@@ -4823,6 +4837,7 @@ var valuesById = $Object.create(null), values = $Object.create(valuesById);
 values[valuesById[0] = "LIST"] = 0;
 values[valuesById[1] = "MAP"] = 1;
 values[valuesById[2] = "MULTIMAP"] = 2;
+values[valuesById[3] = "KNOWLEDGE"] = 3;
 return values;
 })();
 return CreateStringStorageRequest;

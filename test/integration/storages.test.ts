@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -22,6 +22,15 @@ beforeAll(async () => {
   await write('text.json', '"a"');
   await write('broken.json', '{"a": 1}');
   await write('latin.txt', new Uint8Array([0xe9, 0x0a]));
+  await write(
+    'lore.kb.json',
+    '[{"id": "a", "text": "A"}, {"id": "b", "text": "B"}, {"id": "c", "text": "C"}, {"id": "d", "text": "D"}]',
+  );
+  await write('bad.kb.json', '[\n  {"id": "a", "text": 1}]');
+  await write('away.kb.json', '{"records_file": "../secret.txt"}');
+  await write('gone.kb.json', '{"records_file": "none.json"}');
+  await write('big.kb.json', '[');
+  await truncate(join(folder, 'root', 'big.kb.json'), 100 * 1024 * 1024);
   await write('picture.png', 'x');
   await write('game/own.txt', 'from the game\n');
   await symlink(join(folder, 'secret.txt'), join(folder, 'root', 'link.txt'));
@@ -36,6 +45,8 @@ const server = useServer({
     return join(folder, 'root');
   },
   maxPatterns: 3,
+  maxKnowledgeEntries: 4,
+  maxKnowledgeBytes: 400,
 });
 
 /** Sends the lines of a storage in turn. */
@@ -236,6 +247,100 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     await using client = await connect();
     const answer = await createStorage(client, { name: 'lines', kind: 'MAP', filePath });
     expect(errorOf(answer)).toMatchObject({ code: 7003, message: expect.stringContaining(message) as string });
+  });
+
+  it('a knowledge has an id for each text, and more for some', async () => {
+    await using client = await connect();
+    const metadataJson = ['{"metadata": {"level": 2}, "keys": ["x"], "always": true}', '', '{}', ''];
+    const fields = {
+      name: 'lore',
+      kind: 'KNOWLEDGE',
+      strings: ['A', 'B', 'C', 'D'],
+      keys: ['a', 'b', 'c', 'd'],
+    } as const;
+    expect(await createStorage(client, { ...fields, metadataJson })).toMatchObject({
+      createStringStorage: { entries: 4 },
+    });
+    expect(await createStorage(client, { name: 'file', kind: 'KNOWLEDGE', filePath: 'lore.kb.json' })).toMatchObject({
+      createStringStorage: { entries: 4 },
+    });
+    expect(
+      errorOf(await client.request('createAgent', { graphJson: JSON.stringify(lineGraph('lore')) })),
+    ).toMatchObject({
+      code: 3003,
+      message: expect.stringContaining('names the KNOWLEDGE storage "lore", and this node takes a LIST') as string,
+    });
+  });
+
+  it('a session holds so many bytes of knowledge, and a destroyed storage gives its own back', async () => {
+    await using client = await connect();
+    const create = (name: string) =>
+      createStorage(client, { name, kind: 'KNOWLEDGE', strings: ['x'.repeat(250)], keys: ['a'] });
+    expect(await create('one')).toMatchObject({ createStringStorage: { entries: 1 } });
+    expect(errorOf(await create('two')).code).toBe(2005);
+    await client.request('destroyStringStorage', { name: 'one' });
+    expect(await create('two')).toMatchObject({ createStringStorage: { entries: 1 } });
+  });
+
+  it.each<[string, Partial<ClientFrameBodies['createStringStorage']>, number, string]>([
+    ['without ids', { strings: ['A'] }, 7003, '1 strings and 0 keys; each string needs a key, its id'],
+    [
+      'with too little metadata',
+      { strings: ['A', 'B'], keys: ['a', 'b'], metadataJson: [''] },
+      7003,
+      '2 strings and 1 metadataJson',
+    ],
+    [
+      'with an id twice',
+      { strings: ['A', 'B'], keys: ['a', 'a'] },
+      7003,
+      'keys[1] is "a", as that of an earlier entry',
+    ],
+    ['with an empty text', { strings: [''], keys: ['a'] }, 7003, 'strings[0] must be a string, not empty'],
+    [
+      'with broken metadata',
+      { strings: ['A'], keys: ['a'], metadataJson: ['{"always": tru}'] },
+      7003,
+      'metadataJson[0] is not valid JSON at 1:',
+    ],
+    [
+      'with deep metadata',
+      { strings: ['A'], keys: ['a'], metadataJson: ['['.repeat(20_000) + ']'.repeat(20_000)] },
+      7003,
+      'metadataJson[0] must be an object',
+    ],
+    [
+      'with a wrong type',
+      { strings: ['A'], keys: ['a'], metadataJson: ['{"metadata": {"b": {}}}'] },
+      7003,
+      'metadataJson[0].metadata.b must be',
+    ],
+    [
+      'with too many entries',
+      { strings: ['A', 'B', 'C', 'D', 'E'], keys: ['a', 'b', 'c', 'd', 'e'] },
+      2005,
+      '5 entries, and 4 are allowed',
+    ],
+    [
+      'of a map',
+      { kind: 'MAP', strings: ['A'], keys: ['a'], metadataJson: [''] },
+      7003,
+      'is a MAP and has metadataJson',
+    ],
+    ['of a map file', { filePath: 'lines.json' }, 3011, 'holds a MAP, not a KNOWLEDGE'],
+    ['of a bad file', { filePath: 'bad.kb.json' }, 7003, 'bad.kb.json, 2:15: [0].text must be a string, not empty'],
+    [
+      'of a file of 100 MB',
+      { filePath: 'big.kb.json' },
+      2005,
+      '"big.kb.json" is too large: 67108864 bytes are allowed',
+    ],
+    ['whose records are outside', { filePath: 'away.kb.json' }, 3009, 'leads out of the storage folder'],
+    ['whose records are missing', { filePath: 'gone.kb.json' }, 3010, 'the storage folder has no file "none.json"'],
+  ])('a knowledge %s is refused', async (_, fields, code, message) => {
+    await using client = await connect();
+    const answer = await createStorage(client, { name: 'lore', kind: 'KNOWLEDGE', ...fields });
+    expect(errorOf(answer)).toMatchObject({ code, message: expect.stringContaining(message) as string });
   });
 
   it('an unknown storage cannot be destroyed', async () => {

@@ -111,7 +111,7 @@ export const cases = {
     const name = random() < 0.8 ? 's' : hostileText(random, sizeUpTo(random, maxRequestBytes));
     const bytes = sizeUpTo(random, maxRequestBytes);
     const count = sizeUpTo(random, bytes / 8);
-    const kind = pick(random, ['LIST', 'MAP', 'MULTIMAP']);
+    const kind = pick(random, ['LIST', 'MAP', 'MULTIMAP', 'KNOWLEDGE']);
     const keys = kind === 'LIST' ? [] : times(count, (i) => `k${random() < 0.5 ? i : 0}`);
     const strings = times(count, () => hostileText(random, bytes / count));
     await client.request('createStringStorage', { name, kind, strings, keys });

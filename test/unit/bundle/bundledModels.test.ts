@@ -105,6 +105,16 @@ describe('the graphs of a bundle', () => {
     ]);
   });
 
+  it('come with the file that has the records of a knowledge file', async () => {
+    await writeFile(join(folder, 'own', 'lore.kb.json'), '{"records_file": "records.json"}');
+    await writeFile(join(folder, 'own', 'records.json'), '[]');
+    expect((await graphFiles([graphWith('a.json', 'own/lore.kb.json')])).map(({ path }) => path)).toEqual([
+      'graphs/a.json',
+      'graphs/own/lore.kb.json',
+      'graphs/own/records.json',
+    ]);
+  });
+
   it('cannot have one name', async () => {
     const graphs = [graphWith('one/a.json', ''), graphWith('two/a.json', '')];
     await expect(graphFiles(graphs)).rejects.toThrow('would both be graphs/a.json in the bundle: rename one of them');

@@ -322,7 +322,7 @@ const misuses: readonly Misuse[] = [
     call: (client) => client.request('createStringStorage', { strings: 'fool' }),
   },
   {
-    message: 'createStringStorage.kind must be one of LIST, MAP, MULTIMAP, not "LST"; did you mean "LIST"?',
+    message: 'createStringStorage.kind must be one of LIST, MAP, MULTIMAP, KNOWLEDGE, not "LST"; did you mean "LIST"?',
     // @ts-expect-error: misspelt
     call: (client) => client.request('createStringStorage', { kind: 'LST' }),
   },
