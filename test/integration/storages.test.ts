@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClientFrameBodies } from '../../src/frames.gen.ts';
+import { GraphFolder } from '../../src/graph/graphFolder.ts';
 import { guarded, type GraphDocument } from '../helpers/graphs.ts';
 import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 
@@ -341,6 +342,20 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     await using client = await connect();
     const answer = await createStorage(client, { name: 'lore', kind: 'KNOWLEDGE', ...fields });
     expect(errorOf(answer)).toMatchObject({ code, message: expect.stringContaining(message) as string });
+  });
+
+  it('a node that names a bad knowledge file is refused with line and column', async () => {
+    await using client = await connect();
+    const answer = await client.request('createAgent', { graphJson: JSON.stringify(lineGraph('bad.kb.json')) });
+    expect(errorOf(answer).message).toBe(
+      'say.params.string_storage cannot be used: bad.kb.json, 2:15: [0].text must be a string, not empty',
+    );
+  });
+
+  it('a knowledge file is not among the graphs of its folder', async () => {
+    const names = await new GraphFolder(join(folder, 'root')).names();
+    expect(names).toContain('lines');
+    expect(names).not.toContain('lore.kb');
   });
 
   it('an unknown storage cannot be destroyed', async () => {
