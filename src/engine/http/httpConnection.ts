@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { describeError } from '../../fault.ts';
+import { drainResponse } from './drainResponse.ts';
 import { EventTooLarge, readEvents } from './eventStream.ts';
 import type { RemoteTimeouts } from '../remoteModel.ts';
 import { refusedBy, ServerFault } from './serverFault.ts';
@@ -54,23 +55,29 @@ export class HttpConnection implements Disposable {
   }
 
   /**
-   * The events of a response, each of them JSON. Ending the iteration closes the connection.
+   * The events of a response, each of them JSON. Ending the iteration before the last one closes the connection.
+   * @param isLast whether the server has nothing to say after an event; the connection is kept for the next request then.
    * @throws ServerFault, or the reason of the signal.
    */
-  async *events(request: ServerRequest): AsyncGenerator<unknown> {
+  async *events(request: ServerRequest, isLast: (event: unknown) => boolean): AsyncGenerator<unknown> {
     const response = await this.#send(request);
+    let isComplete = false;
     try {
       const chunks = this.#watched(response, request.signal);
       for await (const data of readEvents(chunks)) {
-        if (data === '[DONE]') return;
-        yield this.#parseEvent(request.path, data);
+        isComplete = data === '[DONE]';
+        if (isComplete) return;
+        const event = this.#parseEvent(request.path, data);
+        isComplete = isLast(event);
+        yield event;
       }
     } catch (cause) {
       if (!(cause instanceof EventTooLarge)) throw cause;
       const message = `${this.url}${request.path} sends a stream that cannot be used: ${cause.message}`;
       throw new ServerFault('INFERENCE_FAILED', message, { retryable: false, cause });
     } finally {
-      response.destroy();
+      if (isComplete) drainResponse(response);
+      else response.destroy();
     }
   }
 
@@ -91,10 +98,17 @@ export class HttpConnection implements Disposable {
 
   /** Sends a request and waits for the head of its response. */
   async #send({ path, body, signal }: ServerRequest): Promise<IncomingMessage> {
-    signal.throwIfAborted();
     const text = body && JSON.stringify(body);
+    signal.throwIfAborted();
+    const response = await this.#head(this.#request(path, text), text, signal);
+    if (response.statusCode === 200) return response;
+    const words = await this.#readText(response, signal, maxErrorBytes).catch(() => '');
+    throw refusedBy(this.url + path, response, this.withoutKey(words));
+  }
+
+  #request(path: string, text: string | undefined): ClientRequest {
     const url = new URL(path.replace(/^\//, ''), this.#base);
-    const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
+    return (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
       agent: this.#agent,
       method: text === undefined ? 'GET' : 'POST',
       headers: {
@@ -106,10 +120,6 @@ export class HttpConnection implements Disposable {
         ...(this.#apiKey !== undefined && { authorization: `Bearer ${this.#apiKey}` }),
       },
     });
-    const response = await this.#head(request, text, signal);
-    if (response.statusCode === 200) return response;
-    const words = await this.#readText(response, signal, maxErrorBytes).catch(() => '');
-    throw refusedBy(this.url + path, response, this.withoutKey(words));
   }
 
   #head(request: ClientRequest, text: string | undefined, signal: AbortSignal): Promise<IncomingMessage> {
@@ -179,7 +189,7 @@ export class HttpConnection implements Disposable {
     let timer: NodeJS.Timeout | undefined;
     const onAbort = (): void => void response.destroy();
     signal.addEventListener('abort', onAbort);
-    const iterator = response[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+    const iterator = response.iterator({ destroyOnReturn: false });
     try {
       for (;;) {
         // Not while the reader waits: what it has not asked for cannot stall.
@@ -192,7 +202,7 @@ export class HttpConnection implements Disposable {
         signal.throwIfAborted();
         if (stalled) break;
         if (next.done) return;
-        yield next.value;
+        yield next.value as Uint8Array;
       }
     } catch (cause) {
       signal.throwIfAborted();
@@ -203,6 +213,8 @@ export class HttpConnection implements Disposable {
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
+      // Without its listeners the rest of the response can be drained.
+      void iterator.return?.();
     }
     const message = `${this.url} has stalled: nothing has come for ${idleMs} ms`;
     throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });

@@ -35,6 +35,8 @@ export interface RemoteCompletionEnd {
   readonly reused: number;
 }
 
+const isEnd = (event: unknown): boolean => isObject(event) && event['stop'] === true;
+
 /** The HTTP API of llama-server, as far as the engine uses it. */
 export class LlamaServer {
   readonly connection: HttpConnection;
@@ -99,7 +101,7 @@ export class LlamaServer {
     throw this.#malformed('/tokenize', 'it has no list of tokens');
   }
 
-  /** Streams a completion. Ending the iteration closes the connection, and the server stops. */
+  /** Streams a completion. Ending the iteration before its end closes the connection, and the server stops. */
   async *complete(body: object, signal: AbortSignal): AsyncGenerator<RemoteCompletionPart, RemoteCompletionEnd> {
     const request = {
       ...body,
@@ -109,14 +111,15 @@ export class LlamaServer {
       return_progress: true,
       cache_prompt: true,
     };
-    for await (const event of this.connection.events({ path: '/completion', body: request, signal })) {
+    const events = this.connection.events({ path: '/completion', body: request, signal }, isEnd);
+    for await (const event of events) {
       if (!isObject(event)) throw this.#malformed('/completion', 'an event is no object');
       if (event['error'] !== undefined) {
         const words = isObject(event['error']) ? event['error']['message'] : event['error'];
         const message = `${this.connection.url}/completion has failed: ${this.connection.withoutKey(String(words))}`;
         throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });
       }
-      if (event['stop'] === true) return this.#end(event);
+      if (isEnd(event)) return this.#end(event);
       yield this.#part(event);
     }
     const message = `${this.connection.url} has gone away in the middle of a response: its events end before the last one`;
