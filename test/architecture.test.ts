@@ -49,6 +49,7 @@ const layers: Readonly<Record<string, number>> = {
   engine: 6,
   models: 7,
   projection: 7,
+  retrieval: 7,
   graph: 8,
   agent: 9,
   audit: 9,

@@ -20,6 +20,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   bundle: async () => (await import('./commands/bundle.ts')).bundleCommand(),
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand(),
   conformance: async () => (await import('./commands/conformance.ts')).conformanceCommand(),
+  search: async () => (await import('./commands/search.ts')).searchCommand(),
   tools: async () => (await import('./commands/tools.ts')).toolsCommand(),
 };
 
