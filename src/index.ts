@@ -15,6 +15,7 @@ export { unwrapParam, defineNode, InvalidParams } from './graph/node.ts';
 export type { AnyNodeType, FactsContext, Node, NodeContext, NodeOutput, NodeType } from './graph/node.ts';
 export { routingFacts, type CallableTool, type GuardFacts, type NodeFacts } from './graph/nodeFacts.ts';
 export { compileTemplate, type Template } from './graph/template.ts';
+export type { KnowledgeBlock, KnowledgeChunk } from './graph/knowledgeBlock.ts';
 export type { TemplateScope } from './graph/templateData.ts';
 export type { Call, InferenceRecord, Turn } from './graph/turn.ts';
 export { InferenceRunner, inferenceParams, resolveModel } from './nodes/inference.ts';

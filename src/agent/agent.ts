@@ -3,8 +3,8 @@ import type { Limits } from '../limits.ts';
 import { Fault, truncateMessage } from '../fault.ts';
 import type { PathStep, ToolResult } from '../frames.gen.ts';
 import type { Pace } from '../engine/pace.ts';
-import { compile, type Graph } from '../graph/compile.ts';
-import type { NodeLimits, NodeContext } from '../graph/node.ts';
+import { compile, type CompileOptions, type Graph } from '../graph/compile.ts';
+import type { NodeLimits } from '../graph/node.ts';
 import type { Registry } from '../graph/registry.ts';
 import type { ModelPool } from '../models/pool/pool.ts';
 import type { LoadWait } from '../models/pool/loadWait.ts';
@@ -104,7 +104,7 @@ export class Agent implements AsyncDisposable {
     const warn = (warning: string): void => void warnings.push(truncateMessage(warning));
     const { pool, defaultModelName: clientDefault, loadWaitFor } = options;
     const models = new AgentModels({ pool, clientDefault, loadWaitFor, warn });
-    const contextFor = (nodeName: string, graphDefault: string): Omit<NodeContext, 'toolNames'> => ({
+    const contextFor: CompileOptions['contextFor'] = (nodeName, graphDefault) => ({
       nodeName,
       warn,
       limits: options.limits,

@@ -3,6 +3,7 @@ import type { Dialog, Interaction } from '../dialog.ts';
 import { untilAborted } from '../abort.ts';
 import type { InferenceSchedule } from '../engine/pace.ts';
 import type { PathStep, ToolResult, TurnComplete } from '../frames.gen.ts';
+import { withBlock, type KnowledgeBlock } from '../graph/knowledgeBlock.ts';
 import type { Call, CallDelivery, CallResult, Exchange, InferenceRecord, ToolSelection, Turn } from '../graph/turn.ts';
 import { splitToFrames } from '../frameSize.ts';
 import { stringifyJson } from '../tools/json/value.ts';
@@ -37,6 +38,7 @@ export class RunningTurn implements Turn {
   readonly #warnings = new Set<string>();
   #selection: ToolSelection | undefined;
   #route = '';
+  #knowledge: readonly KnowledgeBlock[] = [];
   #nodeName = '';
   #nodeStartMs = 0;
   #spoken: (() => string) | undefined;
@@ -65,6 +67,10 @@ export class RunningTurn implements Turn {
 
   get route(): string {
     return this.#route;
+  }
+
+  get knowledge(): readonly KnowledgeBlock[] {
+    return this.#knowledge;
   }
 
   get inferences(): number {
@@ -154,6 +160,10 @@ export class RunningTurn implements Turn {
 
   setRoute(label: string): void {
     this.#route = label;
+  }
+
+  recordKnowledge(block: KnowledgeBlock): void {
+    this.#knowledge = withBlock(this.#knowledge, block);
   }
 
   setSpoken(render: () => string): void {

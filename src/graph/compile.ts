@@ -10,6 +10,7 @@ import { changeParams, type ChangeableNode } from './changeParams.ts';
 import { graphSchema, nodeSchema, type GraphDocument } from './document.ts';
 import { createGraphFault, explainOtherNames, invalidGraph, type GraphFault } from './faults.ts';
 import { createNodes, disposeNodes, type NodePlan } from './createNodes.ts';
+import { GraphDeclarations } from './graphDeclarations.ts';
 import type { Node, NodeContext } from './node.ts';
 import { typeHere } from './otherNames.ts';
 import type { RegisteredType, Registry } from './registry.ts';
@@ -39,7 +40,7 @@ export interface CompileOptions {
   /** Receives the warnings of the linter; undefined: there are none, for a graph that is a part of another one. */
   readonly warn: ((warning: string) => void) | undefined;
   /** Creates the context of one node; `defaultModel` is the graph's default model, "" = none. */
-  contextFor(nodeName: string, defaultModel: string): Omit<NodeContext, 'toolNames'>;
+  contextFor(nodeName: string, defaultModel: string): Omit<NodeContext, 'toolNames' | 'knowledgeSources'>;
 }
 
 // In characters. Every frame of a turn contains a node name.
@@ -75,12 +76,15 @@ export async function compile(
   if (!graph) throw invalidGraph(explain(schemaFaults));
   const { plans, faults: nodeFaults } = await runChunk(() => checkDocument(graph, names, registry));
   const faults = explain([...schemaFaults, ...nodeFaults]);
-  const declared = new Map([...plans].map(([name, { type, params }]) => [name, type.toolNames(params)]));
-  const isComplete = declared.size === names.length;
-  const toolNames: NodeContext['toolNames'] = () => (isComplete ? new Set([...declared.values()].flat()) : undefined);
-  const contextOf = (name: string): NodeContext => ({ ...contextFor(name, graph.default_model_name), toolNames });
+  const declarations = new GraphDeclarations(plans, plans.size === names.length);
+  const contextOf = (name: string): NodeContext => ({
+    ...contextFor(name, graph.default_model_name),
+    toolNames: () => declarations.toolNames(),
+    knowledgeSources: () => declarations.knowledgeSources(),
+  });
   const nodes = await createNodes(plans, contextOf, faults);
-  if (warn) await runChunk(() => [...lintGraph(graph.start_node, edgesOf(plans))].forEach(warn));
+  const lint = () => [...lintGraph(graph.start_node, edgesOf(plans)), ...declarations.warnings()];
+  if (warn) await runChunk(() => lint().forEach(warn));
   const steps = new Map([...plans].map(([name, plan]) => [name, { ...plan, node: requireNode(nodes, name) }]));
   return {
     start: graph.start_node,
@@ -91,7 +95,7 @@ export async function compile(
         throw new Fault('UNKNOWN_NODE', `the graph has no node "${nodeName}"${didYouMean(nodeName, steps.keys())}`);
       const { rawParams, params } = await changeParams(step, changes, nodeName);
       steps.set(nodeName, { ...step, rawParams });
-      declared.set(nodeName, step.type.toolNames(params));
+      declarations.set(nodeName, { type: step.type, params });
     },
     [Symbol.asyncDispose]: () => disposeNodes(nodes),
   };

@@ -49,6 +49,11 @@ export interface NodeContext {
    * parameters are not valid, so that its tools are not known.
    */
   toolNames(): ReadonlySet<string> | undefined;
+  /**
+   * The names under which the nodes of the graph find knowledge at the moment; undefined while the graph has a node whose
+   * parameters are not valid.
+   */
+  knowledgeSources(): ReadonlySet<string> | undefined;
   /** Adds a sentence to the warnings of the agent, or, once the agent is created, to those of its next turn. */
   warn(warning: string): void;
 }
@@ -88,6 +93,8 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
   output?(params: FromSchema<P>): NodeOutput;
   /** The names of the tools that a node with these parameters declares; absent: none. */
   toolNames?(params: FromSchema<P>): readonly string[];
+  /** The name of the block of knowledge that a node with these parameters finds; absent: it finds none. */
+  knowledgeSource?(params: FromSchema<P>, nodeName: string): string;
   /** What a node with these parameters may do, for `turngraph audit`; absent: the audit assumes the worst. */
   facts?(params: FromSchema<P>, context: FactsContext): NodeFacts | Promise<NodeFacts>;
   /**
@@ -98,11 +105,12 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
 }
 
 /** A node type of any kind, as a registry takes it. */
-export type AnyNodeType = Omit<NodeType, 'create' | 'output' | 'exits' | 'toolNames' | 'facts'> & {
+export type AnyNodeType = Omit<NodeType, 'create' | 'output' | 'exits' | 'toolNames' | 'knowledgeSource' | 'facts'> & {
   readonly exits: readonly string[] | ExitsFromParam | ((params: never) => readonly string[]);
   create(params: never, context: NodeContext): Promise<Node>;
   output?(params: never): NodeOutput;
   toolNames?(params: never): readonly string[];
+  knowledgeSource?(params: never, nodeName: string): string;
   facts?(params: never, context: FactsContext): NodeFacts | Promise<NodeFacts>;
 };
 

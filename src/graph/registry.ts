@@ -21,6 +21,8 @@ export interface RegisteredType {
   output(params: object): NodeOutput | undefined;
   /** The names of the tools that a node with such parameters declares. */
   toolNames(params: object): readonly string[];
+  /** The name of the block of knowledge that a node with such parameters finds; undefined: it finds none. */
+  knowledgeSource(params: object, nodeName: string): string | undefined;
   /** What a node with such parameters may do; undefined: its type does not declare it. */
   facts(params: object, context: FactsContext): Promise<NodeFacts | undefined>;
   /** Creates a node from parameters that `read` has accepted. @throws InvalidParams, or the Fault of a resource. */
@@ -61,6 +63,7 @@ function register(type: AnyNodeType): RegisteredType {
     },
     output: (params) => type.output?.(params as never),
     toolNames: (params) => type.toolNames?.(params as never) ?? [],
+    knowledgeSource: (params, nodeName) => type.knowledgeSource?.(params as never, nodeName),
     facts: async (params, context) => type.facts?.(params as never, context),
     create: (params, context) => type.create(params as never, context),
   };

@@ -1,21 +1,30 @@
 import { parseJsonAt } from '../tools/json/lenientParser.ts';
 import { JsonNumber, stringifyJson, type JsonObject, type JsonValue } from '../tools/json/value.ts';
 import { visibleInsight } from '../tools/validate/insight.ts';
+import { knowledgeVariables } from './knowledgeBlock.ts';
 import { answeredCalls, type Call, type Turn } from './turn.ts';
 
 /** The part of a turn that a template reads. */
 export type TemplateScope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 'exchanges' | 'warn'> &
-  Partial<Pick<Turn, 'selection' | 'route'>>;
+  Partial<Pick<Turn, 'selection' | 'route' | 'knowledge'>>;
 
 // Names that templates have in scope in addition to the variables of the message.
-const reservedNames = ['user_message', 'tool_calls', 'tool_results', 'insights', 'guidelines', 'route'] as const;
+const reservedNames = [
+  'user_message',
+  'tool_calls',
+  'tool_results',
+  'insights',
+  'guidelines',
+  'route',
+  'knowledge',
+] as const;
 
 // Characters of JSON in the results of one turn. A template is rendered in one synchronous call.
 const maxResultJson = 512 * 1024;
 
 /** Warns of variables that templates do not see, because the turn has values of these names. */
 export function warnOfReservedNames(turn: TemplateScope): void {
-  for (const name of reservedNames) {
+  for (const name of [...reservedNames, ...Object.keys(knowledgeVariables(turn.knowledge ?? []))]) {
     if (Object.hasOwn(turn.variables, name)) turn.warn(`variables.${name} is not used: the name belongs to the turn`);
   }
 }
@@ -30,6 +39,8 @@ export function createTemplateData(turn: TemplateScope): object {
     insights: turn.insights.map(visibleInsight),
     guidelines: turn.selection?.guidelines ?? [],
     route: turn.route ?? '',
+    knowledge: turn.knowledge ?? [],
+    ...knowledgeVariables(turn.knowledge ?? []),
   };
   return { ...turn.variables, ...turnData };
 }

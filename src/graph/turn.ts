@@ -4,6 +4,7 @@ import type { InferenceSchedule } from '../engine/pace.ts';
 import type { ToolCallIssue } from '../frames.gen.ts';
 import type { AnsweredCall } from '../tools/calls.ts';
 import type { Insight } from '../tools/validate/insight.ts';
+import type { KnowledgeBlock } from './knowledgeBlock.ts';
 
 /** A tool call as a turn records it. */
 export interface Call {
@@ -104,6 +105,8 @@ export interface Turn {
   readonly selection: ToolSelection | undefined;
   /** The last Route label; "" = none. */
   readonly route: string;
+  /** What nodes of this turn have found in storages so far; a block may be empty. */
+  readonly knowledge: readonly KnowledgeBlock[];
   /** Text that this turn has sent or holds back so far. */
   readonly answer: string;
   /** Sends text of the answer: a delta while it is generated, or a whole text. */
@@ -128,6 +131,8 @@ export interface Turn {
   select(selection: ToolSelection): void;
   /** Sets the Route label; "" = none fits. */
   setRoute(label: string): void;
+  /** Adds what a node has found, for templates. Blocks of one name become one; an entry is in it once. */
+  recordKnowledge(block: KnowledgeBlock): void;
   /** Sets what later turns show as the answer of this one if it ends without a text; rendered when the turn ends. */
   setSpoken(render: () => string): void;
   /** Records why a call was not sent, and sends that to the client (NodeEvent tool_insight). */

@@ -1,6 +1,7 @@
 import { runChunk } from '../eventLoop.ts';
+import { warnOfUnknownKnowledge } from '../graph/knowledgeNames.ts';
 import { liveParams } from '../graph/liveParams.ts';
-import { defineNode } from '../graph/node.ts';
+import { defineNode, type NodeContext } from '../graph/node.ts';
 import { routingFacts } from '../graph/nodeFacts.ts';
 import { showsCalls } from '../graph/shownCalls.ts';
 import { compileTemplate, type Template } from '../graph/template.ts';
@@ -33,7 +34,7 @@ export const cannedResponse = defineNode({
   async create(params, context) {
     const settings = await liveParams(params, async (current) => {
       const strings = await resolveStrings(current, context);
-      return { lines: await compileLines(strings, context.nodeName), strategy: current.selection_strategy };
+      return { lines: await compileLines(strings, context), strategy: current.selection_strategy };
     });
     let linesSent = 0;
     const chooseLine = {
@@ -53,17 +54,19 @@ export const cannedResponse = defineNode({
   },
 });
 
-async function compileLines(strings: ResolvedStrings, nodeName: string) {
+async function compileLines(strings: ResolvedStrings, context: NodeContext) {
   if (strings.list.length === 0)
     throw invalidStrings(strings, [{ pointer: '', message: 'is empty; add at least one line' }]);
   const lines: Template[] = [];
   for (const [index, line] of strings.list.entries()) {
-    const template = await runChunk(() => compileTemplate(line, `${nodeName}, line ${index}`));
+    const place = `${context.nodeName}, line ${index}`;
+    const template = await runChunk(() => compileTemplate(line, place));
     if (!template.ok)
       throw invalidStrings(
         strings,
         template.errors.map(({ message }) => ({ pointer: `/${index}`, message })),
       );
+    warnOfUnknownKnowledge(template.value, place, context);
     lines.push(template.value);
   }
   return lines;

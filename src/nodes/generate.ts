@@ -1,4 +1,5 @@
 import { unwrapParam, defineNode, type NodeContext } from '../graph/node.ts';
+import { warnOfUnknownKnowledge } from '../graph/knowledgeNames.ts';
 import { compileTemplate } from '../graph/template.ts';
 import { liveParams } from '../graph/liveParams.ts';
 import type { Turn } from '../graph/turn.ts';
@@ -107,12 +108,15 @@ export const generate = defineNode({
 
 type Params = FromSchema<typeof params>;
 
-function compileTemplates({ system_prompt, template, ...rest }: Params, { nodeName, warn }: NodeContext) {
+function compileTemplates({ system_prompt, template, ...rest }: Params, context: NodeContext) {
   const { placement } = rest;
+  const { nodeName, warn } = context;
   const place = `${nodeName}.params`;
   const system = unwrapParam('/system_prompt', compileTemplate(system_prompt, `${place}.system_prompt`));
   const injected =
     template === undefined ? undefined : unwrapParam('/template', compileTemplate(template, `${place}.template`));
+  warnOfUnknownKnowledge(system, `${place}.system_prompt`, context);
+  if (injected) warnOfUnknownKnowledge(injected, `${place}.template`, context);
   if (placement === 'in_place_of_user' && injected && !injected.names.has('user_message')) {
     warn(
       `${place}.template replaces the message and does not contain {{user_message}}: the model will not see the message`,

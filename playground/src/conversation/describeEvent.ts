@@ -82,9 +82,16 @@ const describers: Readonly<Record<string, Describe>> = {
   },
   reasoning: ({ text }) => info('Reasoning', { text: asText(text) }),
   retrieved(payload) {
-    const chunks = objects(payload['chunks'] ?? payload['entries'] ?? payload['hits']);
-    return info(chunks.length === 1 ? 'One entry was found.' : `${chunks.length} entries were found.`, {
-      lines: chunks.map(({ id, text }) => `${asText(id)}: ${asText(text)}`),
+    const { source, query, found } = payload;
+    const hits = objects(payload['hits']);
+    const place = `knowledge_${asText(source)}`;
+    const entries = hits.length === 1 ? 'one entry' : `${hits.length} entries`;
+    const sentence = found === true ? `Found ${entries}, in ${place}.` : `Found nothing that fits, in ${place}.`;
+    return info(sentence, {
+      lines: [
+        `query: ${asText(query)}`,
+        ...hits.map(({ id, score }) => `${asText(id)}: ${Number(Number(score).toPrecision(4))}`),
+      ],
     });
   },
 };

@@ -1,5 +1,6 @@
 import { liveParams } from '../../graph/liveParams.ts';
 import { defineNode, InvalidParams, unwrapParam, type NodeContext, type NodeOutput } from '../../graph/node.ts';
+import { warnOfUnknownKnowledge } from '../../graph/knowledgeNames.ts';
 import { compileTemplate } from '../../graph/template.ts';
 import type { Turn } from '../../graph/turn.ts';
 import { chatProjection } from '../../projection/chat.ts';
@@ -52,7 +53,7 @@ export const toolCallWith = (formats: Formats) =>
     async create(params, context) {
       const { nodeName } = context;
       const declaration = declareOffer(params, context);
-      const settings = await liveParams(params, (current) => readSettings(current, nodeName));
+      const settings = await liveParams(params, (current) => readSettings(current, context));
       const lease = await resolveModel(context, params.model_name);
       const { format, reason, warning } = resolveFormat(params.tool_call_format, lease, formats);
       if (warning !== '') context.warn(`${nodeName}.params.tool_call_format ${warning}`);
@@ -212,7 +213,7 @@ function dependsOnTurn(declaration: ToolDeclaration): boolean {
   return reading.ok && reading.value.enumSources !== undefined;
 }
 
-function readSettings(params: ToolCallParams, nodeName: NodeContext['nodeName']) {
+function readSettings(params: ToolCallParams, context: NodeContext) {
   const { await_results, notify_client, generate_on_no_tool, stream, response_schema: schema } = params;
   if (await_results && !notify_client) {
     const message = 'needs notify_client: the client learns of a call by its notification; set notify_client to true';
@@ -223,7 +224,11 @@ function readSettings(params: ToolCallParams, nodeName: NodeContext['nodeName'])
     const message = 'needs generate_on_no_tool: without it the node sends no text; set generate_on_no_tool to true';
     throw new InvalidParams([{ pointer: answering, message }]);
   }
-  const compile = (name: 'system_prompt' | 'spoken') =>
-    unwrapParam(`/${name}`, compileTemplate(params[name], `${nodeName}.params.${name}`));
+  const compile = (name: 'system_prompt' | 'spoken') => {
+    const place = `${context.nodeName}.params.${name}`;
+    const template = unwrapParam(`/${name}`, compileTemplate(params[name], place));
+    warnOfUnknownKnowledge(template, place, context);
+    return template;
+  };
   return { ...params, system: compile('system_prompt'), spoken: compile('spoken') };
 }

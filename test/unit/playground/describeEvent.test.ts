@@ -62,6 +62,16 @@ describe('an event on the page', () => {
         ],
       },
     ],
+    [
+      'retrieved',
+      { source: 'lore', query: 'Who is the smith?', found: true, hits: [{ id: 'smith', score: 7.654321 }] },
+      { sentence: 'Found one entry, in knowledge_lore.', lines: ['query: Who is the smith?', 'smith: 7.654'] },
+    ],
+    [
+      'retrieved',
+      { source: 'lore', query: 'hi', found: false, hits: [] },
+      { sentence: 'Found nothing that fits, in knowledge_lore.', lines: ['query: hi'] },
+    ],
     ['reasoning', { text: 'Let me see.' }, { sentence: 'Reasoning', text: 'Let me see.' }],
     ['dice_rolled', { sides: 6, faces: [1, 2] }, { sentence: 'dice rolled', lines: ['sides: 6', 'faces: [1,2]'] }],
     ['dice_rolled', null, { sentence: 'dice rolled', lines: [] }],
