@@ -304,6 +304,7 @@ const examples = [
             slotBytes: 12600000,
             vramBytes: 60000000,
             prefillThreads: 4,
+            purpose: 'chat',
           },
           { name: 'not-here-yet', status: 'ABSENT', sizeBytes: 5000000000 },
         ],

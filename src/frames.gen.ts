@@ -294,6 +294,8 @@ export interface ModelInfo {
   readonly vramBytes: number;
   /** Threads for prefill at present, of prompts that are not very short. */
   readonly prefillThreads: number;
+  /** What it is for: chat, or embedding (vectors of texts, for searches). */
+  readonly purpose: string;
 }
 
 export interface ListModelsRequest {
@@ -680,6 +682,7 @@ export const shapes = {
     slotBytes: {"scalar":"double"},
     vramBytes: {"scalar":"double"},
     prefillThreads: {"scalar":"uint32"},
+    purpose: {"scalar":"string"},
   },
   ListModelsRequest: {
     pageToken: {"scalar":"string"},

@@ -246,6 +246,7 @@ class Model:
     slot_bytes: float = 0
     vram_bytes: float = 0
     prefill_threads: int = 0
+    purpose: str = ""
 
 
 T = TypeVar("T")

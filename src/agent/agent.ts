@@ -109,8 +109,8 @@ export class Agent implements AsyncDisposable {
       warn,
       limits: options.limits,
       strings: (nameOrPath) => options.storages.find(nameOrPath),
-      checkModel: (name) => models.check(name, graphDefault),
-      model: (name) => models.lease(name, graphDefault),
+      checkModel: (name, purpose) => models.check(name, graphDefault, purpose),
+      model: (name, purpose) => models.lease(name, graphDefault, purpose),
     });
     try {
       const graph = await compile(options.graph, {

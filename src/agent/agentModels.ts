@@ -1,6 +1,8 @@
+import type { ModelPurpose } from '../engine/embedding.ts';
 import type { Model } from '../engine/engine.ts';
-import { truncateMessage, type Fault } from '../fault.ts';
+import { Fault, truncateMessage } from '../fault.ts';
 import { InvalidOutside, InvalidParams, isResourceFault } from '../graph/node.ts';
+import { purposeProblem } from '../models/catalogue/modelPurpose.ts';
 import type { LoadWait } from '../models/pool/loadWait.ts';
 import type { ModelLease } from '../models/pool/lease.ts';
 import type { ModelPool } from '../models/pool/pool.ts';
@@ -27,10 +29,10 @@ export class AgentModels implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Checks the name of a model without loading it. @throws the error that `lease` would. */
-  check(name: string | undefined, graphDefault: string): void {
+  /** Checks the name of a model, and its purpose, without loading it. @throws the error that `lease` would. */
+  check(name: string | undefined, graphDefault: string, purpose: ModelPurpose = 'chat'): void {
     try {
-      this.#options.pool.entry(this.#nameOf(name, graphDefault));
+      this.#assertPurpose(this.#nameOf(name, graphDefault), purpose);
     } catch (error) {
       throw name === undefined ? this.#defaultModelError(error) : error;
     }
@@ -38,12 +40,14 @@ export class AgentModels implements AsyncDisposable {
 
   /**
    * Leases a model, at most once.
-   * @throws Fault UNKNOWN_MODEL, MODEL_NOT_ON_DISK or MODEL_LOAD_FAILED; InvalidOutside with that for the default model;
+   * @throws Fault GRAPH_COMPILATION_FAILED when the model has another purpose; UNKNOWN_MODEL, MODEL_NOT_ON_DISK or MODEL_LOAD_FAILED; InvalidOutside with that for the default model;
    * InvalidParams when there is no name.
    */
-  async lease(name: string | undefined, graphDefault: string): Promise<ModelLease> {
+  async lease(name: string | undefined, graphDefault: string, purpose: ModelPurpose = 'chat'): Promise<ModelLease> {
     try {
-      return await this.#lease(this.#nameOf(name, graphDefault));
+      const wanted = this.#nameOf(name, graphDefault);
+      this.#assertPurpose(wanted, purpose);
+      return await this.#lease(wanted);
     } catch (error) {
       throw name === undefined ? this.#defaultModelError(error) : error;
     }
@@ -81,6 +85,12 @@ export class AgentModels implements AsyncDisposable {
     this.#models.push(model);
     for (const note of model.notes) warn(truncateMessage(`the model "${name}": ${note}`));
     return lease;
+  }
+
+  #assertPurpose(name: string, purpose: ModelPurpose): void {
+    const { pool } = this.#options;
+    const problem = purposeProblem(pool.entry(name), purpose, pool.catalogue);
+    if (problem !== undefined) throw new Fault('GRAPH_COMPILATION_FAILED', problem);
   }
 
   #nameOf(name: string | undefined, graphDefault: string): string {

@@ -1,8 +1,11 @@
 import { Fault } from '../fault.ts';
 import type { Priority } from './pace.ts';
 
+/** What models are loaded for. */
+export const modelPurposes = ['chat', 'embedding'] as const;
+
 /** What a model is loaded for. */
-export type ModelPurpose = 'chat' | 'embedding';
+export type ModelPurpose = (typeof modelPurposes)[number];
 
 /** Options of an embedding. */
 export interface EmbedOptions {
@@ -22,6 +25,14 @@ export interface Embeddings {
   readonly tokens: readonly number[];
   /** The indexes of the texts that were cut. */
   readonly truncated: readonly number[];
+}
+
+/** What an embedding model was trained to read before its texts; "" = nothing. */
+export interface EmbeddingPrefixes {
+  /** Before what is searched for. */
+  readonly query: string;
+  /** Before what is found. */
+  readonly document: string;
 }
 
 /** How an embedding model computes. */

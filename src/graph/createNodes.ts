@@ -55,11 +55,11 @@ export async function disposeNodes(nodes: ReadonlyMap<string, Node>): Promise<vo
 
 const withBarrier = (context: NodeContext, barrier: ModelLoadBarrier): NodeContext => ({
   ...context,
-  async model(name) {
+  async model(name, purpose) {
     // Before the barrier: a name that is not known is reported with the faults of the other nodes.
-    context.checkModel?.(name);
+    context.checkModel?.(name, purpose);
     await barrier.wait(context.nodeName);
-    return context.model(name);
+    return context.model(name, purpose);
   },
 });
 

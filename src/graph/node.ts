@@ -1,3 +1,4 @@
+import type { ModelPurpose } from '../engine/embedding.ts';
 import { Fault } from '../fault.ts';
 import type { CodeName } from '../frames.gen.ts';
 import type { ModelLease } from '../models/pool/lease.ts';
@@ -31,14 +32,15 @@ export interface NodeContext {
   readonly limits: NodeLimits;
   /**
    * Leases a model by its name, or the agent's default; the agent releases it when it is disposed.
-   * @throws Fault UNKNOWN_MODEL, MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED.
+   * @param purpose what the node needs it for; default: chat.
+   * @throws Fault GRAPH_COMPILATION_FAILED for a model of another purpose, UNKNOWN_MODEL, MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED.
    */
-  model(name?: string): Promise<ModelLease>;
+  model(name?: string, purpose?: ModelPurpose): Promise<ModelLease>;
   /**
    * Checks what can be known of a model without loading it.
    * @throws the error that `model` would.
    */
-  checkModel?(name?: string): void;
+  checkModel?(name?: string, purpose?: ModelPurpose): void;
   /**
    * Finds a string storage: one of the session by its name, else a file of its storage folder.
    * @throws Fault STORAGE_FILE_NOT_FOUND, STORAGE_OUTSIDE_ROOT, STORAGE_KIND_MISMATCH, INVALID_STRING_STORAGE_DATA.

@@ -61,6 +61,7 @@ async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: Catal
       speculate: sampling.speculate,
     },
     description: entry.description,
+    purpose: entry.purpose,
     backend: state.stats?.backend ?? '',
     gpuLayers: state.stats?.gpuLayers ?? 0,
     threads: state.stats?.threads ?? 0,

@@ -3573,6 +3573,7 @@ ModelInfo.prototype.contextBytes = 0;
 ModelInfo.prototype.slotBytes = 0;
 ModelInfo.prototype.vramBytes = 0;
 ModelInfo.prototype.prefillThreads = 0;
+ModelInfo.prototype.purpose = "";
 ModelInfo.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -3626,6 +3627,8 @@ if (m.vramBytes != null && $Object.hasOwnProperty.call(m, "vramBytes") && !$Obje
 w.uint32(169).double(m.vramBytes);
 if (m.prefillThreads != null && $Object.hasOwnProperty.call(m, "prefillThreads") && m.prefillThreads !== 0)
 w.uint32(176).uint32(m.prefillThreads);
+if (m.purpose != null && $Object.hasOwnProperty.call(m, "purpose") && m.purpose !== "")
+w.uint32(186).string(m.purpose);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -3850,6 +3853,15 @@ if (v = r.uint32())
 m.prefillThreads = v;
 else
 delete m.prefillThreads;
+continue;
+}
+case 23: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.purpose = v;
+else
+delete m.purpose;
 continue;
 }
 }

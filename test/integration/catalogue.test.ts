@@ -10,7 +10,10 @@ const cataloguePath = (): string => join(folder, 'models.json');
 const variant = { engine: 'llama-cpp', local_path: '.', files: ['x.gguf'] };
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
-  const models = [{ name: 'mine', variants: [{ ...variant, contxt_size: 1 }] }];
+  const models = [
+    { name: 'mine', variants: [{ ...variant, contxt_size: 1 }] },
+    { name: 'search', purpose: 'embedding', variants: [variant] },
+  ];
   await writeFile(cataloguePath(), JSON.stringify({ models }));
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -44,6 +47,41 @@ describe.each(subprotocols)('a models.json with an invalid entry, over %s', (sub
     expect(await client.request('createAgent', { graphJson, defaultModelName: 'turngraph-demo' })).toHaveProperty(
       'createAgent',
     );
+  });
+});
+
+describe.each(subprotocols)('an embedding model, over %s', (subprotocol) => {
+  const server = useServer({
+    get catalogue() {
+      return cataloguePath();
+    },
+  });
+  const generate = (params: object) => ({ start_node: 'say', nodes: { say: { type: 'Generate', params } } });
+
+  it.each([
+    ['by a node', generate({ model_name: 'search' }), '', '/nodes/say/params/model_name'],
+    ['as the default of a graph', { ...generate({}), default_model_name: 'search' }, '', '/default_model_name'],
+    ['as the default of a request', generate({}), 'search', ''],
+  ])('is refused where it is named %s to generate text', async (_, graph, defaultModelName, pointer) => {
+    await using client = await TestClient.connect(server().url, subprotocol);
+    const graphJson = JSON.stringify(graph);
+    const answer = await client.request('createAgent', { graphJson, defaultModelName });
+    const message = expect.stringContaining(
+      '"search" is an embedding model, which generates no text; name a chat model such as "turngraph-demo"',
+    ) as unknown;
+    const detail = expect.stringContaining(JSON.stringify({ code: 'GRAPH_COMPILATION_FAILED', pointer }).slice(0, -1));
+    expect(answer).toMatchObject({ error: { code: 3003, message, detail: detail as unknown } });
+  });
+
+  it('is listed with its purpose', async () => {
+    await using client = await TestClient.connect(server().url, subprotocol);
+    const answer = await client.request('listModels', {});
+    const entry = (name: string, purpose: string): unknown => expect.objectContaining({ name, purpose });
+    expect(answer).toMatchObject({
+      listModels: {
+        models: expect.arrayContaining([entry('search', 'embedding'), entry('turngraph-demo', 'chat')]) as unknown,
+      },
+    });
   });
 });
 

@@ -1,5 +1,5 @@
 import { useModels } from './modelStore.ts';
-import { isOnDisk } from './preferredModel.ts';
+import { isChatModel, isOnDisk } from './preferredModel.ts';
 
 /** Properties of a choice of models. */
 export interface ModelSelectProps {
@@ -9,9 +9,9 @@ export interface ModelSelectProps {
   readonly emptyLabel: string;
 }
 
-/** A choice of the server's models: those on disk, then those that must be downloaded first. Put it into a label. */
+/** A choice of the server's chat models: those on disk, then those that must be downloaded first. Put it into a label. */
 export function ModelSelect({ value, onChange, emptyLabel }: ModelSelectProps) {
-  const models = useModels((store) => store.models);
+  const models = useModels((store) => store.models).filter(isChatModel);
   const options = (areOnDisk: boolean) =>
     models.filter((model) => isOnDisk(model) === areOnDisk).map(({ name }) => <option key={name}>{name}</option>);
   const isUnknown = value !== '' && !models.some(({ name }) => name === value);

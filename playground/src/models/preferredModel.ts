@@ -2,10 +2,13 @@ import type { ModelInfo } from '../../../src/client/index.ts';
 
 const order: readonly ModelInfo['status'][] = ['LOADED', 'LOCAL', 'DOWNLOADED'];
 
-/** The model that is proposed: one that is in memory, else one that is on disk; undefined: there is none. */
+/** Whether a model generates text. */
+export const isChatModel = ({ purpose }: ModelInfo): boolean => purpose !== 'embedding';
+
+/** The chat model that is proposed: one that is in memory, else one that is on disk; undefined: there is none. */
 export function preferredModel(models: readonly ModelInfo[]): ModelInfo | undefined {
   for (const status of order) {
-    const model = models.find((each) => each.status === status);
+    const model = models.find((each) => each.status === status && isChatModel(each));
     if (model) return model;
   }
   return undefined;

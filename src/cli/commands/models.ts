@@ -30,13 +30,15 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`);
 async function list(flags: Flags): Promise<void> {
   const { catalogue, downloads, options } = await openCatalogue(flags);
   for (const entry of catalogue.models.values()) {
-    const { name, description, tool_call_format } = entry;
+    const { name, description, tool_call_format, purpose } = entry;
     const status = await downloads.readStatus(entry);
     const size_bytes = await readSize(downloads, entry);
-    if (options.json) print(JSON.stringify({ name, status, size_bytes, tool_call_format, description }));
+    if (options.json) print(JSON.stringify({ name, status, size_bytes, purpose, tool_call_format, description }));
     else {
       const size = size_bytes === undefined ? '' : formatBytes(size_bytes);
-      const columns = [name, status, size, tool_call_format].filter((column) => column !== '');
+      const columns = [name, status, size, purpose === 'chat' ? tool_call_format : purpose].filter(
+        (column) => column !== '',
+      );
       print(`${columns.join('  ')}${description && `\n    ${description}`}`);
     }
   }
@@ -57,7 +59,7 @@ async function info(name: string, flags: Flags): Promise<void> {
 }
 
 async function readDetails({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<object> {
-  const { name, description, tool_call_format, variants } = entry;
+  const { name, description, tool_call_format, purpose, embedding, variants } = entry;
   const [variant] = variants;
   const status = await downloads.readStatus(entry);
   return {
@@ -71,6 +73,9 @@ async function readDetails({ downloads }: OpenCatalogue, entry: CatalogueEntry):
     files: variant?.files,
     license: variant?.license,
     context_size: variant?.context_size || undefined,
+    purpose,
+    query_prefix: embedding?.query_prefix,
+    document_prefix: embedding?.document_prefix,
     tool_call_format,
     description,
   };

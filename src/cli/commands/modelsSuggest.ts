@@ -20,7 +20,8 @@ export async function suggest(flags: Readonly<Record<string, unknown>>): Promise
   if (problem !== undefined) process.stderr.write(`whether there is a graphics card is unknown: ${problem}\n`);
   const machine: TargetMachine = { ...hardware, bandwidth: await measureBandwidth(), slots: options.slots };
   const facts: ModelFacts[] = [];
-  const ownModels = [...catalogue.models.values()].filter((entry) => !isRemote(entry));
+  // What generates text: a model for searches is chosen by what it finds.
+  const ownModels = [...catalogue.models.values()].filter((entry) => !isRemote(entry) && entry.purpose === 'chat');
   for (const entry of ownModels) facts.push(await readFacts(opened, entry));
   const suggestions = suggestModels(facts, machine);
   if (options.json)

@@ -1,3 +1,4 @@
+import { modelPurposes } from '../../engine/embedding.ts';
 import { gpuChoices } from '../../gpuChoice.ts';
 import type { ObjectSchema } from '../../schema.ts';
 import { remoteProperties } from './remoteProperties.ts';
@@ -84,6 +85,8 @@ export const variantSchema = {
   },
 } as const satisfies ObjectSchema;
 
+const prefix = { type: 'string', maxLength: 1000, default: '' } as const;
+
 /** JSON Schema of one model in models.json. */
 export const modelSchema = {
   type: 'object',
@@ -99,6 +102,21 @@ export const modelSchema = {
         'Tool-call format that the model was trained on; "" = the one that its chat template proves; native = the layout that is read off the template.',
     },
     default_sampling: samplingSchema,
+    purpose: {
+      type: 'string',
+      enum: modelPurposes,
+      default: 'chat',
+      description: 'chat = it generates text; embedding = it computes vectors of texts, for searches.',
+    },
+    embedding: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        query_prefix: { ...prefix, description: 'Text before each query, as the model was trained; "" = none.' },
+        document_prefix: { ...prefix, description: 'Text before each text to find; "" = none.' },
+      },
+      description: 'Of an embedding model: how its texts are written; absent = as they are.',
+    },
     variants: {
       type: 'array',
       minItems: 1,

@@ -1,4 +1,5 @@
 import { createReader, type FromSchema, type SchemaError } from '../../schema.ts';
+import { isObject } from '../../jsonTypes.ts';
 import { didYouMean } from '../../didYouMean.ts';
 import { modelSchema, variantSchema } from './modelSchema.ts';
 import { engineErrors } from './remoteEntry.ts';
@@ -57,6 +58,7 @@ function validateEntry(value: unknown, originalIndex: (index: number) => number)
           reading.value,
           listVariants(value).map((variant) => variant.value),
         ),
+        ...purposeErrors(reading.value, value),
         ...splitFileHashErrors(reading.value),
         ...pathErrors(reading.value),
       ]
@@ -67,6 +69,28 @@ function validateEntry(value: unknown, originalIndex: (index: number) => number)
     pointer: error.pointer.replace(/^\/variants\/(\d+)/, (_, index) => `/variants/${originalIndex(Number(index))}`),
   }));
   return { model: undefined, errors: located };
+}
+
+/** What an entry cannot have with its purpose. */
+function purposeErrors(model: Model, written: unknown): readonly SchemaError[] {
+  const { purpose, embedding, variants } = model;
+  if (purpose === 'chat')
+    return embedding === undefined
+      ? []
+      : [{ pointer: '/embedding', message: 'is for embedding models: remove it, or add "purpose": "embedding"' }];
+  const useless = ['tool_call_format', 'default_sampling'].filter((name) => isObject(written) && name in written);
+  const remote = variants.findIndex(({ engine }) => engine === 'http');
+  return [
+    ...useless.map((name) => ({ pointer: `/${name}`, message: 'is for chat models: remove it, or the purpose' })),
+    ...(remote < 0
+      ? []
+      : [
+          {
+            pointer: `/variants/${remote}/engine`,
+            message: 'is http, which computes no embeddings: use the engine llama-cpp, or remove the purpose',
+          },
+        ]),
+  ];
 }
 
 const splitFileHashErrors = ({ variants }: Model): readonly SchemaError[] =>

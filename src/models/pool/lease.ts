@@ -1,3 +1,4 @@
+import type { EmbeddingPrefixes } from '../../engine/embedding.ts';
 import type { Model, SamplingParams } from '../../engine/engine.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue.ts';
 import { defaultSampling } from '../catalogue/sampling.ts';
@@ -9,6 +10,8 @@ export interface ModelLease extends AsyncDisposable {
   readonly defaultSampling: SamplingParams;
   /** Tool-call format of the model in the catalogue; "" = none. */
   readonly toolCallFormat: string;
+  /** What an embedding model has before its texts. */
+  readonly prefixes: EmbeddingPrefixes;
 }
 
 /** Creates the lease of a model. `release` is called once, when it is disposed of. */
@@ -19,6 +22,7 @@ export function createLease(entry: CatalogueEntry, model: Model, release: () => 
     model,
     defaultSampling: { ...defaultSampling, ...entry.default_sampling },
     toolCallFormat: entry.tool_call_format,
+    prefixes: { query: entry.embedding?.query_prefix ?? '', document: entry.embedding?.document_prefix ?? '' },
     [Symbol.asyncDispose]: async () => {
       if (isReleased) return;
       isReleased = true;

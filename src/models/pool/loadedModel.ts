@@ -34,6 +34,7 @@ export const unnamedEntry: CatalogueEntry = {
   description: '',
   tool_call_format: '',
   default_sampling: {},
+  purpose: 'chat',
   variants: [],
   file: undefined,
 };

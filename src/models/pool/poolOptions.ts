@@ -32,5 +32,6 @@ export function loadOptionsFor(entry: CatalogueEntry, options: PoolOptions): Loa
   const { slots, threads } = options;
   const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = variant ?? {};
   const gpu = gpuSettingsFor({ gpu: variant?.gpu, gpuLayers: variant?.gpu_layers }, options);
-  return { contextSize, kvCacheType, slots, threads, ...gpu, remote: remoteModelOf(entry) };
+  const { purpose } = entry;
+  return { contextSize, purpose, kvCacheType, slots, threads, ...gpu, remote: remoteModelOf(entry) };
 }

@@ -293,4 +293,5 @@ const blankModel = {
   slotBytes: 0,
   vramBytes: 0,
   prefillThreads: 0,
+  purpose: 'chat',
 } as const;

@@ -33,6 +33,7 @@ const model = (more: Partial<ModelInfo> = {}): ModelInfo => ({
   slotBytes: 0,
   vramBytes: 0,
   prefillThreads: 0,
+  purpose: 'chat',
   ...more,
 });
 

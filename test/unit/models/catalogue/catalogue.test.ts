@@ -305,6 +305,42 @@ describe('a catalogue with an invalid entry', () => {
   });
 });
 
+describe('an embedding model', () => {
+  const embedding = (members: string, variants?: string): string =>
+    withModels(model('bad', `, "purpose": "embedding"${members}`, variants));
+
+  it('has prefixes for queries and documents, "" where none is given', () => {
+    const prefixes = ', "embedding": { "query_prefix": "query: " }';
+    const { models, problems } = parseCatalogue(embedding(prefixes), 'models.json');
+    expect(problems).toEqual([]);
+    expect(models.get('bad')).toMatchObject({
+      purpose: 'embedding',
+      embedding: { query_prefix: 'query: ', document_prefix: '' },
+    });
+    expect(models.get('good')).toMatchObject({ purpose: 'chat' });
+  });
+
+  it.each([
+    ['an unknown purpose', withModels(model('bad', ', "purpose": "search"')), '/purpose must be'],
+    [
+      'prefixes of a chat model',
+      withModels(model('bad', ', "embedding": {}')),
+      '/embedding is for embedding models: remove it, or add "purpose": "embedding"',
+    ],
+    ['a tool-call format', embedding(', "tool_call_format": "chatml"'), '/tool_call_format is for chat models'],
+    ['sampling', embedding(', "default_sampling": {}'), '/default_sampling is for chat models'],
+    [
+      'inference servers',
+      embedding('', '{ "engine": "http", "api": "llama-server", "base_url": "http://127.0.0.1:1" }'),
+      '/variants/0/engine is http, which computes no embeddings: use the engine llama-cpp',
+    ],
+  ])('is refused with %s', (_, text, problem) => {
+    const { models, problems } = parseCatalogue(text, 'models.json');
+    expect(problems.join()).toContain(`/models/0${problem}`);
+    expect([...models.keys()]).toEqual(['good']);
+  });
+});
+
 describe('an unreadable catalogue', () => {
   it.each<Row>([
     ['is empty', '', '1:1: the catalogue is not valid JSON: value expected'],

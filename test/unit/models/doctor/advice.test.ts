@@ -17,6 +17,7 @@ describe('the advised format', () => {
     description: '',
     tool_call_format,
     default_sampling: {},
+    purpose: 'chat',
     variants: [],
     file: undefined,
   });
