@@ -16,14 +16,16 @@ export interface RemoteModel {
 export interface RemoteTimeouts {
   /** Until a connection is open. */
   readonly connectMs: number;
-  /** From a request to the head of its response, and to the first token: the prefill of a long prompt is in it. */
+  /** From a request to the head of its response, and from there to the first event: the prefill of a long prompt is in it. */
   readonly firstByteMs: number;
-  /** Between two parts of a response. */
+  /** Between two events of a response. Comments are none. */
   readonly idleMs: number;
   /** From one failed attempt to the next; twice as long after each. */
   readonly retryMs: number;
   /** For which an endpoint that has failed several times is not asked. */
   readonly breakMs: number;
+  /** Since the last answer, after which a server is asked what it serves before it is used: it may have been exchanged. */
+  readonly recheckMs: number;
 }
 
 /** The time-outs of a server without others. */
@@ -33,4 +35,6 @@ export const defaultTimeouts: RemoteTimeouts = {
   idleMs: 60_000,
   retryMs: 250,
   breakMs: 10_000,
+  // Less than a server takes to end, and another one to load a model.
+  recheckMs: 1_000,
 };

@@ -82,7 +82,7 @@ const cases: readonly (readonly [string, (response: Response) => void, number, R
     /no content and tokens/,
   ],
   ['sends no head', () => undefined, 4001, /has not answered within 700 ms/],
-  ['stalls in the middle', begin, 4001, /has stalled: nothing has come for 700 ms/],
+  ['stalls in the middle', begin, 4001, /has stalled: no event has come for 700 ms/],
   [
     'is killed in the middle',
     (response) => {

@@ -7,9 +7,13 @@ import type { RemoteSlots } from './remoteSlots.ts';
 const maxFailures = 3;
 
 /** How an endpoint begins, and how it comes back. */
-export interface EndpointOptions extends Pick<RemoteTimeouts, 'breakMs'> {
-  /** Asks whether it serves the model, and how many slots it has. @throws ServerFault when it cannot be used. */
-  readonly check: (server: LlamaServer, slots: RemoteSlots) => Promise<void>;
+export interface EndpointOptions extends Pick<RemoteTimeouts, 'breakMs' | 'recheckMs'> {
+  /**
+   * Asks whether it serves the model, and how many slots it has.
+   * @param isAnother whether its slots are likely to be empty: it has been started again.
+   * @throws ServerFault when it cannot be used.
+   */
+  readonly check: (slots: RemoteSlots, isAnother: boolean) => Promise<void>;
   /** Why it could not be used when the model was loaded. */
   readonly problem?: string;
 }
@@ -30,6 +34,7 @@ export class Endpoint {
   #failures = 0;
   #closedAt = 0;
   #isChecked = true;
+  #answeredAt = performance.now();
   #checking: Promise<void> | undefined;
   /** Why it failed last; "" = it has not. */
   problem = '';
@@ -69,10 +74,22 @@ export class Endpoint {
     return this.#checking;
   }
 
+  /**
+   * Checks it, if it has been silent for a while: another server may have taken its place without a failed request.
+   * @throws ServerFault when it cannot be used.
+   */
+  verify(): Promise<void> {
+    const isSilent = performance.now() - this.#answeredAt >= this.#options.recheckMs;
+    if (!isSilent) return this.check();
+    this.#checking ??= this.#runCheck();
+    return this.#checking;
+  }
+
   async #runCheck(): Promise<void> {
     try {
-      await this.#options.check(this.server, this.slots);
+      await this.#options.check(this.slots, !this.#isChecked);
       this.#isChecked = true;
+      this.#answeredAt = performance.now();
     } finally {
       this.#checking = undefined;
     }
@@ -89,6 +106,7 @@ export class Endpoint {
 
   succeeded(): void {
     this.#failures = 0;
+    this.#answeredAt = performance.now();
   }
 
   /** @param mayBeAnother whether another server may answer there next: this one has gone. */

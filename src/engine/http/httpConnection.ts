@@ -3,6 +3,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { describeError } from '../../fault.ts';
 import { drainResponse } from './drainResponse.ts';
 import { EventTooLarge, readEvents } from './eventStream.ts';
+import { IdleTimeout } from './idleTimeout.ts';
 import type { RemoteTimeouts } from '../remoteModel.ts';
 import { refusedBy, ServerFault } from './serverFault.ts';
 
@@ -61,15 +62,19 @@ export class HttpConnection implements Disposable {
    */
   async *events(request: ServerRequest, isLast: (event: unknown) => boolean): AsyncGenerator<unknown> {
     const response = await this.#send(request);
+    const { firstByteMs, idleMs } = this.#timeouts;
+    const timeout = new IdleTimeout('no event', firstByteMs);
     let isComplete = false;
     try {
-      const chunks = this.#watched(response, request.signal);
+      const chunks = this.#watched(response, request.signal, timeout);
       for await (const data of readEvents(chunks)) {
         isComplete = data === '[DONE]';
         if (isComplete) return;
         const event = this.#parseEvent(request.path, data);
         isComplete = isLast(event);
         yield event;
+        // From here on: what the reader has not asked for cannot stall.
+        timeout.renew(idleMs);
       }
     } catch (cause) {
       if (!(cause instanceof EventTooLarge)) throw cause;
@@ -161,19 +166,21 @@ export class HttpConnection implements Disposable {
 
   /** A whole response. One that comes byte by byte is not waited for: nothing of it can be used before its end. */
   async #readText(response: IncomingMessage, signal: AbortSignal, maxBytes = maxResponseBytes): Promise<string> {
-    const { firstByteMs } = this.#timeouts;
+    const { firstByteMs, idleMs } = this.#timeouts;
     const end = performance.now() + firstByteMs;
+    const timeout = new IdleTimeout('nothing', idleMs);
     const refuse = (why: string): never => {
       throw new ServerFault('INFERENCE_FAILED', `${this.url} ${why}`, { retryable: false });
     };
     const chunks: Uint8Array[] = [];
     let bytes = 0;
     try {
-      for await (const chunk of this.#watched(response, signal)) {
+      for await (const chunk of this.#watched(response, signal, timeout)) {
         bytes += chunk.length;
         if (bytes > maxBytes) refuse(`answers with more than ${maxBytes} bytes`);
         if (performance.now() > end) refuse(`has not sent its whole response within ${firstByteMs} ms`);
         chunks.push(chunk);
+        timeout.renew(idleMs);
       }
     } catch (error) {
       response.destroy();
@@ -183,8 +190,7 @@ export class HttpConnection implements Disposable {
   }
 
   /** The chunks of a response; an error when it stalls or breaks off. No more is read than what is asked for. */
-  async *#watched(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const { idleMs } = this.#timeouts;
+  async *#watched(response: IncomingMessage, signal: AbortSignal, timeout: IdleTimeout): AsyncGenerator<Uint8Array> {
     let stalled = false;
     let timer: NodeJS.Timeout | undefined;
     const onAbort = (): void => void response.destroy();
@@ -192,14 +198,15 @@ export class HttpConnection implements Disposable {
     const iterator = response.iterator({ destroyOnReturn: false });
     try {
       for (;;) {
-        // Not while the reader waits: what it has not asked for cannot stall.
         timer = setTimeout(() => {
           stalled = true;
           response.destroy();
-        }, idleMs);
+        }, timeout.leftMs);
         const next = await iterator.next();
         clearTimeout(timer);
         signal.throwIfAborted();
+        // Chunks without an event may come so fast that no timer runs.
+        stalled ||= !next.done && timeout.isLongOver;
         if (stalled) break;
         if (next.done) return;
         yield next.value as Uint8Array;
@@ -216,7 +223,7 @@ export class HttpConnection implements Disposable {
       // Without its listeners the rest of the response can be drained.
       void iterator.return?.();
     }
-    const message = `${this.url} has stalled: nothing has come for ${idleMs} ms`;
+    const message = `${this.url} has stalled: ${timeout.what} has come for ${timeout.limitMs} ms`;
     throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });
   }
 }

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { raceAbort } from '../../abort.ts';
 import { probeChatTemplate } from '../../chatTemplate/chatTemplate.ts';
 import { Fault, describeError } from '../../fault.ts';
 import type { LoadOptions, Model } from '../engine.ts';
@@ -58,7 +59,10 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
         return new Endpoint(server, new RemoteSlots(own ? slotCount(own) : 0), {
           ...timeouts,
           ...(problem !== undefined && { problem }),
-          check: async (_, slots) => slots.restart(slotCount(await checkServed(server, wanted, closing.signal))),
+          async check(slots, isAnother) {
+            const count = slotCount(await checkServed(server, wanted, closing.signal));
+            if (isAnother || count !== slots.count) slots.restart(count);
+          },
         });
       }),
       timeouts,
@@ -66,7 +70,13 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
     const chatTemplate = probeChatTemplate(source, props);
     const vocabulary = await readVocabulary(first.server, props, signal);
     const tokenize = (text: string, special: boolean, ending: AbortSignal): Promise<readonly number[]> =>
-      endpoints.attempt(({ server }) => server.tokenize(text, { special, signal: ending }), { signal: ending });
+      endpoints.attempt(
+        async (endpoint) => {
+          await raceAbort(endpoint.verify(), ending);
+          return await endpoint.server.tokenize(text, { special, signal: ending });
+        },
+        { signal: ending },
+      );
     const prompts = new RemotePrompts(chatTemplate, vocabulary, tokenize, closing.signal);
     const endTokens = [replyEnd(prompts), vocabulary.controlToken(props.eos)].filter((token) => token !== undefined);
     return new RemoteServedModel({

@@ -1,5 +1,5 @@
 import type { Token } from '../llama/tokenizer/token.ts';
-import { EitherSignal, untilAborted } from '../../abort.ts';
+import { EitherSignal, raceAbort, untilAborted } from '../../abort.ts';
 import { Fault } from '../../fault.ts';
 import type { GenerateOptions } from '../engine.ts';
 import { untilResumed, type InferenceSchedule } from '../pace.ts';
@@ -107,7 +107,9 @@ export class RemoteRunner {
     if (!slot) return undefined;
     try {
       if (signal.aborted) return undefined;
-      return pace?.limits.paused ? 'paused' : await compute({ endpoint, slot, signal });
+      if (pace?.limits.paused) return 'paused';
+      await raceAbort(endpoint.verify(), signal);
+      return await compute({ endpoint, slot, signal });
     } finally {
       slots.release(slot);
     }

@@ -15,6 +15,8 @@ export interface ScriptedServer extends AsyncDisposable {
   readonly counts: Map<string, number>;
   /** Authorization headers. */
   readonly keys: (string | undefined)[];
+  /** Bodies of the requests to /completion. */
+  readonly completions: Readonly<Record<string, unknown>>[];
   /** Completions whose client has gone before the end. */
   readonly cancelled: number[];
   /** Ends it as a crash would: all connections break. */
@@ -62,6 +64,7 @@ export async function startScriptedServer(): Promise<ScriptedServer> {
     scripted.counts.set(path, nth);
     scripted.keys.push(request.headers.authorization);
     const body = await readBody(request);
+    if (path === '/completion') scripted.completions.push(body);
     response.on('close', () => {
       if (path === '/completion' && !response.writableEnded) scripted.cancelled.push(nth);
     });
@@ -83,6 +86,7 @@ export async function startScriptedServer(): Promise<ScriptedServer> {
     props: {},
     counts: new Map(),
     keys: [],
+    completions: [],
     cancelled: [],
     kill,
     async [Symbol.asyncDispose]() {

@@ -62,6 +62,12 @@ const begin = (response: Parameters<ServerScript>[2]): void => {
   writeEvent(response, characterEvent('Y', 1));
 };
 
+/** Comments without end, as servers send them to keep a connection open. */
+function commentOn(response: Parameters<ServerScript>[2]): void {
+  const timer = setInterval(() => response.write(': still here\n\n'), 50);
+  response.on('close', () => clearInterval(timer));
+}
+
 describe('an inference server that fails', () => {
   it.each<[string, ServerScript, string, RegExp, Partial<RemoteTimeouts>?]>([
     [
@@ -220,8 +226,28 @@ describe('an inference server that fails', () => {
       'stalls in the middle',
       onCompletion(begin),
       'INFERENCE_FAILED',
-      /has stalled: nothing has come for 700 ms/,
+      /has stalled: no event has come for 700 ms/,
       { idleMs: 700 },
+    ],
+    [
+      'sends nothing but comments after a token',
+      onCompletion((response) => {
+        begin(response);
+        commentOn(response);
+      }),
+      'INFERENCE_FAILED',
+      /has stalled: no event has come for 700 ms/,
+      { idleMs: 700 },
+    ],
+    [
+      'sends nothing but comments from the begin',
+      onCompletion((response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        commentOn(response);
+      }),
+      'INFERENCE_FAILED',
+      /has stalled: no event has come for 700 ms/,
+      { firstByteMs: 700 },
     ],
     [
       'sends no head',
@@ -285,6 +311,21 @@ describe('an inference server that fails', () => {
       message: expect.stringMatching(/failed several times in a row, and is asked again in \d+ s/) as unknown,
     });
     expect(server.counts.get('/completion')).toBe(asked);
+  });
+
+  it('may keep a connection open with comments while it computes the first token', async () => {
+    const { servers, sequence } = await open(1, { idleMs: 300, firstByteMs: 60_000 });
+    const [server] = servers;
+    if (!server) throw new Error('no server');
+    server.script = onCompletion((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      commentOn(response);
+      setTimeout(() => {
+        writeEvent(response, characterEvent('Y', 1));
+        writeEvent(response, { content: '', tokens: [], stop: true, stop_type: 'eos', timings: { cache_n: 0 } });
+      }, 900);
+    }, 1);
+    expect((await generate(sequence, userPrompt('Hello?'))).text).toBe('Y');
   });
 
   it('is told of a cancel: its connection is closed', async () => {
@@ -365,6 +406,41 @@ describe('several inference servers', () => {
     };
     await expect.poll(texts).toBeGreaterThan(0);
     expect(model.stats().slots).toBe(4);
+  });
+
+  it.each<[string, object, RegExp]>([
+    ['another model', { model_alias: 'larger' }, /serves another model than before: larger instead of scripted/],
+    ['another template', { chat_template: 'none' }, /its chat template differs/],
+  ])(
+    'are refused when they are exchanged between two turns for %s, without a failed request',
+    async (_, props, message) => {
+      const { servers, sequence } = await open(1, { recheckMs: 0 });
+      const [server] = servers;
+      if (!server) throw new Error('no server');
+      expect((await generate(sequence, userPrompt('Hello?'))).text).toBe('Yes.');
+      server.props = props;
+      await expect(generate(sequence, userPrompt('Hello?'))).rejects.toThrow(message);
+      expect(server.counts.get('/completion')).toBe(1);
+      server.props = {};
+      await expect
+        .poll(async () => (await generate(sequence, userPrompt('Hello?')).catch(() => undefined))?.text)
+        .toBe('Yes.');
+    },
+  );
+
+  it('keep the slots of their sequences when they still serve the model', async () => {
+    const { servers, model } = await open(1, { recheckMs: 0 });
+    const sequences = [1, 2].map(() => model.openSequence());
+    for (const order of [sequences, sequences.toReversed(), sequences])
+      for (const sequence of order) await generate(sequence, userPrompt('Hello?'));
+    expect(servers[0]?.completions.map((body) => body['id_slot'])).toEqual([0, 1, 1, 0, 0, 1]);
+  });
+
+  it('are not asked what they serve while they are in use', async () => {
+    const { servers, sequence } = await open(1, { recheckMs: 3_600_000 });
+    const asked = servers[0]?.counts.get('/props');
+    for (let turn = 0; turn < 3; turn++) await generate(sequence, userPrompt('Hello?'));
+    expect(servers[0]?.counts.get('/props')).toBe(asked);
   });
 
   it.each<[string, object, RegExp]>([

@@ -27,7 +27,7 @@ async function open(answer: (response: ServerResponse, nth: number) => void) {
     socket.on('close', () => seen.closed++);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const timeouts = { connectMs: 5000, firstByteMs: 5000, idleMs: 5000, retryMs: 1, breakMs: 50 };
+  const timeouts = { connectMs: 5000, firstByteMs: 5000, idleMs: 5000, retryMs: 1, breakMs: 50, recheckMs: 1000 };
   const connection = new HttpConnection(
     `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     undefined,
