@@ -3,78 +3,9 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { escapePointerToken } from './jsonPointer.ts';
 import { isObject } from './jsonTypes.ts';
 import { didYouMean } from './didYouMean.ts';
+import type { FromSchema, Schema } from './schemaTypes.ts';
 
-/** A JSON Schema (draft-07) as a value: the subset that parameters and options are declared in. */
-export interface Schema {
-  readonly type?: 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'object';
-  readonly description?: string;
-  readonly default?: unknown;
-  readonly enum?: readonly (string | number)[];
-  readonly anyOf?: readonly Schema[];
-  readonly items?: Schema;
-  readonly minItems?: number;
-  readonly maxItems?: number;
-  readonly properties?: { readonly [name: string]: Schema };
-  readonly required?: readonly string[];
-  readonly additionalProperties?: boolean | Schema;
-  readonly minimum?: number;
-  readonly exclusiveMinimum?: number;
-  readonly maximum?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly pattern?: string;
-  /** Whether clients can change this parameter of a node between turns (ChangeParamsRequest). */
-  readonly live?: boolean;
-  /** What a form edits a string with: several lines, or a list of the models. */
-  readonly editor?: 'multiline' | 'model';
-}
-
-/** A schema of an object with named properties. */
-export interface ObjectSchema extends Schema {
-  readonly type: 'object';
-  readonly properties: { readonly [name: string]: Schema };
-}
-
-/** The TypeScript type of the values that a schema accepts, after its defaults have been filled in. */
-export type FromSchema<S extends Schema> = S extends { anyOf: readonly (infer One extends Schema)[] }
-  ? One extends Schema
-    ? FromSchema<One>
-    : never
-  : S extends { enum: readonly (infer Value)[] }
-    ? Value
-    : S extends { type: 'string' }
-      ? string
-      : S extends { type: 'number' | 'integer' }
-        ? number
-        : S extends { type: 'boolean' }
-          ? boolean
-          : S extends { type: 'array'; items: infer Items extends Schema }
-            ? readonly FromSchema<Items>[]
-            : S extends { type: 'object'; properties: infer Properties extends { readonly [name: string]: Schema } }
-              ? FromProperties<Properties, S extends { required: readonly (infer Name)[] } ? Name : never>
-              : S extends { type: 'object'; additionalProperties: infer Values extends Schema }
-                ? { readonly [name: string]: FromSchema<Values> }
-                : S extends { type: 'object' }
-                  ? { readonly [name: string]: unknown }
-                  : unknown;
-
-type FromProperties<Properties extends { readonly [name: string]: Schema }, Required> = {
-  readonly [
-    Name in keyof Properties as Name extends Required
-      ? Name
-      : Properties[Name] extends { default: unknown }
-        ? Name
-        : never
-  ]: FromSchema<Properties[Name]>;
-} & {
-  readonly [
-    Name in keyof Properties as Name extends Required
-      ? never
-      : Properties[Name] extends { default: unknown }
-        ? never
-        : Name
-  ]?: FromSchema<Properties[Name]>;
-};
+export type { FromSchema, ObjectSchema, Schema } from './schemaTypes.ts';
 
 /** One validation error: a JSON pointer, and a message without its subject (`must be a number, not "hot"`). */
 export interface SchemaError {
@@ -158,6 +89,8 @@ function errorMessages(allErrors: readonly ErrorObject[]): SchemaError[] {
       return { error, instancePath: `${error.instancePath}/`, index: branch ? branches.indexOf(branch) : -1 };
     });
   const isRelevant = (error: ErrorObject): boolean =>
+    // Each error of a name is reported by itself, too.
+    error.keyword !== 'propertyNames' &&
     unions.every(({ error: union, instancePath, index }) => {
       if (error === union) return index < 0;
       const isInUnion =
@@ -167,7 +100,9 @@ function errorMessages(allErrors: readonly ErrorObject[]): SchemaError[] {
   const relevant = allErrors.slice(0, maxErrors).filter(isRelevant);
   return relevant.map((error) => {
     const { pointer, message } = errorMessage(error);
-    return { pointer: error.instancePath + pointer, message };
+    // Of the name of a member, which the path of the value does not have.
+    const name = error.propertyName === undefined ? '' : escapePointerToken(error.propertyName);
+    return { pointer: error.instancePath + name + pointer, message };
   });
 }
 
@@ -214,6 +149,7 @@ function errorMessage(error: ErrorObject): SchemaError {
     case 'minLength':
     case 'maxItems':
     case 'maxLength':
+    case 'maxProperties':
       return { pointer: '', message: describeSize(error.keyword, Number(error.schema), actual()) };
     case 'type':
       return { pointer: '', message: `must be ${article(String(params['type']))}, not ${actual()}` };
@@ -233,7 +169,7 @@ function errorMessage(error: ErrorObject): SchemaError {
 
 function describeSize(keyword: string, size: number, actual: string): string {
   if (keyword.startsWith('min') && size === 1) return 'must not be empty';
-  const unit = keyword.endsWith('Items') ? 'item' : 'character';
+  const unit = keyword.endsWith('Items') ? 'item' : keyword.endsWith('Length') ? 'character' : 'member';
   const bound = keyword.startsWith('min') ? 'least' : 'most';
   return `must have at ${bound} ${size} ${unit}${size === 1 ? '' : 's'}, not ${actual}`;
 }

@@ -33,6 +33,7 @@ const layers: Readonly<Record<string, number>> = {
   jsonLocations: 2,
   frameSize: 1,
   schema: 2,
+  schemaTypes: 0,
   config: 3,
   logSink: 2,
   log: 3,

@@ -12,34 +12,12 @@ import type { LoadPlan, MemoryUse } from './modelMemory.ts';
 import type { ModelStats } from './modelStats.ts';
 import type { ModelSupervision } from './modelSupervision.ts';
 import type { RemoteModel } from './remoteModel.ts';
+import type { SamplingParams } from './samplingParams.ts';
 import type { SlotResizing } from './slotResizing.ts';
 
 export type { ModelStats } from './modelStats.ts';
 export type { ModelSupervision } from './modelSupervision.ts';
-
-/** Sampling parameters of a generation. Names and meanings are llama.cpp's. */
-export interface SamplingParams {
-  /** 0 = greedy: always the most probable token. */
-  readonly temperature: number;
-  readonly top_p: number;
-  /** 0 = no limit. */
-  readonly top_k: number;
-  readonly min_p: number;
-  /** 1 = none. */
-  readonly repeat_penalty: number;
-  readonly presence_penalty: number;
-  readonly frequency_penalty: number;
-  /** Maximum number of tokens to generate. */
-  readonly max_tokens: number;
-  /** 0 = random. The same seed gives the same text. */
-  readonly seed: number;
-  /** 0 = no limit. */
-  readonly max_tokens_per_second: number;
-  /** Speculative decoding: `prompt` = drafts of what the prompt and the text so far repeat. The text does not depend on it. */
-  readonly speculate: 'off' | 'prompt';
-  /** Stop strings: the text ends before the first of them. */
-  readonly stop: readonly string[];
-}
+export type { SamplingParams } from './samplingParams.ts';
 
 /** Why a generation ended: end of generation token, max_tokens or full context, stop string, abort signal. */
 export type FinishReason = 'end' | 'length' | 'stop' | 'aborted';

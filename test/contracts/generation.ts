@@ -35,6 +35,9 @@ export const greedy: SamplingParams = {
   max_tokens: 40,
   seed: 1,
   stop: [],
+  dry: { multiplier: 0, base: 1.75, allowed_length: 2, penalty_last_n: 64, sequence_breakers: ['\n'] },
+  xtc: { probability: 0, threshold: 0.1 },
+  logit_bias: {},
 };
 
 export const neverAborted = new AbortController().signal;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Token } from 'node-llama-cpp';
 import type { Message } from '../../src/dialog.ts';
-import { userPrompt } from '../contracts/generation.ts';
+import { greedy, userPrompt } from '../contracts/generation.ts';
 import { probeChatTemplate } from '../../src/chatTemplate/chatTemplate.ts';
 import { PromptRenderer } from '../../src/engine/llama/prompt/promptRenderer.ts';
 import { openDemo, type Demo } from './demo.ts';
@@ -86,19 +86,7 @@ describe('the tokens of a prompt', () => {
     const { sequence: openSequence } = await demo.open(1);
     const sequence = openSequence();
     const signal = new AbortController().signal;
-    const sampling = { temperature: 0, top_p: 1, top_k: 0, min_p: 0, repeat_penalty: 1, presence_penalty: 0 };
-    const options = {
-      sampling: {
-        ...sampling,
-        frequency_penalty: 0,
-        max_tokens: 4,
-        max_tokens_per_second: 0,
-        speculate: 'off',
-        seed: 1,
-        stop: [],
-      },
-      signal,
-    } as const;
+    const options = { sampling: { ...greedy, max_tokens: 4 }, signal };
     const text = 'user\nHello<|im_end|>\n<|im_start|>user\nBye';
     await sequence.generate({ messages: [user('Hello'), user('Bye')] }, options);
     // The same text, but in one message.

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine, Model } from '../../src/engine/engine.ts';
 import { httpEngine } from '../../src/engine/http/engine.ts';
 import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { generate, userPrompt } from '../contracts/generation.ts';
+import { generate, greedy, userPrompt } from '../contracts/generation.ts';
 import { startLlamaServer, type TestLlamaServer } from '../helpers/inference/llamaServer.ts';
 import { demoFile } from './demo.ts';
 
@@ -90,5 +90,35 @@ describe('an inference server', () => {
     // The next request waits until the server has ended the last one.
     await generate(sequence, userPrompt('Hello!'), { sampling: { max_tokens: 1 } });
     expect(server.log.computed[before]?.afterClose).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('the sampling parameters that an inference server is given', () => {
+  it('are those of llama-server, with texts as tokens, and give the text that the own engine gives', async () => {
+    const { dry } = greedy;
+    await using here = own.openSequence();
+    await using there = remote.openSequence();
+    const { text: free } = await generate(here, userPrompt('Hm'), { sampling: { max_tokens: 24 } });
+    const sampling = {
+      max_tokens: 24,
+      logit_bias: { [free.slice(0, 1)]: false, ' the': 1.5 },
+      dry: { ...dry, multiplier: 2, allowed_length: 1, sequence_breakers: ['@'] },
+    } as const;
+    const { text } = await generate(here, userPrompt('Hm'), { sampling });
+    expect((await generate(there, userPrompt('Hm'), { sampling })).text).toBe(text);
+    expect(text).not.toBe(free);
+    const body = server.log.completions.at(-1);
+    expect(body).toMatchObject({
+      dry_multiplier: 2,
+      dry_base: 1.75,
+      dry_allowed_length: 1,
+      dry_penalty_last_n: 64,
+      dry_sequence_breakers: ['@'],
+      xtc_probability: 0,
+      xtc_threshold: 0.1,
+    });
+    const biases = body?.['logit_bias'] as readonly (readonly [number, number])[];
+    expect(biases.map(([, bias]) => bias)).toContain(1.5);
+    expect(biases.every(([token, bias]) => Number.isInteger(token) && Number.isFinite(bias))).toBe(true);
   });
 });

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Token } from 'node-llama-cpp';
 import type { SamplingParams, Sequence } from '../../src/engine/engine.ts';
 import { userPrompt, generate } from '../contracts/generation.ts';
-import { contextSize, openDemo, type Demo } from './demo.ts';
-
-/** Probabilities of the first token of an answer. */
-type Distribution = ReadonlyMap<string, number>;
+import { openDemo, type Demo } from './demo.ts';
+import { deviation, firstTokenDistribution, sampleFirstTokens, weighted, type Distribution } from './firstTokens.ts';
 
 const prompt = userPrompt('Hm');
 const sampleCount = 300;
@@ -18,61 +15,21 @@ describe('sampling', () => {
   beforeAll(async () => {
     demo = await openDemo();
     sequence = (await demo.open(1)).sequence();
-    unscaled = await distribution();
+    unscaled = await firstTokenDistribution(demo, prompt);
   });
   afterAll(() => demo.close());
 
-  /** Reads the distribution of the first token directly from node-llama-cpp. */
-  async function distribution(): Promise<Distribution> {
-    const context = await demo.weights.createContext({ contextSize, batchSize: 256, threads: 1, flashAttention: true });
-    const tokens = demo.renderer.tokens(demo.renderer.render(prompt));
-    const last = tokens.pop();
-    if (last === undefined) throw new Error('an empty prompt');
-    const options = { temperature: 1, minP: 0, topP: 1, topK: 0 };
-    const results = await context
-      .getSequence()
-      .controlledEvaluate([...tokens, [last, { generateNext: { probabilities: true, options } }]]);
-    await context.dispose();
-    const likely = new Map<string, number>();
-    for (const [token, p] of results.at(-1)?.next.probabilities ?? []) {
-      const label = labelOf(token);
-      likely.set(label, (likely.get(label) ?? 0) + p);
-    }
-    return new Map([...likely].toSorted(([, a], [, b]) => b - a));
-  }
-
-  const labelOf = (token: Token): string =>
-    demo.weights.isEogToken(token)
-      ? 'end'
-      : `more ${demo.tokenizer.detokenize([token], [], false).replace(/\uFFFD+$/, '')}`;
-
-  /** Samples the first token with `count` seeds. Returns how often each was sampled. */
-  async function sample(sampling: Partial<SamplingParams>, count = sampleCount): Promise<ReadonlyMap<string, number>> {
-    const counts = new Map<string, number>();
-    for (let seed = 1; seed <= count; seed++) {
-      const { text, finishReason } = await generate(sequence, prompt, {
-        sampling: { max_tokens: 1, seed, ...sampling },
-      });
-      const label = finishReason === 'end' ? 'end' : `more ${text}`;
-      counts.set(label, (counts.get(label) ?? 0) + 1);
-    }
-    return counts;
-  }
+  const sample = (sampling: Partial<SamplingParams>, count = sampleCount): Promise<ReadonlyMap<string, number>> =>
+    sampleFirstTokens(sequence, prompt, sampling, { count });
 
   /** The distribution at a temperature t: p^(1/t), normalized. */
-  function scaled(temperature: number): Distribution {
-    const powers = [...unscaled].map(([label, p]) => [label, p ** (1 / temperature)] as const);
-    const sum = powers.reduce((all, [, p]) => all + p, 0);
-    return new Map(powers.map(([label, p]) => [label, p / sum]));
-  }
+  const scaled = (temperature: number): Distribution => weighted(unscaled, (_, p) => p ** (1 / temperature - 1));
 
   it('samples each token with its probability at the temperature', async () => {
     for (const temperature of [1, 4]) {
       const counts = await sample({ temperature });
       for (const [label, p] of [...scaled(temperature)].slice(0, 5)) {
-        const expected = p * sampleCount;
-        const tolerance = 4 * Math.sqrt(sampleCount * p * (1 - p)) + 1;
-        expect(Math.abs((counts.get(label) ?? 0) - expected), `${label} at ${temperature}`).toBeLessThan(tolerance);
+        expect(deviation(counts, label, p), `${label} at ${temperature}`).toBeLessThan(4);
       }
     }
     expect([...(await sample({ temperature: 0 }, 20)).keys()]).toEqual([[...unscaled.keys()][0]]);

@@ -1,6 +1,8 @@
 import type { Token } from '../llama/tokenizer/token.ts';
 import type { ChatTemplate } from '../../chatTemplate/chatTemplate.ts';
 import type { Prompt } from '../../dialog.ts';
+import type { SamplingParams } from '../engine.ts';
+import { sumBiases } from '../llama/sampling/logitBias.ts';
 import { promptParts, TemplateRenderer, type RenderedPrompt } from '../llama/prompt/templateRenderer.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
@@ -61,6 +63,15 @@ export class RemotePrompts {
    */
   continuation(text: string, withControl: boolean): Promise<readonly Token[]> {
     return withControl ? this.#tokens(text, true, true) : this.plainTokens(text, true);
+  }
+
+  /** What is added to the logits of tokens. @param biases of texts; false = forbidden. */
+  async biases(biases: SamplingParams['logit_bias']): Promise<ReadonlyMap<Token, number>> {
+    const texts = Object.entries(biases).map(async ([text, bias]) => ({
+      bias,
+      tokens: await this.plainTokens(text, true),
+    }));
+    return sumBiases(await Promise.all(texts));
   }
 
   /** The tokens of a text without control tokens, whatever it says. */

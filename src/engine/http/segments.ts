@@ -10,6 +10,8 @@ import type { Vocabulary } from './vocabulary.ts';
 
 export interface SegmentOptions extends Pick<GenerateOptions, 'pace' | 'backpressure' | 'sampling'> {
   readonly prompt: readonly Token[];
+  /** What is added to the logits of tokens (`logit_bias`). */
+  readonly biases: ReadonlyMap<Token, number>;
   readonly vocabulary: Vocabulary;
   readonly throttle: TokenThrottle;
   readonly onToken: () => void;
@@ -75,6 +77,7 @@ export class Segments {
     slot.tokens = segment.context;
     const body = {
       ...samplingFields(this.#options.sampling),
+      logit_bias: [...this.#options.biases],
       seed: segment.seed,
       prompt: segment.context,
       id_slot: slot.id,
@@ -139,7 +142,7 @@ const maxSeed = 0xffffffff;
 const penaltyWindowTokens = 64;
 
 /** Sampling parameters as llama-server has them. All are given, for the server can have other defaults. */
-const samplingFields = (sampling: SamplingParams): object => ({
+const samplingFields = ({ dry, xtc, ...sampling }: SamplingParams): object => ({
   temperature: sampling.temperature,
   top_k: sampling.top_k,
   top_p: sampling.top_p,
@@ -149,8 +152,13 @@ const samplingFields = (sampling: SamplingParams): object => ({
   frequency_penalty: sampling.frequency_penalty,
   repeat_last_n: penaltyWindowTokens,
   typical_p: 1,
-  xtc_probability: 0,
-  dry_multiplier: 0,
+  xtc_probability: xtc.probability,
+  xtc_threshold: xtc.threshold,
+  dry_multiplier: dry.multiplier,
+  dry_base: dry.base,
+  dry_allowed_length: dry.allowed_length,
+  dry_penalty_last_n: dry.penalty_last_n,
+  dry_sequence_breakers: dry.sequence_breakers,
   mirostat: 0,
   dynatemp_range: 0,
   top_n_sigma: -1,

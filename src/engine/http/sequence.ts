@@ -70,6 +70,7 @@ export class RemoteSequence implements Sequence {
     const segments = new Segments(generation, {
       ...options,
       prompt: tokens,
+      biases: await prompts.biases(sampling.logit_bias),
       vocabulary: prompts.vocabulary,
       throttle,
       onToken: () => (timings.firstTokenMs ||= elapsedMs()),

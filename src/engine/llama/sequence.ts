@@ -198,7 +198,7 @@ export class LlamaSequence implements Sequence {
       context,
       deferredQueue: this.#parts.deferredQueue,
       shouldStop: this.#cache.shouldStop(options.signal),
-      isEnd: (token) => this.#parts.tokenizer.endsGeneration(token),
+      tokenizer: this.#parts.tokenizer,
       step: (step) => this.#cache.step(run.slot, step),
     });
   }

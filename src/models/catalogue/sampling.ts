@@ -56,6 +56,73 @@ export const samplingSchema = {
       items: { type: 'string', minLength: 1, maxLength: 256 },
       description: 'Strings that end the answer.',
     },
+    dry: {
+      type: 'object',
+      additionalProperties: false,
+      description: "DRY (Don't Repeat Yourself): penalizes tokens that would continue a repetition.",
+      properties: {
+        multiplier: { type: 'number', minimum: 0, maximum: 100, default: 0, description: '0 = off; 0.8 is usual.' },
+        base: {
+          type: 'number',
+          minimum: 1,
+          maximum: 100,
+          default: 1.75,
+          description: 'The penalty is multiplier * base ^ (length of the repetition - allowed_length).',
+        },
+        allowed_length: {
+          type: 'integer',
+          minimum: 0,
+          maximum: 1_000_000,
+          default: 2,
+          description: 'Shorter repetitions are not penalized, in tokens.',
+        },
+        penalty_last_n: {
+          type: 'integer',
+          minimum: 0,
+          maximum: 1_000_000,
+          default: 64,
+          description:
+            'Only the last tokens of the prompt and the text so far are looked at, so many of them; 0 = off.',
+        },
+        sequence_breakers: {
+          type: 'array',
+          minItems: 1,
+          maxItems: 64,
+          items: { type: 'string', minLength: 1, maxLength: 40 },
+          default: ['\n', ':', '"', '*'],
+          description: 'Texts that a repetition ends at; they are never penalized.',
+        },
+      },
+    },
+    xtc: {
+      type: 'object',
+      additionalProperties: false,
+      description: 'XTC (Exclude Top Choices): of several likely tokens only the least likely one is kept.',
+      properties: {
+        probability: { type: 'number', minimum: 0, maximum: 1, default: 0, description: 'How often; 0 = off.' },
+        threshold: {
+          type: 'number',
+          minimum: 0,
+          maximum: 1,
+          default: 0.1,
+          description:
+            'Tokens at least this probable are the likely ones; above 0.5 there is only one, and it is kept.',
+        },
+      },
+    },
+    logit_bias: {
+      type: 'object',
+      maxProperties: 256,
+      propertyNames: { minLength: 1, maxLength: 256 },
+      additionalProperties: {
+        anyOf: [
+          { type: 'number', minimum: -100, maximum: 100, description: 'a number from -100 to 100' },
+          { type: 'boolean', enum: [false], description: 'false' },
+        ],
+      },
+      description:
+        'Texts, and what is added to the logit of each of their tokens; false = they are forbidden. "word" and " word" are different tokens.',
+    },
   },
 } as const satisfies ObjectSchema;
 
@@ -76,4 +143,7 @@ export const defaultSampling: SamplingParams = {
   speculate: 'off',
   seed: 0,
   stop: [],
+  dry: { multiplier: 0, base: 1.75, allowed_length: 2, penalty_last_n: 64, sequence_breakers: ['\n', ':', '"', '*'] },
+  xtc: { probability: 0, threshold: 0.1 },
+  logit_bias: {},
 };

@@ -12,6 +12,9 @@ import { commonPrefixLength } from '../../../src/commonPrefix.ts';
 import type { SamplingParams } from '../../../src/engine/engine.ts';
 import { DrawSeeds } from '../../../src/engine/llama/sampling/drawSeeds.ts';
 import { samplingOptions } from '../../../src/engine/llama/sampling/samplingOptions.ts';
+import { createTokenBiases } from '../../../src/engine/llama/sampling/tokenBiases.ts';
+import { Tokenizer } from '../../../src/engine/llama/tokenizer/tokenizer.ts';
+import { defaultSampling } from '../../../src/models/catalogue/sampling.ts';
 import { tokenProbabilities } from '../../../src/engine/llama/scoring/tokenProbabilities.ts';
 
 const file = fileURLToPath(new URL('../../../models/turngraph-demo.gguf', import.meta.url));
@@ -20,10 +23,9 @@ const file = fileURLToPath(new URL('../../../models/turngraph-demo.gguf', import
 export interface DemoRequest {
   readonly prompt: readonly Token[];
   readonly maxTokens: number;
-  readonly sampling: Pick<
-    SamplingParams,
-    'temperature' | 'top_k' | 'top_p' | 'min_p' | 'repeat_penalty' | 'presence_penalty' | 'frequency_penalty' | 'seed'
-  >;
+  readonly sampling: Partial<SamplingParams>;
+  /** What is added to the logits of tokens. */
+  readonly biases: readonly (readonly [Token, number])[];
   /** In GBNF. */
   readonly grammar?: string;
 }
@@ -68,20 +70,22 @@ export class DemoSlot {
   }
 
   /** Generates tokens, the end of generation token included. */
-  async *generate({ prompt, maxTokens, sampling, grammar }: DemoRequest, reused: number): AsyncGenerator<Token> {
+  async *generate(request: DemoRequest, reused: number): AsyncGenerator<Token> {
+    const { prompt, maxTokens, grammar } = request;
+    const { weights: model, tokenizer } = this.#model;
     const context = [...prompt];
+    const sampling = { ...defaultSampling, ...request.sampling };
+    const dryBiases = createTokenBiases({ ...sampling, logit_bias: {} }, tokenizer);
+    const biases = (tokens: readonly Token[]): Map<Token, number> => {
+      const sums = new Map(request.biases);
+      for (const [token, bias] of dryBiases?.(tokens) ?? []) sums.set(token, (sums.get(token) ?? 0) + bias);
+      return sums;
+    };
     const state = grammar === undefined ? undefined : await this.#model.grammar(grammar);
-    const options = {
-      ...sampling,
-      max_tokens: maxTokens,
-      max_tokens_per_second: 0,
-      speculate: 'off',
-      stop: [],
-    } as const;
     const stop = new DrawSeeds(sampling.seed).applyTo(this.#sequence);
     try {
       const tokens = this.#sequence.evaluate(prompt.slice(reused), {
-        ...samplingOptions(options, (count) => context.slice(-count)),
+        ...samplingOptions(sampling, { context, model, biases }),
         ...(state && { grammarEvaluationState: state }),
         yieldEogToken: true,
       });
@@ -100,6 +104,7 @@ export class DemoSlot {
 /** The demo model, as the llama.cpp engine runs it, for test servers that speak other APIs. */
 export class DemoModel implements AsyncDisposable {
   readonly weights: LlamaModel;
+  readonly tokenizer: Tokenizer;
   readonly slots: readonly DemoSlot[];
   readonly #llama: Llama;
   readonly #context: LlamaContext;
@@ -107,6 +112,7 @@ export class DemoModel implements AsyncDisposable {
   private constructor(llama: Llama, weights: LlamaModel, context: LlamaContext) {
     this.#llama = llama;
     this.weights = weights;
+    this.tokenizer = new Tokenizer(weights);
     this.#context = context;
     this.slots = Array.from({ length: context.totalSequences }, () => new DemoSlot(context.getSequence(), this));
   }

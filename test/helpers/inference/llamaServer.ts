@@ -116,9 +116,9 @@ async function* events(model: DemoModel, slot: DemoSlot, body: Body): AsyncGener
     await slot.prefill(prompt, reused);
     return void (yield { ...end, stop_type: 'limit' });
   }
-  const [bias] = (body['logit_bias'] ?? []) as readonly (readonly [Token, number])[];
-  if (bias) {
-    const [id] = bias;
+  const biases = (body['logit_bias'] ?? []) as readonly (readonly [Token, number])[];
+  if (biases[0] && body['n_probs'] !== undefined) {
+    const [[id]] = biases;
     const logprob = Math.log(Math.max(await slot.probability(prompt, reused, id), Number.MIN_VALUE));
     const completion_probabilities = [{ id, logprob, top_logprobs: [] }];
     yield { content: '', tokens: [id], tokens_predicted: 1, stop: false, completion_probabilities };
@@ -134,11 +134,20 @@ async function* events(model: DemoModel, slot: DemoSlot, body: Body): AsyncGener
     presence_penalty: number('presence_penalty'),
     frequency_penalty: number('frequency_penalty'),
     seed: number('seed'),
+    xtc: { probability: number('xtc_probability'), threshold: number('xtc_threshold') },
+    dry: {
+      multiplier: number('dry_multiplier'),
+      base: number('dry_base'),
+      allowed_length: number('dry_allowed_length'),
+      penalty_last_n: number('dry_penalty_last_n'),
+      sequence_breakers: (body['dry_sequence_breakers'] ?? []) as readonly string[],
+    },
   };
   const request = {
     prompt,
     maxTokens,
     sampling,
+    biases,
     ...(typeof body['grammar'] === 'string' && { grammar: body['grammar'] }),
   };
   const { weights } = model;

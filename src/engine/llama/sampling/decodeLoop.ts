@@ -3,9 +3,11 @@ import type { GenerateOptions, FinishReason } from '../../engine.ts';
 import type { DeferredQueue } from '../batching/deferredQueue.ts';
 import type { TokenThrottle } from '../../tokenThrottle.ts';
 import type { SlotRun } from '../kvCache/slotRun.ts';
+import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import type { DrawSeeds } from './drawSeeds.ts';
 import type { Sampler } from './sampler.ts';
 import { samplingOptions } from './samplingOptions.ts';
+import { createTokenBiases } from './tokenBiases.ts';
 import { Speculation, type DrawnTokens } from './speculation.ts';
 
 export interface DecodeLoopOptions extends Pick<GenerateOptions, 'sampling' | 'backpressure'> {
@@ -18,8 +20,7 @@ export interface DecodeLoopOptions extends Pick<GenerateOptions, 'sampling' | 'b
   readonly throttle: TokenThrottle;
   readonly deferredQueue: DeferredQueue;
   readonly shouldStop: () => boolean;
-  /** Whether a sampled token is an end of generation token (EOG). */
-  readonly isEnd: (token: Token) => boolean;
+  readonly tokenizer: Tokenizer;
   /** Wraps each use of the engine; rejects as the engine does, or with a Fault in place of it. */
   readonly step: <T>(step: () => Promise<T>) => Promise<T>;
   /** Called when the cache holds the context and the first token is sampled; awaited before that token is evaluated. */
@@ -34,7 +35,7 @@ export interface DecodeLoopOptions extends Pick<GenerateOptions, 'sampling' | 'b
  * @throws what `step` rejects with, and what emitting text throws.
  */
 export async function decode(options: DecodeLoopOptions): Promise<FinishReason | 'paused'> {
-  const { run, context, sampler, throttle, shouldStop, isEnd, backpressure } = options;
+  const { run, context, sampler, sampling, throttle, tokenizer, shouldStop, backpressure } = options;
   const { cache } = run.slot;
   const take = (token: Token): Token[] => {
     options.onToken();
@@ -45,7 +46,7 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
   };
   const speculation = speculationOf(options, take);
   const tokens = cache.evaluate(context.slice(cache.nextTokenIndex), {
-    ...samplingOptions(options.sampling, (count) => context.slice(-count)),
+    ...samplingOptions(sampling, { context, model: cache.model, biases: createTokenBiases(sampling, tokenizer) }),
     // Called inside node-llama-cpp's sampling, where nothing may throw.
     grammarEvaluationState: () => sampler.grammar,
     yieldEogToken: true,
@@ -78,7 +79,7 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
       const drawnTokens: DrawnTokens | undefined = await speculation?.end(first, options.step);
       const { drawn, taken = [] } = drawnTokens ?? { drawn: first };
       if (sampler.finishReason) return sampler.finishReason;
-      if (sampled.done || (drawn !== undefined && isEnd(drawn))) return 'end';
+      if (sampled.done || (drawn !== undefined && tokenizer.endsGeneration(drawn))) return 'end';
       appended = drawn === undefined ? taken : take(drawn);
       if (!sampler.finishReason && backpressure?.()) return flushAndFinish(sampler) ?? 'paused';
     }
@@ -91,9 +92,10 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
 
 /** The speculation of a generation, where it is wanted and the KV cache can be cut back. */
 function speculationOf(options: DecodeLoopOptions, take: (token: Token) => Token[]): Speculation | undefined {
-  const { run, context, isEnd, sampler, throttle } = options;
+  const { run, context, tokenizer, sampler, throttle } = options;
   const { cache } = run.slot;
   if (options.sampling.speculate !== 'prompt' || cache.needsCheckpoints) return undefined;
+  const isEnd = (token: Token): boolean => tokenizer.endsGeneration(token);
   const isOver = (): boolean => flushAndFinish(sampler) !== undefined;
   const prepareNext = (): Promise<void> => {
     throttle.spend(1);

@@ -1,13 +1,20 @@
-import type { SequenceEvaluateOptions, Token } from 'node-llama-cpp';
+import type { LlamaModel, SequenceEvaluateOptions, Token, TokenBias } from 'node-llama-cpp';
 import type { SamplingParams } from '../../engine.ts';
+import type { TokenBiases } from './tokenBiases.ts';
 
-/**
- * Sampling parameters as options of node-llama-cpp. The seed is none of them: see `DrawSeeds`.
- * @param lastTokens the last tokens of the context, at most `count`, for the penalties.
- */
+/** What sampling looks at besides the logits. */
+export interface SamplingContext {
+  /** All tokens so far, prompt first; generated ones are appended. */
+  readonly context: readonly Token[];
+  readonly model: LlamaModel;
+  /** Undefined: none. */
+  readonly biases: TokenBiases | undefined;
+}
+
+/** Sampling parameters as options of node-llama-cpp. The seed is none of them: see `DrawSeeds`. */
 export function samplingOptions(
   sampling: SamplingParams,
-  lastTokens: (count: number) => Token[],
+  { context, model, biases }: SamplingContext,
 ): SequenceEvaluateOptions {
   return {
     temperature: sampling.temperature,
@@ -19,12 +26,18 @@ export function samplingOptions(
         penalty: sampling.repeat_penalty,
         presencePenalty: sampling.presence_penalty,
         frequencyPenalty: sampling.frequency_penalty,
-        punishTokens: () => lastTokens(penaltyWindowTokens),
+        punishTokens: () => context.slice(-penaltyWindowTokens),
         maxPunishTokens: penaltyWindowTokens,
       },
     }),
+    ...(sampling.xtc.probability > 0 && { xtc: sampling.xtc }),
+    ...(biases && { tokenBias: () => toTokenBias(biases(context), model) }),
   };
 }
+
+/** Biases as the library has them. Not by its class: it tokenizes each text in two ways, and leaves out end of generation tokens. */
+export const toTokenBias = (biases: ReadonlyMap<Token, number>, { tokenizer }: LlamaModel): TokenBias =>
+  ({ _tokenizer: tokenizer, _biases: biases }) as unknown as TokenBias;
 
 /** llama.cpp's default (`penalty_last_n`); tokens of the prompt count, too. */
 const penaltyWindowTokens = 64;

@@ -1,5 +1,7 @@
 import type { ControlledEvaluateInputItem, LlamaContextSequence, Token, TokenBias } from 'node-llama-cpp';
 
+import { toTokenBias } from '../sampling/samplingOptions.ts';
+
 /** What the library knows of a token after its evaluation. */
 interface NextToken {
   /** The probability of the most probable next token. */
@@ -38,9 +40,8 @@ export async function tokenProbabilities(
  */
 const bias = 80;
 
-// Not by the library's class: it leaves out end of generation tokens.
 const biasTowards = (tokens: readonly Token[], { model }: LlamaContextSequence): TokenBias =>
-  ({ _tokenizer: model.tokenizer, _biases: new Map(tokens.map((token) => [token, bias])) }) as unknown as TokenBias;
+  toTokenBias(new Map(tokens.map((token) => [token, bias])), model);
 
 function absoluteProbabilities(
   wanted: readonly Token[],

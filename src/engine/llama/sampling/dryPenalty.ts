@@ -1,0 +1,76 @@
+import type { DryParams } from '../../samplingParams.ts';
+import type { Token } from '../tokenizer/token.ts';
+
+/** The ways in which a sequence breaker can go on after a token of it; an empty one: the token contains the breaker. */
+export type BreakerTails = (token: Token) => readonly (readonly Token[])[];
+
+/**
+ * DRY (llama.cpp: `llama_sampler_dry`). A token that followed earlier on the tokens that the context ends with would continue a
+ * repetition. Its penalty grows with the length of the repetition, which ends at a sequence breaker.
+ *
+ * Not the sampler of the library: it knows the tokens that it has drawn since the last pause. Neither the prompt, forced text
+ * nor what was generated before a pause is among them, and without a limit of tokens it does nothing (3.21.1).
+ */
+export class DryPenalty {
+  readonly #params: DryParams;
+  readonly #tailsOf: BreakerTails;
+
+  constructor(params: DryParams, tailsOf: BreakerTails) {
+    this.#params = params;
+    this.#tailsOf = tailsOf;
+  }
+
+  /** What is subtracted from the logits of the tokens that would continue a repetition at the end of a context. */
+  penalties(context: readonly Token[]): ReadonlyMap<Token, number> {
+    const { multiplier, base, allowed_length: allowed, penalty_last_n: lastN } = this.#params;
+    // The last token first.
+    const recent = context.slice(Math.max(0, context.length - lastN)).toReversed();
+    const maxLength = this.#lengthAfterBreaker(recent);
+    const penalties = new Map<Token, number>();
+    if (recent.length <= allowed || maxLength < allowed) return penalties;
+    const lengths = prefixLengths(recent);
+    for (let start = 1; start < recent.length; start++) {
+      const length = Math.min(lengths[start] ?? 0, maxLength);
+      const next = recent[start - 1];
+      if (length < allowed || next === undefined || this.#containsBreaker(next)) continue;
+      const penalty = Math.min(multiplier * base ** (length - allowed), maxPenalty);
+      penalties.set(next, Math.max(penalty, penalties.get(next) ?? 0));
+    }
+    return penalties;
+  }
+
+  /** Tokens at the end of the context that no sequence breaker is among. */
+  #lengthAfterBreaker(recent: readonly Token[]): number {
+    for (const [age, token] of recent.entries()) {
+      const complete = this.#tailsOf(token).filter(
+        (tail) => tail.length <= age && tail.every((next, index) => next === recent[age - 1 - index]),
+      );
+      if (complete.length > 0) return age - Math.max(...complete.map(({ length }) => length));
+    }
+    return recent.length;
+  }
+
+  #containsBreaker(token: Token): boolean {
+    return this.#tailsOf(token).some(({ length }) => length === 0);
+  }
+}
+
+/** More than any difference of logits; a 32-bit float. */
+const maxPenalty = 1e30;
+
+/** Of each index: how many items from it on are those at the start (the Z-algorithm); of index 0: 0. */
+function prefixLengths(items: readonly unknown[]): readonly number[] {
+  const lengths = items.map(() => 0);
+  // The match that reaches farthest.
+  let start = 0;
+  let end = 0;
+  for (let index = 1; index < items.length; index++) {
+    let length = index < end ? Math.min(end - index, lengths[index - start] ?? 0) : 0;
+    while (index + length < items.length && items[length] === items[index + length]) length++;
+    lengths[index] = length;
+    if (index + length <= end) continue;
+    start = index;
+    end = index + length;
+  }
+  return lengths;
+}
