@@ -28,6 +28,8 @@ process.on('message', async ({ args, input, env, cwd }) => {
   process.exitCode = undefined;
   await runProgram();
   process.stdout.removeAllListeners('error');
+  // Of a server that could not start.
+  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT']) process.removeAllListeners(signal);
   const code = process.exitCode ?? 0;
   process.exitCode = 0;
   process.send({ ...texts, code });

@@ -144,7 +144,7 @@ describe('turngraph serve', () => {
     await mkdir(join(folder, 'folder'));
     await writeFile(join(folder, 'file'), '');
     const portFile = join(folder, place, name);
-    const { code, out, err } = await runCli([...quietArgs, '--port-file', portFile]);
+    const { code, out, err } = await runCommand([...quietArgs, '--port-file', portFile]);
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toMatch(/^error: --port-file [^\n]+\n$/);
     expect(err).toContain(`${portFile} cannot be written: ${why}`);
@@ -167,7 +167,7 @@ describe('turngraph serve', () => {
   });
 
   it.each(['--models', '--graphs', '--storage-root'])('ends with an error when %s is a file', async (flag) => {
-    const { code, out, err } = await runCli([...quietArgs, flag, repositoryPath('package.json')]);
+    const { code, out, err } = await runCommand([...quietArgs, flag, repositoryPath('package.json')]);
     expect({ code, out, err }).toEqual({
       code: 1,
       out: '',
@@ -339,13 +339,13 @@ describe('turngraph serve', () => {
   });
 
   it.each(['shared', 'in'])('refuses to choose a graphics card with --engine-process %s', async (mode) => {
-    const { code, out, err } = await runCli(['serve', '--port', '0', '--gpu-device', '1', '--engine-process', mode]);
+    const { code, out, err } = await runCommand(['serve', '--port', '0', '--gpu-device', '1', '--engine-process', mode]);
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toContain(`--gpu-device 1 needs --engine-process child, not ${mode}: the card is chosen by`);
   });
 
   it('refuses to listen on other addresses than loopback without a token', async () => {
-    const { code, err } = await runCli([...quietArgs, '--host', '0.0.0.0']);
+    const { code, err } = await runCommand([...quietArgs, '--host', '0.0.0.0']);
     expect(code).toBe(1);
     expect(err).toContain('--host 0.0.0.0 can be reached from other machines: set --token or TURNGRAPH_TOKEN');
   });
