@@ -339,7 +339,15 @@ describe('turngraph serve', () => {
   });
 
   it.each(['shared', 'in'])('refuses to choose a graphics card with --engine-process %s', async (mode) => {
-    const { code, out, err } = await runCommand(['serve', '--port', '0', '--gpu-device', '1', '--engine-process', mode]);
+    const { code, out, err } = await runCommand([
+      'serve',
+      '--port',
+      '0',
+      '--gpu-device',
+      '1',
+      '--engine-process',
+      mode,
+    ]);
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toContain(`--gpu-device 1 needs --engine-process child, not ${mode}: the card is chosen by`);
   });
