@@ -3,13 +3,14 @@ import type { Limits } from '../limits.ts';
 import { Fault, truncateMessage } from '../fault.ts';
 import type { PathStep, ToolResult } from '../frames.gen.ts';
 import type { Pace } from '../engine/pace.ts';
-import { compile, type CompileOptions, type Graph } from '../graph/compile.ts';
+import { compile, type Graph } from '../graph/compile.ts';
 import type { NodeLimits } from '../graph/node.ts';
 import type { Registry } from '../graph/registry.ts';
 import type { ModelPool } from '../models/pool/pool.ts';
 import type { LoadWait } from '../models/pool/loadWait.ts';
 import type { SessionStorages } from '../storage/sessionStorages.ts';
 import { AgentModels } from './agentModels.ts';
+import { nodeContexts } from './nodeContexts.ts';
 import { notAwaited } from './pendingResults.ts';
 import { RunningTurn } from './runningTurn.ts';
 import type { TurnOptions } from './turnOptions.ts';
@@ -104,14 +105,7 @@ export class Agent implements AsyncDisposable {
     const warn = (warning: string): void => void warnings.push(truncateMessage(warning));
     const { pool, defaultModelName: clientDefault, loadWaitFor } = options;
     const models = new AgentModels({ pool, clientDefault, loadWaitFor, warn });
-    const contextFor: CompileOptions['contextFor'] = (nodeName, graphDefault) => ({
-      nodeName,
-      warn,
-      limits: options.limits,
-      strings: (nameOrPath) => options.storages.find(nameOrPath),
-      checkModel: (name, purpose) => models.check(name, graphDefault, purpose),
-      model: (name, purpose) => models.lease(name, graphDefault, purpose),
-    });
+    const contextFor = nodeContexts({ ...options, models, warn });
     try {
       const graph = await compile(options.graph, {
         registry: options.registry,

@@ -17,8 +17,8 @@ export interface ChangeableNode {
 }
 
 /**
- * Merges changes into the live parameters of a node (like a JSON merge patch, but objects merge only one level deep):
- * absent fields stay, null restores the default.
+ * Merges changes into the live parameters of a node: absent ones stay, null restores the default. An object whose members
+ * its schema declares is merged in the same way, one level deep; any other value replaces the former one.
  * @returns the new parameters, without (raw) and with defaults.
  * @throws Fault PARAM_NOT_MUTABLE or INVALID_PARAM_VALUE, and then nothing has changed.
  */
@@ -35,7 +35,7 @@ export async function changeParams(
     if (!param.live)
       throw new Fault('PARAM_NOT_MUTABLE', `${place} is fixed when the agent is made; make a new agent to change it`);
   }
-  const changedParams = merge(rawParams, changes, 1);
+  const changedParams = merge(rawParams, changes, (name) => properties[name]?.properties !== undefined);
   const reading = type.read(changedParams);
   if (!reading.ok) throw createInvalidParamsFault(nodeName, reading.errors);
   try {
@@ -59,9 +59,11 @@ function createInvalidParamsFault(nodeName: string, errors: readonly SchemaError
   );
 }
 
+const noMembers = (): boolean => false;
+
 type Params = Readonly<Record<string, unknown>>;
 
-function merge(current: Params, changes: Params, depth: number): Params {
+function merge(current: Params, changes: Params, hasMembers: (name: string) => boolean): Params {
   const merged = new Map(Object.entries(current));
   for (const [name, value] of Object.entries(changes)) {
     const currentValue = merged.get(name);
@@ -69,7 +71,9 @@ function merge(current: Params, changes: Params, depth: number): Params {
     else
       merged.set(
         name,
-        depth > 0 && isObject(value) ? merge(isObject(currentValue) ? currentValue : {}, value, depth - 1) : value,
+        hasMembers(name) && isObject(value)
+          ? merge(isObject(currentValue) ? currentValue : {}, value, noMembers)
+          : value,
       );
   }
   return Object.fromEntries(merged);

@@ -2,6 +2,7 @@ import type { ModelPurpose } from '../engine/embedding.ts';
 import { Fault } from '../fault.ts';
 import type { CodeName } from '../frames.gen.ts';
 import type { ModelLease } from '../models/pool/lease.ts';
+import type { Match, Retriever } from '../retrieval/retriever.ts';
 import type { FromSchema, ObjectSchema, ReadResult, SchemaError } from '../schema.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
 import type { ExitsFromParam } from './exits.ts';
@@ -26,6 +27,13 @@ export interface NodeLimits {
   readonly patterns: number;
 }
 
+/** How a node matches the entries of a storage. */
+export interface RetrieverMatching {
+  readonly match: Match;
+  /** The model of the vectors; "" = the one that the storage names. */
+  readonly embeddingModel: string;
+}
+
 /** What a node has access to when it is created. */
 export interface NodeContext {
   readonly nodeName: string;
@@ -46,6 +54,11 @@ export interface NodeContext {
    * @throws Fault STORAGE_FILE_NOT_FOUND, STORAGE_OUTSIDE_ROOT, STORAGE_KIND_MISMATCH, INVALID_STRING_STORAGE_DATA.
    */
   strings(nameOrPath: string): Promise<StringStorage>;
+  /**
+   * Opens the search over a storage.
+   * @throws InvalidParams for `match` and `embedding_model`, the Fault of a model that cannot be loaded.
+   */
+  retriever(storage: StringStorage, matching: RetrieverMatching): Promise<Retriever>;
   /**
    * The names of the tools that the nodes of the graph declare at the moment; undefined while the graph has a node whose
    * parameters are not valid, so that its tools are not known.

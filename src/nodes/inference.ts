@@ -9,6 +9,7 @@ import type { PromptInputs, Projected, Projection } from '../projection/projecti
 import type { Schema } from '../schema.ts';
 import { ReasoningFilter } from '../tools/reasoning/reasoningFilter.ts';
 import { splitReply } from '../tools/reasoning/splitReply.ts';
+import { explainKnowledge } from './explainKnowledge.ts';
 import { inferenceEvent, type InferenceNotes } from './inferenceEvent.ts';
 
 /** Parameters of all nodes with a model. */
@@ -188,7 +189,9 @@ export class InferenceRunner implements AsyncDisposable {
     const current = [...request.current, ...exchanged, ...last];
     // The model may be waited for: it counts tokens.
     const projecting = projection.project({ system, current, dialog: dialog ? turn.dialog : noDialog, maxTokens });
-    const { prompt, dropped } = await raceAbort(projecting, turn.signal);
+    const { prompt, dropped } = await raceAbort(projecting, turn.signal).catch((error: unknown) => {
+      throw explainKnowledge(error, turn.knowledge, [system, ...current.map(({ text }) => text)]);
+    });
     return { prompt: { ...prompt, thinking }, dropped };
   }
 

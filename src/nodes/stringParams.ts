@@ -1,6 +1,7 @@
 import { InvalidParams, paramError, type FactsContext, type NodeContext } from '../graph/node.ts';
 import { Fault } from '../fault.ts';
 import type { SchemaError, Schema } from '../schema.ts';
+import { createList, type StringStorage } from '../storage/stringStorage.ts';
 import { compilePatterns, findTotalSizeError, type PatternMatcher } from '../storage/patternSet.ts';
 
 /** Parameters of nodes that use a list of strings: a string storage, or a list in the graph. */
@@ -20,6 +21,13 @@ export const stringParams = (what: string) =>
     },
   }) as const satisfies Readonly<Record<string, Schema>>;
 
+/** The storage of a node. */
+export interface ResolvedStorage {
+  readonly storage: StringStorage;
+  /** The parameter that it comes from. */
+  readonly param: 'string_storage' | 'inline_strings';
+}
+
 /** The strings of a node. */
 export interface ResolvedStrings {
   readonly list: readonly string[];
@@ -27,40 +35,56 @@ export interface ResolvedStrings {
   toParamError(error: SchemaError): SchemaError;
 }
 
+/** The values of `stringParams`. */
+export interface StringParams {
+  readonly string_storage?: string;
+  readonly inline_strings: readonly string[];
+}
+
 /**
  * Finds the strings of a node: those of the storage it names, else those in the graph.
- * @throws Fault LIMIT_EXCEEDED; InvalidParams when the storage cannot be read, or does not exist and the graph has no strings.
+ * @throws InvalidParams as `resolveStorage`, and for a KNOWLEDGE.
  */
-export async function resolveStrings(
-  { string_storage, inline_strings }: { readonly string_storage?: string; readonly inline_strings: readonly string[] },
+export async function resolveStrings(params: StringParams, context: FactsContext): Promise<ResolvedStrings> {
+  const { storage, param } = await resolveStorage(params, context);
+  const { kind, list } = storage;
+  if (kind === 'KNOWLEDGE') {
+    const message = `names the KNOWLEDGE storage "${params.string_storage}", and this node takes a LIST, a MAP or a MULTIMAP`;
+    throw new InvalidParams([{ pointer: '/string_storage', message }]);
+  }
+  if (param === 'inline_strings')
+    return { list, toParamError: (error) => ({ ...error, pointer: `/inline_strings${error.pointer}` }) };
+  return {
+    list,
+    toParamError: ({ pointer, message, ...rest }) => ({
+      ...rest,
+      pointer: '/string_storage',
+      message: pointer === '' ? message : `entry ${pointer.slice(1)} ${message}`,
+    }),
+  };
+}
+
+/**
+ * Finds the storage of a node: the one it names, of any kind, else the strings in the graph as a LIST.
+ * @throws InvalidParams when there are too many strings, when the storage cannot be read, or does not exist and the graph has
+ * no strings.
+ */
+export async function resolveStorage(
+  { string_storage, inline_strings }: StringParams,
   { nodeName, strings, warn, limits }: FactsContext,
-): Promise<ResolvedStrings> {
+): Promise<ResolvedStorage> {
   if (inline_strings.length > limits.patterns) {
     const count = inline_strings.length;
     const message = `has ${count} entries, and ${limits.patterns} are allowed`;
     throw new InvalidParams([{ pointer: '/inline_strings', message, code: 'LIMIT_EXCEEDED' }]);
   }
-  const inline: ResolvedStrings = {
-    list: inline_strings,
-    toParamError: (error) => ({ ...error, pointer: `/inline_strings${error.pointer}` }),
-  };
+  const inline: ResolvedStorage = { storage: createList(inline_strings), param: 'inline_strings' };
   if (string_storage === undefined) return inline;
   try {
-    const { kind, list } = await strings(string_storage);
-    if (kind === 'KNOWLEDGE') {
-      const message = `names the KNOWLEDGE storage "${string_storage}", and this node takes a LIST, a MAP or a MULTIMAP`;
-      throw new InvalidParams([{ pointer: '/string_storage', message }]);
-    }
+    const storage = await strings(string_storage);
     if (inline_strings.length > 0)
       warn(`${nodeName}.params.inline_strings is not used: the storage "${string_storage}" exists`);
-    return {
-      list,
-      toParamError: ({ pointer, message, ...rest }) => ({
-        ...rest,
-        pointer: '/string_storage',
-        message: pointer === '' ? message : `entry ${pointer.slice(1)} ${message}`,
-      }),
-    };
+    return { storage, param: 'string_storage' };
   } catch (error) {
     if (!(error instanceof Fault && error.name === 'STORAGE_FILE_NOT_FOUND') || inline_strings.length === 0) {
       throw paramError('/string_storage', error);

@@ -1,7 +1,7 @@
 import { useId, useState, type KeyboardEvent } from 'react';
 import { Button } from '../ui/Button.tsx';
 import { useAgents } from './agentStore.ts';
-import { changeOf, currentValue, inputText, isChanged, readInput, valueAt, type LiveField } from './liveParams.ts';
+import { currentValue, inputText, isChanged, readInput, valueAt, type LiveField } from './liveParams.ts';
 import type { PageAgent } from './pageAgent.ts';
 
 /** Properties of the field of a live parameter. */
@@ -17,7 +17,7 @@ export interface ParamFieldProps {
 /** The field of a live parameter. It is sent when the field is left, or by Enter; a refusal of the server stays at it. */
 export function ParamField({ agent, node, field, fromGraph, changed }: ParamFieldProps) {
   const id = useId();
-  const changeParams = useAgents((store) => store.changeParams);
+  const changeParam = useAgents((store) => store.changeParam);
   const { path, schema } = field;
   // Shown until the server has answered.
   const [pending, setPending] = useState<{ readonly value: unknown }>();
@@ -30,7 +30,7 @@ export function ParamField({ agent, node, field, fromGraph, changed }: ParamFiel
   const change = async (next: unknown): Promise<void> => {
     setPending({ value: next ?? schema.default });
     try {
-      await changeParams(agent.key, node, changeOf(path, next));
+      await changeParam(agent.key, node, path, next);
       setDraft(undefined);
       setRefusal(undefined);
     } catch (thrown) {

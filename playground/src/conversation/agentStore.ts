@@ -2,7 +2,7 @@ import { create } from 'zustand';
 import { Fault, type AgentHandle, type ToolResult } from '../../../src/client/index.ts';
 import { useConnection } from '../connection/connectionStore.ts';
 import { frameQueue } from './frameQueue.ts';
-import { mergeChanges } from './liveParams.ts';
+import { addChange, changeOf, type LiveField } from './liveParams.ts';
 import { agentTitle, type ChangedParams, type MessageOptions, type PageAgent } from './pageAgent.ts';
 import { turnReducer, type TurnChange } from './turnReducer.ts';
 
@@ -24,7 +24,7 @@ export interface AgentStore {
   /** Gives calls that await them their results. @throws Fault */
   submitResults(key: number, results: readonly ToolResult[]): Promise<void>;
   /** Changes live parameters of a node. @throws Fault */
-  changeParams(key: number, node: string, params: Readonly<Record<string, unknown>>): Promise<void>;
+  changeParam(key: number, node: string, path: LiveField['path'], value: unknown): Promise<void>;
   /** The dialog as JSON text. @throws Fault */
   exportDialog(key: number): Promise<string>;
   clear(key: number): Promise<void>;
@@ -206,9 +206,9 @@ export const useAgents = create<AgentStore>()((set, get) => {
       await agentOf(key)?.handle?.submitToolResults(results);
       for (const { callId, ...result } of results) changeTurn(key, { type: 'result', callId, result });
     },
-    async changeParams(key, node, params) {
-      await agentOf(key)?.handle?.changeParams(node, params);
-      update(key, ({ changedParams }) => ({ changedParams: mergeChanges(changedParams, node, params) }));
+    async changeParam(key, node, path, value) {
+      await agentOf(key)?.handle?.changeParams(node, changeOf(path, value));
+      update(key, ({ changedParams }) => ({ changedParams: addChange(changedParams, node, path, value) }));
     },
     exportDialog: async (key) => (await agentOf(key)?.handle?.exportDialog()) ?? agentOf(key)?.dialog ?? '[]',
     async clear(key) {

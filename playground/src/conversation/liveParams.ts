@@ -75,14 +75,17 @@ export function currentValue(
   return change ?? valueAt(fromGraph, path) ?? schema.default;
 }
 
-/** Adds a change to the changes of all nodes: objects merge one level deep, like on the server. */
-export function mergeChanges(changed: ChangedParams, node: string, params: Params): ChangedParams {
-  const merged = { ...changed[node] };
-  for (const [name, value] of Object.entries(params)) {
-    const before = merged[name];
-    merged[name] = isObject(value) ? { ...(isObject(before) ? before : {}), ...value } : value;
-  }
-  return { ...changed, [node]: merged };
+/** Adds a change of one value to the changes of all nodes. */
+export function addChange(
+  changed: ChangedParams,
+  node: string,
+  [param, member]: LiveField['path'],
+  value: unknown,
+): ChangedParams {
+  const params = changed[node] ?? {};
+  const before = params[param];
+  const after = member === undefined ? value : { ...(isObject(before) ? before : {}), [member]: value };
+  return { ...changed, [node]: { ...params, [param]: after } };
 }
 
 /** Whether a value was changed and is not the graph's any more. */

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
-  changeOf,
   currentValue,
   groupFields,
   isChanged,
   liveNodes,
-  mergeChanges,
+  addChange,
   readInput,
   type LiveField,
 } from '../../../playground/src/conversation/liveParams.ts';
@@ -64,12 +63,17 @@ describe('the value of a live parameter', () => {
   });
 
   it('is merged one level deep with changes before', () => {
-    const first = mergeChanges({}, 'a', changeOf(['sampling', 'top_k'], 3));
-    const second = mergeChanges(first, 'a', changeOf(['sampling', 'temperature'], null));
-    expect(mergeChanges(second, 'b', changeOf(['hold'], true))).toEqual({
+    const first = addChange({}, 'a', ['sampling', 'top_k'], 3);
+    const second = addChange(first, 'a', ['sampling', 'temperature'], null);
+    expect(addChange(second, 'b', ['hold'], true)).toEqual({
       a: { sampling: { top_k: 3, temperature: null } },
       b: { hold: true },
     });
+  });
+
+  it('replace an object that has no fields of its own', () => {
+    const first = addChange({}, 'find', ['filter'], { kind: 'law' });
+    expect(addChange(first, 'find', ['filter'], { place: 'abbey' })).toEqual({ find: { filter: { place: 'abbey' } } });
   });
 
   it.each([
