@@ -13,6 +13,8 @@ const filesIn = (folder: string, ending: RegExp): readonly string[] =>
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
 const sources = filesIn('src', /(?<!\.gen)\.ts$/);
+// Words of English as data, not words for something.
+const wordLists = ['src/retrieval/words/functionWords.ts'];
 const docs = [
   ...filesIn('docs', /\.md$/).filter((file) => !file.startsWith('docs/api/')),
   'README.md',
@@ -64,7 +66,8 @@ const terms = [
 
 describe('the words of the code', () => {
   it('use no retired word', () => {
-    expect(linesWith(sources, retiredWords)).toEqual([]);
+    const files = sources.filter((file) => !wordLists.includes(file));
+    expect(linesWith(files, retiredWords)).toEqual([]);
     expect(sources.filter((file) => retiredFiles.test(basename(file)))).toEqual([]);
   });
 

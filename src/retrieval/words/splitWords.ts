@@ -1,7 +1,29 @@
-/** The words of a text, in lower case and without diacritics. */
-export const splitWords = (text: string): readonly string[] =>
-  text
-    .normalize('NFKD')
-    .toLowerCase()
-    .replaceAll(/\p{M}+/gu, '')
-    .match(/[\p{L}\p{N}]+/gu) ?? [];
+/** Scripts that are written without spaces between words. */
+const spaceless =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+
+const spacelessRun = new RegExp(`${spaceless.source}+|[^${spaceless.source.slice(1, -1)}]+`, 'gu');
+
+/**
+ * The words of a text, in lower case and without diacritics. Of a script without spaces each two adjacent characters are a
+ * word, as search engines have them (bigrams).
+ */
+export function splitWords(text: string): readonly string[] {
+  const words = fold(text).match(/[\p{L}\p{N}]+/gu) ?? [];
+  return words.some((word) => spaceless.test(word)) ? words.flatMap(splitSpaceless) : words;
+}
+
+const fold = (text: string): string => {
+  const lower = text.toLowerCase().replaceAll(/n['’]t\b/g, ' not');
+  // ASCII, which most texts are, has nothing to fold.
+  // oxlint-disable-next-line no-control-regex
+  return /^[\0-\x7f]*$/.test(lower) ? lower : lower.normalize('NFKD').replaceAll(/\p{M}+/gu, '');
+};
+
+const splitSpaceless = (word: string): readonly string[] =>
+  (word.match(spacelessRun) ?? []).flatMap((run) => (spaceless.test(run) ? bigrams([...run]) : [run]));
+
+const bigrams = (characters: readonly string[]): readonly string[] =>
+  characters.length < 2
+    ? characters
+    : characters.slice(1).map((character, index) => `${characters[index]}${character}`);

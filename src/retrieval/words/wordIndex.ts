@@ -1,8 +1,13 @@
 import { createYielder } from '../../eventLoop.ts';
 import type { StringStorage } from '../../storage/stringStorage.ts';
-import { readEntries } from '../entries.ts';
 import type { RankedEntry, RankingRequest } from '../vectorSearch.ts';
+import { functionWords } from './functionWords.ts';
+import { KeyIndex } from './keyIndex.ts';
+import { PostingsBuilder } from './postings.ts';
 import { splitWords } from './splitWords.ts';
+import { TermDictionary } from './termDictionary.ts';
+import { WordSearch } from './wordSearch.ts';
+import { wordStem } from './wordStem.ts';
 
 /** The words of a storage, and which entries have them. */
 export interface WordIndex {
@@ -23,40 +28,52 @@ export function wordIndexOf(storage: StringStorage): Promise<WordIndex> {
   return building;
 }
 
-async function buildIndex(storage: StringStorage): Promise<WordIndex> {
+async function buildIndex({ list, knowledge }: StringStorage): Promise<WordIndex> {
   const yieldToOthers = createYielder();
-  const entries = readEntries(storage);
-  const postings = new Map<string, Map<number, number>>();
-  const keys = new Map<string, number[]>();
-  for (let index = 0; index < storage.list.length; index++) {
-    for (const word of splitWords(entries.at(index).text)) {
-      const counts = postings.get(word) ?? new Map<number, number>();
-      postings.set(word, counts.set(index, (counts.get(index) ?? 0) + 1));
+  const terms = new TermNumbers();
+  const postings = new PostingsBuilder();
+  const keys = new KeyIndex();
+  const lengths = new Uint32Array(list.length);
+  for (const [index, text] of list.entries()) {
+    const numbers: number[] = [];
+    for (const word of splitWords(text)) {
+      const number = terms.numberOf(word);
+      if (number !== undefined) numbers.push(number);
+      // A text of a megabyte has so many words that the event loop waits for them.
+      if (numbers.length % wordsPerChunk === 0) await yieldToOthers();
     }
-    for (const key of storage.knowledge?.entries[index]?.keys ?? []) {
-      const phrase = splitWords(key).join(' ');
-      keys.set(phrase, [...(keys.get(phrase) ?? []), index]);
-    }
+    postings.add(index, numbers);
+    lengths[index] = numbers.length;
+    for (const key of knowledge?.entries[index]?.keys ?? []) keys.add(key, index);
     await yieldToOthers();
   }
-  const total = storage.list.length;
+  const dictionary = await TermDictionary.create(terms.byStem, terms.byWord, yieldToOthers);
+  const search = new WordSearch(dictionary, await postings.build(terms.byStem.size, yieldToOthers), lengths);
   return {
-    search: ({ query, topK, isEligible }) => {
-      const scores = new Map<number, number>();
-      for (const word of new Set(splitWords(query))) {
-        const counts = postings.get(word);
-        if (!counts || counts.size > total / 2) continue;
-        const weight = Math.log(1 + (total - counts.size + 0.5) / (counts.size + 0.5));
-        for (const [index, count] of counts)
-          scores.set(index, (scores.get(index) ?? 0) + (weight * count * 2.2) / (count + 1.2));
-      }
-      const ranked = [...scores].map(([index, score]): RankedEntry => ({ index, score }));
-      ranked.sort((a, b) => b.score - a.score || a.index - b.index);
-      return Promise.resolve(ranked.filter(({ index }) => isEligible(index)).slice(0, topK));
-    },
-    findByKeys: (query) => {
-      const words = ` ${splitWords(query).join(' ')} `;
-      return [...keys].flatMap(([phrase, found]) => (words.includes(` ${phrase} `) ? found : []));
-    },
+    search: (request) => search.run(request),
+    findByKeys: (query) => keys.find(splitWords(query).map(wordStem)),
   };
+}
+
+const wordsPerChunk = 1000;
+
+/** The numbers of stems, in the order of their appearance; each form of a word is stemmed once. */
+class TermNumbers {
+  readonly byStem = new Map<string, number>();
+  readonly byWord = new Map<string, number | undefined>();
+
+  /** The number of a word's stem; undefined for a function word. */
+  numberOf(word: string): number | undefined {
+    if (this.byWord.has(word)) return this.byWord.get(word);
+    const number = functionWords.has(word) ? undefined : this.#numberOfStem(wordStem(word));
+    this.byWord.set(word, number);
+    return number;
+  }
+
+  #numberOfStem(stem: string): number {
+    const existing = this.byStem.get(stem);
+    if (existing !== undefined) return existing;
+    this.byStem.set(stem, this.byStem.size);
+    return this.byStem.size - 1;
+  }
 }
