@@ -23,7 +23,7 @@ export function writeHeader({ metadata, shapes, vocab, chatTemplate }) {
   });
   const values = [
     ...metadata,
-    ...vocabularyMetadata(vocab),
+    ...(vocab === undefined ? [] : vocabularyMetadata(vocab)),
     ...(chatTemplate === undefined ? [] : [['tokenizer.chat_template', text(chatTemplate)]]),
   ];
   let offset = 0;

@@ -4,6 +4,7 @@ import type { GpuChoice, GpuLayers } from '../gpuChoice.ts';
 import type { CallGrammar } from '../tools/grammar/grammar.ts';
 import type { ToolDialect } from '../tools/native/toolDialect.ts';
 import type { ReplyMarks } from '../tools/reasoning/replyMarks.ts';
+import type { LoraFile } from './lora.ts';
 import type { ModelDetails } from './modelDetails.ts';
 import type { WarmUpOptions } from './warmUpOptions.ts';
 import type { WarmUpResult } from './warmUpResult.ts';
@@ -197,6 +198,8 @@ export interface LoadOptions {
   readonly gpuLayers?: GpuLayers | undefined;
   /** Default f16; the others need less memory and are experimental. */
   readonly kvCacheType?: KvCacheType;
+  /** LoRA adapters of the model, which change its weights; default: none. */
+  readonly loras?: readonly LoraFile[] | undefined;
   /** What it may take; default: no limit. The engine has fewer slots and a shorter context where it must. */
   readonly within?: MemoryUse | undefined;
   /** Loads a file in spite of earlier crashes, which make a supervised engine refuse it. */

@@ -36,7 +36,7 @@ export interface ModelContext {
   readonly threadTimings: ThreadTimings;
 }
 
-export interface ContextOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'signal' | 'kvCacheType'> {
+export interface ContextOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'signal' | 'kvCacheType' | 'loras'> {
   /** Tokens. */
   readonly contextSize: number;
   readonly file: ModelFile;
@@ -50,7 +50,8 @@ export interface ContextOptions extends Pick<LoadOptions, 'slots' | 'threads' | 
  * @throws Fault MODEL_LOAD_FAILED
  */
 export async function createContext(weights: Weights, options: ContextOptions): Promise<ModelContext> {
-  const { slots, contextSize, signal, kvCacheType = 'f16' } = options;
+  const { slots, contextSize, signal, kvCacheType = 'f16', loras = [] } = options;
+  const adapters = loras.map(({ file: filePath, scale }) => ({ filePath, scale }));
   const maxThreads = options.threads || availableParallelism();
   const threads = new BatchThreads(maxThreads);
   let threadTimings: ThreadTimings = new Map();
@@ -77,6 +78,7 @@ export async function createContext(weights: Weights, options: ContextOptions): 
       sequences,
       threads: { ideal: maxThreads, min: 1 },
       batching: { itemPrioritizationStrategy },
+      ...(adapters.length > 0 && { lora: { adapters } }),
       ...(createSignal && { createSignal }),
     });
     correctWindowStart(made);

@@ -1,6 +1,6 @@
 import { GgufInsights, readGgufFileInfo, type Llama } from 'node-llama-cpp';
 import type { LoadOptions } from '../engine.ts';
-import { subtractMemory, type LoadPlan, type MemoryUse } from '../modelMemory.ts';
+import { addMemory, subtractMemory, type LoadPlan, type MemoryUse } from '../modelMemory.ts';
 import {
   contextEstimates,
   embeddingEstimates,
@@ -12,6 +12,7 @@ import {
 import { fitContext } from './fitContext.ts';
 import { validateGgufFile } from './gguf/validateFile.ts';
 import type { LlamaInstancePool } from './llamaInstances.ts';
+import { checkLoras, loraMemory } from './lora/openLoras.ts';
 import { toLoadFault } from './loadFault.ts';
 
 /** What a model would take, by the library's estimates: nothing is allocated. @throws Fault MODEL_LOAD_FAILED */
@@ -22,9 +23,10 @@ export async function estimateLoad(
 ): Promise<LoadPlan> {
   try {
     await validateGgufFile(file);
+    const loraBytes = await checkLoras(file, options.loras ?? []);
     const llama = await instances.acquire(options.gpu);
     try {
-      return await plan(llama, file, options);
+      return await plan(llama, { file, loraBytes }, options);
     } finally {
       instances.release(options.gpu, llama);
     }
@@ -33,7 +35,11 @@ export async function estimateLoad(
   }
 }
 
-async function plan(llama: Llama, file: string, options: LoadOptions): Promise<LoadPlan> {
+async function plan(
+  llama: Llama,
+  { file, loraBytes }: { readonly file: string; readonly loraBytes: number },
+  options: LoadOptions,
+): Promise<LoadPlan> {
   const { within = unlimitedMemory, kvCacheType, signal } = options;
   await limitVram(llama, within);
   const info = await readGgufFileInfo(file, { sourceType: 'filesystem', ...(signal && { signal }) });
@@ -42,7 +48,8 @@ async function plan(llama: Llama, file: string, options: LoadOptions): Promise<L
   const layers = options.gpuLayers ?? 'auto';
   const { gpuLayers } = await insights.configurationResolver.resolveModelGpuLayersV2(layers, { useMmap });
   const mapping = useMmap === 'auto' ? {} : { useMmap };
-  const weights = toMemoryUse(await insights.estimateModelResourceRequirementsV2({ gpuLayers, ...mapping }));
+  const modelUse = toMemoryUse(await insights.estimateModelResourceRequirementsV2({ gpuLayers, ...mapping }));
+  const weights = addMemory(modelUse, loraMemory(loraBytes, gpuLayers));
   const trained = insights.trainContextSize ?? Infinity;
   const isEmbedding = options.purpose === 'embedding';
   const wanted = isEmbedding ? wantedEmbeddingContext(options, trained) : wantedContext(options, trained);

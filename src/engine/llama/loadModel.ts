@@ -1,7 +1,7 @@
 import { InsufficientMemoryError, type Llama, type LlamaModel as Weights } from 'node-llama-cpp';
 import { Fault, describeError } from '../../fault.ts';
 import type { KvCacheType, LoadOptions, Model } from '../engine.ts';
-import { subtractMemory, type MemoryUse } from '../modelMemory.ts';
+import { addMemory, subtractMemory, type MemoryUse } from '../modelMemory.ts';
 import {
   assertContextFits,
   contextEstimates,
@@ -20,6 +20,7 @@ import { cacheTypeWarnings } from './kvCache/cacheType.ts';
 import type { LlamaInstancePool } from './llamaInstances.ts';
 import { toLoadFault } from './loadFault.ts';
 import { checkMemory, freeBytes } from './memoryCheck.ts';
+import { checkLoras, loraMemory, toLoraFault } from './lora/openLoras.ts';
 import { LlamaModel } from './model.ts';
 import { resizableContext } from './resizableContext.ts';
 import type { StateFiles } from './kvCache/stateFiles.ts';
@@ -40,11 +41,17 @@ export interface LoadDependencies {
   readonly onBatches?: ((progress: ContextProgress) => void) | undefined;
 }
 
+/** A model file, and the bytes of its LoRA adapters. */
+interface LoadedFile extends ModelFile {
+  readonly loraBytes: number;
+}
+
 /** Loads a GGUF model: the weights, and one context with all its slots. @throws Fault MODEL_LOAD_FAILED */
 export async function loadModel(file: string, options: LoadOptions, dependencies: LoadDependencies): Promise<Model> {
   const { instances } = dependencies;
   try {
     const size = await validateGgufFile(file);
+    const loraBytes = await checkLoras(file, options.loras ?? []);
     const llama = await instances.acquire(options.gpu);
     const releaseInstance = (): void => instances.release(options.gpu, llama);
     try {
@@ -53,20 +60,20 @@ export async function loadModel(file: string, options: LoadOptions, dependencies
         releaseInstance();
         dependencies.onClose(model);
       };
-      return await loadWithCpuFallback(llama, { file, size }, options, { ...dependencies, onClose });
+      return await loadWithCpuFallback(llama, { file, size, loraBytes }, options, { ...dependencies, onClose });
     } catch (error) {
       releaseInstance();
       throw error;
     }
   } catch (error) {
-    throw toLoadFault(file, error, options.signal);
+    throw toLoadFault(file, toLoraFault(options.loras ?? [], error), options.signal);
   }
 }
 
 /** Loads with the GPU layers that fit; if that fails, on the CPU. */
 async function loadWithCpuFallback(
   llama: Llama,
-  file: ModelFile,
+  file: LoadedFile,
   options: LoadOptions,
   dependencies: LoadDependencies,
 ): Promise<Model> {
@@ -82,7 +89,7 @@ async function loadWithCpuFallback(
 
 async function tryLoad(
   llama: Llama,
-  file: ModelFile,
+  file: LoadedFile,
   options: LoadOptions,
   gpuLayers: 'fitting' | 'none',
   { states, prompts, timingsCache, onClose, onBatches }: LoadDependencies,
@@ -100,7 +107,9 @@ async function tryLoad(
   });
   try {
     const loaded = await readMemoryUse(llama);
-    const weightMemory = subtractMemory(loaded, before);
+    // The library does not count adapters.
+    const loraUse = loraMemory(file.loraBytes, weights.gpuLayers);
+    const weightMemory = addMemory(subtractMemory(loaded, before), loraUse);
     const gpuNotes = describeGpuProblem(llama, gpuLayers, options);
     if (options.purpose === 'embedding')
       return await loadEmbeddingModel(weights, { options, weightMemory, loaded, notes: gpuNotes, onBatches, onClose });
@@ -117,7 +126,7 @@ async function tryLoad(
     const memory = withCheckpoints(context.context, parts, within);
     const { batchTimer } = context;
     const bytesPerToken = (fitted.slot.ram + fitted.slot.vram) / contextSize;
-    const key = prompts && (await promptKey(weights, file, { contextSize, kvCacheType }));
+    const key = prompts && (await promptKey(weights, file, { contextSize, kvCacheType, loras: options.loras }));
     return new LlamaModel({
       weights,
       ...context,

@@ -87,7 +87,7 @@ export class ProcessEngine implements Engine {
   }
 
   async estimate(file: string, loadOptions: LoadOptions): Promise<LoadPlan> {
-    const { contextSize, slots, threads, gpu, gpuLayers, kvCacheType, within, purpose } = loadOptions;
+    const { contextSize, slots, threads, gpu, gpuLayers, kvCacheType, within, purpose, loras } = loadOptions;
     const options: PlainLoadOptions = {
       contextSize,
       slots,
@@ -96,6 +96,7 @@ export class ProcessEngine implements Engine {
       gpuLayers,
       within,
       purpose,
+      loras,
       ...(kvCacheType && { kvCacheType }),
     };
     using abort = new EitherSignal([loadOptions.signal, this.#closing.signal]);

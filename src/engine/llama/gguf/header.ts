@@ -16,10 +16,15 @@ export interface NumberList {
   readonly numbers: readonly number[];
 }
 
+/** The type of a metadata value. */
+export type ValueKind = NumberKind | 'text' | 'list';
+
 /** The contents of a GGUF header. */
 export interface GgufHeader {
   /** Metadata values by key; for an array, the number of its entries. */
   readonly values: ReadonlyMap<string, string | number | boolean>;
+  /** The types of these values. */
+  readonly kinds: ReadonlyMap<string, ValueKind>;
   /** The arrays among these values, without those of the tokenizer. */
   readonly lists: ReadonlyMap<string, NumberList>;
   readonly tensors: readonly TensorInfo[];
@@ -45,13 +50,16 @@ export function parseHeader(bytes: Buffer): GgufHeader {
   const tensorCount = reader.number('u64');
   const valueCount = reader.number('u64');
   const values = new Map<string, string | number | boolean>();
+  const kinds = new Map<string, ValueKind>();
   const lists = new Map<string, NumberList>();
   const vocabulary = new TokenSet();
   for (let index = 0; index < valueCount; index++) {
     const key = reader.text();
     if (!/^[!-~]+$/.test(key)) throw new Error(`it has an invalid key, ${JSON.stringify(key.slice(0, 40))}`);
     if (values.has(key)) throw new Error(`it has ${key} twice`);
-    const value = reader.value(key === 'tokenizer.ggml.tokens' ? vocabulary : undefined);
+    const kind = reader.kind();
+    const value = reader.value(kind, key === 'tokenizer.ggml.tokens' ? vocabulary : undefined);
+    kinds.set(key, kind);
     values.set(key, typeof value === 'object' ? value.length : value);
     if (typeof value === 'object' && !key.startsWith('tokenizer.')) lists.set(key, value);
   }
@@ -59,6 +67,7 @@ export function parseHeader(bytes: Buffer): GgufHeader {
   for (let index = 0; index < tensorCount; index++) tensors.push(readTensorInfo(reader));
   return {
     values,
+    kinds,
     lists,
     tensors,
     hasDuplicateTokens: vocabulary.hasDuplicates,
@@ -172,14 +181,16 @@ class HeaderReader {
   }
 
   /** @param vocabulary receives the entries if the value is an array of strings. */
-  value(vocabulary?: TokenSet): string | number | boolean | (NumberList & { readonly length: number }) {
-    const kind = this.#kind();
+  value(
+    kind: ValueKind,
+    vocabulary?: TokenSet,
+  ): string | number | boolean | (NumberList & { readonly length: number }) {
     if (kind === 'text') return this.text();
     if (kind === 'list') return this.#list(vocabulary);
     return kind === 'bool' ? this.number(kind) !== 0 : this.number(kind);
   }
 
-  #kind(): (typeof valueTypes)[number] {
+  kind(): ValueKind {
     const code = this.number('u32');
     const kind = valueTypes[code];
     if (kind === undefined) throw new Error(`it has a value of the unknown type ${code}`);
@@ -187,7 +198,7 @@ class HeaderReader {
   }
 
   #list(vocabulary?: TokenSet): NumberList & { readonly length: number } {
-    const kind = this.#kind();
+    const kind = this.kind();
     const length = this.number('u64');
     if (kind === 'list') throw new Error('it has a list of lists');
     if (kind === 'text') {

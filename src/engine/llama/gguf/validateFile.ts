@@ -14,6 +14,17 @@ import { findTypeProblem } from './tensorTypes.ts';
  * @throws Fault MODEL_LOAD_FAILED
  */
 export async function validateGgufFile(file: string): Promise<number> {
+  const { header, bytes } = await readGguf(file);
+  validateModel(header);
+  return bytes;
+}
+
+/**
+ * Reads the header of a GGUF file; of a split model, the path of its first split is given.
+ * @returns the header, with the tensors of all splits, and the size of all of them in bytes.
+ * @throws Fault MODEL_LOAD_FAILED
+ */
+export async function readGguf(file: string): Promise<{ readonly header: GgufHeader; readonly bytes: number }> {
   const splits = splitFileNames(basename(file)).map((name) => join(dirname(file), name));
   const headers: GgufHeader[] = [];
   let bytes = 0;
@@ -24,8 +35,8 @@ export async function validateGgufFile(file: string): Promise<number> {
   }
   // The first split has the model's metadata; the others have only tensors.
   const [first] = headers;
-  if (first) validateModel({ ...first, tensors: headers.flatMap(({ tensors }) => tensors) });
-  return bytes;
+  if (!first) throw loadFault('it has no splits: download it again');
+  return { header: { ...first, tensors: headers.flatMap(({ tensors }) => tensors) }, bytes };
 }
 
 async function readSplit(file: string): Promise<{ readonly header: GgufHeader; readonly size: number }> {

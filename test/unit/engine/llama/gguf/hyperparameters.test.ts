@@ -30,6 +30,7 @@ function headerOf(
   for (const [key, length] of Object.entries(vocabulary)) all.set(`tokenizer.ggml.${key}`, Number(length));
   return {
     values: all,
+    kinds: new Map(),
     lists,
     tensors: tensors.map((name) => tensor(name, 0, [256, 256])),
     hasDuplicateTokens: false,
