@@ -128,6 +128,20 @@ const examples = [
       },
     },
   ],
+  [
+    'SearchStorageRequest',
+    'client',
+    {
+      requestId: 19,
+      searchStorage: {
+        name: 'lore/town.kb.json',
+        query: 'Who rows?',
+        match: 'words',
+        topK: 5,
+        filterJson: '{"level":3}',
+      },
+    },
+  ],
   ['DestroyStringStorageRequest', 'client', { requestId: 18, destroyStringStorage: { name: 'greetings' } }],
   [
     'SessionReady',
@@ -334,6 +348,15 @@ const examples = [
   ],
   ['DownloadModelResponse', 'server', { requestId: 11, seq: 14, downloadModel: { sizeBytes: 5000000000 } }],
   ['LoadModelResponse', 'server', { requestId: 13, seq: 15, loadModel: {} }],
+  [
+    'SearchStorageResponse with the last part',
+    'server',
+    {
+      requestId: 19,
+      seq: 17,
+      searchStorage: { part: 2, of: 2, hitsJson: 'dawn.","score":2.5,"metadata":{"level":3}}]', found: true },
+    },
+  ],
   ['CreateStringStorageResponse', 'server', { requestId: 16, seq: 16, createStringStorage: { entries: 2 } }],
   ['Ack', 'server', { requestId: 4, seq: 17, ack: {} }],
   [

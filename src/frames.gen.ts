@@ -370,6 +370,30 @@ export interface DestroyStringStorageRequest {
   readonly name: string;
 }
 
+/** Searches the entries of a storage of any kind, as a Retrieve node does. */
+export interface SearchStorageRequest {
+  /** A storage of the session by its name, else a file of its storage folder. */
+  readonly name: string;
+  readonly query: string;
+  /** "words" (also when empty), "vectors" or "both". */
+  readonly match: string;
+  /** Max hits, at most 1,000; 0 = 3. */
+  readonly topK: number;
+  /** Conditions on the metadata as JSON text; "" = none (in JSON frames also the value itself, under "filter"). */
+  readonly filterJson: string;
+}
+
+/** One part of what a search has found; all parts joined in order are one JSON document. */
+export interface SearchStorageResponse {
+  /** From 1. */
+  readonly part: number;
+  readonly of: number;
+  /** A list of {"id", "text", "score", "metadata"}, best first; then the entries that every search brings. */
+  readonly hitsJson: string;
+  /** Whether there are hits in addition to those that every search brings; the same in all parts. */
+  readonly found: boolean;
+}
+
 export interface Ack {
 }
 
@@ -405,6 +429,7 @@ export interface ClientFrameBodies {
   readonly destroyStringStorage: DestroyStringStorageRequest;
   readonly appendDialog: AppendDialogRequest;
   readonly setPace: SetPaceRequest;
+  readonly searchStorage: SearchStorageRequest;
 }
 
 /** A request of a client: one WebSocket message. */
@@ -432,6 +457,7 @@ export interface ServerFrameBodies {
   readonly createStringStorage: CreateStringStorageResponse;
   readonly ack: Ack;
   readonly error: ErrorResponse;
+  readonly searchStorage: SearchStorageResponse;
 }
 
 /** An answer or event of the server: one WebSocket message. */
@@ -477,6 +503,7 @@ export const shapes = {
     destroyStringStorage: {"message":"DestroyStringStorageRequest","oneof":"body"},
     appendDialog: {"message":"AppendDialogRequest","oneof":"body"},
     setPace: {"message":"SetPaceRequest","oneof":"body"},
+    searchStorage: {"message":"SearchStorageRequest","oneof":"body"},
   },
   ServerFrame: {
     requestId: {"scalar":"uint32"},
@@ -497,6 +524,7 @@ export const shapes = {
     createStringStorage: {"message":"CreateStringStorageResponse","oneof":"body"},
     ack: {"message":"Ack","oneof":"body"},
     error: {"message":"ErrorResponse","oneof":"body"},
+    searchStorage: {"message":"SearchStorageResponse","oneof":"body"},
   },
   SessionReady: {
     protocolVersion: {"scalar":"uint32"},
@@ -731,6 +759,19 @@ export const shapes = {
   },
   DestroyStringStorageRequest: {
     name: {"scalar":"string"},
+  },
+  SearchStorageRequest: {
+    name: {"scalar":"string"},
+    query: {"scalar":"string"},
+    match: {"scalar":"string"},
+    topK: {"scalar":"uint32"},
+    filterJson: {"scalar":"string"},
+  },
+  SearchStorageResponse: {
+    part: {"scalar":"uint32"},
+    of: {"scalar":"uint32"},
+    hitsJson: {"scalar":"string"},
+    found: {"scalar":"bool"},
   },
   Ack: {
   },

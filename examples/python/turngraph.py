@@ -350,6 +350,7 @@ FINAL = {
     "deleteModel": "ack",
     "createStringStorage": "createStringStorage",
     "destroyStringStorage": "ack",
+    "searchStorage": "searchStorage",
 }
 
 Answer = tuple[str, dict[str, Any]]
@@ -654,6 +655,28 @@ class Client:
 
     async def destroy_string_storage(self, name: str) -> None:
         await self.request("destroyStringStorage", {"name": name})
+
+    async def search_storage(
+        self,
+        name: str,
+        query: str,
+        *,
+        match: str = "",
+        top_k: int = 0,
+        filter: Mapping[str, Any] | None = None,
+    ) -> list[dict[str, Any]]:
+        """The entries of a storage that fit a query: `id`, `text`, `score` and `metadata` of each, best first.
+
+        `filter` has conditions on the metadata, such as `{"min_level": {"$lte": 12}}`.
+        """
+        parts: list[str] = []
+        message: dict[str, Any] = {"name": name, "query": query, "match": match, "topK": top_k}
+        if filter is not None:
+            message["filterJson"] = json.dumps(filter)
+        await self.request(
+            "searchStorage", message, on_frame=lambda _, frame: parts.append(frame.get("hitsJson", ""))
+        )
+        return cast("list[dict[str, Any]]", json.loads("".join(parts)))
 
     # -- requests
 

@@ -15,6 +15,7 @@ import { checkAgentOptions, type CreateAgentOptions } from './createAgentOptions
 import { checks, optionsCheck } from './options.ts';
 import type { RequestOptions } from './requestOptions.ts';
 import type { ResponseTo, RequestName } from './responses.ts';
+import { searchStorage, type SearchStorageOptions, type StorageHits } from './searchStorage.ts';
 
 /** Options of `loadModel`. */
 export interface LoadModelOptions {
@@ -185,6 +186,15 @@ export class Client implements AsyncDisposable {
   async deleteModel(modelName: string): Promise<void> {
     checks.string(modelName, 'deleteModel.modelName');
     await this.#connection.request('deleteModel', { modelName });
+  }
+
+  /**
+   * Searches the entries of a string storage, without a graph.
+   * @throws Fault STORAGE_FILE_NOT_FOUND; INVALID_PARAM_VALUE with the path of a wrong filter, and for vectors without an
+   * embedding model.
+   */
+  async searchStorage(options: SearchStorageOptions): Promise<StorageHits> {
+    return searchStorage(this.#connection, options);
   }
 
   /** Sends any request of the protocol and waits for its final response. Missing fields take their defaults. */

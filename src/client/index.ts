@@ -3,6 +3,7 @@ export type { Client, DownloadModelOptions, LoadModelOptions } from './client.ts
 export type { CreateAgentOptions } from './createAgentOptions.ts';
 export type { AgentHandle, SubmittedResult, SubmitToolResultsOptions } from './agent.ts';
 export type { SendOptions } from './sendOptions.ts';
+export type { SearchStorageOptions, StorageHit, StorageHits } from './searchStorage.ts';
 export type { TurnHandle } from './turn.ts';
 export type { FinishedTurn, TurnUpdate } from './turnUpdate.ts';
 export { executor, type ToolExecutor } from './executor/executor.ts';

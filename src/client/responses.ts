@@ -32,6 +32,7 @@ const finalResponses = {
   deleteModel: 'ack',
   createStringStorage: 'createStringStorage',
   destroyStringStorage: 'ack',
+  searchStorage: 'searchStorage',
   appendDialog: 'ack',
   setPace: 'ack',
 } as const satisfies { readonly [Name in RequestName]: keyof ServerFrameBodies };
@@ -43,6 +44,7 @@ export function finalResponse<Name extends RequestName>(
 ): ResponseTo<Name> | undefined {
   if (frame.body !== finalResponses[request]) return undefined;
   if (frame.body === 'exportDialog' && frame.exportDialog.part < frame.exportDialog.of) return undefined;
+  if (frame.body === 'searchStorage' && frame.searchStorage.part < frame.searchStorage.of) return undefined;
   // TypeScript cannot correlate the body name with the field of that name.
   return (frame as unknown as Readonly<Record<string, ResponseTo<Name>>>)[frame.body];
 }

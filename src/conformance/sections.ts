@@ -46,6 +46,8 @@ export const protocolSections = [
   'CreateStringStorageRequest',
   'CreateStringStorageResponse',
   'DestroyStringStorageRequest',
+  'SearchStorageRequest',
+  'SearchStorageResponse',
   'ErrorResponse',
   'Error codes',
   'Close codes',

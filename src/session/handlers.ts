@@ -10,6 +10,7 @@ import { didYouMean } from '../didYouMean.ts';
 import { isObject } from '../jsonTypes.ts';
 import type { Handlers } from './handler.ts';
 import { modelHandlers, loadWaitFor } from './modelHandlers.ts';
+import { searchStorage } from './searchStorage.ts';
 import { engineNames, type EngineName, type NewAgent, type Session } from './session.ts';
 import { recordTurnMetrics } from './turnMetrics.ts';
 
@@ -111,6 +112,14 @@ export const handlers: Handlers = {
   destroyStringStorage(session, { name }, reply) {
     session.storages.destroy(name);
     reply('ack', {});
+  },
+
+  searchStorage(session, request, reply) {
+    session.assertOpen();
+    const { messageBytes } = session.context.limits;
+    checkSize('searchStorage.query', Buffer.byteLength(request.query), messageBytes);
+    checkSize('searchStorage.filterJson', Buffer.byteLength(request.filterJson), messageBytes);
+    return { background: searchStorage(session, request, reply) };
   },
 
   // As the first request of a connection it is handled before the session gets it.

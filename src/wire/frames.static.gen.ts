@@ -38,9 +38,10 @@ ClientFrame.prototype.createStringStorage = null;
 ClientFrame.prototype.destroyStringStorage = null;
 ClientFrame.prototype.appendDialog = null;
 ClientFrame.prototype.setPace = null;
+ClientFrame.prototype.searchStorage = null;
 var $oneOfFields;
 $Object.defineProperty(ClientFrame.prototype, "body", {
-get: $util.oneOfGetter($oneOfFields = ["configureSession", "resumeSession", "createAgent", "sendMessage", "cancelTurn", "submitToolResults", "changeParams", "exportDialog", "clearDialog", "destroyAgent", "listModels", "downloadModel", "cancelDownload", "loadModel", "unloadModel", "deleteModel", "createStringStorage", "destroyStringStorage", "appendDialog", "setPace"]),
+get: $util.oneOfGetter($oneOfFields = ["configureSession", "resumeSession", "createAgent", "sendMessage", "cancelTurn", "submitToolResults", "changeParams", "exportDialog", "clearDialog", "destroyAgent", "listModels", "downloadModel", "cancelDownload", "loadModel", "unloadModel", "deleteModel", "createStringStorage", "destroyStringStorage", "appendDialog", "setPace", "searchStorage"]),
 set: $util.oneOfSetter($oneOfFields)
 });
 ClientFrame.encode = function (m, w, q) {
@@ -92,6 +93,8 @@ if (m.appendDialog != null && $Object.hasOwnProperty.call(m, "appendDialog"))
 $root.turngraph.v1.AppendDialogRequest.encode(m.appendDialog, w.uint32(162).fork(), q + 1).ldelim();
 if (m.setPace != null && $Object.hasOwnProperty.call(m, "setPace"))
 $root.turngraph.v1.SetPaceRequest.encode(m.setPace, w.uint32(170).fork(), q + 1).ldelim();
+if (m.searchStorage != null && $Object.hasOwnProperty.call(m, "searchStorage"))
+$root.turngraph.v1.SearchStorageRequest.encode(m.searchStorage, w.uint32(178).fork(), q + 1).ldelim();
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -253,6 +256,12 @@ break;
 m.setPace = $root.turngraph.v1.SetPaceRequest.decode(r, r.size(), $undefined, q + 1, m.setPace);
 continue;
 }
+case 22: {
+if (u !== 2)
+break;
+m.searchStorage = $root.turngraph.v1.SearchStorageRequest.decode(r, r.size(), $undefined, q + 1, m.searchStorage);
+continue;
+}
 }
 r.skipType(u, q, t);
 if (!r.discardUnknown) {
@@ -296,9 +305,10 @@ ServerFrame.prototype.loadModel = null;
 ServerFrame.prototype.createStringStorage = null;
 ServerFrame.prototype.ack = null;
 ServerFrame.prototype.error = null;
+ServerFrame.prototype.searchStorage = null;
 var $oneOfFields;
 $Object.defineProperty(ServerFrame.prototype, "body", {
-get: $util.oneOfGetter($oneOfFields = ["sessionReady", "configureSession", "resumeSession", "createAgent", "answerText", "toolCallNotification", "nodeEvent", "turnComplete", "exportDialog", "listModels", "modelProgress", "downloadModel", "loadModel", "createStringStorage", "ack", "error"]),
+get: $util.oneOfGetter($oneOfFields = ["sessionReady", "configureSession", "resumeSession", "createAgent", "answerText", "toolCallNotification", "nodeEvent", "turnComplete", "exportDialog", "listModels", "modelProgress", "downloadModel", "loadModel", "createStringStorage", "ack", "error", "searchStorage"]),
 set: $util.oneOfSetter($oneOfFields)
 });
 ServerFrame.encode = function (m, w, q) {
@@ -344,6 +354,8 @@ if (m.ack != null && $Object.hasOwnProperty.call(m, "ack"))
 $root.turngraph.v1.Ack.encode(m.ack, w.uint32(138).fork(), q + 1).ldelim();
 if (m.error != null && $Object.hasOwnProperty.call(m, "error"))
 $root.turngraph.v1.ErrorResponse.encode(m.error, w.uint32(146).fork(), q + 1).ldelim();
+if (m.searchStorage != null && $Object.hasOwnProperty.call(m, "searchStorage"))
+$root.turngraph.v1.SearchStorageResponse.encode(m.searchStorage, w.uint32(154).fork(), q + 1).ldelim();
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -488,6 +500,12 @@ case 18: {
 if (u !== 2)
 break;
 m.error = $root.turngraph.v1.ErrorResponse.decode(r, r.size(), $undefined, q + 1, m.error);
+continue;
+}
+case 19: {
+if (u !== 2)
+break;
+m.searchStorage = $root.turngraph.v1.SearchStorageResponse.decode(r, r.size(), $undefined, q + 1, m.searchStorage);
 continue;
 }
 }
@@ -5005,6 +5023,242 @@ throw $Error("missing end group");
 return m;
 };
 return DestroyStringStorageRequest;
+})();
+v1.SearchStorageRequest = (function() {
+var SearchStorageRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+SearchStorageRequest.prototype.name = "";
+SearchStorageRequest.prototype.query = "";
+SearchStorageRequest.prototype.match = "";
+SearchStorageRequest.prototype.topK = 0;
+SearchStorageRequest.prototype.filterJson = "";
+SearchStorageRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.name != null && $Object.hasOwnProperty.call(m, "name") && m.name !== "")
+w.uint32(10).string(m.name);
+if (m.query != null && $Object.hasOwnProperty.call(m, "query") && m.query !== "")
+w.uint32(18).string(m.query);
+if (m.match != null && $Object.hasOwnProperty.call(m, "match") && m.match !== "")
+w.uint32(26).string(m.match);
+if (m.topK != null && $Object.hasOwnProperty.call(m, "topK") && m.topK !== 0)
+w.uint32(32).uint32(m.topK);
+if (m.filterJson != null && $Object.hasOwnProperty.call(m, "filterJson") && m.filterJson !== "")
+w.uint32(42).string(m.filterJson);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+SearchStorageRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.SearchStorageRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.name = v;
+else
+delete m.name;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.query = v;
+else
+delete m.query;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.match = v;
+else
+delete m.match;
+continue;
+}
+case 4: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.topK = v;
+else
+delete m.topK;
+continue;
+}
+case 5: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.filterJson = v;
+else
+delete m.filterJson;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return SearchStorageRequest;
+})();
+v1.SearchStorageResponse = (function() {
+var SearchStorageResponse = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+SearchStorageResponse.prototype.part = 0;
+SearchStorageResponse.prototype.of = 0;
+SearchStorageResponse.prototype.hitsJson = "";
+SearchStorageResponse.prototype.found = false;
+SearchStorageResponse.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.part != null && $Object.hasOwnProperty.call(m, "part") && m.part !== 0)
+w.uint32(8).uint32(m.part);
+if (m.of != null && $Object.hasOwnProperty.call(m, "of") && m.of !== 0)
+w.uint32(16).uint32(m.of);
+if (m.hitsJson != null && $Object.hasOwnProperty.call(m, "hitsJson") && m.hitsJson !== "")
+w.uint32(26).string(m.hitsJson);
+if (m.found != null && $Object.hasOwnProperty.call(m, "found") && m.found !== false)
+w.uint32(32).bool(m.found);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+SearchStorageResponse.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.SearchStorageResponse();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.part = v;
+else
+delete m.part;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.of = v;
+else
+delete m.of;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.hitsJson = v;
+else
+delete m.hitsJson;
+continue;
+}
+case 4: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.found = v;
+else
+delete m.found;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return SearchStorageResponse;
 })();
 v1.Ack = (function() {
 var Ack = function (p) {

@@ -114,6 +114,7 @@ export function unknownMember(members: Fields, known: ReadonlySet<string>, path:
 const documentAliases: { readonly [Name in MessageName]?: Readonly<Record<string, string>> } = {
   CreateAgentRequest: { graph: 'graphJson', history: 'historyJson' },
   ChangeParamsRequest: { params: 'paramsJson' },
+  SearchStorageRequest: { filter: 'filterJson' },
 };
 
 const knownNames: Readonly<Record<MessageName, ReadonlySet<string>>> = byMessage((name) => {

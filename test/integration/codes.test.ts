@@ -309,6 +309,7 @@ const answers: Answers = {
   unloadModel: [{ modelName: 'raising' }, 'ack'],
   deleteModel: [{ modelName: 'missing' }, 'error'],
   createStringStorage: [{ name: 'x', strings: ['y'] }, 'createStringStorage'],
+  searchStorage: [{ name: 'x', query: 'y' }, 'searchStorage'],
   destroyStringStorage: [{ name: 'x' }, 'ack'],
   destroyAgent: [{ agentId: 1 }, 'ack'],
 };

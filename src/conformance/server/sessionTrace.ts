@@ -25,6 +25,7 @@ const finalAnswers: Readonly<Record<RequestBody, AnswerBody>> = {
   deleteModel: 'ack',
   createStringStorage: 'createStringStorage',
   destroyStringStorage: 'ack',
+  searchStorage: 'searchStorage',
   appendDialog: 'ack',
   setPace: 'ack',
 };
@@ -40,6 +41,7 @@ const earlierAnswers: { readonly [Body in RequestBody]?: readonly AnswerBody[] }
 /** Whether a frame is the final answer to its request. */
 export function isFinalAnswer(frame: ServerFrame): boolean {
   if (frame.body === 'exportDialog') return frame.exportDialog.part >= frame.exportDialog.of;
+  if (frame.body === 'searchStorage') return frame.searchStorage.part >= frame.searchStorage.of;
   return !['answerText', 'toolCallNotification', 'nodeEvent', 'modelProgress'].includes(frame.body);
 }
 

@@ -1,0 +1,34 @@
+import { Fault } from '../fault.ts';
+import { splitToFrames } from '../frameSize.ts';
+import type { SearchStorageRequest } from '../frames.gen.ts';
+import { readSearch } from '../retrieval/readSearch.ts';
+import { createRetriever } from '../retrieval/retriever.ts';
+import type { Reply } from './handler.ts';
+import type { Session } from './session.ts';
+
+const names = { match: 'searchStorage.match', topK: 'searchStorage.topK', filter: 'searchStorage.filter' };
+
+/** Max bytes of the texts of an answer, which a client has to join. */
+const maxHitBytes = 8 * 1024 * 1024;
+
+/**
+ * Searches a storage for a client, and replies with the hits.
+ * @throws Fault STORAGE_FILE_NOT_FOUND and others of the storage, INVALID_PARAM_VALUE, LIMIT_EXCEEDED.
+ */
+export async function searchStorage(
+  session: Session,
+  { name, query, match, topK, filterJson }: SearchStorageRequest,
+  reply: Reply,
+): Promise<void> {
+  const storage = await session.storages.find(name);
+  const request = readSearch({ query, match, topK, filterJson }, storage, names);
+  const { hits, found } = await createRetriever(storage).search(request);
+  const bytes = hits.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
+  if (bytes > maxHitBytes)
+    throw new Fault(
+      'LIMIT_EXCEEDED',
+      `the texts that searchStorage found have ${bytes} bytes, and ${maxHitBytes} are allowed; ask for fewer with topK`,
+    );
+  const parts = splitToFrames(JSON.stringify(hits));
+  parts.forEach((hitsJson, index) => reply('searchStorage', { part: index + 1, of: parts.length, hitsJson, found }));
+}
