@@ -32,7 +32,8 @@ let builtIn: Registry | undefined;
 
 function createWith(nodeTypes: readonly AnyNodeType[], addedFormats: readonly ToolCallFormat[]): Registry {
   const toolCall = toolCallWith(formatsWith({ formats: addedFormats }));
-  return createRegistry([guardrail, toolCall, generate, cannedResponse, route, selectTools, ...nodeTypes], tryllNames);
+  const types = [guardrail, toolCall, generate, cannedResponse, route, selectTools];
+  return createRegistry([...types, ...nodeTypes], tryllNames);
 }
 
 /** The built-in tool-call formats and those of an extension. @throws TypeError when two have the same name. */
