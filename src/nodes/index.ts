@@ -6,6 +6,7 @@ import type { ToolCallFormat } from '../tools/tool.ts';
 import { cannedResponse } from './cannedResponse.ts';
 import { generate } from './generate.ts';
 import { guardrail } from './guardrail.ts';
+import { retrieve } from './retrieve.ts';
 import { route } from './route.ts';
 import { selectTools } from './selectTools.ts';
 import { toolCallWith } from './toolCall/toolCall.ts';
@@ -32,7 +33,7 @@ let builtIn: Registry | undefined;
 
 function createWith(nodeTypes: readonly AnyNodeType[], addedFormats: readonly ToolCallFormat[]): Registry {
   const toolCall = toolCallWith(formatsWith({ formats: addedFormats }));
-  const types = [guardrail, toolCall, generate, cannedResponse, route, selectTools];
+  const types = [guardrail, toolCall, generate, cannedResponse, route, selectTools, retrieve];
   return createRegistry([...types, ...nodeTypes], tryllNames);
 }
 

@@ -87,6 +87,10 @@ function outcomesOf({ type, params }: PlainNode, turn: PathTurn): readonly Outco
       const after = params['match'] === 'model' ? runModel(turn) : turn;
       return ['matched', 'none_matched'].map((exit) => ({ exit, turn: after }));
     }
+    case 'Retrieve': {
+      const { inline_strings: strings } = params as { inline_strings: string[] };
+      return [...(strings.length > 0 ? ['found'] : []), 'not_found'].map((exit) => ({ exit, turn }));
+    }
     default:
       throw new Error(`no such type: ${type}`);
   }

@@ -86,11 +86,18 @@ const kinds: Readonly<Record<string, Kind>> = {
     },
     exits: ['matched', 'none_matched'],
   }),
+  retrieve: (random) => ({
+    type: 'Retrieve',
+    params: { inline_strings: random.oneIn(4) ? [] : ['The gate is shut.'] },
+    exits: ['found', 'not_found'],
+  }),
 };
 
 // Kinds that are there more often come up more often.
 const kindNames =
-  'guardrail guardrail guardrail generate generate generate line toolCall toolCall route selectTools'.split(' ');
+  'guardrail guardrail guardrail generate generate generate line toolCall toolCall route selectTools retrieve'.split(
+    ' ',
+  );
 
 /**
  * A valid graph of up to seven nodes. Some have been given what graphs of people have: a Guardrail at the start, exits that

@@ -24,6 +24,14 @@ const nestedSections = (random, bytes) => {
   return '{{#a}}'.repeat(depth) + '{{/a}}'.repeat(depth);
 };
 
+/** A filter nested deeper than any may be. */
+const nestedFilter = (random, bytes) => {
+  let filter = { level: { $lte: 3 } };
+  for (let left = Math.min(sizeUpTo(random, bytes / 8), 2000); left > 0; left--)
+    filter = random() < 0.5 ? { $and: [filter] } : { $not: filter };
+  return filter;
+};
+
 const template = (random, bytes) => (random() < 0.3 ? nestedSections(random, bytes) : hostileText(random, bytes));
 
 /** Patterns: one long, many short, or repetitions of repetitions. */
@@ -111,6 +119,22 @@ const kinds = {
     }));
     return oneNode({ type: 'Route', params: { labels, match: pick(random, ['patterns', 'model']) } });
   },
+  entries: (random, bytes) =>
+    oneNode({
+      type: 'Retrieve',
+      params: {
+        inline_strings: times(sizeUpTo(random, 200), () => hostileText(random, bytes / 200)),
+        query: template(random, 20),
+      },
+    }),
+  filter: (random, bytes) =>
+    oneNode({
+      type: 'Retrieve',
+      params: {
+        inline_strings: ['a'],
+        filter: pick(random, [unknownKeys(random, bytes), nestedFilter(random, bytes)]),
+      },
+    }),
   unknownRootKeys: (random, bytes) =>
     oneNode({ type: 'CannedResponse', params: { inline_strings: ['a'] } }, unknownKeys(random, bytes)),
   unknownNodeKeys: (random, bytes) => oneNode({ type: 'Generate', ...unknownKeys(random, bytes) }),
