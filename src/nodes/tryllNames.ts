@@ -15,7 +15,7 @@ const sampling: Counterparts = Object.fromEntries(
 );
 
 const noSpeech = { how: 'has no counterpart: the server has no speech, and your program speaks the text' };
-const noVectors = 'has no counterpart: the server does not compare embeddings';
+const noVectors = 'has no counterpart: a Route does not compare embeddings';
 const inline = { how: 'is an item of a list here: write "inline_strings": ["..."]' };
 const placement: Counterparts = {
   0: { now: 'in_place_of_user' },
@@ -31,7 +31,7 @@ export const tryllNames: OtherNames = {
   graph: {
     routes: { how: 'are here in each node: write "exits": {"EXIT": "NODE"}' },
     knowledge_presentation: {
-      how: 'is "template" and "placement" of a Generate node here: what was found is a variable of the message',
+      how: 'is "template" and "placement" of a Generate node here',
     },
     enable_diagnostics: { how: 'is no part of a graph here: the client sets it when it creates the agent' },
     max_steps_per_turn: { how: 'is no part of a graph here: the client sets it when it creates the agent' },
@@ -51,9 +51,7 @@ export const tryllNames: OtherNames = {
     HumanMessageGuardrail: { now: 'Guardrail' },
     CannedResponse: { now: 'CannedResponse' },
     ToolCall: { now: 'ToolCall' },
-    Retrieve: {
-      how: `${noVectors}; search in your program, and send what it found as a variable of the message`,
-    },
+    Retrieve: { now: 'Retrieve' },
     Instruction: {
       how: 'has no counterpart: write the text as "system_prompt" or "template" of the Generate node, which are live',
     },
@@ -81,6 +79,12 @@ export const tryllNames: OtherNames = {
     ToolCall: { ...sampling },
     CannedResponse: { response_N: inline },
     Guardrail: { pattern_N: inline },
+    Retrieve: {
+      embedded_string_storage: { now: 'string_storage' },
+      threshold: {
+        how: 'is a distance, and "min_similarity" here is 1 minus it: write "match": "vectors" and "min_similarity": 0.4 for a threshold of 0.6',
+      },
+    },
     Route: {
       intents_ids: { how: 'is "name" of each label here: write "labels": [{"name": "..."}]' },
       intents_prompt: {
@@ -107,6 +111,7 @@ export const tryllNames: OtherNames = {
     CannedResponse: { default: { now: 'default' } },
     Guardrail: { triggered: { now: 'triggered' }, not_triggered: { now: 'not_triggered' } },
     ToolCall: { tool_called: { now: 'tool_called' }, no_tool_called: { now: 'no_tool_called' } },
+    Retrieve: { found: { now: 'found' }, not_found: { now: 'not_found' } },
     Route: {
       found: { how: 'is one exit for each label here: write "exits": {"LABEL": "NODE"}' },
       not_found: { now: 'not_matched' },

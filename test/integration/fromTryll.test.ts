@@ -83,14 +83,18 @@ describe.each(subprotocols)('a ported graph, in %s,', (subprotocol) => {
     expect(answered).toMatchObject({ text: 'Good day.', steps: 'detect:no_tool_called answer:default' });
   });
 
-  it('has what the program found in its prompt, or that nothing was found', async () => {
-    await turnOf(subprotocol, 'handbook', 'When do we close?', { facts: 'The shop closes at six.' });
-    expect(lastPrompt(engine)).toEqual([
-      'system: From the handbook:\nThe shop closes at six.',
+  it('has what it found in its prompt, or asks no model', async () => {
+    await turnOf(subprotocol, 'handbook', 'When do we close?');
+    const prompt = [
+      'system: From the handbook:\n* The shop closes at six, and at four on Saturdays.\n',
       'user: When do we close?',
-    ]);
-    await turnOf(subprotocol, 'handbook', 'Who are you?');
-    expect(lastPrompt(engine)).toEqual(['system: The handbook says nothing about this. Say so.', 'user: Who are you?']);
+    ];
+    expect(lastPrompt(engine)).toEqual(prompt);
+    expect(await turnOf(subprotocol, 'handbook', 'Who are you?')).toMatchObject({
+      text: 'The handbook says nothing about that.',
+      steps: 'search:not_found unknown:default',
+    });
+    expect(lastPrompt(engine)).toEqual(prompt);
   });
 
   it('answers in the mood of the message, or without one', async () => {

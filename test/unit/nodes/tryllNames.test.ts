@@ -110,7 +110,7 @@ describe('the parameters of docs/from-tryll.md', () => {
     else expect(answer).toContain(namesIn(here).at(-1) ?? here.replace(/^an /, ''));
   });
 
-  it.each(['Generate', 'HumanMessageGuardrail', 'CannedResponse', 'ToolCall', 'ClassifyIntentLLM'])(
+  it.each(['Generate', 'HumanMessageGuardrail', 'CannedResponse', 'ToolCall', 'Retrieve', 'ClassifyIntentLLM'])(
     'are all that the counterpart of %s has',
     (old) => {
       const properties = registry.get(tryllNames.types[old]?.now ?? '')?.params.properties ?? {};
