@@ -40,6 +40,7 @@ const captureModel = (
   contextSize: Infinity,
   toolDialect,
   canSpeculate: model.canSpeculate,
+  limits: model.limits ?? {},
   notes: model.notes,
   overhead: model.overhead,
   replyMarks: model.replyMarks,

@@ -9,6 +9,7 @@ import type { ModelDetails } from './modelDetails.ts';
 import type { WarmUpOptions } from './warmUpOptions.ts';
 import type { WarmUpResult } from './warmUpResult.ts';
 import type { InferenceSchedule } from './pace.ts';
+import type { ModelLimits } from './modelLimits.ts';
 import type { LoadPlan, MemoryUse } from './modelMemory.ts';
 import type { ModelStats } from './modelStats.ts';
 import type { ModelSupervision } from './modelSupervision.ts';
@@ -145,6 +146,8 @@ export interface Model extends AsyncDisposable {
   readonly replyMarks: ReplyMarks;
   /** Whether its KV cache can be cut back to any token, so that `speculate` has an effect. */
   readonly canSpeculate: boolean;
+  /** What cannot be done with it. Absent: nothing. */
+  readonly limits?: ModelLimits;
   /** Warnings for the user: a chat template that does not work, a context size that was reduced, ... */
   readonly notes: readonly string[];
   /** Tokens that the chat template adds to a prompt, and to each message, in addition to the text (measured at load). */

@@ -1,7 +1,7 @@
 /** A model that inference servers on other machines serve, as a catalogue entry describes it. */
 export interface RemoteModel {
-  /** The API of the servers: that of llama-server. */
-  readonly api: 'llama-server';
+  /** The API of the servers: that of llama-server, or the completion API of OpenAI-style servers (vLLM, SGLang). */
+  readonly api: 'llama-server' | 'openai';
   /** Addresses of servers that all serve the same model; at least one. */
   readonly baseUrls: readonly string[];
   /** Name of the model on the servers; undefined: they serve one. */

@@ -1,8 +1,10 @@
 import { describeError } from '../../fault.ts';
+import type { ModelLimits } from '../modelLimits.ts';
 import { defaultTimeouts, type RemoteModel, type RemoteTimeouts } from '../remoteModel.ts';
 import { HttpConnection } from './httpConnection.ts';
-import { LlamaServer } from './llamaServer.ts';
 import { readApiKey } from './readApiKey.ts';
+import { readTemplate } from './readTemplate.ts';
+import { serverApis } from './serverApis.ts';
 
 /** What an inference server says of itself; with a problem, nothing else is known. */
 export interface EndpointReport {
@@ -13,9 +15,13 @@ export interface EndpointReport {
   readonly model: string;
   /** Version of the server. */
   readonly build: string;
-  /** Tokens of each slot. */
+  /** Tokens of one sequence; 0 = it does not say. */
   readonly contextSize: number;
+  /** Requests that it computes at once. */
   readonly slots: number;
+  readonly limits: ModelLimits;
+  /** Warnings for the user. */
+  readonly notes: readonly string[];
 }
 
 /** How servers are asked. */
@@ -39,9 +45,20 @@ async function checkEndpoint(
   try {
     const apiKey = readApiKey(remote, environment);
     using connection = new HttpConnection(url, apiKey, { ...defaultTimeouts, ...timeouts });
-    const { model, build, contextSize, slots } = await new LlamaServer(connection, remote.model).props(signal);
-    return { url, problem: undefined, model, build, contextSize, slots };
+    const chatTemplate = await readTemplate(remote);
+    const server = serverApis[remote.api](connection, { model: remote.model, chatTemplate });
+    const { model, build, contextSize, slots, limits, notes } = await server.props(signal);
+    return { url, problem: undefined, model, build, contextSize, slots, limits, notes };
   } catch (error) {
-    return { url, problem: describeError(error), model: '', build: '', contextSize: 0, slots: 0 };
+    return {
+      url,
+      problem: describeError(error),
+      model: '',
+      build: '',
+      contextSize: 0,
+      slots: 0,
+      limits: {},
+      notes: [],
+    };
   }
 }

@@ -1,5 +1,5 @@
 import { describeError } from '../../fault.ts';
-import type { LlamaServer } from './llamaServer.ts';
+import type { InferenceServer } from './inferenceServer.ts';
 import type { RemoteTimeouts } from '../remoteModel.ts';
 import type { RemoteSlots } from './remoteSlots.ts';
 
@@ -28,7 +28,7 @@ export interface EndpointOptions extends Pick<RemoteTimeouts, 'breakMs' | 'reche
  * | half open | `maxFailures`   | yes                      | a failure: open again; a success: closed       |
  */
 export class Endpoint {
-  readonly server: LlamaServer;
+  readonly server: InferenceServer;
   readonly slots: RemoteSlots;
   readonly #options: EndpointOptions;
   #failures = 0;
@@ -39,7 +39,7 @@ export class Endpoint {
   /** Why it failed last; "" = it has not. */
   problem = '';
 
-  constructor(server: LlamaServer, slots: RemoteSlots, options: EndpointOptions) {
+  constructor(server: InferenceServer, slots: RemoteSlots, options: EndpointOptions) {
     this.server = server;
     this.slots = slots;
     this.#options = options;

@@ -176,7 +176,7 @@ export class Generation {
     const kept = isClosing ? tokens : tokens.slice(0, Math.max(0, this.maxSegmentTokens));
     if (kept.length === 0) return;
     const isWhole = kept.length === tokens.length;
-    const text = isWhole ? forced.text : kept.map((token) => this.#start.prompts.vocabulary.spelling(token)).join('');
+    const text = isWhole ? forced.text : await this.#start.prompts.spell(kept);
     const count = kept.length;
     this.text.push({ text, tokens: kept, count, isControl: false }, true);
     this.#constrainedTokens += count;

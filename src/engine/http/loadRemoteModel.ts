@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { raceAbort } from '../../abort.ts';
 import { probeChatTemplate } from '../../chatTemplate/chatTemplate.ts';
 import { Fault, describeError } from '../../fault.ts';
@@ -6,14 +5,15 @@ import type { LoadOptions, Model } from '../engine.ts';
 import { HttpConnection } from './httpConnection.ts';
 import { Endpoint } from './endpoint.ts';
 import { Endpoints } from './endpoints.ts';
-import { LlamaServer, type ServerProps } from './llamaServer.ts';
+import type { InferenceServer, ServerProps } from './inferenceServer.ts';
 import { measureOverhead, RemoteServedModel, replyEnd } from './model.ts';
 import type { RemoteModel, RemoteTimeouts } from '../remoteModel.ts';
 import { readApiKey } from './readApiKey.ts';
-import { RemotePrompts } from './remotePrompts.ts';
+import { readTemplate } from './readTemplate.ts';
+import { RemotePrompts, type RemoteTokenizer } from './remotePrompts.ts';
 import { RemoteSlots } from './remoteSlots.ts';
+import { serverApis } from './serverApis.ts';
 import { checkServed } from './servedModel.ts';
-import { readVocabulary } from './vocabulary.ts';
 
 /** How a remote model is loaded. */
 export interface RemoteLoadOptions extends Pick<LoadOptions, 'contextSize' | 'slots'> {
@@ -24,7 +24,7 @@ export interface RemoteLoadOptions extends Pick<LoadOptions, 'contextSize' | 'sl
 }
 
 interface AnsweringServer {
-  readonly server: LlamaServer;
+  readonly server: InferenceServer;
   readonly props: ServerProps;
 }
 
@@ -32,6 +32,7 @@ interface AnsweringServer {
 export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOptions): Promise<Model> {
   const { signal, timeouts } = options;
   const apiKey = readApiKey(remote, options.environment);
+  const ownTemplate = await readTemplate(remote);
   const connections = remote.baseUrls.map((url) => new HttpConnection(url, apiKey, timeouts));
   const closing = new AbortController();
   const close = (): void => {
@@ -39,16 +40,16 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
     for (const connection of connections) connection[Symbol.dispose]();
   };
   try {
-    const servers = connections.map((connection) => new LlamaServer(connection, remote.model));
+    const named = { model: remote.model, chatTemplate: ownTemplate };
+    const servers = connections.map((connection) => serverApis[remote.api](connection, named));
     const { answering, problems } = await askAll(servers, signal);
     const notes = [...problems.values()];
     const [first] = answering;
     if (!first) throw new Fault('MODEL_LOAD_FAILED', notes.join('; '));
     const { props } = first;
-    const source = remote.templateFile === undefined ? props.chatTemplate : await readTemplate(remote.templateFile);
+    const source = ownTemplate ?? props.chatTemplate;
     if (source === undefined) throw new Fault('MODEL_LOAD_FAILED', noTemplate);
-    const served = Math.min(...answering.map(({ props: { contextSize } }) => contextSize));
-    const contextSize = options.contextSize === 0 ? served : Math.min(options.contextSize, served);
+    const contextSize = contextSizeOf(answering, options);
     const slotCount = ({ slots }: Pick<ServerProps, 'slots'>): number =>
       options.slots === 0 ? slots : Math.min(options.slots, slots);
     const endpoints = new Endpoints(
@@ -68,16 +69,8 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
       timeouts,
     );
     const chatTemplate = probeChatTemplate(source, props);
-    const vocabulary = await readVocabulary(first.server, props, signal);
-    const tokenize = (text: string, special: boolean, ending: AbortSignal): Promise<readonly number[]> =>
-      endpoints.attempt(
-        async (endpoint) => {
-          await raceAbort(endpoint.verify(), ending);
-          return await endpoint.server.tokenize(text, { special, signal: ending });
-        },
-        { signal: ending },
-      );
-    const prompts = new RemotePrompts(chatTemplate, vocabulary, tokenize, closing.signal);
+    const vocabulary = await first.server.vocabulary(props, signal);
+    const prompts = new RemotePrompts(chatTemplate, vocabulary, tokenizerOf(endpoints), closing.signal);
     const endTokens = [replyEnd(prompts), vocabulary.controlToken(props.eos)].filter((token) => token !== undefined);
     return new RemoteServedModel({
       endpoints,
@@ -86,7 +79,8 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
       endTokens: [...new Set(endTokens)],
       contextSize,
       overhead: await measureOverhead(prompts),
-      notes: [...notes, ...reducedContext(options.contextSize, served), ...chatTemplate.notes],
+      limits: props.limits,
+      notes: [...notes, ...props.notes, ...reducedContext(options.contextSize, contextSize), ...chatTemplate.notes],
       onClose: (model) => {
         close();
         options.onClose(model);
@@ -99,22 +93,53 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
 }
 
 const noTemplate = 'the server has no chat template: name a file with chat_template in models.json';
+const noContextSize = 'the server does not say how long its context is: set context_size in models.json';
+
+/** The tokens that each sequence can have. */
+function contextSizeOf(
+  answering: readonly AnsweringServer[],
+  { contextSize }: Pick<LoadOptions, 'contextSize'>,
+): number {
+  const known = answering.map(({ props }) => props.contextSize).filter((size) => size > 0);
+  const size = Math.min(...known, contextSize === 0 ? Infinity : contextSize);
+  if (size === Infinity) throw new Fault('MODEL_LOAD_FAILED', noContextSize);
+  return size;
+}
+
+/** Tokenizes on any of the endpoints. */
+function tokenizerOf(endpoints: Endpoints): RemoteTokenizer {
+  const attempt = <T>(work: (server: InferenceServer) => Promise<T>, signal: AbortSignal): Promise<T> =>
+    endpoints.attempt(
+      async (endpoint) => {
+        await raceAbort(endpoint.verify(), signal);
+        return await work(endpoint.server);
+      },
+      { signal },
+    );
+  return {
+    tokenize: (text, special, signal) => attempt((server) => server.tokenize(text, { special, signal }), signal),
+    detokenize: (tokens, signal) => attempt((server) => server.detokenize(tokens, signal), signal),
+  };
+}
 
 /** The servers that answer and serve the same model as the first of them, and why the others are not used yet. */
 async function askAll(
-  servers: readonly LlamaServer[],
+  servers: readonly InferenceServer[],
   signal: AbortSignal,
-): Promise<{ readonly answering: readonly AnsweringServer[]; readonly problems: ReadonlyMap<LlamaServer, string> }> {
+): Promise<{
+  readonly answering: readonly AnsweringServer[];
+  readonly problems: ReadonlyMap<InferenceServer, string>;
+}> {
   const answers = await Promise.allSettled(
     servers.map(async (server): Promise<AnsweringServer> => ({ server, props: await server.props(signal) })),
   );
   signal.throwIfAborted();
   const answering: AnsweringServer[] = [];
-  const problems = new Map<LlamaServer, string>();
+  const problems = new Map<InferenceServer, string>();
   for (const [index, server] of servers.entries()) {
     const answer = answers[index];
     if (answer?.status === 'rejected') problems.set(server, describeError(answer.reason));
-    else if (!answer || (answering[0] && answering[0].props.chatTemplate !== answer.value.props.chatTemplate))
+    else if (!answer || (answering[0] && answering[0].props.fingerprint !== answer.value.props.fingerprint))
       problems.set(server, `${server.connection.url} serves another model, and is not used`);
     else answering.push(answer.value);
   }
@@ -123,15 +148,7 @@ async function askAll(
 
 const reducedContext = (wanted: number, served: number): readonly string[] =>
   wanted > served
-    ? [`context_size is ${wanted}, but the server has slots of ${served} tokens: start it with a larger context`]
+    ? [
+        `context_size is ${wanted}, but the server has ${served} tokens for each sequence: start it with a larger context`,
+      ]
     : [];
-
-async function readTemplate(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (cause) {
-    throw new Fault('MODEL_LOAD_FAILED', `the chat template ${file} cannot be read: ${describeError(cause)}`, {
-      cause,
-    });
-  }
-}

@@ -3,6 +3,7 @@ import type { ChatTemplate } from '../../chatTemplate/chatTemplate.ts';
 import type { Prompt, ToolBlock } from '../../dialog.ts';
 import type { Model, ModelStats, Sequence, SequenceOptions } from '../engine.ts';
 import { replyLead } from '../llama/scoring/replyLead.ts';
+import type { ModelLimits } from '../modelLimits.ts';
 import { noModelMemory } from '../modelMemory.ts';
 import type { Endpoints } from './endpoints.ts';
 import type { RemotePrompts } from './remotePrompts.ts';
@@ -17,6 +18,7 @@ export interface RemoteModelParts {
   /** Tokens. */
   readonly contextSize: number;
   readonly overhead: Model['overhead'];
+  readonly limits: ModelLimits;
   readonly notes: readonly string[];
   /** Ends all requests, and closes all connections. */
   readonly onClose: (model: Model) => void;
@@ -28,6 +30,7 @@ export class RemoteServedModel implements Model {
   readonly toolDialect: Model['toolDialect'];
   readonly replyMarks: Model['replyMarks'];
   readonly canSpeculate = false;
+  readonly limits: ModelLimits;
   readonly notes: readonly string[];
   readonly overhead: Model['overhead'];
   readonly #parts: RemoteModelParts;
@@ -40,6 +43,7 @@ export class RemoteServedModel implements Model {
     this.contextSize = parts.contextSize;
     this.toolDialect = chatTemplate.toolDialect;
     this.replyMarks = chatTemplate.replyMarks;
+    this.limits = parts.limits;
     this.notes = parts.notes;
     this.overhead = parts.overhead;
   }

@@ -49,7 +49,7 @@ export async function forceRemotely(
   );
   const keptCount = Math.min(tailTokens.length, ...others.map((other) => commonPrefixLength(tailTokens, other)));
   const keptTokens = tailTokens.slice(0, keptCount);
-  const keptText = keptTokens.map((token) => vocabulary.spelling(token)).join('');
+  const keptText = await prompts.spell(keptTokens);
   const canDrop = headTokens.length + keptCount > 0 && keptText.length >= ownTail.length && tail.startsWith(keptText);
   if (keptCount === tailTokens.length || !canDrop) return whole;
   const forced = joinTexts(head) + keptText.slice(ownTail.length);

@@ -6,8 +6,13 @@ import { sumBiases } from '../llama/sampling/logitBias.ts';
 import { promptParts, TemplateRenderer, type RenderedPrompt } from '../llama/prompt/templateRenderer.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
-/** Tokenizes a text on a server: `special` = whether control strings in it become control tokens. */
-export type TokenizeText = (text: string, special: boolean, signal: AbortSignal) => Promise<readonly number[]>;
+/** Tokenizes and spells on a server. */
+export interface RemoteTokenizer {
+  /** @param special whether control strings in the text become control tokens. */
+  readonly tokenize: (text: string, special: boolean, signal: AbortSignal) => Promise<readonly Token[]>;
+  /** The text of tokens that the vocabulary cannot spell. */
+  readonly detokenize: (tokens: readonly Token[], signal: AbortSignal) => Promise<string>;
+}
 
 /** UTF-16 units of all texts whose tokens are kept. */
 const maxKeptLength = 2_000_000;
@@ -19,17 +24,17 @@ const maxKeptLength = 2_000_000;
 export class RemotePrompts {
   readonly vocabulary: Vocabulary;
   readonly #template: TemplateRenderer;
-  readonly #tokenize: TokenizeText;
+  readonly #tokenizer: RemoteTokenizer;
   readonly #signal: AbortSignal;
   /** Tokens of texts, least recently used first. */
   readonly #kept = new Map<string, readonly Token[]>();
   #keptLength = 0;
 
   /** @param signal ends all requests. */
-  constructor(chatTemplate: ChatTemplate, vocabulary: Vocabulary, tokenize: TokenizeText, signal: AbortSignal) {
+  constructor(chatTemplate: ChatTemplate, vocabulary: Vocabulary, tokenizer: RemoteTokenizer, signal: AbortSignal) {
     this.vocabulary = vocabulary;
     this.#template = new TemplateRenderer(chatTemplate, vocabulary.controlTokens);
-    this.#tokenize = tokenize;
+    this.#tokenizer = tokenizer;
     this.#signal = signal;
   }
 
@@ -84,6 +89,11 @@ export class RemotePrompts {
     return cut.flat();
   }
 
+  /** The text of tokens. */
+  async spell(tokens: readonly Token[]): Promise<string> {
+    return this.vocabulary.text(tokens) ?? (await this.#tokenizer.detokenize(tokens, this.#signal));
+  }
+
   async #tokens(text: string, special: boolean, continues: boolean): Promise<readonly Token[]> {
     if (text === '') return [];
     const key = `${special ? 's' : 'p'}${continues ? 'c' : 'f'}${text}`;
@@ -106,14 +116,14 @@ export class RemotePrompts {
 
   async #request(text: string, special: boolean, continues: boolean): Promise<readonly Token[]> {
     if (!continues || !this.vocabulary.addsLeadingSpace)
-      return (await this.#tokenize(text, special, this.#signal)) as readonly Token[];
+      return await this.#tokenizer.tokenize(text, special, this.#signal);
     // The tokenizer puts its space before the separator, whose tokens are then left out.
     const [lead, tokens] = await Promise.all([
-      this.#tokenize(separator, false, this.#signal),
-      this.#tokenize(separator + text, special, this.#signal),
+      this.#tokenizer.tokenize(separator, false, this.#signal),
+      this.#tokenizer.tokenize(separator + text, special, this.#signal),
     ]);
     const isKept = lead.every((token, index) => tokens[index] === token);
-    return (isKept ? tokens.slice(lead.length) : await this.#tokenize(text, special, this.#signal)) as readonly Token[];
+    return isKept ? tokens.slice(lead.length) : await this.#tokenizer.tokenize(text, special, this.#signal);
   }
 }
 

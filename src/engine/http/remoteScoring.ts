@@ -1,11 +1,10 @@
 import type { Token } from '../llama/tokenizer/token.ts';
 import { createAnswerTree, inTreeOrder, nodesOf, type AnswerNode } from '../llama/scoring/answerTree.ts';
+import { greedySampling } from './inferenceServer.ts';
 import type { SlotLease } from './remoteRunner.ts';
 
 /** Probabilities that are asked for with each token; those of wanted tokens beyond them are asked for one by one. */
 const likeliestTokens = 50;
-/** Added to the logit of a wanted token, so that the server takes it. The probabilities that it reports are without it. */
-const bias = 1000;
 /** Of the smallest positive 32-bit float: a probability that is too small to be measured counts as this. */
 const smallestLogprob = Math.log(2 ** -149);
 
@@ -42,18 +41,15 @@ export async function scoreRemotely(
         slot.tokens = prompt;
         const request = {
           prompt,
-          id_slot: slot.id,
-          n_predict: 1,
-          n_probs: likeliestTokens,
-          logit_bias: [[next, bias]],
-          temperature: 0,
-          repeat_penalty: 1,
-          presence_penalty: 0,
-          frequency_penalty: 0,
+          slot: slot.id,
+          maxTokens: 1,
+          sampling: greedySampling,
+          seed: 0,
+          probabilities: { of: next, likeliest: likeliestTokens },
         };
         for await (const part of endpoint.server.complete(request, signal)) {
           if (part.reused !== undefined) onReused(part.reused);
-          for (const [token, logprob] of part.logprobs) logprobs.set(token as Token, logprob);
+          for (const [token, logprob] of part.logprobs ?? []) logprobs.set(token as Token, logprob);
         }
         // A server that does not report it has given it no probability.
         if (!logprobs.has(next)) logprobs.set(next, smallestLogprob);

@@ -1,10 +1,10 @@
 import type { Token } from '../llama/tokenizer/token.ts';
-import type { FinishReason, GenerateOptions, SamplingParams } from '../engine.ts';
+import type { FinishReason, GenerateOptions } from '../engine.ts';
 import type { TokenThrottle } from '../tokenThrottle.ts';
 import { afterMs, onAbort, whenAny } from '../whenAny.ts';
 import type { Generation } from './generation.ts';
 import type { GeneratedPiece } from './generatedText.ts';
-import type { RemoteCompletionPart } from './llamaServer.ts';
+import type { RemoteCompletionPart, RemoteRequest, RemoteSampling } from './inferenceServer.ts';
 import type { SlotLease } from './remoteRunner.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
@@ -40,6 +40,7 @@ export class Segments {
   readonly #seed: number;
   #segment: Segment | undefined;
   #count = 0;
+  #hasAsked = false;
   /** Whether a token has come since the last wait: backpressure is checked between tokens. */
   #hasProgressed = false;
 
@@ -75,39 +76,51 @@ export class Segments {
     this.#segment = segment;
     const replayed = pieces.slice(segment.from);
     slot.tokens = segment.context;
-    const body = {
-      ...samplingFields(this.#options.sampling),
-      logit_bias: [...this.#options.biases],
-      seed: segment.seed,
+    const request: RemoteRequest = {
       prompt: segment.context,
-      id_slot: slot.id,
-      n_predict: this.#generation.maxSegmentTokens + replayed.reduce((sum, { count }) => sum + count, 0),
-      ...(segment.gbnf !== undefined && { grammar: segment.gbnf }),
+      slot: slot.id,
+      maxTokens: this.#generation.maxSegmentTokens + replayed.reduce((sum, { count }) => sum + count, 0),
+      sampling: samplingOf(this.#options.sampling),
+      biases: this.#options.biases,
+      seed: segment.seed,
+      gbnf: segment.gbnf,
     };
-    const parts = endpoint.server.complete(body, signal);
+    const parts = endpoint.server.complete(request, signal);
+    const isFirst = !this.#hasAsked;
+    this.#hasAsked = true;
     const reader = new PieceReader(this.#options.vocabulary);
     let index = 0;
+    let received = 0;
     try {
       for (;;) {
         const wait = index < replayed.length ? undefined : await this.#wait(endpoint.slots, signal);
         if (wait) return wait;
         const next = await parts.next();
         if (next.done) {
-          const { reason } = next.value;
+          const reason = next.value;
           const last = reason === 'eos' ? [] : reader.last();
           if (last.slice(replayed.length - index).some((piece) => this.#accept(piece))) return undefined;
           return reason === 'eos' ? 'end' : 'length';
         }
-        if (next.value.reused !== undefined) this.#options.onReused(next.value.reused);
+        const { reused, count } = next.value;
+        if (isFirst && reused !== undefined) this.#options.onReused(reused);
+        received += count;
         for (const piece of reader.read(next.value)) {
           const expected = replayed[index++];
           // Where the server computes other tokens this time: go on from those that were emitted.
-          if (expected ? expected.text !== piece.text : this.#accept(piece)) return undefined;
+          if (expected ? expected.text === piece.text : !this.#accept(piece)) continue;
+          // It ends by itself: what it says last is read, and its connection stays open.
+          if (received >= request.maxTokens) await this.#readEnd(parts, isFirst);
+          return undefined;
         }
       }
     } finally {
-      await parts.return({ reason: 'limit', reused: 0 });
+      await parts.return('limit');
     }
+  }
+
+  async #readEnd(parts: AsyncIterable<RemoteCompletionPart>, isFirst: boolean): Promise<void> {
+    for await (const { reused } of parts) if (isFirst && reused !== undefined) this.#options.onReused(reused);
   }
 
   #accept(piece: GeneratedPiece): boolean {
@@ -139,10 +152,8 @@ export class Segments {
 }
 
 const maxSeed = 0xffffffff;
-const penaltyWindowTokens = 64;
-
-/** Sampling parameters as llama-server has them. All are given, for the server can have other defaults. */
-const samplingFields = ({ dry, xtc, ...sampling }: SamplingParams): object => ({
+/** The sampling parameters that a server applies; the others are applied here. */
+const samplingOf = (sampling: RemoteSampling): RemoteSampling => ({
   temperature: sampling.temperature,
   top_k: sampling.top_k,
   top_p: sampling.top_p,
@@ -150,39 +161,26 @@ const samplingFields = ({ dry, xtc, ...sampling }: SamplingParams): object => ({
   repeat_penalty: sampling.repeat_penalty,
   presence_penalty: sampling.presence_penalty,
   frequency_penalty: sampling.frequency_penalty,
-  repeat_last_n: penaltyWindowTokens,
-  typical_p: 1,
-  xtc_probability: xtc.probability,
-  xtc_threshold: xtc.threshold,
-  dry_multiplier: dry.multiplier,
-  dry_base: dry.base,
-  dry_allowed_length: dry.allowed_length,
-  dry_penalty_last_n: dry.penalty_last_n,
-  dry_sequence_breakers: dry.sequence_breakers,
-  mirostat: 0,
-  dynatemp_range: 0,
-  top_n_sigma: -1,
+  dry: sampling.dry,
+  xtc: sampling.xtc,
 });
 
 /** Makes pieces of the parts of a completion. A control token waits for the next part: it may be the end of the text. */
 class PieceReader {
   readonly #vocabulary: Vocabulary;
-  #generated = 0;
   #held: GeneratedPiece | undefined;
 
   constructor(vocabulary: Vocabulary) {
     this.#vocabulary = vocabulary;
   }
 
-  read({ text, token: id, generated }: RemoteCompletionPart): readonly GeneratedPiece[] {
-    if (id === undefined) return [];
-    const token = id as Token;
-    const count = Math.max(1, generated - this.#generated);
-    this.#generated = generated;
+  read({ text, tokens, count }: RemoteCompletionPart): readonly GeneratedPiece[] {
+    if (count === 0) return [];
     const ready = this.last();
-    if (!this.#vocabulary.isControl(token))
-      return [...ready, { text, tokens: count === 1 ? [token] : undefined, count, isControl: false }];
-    this.#held = { text: this.#vocabulary.spelling(token), tokens: [token], count: 1, isControl: true };
+    const [token] = tokens;
+    if (tokens.length !== 1 || token === undefined || !this.#vocabulary.isControl(token))
+      return [...ready, { text, tokens: tokens.length === count ? tokens : undefined, count, isControl: false }];
+    this.#held = { text: this.#vocabulary.controlSpelling(token), tokens, count: 1, isControl: true };
     return ready;
   }
 

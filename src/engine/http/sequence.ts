@@ -14,6 +14,7 @@ import type { WarmUpOptions } from '../warmUpOptions.ts';
 import type { WarmUpResult } from '../warmUpResult.ts';
 import type { Endpoints } from './endpoints.ts';
 import { Generation } from './generation.ts';
+import { greedySampling } from './inferenceServer.ts';
 import type { RemotePrompts } from './remotePrompts.ts';
 import { RemoteRunner } from './remoteRunner.ts';
 import { scoreRemotely } from './remoteScoring.ts';
@@ -161,7 +162,7 @@ export class RemoteSequence implements Sequence {
       isStarted: () => false,
       compute: async ({ endpoint, slot, signal: ending }) => {
         slot.tokens = tokens;
-        const request = { prompt: tokens, id_slot: slot.id, n_predict: 0, temperature: 0 };
+        const request = { prompt: tokens, slot: slot.id, maxTokens: 0, sampling: greedySampling, seed: 0 };
         for await (const _ of endpoint.server.complete(request, ending));
         return true;
       },
@@ -188,7 +189,7 @@ export class RemoteSequence implements Sequence {
   #transcript(rendered: RenderedPrompt, tokens: readonly Token[], text: string): Transcript {
     const { vocabulary } = this.#parts.prompts;
     const { bosToken } = vocabulary;
-    const bos = bosToken !== undefined && tokens[0] === bosToken ? vocabulary.spelling(bosToken) : '';
+    const bos = bosToken !== undefined && tokens[0] === bosToken ? vocabulary.controlSpelling(bosToken) : '';
     const isWritten = rendered.controlSpans[0]?.start === 0 && rendered.text.startsWith(bos);
     return { prompt: promptPieces(rendered, isWritten ? '' : bos), text };
   }

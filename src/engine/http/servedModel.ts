@@ -1,8 +1,8 @@
-import type { LlamaServer, ServerProps } from './llamaServer.ts';
+import type { InferenceServer, ServerProps } from './inferenceServer.ts';
 import { ServerFault } from './serverFault.ts';
 
 /** What a server has to serve, to be an endpoint of a loaded model. */
-export interface ServedModel extends Pick<ServerProps, 'chatTemplate' | 'bos' | 'eos'> {
+export interface ServedModel extends Pick<ServerProps, 'chatTemplate' | 'bos' | 'eos' | 'fingerprint'> {
   /** Tokens of each slot, at least. */
   readonly contextSize: number;
   /** Name of the model that the server had before; undefined: it has not answered yet. */
@@ -15,14 +15,15 @@ function findDifference(wanted: ServedModel, props: ServerProps): string | undef
     return `serves another model than before: ${props.model} instead of ${wanted.model}`;
   if (wanted.chatTemplate !== props.chatTemplate) return 'serves another model: its chat template differs';
   if (wanted.bos !== props.bos || wanted.eos !== props.eos) return 'serves another model: its BOS or EOS token differs';
-  if (props.contextSize < wanted.contextSize)
+  if (wanted.fingerprint !== props.fingerprint) return 'serves another model, or its abilities differ';
+  if (props.contextSize > 0 && props.contextSize < wanted.contextSize)
     return `has slots of ${props.contextSize} tokens now, and the model was loaded with ${wanted.contextSize}`;
   return undefined;
 }
 
 /** Asks a server whether it serves a model. @throws ServerFault when it does not. */
 export async function checkServed(
-  server: LlamaServer,
+  server: InferenceServer,
   wanted: ServedModel,
   signal: AbortSignal,
 ): Promise<Pick<ServerProps, 'slots'>> {

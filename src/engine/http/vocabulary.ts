@@ -1,6 +1,5 @@
 import type { Token } from '../llama/tokenizer/token.ts';
 import { ControlTokenMatcher } from '../llama/tokenizer/controlTokens.ts';
-import type { LlamaServer, ServerProps } from './llamaServer.ts';
 
 /** The vocabulary of a remote model, and which of its tokens are control tokens. */
 export class Vocabulary {
@@ -9,56 +8,37 @@ export class Vocabulary {
   readonly bosToken: Token | undefined;
   /** Whether the tokenizer puts a space before each text. */
   readonly addsLeadingSpace: boolean;
-  readonly #spellings: readonly string[];
+  readonly #spelling: (token: Token) => string | undefined;
   readonly #control: ReadonlySet<Token>;
 
+  /** @param spelling of a token, "" for a part of a character; undefined: it is not known. Those of control tokens are. */
   constructor(
-    spellings: readonly string[],
+    spelling: (token: Token) => string | undefined,
     control: ReadonlySet<Token>,
     { bosToken, addsLeadingSpace }: Pick<Vocabulary, 'bosToken' | 'addsLeadingSpace'>,
   ) {
-    this.#spellings = spellings;
+    this.#spelling = spelling;
     this.#control = control;
     this.bosToken = bosToken;
     this.addsLeadingSpace = addsLeadingSpace;
-    this.controlTokens = new ControlTokenMatcher([...control].map((token) => this.spelling(token)));
+    this.controlTokens = new ControlTokenMatcher([...control].map((token) => this.controlSpelling(token)));
   }
 
   isControl = (token: Token): boolean => this.#control.has(token);
 
-  /** The spelling of a token; "" for a part of a character. */
-  spelling(token: Token): string {
-    return this.#spellings[token] ?? '';
+  /** The spelling of a control token. */
+  controlSpelling(token: Token): string {
+    return this.#spelling(token) ?? '';
+  }
+
+  /** The text of tokens; undefined: the spelling of one of them is not known. */
+  text(tokens: readonly Token[]): string | undefined {
+    const spellings = tokens.map((token) => this.#spelling(token));
+    return spellings.includes(undefined) ? undefined : spellings.join('');
   }
 
   /** The control token with a spelling. */
   controlToken(spelling: string): Token | undefined {
-    return [...this.#control].find((token) => this.spelling(token) === spelling);
+    return [...this.#control].find((token) => this.#spelling(token) === spelling);
   }
 }
-
-/** Reads the vocabulary of the model of a server. @throws ServerFault */
-export async function readVocabulary(
-  server: LlamaServer,
-  { bos, eos }: Pick<ServerProps, 'bos' | 'eos'>,
-  signal: AbortSignal,
-): Promise<Vocabulary> {
-  const spellings = await server.vocabulary(signal);
-  // A control token is one that a text has only where special tokens are read in it.
-  const candidates = spellings.filter((text) => text === bos || text === eos || /[<>[\]|]/.test(text));
-  const joined = [...new Set(candidates)].filter((text) => text.length > 1).join(separator);
-  const [special, plain] = await Promise.all(
-    [true, false].map((isSpecial) => server.tokenize(joined, { special: isSpecial, signal })),
-  );
-  const inPlain = new Set(plain);
-  const control = new Set(((special ?? []) as readonly Token[]).filter((token) => !inPlain.has(token)));
-  const [first] = await server.tokenize('', { special: false, bos: true, signal });
-  const twice = spellings[(await server.tokenize('a', { special: false, signal }))[0] ?? -1] ?? '';
-  return new Vocabulary(spellings, new Set([...control].filter((token) => (spellings[token] ?? '').length > 1)), {
-    bosToken: first === undefined ? undefined : (first as Token),
-    addsLeadingSpace: twice !== 'a' && twice.trimStart() !== twice,
-  });
-}
-
-// A line break: no control string has one, and words end at it.
-const separator = '\n';

@@ -56,6 +56,7 @@ function remoteErrors(variant: Variant): readonly SchemaError[] {
   const unfit = variant.files.length > 0 ? ['files', ...given] : given;
   return [
     ...(['api', 'base_url'] as const).filter((name) => variant[name] === undefined).map(missing),
+    ...(variant.api === 'openai' && variant.chat_template === undefined ? [noChatTemplate] : []),
     ...unfit.map((pointer) => ({ pointer, message: 'is for the engine llama-cpp: remove it, or name that engine' })),
   ];
 }
@@ -69,4 +70,8 @@ function fileErrors(variant: Variant, written: unknown): readonly SchemaError[] 
 }
 
 const missing = (pointer: string): SchemaError => ({ pointer, message: 'is missing' });
+const noChatTemplate: SchemaError = {
+  pointer: 'chat_template',
+  message: 'is missing: servers with the api openai do not tell their chat template; name a file with it',
+};
 const noFiles: SchemaError = { pointer: 'files', message: 'must not be empty' };

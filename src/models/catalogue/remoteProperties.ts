@@ -9,8 +9,9 @@ const url = {
 export const remoteProperties = {
   api: {
     type: 'string',
-    enum: ['llama-server'],
-    description: 'Engine http: the API of the inference servers; absent = the model is a file.',
+    enum: ['llama-server', 'openai'],
+    description:
+      'Engine http: the API of the inference servers; openai: completions as vLLM and SGLang have them; absent = the model is a file.',
   },
   base_url: {
     anyOf: [url, { type: 'array', minItems: 1, maxItems: 64, items: url }],
@@ -32,6 +33,6 @@ export const remoteProperties = {
     type: 'string',
     minLength: 1,
     description:
-      'Engine http: file with the chat template (Jinja), relative to the catalogue; absent = the one that the server has.',
+      'Engine http: file with the chat template (Jinja), relative to the catalogue; absent = the one that the server has. The api openai needs it.',
   },
 } as const;

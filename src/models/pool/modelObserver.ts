@@ -27,6 +27,9 @@ export function observeModel(model: Model, observer: ModelObserver): Model {
     get canSpeculate() {
       return model.canSpeculate;
     },
+    get limits() {
+      return model.limits ?? {};
+    },
     get notes() {
       return model.notes;
     },

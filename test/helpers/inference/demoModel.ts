@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import {
   getLlama,
   LlamaGrammarEvaluationState,
+  type ControlledEvaluateInputItem,
   type Llama,
   type LlamaContext,
   type LlamaContextSequence,
@@ -35,6 +36,7 @@ export class DemoSlot {
   readonly #sequence: LlamaContextSequence;
   readonly #model: DemoModel;
   #last: Promise<unknown> = Promise.resolve();
+  #pending = 0;
 
   constructor(sequence: LlamaContextSequence, model: DemoModel) {
     this.#sequence = sequence;
@@ -43,9 +45,19 @@ export class DemoSlot {
 
   /** Runs work after all that came before. */
   exclusive<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(work, work);
+    this.#pending++;
+    const result = this.#last.then(work, work).finally(() => this.#pending--);
     this.#last = result.catch(() => undefined);
     return result;
+  }
+
+  get isBusy(): boolean {
+    return this.#pending > 0;
+  }
+
+  /** The length of the part of a prompt that the cache holds. */
+  shared(prompt: readonly Token[]): number {
+    return commonPrefixLength(this.#sequence.contextTokens, prompt);
   }
 
   /** Makes the cache hold the part of a prompt that it shares; returns its length. At least one token is left. */
@@ -67,6 +79,22 @@ export class DemoSlot {
     const wanted = tokens.map((_, index) => (index === tokens.length - 1 ? [token] : undefined));
     const results = await tokenProbabilities(this.#sequence, tokens, wanted);
     return results.at(-1)?.get(token) ?? 0;
+  }
+
+  /** The probabilities of all tokens after a prompt. */
+  async allProbabilities(prompt: readonly Token[], reused: number): Promise<ReadonlyMap<Token, number>> {
+    const input = prompt.slice(reused).map((token, index, { length }): ControlledEvaluateInputItem =>
+      index < length - 1
+        ? token
+        : [
+            token,
+            {
+              generateNext: { probabilities: true, options: { temperature: 1, topK: 0, topP: 1, minP: 0, seed: 1 } },
+            },
+          ],
+    );
+    const results = await this.#sequence.controlledEvaluate(input);
+    return results.at(-1)?.next.probabilities ?? new Map<Token, number>();
   }
 
   /** Generates tokens, the end of generation token included. */

@@ -109,7 +109,7 @@ describe('a catalogue with an invalid entry', () => {
     [
       'an inference server of an unknown kind',
       withModels(model('bad', '', '{ "engine": "http", "api": "ollama", "base_url": "http://10.0.0.5:8080" }')),
-      '3:51: /models/0/variants/0/api must be one of "llama-server", not "ollama"',
+      '3:51: /models/0/variants/0/api must be one of "llama-server", "openai", not "ollama"',
     ],
     [
       'a password in an address',

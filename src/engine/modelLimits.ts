@@ -1,0 +1,7 @@
+/** What cannot be done with a model, and why: a sentence. Absent: it can be done. */
+export interface ModelLimits {
+  /** Decoding by a grammar. */
+  readonly grammars?: string;
+  /** Scoring answers. */
+  readonly scores?: string;
+}
