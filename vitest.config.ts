@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
-// These need a process of their own: a mock replaces a module for all who import it later, and fetch keeps its connections to a
-// hub.
-const needsOwnProcess = /\bvi\.mock\(|\/(?:fakeHub|hubFixture|downloadFixture)\.ts/;
+// These need a process of their own: a mock replaces a module for all who import it later.
+const needsOwnProcess = /\bvi\.mock\(/;
 
 // These share modules, of which each is imported once by a worker: most of their time was that of imports.
 const sharedFiles = readdirSync('test', { recursive: true, encoding: 'utf8' })

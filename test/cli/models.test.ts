@@ -65,6 +65,7 @@ describe('turngraph models', () => {
         'revision:         main',
         'files:            model.gguf',
         'license:          MIT',
+        'purpose:          chat',
         'tool_call_format: chatml',
         'description:      A small one.',
         '',

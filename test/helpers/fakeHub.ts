@@ -221,8 +221,14 @@ export class FakeHub implements AsyncDisposable {
 
 const nextDay = (date: string): string => new Date(Date.parse(date) + 86_400_000).toUTCString();
 
-/** The SHA-256 of a content. */
-export const sha256 = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
+const digests = new WeakMap<Buffer, string>();
+
+/** The SHA-256 of a content, which must not change: each is hashed once. */
+export function sha256(content: Buffer): string {
+  const digest = digests.get(content) ?? createHash('sha256').update(content).digest('hex');
+  digests.set(content, digest);
+  return digest;
+}
 
 /** Pseudorandom bytes after the magic number of a GGUF file; the same for the same seed. */
 export function seededBytes(length: number, seed = 1): Buffer {

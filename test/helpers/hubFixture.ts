@@ -27,6 +27,10 @@ const models = [
   entry('Changed', { huggingface_repo: 'ann/tiny', sha256: sha256(seededBytes(300_000, 2)) }),
 ];
 
+// Read once for all servers of a worker.
+let demo: Promise<Buffer> | undefined;
+const readDemo = (): Promise<Buffer> => (demo ??= readFile(repositoryPath('models/turngraph-demo.gguf')));
+
 /** A server with a models folder, and the fake hub that it downloads from. */
 export interface HubFixture extends AsyncDisposable {
   readonly hub: FakeHub;
@@ -49,7 +53,7 @@ export async function startHubServer(
   const { downloadOptions, ...otherOptions } = options;
   const hub = await FakeHub.open();
   hub.files.set('ann/tiny/model.gguf', { content: tinyFile });
-  hub.files.set('ann/demo/demo.gguf', { content: await readFile(repositoryPath('models/turngraph-demo.gguf')) });
+  hub.files.set('ann/demo/demo.gguf', { content: await readDemo() });
   const root = await mkdtemp(join(tmpdir(), 'turngraph-'));
   const folder = join(root, 'models');
   await writeFile(join(root, 'models.json'), JSON.stringify({ models }));

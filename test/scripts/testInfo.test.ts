@@ -28,8 +28,9 @@ interface TestResult {
 async function readSkipped(among: readonly Name[], env: Readonly<Record<string, string>>): Promise<readonly Name[]> {
   const files = new Set(among.map((name) => requirements[name].file));
   const titles = among.map((name) => requirements[name].title).join('|');
-  // Without isolation each module is imported once: most of the time is that of imports.
-  const args = ['node_modules/vitest/vitest.mjs', 'run', ...files, '-t', titles, '--reporter', 'json', '--no-isolate'];
+  // One worker without isolation imports each module once: most of the time is that of imports.
+  const once = ['--no-isolate', '--maxWorkers', '1'];
+  const args = ['node_modules/vitest/vitest.mjs', 'run', ...files, '-t', titles, '--reporter', 'json', ...once];
   const { stdout } = await run(process.execPath, args, { cwd, env: { ...process.env, ...env } });
   const report = JSON.parse(stdout.slice(stdout.indexOf('{"'))) as VitestReport;
   const results = report.testResults.flatMap(({ assertionResults }) => assertionResults);
