@@ -9,6 +9,7 @@ import { memory } from './cases/memory.mjs';
 import { nextTurn } from './cases/nextTurn.mjs';
 import { priority } from './cases/priority.mjs';
 import { process } from './cases/process.mjs';
+import { retrieve } from './cases/retrieve.mjs';
 import { slots } from './cases/slots.mjs';
 import { speculate } from './cases/speculate.mjs';
 import { start } from './cases/start.mjs';
@@ -39,6 +40,7 @@ export const cases = [
   speculate,
   turn,
   detect,
+  retrieve,
   cancel,
   priority,
   guest,
