@@ -77,7 +77,8 @@ export const serverSchema = {
       type: 'integer',
       minimum: 0,
       default: 2048,
-      description: 'max megabytes of swapped KV states and the prompt cache in the cache folder; 0 = neither',
+      description:
+        'max megabytes of swapped KV states, the prompt cache and the vectors of storages in the cache folder; 0 = none',
     },
     engineProcess: {
       type: 'string',

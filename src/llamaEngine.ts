@@ -1,6 +1,7 @@
 import type { ServerOptions } from './config.ts';
 import type { Engine } from './engine/engine.ts';
 import type { CacheFolderOptions } from './engine/llama/engine.ts';
+import { DiskQuota } from './engine/llama/kvCache/diskQuota.ts';
 import { ProcessEngine } from './engine/process/engine.ts';
 import { describeFsError } from './filesystem.ts';
 import type { Log } from './log.ts';
@@ -8,13 +9,23 @@ import type { Metrics } from './metrics/metrics.ts';
 
 const bytesPerMegabyte = 1_000_000;
 
+/** The disk space of --cache-limit, which the KV states, the prompt cache and the vectors of storages share. */
+export const cacheQuota = ({ cacheLimit }: Pick<ServerOptions, 'cacheLimit'>): DiskQuota =>
+  new DiskQuota(cacheLimit * bytesPerMegabyte);
+
 /** Creates the llama.cpp engine that the options choose, and reports its crashes and the states that it cannot write. */
-export async function createLlamaEngine(options: ServerOptions, log: Log, metrics: Metrics): Promise<Engine> {
+export async function createLlamaEngine(
+  options: ServerOptions,
+  log: Log,
+  metrics: Metrics,
+  quota: DiskQuota = cacheQuota(options),
+): Promise<Engine> {
   const { cache: folder, cacheLimit, engineProcess: mode, processPriority: priority, gpu, mockScript } = options;
   const gpuDevice = gpuDeviceOf(options);
   const cache: CacheFolderOptions = {
     folder,
     maxStateBytes: cacheLimit * bytesPerMegabyte,
+    quota,
     onStateError(error) {
       metrics.add('turngraph_state_write_failures_total', {});
       log.warn({ cache: folder, reason: describeFsError(error) }, stateErrorMessage);

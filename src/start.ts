@@ -4,7 +4,8 @@ import { raceAbort } from './abort.ts';
 import { bundledPath, type ServerOptions } from './config.ts';
 import { limitsOf } from './limits.ts';
 import type { Engine } from './engine/engine.ts';
-import { createLlamaEngine } from './llamaEngine.ts';
+import type { DiskQuota } from './engine/llama/kvCache/diskQuota.ts';
+import { cacheQuota, createLlamaEngine } from './llamaEngine.ts';
 import { httpEngine } from './engine/http/engine.ts';
 import { mockEngine, readMockScript } from './engine/mock/engine.ts';
 import { assertFolder, findWriteProblem } from './filesystem.ts';
@@ -18,10 +19,14 @@ import { LiveCatalogue } from './models/catalogue/liveCatalogue.ts';
 import { readCatalogue } from './models/catalogue/readCatalogue.ts';
 import { watchCatalogue } from './models/catalogue/watchCatalogue.ts';
 import { Metrics } from './metrics/metrics.ts';
+import { createGiveWay } from './models/pool/giveWay.ts';
 import { MemoryBudget } from './models/pool/memoryBudget.ts';
 import { createMeteredPool, exportBudget, type MeteredPoolOptions } from './models/pool/poolMetrics.ts';
 import type { ModelPool } from './models/pool/pool.ts';
 import { formatsWith, registryWith, type Extension } from './nodes/index.ts';
+import type { VectorReport } from './retrieval/vectors/storageVectors.ts';
+import { VectorPool } from './retrieval/vectors/vectorPool.ts';
+import { VectorStore } from './retrieval/vectors/vectorStore.ts';
 import { listen, type TurngraphServer, type ListenSettings } from './server/server.ts';
 import type { EngineName, ServerContext } from './session/session.ts';
 
@@ -37,6 +42,10 @@ export interface StartSettings extends Omit<ListenSettings, 'closing'> {
   readonly engines?: { readonly [Name in EngineName | 'http']?: Engine };
   /** The log; default: one as the options have it. */
   readonly log?: Log;
+  /** The disk space of --cache-limit; default: one of the server's own. */
+  readonly quota?: DiskQuota;
+  /** Called for each use of the vectors of a storage, once they are there. */
+  readonly onVectors?: (report: VectorReport) => void;
   /** Aborts the start and disposes of what was created until then. Once started, the caller disposes of the server. */
   readonly stop?: AbortSignal;
 }
@@ -54,6 +63,8 @@ export async function start(
     engines = {},
     log = logFor(options),
     stop,
+    quota = cacheQuota(options),
+    onVectors,
     ...settings
   }: StartSettings = {},
 ): Promise<TurngraphServer> {
@@ -98,15 +109,25 @@ export async function start(
     );
   const added = extension ?? (await raceAbort(loadExtension(options.extend), stop));
   const [registry, formats] = [registryWith(added), formatsWith(added)];
+  const pools: ModelPool[] = [];
+  const hasStore = options.cacheLimit > 0 && writeProblem === undefined;
+  const vectors = new VectorPool({
+    log,
+    store: hasStore ? new VectorStore(options.cache, quota, log) : undefined,
+    idleMs: options.modelIdle * 1000,
+    giveWay: createGiveWay(() => pools),
+    onReady: onVectors,
+  });
   const mock = engines.mock ?? (await createMockEngine(options.mockScript));
   const closing = new AbortController();
   // After all that can fail: it starts a process.
-  const llamaEngine = engines['llama-cpp'] ?? (await createLlamaEngine(options, log, metrics));
+  const llamaEngine = engines['llama-cpp'] ?? (await createLlamaEngine(options, log, metrics, quota));
   const context: ServerContext = {
     registry,
     formats,
     pools: { 'llama-cpp': createPool(llamaEngine, engines.http ?? httpEngine()), mock: createPool(mock) },
     graphs: new GraphFolder(options.graphs, describeGraphFolder(options.graphs)),
+    vectors,
     storageRoot: options.storageRoot || options.graphs,
     limits: limitsOf(options),
     turnTimeoutMs: options.turnTimeout * 1000,
@@ -115,6 +136,7 @@ export async function start(
     metrics,
     downloads,
   };
+  pools.push(...Object.values(context.pools));
   const listening = await listenOrDispose(context, options, { ...settings, closing });
   const watcher =
     options.watchModels === 'on' ? watchCatalogue({ path: options.catalogue, read, catalogue, log }) : undefined;

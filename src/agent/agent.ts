@@ -8,6 +8,7 @@ import type { NodeLimits } from '../graph/node.ts';
 import type { Registry } from '../graph/registry.ts';
 import type { ModelPool } from '../models/pool/pool.ts';
 import type { LoadWait } from '../models/pool/loadWait.ts';
+import type { VectorPool } from '../retrieval/vectors/vectorPool.ts';
 import type { SessionStorages } from '../storage/sessionStorages.ts';
 import { AgentModels } from './agentModels.ts';
 import { nodeContexts } from './nodeContexts.ts';
@@ -38,6 +39,8 @@ export interface AgentOptions {
   /** The conversation so far. */
   readonly history: readonly Interaction[];
   readonly storages: SessionStorages;
+  /** The vectors of storages; absent: only words are matched. */
+  readonly vectors?: VectorPool;
   /** Limits of all turns of its session. Default: none. */
   readonly pace?: Pace;
   readonly limits: NodeLimits & Pick<Limits, 'nodes' | 'steps'>;
@@ -103,8 +106,8 @@ export class Agent implements AsyncDisposable {
     }
     const warnings: string[] = [];
     const warn = (warning: string): void => void warnings.push(truncateMessage(warning));
-    const { pool, defaultModelName: clientDefault, loadWaitFor } = options;
-    const models = new AgentModels({ pool, clientDefault, loadWaitFor, warn });
+    const { pool, defaultModelName: clientDefault, loadWaitFor, vectors } = options;
+    const models = new AgentModels({ pool, clientDefault, loadWaitFor, vectors, warn });
     const contextFor = nodeContexts({ ...options, models, warn });
     try {
       const graph = await compile(options.graph, {

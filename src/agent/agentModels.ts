@@ -6,6 +6,8 @@ import { purposeProblem } from '../models/catalogue/modelPurpose.ts';
 import type { LoadWait } from '../models/pool/loadWait.ts';
 import type { ModelLease } from '../models/pool/lease.ts';
 import type { ModelPool } from '../models/pool/pool.ts';
+import type { OpenVectors, VectorPool } from '../retrieval/vectors/vectorPool.ts';
+import type { StringStorage } from '../storage/stringStorage.ts';
 
 /** What the models of an agent need. */
 export interface AgentModelsOptions {
@@ -14,6 +16,8 @@ export interface AgentModelsOptions {
   readonly clientDefault: string;
   /** How to wait for a model that is not in memory. */
   readonly loadWaitFor?: ((model: string) => LoadWait) | undefined;
+  /** The vectors of storages; absent: none are computed. */
+  readonly vectors?: VectorPool | undefined;
   /** Receives the notes of each model that is loaded. */
   readonly warn: (warning: string) => void;
 }
@@ -23,6 +27,7 @@ export class AgentModels implements AsyncDisposable {
   readonly #options: AgentModelsOptions;
   readonly #leases = new Map<string, Promise<ModelLease>>();
   readonly #models: Model[] = [];
+  readonly #vectors: OpenVectors[] = [];
   #isDefaultUsed = false;
 
   constructor(options: AgentModelsOptions) {
@@ -53,6 +58,25 @@ export class AgentModels implements AsyncDisposable {
     }
   }
 
+  /**
+   * Opens the vectors of a storage, and begins to compute what is missing of them; undefined where none are computed.
+   * @throws Fault as `lease`, INVALID_PARAM_VALUE when the engine of the model has no embeddings.
+   */
+  async openVectors(storage: StringStorage, name: string, modelName: string): Promise<OpenVectors | undefined> {
+    const { vectors, warn } = this.#options;
+    if (!vectors) return undefined;
+    const { model, prefixes } = await this.lease(modelName, '', 'embedding');
+    const opened = await vectors.open({ storage, name, model, modelName, prefixes });
+    this.#vectors.push(opened);
+    // Those who search are told what cannot be computed.
+    opened.computed.then(
+      ({ truncated }) =>
+        truncated > 0 ? warn(truncateMessage(truncatedTexts(name, modelName, truncated))) : undefined,
+      () => undefined,
+    );
+    return opened;
+  }
+
   /** A turn has finished: earlier crashes of the models do not count any more. */
   turnFinished(): void {
     for (const { supervision } of this.#models) supervision?.turnFinished();
@@ -70,6 +94,7 @@ export class AgentModels implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    for (const opened of this.#vectors) opened[Symbol.dispose]();
     for (const lease of await Promise.allSettled(this.#leases.values())) {
       if (lease.status === 'fulfilled') await lease.value[Symbol.asyncDispose]();
     }
@@ -109,6 +134,9 @@ export class AgentModels implements AsyncDisposable {
     return invalid('/default_model_name', 'default_model_name');
   }
 }
+
+const truncatedTexts = (name: string, model: string, texts: number): string =>
+  `${texts} of the texts that "${name}" searches are longer than "${model}" reads: only their beginnings are found; divide them, or raise context_size of the model`;
 
 const toInvalid = (pointer: string, place: string, { name, message }: Fault): InvalidOutside =>
   new InvalidOutside(pointer, `${place} cannot be used: ${message}`, name);

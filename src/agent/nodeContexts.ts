@@ -20,6 +20,5 @@ export const nodeContexts =
     strings: (nameOrPath) => storages.find(nameOrPath),
     checkModel: (name, purpose) => models.check(name, graphDefault, purpose),
     model: (name, purpose) => models.lease(name, graphDefault, purpose),
-    retriever: async (storage, matching) =>
-      openRetriever(storage, matching, (name) => models.check(name, graphDefault, 'embedding')),
+    retriever: (storage, matching) => openRetriever(storage, nodeName, matching, models),
   });

@@ -1,17 +1,19 @@
 import { InvalidParams, paramError, type RetrieverMatching } from '../graph/node.ts';
 import { createRetriever, type Retriever } from '../retrieval/retriever.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
+import type { AgentModels } from './agentModels.ts';
 
 /**
  * Opens the search of a node over a storage.
- * @param checkModel throws the Fault of a name that is no embedding model.
- * @throws InvalidParams when it cannot match the entries so.
+ * @param name what messages call the storage.
+ * @throws InvalidParams when it cannot match the entries so, the Fault of a model that cannot be loaded.
  */
-export function openRetriever(
+export async function openRetriever(
   storage: StringStorage,
-  { match, embeddingModel }: RetrieverMatching,
-  checkModel: (name: string) => void,
-): Retriever {
+  name: string,
+  { match, embeddingModel, beforeLoad }: RetrieverMatching,
+  models: AgentModels,
+): Promise<Retriever> {
   if (match === 'words') return createRetriever(storage);
   const model = embeddingModel === '' ? (storage.knowledge?.embeddingModel ?? '') : embeddingModel;
   if (model === '') {
@@ -19,10 +21,10 @@ export function openRetriever(
     throw new InvalidParams([{ pointer: '/match', message }]);
   }
   try {
-    checkModel(model);
+    models.check(model, '', 'embedding');
+    await beforeLoad?.();
+    return createRetriever(storage, await models.openVectors(storage, name, model));
   } catch (error) {
     throw paramError('/embedding_model', error);
   }
-  const message = `is "${match}", and this version has no vectors of storages; match by "words"`;
-  throw new InvalidParams([{ pointer: '/match', message }]);
 }

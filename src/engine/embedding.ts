@@ -39,6 +39,11 @@ export interface EmbeddingPrefixes {
 export interface EmbeddingFacts {
   /** The number of values of a vector. */
   readonly dimensions: number;
+  /**
+   * What its vectors depend on apart from the texts: the content of its file, its context size, and the release of the
+   * engine. Vectors of equal fingerprints can be compared. Absent: they are not kept on disk.
+   */
+  readonly fingerprint?: string | undefined;
 }
 
 /** Scales a vector to length 1, in place. One of zeros stays as it is. */

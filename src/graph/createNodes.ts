@@ -61,11 +61,8 @@ const withBarrier = (context: NodeContext, barrier: ModelLoadBarrier): NodeConte
     await barrier.wait(context.nodeName);
     return context.model(name, purpose);
   },
-  async retriever(storage, matching) {
-    // With vectors, a model is loaded.
-    if (matching.match !== 'words') await barrier.wait(context.nodeName);
-    return context.retriever(storage, matching);
-  },
+  retriever: (storage, matching) =>
+    context.retriever(storage, { ...matching, beforeLoad: () => barrier.wait(context.nodeName) }),
 });
 
 /** Barrier before model loads: opens when every node has asked for a model or finished; rejects if there are faults then. */

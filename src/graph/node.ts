@@ -32,6 +32,8 @@ export interface RetrieverMatching {
   readonly match: Match;
   /** The model of the vectors; "" = the one that the storage names. */
   readonly embeddingModel: string;
+  /** Called once the names are checked, before a model is loaded. */
+  readonly beforeLoad?: () => Promise<void>;
 }
 
 /** What a node has access to when it is created. */

@@ -116,8 +116,7 @@ export const retrieve = defineNode({
         turn.emitEvent('retrieved', { source, query: request.query, found, hits: shown });
         return found ? 'found' : 'not_found';
       },
-      // The first search builds the index.
-      warmUp: async (turn) => void (await settings.current.retriever.search(requestOf(turn))),
+      warmUp: (turn) => settings.current.retriever.prepare(turn.signal),
       change: settings.change,
     };
   },

@@ -1,6 +1,7 @@
 import type { StringStorage } from '../storage/stringStorage.ts';
 import type { MetadataValue } from '../storage/knowledge/knowledge.ts';
 import { Fault } from '../fault.ts';
+import { raceAbort } from '../abort.ts';
 import { readEntries, type SearchEntry } from './entries.ts';
 import type { EntryFilter } from './filter/filter.ts';
 import { fuseRanks } from './fuseRanks.ts';
@@ -54,6 +55,8 @@ export interface SearchResult {
 
 /** Searches the entries of one storage. */
 export interface Retriever {
+  /** Builds what its searches need ahead of time: the index of the words, the vectors. @throws as `search`. */
+  prepare(signal?: AbortSignal): Promise<void>;
   /**
    * @throws Fault INVALID_PARAM_VALUE for vectors without an embedding model; the signal's reason when it is aborted; what the
    * vector search throws.
@@ -71,6 +74,10 @@ const minFusedRanks = 50;
  */
 export function createRetriever(storage: StringStorage, vectors?: VectorSearch): Retriever {
   return {
+    async prepare(signal) {
+      await wordIndexOf(storage);
+      if (vectors?.computed) await raceAbort(vectors.computed, signal);
+    },
     async search(request) {
       const { query, match, topK, filter, variables, signal } = request;
       if (match !== 'words' && !vectors) throw missingModel(match);

@@ -17,6 +17,8 @@ export interface RankingRequest {
 
 /** The vectors of a storage, computed by one embedding model. */
 export interface VectorSearch {
+  /** Resolves when all vectors are there; rejects with what the model throws. Absent: they are there. */
+  readonly computed?: Promise<unknown>;
   /**
    * Computes the vector of the query, and compares it with those of the entries.
    * @returns the entries of the highest cosine similarity, best first; none below `minSimilarity`, unless that is 0.

@@ -201,7 +201,7 @@ export async function listen(
       await sessions[Symbol.asyncDispose]();
       await api?.[Symbol.asyncDispose]();
       await Promise.all(servers.map(closeHttpServer));
-      await Promise.all(Object.values(context.pools).map((pool) => pool[Symbol.asyncDispose]()));
+      for (const part of [context.vectors, ...Object.values(context.pools)]) await part[Symbol.asyncDispose]();
     },
   };
 }

@@ -11,6 +11,7 @@ import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ModelPool } from '../models/pool/pool.ts';
 import { StorageRoot } from '../storage/storageRoot.ts';
+import type { VectorPool } from '../retrieval/vectors/vectorPool.ts';
 import { SessionStorages } from '../storage/sessionStorages.ts';
 import type { Formats } from '../tools/formats/index.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
@@ -28,6 +29,8 @@ export interface ServerContext {
   readonly formats: Formats;
   readonly pools: Readonly<Record<EngineName, ModelPool>>;
   readonly graphs: GraphFolder;
+  /** The vectors of storages. */
+  readonly vectors: VectorPool;
   /** Root folder of string storage files. */
   readonly storageRoot: string;
   readonly limits: Limits;
@@ -165,13 +168,14 @@ export class Session implements AsyncDisposable {
   }
 
   async #create(id: number, options: NewAgent, onCreated: (agent: Agent) => void): Promise<Agent> {
-    const { registry, limits, turnTimeoutMs, metrics } = this.context;
+    const { registry, limits, turnTimeoutMs, metrics, vectors } = this.context;
     const own = { id, pool: this.pool, storages: this.storages, pace: this.pace };
     const { signal } = this.#end;
     const agent = await Agent.create({
       ...options,
       ...own,
       registry,
+      vectors,
       limits,
       turnTimeoutMs,
       loadWaitFor: (model) => ({ ...options.loadWaitFor?.(model), signal }),

@@ -18,8 +18,6 @@ export class SessionStorages {
   readonly #knowledgeLimits: KnowledgeLimits;
   #knowledgeBytes = 0;
   readonly #named = new Map<string, StringStorage>();
-  /** KNOWLEDGE storages that do not come from a file, and are given up with their name. */
-  readonly #ofRequests = new WeakSet<StringStorage>();
   readonly #files = new Map<string, Promise<StringStorage>>();
 
   /** @param maxEntries strings that one storage of another kind than KNOWLEDGE may have. */
@@ -46,7 +44,7 @@ export class SessionStorages {
     }
     const storage =
       filePath === ''
-        ? await this.#fromRequest(request)
+        ? { ...(await this.#fromRequest(request)), isOfClient: true }
         : await this.#fromFile(filePath, kind, strings.length + keys.length + metadataJson.length);
     this.#named.set(name, storage);
     return storage;
@@ -56,7 +54,8 @@ export class SessionStorages {
   destroy(name: string): void {
     const storage = this.#named.get(name);
     if (this.#named.delete(name)) {
-      if (storage && this.#ofRequests.has(storage)) this.#knowledgeBytes -= storage.knowledge?.bytes ?? 0;
+      // A file is cached, and stays.
+      if (storage?.isOfClient) this.#knowledgeBytes -= storage.knowledge?.bytes ?? 0;
       return;
     }
     throw new Fault(
@@ -88,9 +87,7 @@ export class SessionStorages {
     }
     if (kind === 'KNOWLEDGE') {
       this.#checkLimit(strings.length, name, this.#knowledgeLimits.entries);
-      const storage = this.#hold(knowledgeOfRequest(request, `"${name}"`), name);
-      this.#ofRequests.add(storage);
-      return storage;
+      return this.#hold(knowledgeOfRequest(request, `"${name}"`), name);
     }
     if (metadataJson.length > 0)
       throw invalidStorage(`"${name}" is a ${kind} and has metadataJson; leave it out, or make it a KNOWLEDGE`);

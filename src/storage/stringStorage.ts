@@ -14,6 +14,8 @@ export interface StringStorage {
   readonly keys: readonly string[];
   /** For KNOWLEDGE only: its entries, fields and model. */
   readonly knowledge?: Knowledge;
+  /** Whether a client has sent its strings: nothing that is made of them is written to disk. Default false. */
+  readonly isOfClient?: boolean;
 }
 
 /** One entry of a MAP or MULTIMAP. */

@@ -14,6 +14,7 @@ const file = join(folder, 'bert.gguf');
 const unpooled = join(folder, 'unpooled.gguf');
 writeFileSync(file, bertGguf({ contextLength: 2048 }));
 writeFileSync(unpooled, bertGguf({ pooling: 'none' }));
+const other = join(folder, 'other.gguf');
 const demo = fileURLToPath(new URL('../../models/turngraph-demo.gguf', import.meta.url));
 const engine = llamaEngine();
 afterAll(async () => {
@@ -46,6 +47,19 @@ describe('loading an embedding model', () => {
   ])('gives a context_size of %i a context of %i tokens', async (contextSize, expected) => {
     await using model = await engine.load(file, { ...options, contextSize, purpose: 'embedding' });
     expect(model.contextSize).toBe(expected);
+  });
+
+  it('has a fingerprint of its file and its context', async () => {
+    const fingerprintOf = async (path: string, contextSize = 0): Promise<string | undefined> => {
+      await using model = await engine.load(path, { ...options, contextSize, purpose: 'embedding' });
+      return model.embedding?.fingerprint;
+    };
+    const fingerprint = await fingerprintOf(file);
+    expect(fingerprint).toMatch(/^[0-9a-f]{64}$/);
+    expect(await fingerprintOf(file)).toBe(fingerprint);
+    expect(await fingerprintOf(file, 256)).not.toBe(fingerprint);
+    writeFileSync(other, bertGguf({ contextLength: 2048, seed: 2 }));
+    expect(await fingerprintOf(other)).not.toBe(fingerprint);
   });
 
   it('takes what was estimated for it', async () => {

@@ -18,6 +18,8 @@ export interface CacheFolderOptions {
   readonly folder: string;
   /** Quota of KV states and the prompt cache together; 0 = neither is written to disk. */
   readonly maxStateBytes: number;
+  /** The quota of these bytes, where other stores share it; default: one of its own. */
+  readonly quota?: DiskQuota;
   /** Receives the error when a KV state could not be written. */
   readonly onStateError?: (error: unknown) => void;
 }
@@ -36,7 +38,7 @@ export interface LlamaEngineOptions {
 /** Creates the llama.cpp engine: runs GGUF models in this process. Without a cache folder it writes nothing to disk. */
 export function llamaEngine(cache?: CacheFolderOptions): Engine {
   if (!cache) return new LlamaEngine({});
-  const quota = new DiskQuota(cache.maxStateBytes);
+  const { quota = new DiskQuota(cache.maxStateBytes) } = cache;
   const states = new StateStore(cache.folder, quota, cache.onStateError);
   const prompts = new PromptStore(cache.folder, quota, cache.onStateError);
   return new LlamaEngine({ states, prompts, timingsFolder: cache.folder }, states);

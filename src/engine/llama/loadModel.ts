@@ -112,7 +112,15 @@ async function tryLoad(
     const weightMemory = addMemory(subtractMemory(loaded, before), loraUse);
     const gpuNotes = describeGpuProblem(llama, gpuLayers, options);
     if (options.purpose === 'embedding')
-      return await loadEmbeddingModel(weights, { options, weightMemory, loaded, notes: gpuNotes, onBatches, onClose });
+      return await loadEmbeddingModel(weights, {
+        file: file.file,
+        options,
+        weightMemory,
+        loaded,
+        notes: gpuNotes,
+        onBatches,
+        onClose,
+      });
     assertGenerates(weights);
     const { notes, ...wanted } = wantedContext(options, weights.trainContextSize);
     const fitted = await fitModelContext(weights, wanted, {

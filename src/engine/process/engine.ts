@@ -54,7 +54,7 @@ export class ProcessEngine implements Engine {
     gpuDevice,
     priority = 'normal',
   }: ProcessEngineOptions) {
-    const quota = new DiskQuota(cache?.maxStateBytes ?? 0);
+    const quota = cache?.quota ?? new DiskQuota(cache?.maxStateBytes ?? 0);
     this.#states = cache && new StateStore(cache.folder, quota, cache.onStateError);
     const prompts = cache && new PromptStore(cache.folder, quota, cache.onStateError);
     this.#onCrash = onCrash;

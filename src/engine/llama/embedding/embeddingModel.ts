@@ -21,6 +21,8 @@ export interface EmbeddingModelParts {
   readonly context: LlamaEmbeddingContext;
   /** Tokens. */
   readonly contextSize: number;
+  /** See `EmbeddingFacts`. */
+  readonly fingerprint: string;
   readonly threads: number;
   readonly memory: ModelMemory;
   /** Warnings for the user. */
@@ -47,11 +49,11 @@ export class LlamaEmbeddingModel implements Model {
   #closed: Promise<void> | undefined;
 
   constructor(parts: EmbeddingModelParts) {
-    const { weights, context, contextSize, notes } = parts;
+    const { weights, context, contextSize, fingerprint, notes } = parts;
     this.#parts = parts;
     this.contextSize = contextSize;
     this.notes = notes;
-    this.embedding = { dimensions: weights.embeddingVectorSize };
+    this.embedding = { dimensions: weights.embeddingVectorSize, fingerprint };
     this.#tokenizer = new EmbeddingTokenizer(weights, context, contextSize);
   }
 

@@ -14,10 +14,13 @@ import {
 import type { ContextProgress } from '../createContext.ts';
 import { fitContext } from '../fitContext.ts';
 import { checkMemory } from '../memoryCheck.ts';
+import { embeddingFingerprint } from './fingerprint.ts';
 import { LlamaEmbeddingModel } from './embeddingModel.ts';
 
 /** What a load has done before the context of an embedding model is created. */
 export interface EmbeddingLoad {
+  /** The path of the file. */
+  readonly file: string;
   readonly options: LoadOptions;
   /** What the weights take. */
   readonly weightMemory: MemoryUse;
@@ -30,7 +33,7 @@ export interface EmbeddingLoad {
 
 /** Creates the context of an embedding model. @throws Fault MODEL_LOAD_FAILED */
 export async function loadEmbeddingModel(weights: Weights, load: EmbeddingLoad): Promise<Model> {
-  const { options, weightMemory, loaded } = load;
+  const { file, options, weightMemory, loaded } = load;
   const { within = unlimitedMemory, signal } = options;
   assertPooling(weights);
   const { notes, ...wanted } = wantedEmbeddingContext(options, weights.trainContextSize);
@@ -59,6 +62,7 @@ export async function loadEmbeddingModel(weights: Weights, load: EmbeddingLoad):
     weights,
     context,
     contextSize,
+    fingerprint: await embeddingFingerprint(weights, file, contextSize),
     threads,
     progress,
     memory: { weights: weightMemory, context: contextMemory, slot },
