@@ -2,6 +2,8 @@
 export interface ModelLimits {
   /** Decoding by a grammar. */
   readonly grammars?: string;
+  /** Sampling parameters that have no effect. */
+  readonly samplers?: string;
   /** Scoring answers. */
   readonly scores?: string;
 }

@@ -4,6 +4,7 @@ import { chatProjection } from '../projection/chat.ts';
 import { resultContent } from '../tools/calls.ts';
 import { stringifyJson } from '../tools/json/value.ts';
 import { InferenceRunner, resolveModel } from './inference.ts';
+import { requireScores } from './modelLimits.ts';
 
 const systemPrompt = "Read the user's message and decide whether a condition holds. Reply with yes or no only.";
 
@@ -22,6 +23,7 @@ function questionOf(turn: Turn, condition: string): string {
  */
 export async function createConditionModel(modelName: string, context: NodeContext) {
   const lease = await resolveModel(context, modelName);
+  requireScores(lease.model);
   const inference = new InferenceRunner(lease, context);
   const projection = chatProjection(lease.model);
   const createRequest = (turn: Turn, condition: string) =>

@@ -10,6 +10,7 @@ import { jsonGrammar } from '../tools/grammar/jsonSchema/fromSchema.ts';
 import { markupOf } from '../tools/native/dialectFormats.ts';
 import { answerWithoutCalls } from './answerWithoutCalls.ts';
 import { InferenceRunner, inferenceParams, resolveModel, type PromptRequest } from './inference.ts';
+import { requireGrammars } from './modelLimits.ts';
 
 const params = {
   type: 'object',
@@ -68,6 +69,7 @@ export const generate = defineNode({
     const constraint = schema && { grammar: unwrapParam('/response_schema', jsonGrammar(schema)) };
     const settings = await liveParams(params, (current) => compileTemplates(current, context));
     const lease = await resolveModel(context, params.model_name);
+    if (schema) requireGrammars(lease.model, '/response_schema');
     const inference = new InferenceRunner(lease, context);
     const projection = chatProjection(lease.model);
     const markup = markupOf(lease.model.toolDialect);

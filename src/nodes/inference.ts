@@ -84,6 +84,7 @@ export class InferenceRunner implements AsyncDisposable {
   readonly #nodeDefaults: Partial<SamplingParams>;
   /** Whether the client knows that speculation has no effect. */
   #hasWarned = false;
+  #hasWarnedOfSamplers = false;
 
   /** @param nodeDefaults sampling parameters of this node type; those of the graph take precedence. */
   constructor(
@@ -110,6 +111,7 @@ export class InferenceRunner implements AsyncDisposable {
   ): Promise<NodeCompletion> {
     const sampling = this.#samplingParams(request);
     if (sampling.speculate === 'prompt') this.#warnOfSpeculation(turn);
+    if (sampling.dry.multiplier > 0 || sampling.xtc.probability > 0) this.#warnOfSamplers(turn);
     const { prompt, dropped } = await this.#project(turn, request, sampling.max_tokens);
     const { maxThinkingTokens } = request;
     const { replyMarks } = this.#lease.model;
@@ -202,6 +204,13 @@ export class InferenceRunner implements AsyncDisposable {
     turn.warn(
       `${this.#nodeName}: "speculate": "prompt" has no effect with the model "${name}", whose KV cache cannot be cut back; set it to "off"`,
     );
+  }
+
+  #warnOfSamplers(turn: Turn): void {
+    const { samplers } = this.#lease.model.limits ?? {};
+    if (samplers === undefined || this.#hasWarnedOfSamplers) return;
+    this.#hasWarnedOfSamplers = true;
+    turn.warn(`${this.#nodeName}: ${samplers}`);
   }
 
   #samplingParams({ sampling }: PromptRequest): SamplingParams {

@@ -8,6 +8,7 @@ import { placeTemplate } from '../projection/placement.ts';
 import type { FromSchema, ObjectSchema, SchemaError } from '../schema.ts';
 import type { PatternMatcher } from '../storage/patternSet.ts';
 import { InferenceRunner, inferenceParams, resolveModel } from './inference.ts';
+import { requireScores } from './modelLimits.ts';
 import { compileEntryPatterns } from './stringParams.ts';
 
 const notMatched = 'not_matched';
@@ -194,6 +195,7 @@ async function modelChooser(
   threshold: () => number,
 ): Promise<Chooser> {
   const lease = await resolveModel(context, model_name);
+  requireScores(lease.model);
   const inference = new InferenceRunner(lease, context);
   const projection = chatProjection(lease.model);
   const system = routePrompt(labels);

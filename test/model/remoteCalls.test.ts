@@ -3,24 +3,33 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLlamaServer, type TestLlamaServer } from '../helpers/inference/llamaServer.ts';
+import { startOpenAiServer, type TestOpenAiServer } from '../helpers/inference/openAiServer.ts';
 import { repositoryPath, TestClient, useServer } from '../helpers/server.ts';
 
 let folder = '';
 let remote: TestLlamaServer;
+let openAi: TestOpenAiServer;
+let silent: TestOpenAiServer;
 beforeAll(async () => {
   remote = await startLlamaServer({ contextSize: 2048, apiKey: 'secret-of-the-test' });
   process.env['TURNGRAPH_TEST_KEY'] = 'secret-of-the-test';
   folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+  openAi = await startOpenAiServer({ contextSize: 2048, apiKey: 'secret-of-the-test' });
+  silent = await startOpenAiServer({ contextSize: 2048, tokenizes: false, tellsControlTokens: false, sendsIds: false });
+  await writeFile(join(folder, 'template.jinja'), openAi.chatTemplate);
   const served = { engine: 'http', api: 'llama-server', base_url: remote.url, api_key_env: 'TURNGRAPH_TEST_KEY' };
+  const others = { ...served, api: 'openai', chat_template: 'template.jinja' };
   const models = [
-    { name: 'remote', variants: [served] },
+    { name: 'llama-server', variants: [served] },
+    { name: 'openai', variants: [{ ...others, base_url: openAi.url }] },
+    { name: 'openai without a tokenizer', variants: [{ ...others, base_url: silent.url }] },
     { name: 'without a key', variants: [{ ...served, api_key_env: 'TURNGRAPH_NO_SUCH_KEY' }] },
   ];
   await writeFile(join(folder, 'models.json'), JSON.stringify({ models }));
 });
 afterAll(async () => {
   delete process.env['TURNGRAPH_TEST_KEY'];
-  await remote[Symbol.asyncDispose]();
+  for (const one of [remote, openAi, silent]) await one[Symbol.asyncDispose]();
   await rm(folder, { recursive: true });
 });
 
@@ -65,34 +74,46 @@ async function turnsWith(graph: keyof typeof messages, model: string, params: ob
   return turns;
 }
 
-describe('a model on an inference server', () => {
-  const formats = ['chatml', 'llama3', 'mistral', 'generic'];
+const formats = ['chatml', 'llama3', 'mistral', 'generic'];
+const graphFormats = formats.flatMap((format) => [['lamp-switch', format] as const, ['tavern-npc', format] as const]);
 
-  it.each(formats.flatMap((format) => [['lamp-switch', format] as const, ['tavern-npc', format] as const]))(
-    'makes the calls of %s as the same model in process, in %s',
-    async (graph, format) => {
-      const expected = await turnsWith(graph, 'turngraph-demo', { tool_call_format: format });
-      expect(JSON.stringify(expected)).toContain('toolName');
-      expect(await turnsWith(graph, 'remote', { tool_call_format: format })).toEqual(expected);
-    },
-  );
+describe.each(['llama-server', 'openai', 'openai without a tokenizer'])('a model on a server: %s', (served) => {
+  it.each(graphFormats)('makes the calls of %s as the same model in process, in %s', async (graph, format) => {
+    const expected = await turnsWith(graph, 'turngraph-demo', { tool_call_format: format });
+    expect(JSON.stringify(expected)).toContain('toolName');
+    expect(await turnsWith(graph, served, { tool_call_format: format })).toEqual(expected);
+  });
+});
 
+describe.each(['llama-server', 'openai'])('a model on a server that tokenizes: %s', (served) => {
   it.each(formats)('makes strict calls as the same model in process, in %s', async (format) => {
     const params = { tool_call_format: format, strict: true };
     const expected = await turnsWith('lamp-switch', 'turngraph-demo', params);
-    expect(await turnsWith('lamp-switch', 'remote', params)).toEqual(expected);
+    expect(await turnsWith('lamp-switch', served, params)).toEqual(expected);
     const required = { ...params, tool_choice: 'required' };
     const bound = await turnsWith('lamp-switch', 'turngraph-demo', required);
-    expect(await turnsWith('lamp-switch', 'remote', required)).toEqual(bound);
-    expect(remote.log.completions.some(({ grammar }) => typeof grammar === 'string')).toBe(true);
+    expect(await turnsWith('lamp-switch', served, required)).toEqual(bound);
+    const { completions } = (served === 'openai' ? openAi : remote).log;
+    const field = served === 'openai' ? 'structured_outputs' : 'grammar';
+    expect(completions.some((body) => body[field] !== undefined && body['stream'] === true)).toBe(true);
   });
+});
 
+describe('a model on a server that is sent text', () => {
+  it.each(formats)('makes strict calls that fit their tools, in %s', async (format) => {
+    const params = { tool_call_format: format, strict: true, tool_choice: 'required' };
+    for (const turn of await turnsWith('lamp-switch', 'openai without a tokenizer', params))
+      expect(turn).toMatchObject({ status: 'SUCCESS', calls: [{ toolName: 'set_light', known: true }] });
+  });
+});
+
+describe('a model on an inference server', () => {
   it('is listed as a model that needs no download', async () => {
     await using client = await TestClient.connect(server().url, 'turngraph.v1.json', 'llama-cpp');
-    await client.request('loadModel', { modelName: 'remote' });
+    await client.request('loadModel', { modelName: 'llama-server' });
     const frame = await client.request('listModels', {});
     const list = frame.body === 'listModels' ? frame.listModels.models : [];
-    expect(list.find(({ name }) => name === 'remote')).toMatchObject({
+    expect(list.find(({ name }) => name === 'llama-server')).toMatchObject({
       status: 'LOADED',
       files: [],
       backend: 'http',

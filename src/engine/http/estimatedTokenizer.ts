@@ -26,7 +26,7 @@ export class EstimatedTokenizer implements OpenAiTokenizer {
     this.controlStrings = controlStrings;
     this.#matcher = new ControlTokenMatcher(controlStrings);
     const control = new Set(controlStrings.map((_, index) => tokenOf(firstControl + index)));
-    const options = { bosToken: undefined, addsLeadingSpace: false };
+    const options = { bosToken: undefined, addsLeadingSpace: false, isExact: false };
     this.vocabulary = new Vocabulary((token) => this.#spelling(token), control, options);
   }
 

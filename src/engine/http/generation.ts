@@ -145,7 +145,7 @@ export class Generation {
     if (before === '' && length < inside.length)
       throw new Fault('INFERENCE_FAILED', `the inference server does not follow the grammar: ${notFollowed(piece)}`);
     this.#matcher = next;
-    const isForced = next.forcedText().texts.length > 0;
+    const isForced = this.#isForced(next);
     const isKeptControl = piece.isControl && (inside === '' || matcher.allowsTag(inside));
     const isMerged = !isKeptControl && isForced && piece.tokens !== undefined;
     if (!isMerged) this.#constrainedTokens += piece.count;
@@ -165,11 +165,21 @@ export class Generation {
     this.#freeFrom = this.#fullText.length;
   }
 
+  /**
+   * Whether the text that the grammar forces is appended here. A server that is sent text makes other tokens of it where it is
+   * cut, so there the model writes it, except what it cannot write: control tokens, and an end without room.
+   */
+  #isForced(matcher: GrammarMatcher): boolean {
+    const { texts } = matcher.forcedText();
+    const { isExact } = this.#start.prompts.vocabulary;
+    return texts.length > 0 && (isExact || this.maxSegmentTokens <= 0 || texts.some(({ control }) => control));
+  }
+
   /** Appends the text that the grammar forces, together with the text of the last piece before it. */
   async #force(matcher: GrammarMatcher): Promise<void> {
     const ownText = this.#ownText;
     this.#ownText = '';
-    if (ownText === '' && matcher.forcedText().texts.length === 0) return;
+    if (ownText === '' && !this.#isForced(matcher)) return;
     const forced = await forceRemotely(ownText, matcher, this.#start.prompts);
     const { tokens } = forced;
     const isClosing = forced.matcher.mustEnd && tokens.length <= Math.min(maxClosingTokens, this.#contextTokensLeft);

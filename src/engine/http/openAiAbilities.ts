@@ -45,6 +45,7 @@ export async function probeAbilities(
     eos: controls.eos,
     grammarField,
     limits: {
+      samplers: `dry and xtc have no effect on the inference server at ${url}, which has no such samplers`,
       ...(grammarField === undefined && { grammars: `the inference server at ${url} follows no grammar in GBNF` }),
       ...(scores !== undefined && { scores: `the inference server at ${url} cannot score answers: ${scores}` }),
     },

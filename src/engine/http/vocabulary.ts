@@ -8,6 +8,8 @@ export class Vocabulary {
   readonly bosToken: Token | undefined;
   /** Whether the tokenizer puts a space before each text. */
   readonly addsLeadingSpace: boolean;
+  /** Whether its tokens are those of the model; else they only stand for text. */
+  readonly isExact: boolean;
   readonly #spelling: (token: Token) => string | undefined;
   readonly #control: ReadonlySet<Token>;
 
@@ -15,12 +17,17 @@ export class Vocabulary {
   constructor(
     spelling: (token: Token) => string | undefined,
     control: ReadonlySet<Token>,
-    { bosToken, addsLeadingSpace }: Pick<Vocabulary, 'bosToken' | 'addsLeadingSpace'>,
+    {
+      bosToken,
+      addsLeadingSpace,
+      isExact = true,
+    }: Pick<Vocabulary, 'bosToken' | 'addsLeadingSpace'> & Partial<Pick<Vocabulary, 'isExact'>>,
   ) {
     this.#spelling = spelling;
     this.#control = control;
     this.bosToken = bosToken;
     this.addsLeadingSpace = addsLeadingSpace;
+    this.isExact = isExact;
     this.controlTokens = new ControlTokenMatcher([...control].map((token) => this.controlSpelling(token)));
   }
 

@@ -61,10 +61,13 @@ export function constrainCalls(
     if (answer === undefined || grammar.kind === 'full') return { rules, grammar, answer: undefined };
     return { rules, grammar: { ...grammar, triggers: triggersWithAnswer(grammar.triggers, answer) }, answer };
   }
-  const pointer = answer ? '/response_schema' : choice.kind === 'auto' ? '/strict' : '/tool_choice';
   const message = `needs a tool-call format with a grammar, and ${format.name} has none`;
-  throw new InvalidParams([{ pointer, message }]);
+  throw new InvalidParams([{ pointer: constraintPointer(options), message }]);
 }
+
+/** The parameter for which text has to match a grammar. */
+export const constraintPointer = ({ answer, choice }: ConstraintOptions): string =>
+  answer ? '/response_schema' : choice.kind === 'auto' ? '/strict' : '/tool_choice';
 
 /** Triggers of calls where an answer may begin with the brace that begins a call without a mark. */
 function triggersWithAnswer(triggers: readonly Trigger[], answer: Rule): readonly Trigger[] {

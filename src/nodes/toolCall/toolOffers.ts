@@ -8,7 +8,8 @@ import { toolProjection } from '../../projection/withTools.ts';
 import { compileArguments, UnsupportedToolSchema } from '../../tools/formats/callGrammar.ts';
 import type { ToolChoice } from '../../tools/grammar/grammar.ts';
 import type { Tool, ToolCallFormat } from '../../tools/tool.ts';
-import { constrainCalls, isConstrained, toolsError, type CallConstraint } from './callConstraint.ts';
+import { requireGrammars } from '../modelLimits.ts';
+import { constrainCalls, constraintPointer, isConstrained, toolsError, type CallConstraint } from './callConstraint.ts';
 import { laterChoice, offersToCheck, seenTools, type DeclaredOffer, type OfferedTools } from './declaredOffer.ts';
 import { RecentlyUsed } from './recentlyUsed.ts';
 import { turnTools } from './turnTools.ts';
@@ -149,7 +150,9 @@ export class ToolOffers {
   #constrain(tools: readonly Tool[], choice: ToolChoice): CallConstraint | UnsupportedToolSchema {
     try {
       const { strict, answer } = this.#declared;
-      return constrainCalls(tools, { choice, strict, answer }, this.#format);
+      const options = { choice, strict, answer };
+      if (answer || isConstrained(options)) requireGrammars(this.#model, constraintPointer(options));
+      return constrainCalls(tools, options, this.#format);
     } catch (error) {
       if (error instanceof UnsupportedToolSchema) return error;
       throw error;
