@@ -2,7 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startScriptedServer, type ScriptedServer } from '../helpers/inference/scriptedServer.ts';
+import {
+  scriptedTemplate,
+  sendError,
+  startScriptedServer,
+  type ScriptedServer,
+} from '../helpers/inference/scriptedServer.ts';
 import { useCommandHost } from './command.ts';
 
 const runCommand = useCommandHost();
@@ -16,8 +21,10 @@ beforeAll(async () => {
   const served = { engine: 'http', api: 'llama-server' };
   const models = [
     { name: 'remote', variants: [{ ...served, base_url: [server.url, gone] }] },
+    { name: 'openai', variants: [{ ...served, api: 'openai', base_url: server.url, chat_template: 'template.jinja' }] },
     { name: 'gone', variants: [{ ...served, base_url: gone }] },
   ];
+  await writeFile(join(folder, 'template.jinja'), scriptedTemplate);
   await writeFile(join(folder, 'models.json'), JSON.stringify({ models }));
 });
 afterAll(async () => {
@@ -31,6 +38,17 @@ describe('turngraph doctor on a model of inference servers', () => {
     expect(out).toContain(`${server.url} answers: scripted, 2 slots of 512 tokens, version b1`);
     expect(out).toMatch(new RegExp(`${gone} cannot be used: ${gone} cannot be reached`));
     expect(code).toBe(0);
+  });
+
+  it('says what a server with the API openai cannot do', async () => {
+    server.script = (path, _, response) =>
+      ['probe', '/tokenize'].includes(path) && sendError(response, 404, 'Not Found');
+    const { out } = await runCommand(['doctor', 'openai', '--catalogue', join(folder, 'models.json')]);
+    server.script = () => false;
+    expect(out).toContain(`${server.url} answers: scripted, 128 slots of 512 tokens, version unknown`);
+    expect(out).toContain(`${server.url} has no /tokenize: tokens are estimated, rather too many`);
+    expect(out).toContain(`${server.url} follows no grammar in GBNF`);
+    expect(out).toContain(`${server.url} cannot score answers`);
   });
 
   it('fails when none of them can be used', async () => {

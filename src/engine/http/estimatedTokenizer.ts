@@ -7,7 +7,7 @@ import { Vocabulary } from './vocabulary.ts';
 
 /**
  * Stands for the tokenizer of a server that tells nothing of it. Its tokens only count, and are sent as the text that they
- * stand for. Rather too many: a token is two ASCII characters, or a part of another character.
+ * stand for. Rather too many: a token is two ASCII characters, or a byte of another character.
  *
  * | token                                  | stands for                                              |
  * | -------------------------------------- | ------------------------------------------------------- |
@@ -96,7 +96,7 @@ function plainTokens(text: string): readonly Token[] {
   for (const [part] of text.matchAll(/[\u0001-\u007F]{1,2}|[^]/gu)) {
     const code = part.codePointAt(0) ?? 0;
     if (code < asciiCount) tokens.push(tokenOf(code * asciiCount + (part.codePointAt(1) ?? 0)));
-    else tokens.push(tokenOf(firstOther + code), ...Array.from(Buffer.from(part).subarray(2), () => tokenOf(filler)));
+    else tokens.push(tokenOf(firstOther + code), ...Array.from(Buffer.from(part).subarray(1), () => tokenOf(filler)));
   }
   return tokens;
 }

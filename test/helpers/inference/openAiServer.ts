@@ -10,6 +10,8 @@ export interface TestOpenAiServer extends AsyncDisposable {
   readonly log: InferenceLog;
   /** Chat template of the model, which the server does not tell. */
   readonly chatTemplate: string;
+  /** Ids of the control tokens of the model. */
+  readonly controlTokens: ReadonlySet<number>;
 }
 
 export interface TestOpenAiServerOptions {
@@ -22,8 +24,8 @@ export interface TestOpenAiServerOptions {
   readonly tokenizes?: boolean;
   /** Whether it has /tokenizer_info. */
   readonly tellsControlTokens?: boolean;
-  /** The field with a grammar; undefined: it has none. */
-  readonly grammarField?: 'structured_outputs' | 'ebnf' | undefined;
+  /** The field with a grammar. */
+  readonly grammarField?: 'structured_outputs' | 'ebnf' | 'none';
   /** Whether events have the ids of tokens. */
   readonly sendsIds?: boolean;
   /** Whether the probabilities that it reports include logit_bias, as those of SGLang do. */
@@ -79,6 +81,7 @@ export async function startOpenAiServer(options: TestOpenAiServerOptions = {}): 
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     log,
     chatTemplate,
+    controlTokens: new Set(controlTokens.flatMap(({ special }, id) => (special ? [id] : []))),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -182,7 +185,7 @@ async function* events(
     yield { choices: [{ text: weights.detokenize([id], true), token_ids: [id], finish_reason: 'length', logprobs }] };
     return void (yield { choices: [], usage });
   }
-  const field = grammarField === undefined ? undefined : body[grammarField];
+  const field = body[grammarField];
   const grammar = typeof field === 'object' && field !== null && 'grammar' in field ? field.grammar : field;
   const request = {
     prompt,
