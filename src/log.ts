@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module';
 import { pino, type Logger } from 'pino';
-import { prettyFactory } from 'pino-pretty';
+import type * as PinoPretty from 'pino-pretty';
 import { LogSink } from './logSink.ts';
 
 /** The log of the server (pino): one line per event, to stderr. */
@@ -10,9 +11,13 @@ export function createLog({ level, json }: { readonly level: string; readonly js
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
   const sink = stderrSink();
   if (!process.stderr.isTTY || json) return pino(options, sink);
+  const { prettyFactory } = loadPinoPretty();
   const prettify = prettyFactory({ ignore: 'pid,hostname', colorize: !process.env['NO_COLOR'] });
   return pino(options, { write: (line) => sink.write(prettify(line)) });
 }
+
+// Loaded on demand: no program reads lines for people, and most servers are started by a program.
+const loadPinoPretty = (): typeof PinoPretty => createRequire(import.meta.url)('pino-pretty');
 
 let sharedSink: LogSink | undefined;
 

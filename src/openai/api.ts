@@ -34,9 +34,6 @@ export interface ApiOptions {
 
 const finalTimeoutMs = 30_000;
 
-/** Whether a path belongs to the API. */
-export const isApiPath = (path: string): boolean => path === '/v1' || path.startsWith('/v1/');
-
 /** The OpenAI-compatible API: answers the requests under /v1. Disposing of it cancels what runs. */
 export class OpenAiApi implements AsyncDisposable {
   readonly #options: ApiOptions;

@@ -3,7 +3,8 @@ import { STATUS_CODES, type IncomingMessage, type RequestListener, type Server }
 import type { Duplex } from 'node:stream';
 import { describeError } from '../fault.ts';
 import { editorSchema } from '../graph/editorSchema.ts';
-import { isApiPath, type OpenAiApi } from '../openai/api.ts';
+import type { OpenAiApi } from '../openai/api.ts';
+import { isApiPath } from '../openai/apiPath.ts';
 import type { ServerContext } from '../session/session.ts';
 import { splitTarget, type AccessCheck, type AccessDenied } from './access.ts';
 import { isPlaygroundPath, readPlaygroundFile } from './playgroundFiles.ts';

@@ -11,7 +11,6 @@ import type { ServerOptions } from '../config.ts';
 import { Fault, truncateMessage } from '../fault.ts';
 import { maxFrameBytes } from '../frameSize.ts';
 import { countError } from '../metrics/metrics.ts';
-import { OpenAiApi } from '../openai/api.ts';
 import type { ServerContext } from '../session/session.ts';
 import { serverCodecs } from '../wire/codec.ts';
 import { sharedAdmission } from '../eventLoop.ts';
@@ -98,8 +97,9 @@ export async function listen(
   };
 
   const onAdmitted = (socket: Socket): void => anonymous.remove(socket);
+  // Imported on demand, as few servers have it.
   const api = options.openai
-    ? new OpenAiApi({
+    ? new (await import('../openai/api.ts')).OpenAiApi({
         context,
         findExcess: () => checkCapacity(),
         onAdmitted,

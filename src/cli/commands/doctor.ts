@@ -3,7 +3,6 @@ import { Command } from 'commander';
 import { bundledPath } from '../../config.ts';
 import { parseGpuLayers } from '../../gpuChoice.ts';
 import { createUncachedLlamaEngine } from '../../llamaEngine.ts';
-import { checkEndpoints } from '../../engine/http/checkEndpoints.ts';
 import type { RemoteModel } from '../../engine/remoteModel.ts';
 import { Fault } from '../../fault.ts';
 import { remoteModelOf } from '../../models/catalogue/remoteEntry.ts';
@@ -62,6 +61,8 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
 
 /** Reports on the inference servers of a model. @throws Error when none of them can be used. */
 async function reportEndpoints(name: string, remote: RemoteModel, asJson: boolean): Promise<void> {
+  // Imported on demand: most models run on this machine.
+  const { checkEndpoints } = await import('../../engine/http/checkEndpoints.ts');
   const { signal } = new AbortController();
   const endpoints = await checkEndpoints(remote, { environment: process.env, signal });
   if (asJson) process.stdout.write(`${JSON.stringify({ name, endpoints }, undefinedToNull)}\n`);

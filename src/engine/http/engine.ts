@@ -1,7 +1,6 @@
 import { EitherSignal } from '../../abort.ts';
 import { Fault, describeError } from '../../fault.ts';
 import type { Engine, LoadOptions, Model } from '../engine.ts';
-import { loadRemoteModel } from './loadRemoteModel.ts';
 import { defaultTimeouts, type RemoteModel, type RemoteTimeouts } from '../remoteModel.ts';
 
 export interface HttpEngineOptions {
@@ -35,6 +34,8 @@ class HttpEngine implements Engine {
     if (!remote) throw new Fault('MODEL_LOAD_FAILED', 'the http engine needs a model with base_url in models.json');
     using abort = new EitherSignal([options.signal, this.#closing.signal]);
     try {
+      // Imported on demand: it is a fifth of all modules of a server, and most servers have no remote model.
+      const { loadRemoteModel } = await import('./loadRemoteModel.ts');
       abort.signal.throwIfAborted();
       const model = await loadRemoteModel(remote, {
         ...options,
