@@ -53,10 +53,11 @@ const server = createServer(async (request, response) => {
   for await (const chunk of request) chunks.push(chunk);
   const body = chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString());
   const answer = answers[new URL(request.url, 'http://localhost').pathname];
-  response.writeHead(200, { 'content-type': answer ? 'application/json' : 'text/event-stream' });
+  response.writeHead(200, { server: 'llama.cpp', 'content-type': answer ? 'application/json' : 'text/event-stream' });
   if (answer) return void response.end(JSON.stringify(answer(body)));
   // As a server does that computes: each token is a write of its own.
   for (const part of answerTo(body.prompt)) response.write(part);
-  response.end();
+  // A llama-server closes the connection after a stream.
+  response.end(() => response.destroy());
 });
 server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}`));

@@ -135,7 +135,8 @@ const completionBody = ({
   dry_base: dry.base,
   dry_allowed_length: dry.allowed_length,
   dry_penalty_last_n: dry.penalty_last_n,
-  dry_sequence_breakers: dry.sequence_breakers,
+  // The server refuses an empty list.
+  ...(dry.sequence_breakers.length > 0 && { dry_sequence_breakers: dry.sequence_breakers }),
   mirostat: 0,
   dynatemp_range: 0,
   top_n_sigma: -1,

@@ -14,11 +14,11 @@ const first = 'data: {"n":1}\n\n';
 const last = 'data: {"n":2,"stop":true}\n\n';
 
 /** A server whose answers are written by a function; `connections` counts those that were made to it. */
-async function open(answer: (response: ServerResponse, nth: number) => void) {
+async function open(answer: (response: ServerResponse, nth: number) => void, name?: string) {
   let requests = 0;
   const seen = { connections: 0, closed: 0 };
   const server = createServer((_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.writeHead(200, { 'content-type': 'text/event-stream', ...(name !== undefined && { server: name }) });
     answer(response, ++requests);
   });
   server.keepAliveTimeout = 0;
@@ -76,6 +76,15 @@ it('closes the connection of a response that goes on after its last event', asyn
   const { seen, connection } = await open((response) => void response.write(first + last));
   expect(await read(connection)).toBe(2);
   await expect.poll(() => seen.closed, { timeout: 10_000 }).toBe(1);
+});
+
+it('closes the connection of a llama-server, which would close it at the moment when the next request is under way', async () => {
+  const { seen, connection } = await open((response) => {
+    response.write(first + last);
+    setImmediate(() => response.destroy());
+  }, 'llama.cpp');
+  for (let turn = 0; turn < 20; turn++) expect(await read(connection)).toBe(2);
+  expect(seen.connections).toBe(20);
 });
 
 it('says that another attempt may succeed when the server has closed the kept connection', async () => {
