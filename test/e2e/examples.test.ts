@@ -21,6 +21,9 @@ const engine = scriptedEngine([
   { match: 'heater', node: 'sort', scores: { complain: 0.95, book: 0.01, leave: 0.02, chat: 0.02 } },
   { match: 'heater', node: 'report', answer: chatmlCall('send_help', { problem: 'the heater does not work' }) },
   { match: 'bill', node: 'sort', scores: { leave: 0.3, book: 0.3, complain: 0.2, chat: 0.2 } },
+  { match: 'mayor', node: 'answer', answer: 'Oda Brask.' },
+  { match: 'blaksmith', node: 'answer', answer: 'At the forge.' },
+  { match: 'inn cost', node: 'answer', answer: 'Four coppers.' },
   { match: 'rope', node: 'sell', answer: chatmlCall('sell_item', { item: 'rope' }) },
   { match: 'crown', node: 'sell', answer: chatmlCall('sell_item', { item: 'crown' }) },
   { match: 'lamp', node: 'sell', answer: chatmlCall('sell_item', { item: 'lamp' }) },
@@ -94,6 +97,31 @@ describe('the example', () => {
       '< Would you like to book a room, or is something wrong with yours?',
       '',
     ]);
+  });
+
+  it('lore-keeper.mjs shows which entries are found, and answers nothing else', async () => {
+    const start = engine.prompts.length;
+    const lines = (await run('lore-keeper.mjs')).split('\n');
+    expect(lines).toEqual([
+      '> Who is the mayor of Pellmoor?',
+      expect.stringMatching(/^ {2}mayor\b.*, pellmoor$/),
+      '< Oda Brask.',
+      '> Where can I find the blaksmith?',
+      expect.stringMatching(/^ {2}smith\b.*, pellmoor$/),
+      '< At the forge.',
+      '> Who wrote Hamlet?',
+      '  nothing that fits',
+      '< Of that I know nothing.',
+      '> Who is the mayor of Pellmoor?',
+      expect.not.stringContaining('mayor'),
+      expect.any(String),
+      '> What does a bed at the inn cost?',
+      expect.stringMatching(/^ {2}inn\b/),
+      '< Four coppers.',
+      '',
+    ]);
+    const prompts = engine.prompts.slice(start).map(({ messages }) => messages.map(({ text }) => text).join('\n'));
+    expect(prompts[0]).toContain('What you know:\n- The mayor of Pellmoor is Oda Brask, a retired cartwright.');
   });
 
   it('shop.mjs sells what is in stock, and nothing twice', async () => {
