@@ -94,6 +94,10 @@ const filesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'mock.json': ['docs/graphs.md#run-a-graph-without-a-model json 1'],
   },
   'docs/models.md': { 'models.json': ['docs/models.md#1-add-it-to-the-catalogue json 1'] },
+  'docs/retrieval.md': {
+    'world.kb.json': ['docs/retrieval.md#five-minutes json 1'],
+    'keeper.json': ['docs/retrieval.md#five-minutes json 2'],
+  },
   'docs/tools.md': { 'chat_template.jinja': ['docs/tools.md#look-at-a-chat-template jinja 1'] },
   'docs/tool-results.md': { 'results.json': ['docs/tool-results.md#try-a-graph-in-the-terminal json 1'] },
   'docs/templates.md': { 'greet.json': ['docs/templates.md#example json 1'] },
@@ -372,6 +376,7 @@ describe('a JSON sample', () => {
   beforeAll(async () => {
     folder = await SampleFolder.create();
     await folder.write('models.json', codeOf('docs/models.md#1-add-it-to-the-catalogue json 1'));
+    await folder.write('world.kb.json', codeOf('docs/retrieval.md#five-minutes json 1'));
     await folder.write('extension.mjs', extensionParts.map(codeOf).join('\n'));
     extension = (await import(join(folder.path, 'extension.mjs'))) as ExtensionModule;
   });
