@@ -104,6 +104,7 @@ export async function start(
             'slots of a model changed',
           ),
         findFile,
+        findLoras: (entry) => downloads.findLoras(entry),
       },
       metrics,
     );

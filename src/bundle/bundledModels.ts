@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import type { Downloads } from '../download/downloads.ts';
 import type { Catalogue, CatalogueEntry } from '../models/catalogue/catalogue.ts';
 import { isRemote } from '../models/catalogue/remoteEntry.ts';
@@ -19,6 +20,7 @@ export interface ModelSources {
 }
 
 const folder = 'models';
+const loraFolder = `${folder}/lora`;
 
 /** Finds the files of models. @throws Error that names the command that gets them, where a model is not on disk. */
 export async function findModels(names: readonly string[], sources: ModelSources): Promise<readonly BundledModel[]> {
@@ -29,11 +31,19 @@ export async function findModels(names: readonly string[], sources: ModelSources
     const located = await sources.downloads.findFiles(entry);
     if (variant === undefined || located.length === 0) throw new Error(notOnDisk(entry));
     const place = placeOf(entry);
-    const files = filesWithoutConflict(
-      place,
-      variant.files.map((file, index) => [file, located[index] ?? ''] as const),
-    );
-    models.push({ entry: { ...entry, variants: [{ ...variant, local_path: place }] }, files });
+    const loras = await bundledLoras(entry, sources.downloads);
+    const files = [
+      ...filesWithoutConflict(
+        place,
+        variant.files.map((file, index) => [file, located[index] ?? ''] as const),
+      ),
+      ...filesWithoutConflict(loraFolder, loras),
+    ];
+    const lora = variant.lora?.map((adapter, index) => {
+      const { url: _, ...moved } = { ...adapter, file: `${loraFolder}/${loras[index]?.[0]}` };
+      return moved;
+    });
+    models.push({ entry: { ...entry, variants: [{ ...variant, local_path: place, ...(lora && { lora }) }] }, files });
   }
   // Models may share files, and must not take each other's place.
   filesWithoutConflict(
@@ -43,6 +53,15 @@ export async function findModels(names: readonly string[], sources: ModelSources
   return models;
 }
 
+/** The LoRA adapters of a model: their names in the bundle, and their paths on this machine. */
+async function bundledLoras(
+  entry: CatalogueEntry,
+  downloads: Downloads,
+): Promise<readonly (readonly [name: string, file: string])[]> {
+  const files = (await downloads.findLoras(entry)) ?? [];
+  return files.map((file) => [basename(file), file] as const);
+}
+
 /** Models of which only the entry is in the bundle. @throws Error where one cannot be downloaded. */
 export function findEntries(names: readonly string[], catalogue: Catalogue): readonly BundledModel[] {
   return names.map((name) => {
@@ -50,6 +69,10 @@ export function findEntries(names: readonly string[], catalogue: Catalogue): rea
     const [variant] = entry.variants;
     if (variant?.huggingface_repo === undefined)
       throw new Error(`--entry ${name}: its entry has no huggingface_repo to download it from; use --model`);
+    if (variant.lora?.some(({ file }) => file !== undefined))
+      throw new Error(
+        `--entry ${name}: it has a LoRA that is a file of your own, and cannot be downloaded; use --model`,
+      );
     const { local_path: _, ...downloaded } = variant;
     return { entry: { ...entry, variants: [downloaded] }, files: [] };
   });
@@ -57,7 +80,7 @@ export function findEntries(names: readonly string[], catalogue: Catalogue): rea
 
 /** The text of the models.json of a bundle. */
 export function writeCatalogue(models: readonly BundledModel[]): string {
-  const entries = models.map(({ entry }) => ({ ...entry, file: undefined }));
+  const entries = models.map(({ entry }) => ({ ...entry, file: undefined, loraFiles: undefined }));
   return `${JSON.stringify({ extends: false, models: entries }, withoutEmptyTexts, 2)}\n`;
 }
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { ServerOptions } from '../config.ts';
 import { Downloads } from '../download/downloads.ts';
 import { assertFolder } from '../filesystem.ts';
-import type { Catalogue } from '../models/catalogue/catalogue.ts';
+import type { Catalogue, CatalogueEntry } from '../models/catalogue/catalogue.ts';
 import { readCatalogue } from '../models/catalogue/readCatalogue.ts';
 
 /**
@@ -13,9 +13,12 @@ export async function localCatalogue({ catalogue: path, models: folder }: Server
   await assertFolder('--models', folder);
   const { models, ...catalogue } = await readCatalogue(path);
   const downloads = new Downloads(folder);
-  const entries = [...models].map(
-    async ([name, entry]) => [name, { ...entry, file: (await downloads.findFile(entry)) ?? entry.file }] as const,
-  );
+  const withFiles = async (entry: CatalogueEntry): Promise<CatalogueEntry> => ({
+    ...entry,
+    file: (await downloads.findFile(entry)) ?? entry.file,
+    loraFiles: (await downloads.findLoras(entry)) ?? entry.loraFiles,
+  });
+  const entries = [...models].map(async ([name, entry]) => [name, await withFiles(entry)] as const);
   return { ...catalogue, models: new Map(await Promise.all(entries)) };
 }
 

@@ -11,7 +11,7 @@ import type { HubSettings } from './hub/endpoint.ts';
 import { fetchRemoteFile, type RemoteFile } from './hub/remoteFile.ts';
 import type { LocalFile } from './local/localFile.ts';
 import { listCandidates, takeLocalFile } from './local/takeLocalFile.ts';
-import { isComplete } from './locate.ts';
+import { isComplete } from './isComplete.ts';
 import { progressOf } from './progress.ts';
 import { retry, type RetryPolicy } from './retry.ts';
 import type { DownloadReport } from './sharedDownload.ts';

@@ -7,14 +7,16 @@ import { fileSize, partialFileSize } from './disk/modelFile.ts';
 import { partialPath } from './disk/resumeInfo.ts';
 import { downloadModel, systemFreeBytes, type FreeBytes } from './downloadModel.ts';
 import { hubCacheFolder, readHubSettings, type Environment } from './hub/endpoint.ts';
-import { locateModel, type LocatedModel, type SearchPaths } from './locate.ts';
+import type { SearchPaths } from './isComplete.ts';
+import { locateModel, type LocatedModel } from './locate.ts';
 import { findLocalFiles, type LocalModels } from './local/findLocalFiles.ts';
 import { findModelStores } from './local/stores.ts';
 import { progressOf } from './progress.ts';
 import { remove, type RemoveOptions } from './remove.ts';
 import type { RetryPolicy } from './retry.ts';
 import { SharedDownload, type DownloadReport, type Downloaded, type SubscribeOptions } from './sharedDownload.ts';
-import { targetsOf, targetsOrEmpty, type ModelSource } from './target.ts';
+import { allTargets, missingTargets } from './missingTargets.ts';
+import type { ModelSource } from './target.ts';
 import { toDownloadFault } from './toFault.ts';
 import { verify, type Verified } from './verify.ts';
 
@@ -109,7 +111,7 @@ export class Downloads implements AsyncDisposable {
   async readStatus(source: ModelSource): Promise<DownloadStatus> {
     const located = await this.#locate(source);
     if (located) return located.source === 'own' ? 'LOCAL' : 'DOWNLOADED';
-    const targets = targetsOrEmpty(source, this.#paths.folder);
+    const targets = allTargets(source, this.#paths.folder);
     const locked = await Promise.all(targets.map(({ path }) => isLocked(path)));
     return this.#running.has(filesKey(source)) || locked.includes(true) ? 'DOWNLOADING' : 'ABSENT';
   }
@@ -124,6 +126,11 @@ export class Downloads implements AsyncDisposable {
     return (await this.#locate(source))?.files ?? [];
   }
 
+  /** The LoRA adapters of a model, in the order of the catalogue; undefined unless all files of the model are on disk. */
+  async findLoras(source: ModelSource): Promise<readonly string[] | undefined> {
+    return (await this.#locate(source))?.loras;
+  }
+
   /** Size of a model's files; undefined unless all of them are on disk. */
   async readSize(source: ModelSource): Promise<number | undefined> {
     return (await this.#locate(source))?.bytes;
@@ -131,7 +138,7 @@ export class Downloads implements AsyncDisposable {
 
   /** Bytes of complete and partial files in the models folder, from which a download resumes. */
   async readKeptBytes(source: ModelSource): Promise<number> {
-    const targets = targetsOrEmpty(source, this.#paths.folder);
+    const targets = allTargets(source, this.#paths.folder);
     const sizes = await Promise.all(
       targets.map(async ({ path }) => (await fileSize(path)) ?? (await partialFileSize(partialPath(path)))),
     );
@@ -188,10 +195,10 @@ export class Downloads implements AsyncDisposable {
     const { folder, manifest } = this.#paths;
     const work = async (): Promise<number> =>
       downloadModel({
-        targets: targetsOf(source, folder),
+        targets: await missingTargets(source, this.#paths),
         readHub: () => readHubSettings(this.#env),
         findLocalFiles: async () => (await this.findLocalModels()).files,
-        bytesTotal: source.variants[0]?.size_bytes ?? 0,
+        bytesTotal: source.variants[0]?.lora ? 0 : (source.variants[0]?.size_bytes ?? 0),
         folder,
         manifest,
         policy: this.#policy,
@@ -217,4 +224,4 @@ const noRelease = async (): Promise<undefined> => undefined;
 
 /** The files of a catalogue entry as a text: entries with different names may have the same files. */
 export const filesKey = ({ file, variants: [variant] }: ModelSource): string =>
-  JSON.stringify([file, variant?.huggingface_repo, variant?.revision, variant?.files]);
+  JSON.stringify([file, variant?.huggingface_repo, variant?.revision, variant?.files, variant?.lora]);

@@ -1,7 +1,9 @@
 import { fileSize, hasModelMagic } from './disk/modelFile.ts';
 import { findInHubCache } from './hub/localCache.ts';
-import type { FileRecord, DownloadManifest } from './disk/manifest.ts';
-import { localFiles, targetsOrEmpty, type Target, type ModelSource } from './target.ts';
+import type { FileRecord } from './disk/manifest.ts';
+import { isComplete, type SearchPaths } from './isComplete.ts';
+import { locateLoras } from './lora.ts';
+import { localFiles, targetsOrEmpty, type ModelSource } from './target.ts';
 
 /** The files of a model on disk. */
 export interface LocatedModel {
@@ -9,24 +11,30 @@ export interface LocatedModel {
   readonly source: 'own' | 'folder' | 'cache';
   /** Absolute paths, in the order of the catalogue; the first one is loaded. */
   readonly files: readonly string[];
+  /** Absolute paths of its LoRA adapters, in the order of the catalogue, wherever each is. */
+  readonly loras: readonly string[];
   /** Size of all files. */
   readonly bytes: number;
 }
 
-/** Where models are searched. */
-export interface SearchPaths {
-  /** The models folder. */
-  readonly folder: string;
-  /** The Hugging Face cache, which other programs fill. */
-  readonly cache: string;
-  readonly manifest: DownloadManifest;
+/**
+ * Finds a model whose files are all in one place: `local_path`, then the models folder, then the Hugging Face cache; and its LoRA
+ * adapters.
+ */
+export async function locateModel(source: ModelSource, paths: SearchPaths): Promise<LocatedModel | undefined> {
+  const model = await locateFiles(source, paths);
+  if (!model || !source.variants[0]?.lora) return model && { ...model, loras: [] };
+  const located = await locateLoras(source, paths);
+  const loras = located.flatMap(({ path }) => path ?? []);
+  if (loras.length < located.length) return undefined;
+  return { ...model, loras, bytes: located.reduce((sum, { bytes }) => sum + bytes, model.bytes) };
 }
 
-/** Finds a model whose files are all in one place: `local_path`, then the models folder, then the Hugging Face cache. */
-export async function locateModel(
+/** The files of a model itself. */
+export async function locateFiles(
   source: ModelSource,
   { folder, cache, manifest }: SearchPaths,
-): Promise<LocatedModel | undefined> {
+): Promise<Omit<LocatedModel, 'loras'> | undefined> {
   const own = await findAll('own', localFiles(source));
   if (own) return own;
   const targets = targetsOrEmpty(source, folder);
@@ -49,15 +57,10 @@ export async function locateModel(
   return expectedBytes === undefined || cached?.bytes === expectedBytes ? cached : undefined;
 }
 
-/** Whether a file of the models folder is complete: a model, as large as its record and the catalogue say, and of the expected hash. */
-export async function isComplete({ path, expected }: Target, record: FileRecord | undefined): Promise<boolean> {
-  const bytes = await fileSize(path);
-  if (bytes === undefined || bytes !== (record?.bytes ?? bytes) || bytes !== (expected.bytes ?? bytes)) return false;
-  if (!(await hasModelMagic(path))) return false;
-  return !record?.sha256 || record.sha256 === (expected.sha256 ?? record.sha256);
-}
-
-async function findAll(source: LocatedModel['source'], files: readonly string[]): Promise<LocatedModel | undefined> {
+async function findAll(
+  source: LocatedModel['source'],
+  files: readonly string[],
+): Promise<Omit<LocatedModel, 'loras'> | undefined> {
   const sizes = (await Promise.all(files.map(fileSize))).filter((bytes) => bytes !== undefined);
   if (files.length === 0 || sizes.length < files.length) return undefined;
   return { source, files, bytes: sizes.reduce((sum, bytes) => sum + bytes, 0) };

@@ -5,8 +5,10 @@ import { acquireLock } from './disk/lockFile.ts';
 import type { LockWait } from './disk/manifest.ts';
 import { badPath } from './disk/partialFile.ts';
 import { partialPath, resumeInfoPath } from './disk/resumeInfo.ts';
-import { locateModel, type LocatedModel, type SearchPaths } from './locate.ts';
-import { targetsOrEmpty, type ModelSource, type Target } from './target.ts';
+import type { SearchPaths } from './isComplete.ts';
+import { locateModel, type LocatedModel } from './locate.ts';
+import { allTargets } from './missingTargets.ts';
+import type { ModelSource, Target } from './target.ts';
 
 /** How the files of a model are removed. */
 export interface RemoveOptions extends LockWait {
@@ -27,7 +29,7 @@ export async function remove(
   paths: SearchPaths,
   { releaseModels, ...lockWait }: RemoveOptions,
 ): Promise<number> {
-  const targets = targetsOrEmpty(source, paths.folder);
+  const targets = allTargets(source, paths.folder);
   // Loads stay blocked until all files are deleted: some files of a model are of no use.
   using _ = (await hasAnyFile(targets)) ? await releaseModels() : undefined;
   let [freedBytes, isAnyRemoved] = [0, false];

@@ -7,6 +7,8 @@ export interface ModelSource {
   readonly name: string;
   /** Absolute path of the first file when the entry has a `local_path`: a file of the user's own. */
   readonly file: string | undefined;
+  /** Absolute paths of its LoRA adapters, in their order; undefined: that one is downloaded. */
+  readonly loraFiles?: readonly (string | undefined)[] | undefined;
   readonly variants: readonly ModelSourceVariant[];
 }
 
@@ -17,7 +19,20 @@ export interface ModelSourceVariant {
   readonly files: readonly string[];
   readonly sha256?: string;
   readonly size_bytes?: number;
+  readonly lora?: readonly LoraSource[];
 }
+
+/** A LoRA adapter of a model as the catalogue has it: a file of the user's own, or one that is downloaded. */
+export interface LoraSource {
+  readonly file?: string;
+  /** The address of a file of a repository. */
+  readonly url?: string;
+  readonly sha256?: string;
+  readonly size_bytes?: number;
+}
+
+/** Addresses of files that can be downloaded. */
+export const hubUrlPattern = '^https://huggingface\\.co/([^/?#]+/[^/?#]+)/(?:resolve|blob)/([^/?#]+)/([^?#]+\\.gguf)$';
 
 /** One file of a repository, and its path on disk. */
 export interface Target {
@@ -38,31 +53,58 @@ export interface ExpectedFile {
   readonly sha256: string | undefined;
 }
 
-/** The files of a model and where they belong in a models folder. @throws Fault DOWNLOAD_NOT_AVAILABLE when the entry names no valid repository and files. */
+/** Files of a repository. */
+export interface RepositoryFiles {
+  readonly repo: string;
+  readonly revision: string;
+  readonly files: readonly string[];
+  /** What each of them must be. */
+  readonly expected: ExpectedFile;
+}
+
+/**
+ * The files of a model, without its LoRA adapters, and where they belong in a models folder.
+ * @throws Fault DOWNLOAD_NOT_AVAILABLE when the entry names no valid repository and files.
+ */
 export function targetsOf({ name, file: own, variants: [variant] }: ModelSource, folder: string): readonly Target[] {
-  const refuse = (reason: string): never => {
-    throw new Fault('DOWNLOAD_NOT_AVAILABLE', `"${name}" cannot be downloaded: ${reason}`);
-  };
-  const { huggingface_repo: repo, revision = 'main', files = [] } = variant ?? {};
   const missing = own === undefined ? '' : `there is no ${own}, and `;
-  if (repo === undefined) return refuse(`${missing}its entry in the catalogue has no huggingface_repo`);
-  if (!isRepoId(repo)) return refuse(`its huggingface_repo must be OWNER/NAME, not "${repo}"`);
-  if (!isPathWithin(revision)) return refuse(`its revision "${revision}" is invalid; use a branch, a tag or a commit`);
-  const invalid = files.find((file) => !isPathWithin(file));
-  if (invalid !== undefined) return refuse(`its file "${invalid}" must be a path within the repository, without ".."`);
+  const { huggingface_repo: repo, revision = 'main', files = [] } = variant ?? {};
+  if (repo === undefined) throw unavailable(name, `${missing}its entry in the catalogue has no huggingface_repo`);
   // Size and hash of an entry are those of its one file.
   const expected = {
     bytes: files.length === 1 ? variant?.size_bytes : undefined,
     sha256: files.length === 1 ? variant?.sha256 : undefined,
   };
+  return repositoryTargets(name, { repo, revision, files, expected }, folder);
+}
+
+/**
+ * Files of a repository, and where they belong in a models folder.
+ * @param name of the model that they are of.
+ * @throws Fault DOWNLOAD_NOT_AVAILABLE when one of the names is invalid.
+ */
+export function repositoryTargets(
+  name: string,
+  { repo, revision, files, expected }: RepositoryFiles,
+  folder: string,
+): readonly Target[] {
+  if (!isRepoId(repo)) throw unavailable(name, `its huggingface_repo must be OWNER/NAME, not "${repo}"`);
+  if (!isPathWithin(revision))
+    throw unavailable(name, `its revision "${revision}" is invalid; use a branch, a tag or a commit`);
+  const invalid = files.find((file) => !isPathWithin(file));
+  if (invalid !== undefined)
+    throw unavailable(name, `its file "${invalid}" must be a path within the repository, without ".."`);
   const repoFolder = `${repo}${revision === 'main' ? '' : `@${encodeURIComponent(revision)}`}`;
   return files.map((file) => {
     const key = `${repoFolder}/${file}`;
     const problem = findPathProblem(key);
-    if (problem !== undefined) return refuse(`${key} ${problem}`);
+    if (problem !== undefined) throw unavailable(name, `${key} ${problem}`);
     return { repo, revision, file, key, path: join(folder, ...key.split('/')), expected };
   });
 }
+
+const unavailable = (name: string, reason: string): Fault =>
+  new Fault('DOWNLOAD_NOT_AVAILABLE', `"${name}" cannot be downloaded: ${reason}`);
 
 /** The files of a model that could be downloaded; none where its entry names no valid repository and files. */
 export function targetsOrEmpty(source: ModelSource, folder: string): readonly Target[] {

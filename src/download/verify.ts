@@ -7,7 +7,9 @@ import { fileSize, findMismatch, readMagic } from './disk/modelFile.ts';
 import { badPath } from './disk/partialFile.ts';
 import { hashFile } from './disk/sha256.ts';
 import { blobHash } from './hub/localCache.ts';
-import { locateModel, type SearchPaths } from './locate.ts';
+import type { SearchPaths } from './isComplete.ts';
+import { locateFiles } from './locate.ts';
+import { locateLoras, type LocatedLora } from './lora.ts';
 import { targetsOrEmpty, type ExpectedFile, type ModelSource, type Target } from './target.ts';
 
 /** Result of the verification of one file. */
@@ -39,22 +41,46 @@ export async function verify(
   paths: SearchPaths,
   options: VerifyOptions,
 ): Promise<readonly Verified[]> {
-  const located = await locateModel(source, paths);
+  const model = await verifyModel(source, paths, options);
+  const results = [...model];
+  for (const lora of await locateLoras(source, paths)) results.push(...(await verifyLora(lora, paths, options)));
+  return results;
+}
+
+async function verifyModel(
+  source: ModelSource,
+  paths: SearchPaths,
+  options: VerifyOptions,
+): Promise<readonly Verified[]> {
+  const located = await locateFiles(source, paths);
   const results: Verified[] = [];
   if (located && located.source !== 'folder') {
     // Size and hash of an entry are those of its one file.
     const variant = located.files.length === 1 ? source.variants[0] : undefined;
-    for (const file of located.files) {
-      const expected = { bytes: variant?.size_bytes, sha256: variant?.sha256 ?? blobHash(await realpath(file)) };
-      const { identity: _, ...result } = await verifyFile(file, expected, options);
-      results.push({ ...result, quarantined: '' });
-    }
+    const expected = { bytes: variant?.size_bytes, sha256: variant?.sha256 };
+    for (const file of located.files) results.push(await verifyInPlace(file, expected, options));
     return results;
   }
   for (const target of targetsOrEmpty(source, paths.folder)) {
     if ((await fileSize(target.path)) !== undefined) results.push(await verifyDownloaded(target, paths, options));
   }
   return results;
+}
+
+async function verifyLora(
+  { target, path, expected }: LocatedLora,
+  paths: SearchPaths,
+  options: VerifyOptions,
+): Promise<readonly Verified[]> {
+  if (target && (await fileSize(target.path)) !== undefined) return [await verifyDownloaded(target, paths, options)];
+  return path === undefined ? [] : [await verifyInPlace(path, expected, options)];
+}
+
+/** Verifies a file of the user, or of the Hugging Face cache. */
+async function verifyInPlace(file: string, { bytes, sha256 }: ExpectedFile, options: VerifyOptions): Promise<Verified> {
+  const expected = { bytes, sha256: sha256 ?? blobHash(await realpath(file)) };
+  const { identity: _, ...result } = await verifyFile(file, expected, options);
+  return { ...result, quarantined: '' };
 }
 
 async function verifyDownloaded(

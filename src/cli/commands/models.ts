@@ -71,6 +71,7 @@ async function readDetails({ downloads }: OpenCatalogue, entry: CatalogueEntry):
     huggingface_repo: variant?.huggingface_repo,
     revision: variant?.huggingface_repo === undefined ? undefined : variant.revision,
     files: variant?.files,
+    lora: variant?.lora?.map(({ file, url, scale }) => `${file ?? url} * ${scale}`),
     license: variant?.license,
     context_size: variant?.context_size || undefined,
     purpose,

@@ -5,6 +5,7 @@ import { readRegularFile } from '../../filesystem.ts';
 import { findSyntaxError, locateInJson, findDuplicateKeys } from '../../jsonLocations.ts';
 import { escapePointerToken } from '../../jsonPointer.ts';
 import { createReader, type FromSchema, type ObjectSchema, type SchemaError } from '../../schema.ts';
+import { loraPaths } from './loraSchema.ts';
 import { templatePath } from './remoteEntry.ts';
 import { parseEntry } from './parseEntry.ts';
 import type { modelSchema } from './modelSchema.ts';
@@ -31,6 +32,8 @@ export const catalogueSchema = {
 export interface CatalogueEntry extends FromSchema<typeof modelSchema> {
   /** Absolute path of the file to load, if its variant has a `local_path`; undefined: the files are downloaded. */
   readonly file: string | undefined;
+  /** Absolute paths of its LoRA adapters, in their order, if its variant has any; undefined: that one is downloaded. */
+  readonly loraFiles?: readonly (string | undefined)[] | undefined;
   /** Absolute path of its chat template, if its variant names one. */
   readonly templateFile?: string | undefined;
 }
@@ -125,6 +128,7 @@ export function parseCatalogue(textWithBom: string, path: string): ParsedCatalog
     models.set(model.name, {
       ...model,
       file: localFilePath(model, dirname(path)),
+      loraFiles: loraPaths(model.variants, dirname(path)),
       templateFile: templatePath(model, path),
     });
   });
@@ -147,6 +151,12 @@ function localFilePath({ variants }: FromSchema<typeof modelSchema>, folder: str
 export const findLocalModelFile = async ({ file = '' }: CatalogueEntry): Promise<string | undefined> =>
   existsSync(file) ? file : undefined;
 
+/** Finds the LoRA adapters of a model in the same way; undefined: one of them does not exist. */
+export async function findLocalLoras({ loraFiles = [] }: CatalogueEntry): Promise<readonly string[] | undefined> {
+  const found = loraFiles.filter((file) => file !== undefined && existsSync(file));
+  return found.length === loraFiles.length ? (found as readonly string[]) : undefined;
+}
+
 const autoDownloadHint = ', or createAgent does where allowAutoModelDownloading is set';
 
 /** The message of `fileMissingFault` for a caller without the requests of the WebSocket protocol. */
@@ -154,10 +164,14 @@ export const withoutDownloadRequests = (message: string): string =>
   message.replace(autoDownloadHint, '').replace('; downloadModel or turngraph', '; turngraph');
 
 /** MODEL_NOT_ON_DISK for a model whose files are not on disk, with how to get them. */
-export function fileMissingFault({ name, file, variants: [variant] }: CatalogueEntry): Fault {
-  const place = file === undefined ? '' : `: there is no file ${file}`;
-  const hint =
-    variant?.huggingface_repo === undefined
+export function fileMissingFault({ name, file, loraFiles = [], variants: [variant] }: CatalogueEntry): Fault {
+  const missing = [file, ...loraFiles].find((path) => path !== undefined && !existsSync(path));
+  const place = missing === undefined ? '' : `: there is no file ${missing}`;
+  const hasUrl = variant?.lora?.some(({ url }) => url !== undefined) ?? false;
+  const isOwnLora = missing !== undefined && missing !== file;
+  const hint = isOwnLora
+    ? ', which is a LoRA of its entry in the catalogue'
+    : variant?.huggingface_repo === undefined && !hasUrl
       ? ', and its entry in the catalogue has no huggingface_repo to download it from'
       : `; downloadModel or turngraph models download "${name}" gets it${autoDownloadHint}`;
   return new Fault('MODEL_NOT_ON_DISK', `"${name}" is not on disk${place}${hint}`);

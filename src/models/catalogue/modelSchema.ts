@@ -1,6 +1,7 @@
 import { modelPurposes } from '../../engine/embedding.ts';
 import { gpuChoices } from '../../gpuChoice.ts';
 import type { ObjectSchema } from '../../schema.ts';
+import { loraSchema } from './loraSchema.ts';
 import { remoteProperties } from './remoteProperties.ts';
 import { samplingSchema } from './sampling.ts';
 
@@ -80,6 +81,13 @@ export const variantSchema = {
       type: 'integer',
       minimum: 1,
       description: 'Size of all files together; absent = as the repository reports.',
+    },
+    lora: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 16,
+      items: loraSchema,
+      description: 'LoRA adapters, which change the weights of the model; absent = none.',
     },
     license: { type: 'string', default: '', description: 'License of the weights.' },
   },

@@ -3,6 +3,7 @@ import { isObject } from '../../jsonTypes.ts';
 import { didYouMean } from '../../didYouMean.ts';
 import { modelSchema, variantSchema } from './modelSchema.ts';
 import { engineErrors } from './remoteEntry.ts';
+import { loraErrors } from './loraSchema.ts';
 import { pathErrors } from './pathErrors.ts';
 
 type Model = FromSchema<typeof modelSchema>;
@@ -59,6 +60,7 @@ function validateEntry(value: unknown, originalIndex: (index: number) => number)
           listVariants(value).map((variant) => variant.value),
         ),
         ...purposeErrors(reading.value, value),
+        ...loraErrors(reading.value.variants, reading.value.purpose),
         ...splitFileHashErrors(reading.value),
         ...pathErrors(reading.value),
       ]

@@ -8,7 +8,7 @@ import { remoteProperties } from './remoteProperties.ts';
 type Variant = FromSchema<typeof variantSchema>;
 
 /** Properties of files, which a variant for the engine `http` does not have. */
-const fileProperties = ['local_path', 'huggingface_repo', 'gpu', 'gpu_layers', 'sha256', 'size_bytes'] as const;
+const fileProperties = ['local_path', 'huggingface_repo', 'gpu', 'gpu_layers', 'sha256', 'size_bytes', 'lora'] as const;
 const servedProperties = Object.keys(remoteProperties) as readonly (keyof typeof remoteProperties)[];
 
 /** Whether inference servers on other machines run a model, so that it has no files here. */

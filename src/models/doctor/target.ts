@@ -51,11 +51,16 @@ export async function findTarget(
 
 function moveEntry(entry: CatalogueEntry, folders: TargetFolders): CatalogueEntry {
   const isSameFolder = resolve(folders.catalogue) === resolve(folders.entry);
+  // A relative path is left as the user wrote it.
+  const move = (path: string): string =>
+    isSameFolder && !isAbsolute(path) ? path : localPath(resolve(folders.catalogue, path), folders.entry);
   const variants = entry.variants.map((variant) => {
-    const { local_path: path } = variant;
-    // A relative path is left as the user wrote it.
-    if (path === undefined || (isSameFolder && !isAbsolute(path))) return variant;
-    return { ...variant, local_path: localPath(resolve(folders.catalogue, path), folders.entry) };
+    const { local_path: path, lora } = variant;
+    return {
+      ...variant,
+      ...(path !== undefined && { local_path: move(path) }),
+      ...(lora && { lora: lora.map((one) => (one.file === undefined ? one : { ...one, file: move(one.file) })) }),
+    };
   });
   return { ...entry, variants };
 }
@@ -74,5 +79,10 @@ function createFileTarget(file: string, { models }: Catalogue, folder: string): 
 const { temperature, top_p, top_k, min_p, repeat_penalty } = defaultSampling;
 const draftSampling = { temperature, top_p, top_k, min_p, repeat_penalty };
 
-const filePaths = ({ file, variants }: CatalogueEntry): readonly string[] =>
-  file === undefined ? [] : (variants[0]?.files ?? []).map((name) => join(dirname(file), basename(name)));
+const filePaths = ({ file, loraFiles = [], variants }: CatalogueEntry): readonly string[] =>
+  file === undefined
+    ? []
+    : [
+        ...(variants[0]?.files ?? []).map((name) => join(dirname(file), basename(name))),
+        ...loraFiles.filter((path) => path !== undefined),
+      ];

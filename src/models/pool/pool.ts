@@ -1,6 +1,6 @@
 import type { Engine, LoadOptions, Model, ModelStats } from '../../engine/engine.ts';
 import { Fault } from '../../fault.ts';
-import { fileMissingFault, findLocalModelFile, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
+import { fileMissingFault, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
 import { unknownModel } from '../catalogue/unknownModel.ts';
 import { engineFor } from './engineFor.ts';
 import { createLease, type ModelLease } from './lease.ts';
@@ -16,7 +16,7 @@ import {
   type ModelState,
   type LoadedModel,
 } from './loadedModel.ts';
-import { loadOptionsFor, type PoolOptions } from './poolOptions.ts';
+import { findFiles, loadOptionsFor, noFiles, type PoolOptions } from './poolOptions.ts';
 import { waitForLoad, type DownloadModel, type OnProgress, type LoadWait } from './loadWait.ts';
 
 /**
@@ -151,7 +151,7 @@ export class ModelPool implements AsyncDisposable {
       if (this.#loadedModels.get(name)?.model) return;
       onWait?.();
       await this.#unloadBarrier.pending(name);
-      if (!(await this.#findFile(entry))) await download(entry);
+      if (!(await findFiles(entry, this.#options))) await download(entry);
     } while (this.#unloadBarrier.pending(name));
   }
 
@@ -192,9 +192,10 @@ export class ModelPool implements AsyncDisposable {
     const pendingUnload = this.#unloadBarrier.pending(entry.name);
     if (pendingUnload) await pendingUnload;
     const engine = this.#engineFor(entry);
-    const file = engine.needsFiles ? await this.#findFile(entry) : '';
-    if (file === undefined) throw fileMissingFault(entry);
-    const options: LoadOptions = { ...loadOptionsFor(entry, this.#options), ...callbacks };
+    const files = engine.needsFiles ? await findFiles(entry, this.#options) : noFiles;
+    if (!files) throw fileMissingFault(entry);
+    const { file, loras } = files;
+    const options: LoadOptions = { ...loadOptionsFor(entry, this.#options, loras), ...callbacks };
     const hooks = { onHold, onResized: (stats: ModelStats) => onResized?.(entry.name, stats) };
     const load = () => loadWithinBudget({ engine, file, options, budget, ...hooks });
     return wrapLoad(entry.name, load, callbacks.signal);
@@ -222,7 +223,6 @@ export class ModelPool implements AsyncDisposable {
   }
 
   #engineFor = (entry: CatalogueEntry): Engine => engineFor(entry, this.#engine, this.#options.remoteEngine);
-  #findFile = (entry: CatalogueEntry) => (this.#options.findFile ?? findLocalModelFile)(entry);
 
   #remove(name: string, record: LoadedModel): void {
     if (this.#loadedModels.get(name) === record) this.#loadedModels.delete(name);

@@ -55,6 +55,25 @@ describe('the models of a bundle', () => {
     ]);
   });
 
+  it('have their LoRA adapters with them', async () => {
+    await writeFile(join(folder, 'own', 'voice.gguf'), 'GGUF');
+    const lora = [{ file: 'own/voice.gguf', scale: 0.5 }];
+    const model = { name: 'adapted', variants: [{ ...own, lora }] };
+    const catalogue = parseCatalogue(JSON.stringify({ models: [model] }), join(folder, 'models.json'));
+    const models = await findModels(['adapted'], { ...sources(), catalogue });
+    const paths = models.flatMap(({ files }) => files.map(({ path }) => path));
+    expect(paths).toEqual(['models/own.gguf', 'models/lora/voice.gguf']);
+    const written = parseCatalogue(writeCatalogue(models), join(folder, 'bundle', 'models.json'));
+    expect(written.problems).toEqual([]);
+    expect(written.models.get('adapted')).toMatchObject({
+      loraFiles: [join(folder, 'bundle/models/lora/voice.gguf')],
+      variants: [{ lora: [{ file: 'models/lora/voice.gguf', scale: 0.5 }] }],
+    });
+    const downloaded = { name: 'adapted', variants: [{ ...hub, lora }] };
+    const entries = parseCatalogue(JSON.stringify({ models: [downloaded] }), join(folder, 'models.json'));
+    expect(() => findEntries(['adapted'], entries)).toThrow('a LoRA that is a file of your own');
+  });
+
   it('may share a file', async () => {
     const models = await findModels(['own', 'twin'], sources());
     expect(new Set(models.flatMap(({ files }) => files.map(({ path }) => path)))).toEqual(new Set(['models/own.gguf']));
