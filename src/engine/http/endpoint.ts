@@ -75,12 +75,13 @@ export class Endpoint {
   }
 
   /**
-   * Checks it, if it has been silent for a while: another server may have taken its place without a failed request.
+   * Checks it, if it has been silent for a while: another server may have taken its place without a failed request. Undefined:
+   * it is in use.
    * @throws ServerFault when it cannot be used.
    */
-  verify(): Promise<void> {
+  verify(): Promise<void> | undefined {
     const isSilent = performance.now() - this.#answeredAt >= this.#options.recheckMs;
-    if (!isSilent) return this.check();
+    if (!isSilent) return undefined;
     this.#checking ??= this.#runCheck();
     return this.#checking;
   }

@@ -111,7 +111,8 @@ function tokenizerOf(endpoints: Endpoints): RemoteTokenizer {
   const attempt = <T>(work: (server: InferenceServer) => Promise<T>, signal: AbortSignal): Promise<T> =>
     endpoints.attempt(
       async (endpoint) => {
-        await raceAbort(endpoint.verify(), signal);
+        const checking = endpoint.verify();
+        if (checking) await raceAbort(checking, signal);
         return await work(endpoint.server);
       },
       { signal },

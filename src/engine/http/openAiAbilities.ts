@@ -1,9 +1,9 @@
 import type { Token } from '../llama/tokenizer/token.ts';
-import type { ModelLimits } from '../modelLimits.ts';
 import { isObject } from '../../jsonTypes.ts';
-import { readControlStrings, type ControlStrings } from './controlStrings.ts';
+import { readControlStrings } from './controlStrings.ts';
 import { EstimatedTokenizer } from './estimatedTokenizer.ts';
-import { optional } from './openAiIdentity.ts';
+import type { ServerProps } from './inferenceServer.ts';
+import { optional, readVersion } from './openAiIdentity.ts';
 import { readLogprobs } from './openAiLogprobs.ts';
 import type { OpenAiTokenizer } from './openAiTokenizer.ts';
 import {
@@ -18,12 +18,10 @@ import { openServerTokenizer } from './serverTokenizer.ts';
 import type { ServerObject, ServerJson } from './serverJson.ts';
 
 /** What an OpenAI-style server can do beyond the API that all of them share. */
-export interface ServerAbilities extends Pick<ControlStrings, 'bos' | 'eos'> {
+export interface ServerAbilities extends Pick<ServerProps, 'bos' | 'eos' | 'build' | 'limits' | 'notes'> {
   readonly tokenizer: OpenAiTokenizer;
   /** Undefined: it follows no grammar. */
   readonly grammarField: GrammarField | undefined;
-  readonly limits: ModelLimits;
-  readonly notes: readonly string[];
 }
 
 /** Finds out what a server can do, by requests of a few tokens: versions and options of servers say less. */
@@ -43,6 +41,7 @@ export async function probeAbilities(
     tokenizer,
     bos: controls.bos || (served?.bosSpelling ?? ''),
     eos: controls.eos,
+    build: await readVersion(json, signal),
     grammarField,
     limits: {
       samplers: `dry and xtc have no effect on the inference server at ${url}, which has no such samplers`,

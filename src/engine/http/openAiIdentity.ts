@@ -3,7 +3,7 @@ import { ServerFault } from './serverFault.ts';
 import type { ServerObject, ServerJson } from './serverJson.ts';
 
 /** What a server says of its model at no cost. */
-export interface ServerIdentity extends Pick<ServerProps, 'contextSize' | 'model' | 'build'> {
+export interface ServerIdentity extends Pick<ServerProps, 'contextSize' | 'model'> {
   /** Equal texts: it is likely to be the same server. */
   readonly identity: string;
 }
@@ -16,11 +16,11 @@ export async function readIdentity(json: ServerJson, signal: AbortSignal): Promi
   const { id, root, max_model_len: length } = own;
   const contextSize = typeof length === 'number' && length > 0 ? length : 0;
   const identity = JSON.stringify([id, root ?? '', contextSize]);
-  return { identity, contextSize, model: typeof id === 'string' ? id : '', build: await readVersion(json, signal) };
+  return { identity, contextSize, model: typeof id === 'string' ? id : '' };
 }
 
 /** The version of the server; "" = it does not say. */
-async function readVersion(json: ServerJson, signal: AbortSignal): Promise<string> {
+export async function readVersion(json: ServerJson, signal: AbortSignal): Promise<string> {
   const { version } = await optional(json.get('/version', signal));
   return typeof version === 'string' ? version : '';
 }

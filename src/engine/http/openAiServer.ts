@@ -41,10 +41,10 @@ export class OpenAiServer implements InferenceServer {
     const { identity, ...known } = await readIdentity(this.#json, signal);
     if (identity !== this.#identity) this.#abilities = undefined;
     this.#identity = identity;
-    const { tokenizer, grammarField, limits, notes, bos, eos } = await this.#probed(signal);
+    const { tokenizer, grammarField, limits, notes, build, bos, eos } = await this.#probed(signal);
     const { controlStrings } = tokenizer;
     const fingerprint = JSON.stringify([identity, tokenizer.kind, controlStrings, grammarField, Object.keys(limits)]);
-    return { ...known, slots: maxRequests, chatTemplate: undefined, bos, eos, fingerprint, limits, notes };
+    return { ...known, slots: maxRequests, chatTemplate: undefined, build, bos, eos, fingerprint, limits, notes };
   }
 
   async vocabulary(_: ServerProps, signal: AbortSignal): Promise<Vocabulary> {

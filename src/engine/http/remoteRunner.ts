@@ -108,7 +108,8 @@ export class RemoteRunner {
     try {
       if (signal.aborted) return undefined;
       if (pace?.limits.paused) return 'paused';
-      await raceAbort(endpoint.verify(), signal);
+      const checking = endpoint.verify();
+      if (checking) await raceAbort(checking, signal);
       return await compute({ endpoint, slot, signal });
     } finally {
       slots.release(slot);

@@ -12,7 +12,7 @@ import type { CharRule, ManyRule, Member, MembersRule, Rule } from '../../../too
  */
 export function toGbnf(matcher: GrammarMatcher): string {
   const writer = new GbnfWriter();
-  const root = [writer.alternatives(matcher.stacks), ...(matcher.canEnd ? [''] : [])].join(' | ');
+  const root = [writer.alternatives(matcher.stacks), ...(matcher.canEnd ? ['""'] : [])].join(' | ');
   return [`root ::= ${root}`, ...writer.namedRules].join('\n');
 }
 
