@@ -24,8 +24,7 @@ import { MemoryBudget } from './models/pool/memoryBudget.ts';
 import { createMeteredPool, exportBudget, type MeteredPoolOptions } from './models/pool/poolMetrics.ts';
 import type { ModelPool } from './models/pool/pool.ts';
 import { formatsWith, registryWith, type Extension } from './nodes/index.ts';
-import type { VectorReport } from './retrieval/vectors/storageVectors.ts';
-import { VectorPool } from './retrieval/vectors/vectorPool.ts';
+import { VectorPool, type VectorListener } from './retrieval/vectors/vectorPool.ts';
 import { VectorStore } from './retrieval/vectors/vectorStore.ts';
 import { listen, type TurngraphServer, type ListenSettings } from './server/server.ts';
 import type { EngineName, ServerContext } from './session/session.ts';
@@ -44,8 +43,8 @@ export interface StartSettings extends Omit<ListenSettings, 'closing'> {
   readonly log?: Log;
   /** The disk space of --cache-limit; default: one of the server's own. */
   readonly quota?: DiskQuota;
-  /** Called for each use of the vectors of a storage, once they are there. */
-  readonly onVectors?: (report: VectorReport) => void;
+  /** Is told of the vectors of storages. */
+  readonly vectorListener?: VectorListener;
   /** Aborts the start and disposes of what was created until then. Once started, the caller disposes of the server. */
   readonly stop?: AbortSignal;
 }
@@ -64,7 +63,7 @@ export async function start(
     log = logFor(options),
     stop,
     quota = cacheQuota(options),
-    onVectors,
+    vectorListener,
     ...settings
   }: StartSettings = {},
 ): Promise<TurngraphServer> {
@@ -117,7 +116,7 @@ export async function start(
     store: hasStore ? new VectorStore(options.cache, quota, log) : undefined,
     idleMs: options.modelIdle * 1000,
     giveWay: createGiveWay(() => pools),
-    onReady: onVectors,
+    listener: vectorListener,
   });
   const mock = engines.mock ?? (await createMockEngine(options.mockScript));
   const closing = new AbortController();

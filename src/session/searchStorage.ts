@@ -2,8 +2,8 @@ import { Fault } from '../fault.ts';
 import { splitToFrames } from '../frameSize.ts';
 import type { SearchStorageRequest } from '../frames.gen.ts';
 import { readSearch } from '../retrieval/readSearch.ts';
-import { createRetriever } from '../retrieval/retriever.ts';
 import type { Reply } from './handler.ts';
+import { searchEntries } from './searchVectors.ts';
 import type { Session } from './session.ts';
 
 const names = { match: 'searchStorage.match', topK: 'searchStorage.topK', filter: 'searchStorage.filter' };
@@ -22,7 +22,9 @@ export async function searchStorage(
 ): Promise<void> {
   const storage = await session.storages.find(name);
   const request = readSearch({ query, match, topK, filterJson }, storage, names);
-  const { hits, found } = await createRetriever(storage).search(request);
+  const { pool, signal, context } = session;
+  const search = { storage, name, pool, vectors: context.vectors, wait: { signal } };
+  const { hits, found } = await searchEntries({ ...request, signal }, search);
   const bytes = hits.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
   if (bytes > maxHitBytes)
     throw new Fault(

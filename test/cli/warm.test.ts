@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bertGguf } from '../../scripts/gguf/bert.mjs';
 import { longText } from '../contracts/generation.ts';
 import { connect } from '../../src/client/index.ts';
 import { readFirstLine, runCli, startCli, untilExit } from './command.ts';
@@ -60,5 +61,32 @@ describe('turngraph warm', () => {
       prompts: 1,
     });
     expect(again.code).toBe(0);
+  });
+
+  it('computes the vectors of storages once, of files in the folder of the graph', async () => {
+    const variant = { engine: 'llama-cpp', local_path: '.', files: ['bert.gguf'] };
+    const files = {
+      'bert.gguf': bertGguf(),
+      'models.json': JSON.stringify({ models: [{ name: 'search', purpose: 'embedding', variants: [variant] }] }),
+      'lore.txt': 'the dragon\nthe moon\n',
+      'lore.json': JSON.stringify({
+        start_node: 'find',
+        nodes: {
+          find: {
+            type: 'Retrieve',
+            params: { string_storage: 'lore.txt', match: 'vectors', embedding_model: 'search' },
+          },
+        },
+      }),
+    };
+    for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
+    const command = ['warm', join(folder, 'lore.json'), '--catalogue', join(folder, 'models.json')];
+    const warmed = await runCli(command, '', env());
+    expect(warmed.code).toBe(0);
+    expect(warmed.out).toContain('lore.json: ok\n  find: 2 vectors, saved\n');
+    const again = await runCli([...command, '--json'], '', env());
+    expect(JSON.parse(again.out)).toMatchObject({
+      graphs: [{ vectors: [{ name: 'find', model: 'search', texts: 2, isRestored: true }] }],
+    });
   });
 });

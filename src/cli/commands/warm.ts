@@ -7,6 +7,8 @@ import { readJsonFile } from '../jsonFile.ts';
 import { assertModelName } from '../modelFile.ts';
 import { engineOptions, serverFlags, serverOptions } from '../options.ts';
 import { describeFolder, describeGraph, isWarm, readFolder, type WarmedGraph } from '../output/warmReport.ts';
+import type { VectorReport } from '../../retrieval/vectors/storageVectors.ts';
+import { vectorProgress } from '../output/vectorProgress.ts';
 import { watchPrefills, type NodePrefill } from '../watchPrefills.ts';
 
 interface WarmFlags {
@@ -19,7 +21,9 @@ interface WarmFlags {
 export const warmCommand = (): Command =>
   serverFlags(
     new Command('warm')
-      .description('evaluate system prompts and tools of graphs, and keep them in the cache folder for later servers')
+      .description(
+        'evaluate system prompts and tools of graphs, and texts that they search by vectors, and keep them in the cache folder for later servers',
+      )
       .argument('<graph...>', 'graph files, or names in the graphs folder')
       .option('--model <name>', 'model of the nodes that name none: a name in the catalogue')
       .option('--json', 'one JSON document instead of lines'),
@@ -33,7 +37,7 @@ export const warmCommand = (): Command =>
     const storageRoot = settings.storageRoot || (file ? dirname(file.path) : '');
     const options = { ...settings, storageRoot };
     // Imported on demand: loading the engine takes time.
-    const [{ start }, { createLlamaEngine }, { createLog }, { Metrics }] = await Promise.all([
+    const [{ start }, { cacheQuota, createLlamaEngine }, { createLog }, { Metrics }] = await Promise.all([
       import('../../start.ts'),
       import('../../llamaEngine.ts'),
       import('../../log.ts'),
@@ -41,14 +45,20 @@ export const warmCommand = (): Command =>
     ]);
     const log = createLog({ level: 'error', json: false });
     const prefills: NodePrefill[] = [];
-    const llamaEngine = await createLlamaEngine(options, log, new Metrics());
+    const vectors: VectorReport[] = [];
+    const quota = cacheQuota(options);
+    const llamaEngine = await createLlamaEngine(options, log, new Metrics(), quota);
     const engine = watchPrefills(llamaEngine, (prefill) => prefills.push(prefill));
-    await using server = await start(options, { log, engines: { 'llama-cpp': engine } });
+    const vectorListener = {
+      onReady: (report: VectorReport) => void vectors.push(report),
+      onProgress: vectorProgress(),
+    };
+    await using server = await start(options, { log, engines: { 'llama-cpp': engine }, quota, vectorListener });
     await using client = await connect(server.url);
     const warmed: WarmedGraph[] = [];
     for (const { path, error } of found) {
       const graph = error === undefined ? await warmGraph(client, path, model) : { graph: path, error, warnings: [] };
-      const report = { ...graph, nodes: prefills.splice(0) };
+      const report = { ...graph, nodes: prefills.splice(0), vectors: vectors.splice(0) };
       warmed.push(report);
       if (!isWarm(report)) process.exitCode = 1;
       if (!json) printGraph(report);
@@ -62,7 +72,11 @@ const tryFind = (graph: string, folder: string): Promise<Partial<FoundGraph> & {
   findGraph(graph, folder).catch((error: unknown) => ({ path: graph, error: describeError(error) }));
 
 /** Warms one graph. Where that fails, the others are warmed nevertheless. */
-async function warmGraph(client: Client, path: string, defaultModelName: string): Promise<Omit<WarmedGraph, 'nodes'>> {
+async function warmGraph(
+  client: Client,
+  path: string,
+  defaultModelName: string,
+): Promise<Omit<WarmedGraph, 'nodes' | 'vectors'>> {
   try {
     const { text, syntaxError } = await readJsonFile(path);
     if (syntaxError !== undefined) throw new Error(syntaxError);

@@ -1,6 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KeptState } from '../../engine/warmUpResult.ts';
+import type { VectorReport } from '../../retrieval/vectors/storageVectors.ts';
 import type { NodePrefill } from '../watchPrefills.ts';
 
 /** What `turngraph warm` has done with a graph. */
@@ -11,6 +12,8 @@ export interface WarmedGraph {
   readonly warnings: readonly string[];
   /** Those with a model. */
   readonly nodes: readonly NodePrefill[];
+  /** Of the storages that nodes search by vectors. */
+  readonly vectors: readonly VectorReport[];
 }
 
 /** The prompt cache on disk. */
@@ -35,16 +38,19 @@ const descriptions: Readonly<Record<KeptState, string>> = {
 const goodStates: readonly KeptState[] = ['saved', 'present', 'few_tokens'];
 
 /** Whether all of a graph is in the prompt cache that should be. */
-export const isWarm = ({ error, nodes }: WarmedGraph): boolean =>
-  error === '' && nodes.every(({ kept }) => goodStates.includes(kept));
+export const isWarm = ({ error, nodes, vectors }: WarmedGraph): boolean =>
+  error === '' &&
+  nodes.every(({ kept }) => goodStates.includes(kept)) &&
+  vectors.every(({ unsaved }) => unsaved === undefined);
 
 /** The lines for a graph. */
-export function describeGraph({ graph, error, warnings, nodes }: WarmedGraph): { out: string; err: string } {
+export function describeGraph({ graph, error, warnings, nodes, vectors }: WarmedGraph): { out: string; err: string } {
   const lines = [
     ...(error === '' ? [`${graph}: ok`] : []),
     ...nodes.map(
       ({ node, tokens, kept }) => `  ${node}: ${tokens} token${tokens === 1 ? '' : 's'}, ${descriptions[kept]}`,
     ),
+    ...vectors.map((report) => `  ${report.name}: ${countVectors(report.texts)}, ${describeVectors(report)}`),
   ];
   const errors = [...warnings.map((warning) => `warning: ${warning}`), ...(error === '' ? [] : [error])];
   return {
@@ -52,6 +58,14 @@ export function describeGraph({ graph, error, warnings, nodes }: WarmedGraph): {
     // The error of a graph that was not found names it.
     err: errors.map((line) => `${line.startsWith(graph) ? '' : `${graph}: `}${line}\n`).join(''),
   };
+}
+
+/** How many vectors there are, in words. */
+export const countVectors = (count: number): string => `${count} vector${count === 1 ? '' : 's'}`;
+
+function describeVectors({ isRestored, unsaved }: VectorReport): string {
+  if (unsaved !== undefined) return `not saved: ${unsaved}`;
+  return isRestored ? 'were saved before' : 'saved';
 }
 
 /** Counts the states in the folder of the prompt cache. */

@@ -25,6 +25,11 @@ export interface VectorReport {
   readonly unsaved: string | undefined;
 }
 
+/** How far the vectors of a storage are computed. */
+export interface VectorProgress extends Pick<VectorReport, 'name' | 'model' | 'texts'> {
+  readonly done: number;
+}
+
 /** What the vectors of one storage are made of. */
 export interface StorageVectorsOptions extends Pick<ComputeOptions, 'texts' | 'prefix' | 'giveWay'> {
   /** See `vectorsId`. */
@@ -35,6 +40,8 @@ export interface StorageVectorsOptions extends Pick<ComputeOptions, 'texts' | 'p
   /** Where they are kept, or why they are not. */
   readonly store: VectorStore | string;
   readonly log: Log;
+  /** Called after each batch. */
+  readonly onProgress: (progress: VectorProgress) => void;
 }
 
 /** Vectors that are there. */
@@ -137,7 +144,7 @@ export class StorageVectors {
   }
 
   async #compute(draft: VectorDraft, signal: AbortSignal): Promise<void> {
-    const { texts, prefix, name, model, log, giveWay } = this.#options;
+    const { texts, prefix, name, model, log, giveWay, onProgress } = this.#options;
     const started = performance.now();
     let loggedAt = started;
     const facts = { vectorsOf: name, model, texts: texts.length };
@@ -150,6 +157,7 @@ export class StorageVectors {
       // Of a search that waits a turn is waiting, too.
       giveWay: async (batchMs, aborted) => (this.#waiting > 0 ? undefined : giveWay(batchMs, aborted)),
       onProgress: () => {
+        onProgress({ name, model, texts: texts.length, done: draft.done });
         if (performance.now() - loggedAt < logIntervalMs) return;
         loggedAt = performance.now();
         log.info({ ...facts, done: draft.done }, 'the vectors of a storage are being computed');

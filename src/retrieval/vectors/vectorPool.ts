@@ -5,7 +5,7 @@ import type { Log } from '../../log.ts';
 import type { StringStorage } from '../../storage/stringStorage.ts';
 import type { VectorSearch } from '../vectorSearch.ts';
 import { findNearest } from './findNearest.ts';
-import { StorageVectors, type VectorReport } from './storageVectors.ts';
+import { StorageVectors, type VectorProgress, type VectorReport } from './storageVectors.ts';
 import { vectorsId } from './vectorsId.ts';
 import type { VectorStore } from './vectorStore.ts';
 
@@ -18,8 +18,15 @@ export interface VectorPoolOptions {
   readonly idleMs: number;
   /** Waits while turns need the processor; default: not at all. */
   readonly giveWay?: (batchMs: number, signal: AbortSignal) => Promise<void>;
+  readonly listener?: VectorListener | undefined;
+}
+
+/** Is told of the vectors of storages. */
+export interface VectorListener {
   /** Called for each use of the vectors of a storage, once they are there. */
-  readonly onReady?: ((report: VectorReport) => void) | undefined;
+  readonly onReady?: (report: VectorReport) => void;
+  /** Called after each batch that is computed. */
+  readonly onProgress?: (progress: VectorProgress) => void;
 }
 
 /** A storage, and the embedding model that its vectors are computed with. */
@@ -67,7 +74,8 @@ export class VectorPool implements AsyncDisposable {
     const { fingerprint, dimensions } = embedding;
     const texts = storage.list;
     const id = await vectorsId(texts, fingerprint ?? `${modelName}/${dimensions}`, prefixes.document);
-    const { log, giveWay = async () => undefined, onReady = () => undefined } = this.#options;
+    const { log, giveWay = async () => undefined, listener = {} } = this.#options;
+    const { onReady = () => undefined, onProgress = () => undefined } = listener;
     const pooled = this.#pooled.get(id) ?? {
       vectors: new StorageVectors({
         id,
@@ -79,6 +87,7 @@ export class VectorPool implements AsyncDisposable {
         store: fingerprint === undefined ? 'its model is not a file' : this.#storeOf(storage),
         log,
         giveWay,
+        onProgress,
       }),
       idleTimer: undefined,
     };

@@ -62,7 +62,7 @@ const createPool = ({ maxBytes = 1e6, reports = [], idleMs = 0, giveWay }: PoolS
     log,
     idleMs,
     store: new VectorStore(folder, new DiskQuota(maxBytes), log),
-    onReady: (report) => reports.push(report),
+    listener: { onReady: (report) => void reports.push(report) },
     ...(giveWay && { giveWay }),
   });
 const noPrefixes = { query: '', document: '' };
