@@ -230,9 +230,13 @@ const formats = {
 
 const asIso = (text) => (Number.isNaN(Date.parse(text)) ? '' : new Date(text).toISOString());
 
+// One for all schemas: each Ajv compiles the schema of schemas first, which takes longer than a schema.
+const ajv = new Ajv({ strict: true, strictRequired: true, allowUnionTypes: true, formats });
+const compiled = new WeakMap();
+
 function validator(schema) {
-  const ajv = new Ajv({ strict: true, strictRequired: true, allowUnionTypes: true, formats });
-  const validate = ajv.compile(withoutExtraProperties(schema));
+  const validate = compiled.get(schema) ?? ajv.compile(withoutExtraProperties(schema));
+  compiled.set(schema, validate);
   return (value) => (validate(value) ? undefined : ajv.errorsText(validate.errors));
 }
 

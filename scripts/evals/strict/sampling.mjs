@@ -8,4 +8,7 @@ export const neutralSampling = {
   presence_penalty: 0,
   frequency_penalty: 0,
   stop: [],
+  dry: { multiplier: 0, base: 1.75, allowed_length: 2, penalty_last_n: 64, sequence_breakers: ['\n'] },
+  xtc: { probability: 0, threshold: 0.1 },
+  logit_bias: {},
 };
