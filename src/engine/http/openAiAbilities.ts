@@ -39,7 +39,8 @@ export async function probeAbilities(
   const scores = served ? await findScoringProblem(json, prompt, signal) : 'its probabilities are not known by token';
   return {
     tokenizer,
-    bos: controls.bos || (served?.bosSpelling ?? ''),
+    // A server that is sent text writes the BOS token itself.
+    bos: served ? controls.bos || served.bosSpelling : '',
     eos: controls.eos,
     build: await readVersion(json, signal),
     grammarField,

@@ -21,14 +21,16 @@ export class OpenAiEvents {
 
   *read(event: ServerObject): Generator<RemoteCompletionPart> {
     const { choices, usage } = event;
-    const [choice] = Array.isArray(choices) ? (choices as readonly unknown[]) : [];
+    if (!Array.isArray(choices)) throw this.#json.malformed(completionPath, 'an event has no choices');
+    // The last event has none: it reports what was used.
+    const [choice] = choices as readonly unknown[];
     if (isObject(choice)) {
       const { text, token_ids: ids, finish_reason: reason } = choice;
       if (typeof text !== 'string') throw this.#json.malformed(completionPath, 'a choice has no text');
       const tokens = Array.isArray(ids) ? (ids as readonly Token[]) : undefined;
       if (reason !== null && reason !== undefined) this.#end = this.#endOf(reason);
       yield* this.#parts(text, tokens, readLogprobs(choice['logprobs']));
-    } else if (!isObject(usage)) throw this.#json.malformed(completionPath, 'an event has no choices');
+    }
     const details = isObject(usage) ? usage['prompt_tokens_details'] : undefined;
     const reused = isObject(details) ? details['cached_tokens'] : undefined;
     if (typeof reused === 'number') yield { text: '', tokens: [], count: 0, reused };
