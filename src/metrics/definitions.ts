@@ -138,7 +138,7 @@ export const metricDefinitions = {
   turngraph_connections_closed_total: counter('Connections that ended, by close code.', { code: closeCodeLabels }),
   turngraph_handshakes_refused_total: counter('Handshakes refused, by HTTP status.', { status: 'the HTTP status' }),
   turngraph_openai_requests_total: counter('Requests to the OpenAI-compatible API, by HTTP status.', {
-    route: ['chat_completions', 'models', 'model', 'other'],
+    route: ['chat_completions', 'embeddings', 'models', 'model', 'other'],
     status: 'the HTTP status; aborted: the client left before the end of the response',
   }),
   turngraph_sessions: gauge('Open sessions, detached ones included.'),

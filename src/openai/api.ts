@@ -7,11 +7,13 @@ import { complete, type CompletionOutput } from './completion.ts';
 import { completionBody, newHead } from './completionBody.ts';
 import { SendBuffer, type SendBufferLimits } from '../sendBuffer.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
+import { createEmbeddings } from './embeddings.ts';
 import { EventStream } from './eventStream.ts';
 import { listModels, readModel } from './modelList.ts';
 import { planRequest } from './planRequest.ts';
 import { readBody } from './readBody.ts';
 import { readRequest } from './readRequest.ts';
+import { modelNameIn, routeOf, type ApiRoute } from './routes.ts';
 
 /** Why a request may not access the server. */
 interface Denial {
@@ -98,10 +100,10 @@ export class OpenAiApi implements AsyncDisposable {
     const { context } = this.#options;
     const { method = '' } = request;
     const route = routeOf(path);
-    const isCompletion = route === 'chat_completions';
-    const allowed = isCompletion ? ['POST'] : ['GET', 'HEAD'];
+    const computes = route === 'chat_completions' || route === 'embeddings';
+    const allowed = computes ? ['POST'] : ['GET', 'HEAD'];
     if (route === 'other')
-      throw new ApiError(`nothing is at ${path}; there are /v1/models and /v1/chat/completions`, {
+      throw new ApiError(`nothing is at ${path}; there are /v1/models, /v1/chat/completions and /v1/embeddings`, {
         status: 404,
         code: 'unknown_url',
       });
@@ -112,28 +114,26 @@ export class OpenAiApi implements AsyncDisposable {
         code: 'method_not_allowed',
       });
     }
-    if (isCompletion) return this.#admit(request, response);
+    if (computes) return this.#admit(request, response, route);
     sendJson(
       response,
       200,
-      route === 'models'
-        ? await listModels(context)
-        : await readModel(decodeName(path.slice(modelPath.length)), context),
+      route === 'models' ? await listModels(context) : await readModel(modelNameIn(path), context),
     );
   }
 
-  #admit(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  #admit(request: IncomingMessage, response: ServerResponse, route: ApiRoute): Promise<void> {
     const { context, findExcess, onAdmitted } = this.#options;
     context.closing.throwIfAborted();
     const excess = findExcess();
     if (excess !== undefined) throw new ApiError(excess, { status: 429, code: 'rate_limit_exceeded' });
     onAdmitted(request.socket);
-    const done = this.#complete(request, response).finally(() => this.#running.delete(done));
+    const done = this.#compute(request, response, route).finally(() => this.#running.delete(done));
     this.#running.add(done);
     return done;
   }
 
-  async #complete(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #compute(request: IncomingMessage, response: ServerResponse, route: ApiRoute): Promise<void> {
     const { context } = this.#options;
     // A request that is not read to its end has no socket any more.
     const { socket } = request;
@@ -144,6 +144,10 @@ export class OpenAiApi implements AsyncDisposable {
     this.#disposal.signal.addEventListener('abort', cancel, { once: true });
     try {
       const body = await readBody(request, response);
+      if (route === 'embeddings') {
+        socket.setTimeout(0);
+        return sendJson(response, 200, await createEmbeddings(body, context, signal));
+      }
       const { chat, plan } = await readPlan(body, context);
       // The turn has its own timeout, and may say nothing for long.
       socket.setTimeout(0);
@@ -207,15 +211,6 @@ export class OpenAiApi implements AsyncDisposable {
   }
 }
 
-const modelPath = '/v1/models/';
-
-/** The route of a path, as the metrics name it. */
-function routeOf(path: string): 'chat_completions' | 'models' | 'model' | 'other' {
-  if (path === '/v1/chat/completions') return 'chat_completions';
-  if (path === '/v1/models') return 'models';
-  return path.startsWith(modelPath) && path.length > modelPath.length ? 'model' : 'other';
-}
-
 async function readPlan(body: unknown, context: ServerContext) {
   try {
     const chat = readRequest(body);
@@ -228,14 +223,6 @@ async function readPlan(body: unknown, context: ServerContext) {
 }
 
 const denialCodes = { 401: 'invalid_api_key', 403: 'forbidden' } as const;
-
-function decodeName(name: string): string {
-  try {
-    return decodeURIComponent(name);
-  } catch {
-    return name;
-  }
-}
 
 function sendJson(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { 'content-type': 'application/json' });

@@ -34,6 +34,7 @@ const notRun: Readonly<Record<string, string>> = {
   'examples/browser/README.md#example html 1': 'test/e2e/clients/browser.test.ts runs it',
   'docs/conformance.md#check-a-client sh 1': 'test/integration/conformance/client.test.ts runs it',
   'docs/doctor.md#check-a-model-turngraph-doctor sh 1': 'measures for a minute; test/cli/doctor.test.ts runs it',
+  'docs/openai.md#embeddings js 1': 'needs an embedding model; test/model/openaiEmbeddings.test.ts asks for the same',
   'docs/security.md#electron js 1': 'for Electron, which no test machine has; the page says so',
   'docs/security.md#electron js 2': 'for Electron, which no test machine has; the page says so',
   'docs/saving.md#reconnect js 1': 'reads a conversation; test/e2e/reconnect.test.ts runs it',
