@@ -97,6 +97,20 @@ describe.each(subprotocols)('over %s, between turns', (subprotocol) => {
       3007,
       'answer.params.system_prompt is not a valid Mustache template',
     ],
+    [
+      'a bias that is neither a number nor false',
+      'answer',
+      { sampling: { logit_bias: { no: true } } },
+      3007,
+      'answer.params.sampling.logit_bias.no must be one of false, not true',
+    ],
+    [
+      'a member of DRY',
+      'answer',
+      { sampling: { dry: { base: 0 } } },
+      3007,
+      'answer.params.sampling.dry.base must be >= 1',
+    ],
     ['a node that does not exist', 'anwser', { stream: false }, 3005, 'did you mean "answer"?'],
     ['a value that is no object', 'answer', [1], 3007, 'must be a JSON object'],
   ])('%s is rejected, and nothing changes', async (_, nodeName, params, code, message) => {

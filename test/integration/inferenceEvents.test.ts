@@ -65,6 +65,26 @@ describe.each(subprotocols)('over %s, the inference events of a turn', (subproto
     ]);
   });
 
+  it('have the samplers in effect: a change replaces logit_bias, dry and xtc as a whole', async () => {
+    await using client = await connect();
+    const sampling = { logit_bias: { no: false, ' No': -2 }, xtc: { probability: 0.5 } };
+    const agentId = await client.createAgent(chat({ sampling }), { enableDiagnostics: true });
+    const used = async (): Promise<unknown> => {
+      const [inference] = inferencesOf(await client.sendMessage(agentId, 'hello'));
+      return Object(inference?.payload)['sampling'] as unknown;
+    };
+    expect(await used()).toMatchObject({
+      ...sampling,
+      xtc: { probability: 0.5, threshold: 0.1 },
+      dry: { multiplier: 0 },
+    });
+    const changes = { sampling: { logit_bias: { yes: 3 }, dry: { multiplier: 0.8 }, xtc: null } };
+    await client.request('changeParams', { agentId, nodeName: 'answer', paramsJson: JSON.stringify(changes) });
+    const changed = Object(await used()) as Readonly<Record<string, unknown>>;
+    expect(changed['logit_bias']).toEqual({ yes: 3 });
+    expect(changed).toMatchObject({ dry: { multiplier: 0.8, allowed_length: 2 }, xtc: { probability: 0 } });
+  });
+
   it('come in parts where they do not fit in a frame', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat(), { enableDiagnostics: true });

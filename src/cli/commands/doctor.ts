@@ -75,7 +75,14 @@ async function reportEndpoints(name: string, remote: RemoteModel, asJson: boolea
 async function describePlan(engine: Engine, entry: CatalogueEntry, options: PoolOptions): Promise<void> {
   const { limit, isLimited } = options.budget ?? new MemoryBudget();
   const within = isLimited ? { within: limit } : {};
-  const loadOptions = { ...loadOptionsFor(entry, options), ...within };
+  const loadOptions = {
+    ...loadOptionsFor(
+      entry,
+      options,
+      entry.loraFiles?.filter((path) => path !== undefined),
+    ),
+    ...within,
+  };
   const plan = await engine.estimate?.(entry.file ?? '', loadOptions).catch(() => undefined);
   if (plan) process.stderr.write(`${memoryLine(entry.name, plan)}\n`);
 }
