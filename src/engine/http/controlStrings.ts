@@ -24,13 +24,19 @@ export async function readControlStrings(
 ): Promise<ControlStrings> {
   const info = await optional(json.get('/tokenizer_info', signal));
   const added = info['added_tokens_decoder'];
-  const entries = isObject(added) ? Object.values(added).filter(isObject) : [];
-  const special = entries.filter((entry) => entry['special'] === true).map(contentOf);
+  const entries = isObject(added) ? Object.values(added) : [];
+  const named = info['additional_special_tokens'];
   const [bos, eos] = [contentOf(info['bos_token']), contentOf(info['eos_token'])];
-  const strings = [...special, bos, eos].filter((text) => text !== '');
-  if (special.length > 0) return { strings: [...new Set(strings)], areAll: true, bos, eos };
-  return { strings: [...new Set([...strings, ...controlLike(template)])], areAll: false, bos, eos };
+  const others = [info['pad_token'], info['unk_token'], ...(Array.isArray(named) ? (named as readonly unknown[]) : [])];
+  const special = [bos, eos, ...others.map(contentOf), ...entries.filter(isSpecial).map(contentOf)];
+  const areAll = entries.length > 0;
+  const strings = [...special, ...(areAll ? [] : controlLike(template))].filter((text) => text !== '');
+  return { strings: [...new Set(strings)], areAll, bos, eos };
 }
+
+/** Whether an added token is a control token. vLLM tells the strings of all added tokens, and not which of them are. */
+const isSpecial = (token: unknown): boolean =>
+  isObject(token) ? token['special'] === true : controlLike(contentOf(token))[0] === token;
 
 /** Strings in a text that control tokens look like. Tags such as `<tool_call>` are words of the vocabularies that have them. */
 export const controlLike = (text: string): readonly string[] => text.match(controlPattern) ?? [];

@@ -57,7 +57,11 @@ export async function startOpenAiServer(options: TestOpenAiServerOptions = {}): 
     }),
     ...(tellsControlTokens && {
       '/tokenizer_info': () => ({
-        added_tokens_decoder: Object.fromEntries(Object.entries(controlTokens).filter(([, { special }]) => special)),
+        // As vLLM does: the strings of added tokens, without their kind.
+        added_tokens_decoder: {
+          ...Object.fromEntries(controlTokens.flatMap(({ content, special }, id) => (special ? [[id, content]] : []))),
+          [controlTokens.length]: '<b>',
+        },
         bos_token: weights.tokens.bosString ?? null,
         eos_token: { content: weights.tokens.eosString ?? '' },
       }),
