@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 // These need a process of their own: a mock replaces a module for all who import it later.
 const needsOwnProcess = /\bvi\.mock\(/;
@@ -9,6 +10,34 @@ const sharedFiles = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .map((path) => `test/${path.replaceAll('\\', '/')}`)
   .filter((path) => path.endsWith('.test.ts') && !needsOwnProcess.test(readFileSync(path, 'utf8')));
 
+// The files that take longest, by processor time and waits. vitest begins with the largest ones: the longest would begin among
+// the last, and the other workers would have nothing to do while it runs.
+const longFiles = [
+  'test/scripts/chaos.test.ts',
+  'test/model/engineProcess.test.ts',
+  'test/e2e/bundle.test.ts',
+  'test/e2e/samples.test.ts',
+  'test/model/demoRecipe.test.ts',
+  'test/contracts/engine.test.ts',
+  'test/scripts/testInfo.test.ts',
+  'test/e2e/clients/unity.test.ts',
+  'test/e2e/clients/godot.test.ts',
+  'test/model/supervision.test.ts',
+  'test/cli/missingLibrary.test.ts',
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const index = longFiles.findIndex((path) => moduleId.endsWith(`/${path}`));
+      return index < 0 ? longFiles.length : index;
+    };
+    return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other));
+  }
+}
+
+const isShuffled = process.argv.some((argument) => argument.startsWith('--sequence.shuffle'));
+
 // Timeouts only end a test that hangs: no test depends on the speed of the machine.
 export default defineConfig({
   test: {
@@ -17,6 +46,7 @@ export default defineConfig({
     // One more than the two cores of a small machine: many tests wait for other processes.
     maxWorkers: 3,
     globalSetup: 'test/helpers/testLibrariesOnce.ts',
+    ...(!isShuffled && { sequence: { sequencer: LongestFirst } }),
     // Groups run one after the other, because a worker keeps its modules only from one file to the next of the same project.
     projects: [
       { extends: true, test: { name: 'shared', include: sharedFiles, isolate: false, sequence: { groupOrder: 0 } } },
