@@ -13,6 +13,8 @@ export interface PromptOptions {
   readonly model?: string;
   /** The guidelines that hold; [] = those that the node that selects tools finds. */
   readonly guideline: readonly string[];
+  /** The nodes that run first, because they find knowledge for its templates. */
+  readonly finders: readonly string[];
 }
 
 /** The part of a graph that makes the prompt of one node. */
@@ -30,12 +32,12 @@ type GraphNode = GraphDocument['nodes'][string];
 type Params = Readonly<Record<string, unknown>>;
 
 /**
- * Reduces a graph to one node, and to the nearest node that selects tools before it where its prompt needs a selection. The
- * others only keep the names of their tools.
+ * Reduces a graph to one node, to those that find knowledge for it, and to the nearest node that selects tools before it where
+ * its prompt needs a selection. The others only keep the names that they declare.
  * @throws UsageError for a node or a guideline that is not there.
  */
 export function promptGraph(graph: GraphDocument, options: PromptOptions, registry: Registry): PromptGraph {
-  const { node: name, format, model, guideline } = options;
+  const { node: name, format, model, guideline, finders } = options;
   const node = Object.hasOwn(graph.nodes, name) ? graph.nodes[name] : undefined;
   if (!node) throw new UsageError(`the graph has no node "${name}"${didYouMean(name, Object.keys(graph.nodes))}`);
   const own: Params = node.params;
@@ -49,7 +51,7 @@ export function promptGraph(graph: GraphDocument, options: PromptOptions, regist
   const nodes = new Map<string, GraphNode>(
     Object.entries(graph.nodes).map(([other, { type, params: given }]) => [
       other,
-      toolNamesNode(type, given, registry),
+      namesNode(other, type, given, registry),
     ]),
   );
   nodes.set(name, { ...node, params, exits: {} });
@@ -59,9 +61,16 @@ export function promptGraph(graph: GraphDocument, options: PromptOptions, regist
     nodes.set(selector, { ...selecting, exits: exitsTo(watchName, selecting, registry) });
     nodes.set(watchName, { type: watchType, params: {}, exits: { default: name } });
   }
+  let start = selector ?? name;
+  for (const finder of finders.toReversed()) {
+    const finding = graph.nodes[finder];
+    if (!finding) throw new TypeError(`there is no node ${finder}`);
+    nodes.set(finder, { ...finding, exits: exitsTo(start, finding, registry) });
+    start = finder;
+  }
   const named = typeof own['model_name'] === 'string' ? own['model_name'] : '';
   return {
-    graph: { ...graph, start_node: selector ?? name, nodes: Object.fromEntries(nodes) },
+    graph: { ...graph, start_node: start, nodes: Object.fromEntries(nodes) },
     modelName: model ?? (named || graph.default_model_name),
     selector,
     needsSelection,
@@ -69,7 +78,7 @@ export function promptGraph(graph: GraphDocument, options: PromptOptions, regist
 }
 
 const watchType = '(selection)';
-const toolNamesType = '(tools)';
+const namesType = '(names)';
 
 /** The node types of a prompt graph; `onSelection` gets what the node that selects tools has selected. */
 export const promptNodeTypes = (
@@ -88,25 +97,28 @@ export const promptNodeTypes = (
     }),
   }),
   defineNode({
-    type: toolNamesType,
-    summary: 'Stands for a node that does not run: only the names of its tools count.',
+    type: namesType,
+    summary: 'Stands for a node that does not run: only the names that it declares count.',
     params: {
       type: 'object',
       additionalProperties: false,
       required: ['tools'],
-      properties: { tools: { type: 'array', items: { type: 'string' } } },
+      properties: { tools: { type: 'array', items: { type: 'string' } }, source: { type: 'string' } },
     },
     exits: ['default'],
     toolNames: ({ tools }) => tools,
+    knowledgeSource: ({ source }) => source,
     create: async () => ({ run: async () => 'default' }),
   }),
 ];
 
-function toolNamesNode(typeName: string, params: object, registry: Registry): GraphNode {
+function namesNode(nodeName: string, typeName: string, params: object, registry: Registry): GraphNode {
   const type = registry.get(typeName);
   const reading = type?.read(params);
-  const tools = type && reading?.ok ? type.toolNames(reading.value) : [];
-  return { type: toolNamesType, params: { tools }, exits: {} };
+  if (!type || !reading?.ok) return { type: namesType, params: { tools: [] }, exits: {} };
+  const source = type.knowledgeSource(reading.value, nodeName);
+  const tools = type.toolNames(reading.value);
+  return { type: namesType, params: { tools, ...(source !== undefined && { source }) }, exits: {} };
 }
 
 function outputOf({ type: typeName, params }: GraphNode, registry: Registry): NodeOutput | undefined {

@@ -110,8 +110,8 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
   output?(params: FromSchema<P>): NodeOutput;
   /** The names of the tools that a node with these parameters declares; absent: none. */
   toolNames?(params: FromSchema<P>): readonly string[];
-  /** The name of the block of knowledge that a node with these parameters finds; absent: it finds none. */
-  knowledgeSource?(params: FromSchema<P>, nodeName: string): string;
+  /** The name of the block of knowledge that a node with these parameters finds; absent or undefined: it finds none. */
+  knowledgeSource?(params: FromSchema<P>, nodeName: string): string | undefined;
   /** What a node with these parameters may do, for `turngraph audit`; absent: the audit assumes the worst. */
   facts?(params: FromSchema<P>, context: FactsContext): NodeFacts | Promise<NodeFacts>;
   /**
@@ -127,7 +127,7 @@ export type AnyNodeType = Omit<NodeType, 'create' | 'output' | 'exits' | 'toolNa
   create(params: never, context: NodeContext): Promise<Node>;
   output?(params: never): NodeOutput;
   toolNames?(params: never): readonly string[];
-  knowledgeSource?(params: never, nodeName: string): string;
+  knowledgeSource?(params: never, nodeName: string): string | undefined;
   facts?(params: never, context: FactsContext): NodeFacts | Promise<NodeFacts>;
 };
 

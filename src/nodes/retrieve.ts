@@ -1,3 +1,4 @@
+import type { Dialog } from '../dialog.ts';
 import { liveParams } from '../graph/liveParams.ts';
 import { warnOfUnknownKnowledge } from '../graph/knowledgeNames.ts';
 import { defineNode, unwrapParam, type NodeContext } from '../graph/node.ts';
@@ -10,6 +11,8 @@ import type { FromSchema, ObjectSchema } from '../schema.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
 import { resolveStorage, stringParams } from './stringParams.ts';
 
+// A search takes time for each word; messages of people are shorter.
+const maxEarlierCharacters = 65_536;
 const exits = ['found', 'not_found'] as const;
 
 const params = {
@@ -43,7 +46,7 @@ const params = {
       maximum: 100,
       default: 0,
       live: true,
-      description: 'So many earlier messages of the user are searched for, too.',
+      description: 'So many earlier messages of the user are searched for, too, the last 65,536 characters of them.',
     },
     top_k: {
       type: 'integer',
@@ -97,8 +100,7 @@ export const retrieve = defineNode({
     const requestOf = (turn: Turn): SearchRequest => {
       const { query, history, filter, match, top_k: topK, min_similarity: minSimilarity } = settings.current;
       const { dialog, variables, signal } = turn;
-      const earlier = history === 0 ? [] : dialog.interactions.slice(-history).map(({ user }) => user);
-      const text = [...earlier, query.render(turn)].join('\n');
+      const text = [...lastMessages(dialog, history), query.render(turn)].join('\n');
       return { query: text, match, topK, minSimilarity, filter, variables, signal };
     };
     return {
@@ -123,6 +125,18 @@ export const retrieve = defineNode({
 });
 
 type Params = FromSchema<typeof params>;
+
+/** The last messages of the user, as many as are short enough to be a part of a query. */
+function lastMessages({ interactions }: Dialog, count: number): readonly string[] {
+  const messages: string[] = [];
+  let characters = 0;
+  for (const { user } of interactions.toReversed().slice(0, count)) {
+    characters += user.length;
+    if (characters > maxEarlierCharacters) break;
+    messages.unshift(user);
+  }
+  return messages;
+}
 
 /** Whether a search can find an entry, in addition to those that every search brings. */
 const canFind = ({ list, knowledge }: StringStorage): boolean =>

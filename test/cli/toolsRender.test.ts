@@ -24,6 +24,23 @@ const graph = {
     other: { type: 'Guardrail', params: { inline_strings: ['x'] }, exits: { triggered: 'detect' } },
     detect: { type: 'ToolCall', params: { system_prompt: 'You are {{who}}.', tools }, exits: { tool_called: 'other' } },
     answer: { type: 'Generate', params: { model_name: 'qwen' } },
+    lamps: {
+      type: 'Retrieve',
+      params: { inline_strings: ['It shines at night.', 'A moth.', 'A fly.'] },
+      exits: { found: 'tell' },
+    },
+    similar: {
+      type: 'Retrieve',
+      params: { inline_strings: ['x'], match: 'vectors', embedding_model: 'absent' },
+      exits: { found: 'tell' },
+    },
+    tell: {
+      type: 'Generate',
+      params: {
+        model_name: 'qwen',
+        template: '{{#knowledge_lamps}}{{text}}{{/knowledge_lamps}}{{#knowledge_similar}}x{{/knowledge_similar}}',
+      },
+    },
   },
 };
 
@@ -154,6 +171,14 @@ describe('turngraph tools render', () => {
       ",
       }
     `);
+  });
+
+  it('prints what Retrieve nodes before it find without a model', async () => {
+    expect(await render('--node', 'tell')).toEqual({
+      out: expect.stringContaining('It shines at night.<|im_end|>\n<|im_start|>user\nShine!') as string,
+      err: 'warning: "similar" does not run here, because it needs a model: the prompt has nothing of it\n',
+      code: 0,
+    });
   });
 
   it('prints the warnings of the turn', async () => {

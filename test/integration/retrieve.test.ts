@@ -75,6 +75,8 @@ describe.each(subprotocols)('over %s, Retrieve', (subprotocol) => {
     expect(await answerOf(client, lookUp(), ...texts)).toBe('nothing: town ');
     expect(await answerOf(client, lookUp({ history: 1 }), ...texts)).toBe('found: eel town ');
     expect(await answerOf(client, lookUp({ history: 2 }), ...texts)).toMatch(/^found: (eel mayor|mayor eel) town $/);
+    const long = ['Tell me of the mayor.', 'x'.repeat(70_000), 'Go on.'];
+    expect(await answerOf(client, lookUp({ history: 2 }), ...long)).toBe('nothing: town ');
   });
 
   it('takes a variable of its filter from the turn, and warns where the turn has none', async () => {

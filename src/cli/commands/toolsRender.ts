@@ -14,6 +14,7 @@ import { ModelPool } from '../../models/pool/pool.ts';
 import { registryWith } from '../../nodes/index.ts';
 import { createReader } from '../../schema.ts';
 import { StorageRoot } from '../../storage/storageRoot.ts';
+import type { StringStorage } from '../../storage/stringStorage.ts';
 import { SessionStorages } from '../../storage/sessionStorages.ts';
 import { addVariable } from '../withAgent.ts';
 import { findGraph } from '../findGraph.ts';
@@ -21,6 +22,7 @@ import { readJsonFile } from '../jsonFile.ts';
 import { localCatalogue } from '../localCatalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
 import { captureOptions, capturePrompts, type CaptureOptions } from '../promptCapture.ts';
+import { findKnowledgeFinders } from '../promptKnowledge.ts';
 import { promptGraph, promptNodeTypes, type PromptGraph } from '../promptGraph.ts';
 import { findPromptSource, type PromptSourceFlags } from '../promptSource.ts';
 
@@ -74,7 +76,17 @@ async function render(flags: RenderFlags): Promise<void> {
     process.stderr.write(`${selectionLine(part.selector ?? '', selected)}\n`);
   });
   const registry = registryWith({ ...extension, nodeTypes: [...(extension.nodeTypes ?? []), ...ownTypes] });
-  const part = promptGraph(await readGraph(path), flags, registry);
+  const whole = await readGraph(path);
+  const storages = new SessionStorages(new StorageRoot(options.storageRoot || dirname(path)), Infinity);
+  const limits = limitsOf(options);
+  const strings = (name: string): Promise<StringStorage> => storages.find(name);
+  const context = { limits, strings, warn: () => undefined };
+  const { runnable, withModel } = await findKnowledgeFinders(whole, flags.node, registry, context);
+  for (const name of withModel)
+    process.stderr.write(
+      `warning: "${name}" does not run here, because it needs a model: the prompt has nothing of it\n`,
+    );
+  const part = promptGraph(whole, { ...flags, finders: runnable }, registry);
   const { graph, modelName, selector } = part;
   const source = await findPromptSource(flags, { options, catalogue, modelName });
   if (flags.tokens && !source.canAnswer) throw new UsageError('--tokens needs a model on disk; name one with --model');
@@ -103,8 +115,8 @@ async function render(flags: RenderFlags): Promise<void> {
     diagnostics: false,
     maxSteps: 0,
     history,
-    storages: new SessionStorages(new StorageRoot(options.storageRoot || dirname(path)), Infinity),
-    limits: limitsOf(options),
+    storages,
+    limits,
     turnTimeoutMs: options.turnTimeout * 1000,
   });
   for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);

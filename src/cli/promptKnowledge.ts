@@ -1,0 +1,35 @@
+import type { GraphDocument } from '../graph/document.ts';
+import type { FactsContext } from '../graph/node.ts';
+import type { Registry } from '../graph/registry.ts';
+
+/** The nodes that lead to a node and find knowledge for its templates, by name. */
+export interface KnowledgeFinders {
+  /** Those that need no model, in the order of the graph. */
+  readonly runnable: readonly string[];
+  /** The others. */
+  readonly withModel: readonly string[];
+}
+
+/** Finds the nodes whose knowledge a prompt may show. */
+export async function findKnowledgeFinders(
+  { nodes }: GraphDocument,
+  target: string,
+  registry: Registry,
+  context: Omit<FactsContext, 'nodeName'>,
+): Promise<KnowledgeFinders> {
+  const leading = new Set([target]);
+  for (const reached of leading)
+    for (const [name, { exits }] of Object.entries(nodes))
+      if (Object.values(exits).includes(reached)) leading.add(name);
+  const runnable: string[] = [];
+  const withModel: string[] = [];
+  for (const [nodeName, node] of Object.entries(nodes)) {
+    const type = registry.get(node.type);
+    const reading = type?.read(node.params);
+    if (!leading.has(nodeName) || nodeName === target || !type || !reading?.ok) continue;
+    if (type.knowledgeSource(reading.value, nodeName) === undefined) continue;
+    const facts = await type.facts(reading.value, { ...context, nodeName });
+    (facts?.infers === false ? runnable : withModel).push(nodeName);
+  }
+  return { runnable, withModel };
+}
