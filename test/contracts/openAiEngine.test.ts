@@ -32,5 +32,5 @@ engineContract({
     }),
   file: '',
   long: 'Tell me a long story about the sea, the wind and the old house.',
-  rounds: 4,
+  rounds: 2,
 });
