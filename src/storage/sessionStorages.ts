@@ -2,9 +2,10 @@ import type { CreateStringStorageRequest } from '../frames.gen.ts';
 import { Fault } from '../fault.ts';
 import { invalidStorage } from './invalidStorage.ts';
 import { didYouMean } from '../didYouMean.ts';
-import type { Knowledge, KnowledgeLimits } from './knowledge/knowledge.ts';
+import type { KnowledgeLimits } from './knowledge/knowledge.ts';
 import { maxFileBytes, readKnowledgeFile } from './knowledge/knowledgeFile.ts';
 import { knowledgeOfRequest } from './knowledge/requestKnowledge.ts';
+import { shareKnowledge } from './knowledge/sharedKnowledge.ts';
 import { kindOfFile, readBytes, readStorageFile } from './storageFile.ts';
 import type { StorageRoot } from './storageRoot.ts';
 import { createKnowledge, createList, createMap, type StringStorage } from './stringStorage.ts';
@@ -87,7 +88,9 @@ export class SessionStorages {
     }
     if (kind === 'KNOWLEDGE') {
       this.#checkLimit(strings.length, name, this.#knowledgeLimits.entries);
-      return this.#hold(knowledgeOfRequest(request, `"${name}"`), name);
+      const storage = createKnowledge(knowledgeOfRequest(request, `"${name}"`));
+      this.#hold(storage, name);
+      return storage;
     }
     if (metadataJson.length > 0)
       throw invalidStorage(`"${name}" is a ${kind} and has metadataJson; leave it out, or make it a KNOWLEDGE`);
@@ -129,7 +132,7 @@ export class SessionStorages {
       );
     const cached = this.#files.get(file);
     if (cached) return cached;
-    const reading = kind === 'KNOWLEDGE' ? this.#readKnowledge(path) : this.#readStrings(file, kind, path);
+    const reading = kind === 'KNOWLEDGE' ? this.#readKnowledge(path, file) : this.#readStrings(file, kind, path);
     this.#files.set(file, reading);
     reading.catch(() => this.#files.delete(file));
     return reading;
@@ -141,25 +144,31 @@ export class SessionStorages {
     return storage;
   }
 
-  async #readKnowledge(path: string): Promise<StringStorage> {
-    const bytesOf = async (name: string): Promise<Uint8Array> => {
-      const file = await this.#root.find(name);
-      if (file === undefined) throw new Fault('STORAGE_FILE_NOT_FOUND', `the storage folder has no file "${name}"`);
-      return readBytes(file, name, maxFileBytes);
-    };
-    return this.#hold(await readKnowledgeFile(path, bytesOf, this.#knowledgeLimits.entries), path);
+  async #readKnowledge(path: string, file: string): Promise<StringStorage> {
+    const { entries } = this.#knowledgeLimits;
+    const storage = await shareKnowledge(`${entries}\n${this.#root.path}\n${file}`, (onFile) =>
+      readKnowledgeFile(path, (name) => this.#readKnowledgeBytes(name, onFile), entries),
+    );
+    this.#hold(storage, path);
+    return storage;
+  }
+
+  async #readKnowledgeBytes(name: string, onFile: (file: string) => Promise<void>): Promise<Uint8Array> {
+    const file = await this.#root.find(name);
+    if (file === undefined) throw new Fault('STORAGE_FILE_NOT_FOUND', `the storage folder has no file "${name}"`);
+    await onFile(file);
+    return readBytes(file, name, maxFileBytes);
   }
 
   /** Counts the memory of a KNOWLEDGE storage, which its session is allowed so much of. */
-  #hold(knowledge: Knowledge, name: string): StringStorage {
-    const bytes = this.#knowledgeBytes + knowledge.bytes;
+  #hold({ knowledge }: StringStorage, name: string): void {
+    const bytes = this.#knowledgeBytes + (knowledge?.bytes ?? 0);
     if (bytes > this.#knowledgeLimits.bytes)
       throw new Fault(
         'LIMIT_EXCEEDED',
         `with "${name}" the KNOWLEDGE storages of this session have ${bytes} bytes, and ${this.#knowledgeLimits.bytes} are allowed`,
       );
     this.#knowledgeBytes = bytes;
-    return createKnowledge(knowledge);
   }
 
   #checkLimit(entries: number, name: string, allowed: number): void {

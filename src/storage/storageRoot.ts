@@ -17,6 +17,11 @@ export class StorageRoot {
     this.#folder = folder === '' ? '' : normalizeRelative(folder);
   }
 
+  /** The path of the session's folder, symbolic links not followed. */
+  get path(): string {
+    return join(this.#root, this.#folder);
+  }
+
   /**
    * The real path of a file, symbolic links followed; undefined when there is none.
    * @throws Fault STORAGE_OUTSIDE_ROOT for absolute paths, for "..", and for links that lead out of the session's folder.
