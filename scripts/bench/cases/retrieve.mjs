@@ -30,10 +30,10 @@ export const retrieve = {
     const storages = new SessionStorages(new StorageRoot(folder), Infinity);
 
     const bytesAtFirst = usedBytes();
-    const reading = await whileMeasured(() => storages.find('lore.kb.json'));
+    const { result: storage, figures: reading } = await whileMeasured(() => storages.find('lore.kb.json'));
     const bytesBefore = usedBytes();
-    const retriever = createRetriever(reading.result);
-    const indexing = await whileMeasured(() => retriever.search(wordRequest(lore)));
+    const retriever = createRetriever(storage);
+    const { figures: indexing } = await whileMeasured(() => retriever.search(wordRequest(lore)));
     const indexBytes = usedBytes() - bytesBefore;
     const words = await measureQueries(bench, () => retriever.search(wordRequest(lore)));
     return [
@@ -53,8 +53,8 @@ export const retrieve = {
         unit: 'ms',
         goal: loopGoalMs,
         better: 'lower',
-        readMs: reading.ms,
-        indexMs: indexing.ms,
+        reading,
+        indexing,
       }),
       createResult({
         name,
@@ -96,7 +96,7 @@ async function whileMeasured(task) {
   const result = await task();
   const ms = performance.now() - start;
   delay.disable();
-  return { result, ms, heldMs: delay.max / 1e6 };
+  return { result, figures: { ms, heldMs: delay.max / 1e6 } };
 }
 
 function usedBytes() {

@@ -10,6 +10,11 @@ export class KeyIndex {
   readonly #entries = new Map<string, number[]>();
   #maxWords = 0;
 
+  /** Different keys. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
   add(key: string, entry: number): void {
     const stems = splitWords(key).slice(0, maxKeyWords).map(wordStem);
     if (stems.length === 0) return;

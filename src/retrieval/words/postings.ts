@@ -8,18 +8,29 @@ export interface Postings {
 }
 
 const maxCount = 255;
-const chunk = 1 << 16;
+const chunkLength = 1 << 16;
+
+/** So many postings, as they are collected. */
+class PostingsChunk {
+  readonly terms = new Uint32Array(chunkLength);
+  readonly entries = new Uint32Array(chunkLength);
+  readonly counts = new Uint8Array(chunkLength);
+}
 
 /** Collects the terms of entry after entry. */
 export class PostingsBuilder {
-  #terms = new Uint32Array(chunk);
-  #entries = new Uint32Array(chunk);
-  #counts = new Uint8Array(chunk);
+  // Not one growing array: copying it would hold the event loop.
+  readonly #chunks: PostingsChunk[] = [];
   #length = 0;
+
+  /** Postings so far. */
+  get length(): number {
+    return this.#length;
+  }
 
   /** @param terms the terms of the entry, as often as it has them. */
   add(entry: number, terms: readonly number[]): void {
-    const sorted = [...terms].sort((a, b) => a - b);
+    const sorted = Uint32Array.from(terms).sort();
     for (let start = 0; start < sorted.length;) {
       let end = start + 1;
       while (sorted[end] === sorted[start]) end++;
@@ -31,46 +42,42 @@ export class PostingsBuilder {
   /** Sorts the postings by term. @param yieldToOthers is called between chunks of the work. */
   async build(termCount: number, yieldToOthers: () => Promise<void>): Promise<Postings> {
     const starts = new Uint32Array(termCount + 1);
-    await this.#eachChunk(yieldToOthers, (index) => {
-      const term = this.#terms[index] ?? 0;
-      starts[term + 1] = (starts[term + 1] ?? 0) + 1;
-    });
+    for (const [chunk, { terms }] of this.#chunks.entries()) {
+      for (let index = 0; index < this.#lengthOf(chunk); index++) {
+        const next = (terms[index] ?? 0) + 1;
+        starts[next] = (starts[next] ?? 0) + 1;
+      }
+      await yieldToOthers();
+    }
     for (let term = 0; term < termCount; term++) starts[term + 1] = (starts[term + 1] ?? 0) + (starts[term] ?? 0);
     const next = starts.slice();
     const entries = new Uint32Array(this.#length);
     const counts = new Uint8Array(this.#length);
-    await this.#eachChunk(yieldToOthers, (index) => {
-      const term = this.#terms[index] ?? 0;
-      const place = next[term] ?? 0;
-      next[term] = place + 1;
-      entries[place] = this.#entries[index] ?? 0;
-      counts[place] = this.#counts[index] ?? 0;
-    });
+    for (const [chunk, collected] of this.#chunks.entries()) {
+      for (let index = 0; index < this.#lengthOf(chunk); index++) {
+        const term = collected.terms[index] ?? 0;
+        const place = next[term] ?? 0;
+        next[term] = place + 1;
+        entries[place] = collected.entries[index] ?? 0;
+        counts[place] = collected.counts[index] ?? 0;
+      }
+      await yieldToOthers();
+    }
     return { starts, entries, counts };
   }
 
-  async #eachChunk(yieldToOthers: () => Promise<void>, visit: (index: number) => void): Promise<void> {
-    for (let start = 0; start < this.#length; start += chunk) {
-      const end = Math.min(start + chunk, this.#length);
-      for (let index = start; index < end; index++) visit(index);
-      await yieldToOthers();
-    }
+  #lengthOf(chunk: number): number {
+    return Math.min(chunkLength, this.#length - chunk * chunkLength);
   }
 
   #push(term: number, entry: number, count: number): void {
-    if (this.#length === this.#terms.length) this.#grow();
-    this.#terms[this.#length] = term;
-    this.#entries[this.#length] = entry;
-    this.#counts[this.#length] = count;
+    const index = this.#length % chunkLength;
+    if (index === 0) this.#chunks.push(new PostingsChunk());
+    const chunk = this.#chunks.at(-1);
+    if (!chunk) return;
+    chunk.terms[index] = term;
+    chunk.entries[index] = entry;
+    chunk.counts[index] = count;
     this.#length++;
-  }
-
-  #grow(): void {
-    const size = this.#length * 2;
-    const [terms, entries, counts] = [new Uint32Array(size), new Uint32Array(size), new Uint8Array(size)];
-    terms.set(this.#terms);
-    entries.set(this.#entries);
-    counts.set(this.#counts);
-    [this.#terms, this.#entries, this.#counts] = [terms, entries, counts];
   }
 }

@@ -27,3 +27,18 @@ const bigrams = (characters: readonly string[]): readonly string[] =>
   characters.length < 2
     ? characters
     : characters.slice(1).map((character, index) => `${characters[index]}${character}`);
+
+const piece = 16 * 1024;
+const maxWordLength = 64;
+
+/** A text in pieces that are split into words one by one, so that a long text does not hold the event loop. */
+export function* piecesOf(text: string): Generator<string> {
+  let start = 0;
+  while (text.length - start > piece) {
+    let end = start + piece;
+    while (end > start + piece - maxWordLength && /[\p{L}\p{N}\p{M}\p{Cs}]/u.test(text.charAt(end - 1))) end--;
+    yield text.slice(start, end);
+    start = end;
+  }
+  yield text.slice(start);
+}

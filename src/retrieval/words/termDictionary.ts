@@ -19,6 +19,8 @@ const sureLength = 7;
 const maxEndingLength = 5;
 /** Max terms of a word that is not itself in the dictionary, or continues others. */
 const maxMatches = 16;
+/** Max words that one is compared with: those of a natural storage are fewer. */
+const maxCompared = 20_000;
 const formsPerChunk = 1000;
 const qualities = { prefix: 0.8, shortened: 0.7, oneEdit: 0.8, twoEdits: 0.5 } as const;
 
@@ -60,9 +62,11 @@ export class TermDictionary {
   /** The terms that a word may mean, best first, each once. */
   find(word: string, stem: string): readonly TermMatch[] {
     const exact = this.#byStem.get(stem);
-    const matches = [...this.#continuing(stem), ...this.#shortened(stem)];
+    const written = new Set([word, stem]);
+    const matches = [...this.#shortened(stem)];
+    for (const start of written) matches.push(...this.#continuing(start));
     // A word that is known is not misspelled.
-    if (exact === undefined) for (const written of new Set([word, stem])) matches.push(...this.#edited(written));
+    if (exact === undefined) for (const form of written) matches.push(...this.#edited(form));
     matches.sort((a, b) => b.quality - a.quality || a.term - b.term);
     const best = new Map<number, TermMatch>();
     if (exact !== undefined) best.set(exact, { term: exact, quality: 1, isSure: true });
@@ -79,12 +83,12 @@ export class TermDictionary {
     else this.#buckets.set(bucketOf(form, form.length), [index]);
   }
 
-  *#continuing(stem: string): Generator<TermMatch> {
-    if (stem.length < minPrefixLength) return;
-    const isSure = stem.length >= sureLength;
-    for (let length = stem.length + 1; length <= stem.length + maxEndingLength; length++)
-      for (const [form, term] of this.#bucket(stem, length))
-        if (form.startsWith(stem)) yield { term, quality: (qualities.prefix * stem.length) / length, isSure };
+  *#continuing(start: string): Generator<TermMatch> {
+    if (start.length < minPrefixLength) return;
+    const isSure = start.length >= sureLength;
+    for (let length = start.length + 1; length <= start.length + maxEndingLength; length++)
+      for (const [form, term] of this.#bucket(start, length))
+        if (form.startsWith(start)) yield { term, quality: (qualities.prefix * start.length) / length, isSure };
   }
 
   *#shortened(stem: string): Generator<TermMatch> {
@@ -99,7 +103,7 @@ export class TermDictionary {
     if (word.length < minEditedLength) return;
     const maxEdits = word.length >= minTwiceEditedLength ? 2 : 1;
     const isSure = word.length >= sureLength;
-    // The first letter is seldom wrong, unless it is left out or swapped with the second.
+    // The first letter is seldom wrong, unless it is one too many or swapped with the second.
     for (const first of new Set([word, word.slice(1)]))
       for (let length = word.length - maxEdits; length <= word.length + maxEdits; length++)
         for (const [form, term] of this.#bucket(first, length)) {
@@ -109,8 +113,10 @@ export class TermDictionary {
         }
   }
 
+  /** Words of a length with the first letter of another word, at most so many. */
   *#bucket(first: string, length: number): Generator<readonly [string, number]> {
-    for (const index of this.#buckets.get(bucketOf(first, length)) ?? [])
+    const bucket = this.#buckets.get(bucketOf(first, length)) ?? [];
+    for (const index of bucket.length > maxCompared ? bucket.slice(0, maxCompared) : bucket)
       yield [this.#forms[index] ?? '', this.#terms[index] ?? 0];
   }
 }

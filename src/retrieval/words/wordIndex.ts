@@ -1,10 +1,11 @@
 import { createYielder } from '../../eventLoop.ts';
+import { Fault } from '../../fault.ts';
 import type { StringStorage } from '../../storage/stringStorage.ts';
 import type { RankedEntry, RankingRequest } from '../vectorSearch.ts';
 import { functionWords } from './functionWords.ts';
 import { KeyIndex } from './keyIndex.ts';
 import { PostingsBuilder } from './postings.ts';
-import { splitWords } from './splitWords.ts';
+import { piecesOf, splitWords } from './splitWords.ts';
 import { TermDictionary } from './termDictionary.ts';
 import { WordSearch } from './wordSearch.ts';
 import { wordStem } from './wordStem.ts';
@@ -19,7 +20,13 @@ export interface WordIndex {
 
 const indexes = new WeakMap<StringStorage, Promise<WordIndex>>();
 
-/** The index of a storage, built on the first call in chunks that yield to the event loop, and freed with the storage. */
+/** More than texts of 64 MiB in one language have; what is beyond takes more memory than the texts themselves. */
+const maxSizes = { 'different words': 500_000, keys: 500_000, 'words in all': 2 ** 24 } as const;
+
+/**
+ * The index of a storage, built on the first call in chunks that yield to the event loop, and freed with the storage.
+ * @throws Fault LIMIT_EXCEEDED when it is too large.
+ */
 export function wordIndexOf(storage: StringStorage): Promise<WordIndex> {
   const existing = indexes.get(storage);
   if (existing) return existing;
@@ -36,16 +43,17 @@ async function buildIndex({ list, knowledge }: StringStorage): Promise<WordIndex
   const lengths = new Uint32Array(list.length);
   for (const [index, text] of list.entries()) {
     const numbers: number[] = [];
-    for (const word of splitWords(text)) {
-      const number = terms.numberOf(word);
-      if (number !== undefined) numbers.push(number);
-      // A text of a megabyte has so many words that the event loop waits for them.
-      if (numbers.length % wordsPerChunk === 0) await yieldToOthers();
+    for (const piece of piecesOf(text)) {
+      for (const word of splitWords(piece)) {
+        const number = terms.numberOf(word);
+        if (number !== undefined) numbers.push(number);
+      }
+      await yieldToOthers();
     }
     postings.add(index, numbers);
     lengths[index] = numbers.length;
     for (const key of knowledge?.entries[index]?.keys ?? []) keys.add(key, index);
-    await yieldToOthers();
+    checkSizes({ 'different words': terms.byWord.size, keys: keys.size, 'words in all': postings.length });
   }
   const dictionary = await TermDictionary.create(terms.byStem, terms.byWord, yieldToOthers);
   const search = new WordSearch(dictionary, await postings.build(terms.byStem.size, yieldToOthers), lengths);
@@ -55,7 +63,14 @@ async function buildIndex({ list, knowledge }: StringStorage): Promise<WordIndex
   };
 }
 
-const wordsPerChunk = 1000;
+function checkSizes(sizes: Readonly<Record<keyof typeof maxSizes, number>>): void {
+  for (const what of ['different words', 'keys', 'words in all'] as const)
+    if (sizes[what] > maxSizes[what])
+      throw new Fault(
+        'LIMIT_EXCEEDED',
+        `the storage has too many words for a search: more than ${maxSizes[what]} ${what}; divide it into several storages`,
+      );
+}
 
 /** The numbers of stems, in the order of their appearance; each form of a word is stemmed once. */
 class TermNumbers {
