@@ -1,6 +1,6 @@
 import { createYielder } from '../../eventLoop.ts';
 import type { RankedEntry, RankingRequest } from '../vectorSearch.ts';
-import { BestEntries } from './bestEntries.ts';
+import { BestEntries } from '../bestEntries.ts';
 import { countRows, dotRows, type VectorMatrix } from './vectorMatrix.ts';
 
 /** Rows that are compared at once: less than a millisecond for vectors of 384 numbers. */

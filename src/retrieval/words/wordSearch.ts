@@ -1,9 +1,9 @@
 import { createYielder } from '../../eventLoop.ts';
 import type { RankedEntry, RankingRequest } from '../vectorSearch.ts';
+import { BestEntries } from '../bestEntries.ts';
 import { functionWords } from './functionWords.ts';
 import type { Postings } from './postings.ts';
 import { splitWords } from './splitWords.ts';
-import { TopEntries } from './topEntries.ts';
 import type { TermMatch, TermDictionary } from './termDictionary.ts';
 import { wordStem } from './wordStem.ts';
 
@@ -74,14 +74,14 @@ export class WordSearch {
       await yieldToOthers();
       signal?.throwIfAborted();
     }
-    const top = new TopEntries(topK);
+    const best = new BestEntries(topK);
     for (const [visited, index] of sums.touched.entries()) {
       const score = sums.scores[index] ?? 0;
       const isRelevant = sums.sure[index] === 1 || (sums.covered[index] ?? 0) >= minCoverage * queryWeight;
-      if (isRelevant && top.accepts(index, score) && isEligible(index)) top.add(index, score);
+      if (isRelevant && best.admits(index, score) && isEligible(index)) best.add({ index, score });
       if (visited % candidatesPerChunk === 0) await yieldToOthers();
     }
-    return top.entries;
+    return best.sorted;
   }
 
   #addMatch({ term, quality, isSure }: TermMatch, word: number, sums: Sums): void {

@@ -1,4 +1,4 @@
-import type { RankedEntry } from '../vectorSearch.ts';
+import type { RankedEntry } from './vectorSearch.ts';
 
 /** The best of many entries: a heap whose root is the worst of those that are kept. */
 export class BestEntries {
