@@ -5,7 +5,7 @@ import { didYouMean } from '../didYouMean.ts';
 import type { KnowledgeLimits } from './knowledge/knowledge.ts';
 import { maxFileBytes, readKnowledgeFile } from './knowledge/knowledgeFile.ts';
 import { knowledgeOfRequest } from './knowledge/requestKnowledge.ts';
-import { shareKnowledge } from './knowledge/sharedKnowledge.ts';
+import { shareKnowledge } from './sharedKnowledge.ts';
 import { kindOfFile, readBytes, readStorageFile } from './storageFile.ts';
 import type { StorageRoot } from './storageRoot.ts';
 import { createKnowledge, createList, createMap, type StringStorage } from './stringStorage.ts';

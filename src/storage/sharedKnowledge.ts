@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
-import { createKnowledge, type StringStorage } from '../stringStorage.ts';
-import type { Knowledge } from './knowledge.ts';
+import { createKnowledge, type StringStorage } from './stringStorage.ts';
+import type { Knowledge } from './knowledge/knowledge.ts';
 
 /** A file that was changed this recently may change again without another time of change, so what it has is not shared. */
 const minAgeMs = 2000;
