@@ -100,7 +100,8 @@ export const retrieve = defineNode({
     const requestOf = (turn: Turn): SearchRequest => {
       const { query, history, filter, match, top_k: topK, min_similarity: minSimilarity } = settings.current;
       const { dialog, variables, signal } = turn;
-      const text = [...lastMessages(dialog, history), query.render(turn)].join('\n');
+      // The newest first: where a search reads only so many words, those of this turn are among them.
+      const text = [query.render(turn), ...lastMessages(dialog, history)].join('\n');
       return { query: text, match, topK, minSimilarity, filter, variables, signal };
     };
     return {
@@ -126,14 +127,14 @@ export const retrieve = defineNode({
 
 type Params = FromSchema<typeof params>;
 
-/** The last messages of the user, as many as are short enough to be a part of a query. */
+/** The last messages of the user, the newest first, as many as are short enough to be a part of a query. */
 function lastMessages({ interactions }: Dialog, count: number): readonly string[] {
   const messages: string[] = [];
   let characters = 0;
   for (const { user } of interactions.toReversed().slice(0, count)) {
     characters += user.length;
     if (characters > maxEarlierCharacters) break;
-    messages.unshift(user);
+    messages.push(user);
   }
   return messages;
 }

@@ -75,6 +75,8 @@ describe.each(subprotocols)('over %s, Retrieve', (subprotocol) => {
     expect(await answerOf(client, lookUp(), ...texts)).toBe('nothing: town ');
     expect(await answerOf(client, lookUp({ history: 1 }), ...texts)).toBe('found: eel town ');
     expect(await answerOf(client, lookUp({ history: 2 }), ...texts)).toMatch(/^found: (eel mayor|mayor eel) town $/);
+    const words = Array.from({ length: 300 }, (_, index) => `stuff${index}`).join(' ');
+    expect(await answerOf(client, lookUp({ history: 1 }), words, 'the mayor')).toBe('found: mayor town ');
     const long = ['Tell me of the mayor.', 'x'.repeat(70_000), 'Go on.'];
     expect(await answerOf(client, lookUp({ history: 2 }), ...long)).toBe('nothing: town ');
   });
