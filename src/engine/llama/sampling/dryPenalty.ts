@@ -28,21 +28,18 @@ export class DryPenalty {
     const maxLength = this.#lengthAfterBreaker(recent);
     const penalties = new Map<Token, number>();
     if (recent.length <= allowed || maxLength < allowed) return penalties;
-    const lengths = prefixLengths(recent);
-    for (let start = 1; start < recent.length; start++) {
-      const length = Math.min(lengths[start] ?? 0, maxLength);
-      const next = recent[start - 1];
-      if (length < allowed || next === undefined || this.#containsBreaker(next)) continue;
-      const penalty = Math.min(multiplier * base ** (length - allowed), maxPenalty);
-      penalties.set(next, Math.max(penalty, penalties.get(next) ?? 0));
-    }
+    for (const [next, length] of longestRepetitions(recent, maxLength))
+      if (length >= allowed && !this.#containsBreaker(next))
+        penalties.set(next, Math.min(multiplier * base ** (length - allowed), maxPenalty));
     return penalties;
   }
 
   /** Tokens at the end of the context that no sequence breaker is among. */
   #lengthAfterBreaker(recent: readonly Token[]): number {
     for (const [age, token] of recent.entries()) {
-      const complete = this.#tailsOf(token).filter(
+      const tails = this.#tailsOf(token);
+      if (tails.length === 0) continue;
+      const complete = tails.filter(
         (tail) => tail.length <= age && tail.every((next, index) => next === recent[age - 1 - index]),
       );
       if (complete.length > 0) return age - Math.max(...complete.map(({ length }) => length));
@@ -58,9 +55,20 @@ export class DryPenalty {
 /** More than any difference of logits; a 32-bit float. */
 const maxPenalty = 1e30;
 
+/** Of each token that followed an earlier repetition of the end: the length of the longest one, at most `maxLength`. */
+function longestRepetitions(recent: readonly Token[], maxLength: number): ReadonlyMap<Token, number> {
+  const longest = new Map<Token, number>();
+  for (const [start, length] of prefixLengths(recent).entries()) {
+    const next = recent[start - 1];
+    if (next === undefined || length < (longest.get(next) ?? 0)) continue;
+    longest.set(next, Math.min(length, maxLength));
+  }
+  return longest;
+}
+
 /** Of each index: how many items from it on are those at the start (the Z-algorithm); of index 0: 0. */
-function prefixLengths(items: readonly unknown[]): readonly number[] {
-  const lengths = items.map(() => 0);
+function prefixLengths(items: readonly unknown[]): Uint32Array {
+  const lengths = new Uint32Array(items.length);
   // The match that reaches farthest.
   let start = 0;
   let end = 0;
