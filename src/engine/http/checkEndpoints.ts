@@ -1,8 +1,8 @@
 import { describeError } from '../../fault.ts';
 import type { ModelLimits } from '../modelLimits.ts';
 import { defaultTimeouts, type RemoteModel, type RemoteTimeouts } from '../remoteModel.ts';
-import { HttpConnection } from './httpConnection.ts';
-import { readApiKey } from './readApiKey.ts';
+import { HttpConnection } from './connection/httpConnection.ts';
+import { readApiKey } from './connection/readApiKey.ts';
 import { readTemplate } from './readTemplate.ts';
 import { serverApis } from './serverApis.ts';
 

@@ -1,7 +1,7 @@
 import type { Token } from '../llama/tokenizer/token.ts';
 import type { SamplingParams } from '../engine.ts';
 import type { ModelLimits } from '../modelLimits.ts';
-import type { HttpConnection } from './httpConnection.ts';
+import type { HttpConnection } from './connection/httpConnection.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
 /** What an inference server says of the model that it serves. */

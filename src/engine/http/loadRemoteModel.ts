@@ -2,18 +2,18 @@ import { raceAbort } from '../../abort.ts';
 import { probeChatTemplate } from '../../chatTemplate/chatTemplate.ts';
 import { Fault, describeError } from '../../fault.ts';
 import type { LoadOptions, Model } from '../engine.ts';
-import { HttpConnection } from './httpConnection.ts';
-import { Endpoint } from './endpoint.ts';
-import { Endpoints } from './endpoints.ts';
+import { HttpConnection } from './connection/httpConnection.ts';
+import { Endpoint } from './endpoints/endpoint.ts';
+import { Endpoints } from './endpoints/endpoints.ts';
 import type { InferenceServer, ServerProps } from './inferenceServer.ts';
 import { measureOverhead, RemoteServedModel, replyEnd } from './model.ts';
 import type { RemoteModel, RemoteTimeouts } from '../remoteModel.ts';
-import { readApiKey } from './readApiKey.ts';
+import { readApiKey } from './connection/readApiKey.ts';
 import { readTemplate } from './readTemplate.ts';
-import { RemotePrompts, type RemoteTokenizer } from './remotePrompts.ts';
-import { RemoteSlots } from './remoteSlots.ts';
+import { RemotePrompts, type RemoteTokenizer } from './sequence/remotePrompts.ts';
+import { RemoteSlots } from './endpoints/remoteSlots.ts';
 import { serverApis } from './serverApis.ts';
-import { checkServed } from './servedModel.ts';
+import { checkServed } from './endpoints/servedModel.ts';
 
 /** How a remote model is loaded. */
 export interface RemoteLoadOptions extends Pick<LoadOptions, 'contextSize' | 'slots'> {

@@ -5,9 +5,9 @@ import type { Model, ModelStats, Sequence, SequenceOptions } from '../engine.ts'
 import { replyLead } from '../llama/scoring/replyLead.ts';
 import type { ModelLimits } from '../modelLimits.ts';
 import { noModelMemory } from '../modelMemory.ts';
-import type { Endpoints } from './endpoints.ts';
-import type { RemotePrompts } from './remotePrompts.ts';
-import { RemoteSequence } from './sequence.ts';
+import type { Endpoints } from './endpoints/endpoints.ts';
+import type { RemotePrompts } from './sequence/remotePrompts.ts';
+import { RemoteSequence } from './sequence/sequence.ts';
 
 /** What a remote model is made of. */
 export interface RemoteModelParts {

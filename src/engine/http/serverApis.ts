@@ -1,8 +1,8 @@
 import type { RemoteModel } from '../remoteModel.ts';
-import type { HttpConnection } from './httpConnection.ts';
+import type { HttpConnection } from './connection/httpConnection.ts';
 import type { InferenceServer } from './inferenceServer.ts';
-import { LlamaServer } from './llamaServer.ts';
-import { OpenAiServer } from './openAiServer.ts';
+import { LlamaServer } from './llamaServer/llamaServer.ts';
+import { OpenAiServer } from './openAi/openAiServer.ts';
 
 /** What a server is asked for. */
 export interface ServedModelName extends Pick<RemoteModel, 'model'> {

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { HttpConnection } from '../../../../src/engine/http/httpConnection.ts';
+import { HttpConnection } from '../../../../src/engine/http/connection/httpConnection.ts';
 import { isObject } from '../../../../src/jsonTypes.ts';
 
 const opened: (() => void)[] = [];

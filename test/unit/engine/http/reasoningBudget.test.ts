@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ReasoningBudget } from '../../../../src/engine/http/reasoningBudget.ts';
+import { ReasoningBudget } from '../../../../src/engine/http/sequence/reasoningBudget.ts';
 import { defaultReplyMarks } from '../../../../src/tools/reasoning/replyMarks.ts';
 
 describe('the budget of reasoning on an inference server', () => {

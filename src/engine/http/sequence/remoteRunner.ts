@@ -1,13 +1,13 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import { EitherSignal, raceAbort, untilAborted } from '../../abort.ts';
-import { Fault } from '../../fault.ts';
-import type { GenerateOptions } from '../engine.ts';
-import { untilResumed, type InferenceSchedule } from '../pace.ts';
-import type { TokenThrottle } from '../tokenThrottle.ts';
-import type { Endpoint } from './endpoint.ts';
-import type { Endpoints } from './endpoints.ts';
-import type { RemoteSlot } from './remoteSlots.ts';
-import { ServerFault } from './serverFault.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import { EitherSignal, raceAbort, untilAborted } from '../../../abort.ts';
+import { Fault } from '../../../fault.ts';
+import type { GenerateOptions } from '../../engine.ts';
+import { untilResumed, type InferenceSchedule } from '../../pace.ts';
+import type { TokenThrottle } from '../../tokenThrottle.ts';
+import type { Endpoint } from '../endpoints/endpoint.ts';
+import type { Endpoints } from '../endpoints/endpoints.ts';
+import type { RemoteSlot } from '../endpoints/remoteSlots.ts';
+import { ServerFault } from '../connection/serverFault.ts';
 
 /** A slot of an endpoint, while an inference has it. */
 export interface SlotLease {

@@ -1,6 +1,6 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import { commonPrefixLength } from '../../commonPrefix.ts';
-import { SlotQueue, type SlotRequest } from '../llama/kvCache/slotQueue.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import { commonPrefixLength } from '../../../commonPrefix.ts';
+import { SlotQueue, type SlotRequest } from '../../llama/kvCache/slotQueue.ts';
 
 /** A slot of an endpoint: one KV cache there. */
 export interface RemoteSlot {

@@ -1,6 +1,6 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import type { TokenizeOptions } from './inferenceServer.ts';
-import type { Vocabulary } from './vocabulary.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import type { TokenizeOptions } from '../inferenceServer.ts';
+import type { Vocabulary } from '../vocabulary.ts';
 
 /** How the texts of an OpenAI-style server become tokens, and tokens prompts. */
 export interface OpenAiTokenizer {

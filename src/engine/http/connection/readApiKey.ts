@@ -1,5 +1,5 @@
-import { Fault } from '../../fault.ts';
-import type { RemoteModel } from '../remoteModel.ts';
+import { Fault } from '../../../fault.ts';
+import type { RemoteModel } from '../../remoteModel.ts';
 
 /**
  * The API key of a model; undefined: it needs none.

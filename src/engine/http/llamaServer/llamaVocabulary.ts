@@ -1,8 +1,8 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import { isObject } from '../../jsonTypes.ts';
-import type { ServerProps } from './inferenceServer.ts';
-import type { ServerJson } from './serverJson.ts';
-import { Vocabulary } from './vocabulary.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import { isObject } from '../../../jsonTypes.ts';
+import type { ServerProps } from '../inferenceServer.ts';
+import type { ServerJson } from '../connection/serverJson.ts';
+import { Vocabulary } from '../vocabulary.ts';
 
 /** Reads the vocabulary of the model of a llama-server. @throws ServerFault */
 export async function readLlamaVocabulary(

@@ -1,10 +1,10 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import type { ChatTemplate } from '../../chatTemplate/chatTemplate.ts';
-import type { Prompt } from '../../dialog.ts';
-import type { SamplingParams } from '../engine.ts';
-import { sumBiases } from '../llama/sampling/logitBias.ts';
-import { promptParts, TemplateRenderer, type RenderedPrompt } from '../llama/prompt/templateRenderer.ts';
-import type { Vocabulary } from './vocabulary.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import type { ChatTemplate } from '../../../chatTemplate/chatTemplate.ts';
+import type { Prompt } from '../../../dialog.ts';
+import type { SamplingParams } from '../../engine.ts';
+import { sumBiases } from '../../llama/sampling/logitBias.ts';
+import { promptParts, TemplateRenderer, type RenderedPrompt } from '../../llama/prompt/templateRenderer.ts';
+import type { Vocabulary } from '../vocabulary.ts';
 
 /** Tokenizes and spells on a server. */
 export interface RemoteTokenizer {

@@ -1,12 +1,12 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import type { FinishReason, GenerateOptions } from '../engine.ts';
-import type { TokenThrottle } from '../tokenThrottle.ts';
-import { afterMs, onAbort, whenAny } from '../whenAny.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import type { FinishReason, GenerateOptions } from '../../engine.ts';
+import type { TokenThrottle } from '../../tokenThrottle.ts';
+import { afterMs, onAbort, whenAny } from '../../whenAny.ts';
 import type { Generation } from './generation.ts';
 import type { GeneratedPiece } from './generatedText.ts';
-import type { RemoteCompletionPart, RemoteRequest, RemoteSampling } from './inferenceServer.ts';
+import type { RemoteCompletionPart, RemoteRequest, RemoteSampling } from '../inferenceServer.ts';
 import type { SlotLease } from './remoteRunner.ts';
-import type { Vocabulary } from './vocabulary.ts';
+import type { Vocabulary } from '../vocabulary.ts';
 
 export interface SegmentOptions extends Pick<GenerateOptions, 'pace' | 'backpressure' | 'sampling'> {
   readonly prompt: readonly Token[];

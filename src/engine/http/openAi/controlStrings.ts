@@ -1,6 +1,6 @@
-import { isObject } from '../../jsonTypes.ts';
+import { isObject } from '../../../jsonTypes.ts';
 import { optional } from './openAiIdentity.ts';
-import type { ServerJson } from './serverJson.ts';
+import type { ServerJson } from '../connection/serverJson.ts';
 
 /** The control strings of a model, as far as they are known. */
 export interface ControlStrings {

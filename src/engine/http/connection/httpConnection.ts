@@ -1,10 +1,10 @@
 import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { describeError } from '../../fault.ts';
+import { describeError } from '../../../fault.ts';
 import { drainResponse } from './drainResponse.ts';
 import { EventTooLarge, readEvents } from './eventStream.ts';
 import { IdleTimeout } from './idleTimeout.ts';
-import type { RemoteTimeouts } from '../remoteModel.ts';
+import type { RemoteTimeouts } from '../../remoteModel.ts';
 import { refusedBy, ServerFault } from './serverFault.ts';
 
 /** A request to an inference server. */

@@ -1,9 +1,9 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import { ControlTokenMatcher } from '../llama/tokenizer/controlTokens.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import { ControlTokenMatcher } from '../../llama/tokenizer/controlTokens.ts';
 import { controlLike } from './controlStrings.ts';
-import type { TokenizeOptions } from './inferenceServer.ts';
+import type { TokenizeOptions } from '../inferenceServer.ts';
 import type { OpenAiTokenizer } from './openAiTokenizer.ts';
-import { Vocabulary } from './vocabulary.ts';
+import { Vocabulary } from '../vocabulary.ts';
 
 /**
  * Stands for the tokenizer of a server that tells nothing of it. Its tokens only count, and are sent as the text that they

@@ -1,10 +1,10 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import { isObject } from '../../jsonTypes.ts';
-import type { RemoteCompletionEnd, RemoteCompletionPart } from './inferenceServer.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import { isObject } from '../../../jsonTypes.ts';
+import type { RemoteCompletionEnd, RemoteCompletionPart } from '../inferenceServer.ts';
 import { completionPath } from './openAiRequest.ts';
 import { readLogprobs } from './openAiLogprobs.ts';
-import type { ServerObject, ServerJson } from './serverJson.ts';
-import type { Vocabulary } from './vocabulary.ts';
+import type { ServerObject, ServerJson } from '../connection/serverJson.ts';
+import type { Vocabulary } from '../vocabulary.ts';
 
 /** Reads the events of one completion. An event may have several tokens, and the text of a character comes with its last token. */
 export class OpenAiEvents {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Fault } from '../../fault.ts';
+import { Fault } from '../../../fault.ts';
 
 /** A request that an inference server has refused or not answered. */
 export class ServerFault extends Fault {

@@ -1,5 +1,5 @@
-import { ReplyScanner } from '../../tools/reasoning/replyScanner.ts';
-import { hasTag, type ReasoningMarks, type ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
+import { ReplyScanner } from '../../../tools/reasoning/replyScanner.ts';
+import { hasTag, type ReasoningMarks, type ReplyMarks } from '../../../tools/reasoning/replyMarks.ts';
 
 /** Follows the reasoning in a generated text, and ends it when its budget of tokens is spent. */
 export class ReasoningBudget {

@@ -1,6 +1,6 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import { isObject } from '../../jsonTypes.ts';
-import type { HttpConnection } from './httpConnection.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import { isObject } from '../../../jsonTypes.ts';
+import type { HttpConnection } from '../connection/httpConnection.ts';
 import type {
   InferenceServer,
   RemoteCompletionEnd,
@@ -8,10 +8,10 @@ import type {
   RemoteRequest,
   ServerProps,
   TokenizeOptions,
-} from './inferenceServer.ts';
+} from '../inferenceServer.ts';
 import { readLlamaVocabulary } from './llamaVocabulary.ts';
-import { ServerJson, type ServerObject } from './serverJson.ts';
-import type { Vocabulary } from './vocabulary.ts';
+import { ServerJson, type ServerObject } from '../connection/serverJson.ts';
+import type { Vocabulary } from '../vocabulary.ts';
 
 /** The HTTP API of llama-server, as far as the engine uses it. */
 export class LlamaServer implements InferenceServer {

@@ -1,11 +1,11 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import { ControlTokenMatcher } from '../llama/tokenizer/controlTokens.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import { ControlTokenMatcher } from '../../llama/tokenizer/controlTokens.ts';
 import { controlLike, type ControlStrings } from './controlStrings.ts';
-import type { TokenizeOptions } from './inferenceServer.ts';
+import type { TokenizeOptions } from '../inferenceServer.ts';
 import { optional } from './openAiIdentity.ts';
 import type { OpenAiTokenizer } from './openAiTokenizer.ts';
-import type { ServerJson } from './serverJson.ts';
-import { Vocabulary } from './vocabulary.ts';
+import type { ServerJson } from '../connection/serverJson.ts';
+import { Vocabulary } from '../vocabulary.ts';
 
 /**
  * Tokenizes by the /tokenize of a server. It reads control strings in every text, so a text without control tokens is sent in

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { raceAbort } from '../../abort.ts';
-import { Fault, describeError } from '../../fault.ts';
+import { raceAbort } from '../../../abort.ts';
+import { Fault, describeError } from '../../../fault.ts';
 import type { Endpoint } from './endpoint.ts';
-import type { RemoteTimeouts } from '../remoteModel.ts';
-import { ServerFault } from './serverFault.ts';
+import type { RemoteTimeouts } from '../../remoteModel.ts';
+import { ServerFault } from '../connection/serverFault.ts';
 
 /** Attempts of one request, the first one included. */
 const maxAttempts = 3;

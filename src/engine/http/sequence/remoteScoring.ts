@@ -1,6 +1,6 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import { createAnswerTree, inTreeOrder, nodesOf, type AnswerNode } from '../llama/scoring/answerTree.ts';
-import { greedySampling } from './inferenceServer.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import { createAnswerTree, inTreeOrder, nodesOf, type AnswerNode } from '../../llama/scoring/answerTree.ts';
+import { greedySampling } from '../inferenceServer.ts';
 import type { SlotLease } from './remoteRunner.ts';
 
 /** Probabilities that are asked for with each token; those of wanted tokens beyond them are asked for one by one. */

@@ -1,5 +1,5 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import type { HttpConnection } from './httpConnection.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import type { HttpConnection } from '../connection/httpConnection.ts';
 import type {
   InferenceServer,
   RemoteCompletionEnd,
@@ -7,13 +7,13 @@ import type {
   RemoteRequest,
   ServerProps,
   TokenizeOptions,
-} from './inferenceServer.ts';
+} from '../inferenceServer.ts';
 import { OpenAiEvents } from './openAiEvents.ts';
 import { probeAbilities, type ServerAbilities } from './openAiAbilities.ts';
 import { completionBody, completionPath } from './openAiRequest.ts';
 import { readIdentity } from './openAiIdentity.ts';
-import { ServerJson } from './serverJson.ts';
-import type { Vocabulary } from './vocabulary.ts';
+import { ServerJson } from '../connection/serverJson.ts';
+import type { Vocabulary } from '../vocabulary.ts';
 
 /** Requests that are sent at once. The server has a queue of its own. */
 const maxRequests = 128;

@@ -1,6 +1,6 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import { StopStringFilter } from '../stopStrings.ts';
-import type { GeneratedText } from '../llama/tokenizer/streamingDetokenizer.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import { StopStringFilter } from '../../stopStrings.ts';
+import type { GeneratedText } from '../../llama/tokenizer/streamingDetokenizer.ts';
 import type { RemotePrompts } from './remotePrompts.ts';
 
 /** A piece of generated text, as a server has sent it or as it was appended here. */

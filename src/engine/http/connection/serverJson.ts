@@ -1,5 +1,5 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import { isObject } from '../../jsonTypes.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import { isObject } from '../../../jsonTypes.ts';
 import type { HttpConnection } from './httpConnection.ts';
 import { ServerFault } from './serverFault.ts';
 

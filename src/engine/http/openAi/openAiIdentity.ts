@@ -1,6 +1,6 @@
-import type { ServerProps } from './inferenceServer.ts';
-import { ServerFault } from './serverFault.ts';
-import type { ServerObject, ServerJson } from './serverJson.ts';
+import type { ServerProps } from '../inferenceServer.ts';
+import { ServerFault } from '../connection/serverFault.ts';
+import type { ServerObject, ServerJson } from '../connection/serverJson.ts';
 
 /** What a server says of its model at no cost. */
 export interface ServerIdentity extends Pick<ServerProps, 'contextSize' | 'model'> {

@@ -1,5 +1,5 @@
-import type { InferenceServer, ServerProps } from './inferenceServer.ts';
-import { ServerFault } from './serverFault.ts';
+import type { InferenceServer, ServerProps } from '../inferenceServer.ts';
+import { ServerFault } from '../connection/serverFault.ts';
 
 /** What a server has to serve, to be an endpoint of a loaded model. */
 export interface ServedModel extends Pick<ServerProps, 'chatTemplate' | 'bos' | 'eos' | 'fingerprint'> {

@@ -1,8 +1,8 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import { isObject } from '../../jsonTypes.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import { isObject } from '../../../jsonTypes.ts';
 import { readControlStrings } from './controlStrings.ts';
 import { EstimatedTokenizer } from './estimatedTokenizer.ts';
-import type { ServerProps } from './inferenceServer.ts';
+import type { ServerProps } from '../inferenceServer.ts';
 import { optional, readVersion } from './openAiIdentity.ts';
 import { readLogprobs } from './openAiLogprobs.ts';
 import type { OpenAiTokenizer } from './openAiTokenizer.ts';
@@ -15,7 +15,7 @@ import {
   type GrammarField,
 } from './openAiRequest.ts';
 import { openServerTokenizer } from './serverTokenizer.ts';
-import type { ServerObject, ServerJson } from './serverJson.ts';
+import type { ServerObject, ServerJson } from '../connection/serverJson.ts';
 
 /** What an OpenAI-style server can do beyond the API that all of them share. */
 export interface ServerAbilities extends Pick<ServerProps, 'bos' | 'eos' | 'build' | 'limits' | 'notes'> {

@@ -1,5 +1,5 @@
-import type { Token } from '../llama/tokenizer/token.ts';
-import type { RemoteRequest } from './inferenceServer.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
+import type { RemoteRequest } from '../inferenceServer.ts';
 
 export const completionPath = '/v1/completions';
 

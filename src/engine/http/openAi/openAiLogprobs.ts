@@ -1,4 +1,4 @@
-import { isObject } from '../../jsonTypes.ts';
+import { isObject } from '../../../jsonTypes.ts';
 
 /** The logarithms of probabilities of the first token of a choice, by token id; empty where the server names them by text. */
 export function readLogprobs(logprobs: unknown): ReadonlyMap<number, number> {

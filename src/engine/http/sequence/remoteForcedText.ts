@@ -1,8 +1,8 @@
-import { commonPrefixLength } from '../../commonPrefix.ts';
-import type { GrammarMatcher } from '../../tools/grammar/matcher.ts';
-import type { TextRule } from '../../tools/grammar/rule.ts';
-import { joinTexts, likelyContinuations } from '../llama/sampling/forcedTokens.ts';
-import type { Token } from '../llama/tokenizer/token.ts';
+import { commonPrefixLength } from '../../../commonPrefix.ts';
+import type { GrammarMatcher } from '../../../tools/grammar/matcher.ts';
+import type { TextRule } from '../../../tools/grammar/rule.ts';
+import { joinTexts, likelyContinuations } from '../../llama/sampling/forcedTokens.ts';
+import type { Token } from '../../llama/tokenizer/token.ts';
 import type { RemotePrompts } from './remotePrompts.ts';
 
 /** Forced text as tokens. */
