@@ -285,7 +285,7 @@ describe('the OpenAI-compatible API', () => {
     ['POST', '/v1/models', 405, 'method_not_allowed'],
     ['DELETE', '/v1/models/turngraph-demo', 405, 'method_not_allowed'],
     ['GET', '/v1/models/nobody', 404, 'model_not_found'],
-    ['POST', '/v1/embeddings', 404, 'unknown_url'],
+    ['POST', '/v1/images/generations', 404, 'unknown_url'],
     ['GET', '/v1', 404, 'unknown_url'],
     ['PUT', '/v1/chat/completions', 405, 'method_not_allowed'],
     ['PATCH', '/v1/models', 405, 'method_not_allowed'],
