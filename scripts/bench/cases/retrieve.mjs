@@ -1,7 +1,8 @@
 // retrieve: the search over a KNOWLEDGE storage of 100,000 generated entries of 40 words, without a model.
 //
 // Reading: how long the event loop is held at most while the file is read and its words are indexed. Words: the time of a
-// query of six words, of which one in four is misspelled, with its filter. Memory: what the index takes in addition to the entries.
+// query of six words, of which one in four is misspelled, with its filter. Memory: what the index takes in addition to the entries. Vectors: the search
+// over as many of 384 random numbers, with the same filter.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,14 +10,19 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { readFilter } from '../../../dist/retrieval/filter/readFilter.js';
+import { normalizeVector } from '../../../dist/engine/embedding.js';
 import { createRetriever } from '../../../dist/retrieval/retriever.js';
+import { findNearest } from '../../../dist/retrieval/vectors/findNearest.js';
 import { SessionStorages } from '../../../dist/storage/sessionStorages.js';
 import { StorageRoot } from '../../../dist/storage/storageRoot.js';
+import { createRandom } from '../../seededRandom.mjs';
 import { GeneratedLore } from '../generatedLore.mjs';
 import { createResult, median, quantile } from '../results.mjs';
 
 const entries = 100_000;
 const wordsGoalMs = 20;
+const vectorsGoalMs = 60;
+const dimensions = 384;
 const loopGoalMs = 100;
 const name = 'retrieve';
 
@@ -36,6 +42,9 @@ export const retrieve = {
     const { figures: indexing } = await whileMeasured(() => retriever.search(wordRequest(lore)));
     const indexBytes = usedBytes() - bytesBefore;
     const words = await measureQueries(bench, () => retriever.search(wordRequest(lore)));
+    const byVectors = createRetriever(reading.result, randomVectors(entries));
+    const vectorRequest = () => ({ ...wordRequest(lore), match: 'vectors' });
+    const searching = await whileMeasured(() => measureQueries(bench, () => byVectors.search(vectorRequest())));
     return [
       createResult({
         name,
@@ -58,6 +67,33 @@ export const retrieve = {
       }),
       createResult({
         name,
+        of: 'vectors',
+        ratio: searching.result.median,
+        unit: 'ms',
+        goal: vectorsGoalMs,
+        better: 'lower',
+        ...searching.result,
+      }),
+      createResult({
+        name,
+        of: 'vectors, event loop held',
+        ratio: searching.heldMs,
+        unit: 'ms',
+        goal: loopGoalMs,
+        better: 'lower',
+      }),
+      createResult({
+        name,
+        of: 'vectors, memory',
+        ratio: (entries * dimensions * 4) / 2 ** 20,
+        unit: 'MiB',
+        goal: null,
+        better: 'lower',
+        entries,
+        dimensions,
+      }),
+      createResult({
+        name,
         of: 'words, memory',
         ratio: indexBytes / 2 ** 20,
         unit: 'MiB',
@@ -69,6 +105,14 @@ export const retrieve = {
     ];
   },
 };
+
+/** A search over vectors of random numbers for random queries: no embedding model is part of it. */
+function randomVectors(count) {
+  const random = createRandom(26);
+  const randomValues = (length) => Float32Array.from({ length }, () => random() - 0.5);
+  const matrix = { values: randomValues(count * dimensions), dimensions };
+  return { search: (request) => findNearest(matrix, normalizeVector(randomValues(dimensions)), request) };
+}
 
 function wordRequest(lore) {
   const { value: filter } = readFilter({ level: { $lt: 15 } }, undefined);
