@@ -239,7 +239,7 @@ export interface TurnComplete {
   readonly debugInfo: string;
 }
 
-/** Sampling parameters. */
+/** Sampling parameters, without stop, dry, xtc and logit_bias: those are in the catalogue only. */
 export interface Sampling {
   readonly temperature: number;
   readonly topP: number;

@@ -225,6 +225,12 @@ describe('LoRA adapters', () => {
     await expect(loading).rejects.toThrow(expected);
   });
 
+  it('are refused by name where one is split', async () => {
+    const file = await write('split-00001-of-00002.gguf', {});
+    await write('split-00002-of-00002.gguf', {});
+    await expect(load([{ file, scale: 1 }])).rejects.toThrow(`its LoRA ${file} does not fit: it is split`);
+  });
+
   it('are refused by name where there is none, and leave the engine as it was', async () => {
     const file = join(folder, 'nowhere.gguf');
     await expect(load([{ file, scale: 1 }])).rejects.toThrow(

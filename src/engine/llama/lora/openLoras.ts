@@ -1,6 +1,8 @@
+import { basename } from 'node:path';
 import { describeError, Fault } from '../../../fault.ts';
 import type { LoraFile } from '../../lora.ts';
 import type { MemoryUse } from '../../modelMemory.ts';
+import { splitFileNames } from '../../splitFiles.ts';
 import { readGguf } from '../gguf/validateFile.ts';
 import { findLoraProblem } from './loraHeader.ts';
 
@@ -17,7 +19,10 @@ export async function checkLoras(model: string, loras: readonly LoraFile[]): Pro
     const lora = await readGguf(file).catch((error: unknown) => {
       throw loraFault(file, describeError(error), error);
     });
-    const problem = findLoraProblem(lora.header, header);
+    const isSplit = splitFileNames(basename(file)).length > 1;
+    const problem = isSplit
+      ? 'it is split, and llama.cpp reads adapters of one file'
+      : findLoraProblem(lora.header, header);
     if (problem !== undefined) throw loraFault(file, problem);
     bytes += lora.bytes;
   }
