@@ -9,6 +9,7 @@ import {
   type BundlePlatform,
 } from '../../bundle/platforms.ts';
 import { planBundle } from '../../bundle/planBundle.ts';
+import { storageModels } from '../../bundle/storageModels.ts';
 import { nodeFileOf, runtimeFolder, startFileOf } from '../../bundle/startFiles.ts';
 import { assertEmpty, writeBundle } from '../../bundle/writeBundle.ts';
 import { loadExtension } from '../../extensions.ts';
@@ -70,7 +71,9 @@ export const bundleCommand = (): Command =>
     const graphs: CheckedGraph[] = [];
     for await (const graph of checkedGraphs(names, options, { registry, catalogue })) graphs.push(report(graph));
     const named = graphs.flatMap(({ document }) => referencesOf(document).models);
-    const models = new Set([...named, ...(flags.model ?? [])].filter((name) => !entries.includes(name)));
+    const models = new Set(
+      [...named, ...(await storageModels(graphs)), ...(flags.model ?? [])].filter((name) => !entries.includes(name)),
+    );
     const bundle = await planBundle({
       platform,
       node,

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { graphFiles } from '../../../src/bundle/bundledGraphs.ts';
 import { findEntries, findModels, writeCatalogue } from '../../../src/bundle/bundledModels.ts';
+import { storageModels } from '../../../src/bundle/storageModels.ts';
 import { Downloads } from '../../../src/download/downloads.ts';
+import { referencesOf } from '../../../src/graph/graphReferences.ts';
 import { parseCatalogue } from '../../../src/models/catalogue/catalogue.ts';
 
 let folder = '';
@@ -132,6 +134,24 @@ describe('the graphs of a bundle', () => {
       'graphs/own/lore.kb.json',
       'graphs/own/records.json',
     ]);
+  });
+
+  it('come with the embedding models of their nodes, and of the knowledge files that these search', async () => {
+    await writeFile(join(folder, 'own', 'named.kb.json'), '{"embedding_model": "of-file", "records": []}');
+    const string_storage = 'own/named.kb.json';
+    const retrieve = (params: object) => ({
+      ...graphWith('a.json', ''),
+      document: { nodes: { find: { params: { string_storage, ...params } } } },
+    });
+    expect(await storageModels([retrieve({ match: 'both' })])).toEqual(['of-file']);
+    expect(await storageModels([retrieve({ match: 'words' })])).toEqual([]);
+    expect(await storageModels([retrieve({ match: 'vectors', string_storage: 'a storage of the client' })])).toEqual(
+      [],
+    );
+    const own = retrieve({ match: 'vectors', embedding_model: 'of-node' });
+    expect(await storageModels([own])).toEqual([]);
+    expect(referencesOf(own.document).models).toEqual(['of-node']);
+    expect(referencesOf(retrieve({ embedding_model: 'unused' }).document).models).toEqual([]);
   });
 
   it('cannot have one name', async () => {
