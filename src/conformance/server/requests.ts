@@ -132,6 +132,25 @@ export async function exportText(connection: CheckedConnection, agentId: number)
   return parts.map(({ historyJson }) => historyJson).join('');
 }
 
+/** Searches a storage: the ids of the hits of all parts, and whether there are any. @throws ConformanceFailure */
+export async function searchStorage(
+  connection: CheckedConnection,
+  fields: Partial<ClientFrameBodies['searchStorage']>,
+): Promise<{ readonly ids: readonly string[]; readonly found: boolean }> {
+  const from = connection.frames.length;
+  const requestId = connection.send('searchStorage', fields);
+  const { searchStorage: last } = expectAnswer(
+    await connection.answerTo(requestId, from),
+    'searchStorage',
+    'searchStorage',
+  );
+  const parts = connection.frames
+    .slice(from)
+    .flatMap((frame) => (frame.requestId === requestId && frame.body === 'searchStorage' ? [frame.searchStorage] : []));
+  const hits = JSON.parse(parts.map(({ hitsJson }) => hitsJson).join('')) as readonly { readonly id: string }[];
+  return { ids: hits.map(({ id }) => id), found: last.found };
+}
+
 /** One turn of an exported dialog. */
 export interface ExportedInteraction {
   readonly user: string;

@@ -1,7 +1,7 @@
 import type { ClientFrameBodies, CodeName } from '../../../frames.gen.ts';
 import { expectEqual } from '../../expect.ts';
 import { CheckedConnection } from '../connection.ts';
-import { answered, createAgent, refused, runTurn } from '../requests.ts';
+import { answered, createAgent, refused, runTurn, searchStorage } from '../requests.ts';
 import type { ServerCheck } from '../serverUnderTest.ts';
 
 const storageGraph = (string_storage: string): object => ({
@@ -9,6 +9,7 @@ const storageGraph = (string_storage: string): object => ({
   nodes: { say: { type: 'CannedResponse', params: { string_storage, selection_strategy: 'in_turn' } } },
 });
 
+type SearchFields = ClientFrameBodies['searchStorage'];
 type StorageFields = Partial<ClientFrameBodies['createStringStorage']>;
 
 const refusals: readonly (readonly [what: string, fields: StorageFields, code: CodeName])[] = [
@@ -23,6 +24,24 @@ const refusals: readonly (readonly [what: string, fields: StorageFields, code: C
   ['an absolute path', { filePath: '/lines.txt' }, 'STORAGE_OUTSIDE_ROOT'],
   ['a missing file', { filePath: 'conformance-no-such-file.txt' }, 'STORAGE_FILE_NOT_FOUND'],
 ];
+
+const searchRefusals: readonly (readonly [what: string, fields: Partial<SearchFields>, code: CodeName])[] = [
+  ['a storage that is missing', { name: 'conformance no such storage' }, 'STORAGE_FILE_NOT_FOUND'],
+  ['an unknown match', { match: 'letters' }, 'INVALID_PARAM_VALUE'],
+  ['vectors and no embedding model', { match: 'vectors' }, 'INVALID_PARAM_VALUE'],
+  ['too large a top_k', { topK: 1001 }, 'INVALID_PARAM_VALUE'],
+  ['a filter that is no JSON', { filterJson: '{' }, 'INVALID_PARAM_VALUE'],
+  ['an unknown operator', { filterJson: '{"level": {"$above": 1}}' }, 'INVALID_PARAM_VALUE'],
+  ['a variable in its filter', { filterJson: '{"level": {"$variable": "level"}}' }, 'INVALID_PARAM_VALUE'],
+];
+
+const knowledge = {
+  name: 'entries',
+  kind: 'KNOWLEDGE',
+  keys: ['ferry', 'mill', 'town'],
+  strings: ['The ferry leaves at dawn.', 'The mill is haunted.', 'The town is walled.'],
+  metadataJson: ['{"metadata": {"level": 1}}', '{"metadata": {"level": 5}, "keys": ["ghost"]}', '{"always": true}'],
+} as const;
 
 /** String storages. */
 export const storageChecks: readonly ServerCheck[] = [
@@ -80,6 +99,31 @@ export const storageChecks: readonly ServerCheck[] = [
       await answered(second, ['createStringStorage', { name: 'lines', strings: ['b'] }], 'createStringStorage');
     },
   },
+  {
+    name: 'A search finds entries by words and by keys, and those that every search brings, as a filter allows',
+    section: 'SearchStorageRequest',
+    async run(server) {
+      await using connection = await CheckedConnection.open(server);
+      await answered(connection, ['createStringStorage', knowledge], 'createStringStorage');
+      const search = (fields: Partial<SearchFields>) => searchStorage(connection, { name: 'entries', ...fields });
+      expectEqual('a word', await search({ query: 'the ferry' }), { ids: ['ferry', 'town'], found: true });
+      expectEqual('a key', await search({ query: 'a GHOST?' }), { ids: ['mill', 'town'], found: true });
+      expectEqual('nothing', await search({ query: 'the' }), { ids: ['town'], found: false });
+      const filterJson = '{"level": {"$gt": 1}}';
+      expectEqual('a filter', await search({ query: 'the ferry', filterJson }), { ids: [], found: false });
+      const both = await search({ query: 'the ferry, the mill', topK: 1 });
+      expectEqual('the entries of a top_k of 1, and always', both.ids.length, 2, 'SearchStorageResponse');
+    },
+  },
+  ...searchRefusals.map(([what, fields, code]): ServerCheck => ({
+    name: `A search with ${what} is refused with ${code}`,
+    section: 'SearchStorageRequest',
+    async run(server) {
+      await using connection = await CheckedConnection.open(server);
+      await answered(connection, ['createStringStorage', knowledge], 'createStringStorage');
+      await refused(connection, ['searchStorage', { name: 'entries', query: 'the ferry', ...fields }], code);
+    },
+  })),
   ...refusals.map(([what, fields, code]): ServerCheck => ({
     name: `A string storage with ${what} is refused with ${code}`,
     section: 'CreateStringStorageRequest',
