@@ -16,9 +16,16 @@ describe('README.md', () => {
   });
 
   it('counts the models of the catalogue', async () => {
-    const { models } = JSON.parse(await read('models.json')) as { models: readonly { name: string }[] };
-    expect(models.filter(({ name }) => name !== 'turngraph-demo')).toHaveLength(35);
+    const { models } = JSON.parse(await read('models.json')) as {
+      models: readonly { name: string; purpose?: string }[];
+    };
+    const [embedding, chat] = [true, false].map((isEmbedding) =>
+      models.filter(({ name, purpose }) => name !== 'turngraph-demo' && (purpose === 'embedding') === isEmbedding),
+    );
+    expect(chat).toHaveLength(35);
+    expect(embedding).toHaveLength(5);
     expect(readme).toContain('lists thirty-five well-known models');
+    expect(readme).toContain('and five for embeddings');
   });
 
   it('names the default limits', () => {
