@@ -3,6 +3,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bertGguf } from '../../scripts/gguf/bert.mjs';
 import { families, familyGguf } from '../../scripts/gguf/families.mjs';
 import { tinyGguf } from '../../scripts/gguf/gguf.mjs';
 import { threadCandidates } from '../../src/engine/llama/threads/threadTuner.ts';
@@ -23,6 +24,7 @@ const entries = [
   { name: 'demo', tool_call_format: 'chatml', default_sampling: { temperature: 0 }, variants: [variant('demo.gguf')] },
   { name: 'lamp', tool_call_format: 'generic', variants: [variant('qwen.gguf')] },
   { name: 'mute', variants: [variant('mute.gguf')] },
+  { name: 'search', purpose: 'embedding', embedding: { query_prefix: 'query: ' }, variants: [variant('bert.gguf')] },
   { name: 'absent', variants: [variant('absent.gguf')] },
 ];
 
@@ -38,6 +40,7 @@ beforeAll(async () => {
   const whole = await readFile(demo);
   await copyFile(demo, pathOf('lantern.gguf'));
   await writeFile(pathOf('mute.gguf'), withoutTemplate('Qwen2.5 Instruct'));
+  await writeFile(pathOf('bert.gguf'), bertGguf());
   await writeFile(pathOf('qwen.gguf'), familyGguf('Qwen3'));
   await writeFile(pathOf('nemo.gguf'), familyGguf('Mistral Nemo Instruct'));
   await writeFile(pathOf('cut.gguf'), whole.subarray(0, 4_000_000));
@@ -361,6 +364,29 @@ describe('turngraph doctor', () => {
     const { out, err, code } = await crashingDoctor('load', pathOf('demo.gguf'), '--quick', '--engine-process', 'in');
     expect({ err, code }).toEqual({ err: expect.stringContaining('loading'), code: 0 });
     expect(out).toContain('Speed\n  backend           cpu\n');
+  });
+
+  it('reports the vectors of an embedding model, of which the header of its file tells, and prints an entry', async () => {
+    const { out, code } = await doctor(pathOf('bert.gguf'));
+    expect(code).toBe(0);
+    expect(out).toContain('purpose           embedding: it generates no text');
+    expect(out).toContain('vectors           32 numbers');
+    expect(out).toContain('query prefix      none');
+    const entry = parseEntry(out);
+    expect(entry).toEqual({
+      name: 'bert',
+      purpose: 'embedding',
+      variants: [{ engine: 'llama-cpp', local_path: '.', files: ['bert.gguf'], context_size: 64 }],
+    });
+    await writeFile(pathOf('printed.json'), JSON.stringify({ models: [entry] }));
+    expect((await readCatalogue(pathOf('printed.json'))).problems).toEqual([]);
+    const listed = await doctor('search', '--json');
+    expect(JSON.parse(listed.out)).toMatchObject({
+      name: 'search',
+      dimensions: 32,
+      prefixes: { query: 'query: ', document: '' },
+      entry: { embedding: { query_prefix: 'query: ' } },
+    });
   });
 
   it('reports a path that does not exist as an absolute path', async () => {

@@ -8,16 +8,18 @@ import { Fault } from '../../fault.ts';
 import { remoteModelOf } from '../../models/catalogue/remoteEntry.ts';
 import { unknownModel } from '../../models/catalogue/unknownModel.ts';
 import { diagnose } from '../../models/doctor/diagnose.ts';
+import { diagnoseEmbedding } from '../../models/doctor/diagnoseEmbedding.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
 import { loadOptionsFor, type PoolOptions } from '../../models/pool/poolOptions.ts';
 import { MemoryBudget } from '../../models/pool/memoryBudget.ts';
 import { ModelPool } from '../../models/pool/pool.ts';
-import { findTarget } from '../../models/doctor/target.ts';
+import { findTarget, type DoctorTarget } from '../../models/doctor/target.ts';
 import { formats } from '../../tools/formats/index.ts';
 import { memoryLine } from '../output/memoryLine.ts';
 import { endpointsReport } from '../output/endpointsReport.ts';
 import { doctorReport } from '../output/doctorReport.ts';
+import { embeddingReport } from '../output/embeddingReport.ts';
 import { DoctorProgress } from '../output/doctorProgress.ts';
 import { localCatalogue } from '../localCatalogue.ts';
 import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
@@ -40,8 +42,9 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
   const folder = dirname(options.catalogue);
   // The entry is for the models.json of the working directory, not for that of the package.
   const isBundled = options.catalogue === bundledPath('models.json');
-  const target = await findTarget(nameOrPath, catalogue, { catalogue: folder, entry: isBundled ? '.' : folder });
-  if (!target) throw new UsageError(unknownModel(nameOrPath, catalogue, ', and there is no such file'));
+  const found = await findTarget(nameOrPath, catalogue, { catalogue: folder, entry: isBundled ? '.' : folder });
+  if (!found) throw new UsageError(unknownModel(nameOrPath, catalogue, ', and there is no such file'));
+  const target = await withPurpose(found);
   const { entry } = target;
   const remote = remoteModelOf(entry);
   if (remote) return reportEndpoints(entry.name, remote, options.json);
@@ -52,11 +55,26 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
   const poolOptions: PoolOptions = { ...options, gpuLayers, budget, catalogue: ownCatalogue, idleMs: 0 };
   await using pool = new ModelPool(engine, poolOptions);
   await describePlan(engine, entry, poolOptions);
+  if (entry.purpose === 'embedding') {
+    const { signal } = new AbortController();
+    const report = await withProgress(entry.name, (onStage) => diagnoseEmbedding(pool, target, { signal, onStage }));
+    if (options.json) return void process.stdout.write(`${JSON.stringify(report, undefinedToNull)}\n`);
+    return void process.stdout.write(embeddingReport(report, colorsFor(process.stdout)));
+  }
   const diagnosis = await withProgress(entry.name, (onStep) =>
     diagnose(pool, target, { formats, quick, signal: new AbortController().signal, onStage: onStep }),
   );
   if (options.json) process.stdout.write(`${JSON.stringify(diagnosis, undefinedToNull)}\n`);
   else process.stdout.write(doctorReport(diagnosis, colorsFor(process.stdout)));
+}
+
+/** A file without an entry is what its header says; an embedding model has no sampling. */
+async function withPurpose(target: DoctorTarget): Promise<DoctorTarget> {
+  const [file] = target.files;
+  if (target.isListed || file === undefined) return target;
+  const { readFilePurpose } = await import('../../engine/llama/gguf/filePurpose.ts');
+  if ((await readFilePurpose(file)) === 'chat') return target;
+  return { ...target, entry: { ...target.entry, purpose: 'embedding', default_sampling: {} } };
 }
 
 /** Reports on the inference servers of a model. @throws Error when none of them can be used. */

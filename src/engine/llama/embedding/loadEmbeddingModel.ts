@@ -12,6 +12,7 @@ import {
   wantedEmbeddingContext,
 } from '../contextMemory.ts';
 import type { ContextProgress } from '../createContext.ts';
+import { poolings } from '../gguf/filePurpose.ts';
 import { fitContext } from '../fitContext.ts';
 import { checkMemory } from '../memoryCheck.ts';
 import { embeddingFingerprint } from './fingerprint.ts';
@@ -71,12 +72,10 @@ export async function loadEmbeddingModel(weights: Weights, load: EmbeddingLoad):
   });
 }
 
-const poolings: Readonly<Record<number, string>> = { 1: 'mean', 2: 'cls', 3: 'last' };
-
 /** Only a file that names its pooling is an embedding model. */
 function assertPooling({ fileInfo }: Weights): void {
   const pooling: unknown = Object(fileInfo.architectureMetadata).pooling_type;
-  if (typeof pooling === 'number' && poolings[pooling] !== undefined) return;
+  if (poolings.has(pooling)) return;
   const why = pooling === 4 ? 'it ranks documents' : 'its file names no pooling';
   throw new Fault(
     'MODEL_LOAD_FAILED',
