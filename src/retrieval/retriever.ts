@@ -1,6 +1,7 @@
 import type { StringStorage } from '../storage/stringStorage.ts';
 import type { MetadataValue } from '../storage/knowledge/knowledge.ts';
 import { Fault } from '../fault.ts';
+import { createYielder } from '../eventLoop.ts';
 import { raceAbort } from '../abort.ts';
 import { readEntries, type SearchEntry } from './entries.ts';
 import type { EntryFilter } from './filter/filter.ts';
@@ -67,6 +68,8 @@ export interface Retriever {
 /** How many ranks of each of the two searches are fused, at least. */
 const minFusedRanks = 50;
 
+const entriesPerChunk = 256;
+
 /**
  * Creates the retriever of a storage of any kind. Creating one is cheap: the index of the words is built for the first
  * search, once per storage, and is freed with the storage.
@@ -92,12 +95,26 @@ export function createRetriever(storage: StringStorage, vectors?: VectorSearch):
       const byVectors =
         match === 'words' || !vectors ? [] : await vectors.search({ ...common, minSimilarity: request.minSimilarity });
       const ranked = match === 'both' ? fuseRanks([byWords, byVectors]) : match === 'words' ? byWords : byVectors;
-      const withKeys = words.findByKeys(query).filter(isRanked);
+      const withKeys = await keepEligible(await words.findByKeys(query), isRanked);
       const hits = putKeysFirst(ranked, withKeys).slice(0, topK);
       const always = entries.always.filter(isEligible).map((index) => ({ index, score: 0 }));
       return { hits: [...hits, ...always].map((hit) => toHit(entries.at(hit.index), hit)), found: hits.length > 0 };
     },
   };
+}
+
+async function keepEligible(
+  entries: ReadonlySet<number>,
+  isEligible: (index: number) => boolean,
+): Promise<readonly number[]> {
+  const yieldToOthers = createYielder();
+  const kept: number[] = [];
+  let visited = 0;
+  for (const index of entries) {
+    if (isEligible(index)) kept.push(index);
+    if (visited++ % entriesPerChunk === 0) await yieldToOthers();
+  }
+  return kept;
 }
 
 function putKeysFirst(ranked: readonly RankedEntry[], withKeys: readonly number[]): readonly RankedEntry[] {

@@ -15,13 +15,13 @@ export interface WordIndex {
   /** The entries whose words match best (BM25), best first. */
   search(request: RankingRequest): Promise<readonly RankedEntry[]>;
   /** The entries that have a key among the words of a query. */
-  findByKeys(query: string): readonly number[];
+  findByKeys(query: string): Promise<ReadonlySet<number>>;
 }
 
 const indexes = new WeakMap<StringStorage, Promise<WordIndex>>();
 
 /** More than texts of 64 MiB in one language have; what is beyond takes more memory than the texts themselves. */
-const maxSizes = { 'different words': 500_000, keys: 500_000, 'words in all': 2 ** 24 } as const;
+const maxSizes = { 'different words': 500_000, keys: 1_000_000, 'words in all': 2 ** 24 } as const;
 
 /**
  * The index of a storage, built on the first call in chunks that yield to the event loop, and freed with the storage.

@@ -95,12 +95,13 @@ describe('a hostile storage', () => {
     });
   });
 
-  it('with a key of thousands of words is searched', async () => {
+  it('with a key of thousands of words is searched, and one that a query repeats brings its entry once', async () => {
     const entry = { id: 'a', text: 'x', metadata: {}, keys: ['b '.repeat(5000), 'c'], always: false };
     const storage = createKnowledge({ entries: [entry], fields: undefined, embeddingModel: undefined, bytes: 0 });
     expect(await find(storage, 'b c b b')).toEqual(['a']);
     expect(await find(storage, 'b b b')).toEqual([]);
     expect(await find(storage, 'b '.repeat(20))).toEqual(['a']);
+    expect(await find(storage, 'b c '.repeat(10_000))).toEqual(['a']);
   });
 });
 
