@@ -2,6 +2,7 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bertGguf } from '../../scripts/gguf/bert.mjs';
 import { useCommandHost } from './command.ts';
 
 const runCommand = useCommandHost();
@@ -49,6 +50,20 @@ describe('turngraph search', () => {
     expect((await runCommand(['search', pathOf('link.txt'), 'ferries'])).out).toMatch(
       / {2}1\n {7}The ferry has left\.\n/,
     );
+  });
+
+  it('searches by vectors with an embedding model of the catalogue', async () => {
+    const variant = { engine: 'llama-cpp', local_path: '.', files: ['bert.gguf'] };
+    await writeFile(pathOf('bert.gguf'), bertGguf());
+    const models = [{ name: 'vectors', purpose: 'embedding', variants: [variant] }];
+    await writeFile(pathOf('models.json'), JSON.stringify({ models }));
+    const settings = ['--catalogue', pathOf('models.json'), '--cache', pathOf('cache'), '--gpu', 'off'];
+    const command = ['search', pathOf('lines.txt'), 'The ferry has left.', '--match', 'vectors', '--top-k', '1'];
+    const { out } = await runCommand([...command, '--embedding-model', 'vectors', ...settings]);
+    expect(out).toBe('1.000  1\n       The ferry has left.\n');
+    const { err, code } = await runCommand([...command, ...settings]);
+    expect(err).toContain('needs an embedding model, and there is none');
+    expect(code).not.toBe(0);
   });
 
   it.each([
