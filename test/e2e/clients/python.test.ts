@@ -101,6 +101,7 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
         events: [{ event_type: 'guardrail_triggered', payload: { index: 1 }, node_name: 'guard' }],
         debug: true,
         keys: 2,
+        found: ['de'],
       });
     });
 

@@ -114,7 +114,9 @@ async def guards(client):
     result = await agent.send("hello")
     await client.destroy_string_storage("attacks")
     keys = await client.create_string_storage("greetings", {"de": "Hallo", "en": "Hello"})
-    return {"entries": entries, "events": events, "debug": result.debug_info is not None, "keys": keys}
+    hits = await client.search_storage("greetings", "say hallo", top_k=1)
+    found = [hit["id"] for hit in hits]
+    return {"entries": entries, "events": events, "debug": result.debug_info is not None, "keys": keys, "found": found}
 
 
 async def raises(client):
