@@ -125,6 +125,7 @@ describe('the benchmark', () => {
         'guest',
         'start',
         'process',
+        'retrieve',
       ].toSorted(),
     ));
 });

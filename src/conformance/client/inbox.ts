@@ -117,9 +117,15 @@ export class Inbox {
     return this.#wait(select, expected, section, { keep, timeoutMs });
   }
 
-  /** Takes what no scenario has expected. Returns it in words. */
-  takeRest(): readonly string[] {
-    return this.#happenings.splice(0).map(describe);
+  /**
+   * Takes what no scenario has expected. Returns it in words.
+   * @param isExpected what is left out.
+   */
+  takeRest(isExpected: (happening: Happening) => boolean = () => false): readonly string[] {
+    return this.#happenings
+      .splice(0)
+      .filter((happening) => !isExpected(happening))
+      .map(describe);
   }
 
   #wait<Value>(

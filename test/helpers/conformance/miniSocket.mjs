@@ -101,7 +101,8 @@ export class MiniSocket {
 
   #receive(opcode, payload, isLast) {
     if (opcode === opcodes.ping) {
-      if (!this.#has('no-pong')) this.#write(opcodes.pong, payload);
+      if (this.#has('late-pong')) setTimeout(() => this.#write(opcodes.pong, payload), 400);
+      else if (!this.#has('no-pong')) this.#write(opcodes.pong, payload);
     } else if (opcode === opcodes.close) {
       this.#closeCode = payload.length >= 2 ? payload.readUInt16BE(0) : 1005;
       this.#write(opcodes.close, payload);
