@@ -2,13 +2,14 @@ import { Fault } from '../fault.ts';
 import { splitToFrames } from '../frameSize.ts';
 import type { SearchStorageRequest } from '../frames.gen.ts';
 import { readSearch } from '../retrieval/readSearch.ts';
+import type { Hit } from '../retrieval/retriever.ts';
 import type { Reply } from './handler.ts';
 import { searchEntries } from './searchVectors.ts';
 import type { Session } from './session.ts';
 
 const names = { match: 'searchStorage.match', topK: 'searchStorage.topK', filter: 'searchStorage.filter' };
 
-/** Max bytes of the texts of an answer, which a client has to join. */
+/** Max bytes of an answer, whose parts a client has to join. */
 const maxHitBytes = 8 * 1024 * 1024;
 
 /**
@@ -24,13 +25,25 @@ export async function searchStorage(
   const request = readSearch({ query, match, topK, filterJson }, storage, names);
   const { pool, signal, context } = session;
   const search = { storage, name, pool, vectors: context.vectors, wait: { signal } };
-  const { hits, found } = await searchEntries({ ...request, signal }, search);
-  const bytes = hits.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
-  if (bytes > maxHitBytes)
-    throw new Fault(
-      'LIMIT_EXCEEDED',
-      `the texts that searchStorage found have ${bytes} bytes, and ${maxHitBytes} are allowed; ask for fewer with topK`,
-    );
-  const parts = splitToFrames(JSON.stringify(hits));
-  parts.forEach((hitsJson, index) => reply('searchStorage', { part: index + 1, of: parts.length, hitsJson, found }));
+  await session.searches[request.match === 'words' ? 'words' : 'vectors'].run(session, async () => {
+    const { hits, found } = await searchEntries({ ...request, signal }, search);
+    const parts = splitToFrames(toJson(hits));
+    parts.forEach((hitsJson, index) => reply('searchStorage', { part: index + 1, of: parts.length, hitsJson, found }));
+  });
+}
+
+function toJson(hits: readonly Hit[]): string {
+  const items: string[] = [];
+  let bytes = 0;
+  for (const hit of hits) {
+    const item = JSON.stringify(hit);
+    bytes += Buffer.byteLength(item);
+    if (bytes > maxHitBytes)
+      throw new Fault(
+        'LIMIT_EXCEEDED',
+        `what searchStorage found has more than ${maxHitBytes} bytes, and no more are allowed; ask for fewer with topK`,
+      );
+    items.push(item);
+  }
+  return `[${items.join(',')}]`;
 }

@@ -15,6 +15,7 @@ import type { VectorPool } from '../retrieval/vectors/vectorPool.ts';
 import { SessionStorages } from '../storage/sessionStorages.ts';
 import type { Formats } from '../tools/formats/index.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
+import { SearchQueue } from './searchQueue.ts';
 
 /** Names of the engines that a client can choose. */
 export const engineNames = ['llama-cpp', 'mock'] as const;
@@ -69,6 +70,8 @@ export class Session implements AsyncDisposable {
   readonly #agents = new Map<number, Agent>();
   /** By agent id: creations in progress. */
   readonly #creations = new Map<number, Promise<unknown>>();
+  /** Its searches without a graph. Those by vectors may wait long for the vectors. */
+  readonly searches = { words: new SearchQueue(), vectors: new SearchQueue() };
   /** The pace of its turns. */
   readonly pace = new Pace();
   readonly #end = new AbortController();

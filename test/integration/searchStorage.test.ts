@@ -1,7 +1,10 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { connect } from '../../src/client/index.ts';
 import type { ClientFrameBodies, ServerFrame } from '../../src/frames.gen.ts';
-import { errorOf, repositoryPath, subprotocols, TestClient, useServer } from '../helpers/server.ts';
+import { errorOf, repositoryPath, startTestServer, subprotocols, TestClient, useServer } from '../helpers/server.ts';
 
 const server = useServer({ storageRoot: repositoryPath('graphs'), maxMessageBytes: 2000 });
 const lore = 'lore/pellmoor.kb.json';
@@ -127,4 +130,29 @@ it('takes the filter as a value in a JSON frame', async () => {
   const { ids } = foundIn(await client.finalResponse(99));
   expect(ids[0]).toBe('ferry');
   expect(ids).not.toContain('pellmoor');
+});
+
+it('refuses hits whose metadata are too large to be sent', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+  try {
+    const note = 'x'.repeat(900_000);
+    const entries = Array.from({ length: 10 }, (_, index) => ({
+      id: `${index}`,
+      text: 'x',
+      keys: ['mill'],
+      metadata: { note },
+    }));
+    await writeFile(join(folder, 'mills.kb.json'), JSON.stringify(entries));
+    await using large = await startTestServer({ storageRoot: folder });
+    await using client = await TestClient.connect(large.url, 'turngraph.v1.json');
+    const search = (topK: number): Promise<ServerFrame> =>
+      client.request('searchStorage', { name: 'mills.kb.json', query: 'mill', topK });
+    expect(foundIn(await search(0)).found).toBe(true);
+    expect(errorOf(await search(10))).toMatchObject({
+      name: 'LIMIT_EXCEEDED',
+      message: expect.stringMatching(/has more than 8388608 bytes/) as string,
+    });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });

@@ -1,4 +1,4 @@
-import { createYielder } from '../../eventLoop.ts';
+import { sharedAdmission } from '../../eventLoop.ts';
 import type { RankedEntry, RankingRequest } from '../vectorSearch.ts';
 import { BestEntries } from '../bestEntries.ts';
 import { countRows, dotRows, type VectorMatrix } from './vectorMatrix.ts';
@@ -19,12 +19,13 @@ export async function findNearest(
   request: Omit<RankingRequest, 'query'> & { readonly minSimilarity: number },
 ): Promise<readonly RankedEntry[]> {
   const { topK, minSimilarity, isEligible, signal } = request;
-  const yieldToOthers = createYielder();
   const best = new BestEntries(topK);
   const min = minSimilarity === 0 ? -Infinity : minSimilarity;
   const scores = new Float64Array(rowsPerSlice);
   const rows = countRows(matrix);
   for (let from = 0; from < rows; from += rowsPerSlice) {
+    const admitted = sharedAdmission();
+    if (admitted) await admitted;
     signal?.throwIfAborted();
     const to = Math.min(rows, from + rowsPerSlice);
     dotRows(matrix, vector, { from, to }, scores);
@@ -32,7 +33,6 @@ export async function findNearest(
       const score = scores[index - from] ?? 0;
       if (score >= min && best.admits(index, score) && isEligible(index)) best.add({ index, score });
     }
-    await yieldToOthers();
   }
   return best.sorted;
 }

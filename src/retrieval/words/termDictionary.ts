@@ -13,6 +13,8 @@ export interface TermMatch {
 
 const minPrefixLength = 4;
 const minEditedLength = 4;
+/** Longer words are no words of a language, and comparing two takes time in the product of their lengths. */
+const maxEditedLength = 40;
 const minTwiceEditedLength = 9;
 const sureLength = 7;
 /** A prefix matches words of up to this many letters more. */
@@ -100,7 +102,7 @@ export class TermDictionary {
   }
 
   *#edited(word: string): Generator<TermMatch> {
-    if (word.length < minEditedLength) return;
+    if (word.length < minEditedLength || word.length > maxEditedLength) return;
     const maxEdits = word.length >= minTwiceEditedLength ? 2 : 1;
     const isSure = word.length >= sureLength;
     // The first letter is seldom wrong, unless it is one too many or swapped with the second.

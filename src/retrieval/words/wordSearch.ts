@@ -1,4 +1,4 @@
-import { createYielder } from '../../eventLoop.ts';
+import { sharedAdmission } from '../../eventLoop.ts';
 import type { RankedEntry, RankingRequest } from '../vectorSearch.ts';
 import { BestEntries } from '../bestEntries.ts';
 import { functionWords } from './functionWords.ts';
@@ -46,6 +46,7 @@ export class WordSearch {
   readonly #postings: Postings;
   /** What the count of a term is added to, per entry: more for a long text. */
   readonly #lengthNorms: Float32Array;
+  #last: Promise<unknown> = Promise.resolve();
 
   /** @param lengths words per entry. */
   constructor(dictionary: TermDictionary, postings: Postings, lengths: Uint32Array) {
@@ -58,9 +59,17 @@ export class WordSearch {
     );
   }
 
-  /** The best entries, best first. @throws the signal's reason. */
-  async run({ query, topK, isEligible, signal }: RankingRequest): Promise<readonly RankedEntry[]> {
-    const yieldToOthers = createYielder();
+  /** The best entries, best first. One search at a time: each needs memory for all entries. @throws the signal's reason. */
+  run(request: RankingRequest): Promise<readonly RankedEntry[]> {
+    const result = this.#last.then(() => this.#search(request));
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  async #search({ query, topK, isEligible, signal }: RankingRequest): Promise<readonly RankedEntry[]> {
+    let admitted = sharedAdmission();
+    if (admitted) await admitted;
+    signal?.throwIfAborted();
     const sums = this.#createSums();
     let queryWeight = 0;
     let word = 0;
@@ -71,7 +80,8 @@ export class WordSearch {
       word++;
       queryWeight += this.#weight(best ? this.#countOf(best.term) : 1);
       for (const match of matches) if (!this.#isEverywhere(match.term)) this.#addMatch(match, word, sums);
-      await yieldToOthers();
+      admitted = sharedAdmission();
+      if (admitted) await admitted;
       signal?.throwIfAborted();
     }
     const best = new BestEntries(topK);
@@ -79,7 +89,9 @@ export class WordSearch {
       const score = sums.scores[index] ?? 0;
       const isRelevant = sums.sure[index] === 1 || (sums.covered[index] ?? 0) >= minCoverage * queryWeight;
       if (isRelevant && best.admits(index, score) && isEligible(index)) best.add({ index, score });
-      if (visited % candidatesPerChunk === 0) await yieldToOthers();
+      if (visited % candidatesPerChunk > 0) continue;
+      admitted = sharedAdmission();
+      if (admitted) await admitted;
     }
     return best.sorted;
   }

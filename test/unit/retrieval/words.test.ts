@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createRetriever } from '../../../src/retrieval/retriever.ts';
 import { isSingleEdit } from '../../../src/retrieval/words/singleEdit.ts';
 import { piecesOf, splitWords } from '../../../src/retrieval/words/splitWords.ts';
+import { wordIndexOf } from '../../../src/retrieval/words/wordIndex.ts';
 import { createKnowledge, createList, type StringStorage } from '../../../src/storage/stringStorage.ts';
 
 const find = async (storage: StringStorage, query: string, topK = 10): Promise<readonly string[]> => {
@@ -86,6 +87,13 @@ describe('matching by words', () => {
 });
 
 describe('a hostile storage', () => {
+  it('with words of thousands of letters has them compared by their first forty letters only', async () => {
+    const word = `${'stone'.repeat(8)}${'x'.repeat(15_000)}`;
+    const texts = createList([word]);
+    expect(await find(texts, word.replace(/x$/, 'y'))).toEqual(['0']);
+    expect(await find(texts, word.replace('o', 'oqq'))).toEqual([]);
+  });
+
   it('with too many different words is refused', async () => {
     const words = (entry: number): string =>
       Array.from({ length: 50_000 }, (_, index) => `w${(entry * 50_000 + index).toString(36)}`).join(' ');
@@ -102,6 +110,38 @@ describe('a hostile storage', () => {
     expect(await find(storage, 'b b b')).toEqual([]);
     expect(await find(storage, 'b '.repeat(20))).toEqual(['a']);
     expect(await find(storage, 'b c '.repeat(10_000))).toEqual(['a']);
+  });
+});
+
+describe('many searches at once', () => {
+  const searched = createList(['a mill', 'a mill and a ferry', 'a ferry']);
+  // Each takes longer than the event loop may be held.
+  const slowSearches = (names: string): readonly Promise<string>[] =>
+    [...names].map(async (name) => {
+      const visit = (): boolean => {
+        visits.push(name);
+        const end = performance.now() + 12;
+        while (performance.now() < end);
+        return true;
+      };
+      const index = await wordIndexOf(searched);
+      await index.search({ query: 'mill ferry', topK: 3, isEligible: visit, signal: undefined });
+      return name;
+    });
+  const visits: string[] = [];
+
+  it('run one after another, and let the event loop run in between', async () => {
+    let rounds = 0;
+    let isDone = false;
+    const count = (): void => {
+      rounds++;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    await Promise.all(slowSearches('abcdef'));
+    isDone = true;
+    expect(visits.join('')).toBe('aaabbbcccdddeeefff');
+    expect(rounds).toBeGreaterThanOrEqual(5);
   });
 });
 
