@@ -1,6 +1,6 @@
-/** Scripts that are written without spaces between words. */
+/** Scripts that are written without spaces between words, and Hangul, whose words have endings without a space. */
 const spaceless =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+  /[\p{Script=Hangul}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
 const spacelessRun = new RegExp(`${spaceless.source}+|[^${spaceless.source.slice(1, -1)}]+`, 'gu');
 
@@ -17,8 +17,18 @@ const fold = (text: string): string => {
   const lower = text.toLowerCase().replaceAll(/n['’]t\b/g, ' not');
   // ASCII, which most texts are, has nothing to fold.
   // oxlint-disable-next-line no-control-regex
-  return /^[\0-\x7f]*$/.test(lower) ? lower : lower.normalize('NFKD').replaceAll(/\p{M}+/gu, '');
+  return /^[\0-\x7f]*$/.test(lower)
+    ? lower
+    : lower
+        .normalize('NFKD')
+        .replaceAll(/\p{M}+/gu, '')
+        .normalize('NFC');
 };
+
+/** The single characters of scripts without spaces, each of which may be a word; of a query only those that stand alone are. */
+export function splitCharacters(text: string): readonly string[] {
+  return spaceless.test(text) ? [...fold(text)].filter((character) => spaceless.test(character)) : [];
+}
 
 const splitSpaceless = (word: string): readonly string[] =>
   (word.match(spacelessRun) ?? []).flatMap((run) => (spaceless.test(run) ? bigrams([...run]) : [run]));

@@ -5,7 +5,7 @@ import type { RankedEntry, RankingRequest } from '../vectorSearch.ts';
 import { functionWords } from './functionWords.ts';
 import { KeyIndex } from './keyIndex.ts';
 import { PostingsBuilder } from './postings.ts';
-import { piecesOf, splitWords } from './splitWords.ts';
+import { piecesOf, splitCharacters, splitWords } from './splitWords.ts';
 import { TermDictionary } from './termDictionary.ts';
 import { WordSearch } from './wordSearch.ts';
 import { wordStem } from './wordStem.ts';
@@ -44,7 +44,7 @@ async function buildIndex({ list, knowledge }: StringStorage): Promise<WordIndex
   for (const [index, text] of list.entries()) {
     const numbers: number[] = [];
     for (const piece of piecesOf(text)) {
-      for (const word of splitWords(piece)) {
+      for (const word of [...splitWords(piece), ...splitCharacters(piece)]) {
         const number = terms.numberOf(word);
         if (number !== undefined) numbers.push(number);
       }
@@ -59,7 +59,8 @@ async function buildIndex({ list, knowledge }: StringStorage): Promise<WordIndex
   const search = new WordSearch(dictionary, await postings.build(terms.byStem.size, yieldToOthers), lengths);
   return {
     search: (request) => search.run(request),
-    findByKeys: (query) => keys.find(splitWords(query).map(wordStem)),
+    findByKeys: async (query) =>
+      new Set([...(await keys.find(splitWords(query).map(wordStem))), ...(await keys.find(splitCharacters(query)))]),
   };
 }
 

@@ -78,6 +78,24 @@ describe('matching by words', () => {
     expect(await find(texts, 'กำแพงเมือง')).toEqual(['2']);
   });
 
+  it('finds words of one character, and Korean words with other endings', async () => {
+    const texts = createList([
+      '一只黑猫睡在桥上。',
+      '图书馆',
+      '대장장이가 칼을 갈아 준다.',
+      '용은 화산 아래에서 잔다.',
+      '谁',
+    ]);
+    expect(await find(texts, '猫')).toEqual(['0']);
+    expect(await find(texts, '馆？')).toEqual(['1']);
+    expect(await find(texts, '대장장이는 어디에 있나요')).toEqual(['2']);
+    expect(await find(texts, '용')).toEqual(['3']);
+    expect(await find(texts, '足球比赛')).toEqual([]);
+    const entry = { id: 'sword', text: 'x', metadata: {}, keys: ['剑', 'blade'], always: false };
+    const storage = createKnowledge({ entries: [entry], fields: undefined, embeddingModel: undefined, bytes: 0 });
+    expect(await find(storage, '剑在哪里？')).toEqual(['sword']);
+  });
+
   it('finds words of other alphabets', async () => {
     const texts = createList(['Кузнец точит клинки.', 'Der Schmied schärft Klingen für Würfel.', 'Ο σιδεράς ζει εδώ']);
     expect(await find(texts, 'кузнец')).toEqual(['0']);
