@@ -43,10 +43,10 @@ export async function writeVectorFile(
       for (let at = 0; at < bytes.length; at += chunkBytes) {
         const chunk = bytes.subarray(at, at + chunkBytes);
         checksum.setAAD(chunk);
-        await file.write(chunk, 0, chunk.length, headerBytes + at);
+        await writeAll(file, chunk, headerBytes + at);
       }
       const header = headerOf({ id, texts: countRows(matrix), dimensions: matrix.dimensions }, truncated);
-      await file.write(Buffer.concat([header, endChecksum(checksum)]), 0, headerBytes, 0);
+      await writeAll(file, Buffer.concat([header, endChecksum(checksum)]), 0);
       await file.sync();
     } finally {
       await file.close();
@@ -98,6 +98,17 @@ function headerOf({ id, texts, dimensions }: ExpectedVectors, truncated: number)
 }
 
 const bytesOf = ({ values }: VectorMatrix): Buffer => Buffer.from(values.buffer, values.byteOffset, values.byteLength);
+
+/**
+ * Writes all bytes at a position: a disk that becomes full in between takes a part of them without an error.
+ * @throws the system's error.
+ */
+export async function writeAll(file: Pick<FileHandle, 'write'>, bytes: Buffer, position: number): Promise<void> {
+  for (let at = 0; at < bytes.length;) {
+    const { bytesWritten } = await file.write(bytes, at, bytes.length - at, position + at);
+    at += bytesWritten;
+  }
+}
 
 async function readAll(file: FileHandle, target: Buffer, position: number): Promise<void> {
   for (let at = 0; at < target.length;) {
