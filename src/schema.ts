@@ -113,6 +113,8 @@ function errorMessages(allErrors: readonly ErrorObject[]): SchemaError[] {
 function matchingBranch(branches: readonly Schema[], value: unknown): Schema | undefined {
   const type = typeOf(value);
   const candidates = branches.filter((branch) => branch.type === type);
+  // The branch of a single value, as false or a number: its error would hide the other branches.
+  if (branches.length > 1 && candidates.length === 1 && candidates[0]?.enum?.length === 1) return undefined;
   if (candidates.length < 2 || !isObject(value)) return candidates[0];
   const shareOfRequired = ({ required = [] }: Schema): number =>
     required.filter((name) => Object.hasOwn(value, name)).length / Math.max(required.length, 1);
@@ -175,7 +177,9 @@ function describeSize(keyword: string, size: number, actual: string): string {
 }
 
 const describeBranch = (schema: Schema): string =>
-  schema.description ?? (schema.type ? article(schema.type) : 'something else');
+  schema.enum?.length === 1
+    ? formatValue(schema.enum[0])
+    : (schema.description ?? (schema.type ? article(schema.type) : 'something else'));
 const article = (type: string): string => (/^[aeio]/.test(type) ? `an ${type}` : `a ${type}`);
 
 function formatValue(value: unknown): string {

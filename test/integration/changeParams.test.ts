@@ -102,7 +102,7 @@ describe.each(subprotocols)('over %s, between turns', (subprotocol) => {
       'answer',
       { sampling: { logit_bias: { no: true } } },
       3007,
-      'answer.params.sampling.logit_bias.no must be one of false, not true',
+      'answer.params.sampling.logit_bias.no must be a number from -100 to 100 or false, not true',
     ],
     [
       'a member of DRY',

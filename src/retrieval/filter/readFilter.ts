@@ -102,7 +102,8 @@ class FilterReader {
           return not(this.#readConditions(name, field, operand, at, depth + 1));
         }
         if (operator === '$in' || operator === '$nin') return this.#readIn(name, field, operator, operand, at);
-        if (!isSingle(operator)) fail(at, `is no operator${didYouMean(operator, operators)}`);
+        if (!isSingle(operator))
+          fail(at, `is no operator (there are ${operators.join(', ')})${didYouMean(operator, operators)}`);
         return this.#readSingle(name, field, operator, operand, at);
       }),
     );

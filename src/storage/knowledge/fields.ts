@@ -61,7 +61,7 @@ export function findMetadataError(
     const field = fields.get(name);
     const pointer = escapePointerToken(name);
     if (!field)
-      return { pointer, message: `is not among the fields${didYouMean(name, fields.keys())}; declare it there` };
+      return { pointer, message: `is not among the fields${didYouMean(name, fields.keys()) || '; declare it there'}` };
     if (!hasFieldType(value, field.type)) return { pointer, message: `must be ${described[field.type]}` };
   }
   return undefined;

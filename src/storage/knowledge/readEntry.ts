@@ -28,19 +28,27 @@ export function readOptions(id: string, text: string, value: unknown): ReadResul
 }
 
 /**
- * Reads an entry of a SillyTavern lorebook; undefined for one that is disabled or has no content.
- * @param key its name or index in `entries`, which is its id if it has no `uid`.
+ * Reads an entry of a SillyTavern lorebook, or of the book in a character card, which has `id`, `keys`, `enabled` and `name`
+ * instead of `uid`, `key`, `disable` and `comment`; undefined for one that is disabled or has no content.
+ * @param key its name or index in `entries`, which is its id if it has none of its own.
  */
 export function readLorebookEntry(value: unknown, key: string): ReadResult<KnowledgeEntry | undefined> {
   if (!isObject(value)) return failed('', 'must be an object {"key", "content", ...}');
-  const { uid = key, key: keys = [], content, constant = false, disable = false, comment = '' } = value;
-  if (typeof uid !== 'string' && !Number.isSafeInteger(uid)) return failed('/uid', 'must be an integer or a string');
+  const given = (name: string, otherName: string): string => (Object.hasOwn(value, name) ? name : otherName);
+  const [idName, keysName, titleName] = [given('uid', 'id'), given('key', 'keys'), given('comment', 'name')];
+  const { [idName]: uid = key, [keysName]: keys = [], [titleName]: comment = '' } = value;
+  const { content, constant = false, disable = false, enabled = true } = value;
+  if (typeof uid !== 'string' && !Number.isSafeInteger(uid))
+    return failed(`/${idName}`, 'must be an integer or a string');
+  if (content === undefined && value['text'] !== undefined)
+    return failed('/text', 'belongs to a record; name the list "records"');
   if (typeof content !== 'string') return failed('/content', 'must be a string');
-  if (!isStringList(keys)) return failed('/key', 'must be a list of strings');
+  if (!isStringList(keys)) return failed(`/${keysName}`, 'must be a list of strings');
   if (typeof constant !== 'boolean') return failed('/constant', 'must be true or false');
   if (typeof disable !== 'boolean') return failed('/disable', 'must be true or false');
-  if (typeof comment !== 'string') return failed('/comment', 'must be a string');
-  if (disable || content.trim() === '') return { ok: true, value: undefined };
+  if (typeof enabled !== 'boolean') return failed('/enabled', 'must be true or false');
+  if (typeof comment !== 'string') return failed(`/${titleName}`, 'must be a string');
+  if (disable || !enabled || content.trim() === '') return { ok: true, value: undefined };
   return readParts(String(uid), content, {
     metadata: comment === '' ? {} : { comment },
     keys: keys.map((word) => word.trim()).filter((word) => word !== ''),

@@ -98,8 +98,14 @@ describe('a filter', () => {
   it.each([
     [{ min_levl: 3 }, '/min_levl is not among the fields of the storage; did you mean "min_level"?'],
     [{ $or: [{}, { min_level: { $lte: 'x' } }] }, '/$or/1/min_level/$lte must be a number or {"$variable": name}'],
-    [{ min_level: { $lteq: 3 } }, '/min_level/$lteq is no operator; did you mean "$lte"?'],
-    [{ min_level: { '': 3 } }, '/min_level/ is no operator'],
+    [
+      { min_level: { $lteq: 3 } },
+      '/min_level/$lteq is no operator (there are $eq, $ne, $gt, $gte, $lt, $lte, $contains, $in, $nin, $not); did you mean "$lte"?',
+    ],
+    [
+      { min_level: { '': 3 } },
+      '/min_level/ is no operator (there are $eq, $ne, $gt, $gte, $lt, $lte, $contains, $in, $nin, $not)',
+    ],
     [{ $nor: [] }, '/$nor is no operator here; did you mean "$or"?'],
     [{ place: { $gt: 3 } }, '/place/$gt cannot compare "place", which is of the type string, by $gt'],
     [

@@ -84,6 +84,18 @@ describe('a knowledge file', () => {
     ]);
   });
 
+  it('may be the book of a character card, whose members have other names', async () => {
+    const entries = [
+      { id: 4, keys: ['boat'], content: 'The ferry.', enabled: true, name: 'Harbour', insertion_order: 1 },
+      { id: 5, keys: ['crypt'], content: 'Left out.', enabled: false },
+      { keys: [], content: 'Always.', enabled: true, constant: true },
+    ];
+    expect((await read(JSON.stringify({ name: 'A book', entries }))).entries).toEqual([
+      { id: '4', text: 'The ferry.', metadata: { comment: 'Harbour' }, keys: ['boat'], always: false },
+      { id: '2', text: 'Always.', metadata: {}, keys: [], always: true },
+    ]);
+  });
+
   it.each<[string, string, string]>([
     ['a text', '"x"', '1:1: it must be a JSON array or a JSON object'],
     ['nothing', '', '1:1: it must be a JSON array or a JSON object'],
@@ -155,6 +167,16 @@ describe('a knowledge file', () => {
       'records[0].metadata.level must be an integer',
     ],
     ['a lorebook without contents', '{"entries": {"0": {"key": []}}}', 'entries[0].content must be a string'],
+    [
+      'records named entries',
+      '{"entries": [{"text": "a"}]}',
+      '1:15: entries[0].text belongs to a record; name the list "re',
+    ],
+    [
+      'keys of a card that are a text',
+      '{"entries": [{"content": "a", "keys": "b"}]}',
+      'entries[0].keys must be a list',
+    ],
     [
       'a lorebook whose constant is a text',
       '{"entries": [{"content": "a", "constant": "x"}]}',

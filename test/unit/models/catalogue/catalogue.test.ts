@@ -162,7 +162,7 @@ describe('a catalogue with an invalid entry', () => {
     [
       'layers in words',
       inVariant('"gpu_layers": "all"'),
-      '3:77: /models/0/variants/0/gpu_layers must be one of "auto", not "all"',
+      '3:77: /models/0/variants/0/gpu_layers must be an integer or "auto", not "all"',
     ],
     [
       'a hash that is none',

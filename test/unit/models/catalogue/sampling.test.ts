@@ -46,7 +46,7 @@ describe('sampling parameters', () => {
     [{ xtc: { probability: 2 } }, '/xtc/probability must be <= 1, not 2'],
     [{ xtc: { treshold: 0.1 } }, '/xtc/treshold is not known here; did you mean "threshold"?'],
     [{ logit_bias: [] }, '/logit_bias must be an object, not []'],
-    [{ logit_bias: { no: true } }, '/logit_bias/no must be one of false, not true'],
+    [{ logit_bias: { no: true } }, '/logit_bias/no must be a number from -100 to 100 or false, not true'],
     [{ logit_bias: { no: 101 } }, '/logit_bias/no must be <= 100, not 101'],
     [{ logit_bias: { 'a/b': '1' } }, '/logit_bias/a~1b must be a number from -100 to 100 or false, not "1"'],
     [{ logit_bias: { '': 1 } }, '/logit_bias/ must not be empty'],
