@@ -65,7 +65,10 @@ async function runSession(session) {
   for (let left = 3 + rng.below(12); left > 0 && performance.now() < end; left--) {
     const { agents } = scenario;
     if (agents.length === 0) await tolerate(createAgent(scenario), isAllowed, tally);
-    else await tolerate(withTimeout(150, 'an action', rng.pick(actions)(scenario)), isAllowed, tally);
+    else {
+      const action = rng.pick(actions);
+      await tolerate(withTimeout(150, `the action ${action.name}`, action(scenario)), isAllowed, tally);
+    }
     await pause(rng.between(0, 200));
   }
   await rng.pick(isCut ? closingEndings : sessionEndings)({ ...scenario, checker, socket });

@@ -243,6 +243,16 @@ describe('a graph that a command names', () => {
     expect((await run(project, 'check', 'there', '--graphs', join(project, 'graphs'))).code).toBe(0);
   });
 
+  it('may be among storage files, which check reads, too', async () => {
+    await writeFile(join(project, 'good.kb.json'), '[{"id": "inn", "text": "The inn is full."}]');
+    await writeFile(join(project, 'bad.kb.json'), '[\n  {"id": "inn"}\n]');
+    expect(await run(project, 'check', 'here.json', 'good.kb.json', 'bad.kb.json')).toEqual({
+      out: 'here.json: ok\ngood.kb.json: ok\n',
+      err: expect.stringMatching(/^bad\.kb\.json, 2:\d+: \S*text is missing/) as unknown,
+      code: 1,
+    });
+  });
+
   it.each([['check'], ['draw'], ['chat'], ['run']])(
     'gets a hint from %s when only its .json is missing',
     async (command) => {

@@ -3,6 +3,7 @@ import { loadExtension } from '../../extensions.ts';
 import { readCatalogue } from '../../models/catalogue/readCatalogue.ts';
 import { registryWith } from '../../nodes/index.ts';
 import { checkedGraphs, type CheckedGraph } from '../checkedGraphs.ts';
+import { checkStorage, isStorageFile } from '../checkStorage.ts';
 import { printable } from '../output/printable.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 
@@ -11,10 +12,11 @@ export const checkCommand = (): Command =>
   serverFlags(
     new Command('check')
       .description('validate graphs as the server would')
-      .argument('<graph...>', 'graph files, or names in the graphs folder'),
+      .argument('<graph...>', 'graph files, or names in the graphs folder; .kb.json files are checked as storages'),
     ['graphs', 'catalogue', 'storageRoot', 'extend', 'json'],
-  ).action(async (graphs: string[], flags: Record<string, unknown>) => {
+  ).action(async (files: string[], flags: Record<string, unknown>) => {
     const options = serverOptions(flags);
+    const graphs = files.filter((file) => !isStorageFile(file));
     const registry = registryWith(await loadExtension(options.extend));
     const catalogue = await readCatalogue(options.catalogue);
     for await (const checked of checkedGraphs(graphs, options, { registry, catalogue })) {
@@ -23,9 +25,16 @@ export const checkCommand = (): Command =>
       if (options.json) process.stdout.write(`${JSON.stringify({ file, faults, warnings })}\n`);
       else print(checked);
     }
+    for (const file of files.filter(isStorageFile)) {
+      const fault = await checkStorage(file);
+      if (fault) process.exitCode = 1;
+      const faults = fault ? [{ code: fault.name, pointer: '', message: fault.message }] : [];
+      if (options.json) process.stdout.write(`${JSON.stringify({ file, faults, warnings: [] })}\n`);
+      else print({ path: file, messages: faults.map(({ message }) => message), warnings: [] });
+    }
   });
 
-function print({ path, messages, warnings }: CheckedGraph): void {
+function print({ path, messages, warnings }: Pick<CheckedGraph, 'path' | 'messages' | 'warnings'>): void {
   if (messages.length === 0) process.stdout.write(`${path}: ok\n`);
   for (const message of messages) process.stderr.write(`${printable(message)}\n`);
   for (const warning of warnings) process.stderr.write(`${path}: warning: ${printable(warning)}\n`);
