@@ -17,8 +17,8 @@ const pretty = async (text, parser) => prettier.format(await text, { ...options,
 
 const outputs = {
   proto: {
-    'src/frames.gen.ts': () => frameTypes(proto),
-    'src/wire/frames.static.gen.ts': () => staticCodec(proto),
+    'src/protocol/frames.gen.ts': () => frameTypes(proto),
+    'src/protocol/codec/frames.static.gen.ts': () => staticCodec(proto),
   },
   graphs: {
     'graphs/graph.schema.json': () => pretty(graphSchemaText(), 'json'),

@@ -4,7 +4,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
-import { clientCodecs, serverCodecs } from '../dist/wire/codec.js';
+import { clientCodecs, serverCodecs } from '../dist/protocol/codec/codec.js';
 
 const file = fileURLToPath(new URL('../proto/golden/golden.json', import.meta.url));
 

@@ -1,6 +1,6 @@
 // Layouts of native tool calls for the fuzzer and the benchmarks, as they are read off the templates of the tests, and
 // what a model writes in each.
-/** @typedef {import('../src/tools/native/layout.ts').CallLayout} CallLayout */
+/** @typedef {import('../src/chat/dialect/layout.ts').CallLayout} CallLayout */
 
 const frame = { header: '', open: '', close: '', separator: '', end: '<|end|>' };
 const style = { quote: '', true: 'true', false: 'false', null: 'null' };
@@ -164,7 +164,7 @@ export const nativeLayouts = {
 
 /**
  * The formats of the layouts, by `native NAME`.
- * @param {typeof import('../src/tools/native/nativeFormat.ts').nativeFormat} nativeFormat
+ * @param {typeof import('../src/chat/dialect/nativeFormat.ts').nativeFormat} nativeFormat
  */
 export const nativeFormats = (nativeFormat) =>
   new Map(Object.entries(nativeLayouts).map(([name, { layout }]) => [`native ${name}`, nativeFormat(layout)]));

@@ -10,60 +10,16 @@ const source = join(root, 'src');
 
 /** The layer of each module: a folder, or a file at the top of src. A module imports from lower layers only. */
 const layers: Readonly<Record<string, number>> = {
-  'frames.gen': 0,
-  version: 0,
-  closeCodes: 0,
-  units: 0,
-  fault: 1,
-  abort: 1,
-  gpuChoice: 1,
-  memoryOptions: 1,
-  networkOptions: 1,
-  commonPrefix: 1,
-  ownership: 1,
-  filesystem: 1,
-  portablePath: 1,
-  didYouMean: 1,
-  jsonPointer: 1,
-  jsonTypes: 1,
-  eventLoop: 1,
-  sendBuffer: 1,
-  sameSecret: 1,
-  utf8Text: 1,
-  jsonLocations: 2,
-  frameSize: 1,
-  schema: 2,
-  schemaTypes: 0,
-  config: 3,
-  logSink: 2,
-  log: 3,
-  metrics: 3,
-  storage: 3,
-  tools: 3,
-  wire: 3,
-  client: 4,
-  conformance: 5,
-  limits: 4,
-  dialog: 4,
-  chatTemplate: 5,
-  download: 6,
-  engine: 6,
-  models: 7,
-  projection: 7,
-  retrieval: 7,
-  graph: 8,
-  agent: 9,
-  audit: 9,
-  bundle: 9,
-  nodes: 9,
-  session: 10,
-  openai: 11,
-  extensions: 11,
-  llamaEngine: 11,
-  server: 12,
-  start: 13,
-  index: 14,
-  cli: 15,
+  base: 0,
+  protocol: 1,
+  client: 2,
+  conformance: 2,
+  chat: 2,
+  inference: 3,
+  graph: 4,
+  server: 5,
+  index: 6,
+  cli: 7,
 };
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
@@ -116,7 +72,7 @@ describe('the architecture of src', () => {
   });
 
   it('has a conformance kit that uses nothing of the server', () => {
-    const allowed = ['conformance', 'frames.gen', 'fault', 'wire'];
+    const allowed = ['conformance', 'protocol'];
     const outside = files
       .filter((file) => moduleOf(file) === 'conformance')
       .flatMap((file) => insideOf(file).map((target) => `${file} -> ${target}`))
@@ -149,10 +105,10 @@ describe('the architecture of src', () => {
     expect(cycles).toEqual([]);
   });
 
-  it('has no file of more than 250 lines', () => {
+  it('has no file of more than 400 lines', () => {
     const long = sources
       .map((file) => [file, (textOf.get(file) ?? '').split('\n').length - 1] as const)
-      .filter(([, lines]) => lines > 250);
+      .filter(([, lines]) => lines > 400);
     expect(long).toEqual([]);
   });
 
@@ -168,13 +124,13 @@ describe('the architecture of src', () => {
 
   it('imports each library from one module only', () => {
     const only: Readonly<Record<string, RegExp>> = {
-      'node-llama-cpp': /^engine\/llama\//,
-      protobufjs: /^wire\//,
+      'node-llama-cpp': /^inference\/(?:llama|decoding)\//,
+      protobufjs: /^protocol\/codec\//,
       ws: /^server\/|^client\/|^conformance\//,
-      ajv: /^schema\.ts$/,
+      ajv: /^protocol\/schema\.ts$/,
       '@cfworker/json-schema': /^client\/executor\//,
       commander: /^cli\//,
-      'prom-client': /^metrics\//,
+      'prom-client': /^server\/metrics\//,
       'cli-progress': /^cli\//,
     };
     const violations = files.flatMap((file) =>
@@ -215,7 +171,7 @@ describe('the architecture of src', () => {
 
   it('has no unused file', () => {
     const used = new Set(files.flatMap(insideOf));
-    const entryPoints = ['index.ts', 'client/index.ts', 'cli/turngraph.ts', 'engine/process/child.ts'];
+    const entryPoints = ['index.ts', 'client/index.ts', 'cli/turngraph.ts', 'inference/process/child.ts'];
     expect(
       sources.filter((file) => !used.has(file) && !entryPoints.includes(file)).map((file) => relative('.', file)),
     ).toEqual([]);

@@ -14,7 +14,7 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
 const sources = filesIn('src', /(?<!\.gen)\.ts$/);
 // Words of English as data, not words for something.
-const wordLists = ['src/retrieval/words/functionWords.ts'];
+const wordLists = ['src/graph/retrieval/words/functionWords.ts'];
 const docs = [
   ...filesIn('docs', /\.md$/).filter((file) => !file.startsWith('docs/api/')),
   'README.md',

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { pollUntil } from '../stress/timeouts.mjs';
 
 /** Engine processes have this file as an argument. */
-const mainFile = 'engine/process/child.js';
+const mainFile = 'inference/process/child.js';
 
 /** The engine processes of a server, by its process id. @returns {Promise<readonly number[]>} */
 export async function findEngineProcesses(/** @type {number} */ serverPid) {

@@ -1,8 +1,8 @@
 // Records the frames of one session on all of its connections, and checks them: order, sequence numbers, what is sent again.
-/** @import { ClientFrame, ServerFrame } from '../../src/frames.gen.ts' */
+/** @import { ClientFrame, ServerFrame } from '../../src/protocol/frames.gen.ts' */
 import { WebSocket } from 'ws';
 import { finalResponse } from '../../dist/client/responses.js';
-import { clientCodecs, serverCodecs } from '../../dist/wire/codec.js';
+import { clientCodecs, serverCodecs } from '../../dist/protocol/codec/codec.js';
 import { ProtocolChecker } from '../stress/protocolChecker.mjs';
 
 /** The recorder of a session; `faults` has one sentence for each violation. */

@@ -9,7 +9,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { llamaEngine } from '../../dist/engine/llama/engine.js';
+import { llamaEngine } from '../../dist/inference/llama/engine.js';
 import { assertKnown, exitWithUsageError, readArguments, wholeNumber } from '../options.mjs';
 import { defaultFamilies, vocabularyFamilies } from './families/catalogue.mjs';
 import { checkFamily } from './families/check.mjs';

@@ -8,7 +8,7 @@
 // Columns: exact of all messages, and of those that want a call; how often the guideline of the wanted call is among the
 // selected ones, and how many are selected on average; prompt tokens of the ToolCall node (median of the turns in which it asks
 // its model), and of the yes/no questions.
-import { formats as knownFormats } from '../../dist/tools/formats/index.js';
+import { formats as knownFormats } from '../../dist/chat/formats/index.js';
 import { assertKnown, readArguments, wholeNumber } from '../options.mjs';
 import { serverOptions, withAgent, withClient } from './evalServer.mjs';
 import { formatColumns, percent } from './formatColumns.mjs';

@@ -3,13 +3,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { llamaEngine } from '../../dist/engine/llama/engine.js';
-import { jsonGrammar } from '../../dist/tools/grammar/jsonSchema/fromSchema.js';
-import { formats } from '../../dist/tools/formats/index.js';
-import { formatsOf } from '../../dist/tools/native/dialectFormats.js';
-import { nativeFormatName } from '../../dist/tools/native/nativeFormat.js';
-import { withEnums } from '../../dist/tools/declaration/enumSource.js';
-import { readTool } from '../../dist/tools/declaration/readTool.js';
+import { llamaEngine } from '../../dist/inference/llama/engine.js';
+import { jsonGrammar } from '../../dist/chat/grammar/jsonSchema/fromSchema.js';
+import { formats } from '../../dist/chat/formats/index.js';
+import { formatsOf } from '../../dist/chat/dialect/dialectFormats.js';
+import { nativeFormatName } from '../../dist/chat/dialect/nativeFormat.js';
+import { withEnums } from '../../dist/chat/tools/declaration/enumSource.js';
+import { readTool } from '../../dist/chat/tools/declaration/readTool.js';
 import { compareStrictAndFree } from './strict/compare.mjs';
 import {
   boundedTools as boundedDeclarations,

@@ -10,7 +10,7 @@
 //   --json            one JSON document instead of the table
 //   --verbose         each answer of "result given", as a line of JSON
 // It starts a server in this process and connects to it; the table goes to standard output, the rest to standard error.
-import { formats as knownFormats } from '../../dist/tools/formats/index.js';
+import { formats as knownFormats } from '../../dist/chat/formats/index.js';
 import { serverOptions, withAgent, withClient } from './evalServer.mjs';
 import { runItem, graphOf } from './tools/runItem.mjs';
 import { runResultItem, wirings } from './tools/runResultItem.mjs';

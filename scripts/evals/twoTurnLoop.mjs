@@ -10,7 +10,7 @@
 //   message   the result is in the user's next message: "(The boat is tied up at pier 4.) Great, well done."
 //   variable  the result is in `variables.previous_tool_results`, which the system prompt shows; the next message is
 //             "Great, well done."
-import { formats as knownFormats } from '../../dist/tools/formats/index.js';
+import { formats as knownFormats } from '../../dist/chat/formats/index.js';
 import { assertKnown, readArguments, wholeNumber } from '../options.mjs';
 import { serverOptions, withClient } from './evalServer.mjs';
 import { formatColumns } from './formatColumns.mjs';

@@ -14,14 +14,14 @@ const maxReadMs = 5000;
  * @throws {Error} At the first input that fails, which is its message.
  */
 export async function fuzz({ count, seed, log = () => {} }) {
-  const { parseCatalogue } = await import('../../dist/models/catalogue/catalogue.js');
+  const { parseCatalogue } = await import('../../dist/inference/models/catalogue/catalogue.js');
   const { read, faults, problems } = fuzzTarget({ parseCatalogue }, { count, seed });
   log(`${count} inputs: ${read} were read, with ${problems} problems; ${faults} were refused`);
 }
 
 /**
  * Reads `count` mutated catalogues and counts the outcomes.
- * @param {{ parseCatalogue: typeof import('../../src/models/catalogue/catalogue.ts').parseCatalogue }} target
+ * @param {{ parseCatalogue: typeof import('../../src/inference/models/catalogue/catalogue.ts').parseCatalogue }} target
  * @param {{ count: number, seed: number }} run
  * @throws {Error} At the first input that fails, which is its message.
  */

@@ -11,9 +11,9 @@ export const name = 'detect';
  * @throws {Error} At the first input that fails, which is its message.
  */
 export async function fuzz({ count, seed, log = () => {} }) {
-  const { formats } = await import('../../dist/tools/formats/index.js');
-  const { nativeFormat } = await import('../../dist/tools/native/nativeFormat.js');
-  const { stringifyJson } = await import('../../dist/tools/json/value.js');
+  const { formats } = await import('../../dist/chat/formats/index.js');
+  const { nativeFormat } = await import('../../dist/chat/dialect/nativeFormat.js');
+  const { stringifyJson } = await import('../../dist/chat/json/value.js');
   const all = new Map([...formats, ...nativeFormats(nativeFormat)]);
   const start = performance.now();
   const { calls, repaired, truncated } = fuzzTarget({ formats: all, stringifyJson }, { count, seed });
@@ -27,8 +27,8 @@ export async function fuzz({ count, seed, log = () => {} }) {
 /**
  * Detects calls in `count` mutated texts, each in a random format, and counts the outcomes.
  * @param {{
- *   formats: ReadonlyMap<string, import('../../src/tools/tool.ts').ToolCallFormat>,
- *   stringifyJson: typeof import('../../src/tools/json/value.ts').stringifyJson,
+ *   formats: ReadonlyMap<string, import('../../src/chat/tool.ts').ToolCallFormat>,
+ *   stringifyJson: typeof import('../../src/chat/json/value.ts').stringifyJson,
  * }} target
  * @param {{ count: number, seed: number }} run
  * @throws {Error} At the first input that fails, which is its message.

@@ -10,8 +10,8 @@ export const name = 'frames';
  * @throws {Error} At the first input that fails, which is its message.
  */
 export async function fuzz({ count, seed, log = () => {} }) {
-  const { serverCodecs, clientCodecs } = await import('../../dist/wire/codec.js');
-  const { shapes } = await import('../../dist/frames.gen.js');
+  const { serverCodecs, clientCodecs } = await import('../../dist/protocol/codec/codec.js');
+  const { shapes } = await import('../../dist/protocol/frames.gen.js');
   const { frames, faults } = fuzzTarget({ serverCodecs, clientCodecs, shapes }, { count, seed });
   log(`${count} inputs: ${frames} were frames, ${faults} were refused`);
 }
@@ -19,9 +19,9 @@ export async function fuzz({ count, seed, log = () => {} }) {
 /**
  * Decodes `count` mutated frames and counts the outcomes.
  * @param {{
- *   serverCodecs: Partial<typeof import('../../src/wire/codec.ts').serverCodecs>,
- *   clientCodecs: Partial<typeof import('../../src/wire/codec.ts').clientCodecs>,
- *   shapes: typeof import('../../src/frames.gen.ts').shapes,
+ *   serverCodecs: Partial<typeof import('../../src/protocol/codec/codec.ts').serverCodecs>,
+ *   clientCodecs: Partial<typeof import('../../src/protocol/codec/codec.ts').clientCodecs>,
+ *   shapes: typeof import('../../src/protocol/frames.gen.ts').shapes,
  * }} target
  * @param {{ count: number, seed: number }} run
  * @throws {Error} At the first input that fails, which is its message.
@@ -65,12 +65,12 @@ const times = (count, make) => Array.from({ length: count }, make);
 
 /**
  * A frame with a value in every field, of the given body or of a random one.
- * @template {import('../../src/wire/frame.ts').Envelope} E
- * @param {typeof import('../../src/frames.gen.ts').shapes} shapes
+ * @template {import('../../src/protocol/codec/frame.ts').Envelope} E
+ * @param {typeof import('../../src/protocol/frames.gen.ts').shapes} shapes
  * @param {E} envelope
  * @param {() => number} random
  * @param {string} [body]
- * @returns {import('../../src/wire/frame.ts').Frames[E]}
+ * @returns {import('../../src/protocol/codec/frame.ts').Frames[E]}
  */
 export function randomFrame(shapes, envelope, random, body) {
   const fields = Object.entries(shapes[envelope]);

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 
 const scalars = { string: 'string', bool: 'boolean', uint32: 'number', double: 'number' };
 
-/** The text of src/frames.gen.ts. */
+/** The text of src/protocol/frames.gen.ts. */
 export function frameTypes(protoFile) {
   const { root } = protobuf.parse(readFileSync(protoFile, 'utf8'), { alternateCommentMode: true, keepCase: false });
   const space = root.resolveAll().lookup('turngraph.v1');

@@ -2,7 +2,7 @@
 
 /** The text of graphs/graph.schema.json. */
 export async function graphSchemaText() {
-  const { editorSchema } = await import('../../dist/graph/editorSchema.js');
+  const { editorSchema } = await import('../../dist/graph/compile/editorSchema.js');
   return `${JSON.stringify(editorSchema(await registry()), null, 2)}\n`;
 }
 
@@ -23,7 +23,7 @@ ${types.map(section).join('\n')}`;
 }
 
 async function registry() {
-  const { registryWith } = await import('../../dist/nodes/index.js');
+  const { registryWith } = await import('../../dist/graph/nodes/index.js');
   return registryWith();
 }
 

@@ -4,7 +4,7 @@ import pbjs from 'protobufjs-cli/pbjs.js';
 
 const excluded = ['create', 'verify', 'convert', 'delimited', 'service', 'typeurl', 'comments', 'beautify'];
 
-/** The text of src/wire/frames.static.gen.ts. */
+/** The text of src/protocol/codec/frames.static.gen.ts. */
 export async function staticCodec(protoFile) {
   const flags = excluded.map((part) => `--no-${part}`);
   const code = await promisify(pbjs.main)(['-t', 'static', '--root', 'turngraph', ...flags, protoFile]);

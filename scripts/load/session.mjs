@@ -1,8 +1,8 @@
 // A session of the load: one connection, one agent, one turn after the other. It decodes only what it must, because it shares
 // the cores with the server.
 import { WebSocket } from 'ws';
-import { clientCodecs } from '../../dist/wire/codec.js';
-import { clientFrame } from '../../dist/wire/frame.js';
+import { clientCodecs } from '../../dist/protocol/codec/codec.js';
+import { clientFrame } from '../../dist/protocol/codec/frame.js';
 
 const graph = { start_node: 'answer', nodes: { answer: { type: 'Generate', params: { system_prompt: 'Be brief.' } } } };
 

@@ -1,5 +1,5 @@
 // Protocol checker: checks the order of the frames of one session, as PROTOCOL.md promises it.
-/** @import { ClientFrame, ServerFrame } from '../../src/frames.gen.ts' */
+/** @import { ClientFrame, ServerFrame } from '../../src/protocol/frames.gen.ts' */
 
 /** Collects the violations of one session; see `violations`. */
 export class ProtocolChecker {

@@ -1,6 +1,6 @@
 // Recording WebSocket for the client SDK: passes every frame to a protocol checker, and can be dropped without a close frame.
 import { WebSocket } from 'ws';
-import { clientCodecs, serverCodecs } from '../../dist/wire/codec.js';
+import { clientCodecs, serverCodecs } from '../../dist/protocol/codec/codec.js';
 
 /** Creates a WebSocket class for one client, and the function that drops its socket. */
 export function createRecordingSocket(checker) {

@@ -1,7 +1,7 @@
 import { basename, dirname, resolve } from 'node:path';
-import { Fault } from '../fault.ts';
-import { SessionStorages } from '../storage/sessionStorages.ts';
-import { StorageRoot } from '../storage/storageRoot.ts';
+import { Fault } from '../protocol/fault.ts';
+import { SessionStorages } from '../graph/storage/sessionStorages.ts';
+import { StorageRoot } from '../graph/storage/storageRoot.ts';
 
 /** Whether a file that a command names is a KNOWLEDGE storage, not a graph. */
 export const isStorageFile = (path: string): boolean => path.endsWith('.kb.json');

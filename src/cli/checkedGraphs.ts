@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
-import { checkGraph, type CheckContext, type GraphCheckResult } from '../agent/checkGraph.ts';
-import type { ServerOptions } from '../config.ts';
-import { Fault } from '../fault.ts';
+import { checkGraph, type CheckContext, type GraphCheckResult } from '../server/checkGraph.ts';
+import type { ServerOptions } from '../server/config.ts';
+import { Fault } from '../protocol/fault.ts';
 import { findGraph } from './findGraph.ts';
 import { isTestFile } from './graphTests/casesFile.ts';
 import { readJsonFile } from './jsonFile.ts';

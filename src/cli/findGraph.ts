@@ -1,8 +1,8 @@
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, parse } from 'node:path';
-import { didYouMean } from '../didYouMean.ts';
-import { Fault } from '../fault.ts';
-import { GraphFolder } from '../graph/graphFolder.ts';
+import { didYouMean } from '../base/didYouMean.ts';
+import { Fault } from '../protocol/fault.ts';
+import { GraphFolder } from '../graph/compile/graphFolder.ts';
 
 /** A graph that a command names. */
 export interface FoundGraph {

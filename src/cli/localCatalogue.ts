@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import type { ServerOptions } from '../config.ts';
-import { Downloads } from '../download/downloads.ts';
-import { assertFolder } from '../filesystem.ts';
-import type { Catalogue, CatalogueEntry } from '../models/catalogue/catalogue.ts';
-import { readCatalogue } from '../models/catalogue/readCatalogue.ts';
+import type { ServerOptions } from '../server/config.ts';
+import { Downloads } from '../inference/download/downloads.ts';
+import { assertFolder } from '../base/filesystem.ts';
+import type { Catalogue, CatalogueEntry } from '../inference/models/catalogue/catalogue.ts';
+import { readCatalogue } from '../inference/models/catalogue/readCatalogue.ts';
 
 /**
  * Reads the catalogue that the options name; entries of downloaded models get the path of their file, as entries with a

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import type { ServerOptions } from '../config.ts';
-import { Downloads } from '../download/downloads.ts';
-import { assertFolder } from '../filesystem.ts';
-import type { Catalogue, CatalogueEntry } from '../models/catalogue/catalogue.ts';
-import { readCatalogue } from '../models/catalogue/readCatalogue.ts';
-import { unknownModel } from '../models/catalogue/unknownModel.ts';
+import type { ServerOptions } from '../server/config.ts';
+import { Downloads } from '../inference/download/downloads.ts';
+import { assertFolder } from '../base/filesystem.ts';
+import type { Catalogue, CatalogueEntry } from '../inference/models/catalogue/catalogue.ts';
+import { readCatalogue } from '../inference/models/catalogue/readCatalogue.ts';
+import { unknownModel } from '../inference/models/catalogue/unknownModel.ts';
 import { serverFlags, serverOptions, UsageError } from './options.ts';
 
 /** A catalogue, and the downloads of its models. */

@@ -1,5 +1,11 @@
 import { Option, type Command } from 'commander';
-import { readServerOptions, serverSchema, variableOf, type OptionSchema, type ServerOptions } from '../config.ts';
+import {
+  readServerOptions,
+  serverSchema,
+  variableOf,
+  type OptionSchema,
+  type ServerOptions,
+} from '../server/config.ts';
 
 /** Wrong usage of a command: the message is printed to stderr, and the exit code is 2. */
 export class UsageError extends Error {}

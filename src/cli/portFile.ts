@@ -1,7 +1,7 @@
 import { readFile, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { createFile, describeFsError, writeAtomic } from '../filesystem.ts';
-import { isProcessAlive } from '../ownership.ts';
+import { createFile, describeFsError, writeAtomic } from '../base/filesystem.ts';
+import { isProcessAlive } from '../base/ownership.ts';
 
 /**
  * The file of `--port-file`: has the port of the server, for programs that cannot read its output. Deleted with the

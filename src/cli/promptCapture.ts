@@ -1,6 +1,6 @@
-import type { Prompt } from '../dialog.ts';
-import type { Engine, LoadOptions, Model } from '../engine/engine.ts';
-import type { ToolDialect } from '../tools/native/toolDialect.ts';
+import type { Prompt } from '../chat/dialog.ts';
+import type { Engine, LoadOptions, Model } from '../inference/contract/engine.ts';
+import type { ToolDialect } from '../chat/dialect/toolDialect.ts';
 
 /** Load options of a model that does not generate: minimal KV cache, one thread. */
 export const captureOptions = { contextSize: 256, slots: 1, threads: 1, gpu: 'off' } as const satisfies LoadOptions;

@@ -1,9 +1,9 @@
-import { didYouMean } from '../didYouMean.ts';
-import type { GraphDocument } from '../graph/document.ts';
-import { defineNode, type AnyNodeType, type NodeOutput } from '../graph/node.ts';
-import type { Registry } from '../graph/registry.ts';
-import type { ToolSelection } from '../graph/turn.ts';
-import { isObject } from '../jsonTypes.ts';
+import { didYouMean } from '../base/didYouMean.ts';
+import type { GraphDocument } from '../graph/compile/document.ts';
+import { defineNode, type AnyNodeType, type NodeOutput } from '../graph/compile/node.ts';
+import type { Registry } from '../graph/compile/registry.ts';
+import type { ToolSelection } from '../graph/compile/turn.ts';
+import { isObject } from '../base/jsonTypes.ts';
 import { UsageError } from './options.ts';
 
 /** Whose prompt is wanted, and what replaces its parameters. */

@@ -1,6 +1,6 @@
-import type { GraphDocument } from '../graph/document.ts';
-import type { FactsContext } from '../graph/node.ts';
-import type { Registry } from '../graph/registry.ts';
+import type { GraphDocument } from '../graph/compile/document.ts';
+import type { FactsContext } from '../graph/compile/node.ts';
+import type { Registry } from '../graph/compile/registry.ts';
 
 /** The nodes that lead to a node and find knowledge for its templates, by name. */
 export interface KnowledgeFinders {

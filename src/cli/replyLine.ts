@@ -1,9 +1,9 @@
-import { describeError } from '../fault.ts';
-import { isObject } from '../jsonTypes.ts';
-import { createReader, type FromSchema, type ReadResult, type SchemaError } from '../schema.ts';
-import { readTool } from '../tools/declaration/readTool.ts';
-import { toolSchema } from '../tools/declaration/toolSchema.ts';
-import type { Tool } from '../tools/tool.ts';
+import { describeError } from '../protocol/fault.ts';
+import { isObject } from '../base/jsonTypes.ts';
+import { createReader, type FromSchema, type ReadResult, type SchemaError } from '../protocol/schema.ts';
+import { readTool } from '../chat/tools/declaration/readTool.ts';
+import { toolSchema } from '../chat/tools/declaration/toolSchema.ts';
+import type { Tool } from '../chat/tool.ts';
 
 const lineSchema = {
   type: 'object',

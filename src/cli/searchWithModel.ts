@@ -1,11 +1,11 @@
-import { parseGpuLayers } from '../gpuChoice.ts';
-import { createLog } from '../log.ts';
-import { Metrics } from '../metrics/metrics.ts';
-import { ModelPool } from '../models/pool/pool.ts';
-import type { SearchRequest, SearchResult } from '../retrieval/retriever.ts';
-import { VectorPool } from '../retrieval/vectors/vectorPool.ts';
-import { VectorStore } from '../retrieval/vectors/vectorStore.ts';
-import { searchEntries, type StorageSearch } from '../session/searchVectors.ts';
+import { parseGpuLayers } from '../inference/gpuChoice.ts';
+import { createLog } from '../base/log.ts';
+import { Metrics } from '../server/metrics/metrics.ts';
+import { ModelPool } from '../inference/models/pool/pool.ts';
+import type { SearchRequest, SearchResult } from '../graph/retrieval/retriever.ts';
+import { VectorPool } from '../graph/retrieval/vectors/vectorPool.ts';
+import { VectorStore } from '../graph/retrieval/vectors/vectorStore.ts';
+import { searchEntries, type StorageSearch } from '../server/session/searchVectors.ts';
 import { localCatalogue } from './localCatalogue.ts';
 import { serverOptions } from './options.ts';
 import { vectorProgress } from './output/vectorProgress.ts';
@@ -22,7 +22,7 @@ export async function searchWithModel(
 ): Promise<SearchResult> {
   const options = serverOptions(flags);
   // Imported on demand: loading the engine takes time.
-  const { cacheQuota, createLlamaEngine } = await import('../llamaEngine.ts');
+  const { cacheQuota, createLlamaEngine } = await import('../server/llamaEngine.ts');
   const log = createLog({ level: 'error', json: false });
   const quota = cacheQuota(options);
   const engine = await createLlamaEngine(options, log, new Metrics(), quota);

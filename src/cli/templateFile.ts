@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { probeChatTemplate, type ChatTemplate } from '../chatTemplate/chatTemplate.ts';
-import { compileTemplate } from '../chatTemplate/compileTemplate.ts';
-import { describeError } from '../fault.ts';
+import { probeChatTemplate, type ChatTemplate } from '../chat/template/chatTemplate.ts';
+import { compileTemplate } from '../chat/template/compileTemplate.ts';
+import { describeError } from '../protocol/fault.ts';
 
 // A template file names no tokens.
 const noTokens = { bos: '', eos: '' };

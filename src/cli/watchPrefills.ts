@@ -1,5 +1,5 @@
-import type { Engine, Model, Sequence } from '../engine/engine.ts';
-import type { WarmUpResult } from '../engine/warmUpResult.ts';
+import type { Engine, Model, Sequence } from '../inference/contract/engine.ts';
+import type { WarmUpResult } from '../inference/contract/warmUpResult.ts';
 
 /** A prefill of a node of a graph. */
 export interface NodePrefill extends WarmUpResult {

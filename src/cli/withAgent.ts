@@ -1,10 +1,10 @@
 import { dirname } from 'node:path';
 import { Option, type Command } from 'commander';
 import { connect, type AgentHandle, type Client, type ConnectionChange } from '../client/index.ts';
-import type { ServerOptions } from '../config.ts';
-import type { CatalogueEntry } from '../models/catalogue/catalogue.ts';
-import type { TurngraphServer } from '../server/server.ts';
-import { engineNames } from '../session/session.ts';
+import type { ServerOptions } from '../server/config.ts';
+import type { CatalogueEntry } from '../inference/models/catalogue/catalogue.ts';
+import type { TurngraphServer } from '../server/socket/server.ts';
+import { engineNames } from '../server/session/session.ts';
 import { findGraph, isFile } from './findGraph.ts';
 import { readJsonFile } from './jsonFile.ts';
 import { assertModelName, findModelFile } from './modelFile.ts';
@@ -112,7 +112,7 @@ function printChange(change: ConnectionChange): void {
 
 // Imported on demand: loading the engine takes time, and with --url it is not needed.
 async function startOwnServer(options: ServerOptions, modelFile: CatalogueEntry | undefined): Promise<TurngraphServer> {
-  const { start } = await import('../start.ts');
+  const { start } = await import('../server/start.ts');
   return start(options, { extraModels: modelFile ? [modelFile] : [] });
 }
 

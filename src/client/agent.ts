@@ -1,6 +1,6 @@
-import type { AppendDialogRequest, ToolResult } from '../frames.gen.ts';
-import { documentText } from '../wire/documentText.ts';
-import { isPlainObject } from '../wire/wellFormed.ts';
+import type { AppendDialogRequest, ToolResult } from '../protocol/frames.gen.ts';
+import { documentText } from '../protocol/codec/documentText.ts';
+import { isPlainObject } from '../protocol/codec/wellFormed.ts';
 import type { Connection } from './connection.ts';
 import { PreviousResults } from './executor/previousResults.ts';
 import { Lifetime } from './lifetime.ts';

@@ -1,7 +1,7 @@
-import { closeCodes } from '../closeCodes.ts';
-import { Fault } from '../fault.ts';
-import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
-import type { Codec } from '../wire/codec.ts';
+import { closeCodes } from '../protocol/closeCodes.ts';
+import { Fault } from '../protocol/fault.ts';
+import type { ClientFrame, ServerFrame } from '../protocol/frames.gen.ts';
+import type { Codec } from '../protocol/codec/codec.ts';
 import { toFault } from './responses.ts';
 import { openSocket, type SocketOptions, type WebSocketLike } from './socket.ts';
 

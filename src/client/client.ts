@@ -1,4 +1,4 @@
-import { Fault } from '../fault.ts';
+import { Fault } from '../protocol/fault.ts';
 import type {
   ClientFrameBodies,
   ConfigureSessionRequest,
@@ -6,8 +6,8 @@ import type {
   ModelProgress,
   SessionReady,
   SetPaceRequest,
-} from '../frames.gen.ts';
-import { documentText } from '../wire/documentText.ts';
+} from '../protocol/frames.gen.ts';
+import { documentText } from '../protocol/codec/documentText.ts';
 import { AgentHandle } from './agent.ts';
 import type { CloseInfo } from './channel.ts';
 import type { Connection } from './connection.ts';

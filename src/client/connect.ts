@@ -1,6 +1,6 @@
-import { Fault } from '../fault.ts';
-import type { ServerFrame } from '../frames.gen.ts';
-import { clientCodecs } from '../wire/codec.ts';
+import { Fault } from '../protocol/fault.ts';
+import type { ServerFrame } from '../protocol/frames.gen.ts';
+import { clientCodecs } from '../protocol/codec/codec.ts';
 import { openChannel, type Channel } from './channel.ts';
 import { Client } from './client.ts';
 import { connectFailureOf } from './connectFailure.ts';

@@ -1,4 +1,4 @@
-import { describeError } from '../fault.ts';
+import { describeError } from '../protocol/fault.ts';
 
 /** Why an attempt to connect failed, with a hint, from the message of the platform's WebSocket. */
 export function connectFailureOf(thrown: unknown): string {

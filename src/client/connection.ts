@@ -1,8 +1,8 @@
-import { closeCodes } from '../closeCodes.ts';
-import { Fault } from '../fault.ts';
-import { maxFrameBytes } from '../frameSize.ts';
-import type { ClientFrameBodies, ResumeSessionRequest, ServerFrame, SessionReady } from '../frames.gen.ts';
-import { requestFrame } from '../wire/requestFrame.ts';
+import { closeCodes } from '../protocol/closeCodes.ts';
+import { Fault } from '../protocol/fault.ts';
+import { maxFrameBytes } from '../protocol/frameSize.ts';
+import type { ClientFrameBodies, ResumeSessionRequest, ServerFrame, SessionReady } from '../protocol/frames.gen.ts';
+import { requestFrame } from '../protocol/codec/requestFrame.ts';
 import { droppedFault, faultOfEvent, type Channel, type ChannelEnd, type CloseInfo } from './channel.ts';
 import { Lifetime } from './lifetime.ts';
 import { FrameSequence } from './frameSequence.ts';

@@ -1,4 +1,4 @@
-import type { CreateAgentRequest, ModelProgress } from '../frames.gen.ts';
+import type { CreateAgentRequest, ModelProgress } from '../protocol/frames.gen.ts';
 import { checks, optionsCheck } from './options.ts';
 
 /** Options of `createAgent`. Give either `graph` or `graphName`. */

@@ -1,4 +1,4 @@
-import { Fault } from '../fault.ts';
+import { Fault } from '../protocol/fault.ts';
 
 /** Checks the sequence numbers of a session's frames, which count from 1 without gaps. */
 export class FrameSequence {

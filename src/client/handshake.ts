@@ -1,6 +1,6 @@
-import { Fault } from '../fault.ts';
-import type { ResumeSessionRequest, ResumeSessionResponse, ServerFrame, SessionReady } from '../frames.gen.ts';
-import { requestFrame } from '../wire/requestFrame.ts';
+import { Fault } from '../protocol/fault.ts';
+import type { ResumeSessionRequest, ResumeSessionResponse, ServerFrame, SessionReady } from '../protocol/frames.gen.ts';
+import { requestFrame } from '../protocol/codec/requestFrame.ts';
 import { droppedFault, faultOfEvent, type Channel, type ChannelEnd } from './channel.ts';
 import { toFault } from './responses.ts';
 

@@ -23,5 +23,5 @@ export type { RequestOptions } from './requestOptions.ts';
 export type { ConnectionChange, ReconnectOptions } from './reconnect.ts';
 export type { ResponseTo, RequestName } from './responses.ts';
 export type { WebSocketClass, WebSocketLike } from './socket.ts';
-export { Fault } from '../fault.ts';
-export type * from '../frames.gen.ts';
+export { Fault } from '../protocol/fault.ts';
+export type * from '../protocol/frames.gen.ts';

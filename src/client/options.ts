@@ -1,6 +1,6 @@
-import type { Fields } from '../wire/messageShape.ts';
-import { wrongType } from '../wire/jsonEncoding.ts';
-import { readOptions } from '../wire/requestFrame.ts';
+import type { Fields } from '../protocol/codec/messageShape.ts';
+import { wrongType } from '../protocol/codec/jsonEncoding.ts';
+import { readOptions } from '../protocol/codec/requestFrame.ts';
 
 /** A check of one option. Each throws a Fault MALFORMED_MESSAGE for a value of the wrong type. */
 type OptionCheck = (value: unknown, path: string) => void;

@@ -1,4 +1,4 @@
-import { Fault } from '../fault.ts';
+import { Fault } from '../protocol/fault.ts';
 
 /** An encoded request. */
 export interface OutgoingFrame {

@@ -1,6 +1,6 @@
-import { closeCodes } from '../closeCodes.ts';
-import { Fault } from '../fault.ts';
-import type { ResumeSessionRequest, ResumeSessionResponse, ServerFrame } from '../frames.gen.ts';
+import { closeCodes } from '../protocol/closeCodes.ts';
+import { Fault } from '../protocol/fault.ts';
+import type { ResumeSessionRequest, ResumeSessionResponse, ServerFrame } from '../protocol/frames.gen.ts';
 import { droppedFault, type Channel, type ChannelEnd } from './channel.ts';
 import { connectFailureOf } from './connectFailure.ts';
 import { ChannelEnded, resumeSession, waitForSession } from './handshake.ts';

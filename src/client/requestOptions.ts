@@ -1,5 +1,5 @@
-import { Fault } from '../fault.ts';
-import type { ServerFrame } from '../frames.gen.ts';
+import { Fault } from '../protocol/fault.ts';
+import type { ServerFrame } from '../protocol/frames.gen.ts';
 
 /** Options of a request. */
 export interface RequestOptions {

@@ -1,11 +1,11 @@
-import { Fault } from '../fault.ts';
+import { Fault } from '../protocol/fault.ts';
 import {
   codes,
   type ClientFrameBodies,
   type CodeName,
   type ServerFrame,
   type ServerFrameBodies,
-} from '../frames.gen.ts';
+} from '../protocol/frames.gen.ts';
 
 /** The name of a request: its field in the `ClientFrame` of the proto. */
 export type RequestName = keyof ClientFrameBodies;

@@ -1,4 +1,4 @@
-import type { AnswerText, SendMessageRequest } from '../frames.gen.ts';
+import type { AnswerText, SendMessageRequest } from '../protocol/frames.gen.ts';
 import type { ToolExecutor } from './executor/executor.ts';
 import { checks, optionsCheck } from './options.ts';
 import type { ToolCall, TurnEvent } from './toolCall.ts';

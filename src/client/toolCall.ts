@@ -1,4 +1,4 @@
-import type { NodeEvent, ToolCallNotification } from '../frames.gen.ts';
+import type { NodeEvent, ToolCallNotification } from '../protocol/frames.gen.ts';
 
 /** A tool call that the server detected in the model's text. The server never executes it: that is up to the client. */
 export interface ToolCall extends ToolCallNotification {

@@ -1,4 +1,4 @@
-import type { AnswerText, ServerFrame, TurnComplete } from '../frames.gen.ts';
+import type { AnswerText, ServerFrame, TurnComplete } from '../protocol/frames.gen.ts';
 import type { Connection } from './connection.ts';
 import { addPreviousResults, type PreviousResults } from './executor/previousResults.ts';
 import type { FinishedCall } from './executor/toolEvent.ts';

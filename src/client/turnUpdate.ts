@@ -1,4 +1,4 @@
-import type { PathStep, TurnComplete } from '../frames.gen.ts';
+import type { PathStep, TurnComplete } from '../protocol/frames.gen.ts';
 import type { ToolEvent } from './executor/toolEvent.ts';
 import { toFault } from './responses.ts';
 import type { ToolCall, TurnEvent } from './toolCall.ts';

@@ -1,4 +1,4 @@
-import { describeError } from '../fault.ts';
+import { describeError } from '../protocol/fault.ts';
 import { ConformanceFailure, NotApplicable } from './expect.ts';
 import type { ProtocolSection } from './sections.ts';
 

@@ -2,7 +2,7 @@ import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { ServerFrame } from '../../src/frames.gen.ts';
+import type { ServerFrame } from '../../src/protocol/frames.gen.ts';
 import { repositoryPath, useServer } from '../helpers/server.ts';
 import { runCli, startCli, untilExit, useCommandHost } from './command.ts';
 

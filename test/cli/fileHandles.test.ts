@@ -95,7 +95,7 @@ describe.skipIf(isSkipped('fileHandles'))('a server with few file handles', () =
   it('loads a model once it has the handles that an engine process needs', async () => {
     const script = `
       import { closeSync, openSync } from 'node:fs';
-      import { ProcessEngine } from ${JSON.stringify(repositoryPath('dist/engine/process/engine.js'))};
+      import { ProcessEngine } from ${JSON.stringify(repositoryPath('dist/inference/process/engine.js'))};
       const engine = new ProcessEngine({ mode: 'child', onCrash: () => console.log('crash') });
       const options = { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' };
       const load = () => engine.load(${JSON.stringify(repositoryPath('models/turngraph-demo.gguf'))}, options);

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { libraryPackage } from '../../src/engine/llama/libraryFault.ts';
+import { libraryPackage } from '../../src/inference/llama/libraryFault.ts';
 import { repositoryPath, subprotocols, TestClient } from '../helpers/server.ts';
-import type { Subprotocol } from '../../src/wire/codec.ts';
+import type { Subprotocol } from '../../src/protocol/codec/codec.ts';
 import { readFirstLine, untilExit } from './command.ts';
 
 const packageName = libraryPackage(process) ?? '';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../src/client/index.ts';
 import { TurnAnswers } from '../../src/cli/results/turnAnswers.ts';
-import type { ServerFrame } from '../../src/frames.gen.ts';
+import type { ServerFrame } from '../../src/protocol/frames.gen.ts';
 import { oneDayMs } from '../helpers/heldEngine.ts';
 import { checkRequirement, isSkipped } from '../helpers/requirements.mjs';
 import { chatmlCall } from '../helpers/resultGraphs.ts';

@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readKvCacheShape } from '../../src/engine/llama/gguf/kvCacheShape.ts';
-import type { Diagnosis } from '../../src/models/doctor/diagnose.ts';
-import type { TargetMachine, Suggestion } from '../../src/models/suggest/suggest.ts';
+import { readKvCacheShape } from '../../src/inference/llama/gguf/kvCacheShape.ts';
+import type { Diagnosis } from '../../src/cli/doctor/diagnose.ts';
+import type { TargetMachine, Suggestion } from '../../src/cli/suggest/suggest.ts';
 import { repositoryPath } from '../helpers/server.ts';
 import { useCommandHost } from './command.ts';
 

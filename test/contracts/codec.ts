@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { fuzzTarget, randomFrame } from '../../scripts/fuzz/frames.mjs';
 import { createRandom } from '../../scripts/seededRandom.mjs';
-import { shapes, type ClientFrameBodies, type ServerFrameBodies } from '../../src/frames.gen.ts';
-import { clientCodecs, serverCodecs, type Codec, type Subprotocol } from '../../src/wire/codec.ts';
-import { clientFrame, messageOf, serverFrame, type Envelope, type Frames } from '../../src/wire/frame.ts';
-import { bodiesOf } from '../../src/wire/messageShape.ts';
+import { shapes, type ClientFrameBodies, type ServerFrameBodies } from '../../src/protocol/frames.gen.ts';
+import { clientCodecs, serverCodecs, type Codec, type Subprotocol } from '../../src/protocol/codec/codec.ts';
+import { clientFrame, messageOf, serverFrame, type Envelope, type Frames } from '../../src/protocol/codec/frame.ts';
+import { bodiesOf } from '../../src/protocol/codec/messageShape.ts';
 
 /** Contract of every subprotocol, in both directions. */
 export function codecContract(subprotocol: Subprotocol): void {

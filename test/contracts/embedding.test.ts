@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { bertGguf } from '../../scripts/gguf/bert.mjs';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { mockEngine } from '../../src/engine/mock/engine.ts';
-import { ProcessEngine } from '../../src/engine/process/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import { mockEngine } from '../../src/inference/mock/engine.ts';
+import { ProcessEngine } from '../../src/inference/process/engine.ts';
 import { embeddingContract } from './embedding.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'turngraph-'));

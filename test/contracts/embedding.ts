@@ -1,6 +1,6 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { Model } from '../../src/engine/engine.ts';
+import type { Model } from '../../src/inference/contract/engine.ts';
 import { neverAborted, useModel, type EngineUnderTest } from './generation.ts';
 
 const texts = ['The sword of the dragon.', 'The moon is a document of the query', 'a'];

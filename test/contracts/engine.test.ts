@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { ProcessEngine } from '../../src/engine/process/engine.ts';
-import { mockEngine, readMockScript } from '../../src/engine/mock/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import { ProcessEngine } from '../../src/inference/process/engine.ts';
+import { mockEngine, readMockScript } from '../../src/inference/mock/engine.ts';
 import { engineContract } from './engine.ts';
 
 const script = [

@@ -1,9 +1,9 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { Prompt } from '../../src/dialog.ts';
-import type { Completion, Sequence } from '../../src/engine/engine.ts';
-import type { CallGrammar } from '../../src/tools/grammar/grammar.ts';
-import { text } from '../../src/tools/grammar/rule.ts';
+import type { Prompt } from '../../src/chat/dialog.ts';
+import type { Completion, Sequence } from '../../src/inference/contract/engine.ts';
+import type { CallGrammar } from '../../src/chat/grammar/grammar.ts';
+import { text } from '../../src/chat/grammar/rule.ts';
 import { scoringContract } from './scoring.ts';
 import { paceContract } from './pace.ts';
 import { sharedModelContract } from './sharedModel.ts';

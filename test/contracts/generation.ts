@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { afterAll, beforeAll } from 'vitest';
-import type { Prompt } from '../../src/dialog.ts';
+import type { Prompt } from '../../src/chat/dialog.ts';
 import type {
   Completion,
   Engine,
@@ -9,7 +9,7 @@ import type {
   Model,
   SamplingParams,
   Sequence,
-} from '../../src/engine/engine.ts';
+} from '../../src/inference/contract/engine.ts';
 
 /** An engine under test and what the suite needs to use it. */
 export interface EngineUnderTest {

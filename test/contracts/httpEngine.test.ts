@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'vitest';
-import { httpEngine } from '../../src/engine/http/engine.ts';
+import { httpEngine } from '../../src/inference/remote/engine.ts';
 import { startLlamaServer, type TestLlamaServer } from '../helpers/inference/llamaServer.ts';
 import { engineContract } from './engine.ts';
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { httpEngine } from '../../src/engine/http/engine.ts';
+import { httpEngine } from '../../src/inference/remote/engine.ts';
 import { startOpenAiServer, type TestOpenAiServer } from '../helpers/inference/openAiServer.ts';
 import { engineContract } from './engine.ts';
 

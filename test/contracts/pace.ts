@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Sequence } from '../../src/engine/engine.ts';
-import { fullPace, Pace } from '../../src/engine/pace.ts';
+import type { Sequence } from '../../src/inference/contract/engine.ts';
+import { fullPace, Pace } from '../../src/inference/contract/pace.ts';
 import { generate, neverAborted, userPrompt, type EngineUnderTest, type LoadedModel } from './generation.ts';
 
 const paused = { ...fullPace, paused: true };

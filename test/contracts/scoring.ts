@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { AnswerScores, Sequence } from '../../src/engine/engine.ts';
+import type { AnswerScores, Sequence } from '../../src/inference/contract/engine.ts';
 import { generate, longText, neverAborted, userPrompt, type EngineUnderTest, type LoadedModel } from './generation.ts';
 
 const labels = ['order', 'order food', 'chat', 'no'];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Sequence } from '../../src/engine/engine.ts';
+import type { Sequence } from '../../src/inference/contract/engine.ts';
 import { userPrompt, generate, type EngineUnderTest, type LoadedModel } from './generation.ts';
 
 /** Contract of every engine for sequences that share a model. */

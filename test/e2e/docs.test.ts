@@ -2,8 +2,8 @@ import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { serverSchema, variableOf } from '../../src/config.ts';
-import { metricDefinitions } from '../../src/metrics/definitions.ts';
+import { serverSchema, variableOf } from '../../src/server/config.ts';
+import { metricDefinitions } from '../../src/server/metrics/definitions.ts';
 import { blocksOf, textOf } from '../helpers/docPages.ts';
 import { anchorsOf, linksOf } from '../helpers/markdown.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connect, type AgentHandle, type Client, type ConnectOptions } from '../../src/client/index.ts';
-import type { TurngraphServer } from '../../src/server/server.ts';
+import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { CuttingProxy } from '../helpers/cuttingProxy.ts';
 import { Gate } from '../helpers/gate.ts';
 import { chat } from '../helpers/graphs.ts';

@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { closeCodes } from '../../src/closeCodes.ts';
-import { serverSchema } from '../../src/config.ts';
-import { codes, type FieldShape } from '../../src/frames.gen.ts';
-import { clientCodecs, serverCodecs } from '../../src/wire/codec.ts';
-import { messageOf } from '../../src/wire/frame.ts';
+import { closeCodes } from '../../src/protocol/closeCodes.ts';
+import { serverSchema } from '../../src/server/config.ts';
+import { codes, type FieldShape } from '../../src/protocol/frames.gen.ts';
+import { clientCodecs, serverCodecs } from '../../src/protocol/codec/codec.ts';
+import { messageOf } from '../../src/protocol/codec/frame.ts';
 import {
   bodiesOf,
   byMessage,
@@ -14,7 +14,7 @@ import {
   fieldsOf,
   type Fields,
   type MessageName,
-} from '../../src/wire/messageShape.ts';
+} from '../../src/protocol/codec/messageShape.ts';
 import { seededBytes } from '../helpers/fakeHub.ts';
 import { startHubServer, type HubFixture } from '../helpers/hubFixture.ts';
 import { untilGauge } from '../helpers/resume.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { defaultServerOptions } from '../../src/config.ts';
+import { defaultServerOptions } from '../../src/server/config.ts';
 import { checkGraph } from '../../src/index.ts';
 import { runCli } from '../cli/command.ts';
 import { blocksOf } from '../helpers/docPages.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import type { ServerFrame } from '../../src/frames.gen.ts';
-import { clientCodecs, serverCodecs, type Subprotocol } from '../../src/wire/codec.ts';
+import type { ServerFrame } from '../../src/protocol/frames.gen.ts';
+import { clientCodecs, serverCodecs, type Subprotocol } from '../../src/protocol/codec/codec.ts';
 
 /** What a proxy changes in what a server sends. Each connection gets its own. */
 export interface Alteration {

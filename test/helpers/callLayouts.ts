@@ -1,4 +1,4 @@
-import type { CallLayout } from '../../src/tools/native/layout.ts';
+import type { CallLayout } from '../../src/chat/dialect/layout.ts';
 import { keyValueLayout, linesLayout, pythonLayout } from './parameterLayouts.ts';
 
 /** `<calls><call>NAME<args>{...}</call></calls>` */

@@ -1,8 +1,8 @@
 import type { ExpectedCall } from '../../scripts/evals/tools/items.mjs';
-import { createReader } from '../../src/schema.ts';
-import { readTool } from '../../src/tools/declaration/readTool.ts';
-import { toolSchema } from '../../src/tools/declaration/toolSchema.ts';
-import type { Tool } from '../../src/tools/tool.ts';
+import { createReader } from '../../src/protocol/schema.ts';
+import { readTool } from '../../src/chat/tools/declaration/readTool.ts';
+import { toolSchema } from '../../src/chat/tools/declaration/toolSchema.ts';
+import type { Tool } from '../../src/chat/tool.ts';
 
 const readDeclaration = createReader(toolSchema);
 

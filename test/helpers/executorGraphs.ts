@@ -1,5 +1,5 @@
 import { connect, type Client, type ConnectOptions, type ToolEvent } from '../../src/client/index.ts';
-import type { MockEngine } from '../../src/engine/mock/engine.ts';
+import type { MockEngine } from '../../src/inference/mock/engine.ts';
 import { chatmlCall, lastPrompt, scriptedEngine } from './resultGraphs.ts';
 
 /** The codecs of the client: tests of the executor run with each. */

@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { afterEach } from 'vitest';
 import { WebSocketServer, type WebSocket as Socket } from 'ws';
 import { connect, type AgentHandle, type Client, type ConnectOptions } from '../../src/client/index.ts';
-import type { ClientFrame, ServerFrameBodies } from '../../src/frames.gen.ts';
-import { serverCodecs, type Subprotocol } from '../../src/wire/codec.ts';
-import { serverFrame } from '../../src/wire/frame.ts';
+import type { ClientFrame, ServerFrameBodies } from '../../src/protocol/frames.gen.ts';
+import { serverCodecs, type Subprotocol } from '../../src/protocol/codec/codec.ts';
+import { serverFrame } from '../../src/protocol/codec/frame.ts';
 
 /** Sends a frame with the id of the request that it answers. */
 export type SendFrame = <Body extends keyof ServerFrameBodies>(

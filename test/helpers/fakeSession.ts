@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { WebSocketServer, type WebSocket as Socket } from 'ws';
 import { connect, type ConnectOptions } from '../../src/client/index.ts';
-import type { ClientFrame, ResumeSessionRequest, ServerFrameBodies } from '../../src/frames.gen.ts';
-import { serverCodecs, type Subprotocol } from '../../src/wire/codec.ts';
-import { serverFrame } from '../../src/wire/frame.ts';
+import type { ClientFrame, ResumeSessionRequest, ServerFrameBodies } from '../../src/protocol/frames.gen.ts';
+import { serverCodecs, type Subprotocol } from '../../src/protocol/codec/codec.ts';
+import { serverFrame } from '../../src/protocol/codec/frame.ts';
 import { cleanups } from './fakeServer.ts';
 
 /** Answers a request of a fake session. */

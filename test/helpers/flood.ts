@@ -1,5 +1,5 @@
 import { defineNode } from '../../src/index.ts';
-import { defaultSendBufferLimits } from '../../src/sendBuffer.ts';
+import { defaultSendBufferLimits } from '../../src/server/sendBuffer.ts';
 import type { GraphDocument } from './graphs.ts';
 import { oneDayMs } from './heldEngine.ts';
 import type { TestServerOptions } from './server.ts';

@@ -1,5 +1,5 @@
-import { ruleFromSchema } from '../../src/tools/grammar/jsonSchema/fromSchema.ts';
-import type { Rule } from '../../src/tools/grammar/rule.ts';
+import { ruleFromSchema } from '../../src/chat/grammar/jsonSchema/fromSchema.ts';
+import type { Rule } from '../../src/chat/grammar/rule.ts';
 
 /** Converts a JSON Schema to a grammar rule. @throws Error when no grammar can express it. */
 export function ruleFor(schema: object): Rule {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CaseSession, type CaseSessionOptions } from '../../src/cli/graphTests/caseSession.ts';
 import { testFile, type FileResult, type TestOptions } from '../../src/cli/graphTests/testFile.ts';
-import { readServerOptions } from '../../src/config.ts';
+import { readServerOptions } from '../../src/server/config.ts';
 import { repositoryPath } from './server.ts';
 
 /** Opens a session of cases as the commands do, with the models of the repository in this process. */

@@ -1,8 +1,14 @@
-import type { Engine, GenerateOptions, LoadOptions, Sequence, SequenceOptions } from '../../src/engine/engine.ts';
-import type { Prompt } from '../../src/dialog.ts';
-import { mockEngine, readMockScript } from '../../src/engine/mock/engine.ts';
-import { scriptedRequest } from '../../src/engine/mock/script.ts';
-import { untilAborted } from '../../src/abort.ts';
+import type {
+  Engine,
+  GenerateOptions,
+  LoadOptions,
+  Sequence,
+  SequenceOptions,
+} from '../../src/inference/contract/engine.ts';
+import type { Prompt } from '../../src/chat/dialog.ts';
+import { mockEngine, readMockScript } from '../../src/inference/mock/engine.ts';
+import { scriptedRequest } from '../../src/inference/mock/script.ts';
+import { untilAborted } from '../../src/base/abort.ts';
 import type { Gate } from './gate.ts';
 
 /** A delay that does not end within a test. */

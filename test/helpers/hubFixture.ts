@@ -1,9 +1,9 @@
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DownloadOptions } from '../../src/download/downloads.ts';
-import type { TurngraphServer } from '../../src/server/server.ts';
-import type { Subprotocol } from '../../src/wire/codec.ts';
+import type { DownloadOptions } from '../../src/inference/download/downloads.ts';
+import type { TurngraphServer } from '../../src/server/socket/server.ts';
+import type { Subprotocol } from '../../src/protocol/codec/codec.ts';
 import { FakeHub, seededBytes, sha256 } from './fakeHub.ts';
 import { repositoryPath, TestClient, startTestServer, type TestServerOptions } from './server.ts';
 import { oneDayMs } from './heldEngine.ts';

@@ -1,4 +1,4 @@
-import { defineNode } from '../../src/graph/node.ts';
+import { defineNode } from '../../src/graph/compile/node.ts';
 
 /** A node type that selects tools by words of the message, or of the last result of the turn if there is one. */
 export const keywords = defineNode({

@@ -1,12 +1,12 @@
 import { nativeLayouts } from '../../scripts/nativeLayouts.mjs';
 import { createRng, type Rng } from '../../scripts/seededRandom.mjs';
-import { formats } from '../../src/tools/formats/index.ts';
-import { react } from '../../src/tools/formats/react.ts';
-import { stringifyJson } from '../../src/tools/json/value.ts';
-import type { CallLayout } from '../../src/tools/native/layout.ts';
-import { nativeFormat } from '../../src/tools/native/nativeFormat.ts';
-import { writeCalls } from '../../src/tools/native/writeCalls.ts';
-import type { Tool, ToolCallFormat } from '../../src/tools/tool.ts';
+import { formats } from '../../src/chat/formats/index.ts';
+import { react } from '../../src/chat/formats/react.ts';
+import { stringifyJson } from '../../src/chat/json/value.ts';
+import type { CallLayout } from '../../src/chat/dialect/layout.ts';
+import { nativeFormat } from '../../src/chat/dialect/nativeFormat.ts';
+import { writeCalls } from '../../src/chat/dialect/writeCalls.ts';
+import type { Tool, ToolCallFormat } from '../../src/chat/tool.ts';
 import { keyValueCalls, linesCalls, namedJsonCalls, pythonCalls } from './callLayouts.ts';
 import { createTool, parseArguments } from './toolCalls.ts';
 

@@ -1,8 +1,8 @@
-import { isJsonObject, JsonNumber, type JsonValue } from '../../src/tools/json/value.ts';
-import type { ParameterLayout } from '../../src/tools/native/layout.ts';
-import { SearchedText } from '../../src/tools/native/searchedText.ts';
-import { readParameters } from '../../src/tools/native/values/readParameters.ts';
-import type { ArgumentsSchema } from '../../src/tools/tool.ts';
+import { isJsonObject, JsonNumber, type JsonValue } from '../../src/chat/json/value.ts';
+import type { ParameterLayout } from '../../src/chat/dialect/layout.ts';
+import { SearchedText } from '../../src/chat/dialect/searchedText.ts';
+import { readParameters } from '../../src/chat/dialect/values/readParameters.ts';
+import type { ArgumentsSchema } from '../../src/chat/tool.ts';
 
 const jsonWords = { true: 'true', false: 'false', null: 'null' };
 const pythonWords = { true: 'True', false: 'False', null: 'None' };

@@ -1,4 +1,4 @@
-import type { ReplyMarks } from '../../src/tools/reasoning/replyMarks.ts';
+import type { ReplyMarks } from '../../src/chat/replyMarks.ts';
 
 const noMessages = { restart: '', header: undefined } as const;
 

@@ -188,7 +188,7 @@ export const requirements = {
   },
   bundleDisk: {
     title: 'leaves nothing on a disk that is full',
-    file: 'test/unit/bundle/writeBundle.test.ts',
+    file: 'test/unit/cli/bundle/writeBundle.test.ts',
     findMissing: () => absentOf({ 'the permission to mount a tmpfs': succeeds('sh', '-c', mountSmallDisk) }),
   },
   smallCacheDisk: {
@@ -203,7 +203,7 @@ export const requirements = {
   },
   systemError: {
     title: 'fails when the system does not allow it',
-    file: 'test/unit/filesystem.test.ts',
+    file: 'test/unit/base/filesystem.test.ts',
     findMissing: () => absentOf({ '/proc': existsSync('/proc/self') }),
   },
   terminal: {
@@ -228,7 +228,7 @@ export const requirements = {
   },
   fifo: {
     title: 'does not wait for the writer of a FIFO',
-    file: 'test/unit/filesystem.test.ts',
+    file: 'test/unit/base/filesystem.test.ts',
     findMissing: () => absentOf({ 'a system with FIFOs': process.platform !== 'win32' }),
   },
 };

@@ -1,5 +1,5 @@
-import { mockEngine, readMockScript, type MockEngine } from '../../src/engine/mock/engine.ts';
-import type { ServerFrameBodies } from '../../src/frames.gen.ts';
+import { mockEngine, readMockScript, type MockEngine } from '../../src/inference/mock/engine.ts';
+import type { ServerFrameBodies } from '../../src/protocol/frames.gen.ts';
 import type { ScriptLine } from './heldEngine.ts';
 import type { TestClient } from './server.ts';
 

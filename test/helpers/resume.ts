@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ServerFrame, ServerFrameBodies } from '../../src/frames.gen.ts';
-import type { TurngraphServer } from '../../src/server/server.ts';
-import type { Subprotocol } from '../../src/wire/codec.ts';
+import type { ServerFrame, ServerFrameBodies } from '../../src/protocol/frames.gen.ts';
+import type { TurngraphServer } from '../../src/server/socket/server.ts';
+import type { Subprotocol } from '../../src/protocol/codec/codec.ts';
 import { parseScrape, type Scrape } from './prometheus.ts';
 import { TestClient } from './server.ts';
 

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll } from 'vitest';
 import { WebSocket } from 'ws';
-import type { ClientFrameBodies, ServerFrame, ServerFrameBodies } from '../../src/frames.gen.ts';
-import { readServerOptions, type ServerOptions } from '../../src/config.ts';
-import { start, type StartSettings } from '../../src/start.ts';
-import type { TurngraphServer } from '../../src/server/server.ts';
-import { clientCodecs, type Subprotocol } from '../../src/wire/codec.ts';
-import { clientFrame } from '../../src/wire/frame.ts';
+import type { ClientFrameBodies, ServerFrame, ServerFrameBodies } from '../../src/protocol/frames.gen.ts';
+import { readServerOptions, type ServerOptions } from '../../src/server/config.ts';
+import { start, type StartSettings } from '../../src/server/start.ts';
+import type { TurngraphServer } from '../../src/server/socket/server.ts';
+import { clientCodecs, type Subprotocol } from '../../src/protocol/codec/codec.ts';
+import { clientFrame } from '../../src/protocol/codec/frame.ts';
 import { heldEngine, type ScriptLine } from './heldEngine.ts';
 
 /** Absolute path of a file in the repository. */

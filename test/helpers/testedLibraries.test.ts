@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { libraryPackage } from '../../src/engine/llama/libraryFault.ts';
+import { libraryPackage } from '../../src/inference/llama/libraryFault.ts';
 import { repositoryPath } from './server.ts';
 
 describe('a llama.cpp library that has passed', () => {

@@ -1,8 +1,8 @@
-import { chatml } from '../../src/tools/formats/chatml.ts';
-import type { JsonObject } from '../../src/tools/json/value.ts';
-import { readTool } from '../../src/tools/declaration/readTool.ts';
-import type { ToolDeclaration } from '../../src/tools/declaration/toolSchema.ts';
-import type { Tool } from '../../src/tools/tool.ts';
+import { chatml } from '../../src/chat/formats/chatml.ts';
+import type { JsonObject } from '../../src/chat/json/value.ts';
+import { readTool } from '../../src/chat/tools/declaration/readTool.ts';
+import type { ToolDeclaration } from '../../src/chat/tools/declaration/toolSchema.ts';
+import type { Tool } from '../../src/chat/tool.ts';
 
 /** Reads a tool declaration; fields that are not given have a default. @throws Error when it is invalid. */
 export function createTool(declaration: Partial<ToolDeclaration>): Tool {

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { defineNode, liveParams } from '../../src/index.ts';
 import { TestClient, startTestServer, subprotocols } from '../helpers/server.ts';
-import { RequestDispatcher } from '../../src/session/dispatcher.ts';
+import { RequestDispatcher } from '../../src/server/session/dispatcher.ts';
 import { Gate } from '../helpers/gate.ts';
 import { oneDayMs } from '../helpers/heldEngine.ts';
 

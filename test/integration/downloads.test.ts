@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { connect } from '../../src/client/index.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import type { ModelInfo, ModelProgress } from '../../src/frames.gen.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import type { ModelInfo, ModelProgress } from '../../src/protocol/frames.gen.ts';
 import { defineNode } from '../../src/index.ts';
 import { chat } from '../helpers/graphs.ts';
 import { seededBytes } from '../helpers/fakeHub.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, beforeAll, afterAll } from 'vitest';
-import { ProcessEngine } from '../../src/engine/process/engine.ts';
-import type { TurngraphServer } from '../../src/server/server.ts';
+import { ProcessEngine } from '../../src/inference/process/engine.ts';
+import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { errorOf, startTestServer, subprotocols, TestClient } from '../helpers/server.ts';
 
 const briefly = 5;

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ClientFrameBodies } from '../../src/frames.gen.ts';
+import type { ClientFrameBodies } from '../../src/protocol/frames.gen.ts';
 import { chat, guarded, lamp, screened, setLight, type GraphDocument } from '../helpers/graphs.ts';
 import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { checkGraph } from '../../src/agent/checkGraph.ts';
-import { locateInJson } from '../../src/jsonLocations.ts';
-import { readCatalogue } from '../../src/models/catalogue/readCatalogue.ts';
-import { registryWith } from '../../src/nodes/index.ts';
+import { checkGraph } from '../../src/server/checkGraph.ts';
+import { locateInJson } from '../../src/base/jsonLocations.ts';
+import { readCatalogue } from '../../src/inference/models/catalogue/readCatalogue.ts';
+import { registryWith } from '../../src/graph/nodes/index.ts';
 import { blocksOf } from '../helpers/docPages.ts';
 import { lastPrompt, scriptedEngine } from '../helpers/resultGraphs.ts';
 import { repositoryPath, subprotocols, TestClient, useServer, type TurnResult } from '../helpers/server.ts';
-import type { Subprotocol } from '../../src/wire/codec.ts';
+import type { Subprotocol } from '../../src/protocol/codec/codec.ts';
 
 // Graphs of Tryll's manual: in test/fixtures/fromTryll as they were written down, in examples/from-tryll as they were
 // ported by docs/from-tryll.md.

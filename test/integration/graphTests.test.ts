@@ -3,7 +3,7 @@ import { symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CaseSession } from '../../src/cli/graphTests/caseSession.ts';
-import { GraphFolder } from '../../src/graph/graphFolder.ts';
+import { GraphFolder } from '../../src/graph/compile/graphFolder.ts';
 import { CasesFolder, openSession, runFile } from '../helpers/graphCases.ts';
 import { repositoryPath } from '../helpers/server.ts';
 

@@ -2,7 +2,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { createConnection } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { readServerOptions } from '../../src/config.ts';
+import { readServerOptions } from '../../src/server/config.ts';
 import { chat } from '../helpers/graphs.ts';
 import { startTestServer, useServer, TestClient, subprotocols } from '../helpers/server.ts';
 import { failFiles } from '../helpers/failingFiles.ts';

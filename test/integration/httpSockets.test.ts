@@ -1,8 +1,8 @@
 import { createConnection, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Metrics } from '../../src/metrics/metrics.ts';
-import type { TurngraphServer } from '../../src/server/server.ts';
+import { Metrics } from '../../src/server/metrics/metrics.ts';
+import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { chat } from '../helpers/graphs.ts';
 import { startTestServer, TestClient, type TestServerOptions } from '../helpers/server.ts';
 

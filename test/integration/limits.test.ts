@@ -1,13 +1,13 @@
 import { createConnection } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { defineNode } from '../../src/index.ts';
-import { ClientSocket } from '../../src/server/connection.ts';
+import { ClientSocket } from '../../src/server/socket/connection.ts';
 import { chat, lamp, setLight } from '../helpers/graphs.ts';
 import { useServer, TestClient, errorOf, startTestServer, subprotocols } from '../helpers/server.ts';
-import { defaultSendBufferLimits } from '../../src/sendBuffer.ts';
-import { RequestDispatcher } from '../../src/session/dispatcher.ts';
+import { defaultSendBufferLimits } from '../../src/server/sendBuffer.ts';
+import { RequestDispatcher } from '../../src/server/session/dispatcher.ts';
 import { floodOptions, floodText, flooding } from '../helpers/flood.ts';
 import { Gate } from '../helpers/gate.ts';
 import { oneDayMs, holdLoads } from '../helpers/heldEngine.ts';

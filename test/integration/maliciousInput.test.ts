@@ -33,7 +33,7 @@ const gate = vi.hoisted(() => {
     },
   };
 });
-vi.mock(import('../../src/eventLoop.ts'), async (original) => {
+vi.mock(import('../../src/base/eventLoop.ts'), async (original) => {
   const eventLoop = await original();
   return {
     ...eventLoop,

@@ -1,13 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import type { TurngraphServer } from '../../src/server/server.ts';
+import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { chat, lamp, setLight } from '../helpers/graphs.ts';
 import { parseScrape, type Scrape } from '../helpers/prometheus.ts';
 import { useServer, TestClient, startTestServer, subprotocols, type TurnResult } from '../helpers/server.ts';
-import { ProcessMetrics } from '../../src/metrics/process.ts';
+import { ProcessMetrics } from '../../src/server/metrics/process.ts';
 import { Gate } from '../helpers/gate.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { holdLoads, oneDayMs } from '../helpers/heldEngine.ts';
 
 const script = [

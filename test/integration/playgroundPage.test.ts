@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { TurngraphServer } from '../../src/server/server.ts';
+import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { useServer } from '../helpers/server.ts';
 
 const open = useServer();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { chat, screened, setLight } from '../helpers/graphs.ts';
-import { mockEngine, readMockScript } from '../../src/engine/mock/engine.ts';
+import { mockEngine, readMockScript } from '../../src/inference/mock/engine.ts';
 import { harmonyMarks } from '../helpers/replyMarks.ts';
 import { useServer, TestClient, subprotocols } from '../helpers/server.ts';
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { httpEngine } from '../../src/engine/http/engine.ts';
+import { httpEngine } from '../../src/inference/remote/engine.ts';
 import {
   characterEvent,
   choiceEvent,

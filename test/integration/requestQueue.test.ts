@@ -1,12 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { defineNode } from '../../src/index.ts';
-import { ClientSocket } from '../../src/server/connection.ts';
-import { RequestDispatcher } from '../../src/session/dispatcher.ts';
-import type { TurngraphServer } from '../../src/server/server.ts';
-import type { Subprotocol } from '../../src/wire/codec.ts';
+import { ClientSocket } from '../../src/server/socket/connection.ts';
+import { RequestDispatcher } from '../../src/server/session/dispatcher.ts';
+import type { TurngraphServer } from '../../src/server/socket/server.ts';
+import type { Subprotocol } from '../../src/protocol/codec/codec.ts';
 import { Gate } from '../helpers/gate.ts';
 import { chat } from '../helpers/graphs.ts';
 import { holdLoads, oneDayMs } from '../helpers/heldEngine.ts';

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { RequestDispatcher } from '../../src/session/dispatcher.ts';
+import { RequestDispatcher } from '../../src/server/session/dispatcher.ts';
 import { floodOptions, floodText, flooding } from '../helpers/flood.ts';
 import { Gate } from '../helpers/gate.ts';
 import { chat } from '../helpers/graphs.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Engine, Model, Sequence } from '../../src/engine/engine.ts';
+import type { Engine, Model, Sequence } from '../../src/inference/contract/engine.ts';
 import { oneDayMs, override, type ScriptLine } from '../helpers/heldEngine.ts';
 import { chatmlCall, lastPrompt, notifications, result, scriptedEngine } from '../helpers/resultGraphs.ts';
 import { setLight } from '../helpers/graphs.ts';

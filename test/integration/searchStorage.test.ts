@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { connect } from '../../src/client/index.ts';
-import type { ClientFrameBodies, ServerFrame } from '../../src/frames.gen.ts';
+import type { ClientFrameBodies, ServerFrame } from '../../src/protocol/frames.gen.ts';
 import { errorOf, repositoryPath, startTestServer, subprotocols, TestClient, useServer } from '../helpers/server.ts';
 
 const server = useServer({ storageRoot: repositoryPath('graphs'), maxMessageBytes: 2000 });

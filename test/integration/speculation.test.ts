@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { LoadOptions } from '../../src/engine/engine.ts';
-import { mockEngine } from '../../src/engine/mock/engine.ts';
+import type { LoadOptions } from '../../src/inference/contract/engine.ts';
+import { mockEngine } from '../../src/inference/mock/engine.ts';
 import { chat } from '../helpers/graphs.ts';
 import { override } from '../helpers/heldEngine.ts';
 import { errorOf, subprotocols, TestClient, useServer } from '../helpers/server.ts';

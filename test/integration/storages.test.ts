@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ClientFrameBodies } from '../../src/frames.gen.ts';
-import { GraphFolder } from '../../src/graph/graphFolder.ts';
+import type { ClientFrameBodies } from '../../src/protocol/frames.gen.ts';
+import { GraphFolder } from '../../src/graph/compile/graphFolder.ts';
 import { guarded, type GraphDocument } from '../helpers/graphs.ts';
 import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { mockEngine } from '../../src/engine/mock/engine.ts';
+import { mockEngine } from '../../src/inference/mock/engine.ts';
 import { Gate } from '../helpers/gate.ts';
 import { chat } from '../helpers/graphs.ts';
 import { holdCounts } from '../helpers/heldEngine.ts';

@@ -7,9 +7,9 @@ import { getLlama, LlamaLogLevel, type Llama, type LlamaContextSequence, type To
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
-import type { Prompt } from '../../src/dialog.ts';
-import { reusePrefix } from '../../src/engine/llama/kvCache/prefixReuse.ts';
-import { correctWindowStart } from '../../src/engine/llama/kvCache/windowStart.ts';
+import type { Prompt } from '../../src/chat/dialog.ts';
+import { reusePrefix } from '../../src/inference/llama/kvCache/prefixReuse.ts';
+import { correctWindowStart } from '../../src/inference/llama/kvCache/windowStart.ts';
 import { userPrompt, nextPrompt, neverAborted, generate } from '../contracts/generation.ts';
 import { contextSize, openDemo, type Demo } from './demo.ts';
 

@@ -5,17 +5,17 @@ import { getLlama, LlamaContextSequence, LlamaLogLevel, type Token } from 'node-
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
-import type { Message, Prompt, ToolBlock } from '../../src/dialog.ts';
-import type { Engine, Model, Sequence } from '../../src/engine/engine.ts';
-import { BatchTimer } from '../../src/engine/llama/batching/batchTimer.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import type { Message, Prompt, ToolBlock } from '../../src/chat/dialog.ts';
+import type { Engine, Model, Sequence } from '../../src/inference/contract/engine.ts';
+import { BatchTimer } from '../../src/inference/llama/batching/batchTimer.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import {
   checkpointsOf,
   limitCheckpoints,
   openCache,
   takeCheckpoint,
-} from '../../src/engine/llama/kvCache/checkpoints.ts';
-import { reusePrefix } from '../../src/engine/llama/kvCache/prefixReuse.ts';
+} from '../../src/inference/llama/kvCache/checkpoints.ts';
+import { reusePrefix } from '../../src/inference/llama/kvCache/prefixReuse.ts';
 import { generate, longText, neverAborted as signal } from '../contracts/generation.ts';
 import { writeRecurrentModel } from './recurrentFile.ts';
 

@@ -1,15 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import { getLlama, LlamaLogLevel, type Llama, type LlamaContext, type LlamaModel } from 'node-llama-cpp';
-import { BackgroundGate } from '../../src/engine/llama/batching/backgroundGate.ts';
-import { hookBatches } from '../../src/engine/llama/batching/batchHooks.ts';
-import { ThreadCap } from '../../src/engine/llama/batching/threadCap.ts';
-import { DeferredQueue } from '../../src/engine/llama/batching/deferredQueue.ts';
-import { GrammarCache } from '../../src/engine/llama/sampling/grammarCache.ts';
-import { probeChatTemplate } from '../../src/chatTemplate/chatTemplate.ts';
-import { SlotPool } from '../../src/engine/llama/kvCache/slots.ts';
-import { LlamaSequence } from '../../src/engine/llama/sequence.ts';
-import { PromptRenderer } from '../../src/engine/llama/prompt/promptRenderer.ts';
-import { Tokenizer } from '../../src/engine/llama/tokenizer/tokenizer.ts';
+import { BackgroundGate } from '../../src/inference/llama/batching/backgroundGate.ts';
+import { hookBatches } from '../../src/inference/llama/batching/batchHooks.ts';
+import { ThreadCap } from '../../src/inference/llama/batching/threadCap.ts';
+import { DeferredQueue } from '../../src/inference/llama/batching/deferredQueue.ts';
+import { GrammarCache } from '../../src/inference/llama/sampling/grammarCache.ts';
+import { probeChatTemplate } from '../../src/chat/template/chatTemplate.ts';
+import { SlotPool } from '../../src/inference/llama/kvCache/slots.ts';
+import { LlamaSequence } from '../../src/inference/llama/sequence.ts';
+import { PromptRenderer } from '../../src/inference/llama/prompt/promptRenderer.ts';
+import { Tokenizer } from '../../src/inference/decoding/tokenizer.ts';
 
 /** The bundled model. */
 export const demoFile = fileURLToPath(new URL('../../models/turngraph-demo.gguf', import.meta.url));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Token } from 'node-llama-cpp';
-import { StreamingDetokenizer } from '../../src/engine/llama/tokenizer/streamingDetokenizer.ts';
+import { StreamingDetokenizer } from '../../src/inference/decoding/streamingDetokenizer.ts';
 import { openDemo, type Demo } from './demo.ts';
 
 describe('a streaming detokenizer', () => {

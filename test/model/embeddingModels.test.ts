@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { bertGguf } from '../../scripts/gguf/bert.mjs';
-import type { LoadOptions } from '../../src/engine/engine.ts';
-import { httpEngine } from '../../src/engine/http/engine.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { totalMemory } from '../../src/engine/modelMemory.ts';
+import type { LoadOptions } from '../../src/inference/contract/engine.ts';
+import { httpEngine } from '../../src/inference/remote/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import { totalMemory } from '../../src/inference/contract/modelMemory.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'turngraph-'));
 const file = join(folder, 'bert.gguf');

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { LoadOptions, Model } from '../../src/engine/engine.ts';
-import { ProcessEngine } from '../../src/engine/process/engine.ts';
+import type { LoadOptions, Model } from '../../src/inference/contract/engine.ts';
+import { ProcessEngine } from '../../src/inference/process/engine.ts';
 import { generate, longText, nextPrompt, userPrompt } from '../contracts/generation.ts';
 import { isRunning, whenEnded } from '../helpers/runningProcesses.ts';
 import { repositoryPath } from '../helpers/server.ts';
@@ -224,7 +224,7 @@ describe('an engine process', () => {
     const preload = join(folder, 'hold.mjs');
     await writeFile(preload, state === 'blocked' ? holdEventLoop : '');
     const script = `
-      import { ProcessEngine } from ${JSON.stringify(repositoryPath('dist/engine/process/engine.js'))};
+      import { ProcessEngine } from ${JSON.stringify(repositoryPath('dist/inference/process/engine.js'))};
       const engine = new ProcessEngine({ mode: 'child', onStart: (pid) => console.log(pid) });
       const options = ${JSON.stringify(options)};
       const onProgress = (at) => at === 1 && console.log('loaded');

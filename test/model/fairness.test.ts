@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Prompt } from '../../src/dialog.ts';
-import type { Engine, Model } from '../../src/engine/engine.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import type { Prompt } from '../../src/chat/dialog.ts';
+import type { Engine, Model } from '../../src/inference/contract/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { userPrompt, longText, generate } from '../contracts/generation.ts';
 import { demoFile } from './demo.ts';
 

@@ -1,6 +1,6 @@
 import type { Token } from 'node-llama-cpp';
-import type { Prompt } from '../../src/dialog.ts';
-import type { GenerateOptions, SamplingParams, Sequence } from '../../src/engine/engine.ts';
+import type { Prompt } from '../../src/chat/dialog.ts';
+import type { GenerateOptions, SamplingParams, Sequence } from '../../src/inference/contract/engine.ts';
 import { generate } from '../contracts/generation.ts';
 import { contextSize, type Demo } from './demo.ts';
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isSkipped } from '../helpers/requirements.mjs';
 import { startTestServer, subprotocols, TestClient } from '../helpers/server.ts';
 import { SmallDisk } from '../helpers/smallDisk.ts';
-import type { Subprotocol } from '../../src/wire/codec.ts';
+import type { Subprotocol } from '../../src/protocol/codec/codec.ts';
 
 const graph = {
   default_model_name: 'turngraph-demo',

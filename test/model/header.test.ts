@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { IncompleteHeader, parseHeader } from '../../src/engine/llama/gguf/header.ts';
+import { IncompleteHeader, parseHeader } from '../../src/inference/llama/gguf/header.ts';
 import { demoFile } from './demo.ts';
 
 describe('a GGUF header', () => {

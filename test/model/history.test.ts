@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { families } from '../../scripts/gguf/families.mjs';
-import { probeChatTemplate } from '../../src/chatTemplate/chatTemplate.ts';
-import type { TemplateMessage } from '../../src/chatTemplate/templateInput.ts';
-import { toToolBlock, type Message, type Prompt, type ToolBlock } from '../../src/dialog.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { createExchange } from '../../src/nodes/toolCall/exchange.ts';
-import { formats } from '../../src/tools/formats/index.ts';
-import { readTool } from '../../src/tools/declaration/readTool.ts';
-import { unwrapParam } from '../../src/graph/node.ts';
+import { probeChatTemplate } from '../../src/chat/template/chatTemplate.ts';
+import type { TemplateMessage } from '../../src/chat/template/templateInput.ts';
+import { toToolBlock, type Message, type Prompt, type ToolBlock } from '../../src/chat/dialog.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import { createExchange } from '../../src/graph/nodes/toolCall/exchange.ts';
+import { formats } from '../../src/chat/formats/index.ts';
+import { readTool } from '../../src/chat/tools/declaration/readTool.ts';
+import { unwrapParam } from '../../src/graph/compile/node.ts';
 import { generate } from '../contracts/generation.ts';
 import { openTinyModels } from './tiny.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { familyGguf } from '../../scripts/gguf/families.mjs';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { demoFile } from './demo.ts';
 
 /** Bytes of a header that are replaced: those `skip` bytes after a key or a name. */

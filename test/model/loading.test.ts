@@ -2,10 +2,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Engine, LoadOptions, Model } from '../../src/engine/engine.ts';
+import type { Engine, LoadOptions, Model } from '../../src/inference/contract/engine.ts';
 import { familyGguf } from '../../scripts/gguf/families.mjs';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { defaultSampling } from '../../src/models/catalogue/sampling.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import { defaultSampling } from '../../src/inference/models/catalogue/sampling.ts';
 import { demoFile } from './demo.ts';
 
 describe('loading a GGUF file', () => {

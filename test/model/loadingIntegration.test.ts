@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { chat } from '../helpers/graphs.ts';
 import { parseScrape } from '../helpers/prometheus.ts';
 import { TestClient, startTestServer, subprotocols } from '../helpers/server.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import type { TurngraphServer } from '../../src/server/server.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { Gate } from '../helpers/gate.ts';
 import { holdLoads } from '../helpers/heldEngine.ts';
 

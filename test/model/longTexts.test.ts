@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { LlamaModel } from 'node-llama-cpp';
 import { families } from '../../scripts/gguf/families.mjs';
-import type { Tokenizer } from '../../src/engine/llama/tokenizer/tokenizer.ts';
+import type { Tokenizer } from '../../src/inference/decoding/tokenizer.ts';
 import { openDemo, type Demo } from './demo.ts';
 import { openTinyModels } from './tiny.ts';
 

@@ -3,11 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Engine, LoadOptions, Model, Sequence } from '../../src/engine/engine.ts';
+import type { Engine, LoadOptions, Model, Sequence } from '../../src/inference/contract/engine.ts';
 import { loraGguf } from '../../scripts/gguf/lora.mjs';
 import { list, number, real, text, u32 } from '../../scripts/gguf/values.mjs';
-import { readGguf } from '../../src/engine/llama/gguf/validateFile.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { readGguf } from '../../src/inference/llama/gguf/validateFile.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { generate, longText, neverAborted, userPrompt } from '../contracts/generation.ts';
 import { demoFile } from './demo.ts';
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import type { Message, Prompt, ToolBlock } from '../../src/dialog.ts';
-import { unwrapParam } from '../../src/graph/node.ts';
-import { toFunctionDefinition } from '../../src/tools/formats/functionJson.ts';
-import { formats } from '../../src/tools/formats/index.ts';
-import { readTool } from '../../src/tools/declaration/readTool.ts';
+import type { Message, Prompt, ToolBlock } from '../../src/chat/dialog.ts';
+import { unwrapParam } from '../../src/graph/compile/node.ts';
+import { toFunctionDefinition } from '../../src/chat/formats/functionJson.ts';
+import { formats } from '../../src/chat/formats/index.ts';
+import { readTool } from '../../src/chat/tools/declaration/readTool.ts';
 
 interface OfficialMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';

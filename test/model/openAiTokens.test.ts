@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Engine, Model } from '../../src/engine/engine.ts';
-import { httpEngine } from '../../src/engine/http/engine.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import type { Engine, Model } from '../../src/inference/contract/engine.ts';
+import { httpEngine } from '../../src/inference/remote/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { generate, userPrompt } from '../contracts/generation.ts';
 import {
   startOpenAiServer,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Model } from '../../src/engine/engine.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { fullPace, Pace } from '../../src/engine/pace.ts';
+import type { Model } from '../../src/inference/contract/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import { fullPace, Pace } from '../../src/inference/contract/pace.ts';
 import { generate, longText, userPrompt } from '../contracts/generation.ts';
 import { demoFile } from './demo.ts';
 

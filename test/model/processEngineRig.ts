@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
-import { ProcessEngine, type ProcessEngineOptions } from '../../src/engine/process/engine.ts';
-import type { EngineCrash } from '../../src/engine/process/supervisor.ts';
+import { ProcessEngine, type ProcessEngineOptions } from '../../src/inference/process/engine.ts';
+import type { EngineCrash } from '../../src/inference/process/supervisor.ts';
 import { isRunning } from '../helpers/runningProcesses.ts';
 
 /** An engine with processes of its own, what it reports, and a temporary folder. */

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { constants, getPriority } from 'node:os';
 import { describe, expect, it, vi } from 'vitest';
-import { ProcessEngine } from '../../src/engine/process/engine.ts';
+import { ProcessEngine } from '../../src/inference/process/engine.ts';
 import { generate, userPrompt } from '../contracts/generation.ts';
 import { demoFile } from './demo.ts';
 

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
-import type { Engine, LoadOptions, Model } from '../../src/engine/engine.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import type { WarmUpResult } from '../../src/engine/warmUpResult.ts';
-import { ProcessEngine } from '../../src/engine/process/engine.ts';
+import type { Engine, LoadOptions, Model } from '../../src/inference/contract/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import type { WarmUpResult } from '../../src/inference/contract/warmUpResult.ts';
+import { ProcessEngine } from '../../src/inference/process/engine.ts';
 import { generate, longText, neverAborted as signal, nextPrompt, userPrompt } from '../contracts/generation.ts';
 import { demoFile } from './demo.ts';
 

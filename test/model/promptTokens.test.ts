@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Token } from 'node-llama-cpp';
-import type { Message } from '../../src/dialog.ts';
+import type { Message } from '../../src/chat/dialog.ts';
 import { greedy, userPrompt } from '../contracts/generation.ts';
-import { probeChatTemplate } from '../../src/chatTemplate/chatTemplate.ts';
-import { PromptRenderer } from '../../src/engine/llama/prompt/promptRenderer.ts';
+import { probeChatTemplate } from '../../src/chat/template/chatTemplate.ts';
+import { PromptRenderer } from '../../src/inference/llama/prompt/promptRenderer.ts';
 import { openDemo, type Demo } from './demo.ts';
 
 describe('the tokens of a prompt', () => {

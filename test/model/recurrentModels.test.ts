@@ -5,10 +5,10 @@ import { getLlama, LlamaContextSequence, LlamaLogLevel, type Llama, type LlamaMo
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
-import { BatchTimer } from '../../src/engine/llama/batching/batchTimer.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { reusePrefix } from '../../src/engine/llama/kvCache/prefixReuse.ts';
-import { StateSwap } from '../../src/engine/llama/kvCache/stateSwap.ts';
+import { BatchTimer } from '../../src/inference/llama/batching/batchTimer.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import { reusePrefix } from '../../src/inference/llama/kvCache/prefixReuse.ts';
+import { StateSwap } from '../../src/inference/llama/kvCache/stateSwap.ts';
 import { generate, longText, neverAborted as signal, nextPrompt, userPrompt } from '../contracts/generation.ts';
 import { writeRecurrentModel } from './recurrentFile.ts';
 

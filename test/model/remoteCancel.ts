@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Model } from '../../src/engine/engine.ts';
+import type { Model } from '../../src/inference/contract/engine.ts';
 import { generate, userPrompt } from '../contracts/generation.ts';
 
 /** Generations of an inference server of the tests, in order: the tokens that each computed after its connection was closed. */

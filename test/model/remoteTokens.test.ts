@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Engine, Model } from '../../src/engine/engine.ts';
-import { httpEngine } from '../../src/engine/http/engine.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import type { Engine, Model } from '../../src/inference/contract/engine.ts';
+import { httpEngine } from '../../src/inference/remote/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { generate, greedy, userPrompt } from '../contracts/generation.ts';
 import { startLlamaServer, type TestLlamaServer } from '../helpers/inference/llamaServer.ts';
 import { demoFile } from './demo.ts';

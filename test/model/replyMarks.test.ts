@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chainGguf } from '../../scripts/gguf/chain.mjs';
 import { tinyGguf } from '../../scripts/gguf/gguf.mjs';
 import { byteLevelVocab } from '../../scripts/gguf/vocabulary.mjs';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { ProcessEngine } from '../../src/engine/process/engine.ts';
-import type { CallGrammar } from '../../src/tools/grammar/grammar.ts';
-import { all, tag, text } from '../../src/tools/grammar/rule.ts';
-import { splitReply } from '../../src/tools/reasoning/splitReply.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import { ProcessEngine } from '../../src/inference/process/engine.ts';
+import type { CallGrammar } from '../../src/chat/grammar/grammar.ts';
+import { all, tag, text } from '../../src/chat/grammar/rule.ts';
+import { splitReply } from '../../src/chat/reply/reasoning/splitReply.ts';
 import { generate, userPrompt } from '../contracts/generation.ts';
 import { harmonyMarks } from '../helpers/replyMarks.ts';
 

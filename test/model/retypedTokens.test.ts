@@ -3,9 +3,9 @@ import type { Token } from 'node-llama-cpp';
 import { chainGguf } from '../../scripts/gguf/chain.mjs';
 import { tinyGguf, tokenType } from '../../scripts/gguf/gguf.mjs';
 import { byteLevelVocab, sentencePieceVocab } from '../../scripts/gguf/vocabulary.mjs';
-import type { Message } from '../../src/dialog.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { all, any, tag, text } from '../../src/tools/grammar/rule.ts';
+import type { Message } from '../../src/chat/dialog.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import { all, any, tag, text } from '../../src/chat/grammar/rule.ts';
 import { generate, nextPrompt, userPrompt } from '../contracts/generation.ts';
 import { openTinyModels, type TinyModel } from './tiny.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Prompt } from '../../src/dialog.ts';
-import type { SamplingParams, Sequence } from '../../src/engine/engine.ts';
-import { any, text } from '../../src/tools/grammar/rule.ts';
-import type { CallGrammar } from '../../src/tools/grammar/grammar.ts';
+import type { Prompt } from '../../src/chat/dialog.ts';
+import type { SamplingParams, Sequence } from '../../src/inference/contract/engine.ts';
+import { any, text } from '../../src/chat/grammar/rule.ts';
+import type { CallGrammar } from '../../src/chat/grammar/grammar.ts';
 import { generate, nextPrompt, userPrompt } from '../contracts/generation.ts';
 import { openDemo, type Demo } from './demo.ts';
 import {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SamplingParams, Sequence } from '../../src/engine/engine.ts';
+import type { SamplingParams, Sequence } from '../../src/inference/contract/engine.ts';
 import { userPrompt, generate } from '../contracts/generation.ts';
 import { openDemo, type Demo } from './demo.ts';
 import { deviation, firstTokenDistribution, sampleFirstTokens, weighted, type Distribution } from './firstTokens.ts';

@@ -1,6 +1,6 @@
 import type { Token } from 'node-llama-cpp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Prompt } from '../../src/dialog.ts';
+import type { Prompt } from '../../src/chat/dialog.ts';
 import { generate, neverAborted, userPrompt } from '../contracts/generation.ts';
 import { contextSize, openDemo, type Demo } from './demo.ts';
 

@@ -2,10 +2,10 @@ import { mkdtemp, mkdir, readdir, rm, stat, truncate, utimes, writeFile } from '
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Model, Sequence } from '../../src/engine/engine.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import type { Model, Sequence } from '../../src/inference/contract/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { userPrompt, nextPrompt, longText, generate } from '../contracts/generation.ts';
-import { BatchTimer } from '../../src/engine/llama/batching/batchTimer.ts';
+import { BatchTimer } from '../../src/inference/llama/batching/batchTimer.ts';
 import { demoFile } from './demo.ts';
 
 describe('the swapped-out KV states of evicted sequences', () => {

@@ -1,7 +1,7 @@
 import { cp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { LoadOptions } from '../../src/engine/engine.ts';
+import type { LoadOptions } from '../../src/inference/contract/engine.ts';
 import { generate, userPrompt } from '../contracts/generation.ts';
 import { isRunning, whenEnded } from '../helpers/runningProcesses.ts';
 import { demoFile } from './demo.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { userPrompt, generate } from '../contracts/generation.ts';
 import { demoWithTemplate } from './demoTemplate.ts';
 

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chainGguf } from '../../scripts/gguf/chain.mjs';
 import { byteLevelVocab } from '../../scripts/gguf/vocabulary.mjs';
-import type { Completion, Engine, GenerateOptions, SamplingParams } from '../../src/engine/engine.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
-import { ProcessEngine } from '../../src/engine/process/engine.ts';
-import type { CallGrammar } from '../../src/tools/grammar/grammar.ts';
-import { all, any, text } from '../../src/tools/grammar/rule.ts';
-import { anyString } from '../../src/tools/grammar/strings.ts';
-import { textWithout } from '../../src/tools/grammar/textWithout.ts';
+import type { Completion, Engine, GenerateOptions, SamplingParams } from '../../src/inference/contract/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import { ProcessEngine } from '../../src/inference/process/engine.ts';
+import type { CallGrammar } from '../../src/chat/grammar/grammar.ts';
+import { all, any, text } from '../../src/chat/grammar/rule.ts';
+import { anyString } from '../../src/chat/grammar/strings.ts';
+import { textWithout } from '../../src/chat/grammar/textWithout.ts';
 import { generate } from '../contracts/generation.ts';
 
 /** A template whose prompts end with `end`. */

@@ -4,16 +4,16 @@ import os, { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LlamaContext, Token } from 'node-llama-cpp';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { createContext } from '../../src/engine/llama/createContext.ts';
-import { ThreadTimingsCache } from '../../src/engine/llama/threads/threadTimingsCache.ts';
-import { LlamaModel } from '../../src/engine/llama/model.ts';
-import { noModelMemory } from '../../src/engine/modelMemory.ts';
-import { fullPace, Pace } from '../../src/engine/pace.ts';
+import { createContext } from '../../src/inference/llama/createContext.ts';
+import { ThreadTimingsCache } from '../../src/inference/llama/threads/threadTimingsCache.ts';
+import { LlamaModel } from '../../src/inference/llama/model.ts';
+import { noModelMemory } from '../../src/inference/contract/modelMemory.ts';
+import { fullPace, Pace } from '../../src/inference/contract/pace.ts';
 import { generate as generateText, longText, userPrompt } from '../contracts/generation.ts';
 import { openDemo, type Demo } from './demo.ts';
 
 // Nothing is known of other programs, so that none of them changes a count.
-vi.mock(import('../../src/engine/llama/threads/cpuUse.ts'), async (original) => ({
+vi.mock(import('../../src/inference/llama/threads/cpuUse.ts'), async (original) => ({
   ...(await original()),
   readCpuUse: () => undefined,
 }));

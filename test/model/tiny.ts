@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getLlama, LlamaLogLevel, type LlamaModel } from 'node-llama-cpp';
 import { familyGguf } from '../../scripts/gguf/families.mjs';
-import { probeChatTemplate } from '../../src/chatTemplate/chatTemplate.ts';
-import { PromptRenderer } from '../../src/engine/llama/prompt/promptRenderer.ts';
-import { Tokenizer } from '../../src/engine/llama/tokenizer/tokenizer.ts';
+import { probeChatTemplate } from '../../src/chat/template/chatTemplate.ts';
+import { PromptRenderer } from '../../src/inference/llama/prompt/promptRenderer.ts';
+import { Tokenizer } from '../../src/inference/decoding/tokenizer.ts';
 
 /** The parts of a loaded tiny model of a family. */
 export interface TinyModel {

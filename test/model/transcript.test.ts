@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { families } from '../../scripts/gguf/families.mjs';
-import type { Prompt } from '../../src/dialog.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import type { Prompt } from '../../src/chat/dialog.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { generate, userPrompt } from '../contracts/generation.ts';
 import { openTinyModels } from './tiny.ts';
 

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bertGguf } from '../../scripts/gguf/bert.mjs';
 import { connect, type Client } from '../../src/client/index.ts';
-import type { Engine, LoadOptions, Model } from '../../src/engine/engine.ts';
-import { llamaEngine } from '../../src/engine/llama/engine.ts';
+import type { Engine, LoadOptions, Model } from '../../src/inference/contract/engine.ts';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { startTestServer, useServer } from '../helpers/server.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'turngraph-'));

@@ -11,8 +11,8 @@ import * as requests from '../../scripts/chaos/requests.mjs';
 import * as serverEnds from '../../scripts/chaos/serverEnds.mjs';
 import { SessionRecorder } from '../../scripts/chaos/sessionRecorder.mjs';
 import { createRng } from '../../scripts/seededRandom.mjs';
-import { clientCodecs, serverCodecs } from '../../src/wire/codec.ts';
-import { clientFrame, serverFrame } from '../../src/wire/frame.ts';
+import { clientCodecs, serverCodecs } from '../../src/protocol/codec/codec.ts';
+import { clientFrame, serverFrame } from '../../src/protocol/codec/frame.ts';
 import { isSkipped } from '../helpers/requirements.mjs';
 import { demoFile } from '../model/demo.ts';
 

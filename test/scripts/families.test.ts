@@ -6,8 +6,8 @@ import { formatFamilies, problemsOf } from '../../scripts/evals/families/report.
 import { difficultTexts } from '../../scripts/evals/families/texts.mjs';
 import { readCallsIn, readWholeCall } from '../../scripts/evals/strict/readCalls.mjs';
 import { vocabularyOf } from '../../scripts/gguf/tokenizerJson.mjs';
-import { chatml } from '../../src/tools/formats/chatml.ts';
-import { readTool } from '../../src/tools/declaration/readTool.ts';
+import { chatml } from '../../src/chat/formats/chatml.ts';
+import { readTool } from '../../src/chat/tools/declaration/readTool.ts';
 import { repositoryPath } from '../helpers/server.ts';
 
 /** Runs `npm run families` with arguments; it ends before it fetches anything where they are wrong. */

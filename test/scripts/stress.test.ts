@@ -4,8 +4,8 @@ import { ProtocolChecker } from '../../scripts/stress/protocolChecker.mjs';
 import { createRng } from '../../scripts/seededRandom.mjs';
 import { median, quantile, trendOf, type Sample } from '../../scripts/stress/leakDetection.mjs';
 import { finalResponse } from '../../src/client/responses.ts';
-import type { AnswerText, ServerFrame, TurnComplete } from '../../src/frames.gen.ts';
-import { clientFrame, serverFrame } from '../../src/wire/frame.ts';
+import type { AnswerText, ServerFrame, TurnComplete } from '../../src/protocol/frames.gen.ts';
+import { clientFrame, serverFrame } from '../../src/protocol/codec/frame.ts';
 
 /** Samples of half an hour, one every five seconds. */
 function run(value: (seconds: number, noise: () => number) => number, seed = 1): readonly Sample[] {

@@ -79,7 +79,7 @@ describe('what npm test says at its start', () => {
   });
 
   it('is not more than vitest skips', async () => {
-    const present = names.filter((name) => requirements[name].file === 'test/unit/filesystem.test.ts');
+    const present = names.filter((name) => requirements[name].file === 'test/unit/base/filesystem.test.ts');
     expect(await readSkipped(present, {})).toEqual(present.filter(isSkipped));
   });
 });

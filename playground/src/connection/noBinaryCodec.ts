@@ -1,4 +1,4 @@
-/** Stands for `src/wire/binary.ts` in the page, which speaks JSON: protobuf would be a sixth of all its script. */
+/** Stands for `src/protocol/codec/binary.ts` in the page, which speaks JSON: protobuf would be a sixth of all its script. */
 export const encodeBinary = (): never => refuse();
 
 /** Never called: the page asks for the codec `json`. */

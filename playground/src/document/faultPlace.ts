@@ -1,4 +1,4 @@
-import { escapePointerToken, pointerTokens } from '../../../src/jsonPointer.ts';
+import { escapePointerToken, pointerTokens } from '../../../src/base/jsonPointer.ts';
 import type { GraphFault } from './graphDocument.ts';
 
 /** The name of the node that a JSON pointer leads into; undefined: none. */

@@ -1,4 +1,4 @@
-import { exitsFromParam, type ExitsFromParam } from '../../../src/graph/exits.ts';
+import { exitsFromParam, type ExitsFromParam } from '../../../src/graph/compile/exits.ts';
 import type { GraphNode } from './graphDocument.ts';
 
 /** A part of a JSON Schema, as far as forms follow it. */

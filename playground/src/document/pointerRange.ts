@@ -1,5 +1,5 @@
 import { findNodeAtOffset, getNodePath, parseTree, type Node } from 'jsonc-parser';
-import { escapePointerToken, pointerTokens } from '../../../src/jsonPointer.ts';
+import { escapePointerToken, pointerTokens } from '../../../src/base/jsonPointer.ts';
 
 /** A part of a text, as offsets. */
 export interface TextRange {

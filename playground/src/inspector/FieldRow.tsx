@@ -1,6 +1,6 @@
 import { useId, useState, type ReactNode } from 'react';
 import type { JSONPath } from 'jsonc-parser';
-import { escapePointerToken } from '../../../src/jsonPointer.ts';
+import { escapePointerToken } from '../../../src/base/jsonPointer.ts';
 import { CodeText } from '../ui/CodeText.tsx';
 import { useDocument } from '../document/documentStore.ts';
 import type { FieldSchema } from '../document/graphTypes.ts';

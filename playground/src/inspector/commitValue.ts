@@ -1,5 +1,5 @@
 import { getNodeValue, findNodeAtLocation, parseTree, type JSONPath } from 'jsonc-parser';
-import type { ExitsFromParam } from '../../../src/graph/exits.ts';
+import type { ExitsFromParam } from '../../../src/graph/compile/exits.ts';
 import { useDocument } from '../document/documentStore.ts';
 import { insertEntry, renameExit, setValue, swapEntries } from '../document/graphEdits.ts';
 import { useTypes } from '../document/typesStore.ts';

@@ -4,9 +4,9 @@
 // text four times as long / of the text itself, 1 if linear; for outputs joined together, and for adversarial inputs, of
 // which the worst counts; in native layouts these are repeats of their own marks. Each time is the minimum of several, because noise only adds to it.
 import { readFile } from 'node:fs/promises';
-import { formats } from '../../../dist/tools/formats/index.js';
-import { callMarks } from '../../../dist/tools/native/callMarks.js';
-import { nativeFormat } from '../../../dist/tools/native/nativeFormat.js';
+import { formats } from '../../../dist/chat/formats/index.js';
+import { callMarks } from '../../../dist/chat/dialect/callMarks.js';
+import { nativeFormat } from '../../../dist/chat/dialect/nativeFormat.js';
 import { nativeFormats, nativeLayouts } from '../../nativeLayouts.mjs';
 import { createResult, median } from '../results.mjs';
 

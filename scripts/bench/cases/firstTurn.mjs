@@ -8,7 +8,7 @@
 // up to 4 % faster than the next. The time is the client's, from sending to the first piece of text, and the baseline's, from tokenizing the
 // prompt to the first token's text. On the idle machine a server with the engine in a process of its own, which is the default,
 // takes part as well.
-import { threadCandidates } from '../../../dist/engine/llama/threads/threadTuner.js';
+import { threadCandidates } from '../../../dist/inference/llama/threads/threadTuner.js';
 import { generateGraph, timeTurn } from '../client.mjs';
 import { startCpuHog } from '../cpuHog.mjs';
 import { chatmlPrompt, story } from '../prompts.mjs';

@@ -8,8 +8,8 @@
 // calls nothing, then a Generate node answers: for the ToolCall node the previous answer is new as well. Its text is not
 // streamed, so the time is TurnComplete.time_to_first_token_ms, which is that of the ToolCall node. There the worst turn is
 // compared, too, with what any model may evaluate: the new message in each of both nodes, and one interaction.
-import { formats } from '../../../dist/tools/formats/index.js';
-import { readTool } from '../../../dist/tools/declaration/readTool.js';
+import { formats } from '../../../dist/chat/formats/index.js';
+import { readTool } from '../../../dist/chat/tools/declaration/readTool.js';
 import { timeTurn, generateGraph } from '../client.mjs';
 import { createResult, median } from '../results.mjs';
 import { chatmlMessage, assistantHeader, story } from '../prompts.mjs';

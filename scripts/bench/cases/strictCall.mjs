@@ -4,8 +4,8 @@
 // measurement the dialog is cleared, so the prompt is in the KV cache except for its last token: the turn is all decoding, on
 // the client's clock from sending to the end. The baseline has the same prompt in its cache; for each token of the call's text
 // it samples one token and replaces it.
-import { formats } from '../../../dist/tools/formats/index.js';
-import { readTool } from '../../../dist/tools/declaration/readTool.js';
+import { formats } from '../../../dist/chat/formats/index.js';
+import { readTool } from '../../../dist/chat/tools/declaration/readTool.js';
 import { timeTurn } from '../client.mjs';
 import { createResult, measureInterleaved, medianOf } from '../results.mjs';
 import { chatmlPrompt } from '../prompts.mjs';

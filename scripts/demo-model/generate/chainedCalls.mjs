@@ -1,5 +1,5 @@
 // Requests whose value is only known from the result of another call: "find Anna, then bring the tea there".
-import { stringifyJson } from '../../../dist/tools/json/value.js';
+import { stringifyJson } from '../../../dist/chat/json/value.js';
 import { callOf, chooseParts, isSlot, valueFor } from './requests.mjs';
 
 const pronouns = [

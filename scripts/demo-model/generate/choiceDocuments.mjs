@@ -1,6 +1,6 @@
 // Questions with a word as the answer: which label fits a message (the Route node), and whether a condition holds (SelectTools).
-import { resultLine } from '../../../dist/tools/calls.js';
-import { stringifyJson } from '../../../dist/tools/json/value.js';
+import { resultLine } from '../../../dist/chat/calls.js';
+import { stringifyJson } from '../../../dist/chat/json/value.js';
 import { isCommand, withPunctuation, withStyle } from './styleVariation.mjs';
 
 const other = {

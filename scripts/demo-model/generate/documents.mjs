@@ -1,6 +1,6 @@
 // Generates training documents. One list of tools (or one character) is the shared prefix of many independent messages, so
 // that a long list is evaluated once and used often.
-import { stringifyJson } from '../../../dist/tools/json/value.js';
+import { stringifyJson } from '../../../dist/chat/json/value.js';
 import { grouped, maxSimilarity, requestsOf, shares, splitActions } from './actionSplit.mjs';
 import { partOf } from './catalogue.mjs';
 import { withStyle, withPunctuation, isQuestion } from './styleVariation.mjs';

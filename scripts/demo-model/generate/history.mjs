@@ -1,6 +1,6 @@
 // Earlier turns as the ToolCall node sees them: texts, and results that stay in the dialog, but never calls.
-import { toMessages } from '../../../dist/projection/interactionMessages.js';
-import { stringifyJson } from '../../../dist/tools/json/value.js';
+import { toMessages } from '../../../dist/graph/projection/interactionMessages.js';
+import { stringifyJson } from '../../../dist/chat/json/value.js';
 import { withPunctuation, withStyle } from './styleVariation.mjs';
 
 /**

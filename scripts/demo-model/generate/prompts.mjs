@@ -1,13 +1,13 @@
 // Training prompts, rendered by the server's own tool-call formats and chat template, so that the training text is exactly
 // what the server sends to the model.
-/** @import { Message, ToolBlock } from '../../../src/dialog.ts' */
-import { toToolBlock, toTextMessages } from '../../../dist/dialog.js';
-import { createExchange } from '../../../dist/nodes/toolCall/exchange.js';
-import { probeChatTemplate } from '../../../dist/chatTemplate/chatTemplate.js';
-import { toTextMessage } from '../../../dist/chatTemplate/templateMessages.js';
-import { formats } from '../../../dist/tools/formats/index.js';
-import { readTool } from '../../../dist/tools/declaration/readTool.js';
-import { stringifyJson } from '../../../dist/tools/json/value.js';
+/** @import { Message, ToolBlock } from '../../../src/chat/dialog.ts' */
+import { toToolBlock, toTextMessages } from '../../../dist/chat/dialog.js';
+import { createExchange } from '../../../dist/graph/nodes/toolCall/exchange.js';
+import { probeChatTemplate } from '../../../dist/chat/template/chatTemplate.js';
+import { toTextMessage } from '../../../dist/chat/template/templateMessages.js';
+import { formats } from '../../../dist/chat/formats/index.js';
+import { readTool } from '../../../dist/chat/tools/declaration/readTool.js';
+import { stringifyJson } from '../../../dist/chat/json/value.js';
 
 /** The end-of-turn token. */
 export const end = '<|im_end|>';

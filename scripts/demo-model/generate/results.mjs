@@ -1,6 +1,6 @@
 // Results of calls: text or JSON, and the sentences that a model answers with. They are made of the words of the result, so that a
 // model of this size can say a result that it has never seen.
-import { stringifyJson } from '../../../dist/tools/json/value.js';
+import { stringifyJson } from '../../../dist/chat/json/value.js';
 import { inventedWord } from './words.mjs';
 
 /** The answer to results that only say that a call succeeded. */

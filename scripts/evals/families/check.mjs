@@ -1,11 +1,11 @@
 // Checks a model family with its real vocabulary and random weights: tokens, prompt, tool-call format, strict calls.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { toToolBlock } from '../../../dist/dialog.js';
-import { chooseFormat } from '../../../dist/tools/formats/chooseFormat.js';
-import { formats } from '../../../dist/tools/formats/index.js';
-import { formatsOf } from '../../../dist/tools/native/dialectFormats.js';
-import { readTool } from '../../../dist/tools/declaration/readTool.js';
+import { toToolBlock } from '../../../dist/chat/dialog.js';
+import { chooseFormat } from '../../../dist/chat/formats/chooseFormat.js';
+import { formats } from '../../../dist/chat/formats/index.js';
+import { formatsOf } from '../../../dist/chat/dialect/dialectFormats.js';
+import { readTool } from '../../../dist/chat/tools/declaration/readTool.js';
 import { tinyGguf } from '../../gguf/gguf.mjs';
 import { vocabularyOf } from '../../gguf/tokenizerJson.mjs';
 import { boundedTools } from '../strict/cases.mjs';
@@ -42,7 +42,7 @@ const freeTokens = 40;
 /**
  * Checks one family.
  * @param {import('./catalogue.mjs').VocabularyFamily & { name: string, templateFile?: string }} family
- * @param {{ folder: string, engine: import('../../../src/engine/engine.ts').Engine, Reference: unknown, count: number, log: (line: string) => void }} options
+ * @param {{ folder: string, engine: import('../../../src/inference/contract/engine.ts').Engine, Reference: unknown, count: number, log: (line: string) => void }} options
  * `folder`: where the packages are; the model file is written there.
  * @returns {Promise<FamilyResult>}
  */

@@ -1,6 +1,6 @@
 // The engine's tokenizer of a model file, without its weights.
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
-import { Tokenizer } from '../../../dist/engine/llama/tokenizer/tokenizer.js';
+import { Tokenizer } from '../../../dist/inference/decoding/tokenizer.js';
 
 /**
  * Opens the vocabulary of a model file.

@@ -1,9 +1,9 @@
 // Compares strict (grammar-constrained) calls of the demo model with unconstrained ones: the calls and their generation time.
 import { fileURLToPath } from 'node:url';
-import { toFunctionDefinition } from '../../../dist/tools/formats/functionJson.js';
-import { formats } from '../../../dist/tools/formats/index.js';
-import { readTool } from '../../../dist/tools/declaration/readTool.js';
-import { stringifyJson } from '../../../dist/tools/json/value.js';
+import { toFunctionDefinition } from '../../../dist/chat/formats/functionJson.js';
+import { formats } from '../../../dist/chat/formats/index.js';
+import { readTool } from '../../../dist/chat/tools/declaration/readTool.js';
+import { stringifyJson } from '../../../dist/chat/json/value.js';
 import { neutralSampling } from './sampling.mjs';
 
 const demo = fileURLToPath(new URL('../../../models/turngraph-demo.gguf', import.meta.url));

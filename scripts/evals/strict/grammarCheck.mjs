@@ -1,8 +1,8 @@
 // Checks grammar-constrained decoding: a model with random weights writes calls and JSON under a grammar, and Ajv and
 // JSON.parse check every text.
-/** @import { Model } from '../../../src/engine/engine.ts' */
-/** @import { CallGrammar, ToolChoice } from '../../../src/tools/grammar/grammar.ts' */
-/** @import { Tool, ToolCallFormat } from '../../../src/tools/tool.ts' */
+/** @import { Model } from '../../../src/inference/contract/engine.ts' */
+/** @import { CallGrammar, ToolChoice } from '../../../src/chat/grammar/grammar.ts' */
+/** @import { Tool, ToolCallFormat } from '../../../src/chat/tool.ts' */
 import { Ajv } from 'ajv';
 import { readCallsIn, readWholeCall } from './readCalls.mjs';
 import { neutralSampling } from './sampling.mjs';

@@ -1,5 +1,5 @@
 // Reads generated calls with the reader of their format, as the server does, and says what it did not read back exactly.
-/** @import { DetectedCall, Tool, ToolCallFormat } from '../../../src/tools/tool.ts' */
+/** @import { DetectedCall, Tool, ToolCallFormat } from '../../../src/chat/tool.ts' */
 
 /**
  * @typedef {object} CallReading

@@ -1,5 +1,5 @@
 // Which tools a format can constrain: some notations cannot write every name of a parameter.
-/** @import { Tool, ToolCallFormat } from '../../../src/tools/tool.ts' */
+/** @import { Tool, ToolCallFormat } from '../../../src/chat/tool.ts' */
 
 /**
  * The tools whose calls the grammar of a format can express, and why the others were left out, one sentence each.

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 
 /** @typedef {'simple' | 'multiple' | 'parallel' | 'parallelMultiple' | 'irrelevance'} Category */
 
-/** @typedef {Extract<import('../../../src/tools/declaration/toolSchema.ts').ToolDeclaration, { name: string }>} ToolDeclaration */
+/** @typedef {Extract<import('../../../src/chat/tools/declaration/toolSchema.ts').ToolDeclaration, { name: string }>} ToolDeclaration */
 
 /**
  * @typedef {object} ExpectedCall

@@ -1,9 +1,9 @@
 // A client of the fuzzer: sends frames as they are, and keeps only what it counts.
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
-import { clientCodecs } from '../../../dist/wire/codec.js';
-import { maxFrameBytes } from '../../../dist/frameSize.js';
-import { clientFrame } from '../../../dist/wire/frame.js';
+import { clientCodecs } from '../../../dist/protocol/codec/codec.js';
+import { maxFrameBytes } from '../../../dist/protocol/frameSize.js';
+import { clientFrame } from '../../../dist/protocol/codec/frame.js';
 
 const partialAnswers = new Set(['answerText', 'toolCallNotification', 'nodeEvent', 'modelProgress']);
 

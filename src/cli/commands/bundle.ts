@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { findEntries, findModels } from '../../bundle/bundledModels.ts';
+import { findEntries, findModels } from '../bundle/bundledModels.ts';
 import {
   bundleGpus,
   bundlePlatforms,
@@ -7,15 +7,15 @@ import {
   platformOf,
   type BundleGpu,
   type BundlePlatform,
-} from '../../bundle/platforms.ts';
-import { planBundle } from '../../bundle/planBundle.ts';
-import { storageModels } from '../../bundle/storageModels.ts';
-import { nodeFileOf, runtimeFolder, startFileOf } from '../../bundle/startFiles.ts';
-import { assertEmpty, writeBundle } from '../../bundle/writeBundle.ts';
-import { loadExtension } from '../../extensions.ts';
-import { GraphFolder } from '../../graph/graphFolder.ts';
-import { referencesOf } from '../../graph/graphReferences.ts';
-import { registryWith } from '../../nodes/index.ts';
+} from '../bundle/platforms.ts';
+import { planBundle } from '../bundle/planBundle.ts';
+import { storageModels } from '../bundle/storageModels.ts';
+import { nodeFileOf, runtimeFolder, startFileOf } from '../bundle/startFiles.ts';
+import { assertEmpty, writeBundle } from '../bundle/writeBundle.ts';
+import { loadExtension } from '../../server/extensions.ts';
+import { GraphFolder } from '../../graph/compile/graphFolder.ts';
+import { referencesOf } from '../../graph/compile/graphReferences.ts';
+import { registryWith } from '../../graph/nodes/index.ts';
 import { checkedGraphs, type CheckedGraph } from '../checkedGraphs.ts';
 import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
 import { openCatalogue } from '../openCatalogue.ts';

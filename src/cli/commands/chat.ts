@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from 'node:readline/promises';
 import { Command } from 'commander';
 import type { AgentHandle, FinishedTurn, TurnHandle } from '../../client/index.ts';
-import { Fault } from '../../fault.ts';
+import { Fault } from '../../protocol/fault.ts';
 import { describeCall, noTools, type CallAnswerer } from '../results/callAnswer.ts';
 import { TerminalAnswerer } from '../results/terminalAnswerer.ts';
 import { TurnAnswers } from '../results/turnAnswers.ts';

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { loadExtension } from '../../extensions.ts';
-import { readCatalogue } from '../../models/catalogue/readCatalogue.ts';
-import { registryWith } from '../../nodes/index.ts';
+import { loadExtension } from '../../server/extensions.ts';
+import { readCatalogue } from '../../inference/models/catalogue/readCatalogue.ts';
+import { registryWith } from '../../graph/nodes/index.ts';
 import { checkedGraphs, type CheckedGraph } from '../checkedGraphs.ts';
 import { checkStorage, isStorageFile } from '../checkStorage.ts';
 import { printable } from '../output/printable.ts';

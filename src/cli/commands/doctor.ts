@@ -1,21 +1,21 @@
 import { dirname } from 'node:path';
 import { Command } from 'commander';
-import { bundledPath } from '../../config.ts';
-import { parseGpuLayers } from '../../gpuChoice.ts';
-import { createUncachedLlamaEngine } from '../../llamaEngine.ts';
-import type { RemoteModel } from '../../engine/remoteModel.ts';
-import { Fault } from '../../fault.ts';
-import { remoteModelOf } from '../../models/catalogue/remoteEntry.ts';
-import { unknownModel } from '../../models/catalogue/unknownModel.ts';
-import { diagnose } from '../../models/doctor/diagnose.ts';
-import { diagnoseEmbedding } from '../../models/doctor/diagnoseEmbedding.ts';
-import type { Engine } from '../../engine/engine.ts';
-import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
-import { loadOptionsFor, type PoolOptions } from '../../models/pool/poolOptions.ts';
-import { MemoryBudget } from '../../models/pool/memoryBudget.ts';
-import { ModelPool } from '../../models/pool/pool.ts';
-import { findTarget, type DoctorTarget } from '../../models/doctor/target.ts';
-import { formats } from '../../tools/formats/index.ts';
+import { bundledPath } from '../../base/bundledPath.ts';
+import { parseGpuLayers } from '../../inference/gpuChoice.ts';
+import { createUncachedLlamaEngine } from '../../server/llamaEngine.ts';
+import type { RemoteModel } from '../../inference/contract/remoteModel.ts';
+import { Fault } from '../../protocol/fault.ts';
+import { remoteModelOf } from '../../inference/models/catalogue/remoteEntry.ts';
+import { unknownModel } from '../../inference/models/catalogue/unknownModel.ts';
+import { diagnose } from '../doctor/diagnose.ts';
+import { diagnoseEmbedding } from '../doctor/diagnoseEmbedding.ts';
+import type { Engine } from '../../inference/contract/engine.ts';
+import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import { loadOptionsFor, type PoolOptions } from '../../inference/models/pool/poolOptions.ts';
+import { MemoryBudget } from '../../inference/models/pool/memoryBudget.ts';
+import { ModelPool } from '../../inference/models/pool/pool.ts';
+import { findTarget, type DoctorTarget } from '../doctor/target.ts';
+import { formats } from '../../chat/formats/index.ts';
 import { memoryLine } from '../output/memoryLine.ts';
 import { endpointsReport } from '../output/endpointsReport.ts';
 import { doctorReport } from '../output/doctorReport.ts';
@@ -72,7 +72,7 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
 async function withPurpose(target: DoctorTarget): Promise<DoctorTarget> {
   const [file] = target.files;
   if (target.isListed || file === undefined) return target;
-  const { readFilePurpose } = await import('../../engine/llama/gguf/filePurpose.ts');
+  const { readFilePurpose } = await import('../../inference/llama/gguf/filePurpose.ts');
   if ((await readFilePurpose(file)) === 'chat') return target;
   return { ...target, entry: { ...target.entry, purpose: 'embedding', default_sampling: {} } };
 }
@@ -80,7 +80,7 @@ async function withPurpose(target: DoctorTarget): Promise<DoctorTarget> {
 /** Reports on the inference servers of a model. @throws Error when none of them can be used. */
 async function reportEndpoints(name: string, remote: RemoteModel, asJson: boolean): Promise<void> {
   // Imported on demand: most models run on this machine.
-  const { checkEndpoints } = await import('../../engine/http/checkEndpoints.ts');
+  const { checkEndpoints } = await import('../../inference/remote/checkEndpoints.ts');
   const { signal } = new AbortController();
   const endpoints = await checkEndpoints(remote, { environment: process.env, signal });
   if (asJson) process.stdout.write(`${JSON.stringify({ name, endpoints }, undefinedToNull)}\n`);

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
-import { loadExtension } from '../../extensions.ts';
-import { graphSchema, describeGraphPointer } from '../../graph/document.ts';
-import { toMermaid } from '../../graph/mermaid.ts';
-import { registryWith } from '../../nodes/index.ts';
-import { createReader } from '../../schema.ts';
+import { loadExtension } from '../../server/extensions.ts';
+import { graphSchema, describeGraphPointer } from '../../graph/compile/document.ts';
+import { toMermaid } from '../../graph/compile/mermaid.ts';
+import { registryWith } from '../../graph/nodes/index.ts';
+import { createReader } from '../../protocol/schema.ts';
 import { findGraph } from '../findGraph.ts';
 import { readJsonFile } from '../jsonFile.ts';
 import { serverFlags, serverOptions } from '../options.ts';

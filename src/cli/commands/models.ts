@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
-import { formatBytes } from '../../units.ts';
+import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import { formatBytes } from '../../base/units.ts';
 import { onInterrupt } from '../interrupt.ts';
 import { serverFlags } from '../options.ts';
 import { requireEntry, modelFlags, openCatalogue, type OpenCatalogue } from '../openCatalogue.ts';

@@ -1,9 +1,9 @@
-import type { Downloads } from '../../download/downloads.ts';
-import type { LocalFile } from '../../download/local/localFile.ts';
-import type { DownloadProgress } from '../../download/progress.ts';
-import { Fault } from '../../fault.ts';
-import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
-import { formatBytes } from '../../units.ts';
+import type { Downloads } from '../../inference/download/downloads.ts';
+import type { LocalFile } from '../../inference/download/local/localFile.ts';
+import type { DownloadProgress } from '../../inference/download/progress.ts';
+import { Fault } from '../../protocol/fault.ts';
+import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import { formatBytes } from '../../base/units.ts';
 import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
 import { requireEntry, openCatalogue } from '../openCatalogue.ts';
 import { progressBar } from '../output/progressBar.ts';

@@ -1,6 +1,6 @@
-import type { LocalFile } from '../../download/local/localFile.ts';
-import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
-import { formatBytes } from '../../units.ts';
+import type { LocalFile } from '../../inference/download/local/localFile.ts';
+import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import { formatBytes } from '../../base/units.ts';
 import { openCatalogue } from '../openCatalogue.ts';
 
 /** `turngraph models found`: the GGUF files that other programs have on this machine, and the models that they are. */

@@ -1,21 +1,15 @@
-import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
-import { isRemote } from '../../models/catalogue/remoteEntry.ts';
-import { measureBandwidth } from '../../models/suggest/bandwidth.ts';
-import {
-  suggestModels,
-  type Figure,
-  type Fit,
-  type TargetMachine,
-  type ModelFacts,
-} from '../../models/suggest/suggest.ts';
-import { formatBytes } from '../../units.ts';
+import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
+import { measureBandwidth } from '../suggest/bandwidth.ts';
+import { suggestModels, type Figure, type Fit, type TargetMachine, type ModelFacts } from '../suggest/suggest.ts';
+import { formatBytes } from '../../base/units.ts';
 import { openCatalogue, type OpenCatalogue } from '../openCatalogue.ts';
 
 /** `turngraph models suggest`: which models fit this machine. */
 export async function suggest(flags: Readonly<Record<string, unknown>>): Promise<void> {
   const opened = await openCatalogue(flags);
   const { catalogue, options } = opened;
-  const { readHardware } = await import('../../engine/llama/hardware.ts');
+  const { readHardware } = await import('../../inference/llama/hardware.ts');
   const { problem, ...hardware } = await readHardware(options.gpu);
   if (problem !== undefined) process.stderr.write(`whether there is a graphics card is unknown: ${problem}\n`);
   const machine: TargetMachine = { ...hardware, bandwidth: await measureBandwidth(), slots: options.slots };
@@ -38,7 +32,7 @@ export async function suggest(flags: Readonly<Record<string, unknown>>): Promise
 }
 
 async function readFacts({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<ModelFacts> {
-  const { readKvCacheShape } = await import('../../engine/llama/gguf/kvCacheShape.ts');
+  const { readKvCacheShape } = await import('../../inference/llama/gguf/kvCacheShape.ts');
   const file = await downloads.findFile(entry);
   const shape = file === undefined ? undefined : await readKvCacheShape(file);
   const bytesOnDisk = file === undefined ? undefined : await downloads.readSize(entry);

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import type { ServerFrame, ServerFrameBodies } from '../../frames.gen.ts';
+import type { ServerFrame, ServerFrameBodies } from '../../protocol/frames.gen.ts';
 import { noTools, type NotifiedCall } from '../results/callAnswer.ts';
 import { TurnAnswers } from '../results/turnAnswers.ts';
-import { serverCodecs } from '../../wire/codec.ts';
+import { serverCodecs } from '../../protocol/codec/codec.ts';
 import { agentFlags, withAgent, type AgentFlags } from '../withAgent.ts';
 
 /** `turngraph run`: one turn per message; prints the frames as JSON lines to stdout. */

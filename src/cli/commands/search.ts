@@ -1,10 +1,10 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { Command } from 'commander';
-import { createRetriever, type Hit } from '../../retrieval/retriever.ts';
-import { readSearch } from '../../retrieval/readSearch.ts';
-import { SessionStorages } from '../../storage/sessionStorages.ts';
-import { StorageRoot } from '../../storage/storageRoot.ts';
+import { createRetriever, type Hit } from '../../graph/retrieval/retriever.ts';
+import { readSearch } from '../../graph/retrieval/readSearch.ts';
+import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
+import { StorageRoot } from '../../graph/storage/storageRoot.ts';
 import { engineOptions, serverFlags, UsageError } from '../options.ts';
 import { printable } from '../output/printable.ts';
 import { searchWithModel } from '../searchWithModel.ts';

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { whenAborted } from '../../abort.ts';
-import type { ServerOptions } from '../../config.ts';
-import { createLog, type Log } from '../../log.ts';
-import { isProcessAlive } from '../../ownership.ts';
+import { whenAborted } from '../../base/abort.ts';
+import type { ServerOptions } from '../../server/config.ts';
+import { createLog, type Log } from '../../base/log.ts';
+import { isProcessAlive } from '../../base/ownership.ts';
 import { interruptedExitCode } from '../interrupt.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 import { PortFile } from '../portFile.ts';
@@ -33,7 +33,7 @@ async function serve(options: ServerOptions, log: Log, stop: AbortSignal): Promi
   const portFile = options.portFile === '' ? undefined : new PortFile(options.portFile);
   await portFile?.prepare();
   // Imported on demand: loading the engine takes time, and other commands do not need it.
-  const { start } = await import('../../start.ts');
+  const { start } = await import('../../server/start.ts');
   await using server = await start(options, { log, stop });
   // Disposed of before the server, so that clients do not find a server that is ending.
   await using _ = portFile;

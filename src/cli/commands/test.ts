@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { writeFile } from 'node:fs/promises';
-import { describeFsError } from '../../filesystem.ts';
+import { describeFsError } from '../../base/filesystem.ts';
 import { findCasesFiles } from '../graphTests/casesFile.ts';
 import { CaseSession } from '../graphTests/caseSession.ts';
 import { testFile, type FileResult, type TestOptions } from '../graphTests/testFile.ts';

@@ -1,13 +1,13 @@
 import { dirname, join } from 'node:path';
 import { Command } from 'commander';
 import { connect, type Client } from '../../client/index.ts';
-import { describeError } from '../../fault.ts';
+import { describeError } from '../../protocol/fault.ts';
 import { findGraph, type FoundGraph } from '../findGraph.ts';
 import { readJsonFile } from '../jsonFile.ts';
 import { assertModelName } from '../modelFile.ts';
 import { engineOptions, serverFlags, serverOptions } from '../options.ts';
 import { describeFolder, describeGraph, isWarm, readFolder, type WarmedGraph } from '../output/warmReport.ts';
-import type { VectorReport } from '../../retrieval/vectors/storageVectors.ts';
+import type { VectorReport } from '../../graph/retrieval/vectors/storageVectors.ts';
 import { vectorProgress } from '../output/vectorProgress.ts';
 import { watchPrefills, type NodePrefill } from '../watchPrefills.ts';
 
@@ -38,10 +38,10 @@ export const warmCommand = (): Command =>
     const options = { ...settings, storageRoot };
     // Imported on demand: loading the engine takes time.
     const [{ start }, { cacheQuota, createLlamaEngine }, { createLog }, { Metrics }] = await Promise.all([
-      import('../../start.ts'),
-      import('../../llamaEngine.ts'),
-      import('../../log.ts'),
-      import('../../metrics/metrics.ts'),
+      import('../../server/start.ts'),
+      import('../../server/llamaEngine.ts'),
+      import('../../base/log.ts'),
+      import('../../server/metrics/metrics.ts'),
     ]);
     const log = createLog({ level: 'error', json: false });
     const prefills: NodePrefill[] = [];

@@ -1,4 +1,4 @@
-import type { MockScript, ScriptedRequest } from '../../engine/mock/engine.ts';
+import type { MockScript, ScriptedRequest } from '../../inference/mock/engine.ts';
 
 /** An inference that no entry of a script answers. */
 export type UnansweredInference = Pick<ScriptedRequest, 'message' | 'node' | 'inference'>;

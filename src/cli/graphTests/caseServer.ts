@@ -1,9 +1,9 @@
-import type { ServerOptions } from '../../config.ts';
+import type { ServerOptions } from '../../server/config.ts';
 import { connect, type Client } from '../../client/index.ts';
-import { mockEngine } from '../../engine/mock/engine.ts';
-import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
-import type { TurngraphServer } from '../../server/server.ts';
-import type { EngineName } from '../../session/session.ts';
+import { mockEngine } from '../../inference/mock/engine.ts';
+import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import type { TurngraphServer } from '../../server/socket/server.ts';
+import type { EngineName } from '../../server/session/session.ts';
 import { ActiveScript } from './activeScript.ts';
 import { recordInferences, type RecordedInference } from './recordInferences.ts';
 
@@ -42,10 +42,10 @@ export class CaseServer implements AsyncDisposable {
     const ownOptions = { ...options, storageRoot, mockScript, maxConnectionRate };
     // Imported on demand: loading the engine takes time.
     const [{ start }, { createLlamaEngine }, { createLog }, { Metrics }] = await Promise.all([
-      import('../../start.ts'),
-      import('../../llamaEngine.ts'),
-      import('../../log.ts'),
-      import('../../metrics/metrics.ts'),
+      import('../../server/start.ts'),
+      import('../../server/llamaEngine.ts'),
+      import('../../base/log.ts'),
+      import('../../server/metrics/metrics.ts'),
     ]);
     const log = createLog({ level: options.logLevel, json: false });
     const llamaEngine = await createLlamaEngine(ownOptions, log, new Metrics());

@@ -1,11 +1,11 @@
 import { dirname } from 'node:path';
-import type { ServerOptions } from '../../config.ts';
-import { loadExtension } from '../../extensions.ts';
-import { Fault } from '../../fault.ts';
-import type { GraphFault } from '../../graph/faults.ts';
-import type { Registry } from '../../graph/registry.ts';
-import type { CatalogueEntry } from '../../models/catalogue/catalogue.ts';
-import { registryWith } from '../../nodes/index.ts';
+import type { ServerOptions } from '../../server/config.ts';
+import { loadExtension } from '../../server/extensions.ts';
+import { Fault } from '../../protocol/fault.ts';
+import type { GraphFault } from '../../graph/compile/faults.ts';
+import type { Registry } from '../../graph/compile/registry.ts';
+import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import { registryWith } from '../../graph/nodes/index.ts';
 import type { JsonFile } from '../jsonFile.ts';
 import { findModelFile } from '../modelFile.ts';
 import { CaseServer } from './caseServer.ts';

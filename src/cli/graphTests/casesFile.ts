@@ -1,10 +1,10 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { Fault } from '../../fault.ts';
-import { isObject } from '../../jsonTypes.ts';
-import { describePointer } from '../../jsonPointer.ts';
-import { createReader, type SchemaError } from '../../schema.ts';
-import { readRegularFile } from '../../filesystem.ts';
+import { Fault } from '../../protocol/fault.ts';
+import { isObject } from '../../base/jsonTypes.ts';
+import { describePointer } from '../../base/jsonPointer.ts';
+import { createReader, type SchemaError } from '../../protocol/schema.ts';
+import { readRegularFile } from '../../base/filesystem.ts';
 import { findGraph } from '../findGraph.ts';
 import { readJsonFile, type JsonFile } from '../jsonFile.ts';
 import { UsageError } from '../options.ts';

@@ -1,4 +1,4 @@
-import type { FromSchema, ObjectSchema } from '../../schema.ts';
+import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
 import { resultsSchema } from '../results/resultEntries.ts';
 
 const expectSchema = {

@@ -1,6 +1,6 @@
 import { RE2JS, RE2JSSyntaxException } from 're2js';
-import { didYouMean } from '../../didYouMean.ts';
-import type { SchemaError } from '../../schema.ts';
+import { didYouMean } from '../../base/didYouMean.ts';
+import type { SchemaError } from '../../protocol/schema.ts';
 import { isPartOf } from '../results/isPartOf.ts';
 import type { CaseTurn } from './casesSchema.ts';
 import { diffLines, type DiffLine } from './diffLines.ts';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Client } from '../../client/index.ts';
-import { readMockScript } from '../../engine/mock/engine.ts';
-import { describeFsError, readRegularFile, writeAtomic } from '../../filesystem.ts';
+import { readMockScript } from '../../inference/mock/engine.ts';
+import { describeFsError, readRegularFile, writeAtomic } from '../../base/filesystem.ts';
 import { CasesFileError, readCasesFile, type CasesFile } from './casesFile.ts';
 import { locatingFaults, type CaseSession } from './caseSession.ts';
 import type { CaseServer } from './caseServer.ts';

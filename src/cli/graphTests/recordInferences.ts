@@ -1,5 +1,5 @@
-import { scriptedRequest, type MockScriptEntry } from '../../engine/mock/engine.ts';
-import type { Engine, Model, Sequence } from '../../engine/engine.ts';
+import { scriptedRequest, type MockScriptEntry } from '../../inference/mock/engine.ts';
+import type { Engine, Model, Sequence } from '../../inference/contract/engine.ts';
 
 /** What a model answered in an inference, as a mock script has it, and what it was asked by. */
 export interface RecordedInference {

@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import type { MockScriptEntry } from '../../engine/mock/engine.ts';
+import type { MockScriptEntry } from '../../inference/mock/engine.ts';
 import type { RecordedInference } from './recordInferences.ts';
 
 /** An inference, and the turn of which case it was in. */

@@ -1,5 +1,5 @@
-import type { Registry } from '../../graph/registry.ts';
-import { isObject } from '../../jsonTypes.ts';
+import type { Registry } from '../../graph/compile/registry.ts';
+import { isObject } from '../../base/jsonTypes.ts';
 
 /**
  * A graph whose nodes sample with the seed of a run, so that each run is another one and can be repeated: the first run

@@ -1,7 +1,7 @@
-import { readMockScript, type MockScript } from '../../engine/mock/engine.ts';
-import { Fault } from '../../fault.ts';
-import { describeFsError, readRegularFile } from '../../filesystem.ts';
-import { decodeUtf8 } from '../../utf8Text.ts';
+import { readMockScript, type MockScript } from '../../inference/mock/engine.ts';
+import { Fault } from '../../protocol/fault.ts';
+import { describeFsError, readRegularFile } from '../../base/filesystem.ts';
+import { decodeUtf8 } from '../../base/utf8Text.ts';
 import { isFile } from '../findGraph.ts';
 import type { UnansweredInference } from './activeScript.ts';
 import { CasesFileError, readCasesFile, type CasesFile } from './casesFile.ts';

@@ -1,6 +1,6 @@
 import type { AgentHandle, Client } from '../../client/index.ts';
-import { Fault } from '../../fault.ts';
-import type { NodeEvent, ServerFrame, ToolCallNotification } from '../../frames.gen.ts';
+import { Fault } from '../../protocol/fault.ts';
+import type { NodeEvent, ServerFrame, ToolCallNotification } from '../../protocol/frames.gen.ts';
 import { answererOf } from '../results/resultEntries.ts';
 import { TurnAnswers } from '../results/turnAnswers.ts';
 import type { CaseTurn } from './casesSchema.ts';

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { referencesOf } from '../../graph/graphReferences.ts';
-import { readRegularFile } from '../../filesystem.ts';
-import { isObject } from '../../jsonTypes.ts';
-import { FileWatcher } from '../../models/catalogue/fileWatcher.ts';
+import { referencesOf } from '../../graph/compile/graphReferences.ts';
+import { readRegularFile } from '../../base/filesystem.ts';
+import { isObject } from '../../base/jsonTypes.ts';
+import { FileWatcher } from '../../inference/models/catalogue/fileWatcher.ts';
 import { recordingName } from './casesFile.ts';
 
 /** The texts of files by path; undefined: there is no such file. */

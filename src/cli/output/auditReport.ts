@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
-import type { GraphAudit } from '../../audit/audit.ts';
-import { auditProperties, formatPath, type AuditProperty, type PropertyVerdict } from '../../audit/property.ts';
-import type { AuditedTool, GuardedNode } from '../../audit/guardedNodes.ts';
+import type { GraphAudit } from '../audit/audit.ts';
+import { auditProperties, formatPath, type AuditProperty, type PropertyVerdict } from '../audit/property.ts';
+import type { AuditedTool, GuardedNode } from '../audit/guardedNodes.ts';
 import { printable } from './printable.ts';
 
 const guarantees: Readonly<Record<AuditProperty, string>> = {

@@ -1,6 +1,6 @@
-import type { PlannedBundle } from '../../bundle/planBundle.ts';
-import { startFileOf } from '../../bundle/startFiles.ts';
-import { formatBytes } from '../../units.ts';
+import type { PlannedBundle } from '../bundle/planBundle.ts';
+import { startFileOf } from '../bundle/startFiles.ts';
+import { formatBytes } from '../../base/units.ts';
 
 /** What is in a bundle, and how large each part is, for a terminal. */
 export function describeBundle(folder: string, { platform, parts }: PlannedBundle): string {

@@ -1,7 +1,7 @@
-import { exampleCall } from '../../tools/native/nativeFormat.ts';
-import { notationName } from '../../tools/native/notationName.ts';
-import type { MarkPair, ReplyMarks } from '../../tools/reasoning/replyMarks.ts';
-import type { ProbeVerdict, ToolDialect } from '../../tools/native/toolDialect.ts';
+import { exampleCall } from '../../chat/dialect/nativeFormat.ts';
+import { notationName } from '../../chat/dialect/notationName.ts';
+import type { MarkPair, ReplyMarks } from '../../chat/replyMarks.ts';
+import type { ProbeVerdict, ToolDialect } from '../../chat/dialect/toolDialect.ts';
 
 /** The notation of a dialect and a call in it, for a table; empty where no layout proved itself. */
 export function layoutRows({ layout }: ToolDialect): readonly (readonly [label: string, value: string])[] {

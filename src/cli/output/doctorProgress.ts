@@ -1,4 +1,4 @@
-import type { DoctorStage } from '../../models/doctor/diagnose.ts';
+import type { DoctorStage } from '../doctor/diagnose.ts';
 
 /** Progress of `turngraph doctor` on stderr: a status line on a terminal, one line per stage elsewhere. */
 export class DoctorProgress implements Disposable {

@@ -1,9 +1,9 @@
 import { relative } from 'node:path';
-import type { ModelDetails } from '../../engine/modelDetails.ts';
-import type { Diagnosis } from '../../models/doctor/diagnose.ts';
-import { countRight, type BenchmarkAnswer, type FormatScore } from '../../models/doctor/toolBenchmark.ts';
-import type { ProbeVerdict, ToolDialect } from '../../tools/native/toolDialect.ts';
-import { formatBytes } from '../../units.ts';
+import type { ModelDetails } from '../../inference/contract/modelDetails.ts';
+import type { Diagnosis } from '../doctor/diagnose.ts';
+import { countRight, type BenchmarkAnswer, type FormatScore } from '../doctor/toolBenchmark.ts';
+import type { ProbeVerdict, ToolDialect } from '../../chat/dialect/toolDialect.ts';
+import { formatBytes } from '../../base/units.ts';
 import type { Colors } from './colors.ts';
 import { formatMemory } from './memoryLine.ts';
 import { failedProbes, layoutRows, limitsTitle, probeLine, replyRows } from './dialectReport.ts';

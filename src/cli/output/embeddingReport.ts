@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
-import { totalMemory } from '../../engine/modelMemory.ts';
-import type { EmbeddingDiagnosis } from '../../models/doctor/diagnoseEmbedding.ts';
-import { formatBytes } from '../../units.ts';
+import { totalMemory } from '../../inference/contract/modelMemory.ts';
+import type { EmbeddingDiagnosis } from '../doctor/diagnoseEmbedding.ts';
+import { formatBytes } from '../../base/units.ts';
 import type { Colors } from './colors.ts';
 import { formatMemory } from './memoryLine.ts';
 import { printable } from './printable.ts';

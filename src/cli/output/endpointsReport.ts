@@ -1,4 +1,4 @@
-import type { EndpointReport } from '../../engine/http/checkEndpoints.ts';
+import type { EndpointReport } from '../../inference/remote/checkEndpoints.ts';
 import type { Colors } from './colors.ts';
 
 /** Formats what the inference servers of a model say, one line for each. */

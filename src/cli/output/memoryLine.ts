@@ -1,5 +1,5 @@
-import { totalMemory, type LoadPlan, type MemoryUse } from '../../engine/modelMemory.ts';
-import { formatBytes } from '../../units.ts';
+import { totalMemory, type LoadPlan, type MemoryUse } from '../../inference/contract/modelMemory.ts';
+import { formatBytes } from '../../base/units.ts';
 
 /** What a model is going to take, in one line. */
 export function memoryLine(name: string, plan: LoadPlan): string {

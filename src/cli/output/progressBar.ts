@@ -1,6 +1,6 @@
 import { SingleBar } from 'cli-progress';
-import type { DownloadProgress } from '../../download/progress.ts';
-import { formatBytes, formatDuration } from '../../units.ts';
+import type { DownloadProgress } from '../../inference/download/progress.ts';
+import { formatBytes, formatDuration } from '../../base/units.ts';
 
 /** A progress bar on stderr, with speed and remaining time; disposing of it stops updates. */
 export interface ProgressBar extends Disposable {

@@ -1,4 +1,4 @@
-import type { VectorProgress } from '../../retrieval/vectors/storageVectors.ts';
+import type { VectorProgress } from '../../graph/retrieval/vectors/storageVectors.ts';
 import { countVectors } from './warmReport.ts';
 
 const intervalMs = 5000;

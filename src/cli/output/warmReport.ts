@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { KeptState } from '../../engine/warmUpResult.ts';
-import type { VectorReport } from '../../retrieval/vectors/storageVectors.ts';
+import type { KeptState } from '../../inference/contract/warmUpResult.ts';
+import type { VectorReport } from '../../graph/retrieval/vectors/storageVectors.ts';
 import type { NodePrefill } from '../watchPrefills.ts';
 
 /** What `turngraph warm` has done with a graph. */

@@ -1,4 +1,4 @@
-import { isObject } from '../../jsonTypes.ts';
+import { isObject } from '../../base/jsonTypes.ts';
 
 /** Whether a value has all that is expected: objects may have more members, also inside of others; lists may not be longer. */
 export function isPartOf(expected: unknown, actual: unknown): boolean {

@@ -1,5 +1,5 @@
-import type { FromSchema, Schema, SchemaError } from '../../schema.ts';
-import { isWellFormed } from '../../wire/wellFormed.ts';
+import type { FromSchema, Schema, SchemaError } from '../../protocol/schema.ts';
+import { isWellFormed } from '../../protocol/codec/wellFormed.ts';
 import { describeCall, failure, type CallAnswer, type CallAnswerer, type NotifiedCall } from './callAnswer.ts';
 import { isPartOf } from './isPartOf.ts';
 

@@ -1,4 +1,4 @@
-import { createReader } from '../../schema.ts';
+import { createReader } from '../../protocol/schema.ts';
 import { readJsonFile, type JsonFile } from '../jsonFile.ts';
 import type { CallAnswerer } from './callAnswer.ts';
 import { answererOf, findContentErrors, resultsSchema } from './resultEntries.ts';

@@ -1,5 +1,5 @@
 import type { AgentHandle } from '../../client/index.ts';
-import { Fault } from '../../fault.ts';
+import { Fault } from '../../protocol/fault.ts';
 import type { CallAnswerer, NotifiedCall } from './callAnswer.ts';
 
 /** Answers the calls of one turn. */

@@ -1,5 +1,5 @@
 import type { ToolCall } from '../toolCall.ts';
-import { isPlainObject } from '../../wire/wellFormed.ts';
+import { isPlainObject } from '../../protocol/codec/wellFormed.ts';
 import { andThen, orElse, type Awaitable } from './awaitable.ts';
 import type { BeforeDecision, ExecutorOptions, HookContext } from './executorOptions.ts';
 import type { ToolEnd } from './toolEvent.ts';

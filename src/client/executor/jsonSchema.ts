@@ -1,9 +1,9 @@
 import { Validator, type OutputUnit, type Schema, type SchemaDraft } from '@cfworker/json-schema';
-import { Fault } from '../../fault.ts';
-import { isObject } from '../../jsonTypes.ts';
-import { describePointer, escapePointerToken } from '../../jsonPointer.ts';
-import { branchKeywords, listKeywords, namedKeywords, schemaKeywords } from '../../tools/declaration/schemaKeywords.ts';
-import { documentText } from '../../wire/documentText.ts';
+import { Fault } from '../../protocol/fault.ts';
+import { isObject } from '../../base/jsonTypes.ts';
+import { describePointer, escapePointerToken } from '../../base/jsonPointer.ts';
+import { branchKeywords, listKeywords, namedKeywords, schemaKeywords } from '../../base/schemaKeywords.ts';
+import { documentText } from '../../protocol/codec/documentText.ts';
 import type { ParametersSchema } from './fromJsonSchema.ts';
 import type { CheckedArguments } from './standardSchema.ts';
 

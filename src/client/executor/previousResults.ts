@@ -1,5 +1,5 @@
-import { truncateMessage } from '../../fault.ts';
-import { isPlainObject } from '../../wire/wellFormed.ts';
+import { truncateMessage } from '../../protocol/fault.ts';
+import { isPlainObject } from '../../protocol/codec/wellFormed.ts';
 import { parseToolCall, type ToolCall } from '../toolCall.ts';
 import { failureOf, type ToolOutcome } from './toolOutcome.ts';
 

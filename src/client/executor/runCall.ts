@@ -1,4 +1,4 @@
-import { raceAbort } from '../../abort.ts';
+import { raceAbort } from '../../base/abort.ts';
 import type { ToolCall } from '../toolCall.ts';
 import { isPromiseLike } from './awaitable.ts';
 import { blocked, decideCall, endOf } from './decideCall.ts';

@@ -1,4 +1,4 @@
-import { isObject } from '../../jsonTypes.ts';
+import { isObject } from '../../base/jsonTypes.ts';
 
 /** Whether two JSON values are equal, whatever the order of the members of their objects. */
 export function isSameJson(one: unknown, other: unknown): boolean {

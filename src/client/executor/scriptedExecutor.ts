@@ -1,5 +1,5 @@
-import { Fault } from '../../fault.ts';
-import { wrongType } from '../../wire/jsonEncoding.ts';
+import { Fault } from '../../protocol/fault.ts';
+import { wrongType } from '../../protocol/codec/jsonEncoding.ts';
 import { checks, optionsCheck } from '../options.ts';
 import type { ToolCall } from '../toolCall.ts';
 import { ToolExecutor } from './executor.ts';

@@ -1,7 +1,7 @@
-import { describeError } from '../../fault.ts';
-import type { ToolResult } from '../../frames.gen.ts';
-import { documentText } from '../../wire/documentText.ts';
-import { wellFormed } from '../../wire/wellFormed.ts';
+import { describeError } from '../../protocol/fault.ts';
+import type { ToolResult } from '../../protocol/frames.gen.ts';
+import { documentText } from '../../protocol/codec/documentText.ts';
+import { wellFormed } from '../../protocol/codec/wellFormed.ts';
 import { checks, optionsCheck } from '../options.ts';
 
 /** What came of a tool call, as the model reads it. */

@@ -1,6 +1,6 @@
-import { Fault } from '../../fault.ts';
-import { wrongType } from '../../wire/jsonEncoding.ts';
-import { isPlainObject } from '../../wire/wellFormed.ts';
+import { Fault } from '../../protocol/fault.ts';
+import { wrongType } from '../../protocol/codec/jsonEncoding.ts';
+import { isPlainObject } from '../../protocol/codec/wellFormed.ts';
 import { checks, optionsCheck } from '../options.ts';
 import type { ToolCall } from '../toolCall.ts';
 import type { Awaitable } from './awaitable.ts';

@@ -1,5 +1,5 @@
-import { Fault } from '../../fault.ts';
-import type { ToolResult } from '../../frames.gen.ts';
+import { Fault } from '../../protocol/fault.ts';
+import type { ToolResult } from '../../protocol/frames.gen.ts';
 import type { Lifetime } from '../lifetime.ts';
 import type { ToolCall } from '../toolCall.ts';
 import { CallQueue } from './callQueue.ts';

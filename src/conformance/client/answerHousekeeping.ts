@@ -1,5 +1,5 @@
-import { Fault } from '../../fault.ts';
-import type { ClientFrame } from '../../frames.gen.ts';
+import { Fault } from '../../protocol/fault.ts';
+import type { ClientFrame } from '../../protocol/frames.gen.ts';
 import type { ScriptedConnection } from './scriptedConnection.ts';
 
 const commandRequests: ReadonlySet<string> = new Set([

@@ -1,4 +1,4 @@
-import { isPlainObject } from '../../wire/wellFormed.ts';
+import { isPlainObject } from '../../protocol/codec/wellFormed.ts';
 
 /** An event that belongs to a command, by the name of the event. */
 export interface CommandEvents {

@@ -1,6 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { StringDecoder } from 'node:string_decoder';
-import type { Subprotocol } from '../../wire/codec.ts';
+import type { Subprotocol } from '../../protocol/codec/codec.ts';
 import { OutputLines } from './outputLines.ts';
 
 /** How a client program ended. */

@@ -1,4 +1,4 @@
-import type { ClientFrameBodies } from '../../frames.gen.ts';
+import type { ClientFrameBodies } from '../../protocol/frames.gen.ts';
 import type { ScriptedConnection } from './scriptedConnection.ts';
 
 /** A request of one kind, with the bytes of its frame. */

@@ -1,4 +1,4 @@
-import type { Subprotocol } from '../../wire/codec.ts';
+import type { Subprotocol } from '../../protocol/codec/codec.ts';
 import { shown } from '../expect.ts';
 import { answerHousekeeping } from './answerHousekeeping.ts';
 import { readEvent } from './clientEvent.ts';

@@ -1,4 +1,4 @@
-import { isPlainObject } from '../../wire/wellFormed.ts';
+import { isPlainObject } from '../../protocol/codec/wellFormed.ts';
 import { changeBody, double, fixed32, lengthDelimited, varintField } from './protobufFields.ts';
 
 /** An encoded server frame: text of the JSON form, bytes of the binary form. */

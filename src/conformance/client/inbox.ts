@@ -1,4 +1,4 @@
-import type { ClientFrame } from '../../frames.gen.ts';
+import type { ClientFrame } from '../../protocol/frames.gen.ts';
 import type { ClientEvent, CommandEvent } from './clientEvent.ts';
 import { ConformanceFailure, shown } from '../expect.ts';
 import type { ProtocolSection } from '../sections.ts';

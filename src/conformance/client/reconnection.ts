@@ -1,4 +1,4 @@
-import type { Fault } from '../../fault.ts';
+import type { Fault } from '../../protocol/fault.ts';
 import { ConformanceFailure, expectEqual, expectThat, shown } from '../expect.ts';
 import type { FramePayload } from './futureFrames.ts';
 import type { ScriptedConnection } from './scriptedConnection.ts';

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import type { Fault } from '../../fault.ts';
-import type { ClientFrame, ServerFrameBodies } from '../../frames.gen.ts';
-import { serverCodecs, type Subprotocol } from '../../wire/codec.ts';
-import { serverFrame } from '../../wire/frame.ts';
+import type { Fault } from '../../protocol/fault.ts';
+import type { ClientFrame, ServerFrameBodies } from '../../protocol/frames.gen.ts';
+import { serverCodecs, type Subprotocol } from '../../protocol/codec/codec.ts';
+import { serverFrame } from '../../protocol/codec/frame.ts';
 import type { FrameChange, FramePayload } from './futureFrames.ts';
 import type { ScriptedSession } from './scriptedSession.ts';
 import { encodeFragments, encodeWebSocketFrame, opcodes } from './webSocketFrame.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { WebSocketServer } from 'ws';
-import { serverCodecs, type Subprotocol } from '../../wire/codec.ts';
+import { serverCodecs, type Subprotocol } from '../../protocol/codec/codec.ts';
 import { ScriptedConnection } from './scriptedConnection.ts';
 import { ScriptedSession } from './scriptedSession.ts';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { CreateAgentRequest } from '../../frames.gen.ts';
+import type { CreateAgentRequest } from '../../protocol/frames.gen.ts';
 
 /** An agent of a scripted session. */
 export interface ScriptedAgent {

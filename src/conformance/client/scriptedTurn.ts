@@ -1,4 +1,4 @@
-import type { ToolCallNotification, TurnComplete } from '../../frames.gen.ts';
+import type { ToolCallNotification, TurnComplete } from '../../protocol/frames.gen.ts';
 import { ConformanceFailure, expectEqual, expectThat, shown } from '../expect.ts';
 import { eventOf } from './inbox.ts';
 import type { Delivery, ScriptedConnection } from './scriptedConnection.ts';

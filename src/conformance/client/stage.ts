@@ -1,4 +1,4 @@
-import type { ClientFrame, ClientFrameBodies } from '../../frames.gen.ts';
+import type { ClientFrame, ClientFrameBodies } from '../../protocol/frames.gen.ts';
 import { ConformanceFailure, expectEqual, expectThat, shown } from '../expect.ts';
 import type { ProtocolSection } from '../sections.ts';
 import type { CommandEvent, CommandEventName, ConnectionEvent } from './clientEvent.ts';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { CreateAgentRequest } from '../../frames.gen.ts';
+import type { CreateAgentRequest } from '../../protocol/frames.gen.ts';
 import { expectEqual } from '../expect.ts';
 import type { ScriptedAgent } from './scriptedSession.ts';
 import type { ClientRequest } from './clientRequest.ts';

@@ -1,4 +1,4 @@
-import type { Subprotocol } from '../../wire/codec.ts';
+import type { Subprotocol } from '../../protocol/codec/codec.ts';
 import { runCheck, type CheckResult, type CodecName } from '../report.ts';
 import { CheckSockets } from './checkSockets.ts';
 import { agentChecks } from './checks/agentChecks.ts';

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
-import type { ClientFrame, ClientFrameBodies, ServerFrame, SessionReady } from '../../frames.gen.ts';
-import { clientCodecs } from '../../wire/codec.ts';
-import { clientFrame, messageOf } from '../../wire/frame.ts';
+import type { ClientFrame, ClientFrameBodies, ServerFrame, SessionReady } from '../../protocol/frames.gen.ts';
+import { clientCodecs } from '../../protocol/codec/codec.ts';
+import { clientFrame, messageOf } from '../../protocol/codec/frame.ts';
 import { ConformanceFailure, shown } from '../expect.ts';
 import { readServerFrame } from './readServerFrame.ts';
 import { isFinalAnswer, SessionTrace } from './sessionTrace.ts';

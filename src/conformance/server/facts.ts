@@ -1,4 +1,4 @@
-import type { ClientFrameBodies } from '../../frames.gen.ts';
+import type { ClientFrameBodies } from '../../protocol/frames.gen.ts';
 import { ConformanceFailure, NotApplicable } from '../expect.ts';
 import { CheckedConnection } from './connection.ts';
 import { chat } from './graphs.ts';

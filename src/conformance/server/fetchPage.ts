@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { request as secureRequest } from 'node:https';
-import { describeError } from '../../fault.ts';
+import { describeError } from '../../protocol/fault.ts';
 import { ConformanceFailure } from '../expect.ts';
 import { readBody } from './readBody.ts';
 import type { ServerUnderTest } from './serverUnderTest.ts';

@@ -1,6 +1,6 @@
-import { shapes, type FieldShape, type ServerFrame } from '../../frames.gen.ts';
-import { clientCodecs, type Subprotocol } from '../../wire/codec.ts';
-import { isWellFormed } from '../../wire/wellFormed.ts';
+import { shapes, type FieldShape, type ServerFrame } from '../../protocol/frames.gen.ts';
+import { clientCodecs, type Subprotocol } from '../../protocol/codec/codec.ts';
+import { isWellFormed } from '../../protocol/codec/wellFormed.ts';
 
 /** A frame of the server as it was read. */
 export interface ReadFrame {

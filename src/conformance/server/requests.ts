@@ -7,7 +7,7 @@ import {
   type ServerFrame,
   type ToolCallNotification,
   type TurnComplete,
-} from '../../frames.gen.ts';
+} from '../../protocol/frames.gen.ts';
 import { ConformanceFailure, expectThat, shown } from '../expect.ts';
 import type { ProtocolSection } from '../sections.ts';
 import type { CheckedConnection } from './connection.ts';

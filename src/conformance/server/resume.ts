@@ -1,4 +1,4 @@
-import type { ServerFrame } from '../../frames.gen.ts';
+import type { ServerFrame } from '../../protocol/frames.gen.ts';
 import { CheckedConnection } from './connection.ts';
 import { expectAnswer } from './requests.ts';
 

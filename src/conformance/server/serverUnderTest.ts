@@ -1,4 +1,4 @@
-import type { Subprotocol } from '../../wire/codec.ts';
+import type { Subprotocol } from '../../protocol/codec/codec.ts';
 import type { Check, CodecName } from '../report.ts';
 import type { CheckSockets } from './checkSockets.ts';
 import type { FrameRules } from './frameRules.ts';

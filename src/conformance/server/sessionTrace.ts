@@ -1,4 +1,4 @@
-import { codes, type ClientFrameBodies, type ServerFrame, type ServerFrameBodies } from '../../frames.gen.ts';
+import { codes, type ClientFrameBodies, type ServerFrame, type ServerFrameBodies } from '../../protocol/frames.gen.ts';
 import { shown } from '../expect.ts';
 import type { FrameRules } from './frameRules.ts';
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
-import { describeError } from '../../fault.ts';
+import { describeError } from '../../protocol/fault.ts';
 import { ConformanceFailure } from '../expect.ts';
 import { readBody } from './readBody.ts';
 

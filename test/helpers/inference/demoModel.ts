@@ -9,14 +9,14 @@ import {
   type LlamaModel,
   type Token,
 } from 'node-llama-cpp';
-import { commonPrefixLength } from '../../../src/commonPrefix.ts';
-import type { SamplingParams } from '../../../src/engine/engine.ts';
-import { DrawSeeds } from '../../../src/engine/llama/sampling/drawSeeds.ts';
-import { samplingOptions } from '../../../src/engine/llama/sampling/samplingOptions.ts';
-import { createTokenBiases } from '../../../src/engine/llama/sampling/tokenBiases.ts';
-import { Tokenizer } from '../../../src/engine/llama/tokenizer/tokenizer.ts';
-import { defaultSampling } from '../../../src/models/catalogue/sampling.ts';
-import { tokenProbabilities } from '../../../src/engine/llama/scoring/tokenProbabilities.ts';
+import { commonPrefixLength } from '../../../src/base/commonPrefix.ts';
+import type { SamplingParams } from '../../../src/inference/contract/engine.ts';
+import { DrawSeeds } from '../../../src/inference/llama/sampling/drawSeeds.ts';
+import { samplingOptions } from '../../../src/inference/llama/sampling/samplingOptions.ts';
+import { createTokenBiases } from '../../../src/inference/llama/sampling/tokenBiases.ts';
+import { Tokenizer } from '../../../src/inference/decoding/tokenizer.ts';
+import { defaultSampling } from '../../../src/inference/models/catalogue/sampling.ts';
+import { tokenProbabilities } from '../../../src/inference/llama/scoring/tokenProbabilities.ts';
 
 const file = fileURLToPath(new URL('../../../models/turngraph-demo.gguf', import.meta.url));
 

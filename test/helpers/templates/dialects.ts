@@ -1,11 +1,11 @@
-import { compileTemplate } from '../../../src/chatTemplate/compileTemplate.ts';
-import { readToolDialect } from '../../../src/chatTemplate/toolDialect/readToolDialect.ts';
-import { formats } from '../../../src/tools/formats/index.ts';
-import { stringifyJson } from '../../../src/tools/json/value.ts';
-import type { CallLayout } from '../../../src/tools/native/layout.ts';
-import { nativeFormat } from '../../../src/tools/native/nativeFormat.ts';
-import type { ToolDialect } from '../../../src/tools/native/toolDialect.ts';
-import type { DetectedCall, Tool, ToolCallFormat } from '../../../src/tools/tool.ts';
+import { compileTemplate } from '../../../src/chat/template/compileTemplate.ts';
+import { readToolDialect } from '../../../src/chat/template/probe/readToolDialect.ts';
+import { formats } from '../../../src/chat/formats/index.ts';
+import { stringifyJson } from '../../../src/chat/json/value.ts';
+import type { CallLayout } from '../../../src/chat/dialect/layout.ts';
+import { nativeFormat } from '../../../src/chat/dialect/nativeFormat.ts';
+import type { ToolDialect } from '../../../src/chat/dialect/toolDialect.ts';
+import type { DetectedCall, Tool, ToolCallFormat } from '../../../src/chat/tool.ts';
 import { createTool } from '../toolCalls.ts';
 
 /** The tool-call dialect of a chat template. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ServerFrame, ServerFrameBodies } from '../../../src/frames.gen.ts';
+import type { ServerFrame, ServerFrameBodies } from '../../../src/protocol/frames.gen.ts';
 import type { CodecName } from '../../../src/conformance/report.ts';
 import { checkServer } from '../../../src/conformance/server/checkServer.ts';
 import { AlteringProxy, type Alteration } from '../../helpers/alteringProxy.ts';

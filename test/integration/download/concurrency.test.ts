@@ -6,10 +6,10 @@ import { mkdir, readFile, rm, stat, symlink, truncate, utimes, writeFile } from 
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { DownloadProgress } from '../../../src/download/progress.ts';
+import type { DownloadProgress } from '../../../src/inference/download/progress.ts';
 import { seededBytes, sha256 } from '../../helpers/fakeHub.ts';
 import { useDownloadFixture, catchFault, tinyModel } from './downloadFixture.ts';
-import type { Downloads } from '../../../src/download/downloads.ts';
+import type { Downloads } from '../../../src/inference/download/downloads.ts';
 
 const fixture = useDownloadFixture();
 const content = seededBytes(300_000);

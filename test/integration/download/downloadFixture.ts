@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach } from 'vitest';
-import { Downloads, type DownloadOptions } from '../../../src/download/downloads.ts';
-import type { ModelSource, ModelSourceVariant } from '../../../src/download/target.ts';
-import { Fault } from '../../../src/fault.ts';
+import { Downloads, type DownloadOptions } from '../../../src/inference/download/downloads.ts';
+import type { ModelSource, ModelSourceVariant } from '../../../src/inference/download/target.ts';
+import { Fault } from '../../../src/protocol/fault.ts';
 import { FakeHub } from '../../helpers/fakeHub.ts';
 import { oneDayMs } from '../../helpers/heldEngine.ts';
 

@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Downloads } from '../../../src/download/downloads.ts';
-import type { ModelSource } from '../../../src/download/target.ts';
+import { Downloads } from '../../../src/inference/download/downloads.ts';
+import type { ModelSource } from '../../../src/inference/download/target.ts';
 import { failFiles } from '../../helpers/failingFiles.ts';
 import { seededBytes } from '../../helpers/fakeHub.ts';
 import { isSkipped } from '../../helpers/requirements.mjs';

@@ -1,9 +1,9 @@
 import { link, lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { Downloads } from '../../../src/download/downloads.ts';
-import type { LocalFile } from '../../../src/download/local/localFile.ts';
-import type { DownloadProgress } from '../../../src/download/progress.ts';
+import { Downloads } from '../../../src/inference/download/downloads.ts';
+import type { LocalFile } from '../../../src/inference/download/local/localFile.ts';
+import type { DownloadProgress } from '../../../src/inference/download/progress.ts';
 import { seededBytes, sha256 } from '../../helpers/fakeHub.ts';
 import { isSkipped } from '../../helpers/requirements.mjs';
 import { catchFault, tinyModel, useDownloadFixture } from './downloadFixture.ts';

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { LoraSource, ModelSource } from '../../../src/download/target.ts';
+import type { LoraSource, ModelSource } from '../../../src/inference/download/target.ts';
 import { seededBytes, sha256 } from '../../helpers/fakeHub.ts';
 import { useDownloadFixture } from './downloadFixture.ts';
 

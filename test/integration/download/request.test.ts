@@ -2,9 +2,9 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { request } from '../../../src/download/hub/request.ts';
-import { StallTimeout } from '../../../src/download/hub/stallTimeout.ts';
-import { readHubSettings } from '../../../src/download/hub/endpoint.ts';
+import { request } from '../../../src/inference/download/hub/request.ts';
+import { StallTimeout } from '../../../src/inference/download/hub/stallTimeout.ts';
+import { readHubSettings } from '../../../src/inference/download/hub/endpoint.ts';
 import { FakeHub, seededBytes } from '../../helpers/fakeHub.ts';
 import { oneDayMs } from '../../helpers/heldEngine.ts';
 

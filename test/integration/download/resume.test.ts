@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { DownloadProgress } from '../../../src/download/progress.ts';
+import type { DownloadProgress } from '../../../src/inference/download/progress.ts';
 import { seededBytes, sha256, type HubFile, type ResponseFault } from '../../helpers/fakeHub.ts';
 import { useDownloadFixture, catchFault, tinyModel } from './downloadFixture.ts';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI, { APIUserAbortError } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TurngraphServer } from '../../../src/server/server.ts';
+import type { TurngraphServer } from '../../../src/server/socket/server.ts';
 import { Gate } from '../../helpers/gate.ts';
 import { heldEngine } from '../../helpers/heldEngine.ts';
 import { parseScrape } from '../../helpers/prometheus.ts';

@@ -1,14 +1,14 @@
 import { createConnection } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { mockEngine } from '../../../src/engine/mock/engine.ts';
-import { Fault } from '../../../src/fault.ts';
-import { bundledPath } from '../../../src/config.ts';
-import { fileMissingFault } from '../../../src/models/catalogue/catalogue.ts';
-import { readCatalogue } from '../../../src/models/catalogue/readCatalogue.ts';
+import { mockEngine } from '../../../src/inference/mock/engine.ts';
+import { Fault } from '../../../src/protocol/fault.ts';
+import { bundledPath } from '../../../src/base/bundledPath.ts';
+import { fileMissingFault } from '../../../src/inference/models/catalogue/catalogue.ts';
+import { readCatalogue } from '../../../src/inference/models/catalogue/readCatalogue.ts';
 import { override } from '../../helpers/heldEngine.ts';
 import { parseScrape } from '../../helpers/prometheus.ts';
-import { maxFrameBytes } from '../../../src/frameSize.ts';
+import { maxFrameBytes } from '../../../src/protocol/frameSize.ts';
 import { startTestServer, useServer, type TestServerOptions } from '../../helpers/server.ts';
 
 const token = 'open sesame';

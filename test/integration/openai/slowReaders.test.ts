@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { TurngraphServer } from '../../../src/server/server.ts';
+import type { TurngraphServer } from '../../../src/server/socket/server.ts';
 import { flooding, floodOptions, floodText } from '../../helpers/flood.ts';
 import { oneDayMs } from '../../helpers/heldEngine.ts';
 import { parseScrape } from '../../helpers/prometheus.ts';

@@ -2,7 +2,7 @@ import { createConnection } from 'node:net';
 import OpenAI from 'openai';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Engine } from '../../../src/engine/engine.ts';
+import type { Engine } from '../../../src/inference/contract/engine.ts';
 import { Gate } from '../../helpers/gate.ts';
 import { heldEngine, override } from '../../helpers/heldEngine.ts';
 import { startTestServer, type TestServerOptions } from '../../helpers/server.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { defineFormat } from '../../../src/index.ts';
-import type { JsonNumber } from '../../../src/tools/json/value.ts';
+import type { JsonNumber } from '../../../src/chat/json/value.ts';
 import { scriptedEngine, weather } from '../../helpers/resultGraphs.ts';
 import { subprotocols, TestClient, useServer } from '../../helpers/server.ts';
 

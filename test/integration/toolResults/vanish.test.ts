@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ProcessEngine } from '../../../src/engine/process/engine.ts';
+import { ProcessEngine } from '../../../src/inference/process/engine.ts';
 import { chatmlCall, notifications, result, scriptedEngine, weather } from '../../helpers/resultGraphs.ts';
 import { keyOf, lastSeqOf, resumed, textOf, untilGauge } from '../../helpers/resume.ts';
 import { startTestServer, subprotocols, TestClient } from '../../helpers/server.ts';

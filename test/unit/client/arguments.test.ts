@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { connect, type AgentHandle, type Client } from '../../../src/client/index.ts';
-import type { ClientFrameBodies } from '../../../src/frames.gen.ts';
-import { serverCodecs } from '../../../src/wire/codec.ts';
-import { requestFrame } from '../../../src/wire/requestFrame.ts';
+import type { ClientFrameBodies } from '../../../src/protocol/frames.gen.ts';
+import { serverCodecs } from '../../../src/protocol/codec/codec.ts';
+import { requestFrame } from '../../../src/protocol/codec/requestFrame.ts';
 import {
   acceptAgents,
   connectToFakeServer,

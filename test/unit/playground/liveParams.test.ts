@@ -10,8 +10,8 @@ import {
 } from '../../../playground/src/conversation/liveParams.ts';
 import { parseGraph } from '../../../playground/src/document/graphDocument.ts';
 import { readGraphTypes } from '../../../playground/src/document/graphTypes.ts';
-import { editorSchema } from '../../../src/graph/editorSchema.ts';
-import { registryWith } from '../../../src/nodes/index.ts';
+import { editorSchema } from '../../../src/graph/compile/editorSchema.ts';
+import { registryWith } from '../../../src/graph/nodes/index.ts';
 
 const types = readGraphTypes(editorSchema(registryWith()));
 const graphOf = (nodes: object) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { turnReducer } from '../../../playground/src/conversation/turnReducer.ts';
-import { Fault } from '../../../src/fault.ts';
+import { Fault } from '../../../src/protocol/fault.ts';
 import { recordedTurns, replay, startMs, type TimedTurnChange } from './recordedTurns.ts';
 
 const exits = (changes: readonly TimedTurnChange[]) =>

@@ -1,6 +1,6 @@
-import { didYouMean } from '../../../didYouMean.ts';
-import { Fault } from '../../../fault.ts';
-import { wrongType } from '../../../wire/jsonEncoding.ts';
+import { didYouMean } from '../../../base/didYouMean.ts';
+import { Fault } from '../../../protocol/fault.ts';
+import { wrongType } from '../../../protocol/codec/jsonEncoding.ts';
 import { checks, optionsCheck } from '../../options.ts';
 import { compileJsonSchema } from '../jsonSchema.ts';
 import type { ToolOutcome } from '../toolOutcome.ts';

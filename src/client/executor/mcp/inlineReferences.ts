@@ -1,13 +1,7 @@
-import { Fault } from '../../../fault.ts';
-import { isObject } from '../../../jsonTypes.ts';
-import { describePointer, escapePointerToken, pointerTokens } from '../../../jsonPointer.ts';
-import {
-  branchKeywords,
-  listKeywords,
-  namedKeywords,
-  ownFacts,
-  schemaKeywords,
-} from '../../../tools/declaration/schemaKeywords.ts';
+import { Fault } from '../../../protocol/fault.ts';
+import { isObject } from '../../../base/jsonTypes.ts';
+import { describePointer, escapePointerToken, pointerTokens } from '../../../base/jsonPointer.ts';
+import { branchKeywords, listKeywords, namedKeywords, ownFacts, schemaKeywords } from '../../../base/schemaKeywords.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,4 @@
-import { isObject } from '../../../jsonTypes.ts';
+import { isObject } from '../../../base/jsonTypes.ts';
 import { isSameJson } from '../sameJson.ts';
 import { toolResult, type ToolReturn } from '../toolOutcome.ts';
 

@@ -2,7 +2,7 @@ import { expectEqual, expectThat, shown } from '../../expect.ts';
 import type { ClientCheck } from '../clientCheck.ts';
 import { ScriptedTurn } from '../scriptedTurn.ts';
 import type { Stage } from '../stage.ts';
-import type { ToolResult } from '../../../frames.gen.ts';
+import type { ToolResult } from '../../../protocol/frames.gen.ts';
 
 const typedArgumentsJson = JSON.stringify({
   text: 'a “quoted” 🏮 \\ / "text"',

@@ -1,4 +1,4 @@
-import { Fault } from '../../../fault.ts';
+import { Fault } from '../../../protocol/fault.ts';
 import { expectThat, shown } from '../../expect.ts';
 import type { ClientCheck } from '../clientCheck.ts';
 import { eventOf } from '../inbox.ts';

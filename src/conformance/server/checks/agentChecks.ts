@@ -1,4 +1,4 @@
-import type { ClientFrameBodies } from '../../../frames.gen.ts';
+import type { ClientFrameBodies } from '../../../protocol/frames.gen.ts';
 import { expectEqual, expectThat, NotApplicable, shown } from '../../expect.ts';
 import type { ProtocolSection } from '../../sections.ts';
 import { CheckedConnection } from '../connection.ts';

@@ -1,4 +1,4 @@
-import type { ServerFrame } from '../../../frames.gen.ts';
+import type { ServerFrame } from '../../../protocol/frames.gen.ts';
 import { expectEqual } from '../../expect.ts';
 import type { CodecName } from '../../report.ts';
 import { CheckedConnection } from '../connection.ts';

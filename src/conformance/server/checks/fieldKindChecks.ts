@@ -1,4 +1,4 @@
-import { shapes, type FieldShape } from '../../../frames.gen.ts';
+import { shapes, type FieldShape } from '../../../protocol/frames.gen.ts';
 import type { CodecName } from '../../report.ts';
 import { CheckedConnection } from '../connection.ts';
 import { bytesField, frameBytes, varintField } from '../protobuf.ts';

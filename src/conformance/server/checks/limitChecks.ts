@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ServerFrame } from '../../../frames.gen.ts';
+import type { ServerFrame } from '../../../protocol/frames.gen.ts';
 import { expectEqual, expectThat, NotApplicable } from '../../expect.ts';
 import { CheckedConnection } from '../connection.ts';
 import { useGeneration } from '../facts.ts';

@@ -1,4 +1,4 @@
-import type { CodeName } from '../../../frames.gen.ts';
+import type { CodeName } from '../../../protocol/frames.gen.ts';
 import { expectEqual, expectThat, shown } from '../../expect.ts';
 import type { CodecName } from '../../report.ts';
 import { CheckedConnection } from '../connection.ts';

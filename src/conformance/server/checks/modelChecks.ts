@@ -1,4 +1,4 @@
-import type { ModelInfo } from '../../../frames.gen.ts';
+import type { ModelInfo } from '../../../protocol/frames.gen.ts';
 import { expectEqual, expectThat, NotApplicable, shown } from '../../expect.ts';
 import { CheckedConnection } from '../connection.ts';
 import { chat, lamp } from '../graphs.ts';

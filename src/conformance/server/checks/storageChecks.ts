@@ -1,4 +1,4 @@
-import type { ClientFrameBodies, CodeName } from '../../../frames.gen.ts';
+import type { ClientFrameBodies, CodeName } from '../../../protocol/frames.gen.ts';
 import { expectEqual } from '../../expect.ts';
 import { CheckedConnection } from '../connection.ts';
 import { answered, createAgent, refused, runTurn, searchStorage } from '../requests.ts';

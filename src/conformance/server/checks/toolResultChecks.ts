@@ -1,4 +1,4 @@
-import type { ToolCallNotification } from '../../../frames.gen.ts';
+import type { ToolCallNotification } from '../../../protocol/frames.gen.ts';
 import { expectEqual, expectThat, shown } from '../../expect.ts';
 import type { CheckedConnection } from '../connection.ts';
 import { callText, canned } from '../graphs.ts';

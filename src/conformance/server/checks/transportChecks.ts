@@ -1,6 +1,6 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
-import { clientCodecs } from '../../../wire/codec.ts';
-import { clientFrame } from '../../../wire/frame.ts';
+import { clientCodecs } from '../../../protocol/codec/codec.ts';
+import { clientFrame } from '../../../protocol/codec/frame.ts';
 import { ConformanceFailure, expectEqual } from '../../expect.ts';
 import { CheckedConnection } from '../connection.ts';
 import { answered, expectAnswer, expectError } from '../requests.ts';

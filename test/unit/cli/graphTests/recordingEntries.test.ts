@@ -4,7 +4,7 @@ import {
   recordingEntries,
   type PlacedInference,
 } from '../../../../src/cli/graphTests/recordingEntries.ts';
-import { findReply, readMockScript } from '../../../../src/engine/mock/script.ts';
+import { findReply, readMockScript } from '../../../../src/inference/mock/script.ts';
 
 const inference = (fields: Partial<PlacedInference>): PlacedInference => ({
   case: 'one',

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { seededGraph } from '../../../../src/cli/graphTests/seededGraph.ts';
-import { registryWith } from '../../../../src/nodes/index.ts';
+import { registryWith } from '../../../../src/graph/nodes/index.ts';
 
 const graph = {
   start_node: 'a',

@@ -6,8 +6,8 @@ import { describe, expect, expectTypeOf, it, vi } from 'vitest';
 import { readTools } from '../../../../src/client/executor/toolRegistration.ts';
 import { outcomeOf } from '../../../../src/client/executor/toolOutcome.ts';
 import { executor, type FromMcpOptions, type McpClient, type McpTool } from '../../../../src/client/index.ts';
-import { readTool } from '../../../../src/tools/declaration/readTool.ts';
-import { factSchemas } from '../../../../src/tools/declaration/toolSchema.ts';
+import { readTool } from '../../../../src/chat/tools/declaration/readTool.ts';
+import { factSchemas } from '../../../../src/chat/tools/declaration/toolSchema.ts';
 
 const object = { type: 'object' };
 const tool = (more: Partial<McpTool> = {}): McpTool => ({

@@ -1,0 +1,139 @@
+import { describeError } from '../../../protocol/fault.ts';
+import type { CallGrammar } from '../../grammar/grammar.ts';
+import { defaultReplyMarks, type ReplyMarks } from '../../replyMarks.ts';
+import type { Tool, ToolCallFormat } from '../../tool.ts';
+import type { SampleCall } from '../derive/samples.ts';
+import { sortedJson } from '../derive/sortedJson.ts';
+import { isMark, lexemes } from '../marks.ts';
+import type { ProbeVerdict } from '../toolDialect.ts';
+import { visibleStart } from '../visibleStart.ts';
+import { acceptedCalls, acceptsCutCall, acceptsFromStart } from './acceptedCalls.ts';
+
+/** What a template wrote for a probe. */
+export interface WrittenProbe {
+  readonly name: string;
+  readonly required: boolean;
+  /** Whether a template must write it: what another probe shows may be a limit of the template. */
+  readonly isBasic: boolean;
+  /** The calls that must be read; none: the text must have no call. */
+  readonly calls: readonly SampleCall[];
+  /** The tools that were declared. */
+  readonly tools: readonly Tool[];
+  /** Whether the calls start the message, so that a grammar of a required call must accept it. */
+  readonly startsWithCall: boolean;
+  /** The text that the template wrote; undefined: it refused. */
+  readonly text: string | undefined;
+  /** Why the template refused; "" where it did not. */
+  readonly refusal: string;
+}
+
+/**
+ * Proves a format: its reader must give the calls back that a template wrote, and its grammar must accept the text and
+ * refuse it when it is cut off inside a call.
+ */
+export class FormatProof {
+  readonly #format: ToolCallFormat;
+  readonly #probes: readonly WrittenProbe[];
+  readonly #marks: ReplyMarks;
+  /** Compiled grammars, by the list of tools: several probes declare the same. */
+  readonly #grammars = new Map<readonly Tool[], Map<ProbeChoice, CallGrammar>>();
+
+  /** @param marks of the model's replies: what they mark as reasoning is no call. */
+  constructor(format: ToolCallFormat, probes: readonly WrittenProbe[], marks: ReplyMarks = defaultReplyMarks) {
+    this.#format = format;
+    this.#probes = probes;
+    this.#marks = marks;
+  }
+
+  /** What each probe shows. */
+  verdicts(): readonly ProbeVerdict[] {
+    return this.#probes.map((probe) => {
+      const why = this.#failure(probe);
+      return { name: probe.name, required: isRequired(probe), ok: why === '', why };
+    });
+  }
+
+  /** Whether the format passes each required probe; stops at the first that fails. */
+  holds(): boolean {
+    return this.#probes.every((probe) => !isRequired(probe) || this.#failure(probe) === '');
+  }
+
+  /** Why a probe fails; "" = it does not. */
+  #failure(probe: WrittenProbe): string {
+    const { text, refusal } = probe;
+    if (text === undefined) return `the template refuses it: ${refusal}`;
+    if (isTemplateLimit(probe)) return 'the template does not write each call';
+    try {
+      return this.#readFailure(text, probe) || this.#grammarFailure(text, probe);
+    } catch (error) {
+      return describeError(error);
+    }
+  }
+
+  #readFailure(text: string, { calls, tools }: WrittenProbe): string {
+    const detection = this.#format.detect(text, { tools, marks: this.#marks });
+    const read = detection.calls.map(({ name, arguments: args }) => `${name} ${sortedJson(args)}`);
+    const wanted = calls.map(({ name, arguments: args }) => `${name} ${sortedJson(args)}`);
+    if (detection.truncated) return `is read as cut off: ${quoted(text)}`;
+    if (read.join('\n') === wanted.join('\n')) return '';
+    return `is read as ${read.length === 0 ? 'no call' : read.join(' and ')}: ${quoted(text)}`;
+  }
+
+  #grammarFailure(text: string, { calls, tools, startsWithCall }: WrittenProbe): string {
+    const grammar = calls.length > 0 && this.#grammar(tools, 'auto');
+    if (!grammar) return '';
+    const accepted = acceptedCalls(text, grammar, this.#marks);
+    const covered = accepted?.map(({ start, end }) => text.slice(start, end)).join('') ?? '';
+    const [first, next] = accepted ?? [];
+    if (!first || calls.some(({ name }) => !covered.includes(name)))
+      return `is refused by the grammar: ${quoted(text)}`;
+    const gap = text.slice(first.end, next?.start ?? first.end);
+    if (marksIn(gap).length > 0) return `has a mark between calls that the grammar leaves out: ${JSON.stringify(gap)}`;
+    const [, second] = calls;
+    // Of two calls in one constrained part only the first one's name is surely inside a call.
+    const firstEnd = second && accepted?.length === 1 ? text.indexOf(calls[0]?.name ?? '') : first.end;
+    if (acceptsCutCall(text, first, firstEnd)) return `is accepted by the grammar when it is cut off: ${quoted(text)}`;
+    if (second || !startsWithCall) return '';
+    const required = this.#grammar(tools, 'required');
+    const call = text.slice(visibleStart(text, this.#marks));
+    if (required && !acceptsFromStart(call, required))
+      return `is refused by the grammar of a required call: ${quoted(call)}`;
+    const unclosed = openMark(text, first.end);
+    if (unclosed !== undefined) return `has a mark that the grammar leaves open: ${JSON.stringify(unclosed)}`;
+    const { residual } = this.#format.detect(call, { tools, marks: this.#marks });
+    return text.slice(first.end).includes(residual)
+      ? ''
+      : `leaves a part of a call in the text: ${JSON.stringify(residual)}`;
+  }
+
+  #grammar(tools: readonly Tool[], kind: ProbeChoice): CallGrammar | undefined {
+    const known = this.#grammars.get(tools) ?? new Map<ProbeChoice, CallGrammar>();
+    this.#grammars.set(tools, known);
+    const grammar = known.get(kind) ?? this.#format.grammar?.(tools, { kind });
+    if (grammar) known.set(kind, grammar);
+    return grammar;
+  }
+}
+
+const maxQuoted = 300;
+
+/** A text in quotes, cut off where it is long: some templates add instructions after each message. */
+const quoted = (text: string): string =>
+  text.length <= maxQuoted ? JSON.stringify(text) : `${JSON.stringify(text.slice(0, maxQuoted))} ...`;
+
+type ProbeChoice = 'auto' | 'required';
+
+// What a template refuses to write, or leaves out, is a limit of the template and not of the reader.
+const isTemplateLimit = ({ calls, text, isBasic }: WrittenProbe): boolean =>
+  !isBasic && (text === undefined || calls.some(({ name }) => !text.includes(name)));
+
+const isRequired = (probe: WrittenProbe): boolean => probe.required && !isTemplateLimit(probe);
+
+/** A mark such as `<calls>` before an index that a mark such as `</calls>` after it closes; undefined: there is none. */
+function openMark(text: string, index: number): string | undefined {
+  const after = marksIn(text.slice(index));
+  const closed = new Set(after.map((mark) => mark.replace('/', '')));
+  return marksIn(text.slice(0, index)).find((mark) => !after.includes(mark) && closed.has(mark));
+}
+
+const marksIn = (text: string): readonly string[] => lexemes(text).filter(isMark);

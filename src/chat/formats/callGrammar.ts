@@ -1,0 +1,99 @@
+import type { ReadResult, SchemaError } from '../../protocol/schema.ts';
+import type { Tool } from '../tool.ts';
+import type { CallGrammar, Trigger, ToolChoice } from '../grammar/grammar.ts';
+import { all, anyOf, tag, text, type ManyRule, type Rule } from '../grammar/rule.ts';
+import { GrammarSize, sizeProblem } from '../grammar/size.ts';
+import { ruleFromSchema } from '../grammar/jsonSchema/fromSchema.ts';
+
+/** How a format writes calls: what its grammar is made of. */
+export interface CallForm {
+  readonly keys: { readonly name: string; readonly arguments: string };
+  /** The rule for what follows the arguments inside the object; absent: nothing. */
+  readonly id?: Rule;
+  /** The tag before the calls; absent: calls are bare JSON. */
+  readonly tag?: string;
+  /** The rule for what follows the tag, to the end of the calls; `limits` is how many calls there may be. */
+  wrap?(call: Rule, limits: Pick<ManyRule, 'min' | 'max'>): Rule;
+}
+
+/** Thrown for tools whose parameters no grammar can express. */
+export class UnsupportedToolSchema extends Error {
+  readonly errors: readonly ToolSchemaError[];
+
+  constructor(errors: readonly ToolSchemaError[]) {
+    super(
+      errors
+        .map(({ tool, pointer, message }) => `the tool "${tool}": ${`${pointer} ${message}`.trimStart()}`)
+        .join('; '),
+    );
+    this.errors = errors;
+  }
+}
+
+/** One thing that a grammar cannot express; `pointer` is a JSON pointer into the parameters of the tool. */
+export interface ToolSchemaError extends SchemaError {
+  readonly tool: string;
+}
+
+/** The grammar rules of the arguments of tools, by tool name. @throws UnsupportedToolSchema with all errors of all tools. */
+export function createArgumentRules(tools: readonly Tool[]): ReadonlyMap<string, Rule> {
+  const errors: ToolSchemaError[] = [];
+  const rules = new Map<string, Rule>();
+  const size = new GrammarSize();
+  for (const tool of tools) {
+    const compiled = compileArguments(tool);
+    if (compiled.ok) rules.set(tool.name, compiled.value);
+    else errors.push(...compiled.errors.map((error) => ({ ...error, tool: tool.name })));
+    const takeBack = size.checkpoint();
+    const problem = compiled.ok ? sizeProblem(size, compiled.value) : undefined;
+    if (problem === undefined) continue;
+    // The tools after it are measured without it.
+    takeBack();
+    errors.push({ tool: tool.name, pointer: '', message: `together with the tools before it ${problem}` });
+  }
+  if (errors.length > 0) throw new UnsupportedToolSchema(errors);
+  return rules;
+}
+
+// A node needs a tool's rule twice: in its grammar, and to check the calls that were decoded without one.
+const compiledArguments = new WeakMap<Tool, ReadResult<Rule>>();
+
+/** The grammar rule of the arguments of one tool; compiled once. */
+export function compileArguments(tool: Tool): ReadResult<Rule> {
+  const known = compiledArguments.get(tool);
+  if (known) return known;
+  // An object of any members is the default of JSON Schema; a tool that declares no parameters takes none.
+  const compiled = ruleFromSchema({ properties: {}, ...tool.parameters });
+  compiledArguments.set(tool, compiled);
+  return compiled;
+}
+
+/**
+ * The grammar of the calls of one format: full (the whole text is one call) where a call is required, else lazy (text
+ * is unconstrained until a trigger).
+ * @throws UnsupportedToolSchema
+ */
+export function callGrammar(tools: readonly Tool[], choice: ToolChoice, form: CallForm): CallGrammar {
+  const callable = choice.kind === 'tool' ? tools.filter(({ name }) => name === choice.name) : tools;
+  const call = anyOf([...createArgumentRules(callable)].map(([name, args]) => callRule(name, args, form)));
+  if (choice.kind !== 'auto')
+    return { kind: 'full', rule: taggedRule(call, form, { min: 1, max: 1 }), budget: maxTokensPerCall };
+  const untagged: Trigger = { text: '{', where: 'first', rule: call };
+  if (form.tag === undefined) return { kind: 'lazy', triggers: [untagged], budget: maxTokensPerCall };
+  const tagged: Trigger = { text: form.tag, where: 'anywhere', rule: taggedRule(call, form, { min: 1 }) };
+  return { kind: 'lazy', triggers: [tagged, untagged], budget: maxTokensPerCall };
+}
+
+/** Enough for a call with the text of a letter in an argument. A call that is longer hardly ever ends. */
+export const maxTokensPerCall = 1024;
+
+const taggedRule = (call: Rule, { tag: name, wrap }: CallForm, limits: Pick<ManyRule, 'min' | 'max'>): Rule =>
+  name === undefined ? call : all(tag(name), wrap?.(call, limits) ?? call);
+
+const callRule = (name: string, args: Rule, { keys, id }: CallForm): Rule =>
+  all(
+    text(`{${JSON.stringify(keys.name)}: ${JSON.stringify(name)}, ${JSON.stringify(keys.arguments)}: `),
+    args,
+    ...(id ? [id] : []),
+    text('}'),
+  );

@@ -1,0 +1,133 @@
+import type { ReadResult } from '../../../protocol/schema.ts';
+import { hasJsonType, isObject } from '../../../base/jsonTypes.ts';
+import { areDisjoint } from './disjoint.ts';
+import { defaultJsonDepth, json } from '../anyJson.ts';
+import type { CallGrammar } from '../grammar.ts';
+import { anyOf, type Rule } from '../rule.ts';
+import type { RuleStyle } from './ruleStyle.ts';
+import { SchemaCursor, type JsonSchema } from './schemaCursor.ts';
+import { typeRules, typesOf } from './types.ts';
+
+/** Compiles a JSON Schema to the grammar of a whole answer; the pointers of errors are into the schema. */
+export function jsonGrammar(schema: unknown): ReadResult<CallGrammar> {
+  const rule = ruleFromSchema(schema);
+  return rule.ok ? { ok: true, value: answerGrammar(rule.value) } : rule;
+}
+
+/** The grammar of a whole answer that matches a rule. */
+export const answerGrammar = (rule: Rule): CallGrammar => ({ kind: 'full', rule, answer: true });
+
+/**
+ * Compiles a JSON Schema to a grammar rule. Every text that matches the rule is valid: what no grammar can express is an
+ * error, with a pointer into the schema. Not every valid text matches: members that are not declared, exponents and
+ * numbers of more than 18 digits are never generated.
+ * @param style how values are written; JSON if absent.
+ */
+export function ruleFromSchema(schema: unknown, style?: RuleStyle): ReadResult<Rule> {
+  const cursor = SchemaCursor.root(style);
+  const rule = compileSchema(schema, cursor);
+  return cursor.errors.length === 0 ? { ok: true, value: rule } : { ok: false, errors: cursor.errors };
+}
+
+const maxSchemaDepth = 32;
+
+const annotations: ReadonlySet<string> = new Set([
+  'title',
+  'description',
+  'default',
+  'examples',
+  'deprecated',
+  'readOnly',
+  'writeOnly',
+  '$schema',
+  '$id',
+  '$comment',
+  '$defs',
+  'definitions',
+]);
+
+/** The keywords that restrict values. */
+const constraintsOf = (schema: JsonSchema): readonly string[] =>
+  Object.keys(schema).filter((key) => !annotations.has(key) && !key.startsWith('x-'));
+
+const compileSchema = (schema: unknown, cursor: SchemaCursor): Rule => cursor.compile(() => ruleAt(schema, cursor));
+
+function ruleAt(schema: unknown, cursor: SchemaCursor): Rule {
+  if (schema === true) return cursor.style.any(defaultJsonDepth);
+  if (!isObject(schema)) return cursor.addError('is no schema that a value could fit');
+  if (cursor.depth > maxSchemaDepth) return cursor.addError(`is nested deeper than ${maxSchemaDepth} levels`);
+  const constraints = constraintsOf(schema);
+  const choice = (['const', 'enum', 'anyOf', 'oneOf'] as const).find((keyword) => constraints.includes(keyword));
+  if (choice) {
+    for (const other of constraints) {
+      if (other !== choice && other !== 'type')
+        cursor.addKeywordError(other, `which a grammar cannot hold to together with "${choice}"`);
+    }
+    return choices[choice](schema, cursor);
+  }
+  const types = typesOf(schema);
+  if (types.length === 0) {
+    const [keyword] = constraints;
+    return keyword === undefined ? cursor.style.any(defaultJsonDepth) : cursor.addKeywordError(keyword);
+  }
+  const rules = types.map(
+    (type) =>
+      typeRules[type]?.rule(schema, cursor, compileSchema) ?? cursor.child('type').addError(`is no type: "${type}"`),
+  );
+  const supported = new Set(['type', ...types.flatMap((type) => typeRules[type]?.keywords ?? [])]);
+  for (const keyword of constraints) if (!supported.has(keyword)) cursor.addKeywordError(keyword);
+  return anyOf(rules);
+}
+
+const choices: Readonly<
+  Record<'const' | 'enum' | 'anyOf' | 'oneOf', (schema: JsonSchema, cursor: SchemaCursor) => Rule>
+> = {
+  const: (schema, cursor) => valuesRule([schema['const']], schema, cursor.child('const')),
+  enum: (schema, cursor) => valuesRule(schema['enum'], schema, cursor.child('enum')),
+  anyOf: (schema, cursor) => branchesRule('anyOf', schema, cursor),
+  oneOf(schema, cursor) {
+    // First, because it bounds the size of what is compared.
+    const rule = branchesRule('oneOf', schema, cursor);
+    const branches = schema['oneOf'];
+    if (cursor.isStopped || !Array.isArray(branches) || areDisjoint(branches)) return rule;
+    return cursor.addKeywordError(
+      'oneOf',
+      'whose branches a grammar cannot keep apart; use anyOf, or give each another type or value',
+    );
+  },
+};
+
+function valuesRule(values: unknown, schema: JsonSchema, cursor: SchemaCursor): Rule {
+  if (Array.isArray(values) && !cursor.hasRoomFor(values.length)) return json(0);
+  const types = typesOf(schema);
+  const knownTypes = types.filter((type) => Object.hasOwn(typeRules, type));
+  const allowed = (Array.isArray(values) ? values : []).filter(
+    (value) => types.length === 0 || knownTypes.some((type) => hasJsonType(value, type)),
+  );
+  if (allowed.length === 0) return cursor.addError('has no value that could be given');
+  for (const value of allowed) {
+    const problem = typeof value === 'string' ? cursor.style.problemOf?.(value) : undefined;
+    if (problem !== undefined) return cursor.addError(`has a value that ${problem}`);
+  }
+  return cursor.checkSize(cursor.style.values(allowed));
+}
+
+// A type next to the branches applies to each of them.
+function branchesRule(keyword: 'anyOf' | 'oneOf', schema: JsonSchema, cursor: SchemaCursor): Rule {
+  const branches = schema[keyword];
+  if (!Array.isArray(branches) || branches.length === 0) return cursor.child(keyword).addError('has no branches');
+  if (!cursor.hasRoomFor(branches.length)) return json(0);
+  const { type } = schema;
+  return anyOf(
+    branches.map((branch: unknown, index) => {
+      const branchCursor = cursor.child(keyword, index);
+      if (type === undefined) return compileSchema(branch, branchCursor);
+      const typed = branch === true ? {} : branch;
+      if (!isObject(typed)) return compileSchema(branch, branchCursor);
+      const { type: branchType = type } = typed;
+      return branchType === type
+        ? compileSchema({ ...typed, type }, branchCursor)
+        : branchCursor.addError(`has another type than the schema that has "${keyword}"`);
+    }),
+  );
+}

@@ -1,0 +1,116 @@
+import { escapePointerToken } from '../../../base/jsonPointer.ts';
+import type { SchemaError } from '../../../protocol/schema.ts';
+import { text, type Rule } from '../rule.ts';
+import { jsonStyle, type RuleStyle } from './ruleStyle.ts';
+import { GrammarSize, maxGrammarSize, sizePerRule, sizeProblem } from '../size.ts';
+
+/** A JSON Schema that was not yet validated. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** What all positions in one schema share. */
+class Compilation {
+  readonly errors: SchemaError[] = [];
+  readonly size = new GrammarSize();
+  /** Schemas that were compiled. */
+  positions = 0;
+  /** Whether the grammar is too large or has too many alternatives: nothing more is compiled. */
+  isTooLarge = false;
+}
+
+// A client is told of the first ones.
+const maxErrors = 100;
+// As many rules are the largest grammar.
+const maxSchemas = maxGrammarSize / sizePerRule;
+
+interface Position {
+  readonly pointer: string;
+  readonly depth: number;
+  readonly style: RuleStyle;
+}
+
+/** A position in a JSON Schema; collects errors with their JSON pointers, and the size of the grammar. */
+export class SchemaCursor {
+  readonly pointer: string;
+  /** Number of steps from the root of the schema. */
+  readonly depth: number;
+  /** How the values of this position are written. */
+  readonly style: RuleStyle;
+  readonly #compilation: Compilation;
+
+  private constructor(compilation: Compilation, { pointer, depth, style }: Position) {
+    this.#compilation = compilation;
+    this.pointer = pointer;
+    this.depth = depth;
+    this.style = style;
+  }
+
+  /** The root of a schema. */
+  static root(style: RuleStyle = jsonStyle): SchemaCursor {
+    return new SchemaCursor(new Compilation(), { pointer: '', depth: 0, style });
+  }
+
+  /** The errors at all positions of the schema. */
+  get errors(): readonly SchemaError[] {
+    return this.#compilation.errors;
+  }
+
+  /** Whether the rest of the schema is not compiled, because there are enough errors. */
+  get isStopped(): boolean {
+    return this.#compilation.isTooLarge || this.errors.length >= maxErrors;
+  }
+
+  /** The position of a subschema of the same value. */
+  child(...tokens: readonly (string | number)[]): SchemaCursor {
+    return this.#at(tokens, this.style);
+  }
+
+  /** The position of the schema of an item or a member. */
+  nested(...tokens: readonly (string | number)[]): SchemaCursor {
+    return this.#at(tokens, this.style.nested);
+  }
+
+  /** Records that no grammar can express the schema at this position; returns a placeholder, so that compiling continues. */
+  addError(message: string): Rule {
+    if (!this.isStopped) this.#compilation.errors.push({ pointer: this.pointer, message });
+    return placeholder;
+  }
+
+  /** Records a keyword that no grammar can express. */
+  addKeywordError(keyword: string, why = 'which a grammar cannot express'): Rule {
+    return this.child(keyword).addError(`is "${keyword}", ${why}`);
+  }
+
+  /** Whether so many subschemas or values can be compiled; records an error if not, before time is spent on them. */
+  hasRoomFor(count: number): boolean {
+    if (this.#compilation.positions + count <= maxSchemas) return true;
+    this.#refuse(`makes the grammar too large: a schema may have ${maxSchemas} properties, branches and values`);
+    return false;
+  }
+
+  /** Compiles the schema of this position, unless there are enough errors or schemas already. */
+  compile(compileRule: () => Rule): Rule {
+    if (this.isStopped || !this.hasRoomFor(1)) return placeholder;
+    this.#compilation.positions++;
+    return this.checkSize(compileRule());
+  }
+
+  /** Adds the rule of this position to the size of the grammar; returns it, or a placeholder when it makes it too large. */
+  checkSize(rule: Rule): Rule {
+    if (this.isStopped) return placeholder;
+    const problem = sizeProblem(this.#compilation.size, rule);
+    return problem === undefined ? rule : this.#refuse(problem);
+  }
+
+  #at(tokens: readonly (string | number)[], style: RuleStyle): SchemaCursor {
+    const pointer = this.pointer + tokens.map(escapePointerToken).join('');
+    return new SchemaCursor(this.#compilation, { pointer, depth: this.depth + 1, style });
+  }
+
+  #refuse(problem: string): Rule {
+    this.addError(problem);
+    this.#compilation.isTooLarge = true;
+    return placeholder;
+  }
+}
+
+const placeholder = text('');

@@ -1,0 +1,137 @@
+import { parseJsonAt, type ParseResult } from '../../json/lenientParser.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../json/value.ts';
+
+/** The JSON keys under which a format writes the name and the arguments of a call. */
+export interface CallKeys {
+  /** undefined: the name is itself the key of the arguments (`{"name": {...}}`). */
+  readonly name: string | undefined;
+  readonly arguments: string;
+}
+
+/** A call in a JSON value. */
+export interface ParsedCall {
+  readonly name: string;
+  readonly arguments: JsonObject;
+  /** Whether arguments that are a JSON string could only be read by the lenient parser, or members were left aside. */
+  readonly repaired: boolean;
+  /** What the model wrote about the call, as the first member of it. */
+  readonly thought?: string;
+}
+
+/** The arguments of a call. */
+export type ParsedArguments = Pick<ParsedCall, 'arguments' | 'repaired'>;
+
+/** How tolerant the check for the shape of a call is. */
+export interface CallShapeOptions {
+  /** The value is in a tag: the name keys of the other formats count too. */
+  readonly tagged: boolean;
+  /** Arguments that are a JSON string may be read by the lenient parser. */
+  readonly lenient: boolean;
+  /** A call may begin with a thought. */
+  readonly thought: boolean;
+}
+
+const nameKeys = ['name', 'tool', 'function'];
+const argumentKeys = ['arguments', 'parameters', 'args', 'input'];
+const metadataKeys: ReadonlySet<string> = new Set(['type', 'id', 'call_id', 'tool_call_id', 'index']);
+const wrapperKeys = ['function', 'tool_calls', 'tool_call', 'function_call'];
+
+/** The calls in a JSON value; empty unless the whole value has the shape of calls. */
+export function extractCalls(value: JsonValue, keys: CallKeys, options: CallShapeOptions): readonly ParsedCall[] {
+  if (!isJsonObject(value)) return [];
+  const wrapped = unwrapCalls(value);
+  if (wrapped === undefined) return [toCall(value, keys, options)].filter((call) => call !== undefined);
+  const callsByValue = wrapped.map((inner) => extractCalls(inner, keys, options));
+  return callsByValue.some((calls) => calls.length === 0) ? [] : callsByValue.flat();
+}
+
+/** The arguments in a JSON value: an object, a JSON string of one, or an empty value. undefined: the value is no arguments. */
+export function parseArguments(value: JsonValue | undefined, lenient: boolean): ParsedArguments | undefined {
+  const isEmpty = value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
+  if (isEmpty) return { arguments: new Map(), repaired: false };
+  if (typeof value !== 'string') return isJsonObject(value) ? toArguments(value, false) : undefined;
+  const strict = wholeObject(value, parseObject(value, false));
+  if (strict !== undefined || !lenient) return strict && toArguments(strict, false);
+  const repaired = wholeObject(value, parseObject(value, true));
+  return repaired && toArguments(repaired, true);
+}
+
+/** The values in a wrapper such as `{"tool_calls": [...]}`; undefined: there is no wrapper. */
+function unwrapCalls(members: JsonObject): readonly JsonValue[] | undefined {
+  const key = wrapperKeys.find((wrapper) => typeof members.get(wrapper) === 'object' && members.get(wrapper) !== null);
+  if (key === undefined || [...members.keys()].some((memberKey) => memberKey !== key && !metadataKeys.has(memberKey)))
+    return undefined;
+  const inner = members.get(key);
+  return Array.isArray(inner) ? inner : [inner as JsonValue];
+}
+
+function toCall(members: JsonObject, keys: CallKeys, options: CallShapeOptions): ParsedCall | undefined {
+  const { tagged, lenient } = options;
+  if (keys.name === undefined) return toKeyedCall(members, options);
+  const nameKey = [keys.name, ...(tagged ? nameKeys : [])].find((key) => members.has(key));
+  const argumentKey = [keys.arguments, ...argumentKeys].find((key) => members.has(key));
+  if (nameKey === undefined) return undefined;
+  const name = members.get(nameKey);
+  if (typeof name !== 'string' || name.trim() === '') return undefined;
+  const thought = thoughtOf(members);
+  const others = [...members.keys()].filter(
+    (key) =>
+      key !== nameKey && key !== argumentKey && !metadataKeys.has(key) && !(options.thought && thought?.key === key),
+  );
+  if (others.length > 0 && !(tagged && argumentKey !== undefined && others.every(canBeLeftAside))) return undefined;
+  const parsed = parseArguments(argumentKey === undefined ? undefined : members.get(argumentKey), lenient);
+  if (parsed === undefined) return undefined;
+  const repaired = parsed.repaired || others.length > 0;
+  return { ...parsed, name, repaired, ...(thought && { thought: thought.text }) };
+}
+
+const thoughtKey = 'thought';
+
+/** The thought that a call begins with. */
+function thoughtOf(members: JsonObject): { readonly key: string; readonly text: string } | undefined {
+  const [[key, text] = ['', undefined]] = members;
+  return key === thoughtKey && typeof text === 'string' ? { key, text } : undefined;
+}
+
+/** Whether a member is none of a call, and does not make something else of it: a declaration, or a call with two names. */
+const canBeLeftAside = (key: string): boolean =>
+  key !== 'description' && !nameKeys.includes(key) && !argumentKeys.includes(key) && !wrapperKeys.includes(key);
+
+/** A call whose only key is its name. */
+function toKeyedCall(members: JsonObject, { tagged, lenient }: CallShapeOptions): ParsedCall | undefined {
+  const [[name, value] = ['', undefined]] = members;
+  const isCall = tagged && members.size === 1 && name.trim() !== '' && value !== undefined && isJsonObject(value);
+  const parsed = isCall ? parseArguments(value, lenient) : undefined;
+  return parsed && { name, ...parsed };
+}
+
+const parseObject = (text: string, lenient: boolean): ParseResult => parseJsonAt(text, 0, { lenient });
+
+const wholeObject = (text: string, parsed: ParseResult): JsonObject | undefined =>
+  parsed.ok && isJsonObject(parsed.value) && text.slice(parsed.end).trim() === '' ? parsed.value : undefined;
+
+const toArguments = (members: JsonObject, repaired: boolean): ParsedArguments | undefined =>
+  isSchema(members) ? undefined : { arguments: members, repaired };
+
+const schemaKeys: ReadonlySet<string> = new Set([
+  '$schema',
+  '$defs',
+  'type',
+  'title',
+  'description',
+  'properties',
+  'required',
+  'additionalProperties',
+]);
+const typeKeys = ['type', 'enum', 'anyOf', 'oneOf', '$ref'];
+
+// Models sometimes repeat the declaration of a tool. Its JSON Schema is no arguments.
+function isSchema(members: JsonObject): boolean {
+  if (members.size === 0 || [...members.keys()].some((key) => !schemaKeys.has(key))) return false;
+  const properties = members.get('properties');
+  if (members.get('type') === 'object') return properties === undefined || isJsonObject(properties);
+  if (properties === undefined || !isJsonObject(properties) || properties.size === 0) return false;
+  return [...properties.values()].every(
+    (property) => isJsonObject(property) && typeKeys.some((key) => property.has(key)),
+  );
+}

@@ -1,0 +1,176 @@
+import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
+import type { CallSpan } from './callSpan.ts';
+import type { Tool } from '../../tool.ts';
+import type { CallMarkup } from '../../callMarkup.ts';
+import { skipInlineCode } from './markdownCode.ts';
+
+/** A tag that models write before calls. */
+export interface TagKind {
+  readonly opens: string;
+  /** Text that belongs to the tag where it stands before it; white space between them does not count. */
+  readonly leading?: string;
+  readonly closes: string | undefined;
+  /** What follows the tag; after `arguments` tags the tag itself has the name. */
+  readonly holds: 'calls' | 'calls or a name' | 'arguments';
+  /** Reads what follows the tag in the layout of a model's own format; undefined: it is not written in this layout. */
+  readonly read?: ReadBlock;
+}
+
+/** A tag in a text; `end` is exclusive. */
+export interface Tag {
+  readonly kind: TagKind;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The calls of one tag. */
+export interface TaggedBlock {
+  readonly spans: readonly CallSpan[];
+  /** Index from which the next tag is searched. */
+  readonly end: number;
+  readonly truncated: boolean;
+}
+
+/** What a reader knows of the text: the same object for all tags of it. */
+export interface BlockContext {
+  /** The offered tools. */
+  readonly tools: readonly Tool[];
+}
+
+/**
+ * Reads the calls after a tag.
+ * @param outer the first of the tags before the calls, where their span starts; often `tag` itself.
+ */
+export type ReadBlock = (text: string, tag: Tag, outer: Tag, context: BlockContext) => TaggedBlock | undefined;
+
+const commonKinds: readonly TagKind[] = [
+  { opens: '<tool_call>', closes: '</tool_call>', holds: 'calls' },
+  { opens: '<|tool_call|>', closes: '<|/tool_call|>', holds: 'calls' },
+  { opens: '<function_call>', closes: '</function_call>', holds: 'calls' },
+  { opens: '<|python_tag|>', closes: undefined, holds: 'calls' },
+  { opens: '[TOOL_CALLS]', closes: '[/TOOL_CALLS]', holds: 'calls or a name' },
+  { opens: '<function=', closes: '</function>', holds: 'arguments' },
+];
+const endTokens = [
+  '<|im_end|>',
+  '<|eot_id|>',
+  '<|eom_id|>',
+  '<|end_of_text|>',
+  '<|endoftext|>',
+  '<|end|>',
+  '<end_of_turn>',
+  '<eos>',
+  '</s>',
+];
+
+const longestFirst = (a: TagKind, b: TagKind): number => b.opens.length - a.opens.length;
+
+const alternatives = (texts: Iterable<string>): string =>
+  [...new Set(texts)]
+    .sort((a, b) => b.length - a.length)
+    .map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+    .join('|');
+
+/** The tags that detection looks for: those of all formats, and those of a model's own layout. */
+export class TagSet {
+  /** A closing tag, whichever it closes; sticky. */
+  readonly closingTag: RegExp;
+  readonly #kinds: readonly TagKind[];
+  readonly #openingOrCode: RegExp;
+  readonly #openingAtIndex: RegExp;
+  readonly #afterCall: RegExp;
+
+  /**
+   * @param own the tags of a model's own layout. One that is known to all models is read in its own layout first.
+   * @param ownClosers what may follow the calls of this layout.
+   */
+  constructor(own: readonly TagKind[] = [], ownClosers: readonly string[] = []) {
+    const isOwn = ({ opens }: TagKind): boolean => own.some((kind) => kind.opens === opens);
+    this.#kinds = [...own, ...commonKinds.filter((kind) => !isOwn(kind))].sort(longestFirst);
+    const opening = this.#kinds.map(openingPattern).join('|');
+    const closing = alternatives([...commonKinds.flatMap(({ closes }) => closes ?? []), ...ownClosers]);
+    this.closingTag = new RegExp(closing, 'y');
+    this.#openingOrCode = new RegExp(`\`+|${opening}`, 'g');
+    this.#openingAtIndex = new RegExp(opening, 'y');
+    this.#afterCall = new RegExp(`(?:\\s*(?:[\\]}]|${closing}|${alternatives(endTokens)}))*`, 'y');
+  }
+
+  /** The first tag at or after an index that is neither in reasoning nor in Markdown code. */
+  next(text: string, index: number, skipReasoning: SkipReasoning): Tag | undefined {
+    let searchFrom = index;
+    for (;;) {
+      this.#openingOrCode.lastIndex = searchFrom;
+      const start = this.#openingOrCode.exec(text)?.index;
+      if (start === undefined) return undefined;
+      searchFrom = skipReasoning(start);
+      if (searchFrom > start) continue;
+      if (text[start] !== '`') return this.#toTag(text, start, this.#openingOrCode.lastIndex);
+      searchFrom = skipInlineCode(text, start);
+    }
+  }
+
+  /** The tag that starts exactly at an index. */
+  at(text: string, index: number): Tag | undefined {
+    this.#openingAtIndex.lastIndex = index;
+    return this.#openingAtIndex.test(text) ? this.#toTag(text, index, this.#openingAtIndex.lastIndex) : undefined;
+  }
+
+  /** The index after the closing tags, stray brackets and end tokens that follow a call. */
+  skipClosers(text: string, index: number): number {
+    this.#afterCall.lastIndex = index;
+    this.#afterCall.test(text);
+    return this.#afterCall.lastIndex;
+  }
+
+  #toTag(text: string, start: number, end: number): Tag | undefined {
+    const kind = this.#kinds.find(({ opens }) => text.startsWith(opens, start));
+    return kind && { kind, start, end };
+  }
+}
+
+/** The tag that all models know by the same text. */
+export const commonKind = (opens: string): TagKind | undefined => commonKinds.find((kind) => kind.opens === opens);
+
+// The tag has the name of the tool; a reader takes it by itself, and also where the tag is cut off.
+function openingPattern({ opens, holds, read }: TagKind): string {
+  const pattern = alternatives([opens]);
+  if (holds !== 'arguments') return pattern;
+  return read ? `${pattern}(?:[^\\s<>]+>)?` : `${pattern}[^\\s<>]+>`;
+}
+
+/** A tag with the text before it that belongs to it. */
+export function withLeadingText(tag: Tag, text: string): Tag {
+  const { leading = '' } = tag.kind;
+  if (leading === '') return tag;
+  const before = text.slice(Math.max(0, tag.start - leading.length - maxSpace), tag.start);
+  const end = tag.start - before.length + before.trimEnd().length;
+  return text.startsWith(leading, end - leading.length) ? { ...tag, start: end - leading.length } : tag;
+}
+
+// White space between a tag and the text before it, in UTF-16 units.
+const maxSpace = 8;
+
+/** The name of the tool in a tag such as `<function=name>`; "" where the tag has none. */
+export const toolNameIn = (text: string, { kind, start, end }: Tag): string =>
+  text.slice(start + kind.opens.length, Math.max(start + kind.opens.length, end - 1));
+
+/** A text without the end tokens and the white space at its end. */
+export function withoutEndTokens(text: string): string {
+  let rest = text.trimEnd();
+  for (let token = lastEndToken(rest); token !== undefined; token = lastEndToken(rest)) {
+    rest = rest.slice(0, -token.length).trimEnd();
+  }
+  return rest;
+}
+
+const lastEndToken = (text: string): string | undefined => endTokens.find((token) => text.endsWith(token));
+
+/** The tags of all formats. */
+export const commonTags = new TagSet();
+
+/** The marks of all formats around calls. */
+export const commonMarkup: CallMarkup = {
+  opens: commonKinds.map(({ opens }) => opens),
+  closes: commonKinds.flatMap(({ closes }) => closes ?? []),
+  inner: ['[ARGS]', '[CALL_ID]'],
+};

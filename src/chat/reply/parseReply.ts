@@ -1,0 +1,83 @@
+import { skipClosingFence, skipOpeningFence } from './detect/markdownCode.ts';
+import { commonMarkup, withoutEndTokens } from './detect/tags.ts';
+import { parseJsonAt } from '../json/lenientParser.ts';
+import { defaultReplyMarks, type ReplyMarks } from '../replyMarks.ts';
+import { splitReply } from './reasoning/splitReply.ts';
+import { markupSplitter } from './unread/splitMarkup.ts';
+import { withoutBlocks, type TextRange } from './unread/withoutBlocks.ts';
+import type { UnreadCall } from '../unreadCall.ts';
+import type { DetectOptions, Detection, ToolCallFormat } from '../tool.ts';
+
+/** The parts of a model's reply: calls, reasoning and answer. */
+export interface ParsedReply extends Detection {
+  /** The answer: the text without calls, reasoning and the marks around all parts. */
+  readonly content: string;
+  readonly reasoning: string;
+  /** The content without reasoning and without any markup of calls: what may be shown and remembered. */
+  readonly answer: string;
+  /** The markup that opened a call and gave none: messages to tools, then markup in the content. */
+  readonly unread: readonly UnreadCall[];
+}
+
+export interface ParseReplyOptions extends DetectOptions {
+  /** The end of the prompt that belongs to the reply: `<think>`, where the template has opened reasoning. Default "". */
+  readonly opened?: string;
+  /** Whether reasoning stays in the content, with its marks. Default false. */
+  readonly keepReasoning?: boolean;
+  /** Whether the answer had to be JSON: without tools it is then no call, and a code fence around it is removed. */
+  readonly isJson?: boolean;
+}
+
+/** Parses the complete reply of a model, control tokens included. Never throws. */
+export function parseReply(
+  text: string,
+  format: ToolCallFormat,
+  { opened = '', keepReasoning = false, isJson = false, ...options }: ParseReplyOptions = {},
+): ParsedReply {
+  const { marks = defaultReplyMarks, tools = [] } = options;
+  const reply = opened + text;
+  const detection =
+    isJson && tools.length === 0
+      ? { calls: [], residual: withoutEndTokens(reply).trim(), truncated: false }
+      : format.detect(reply, options);
+  const { content: untrimmed, reasoning, toolMessages } = splitReply(detection.residual, marks, { keepReasoning });
+  const content = untrimmed.trim();
+  const parsed = { ...detection, content: isJson ? withoutFence(content) : content, reasoning };
+  if (isJson && tools.length === 0) return { ...parsed, answer: parsed.content, unread: [] };
+  const formatUnread = detection.unread ?? [];
+  const isWhole = formatUnread.length === 0 && !keepReasoning;
+  const visible = isWhole ? parsed.content : visibleText(detection.residual, formatUnread, marks);
+  const split = markupSplitter(format.markup ?? commonMarkup).split(visible, {
+    toolNames: new Set(tools.map(({ name }) => name)),
+    isBareSearched: !isJson,
+    hasCalls: parsed.calls.length > 0,
+  });
+  const unread = [...toolMessages.map(unreadMessage), ...formatUnread, ...split.unread];
+  return { ...parsed, answer: split.answer, unread };
+}
+
+/** A text without reasoning and without the parts that a format could not read, which are in its order. */
+function visibleText(text: string, unread: readonly UnreadCall[], marks: ReplyMarks): string {
+  const blocks: TextRange[] = [];
+  for (const { text: part } of unread) {
+    const start = text.indexOf(part, blocks.at(-1)?.end);
+    if (start >= 0) blocks.push({ start, end: start + part.length });
+  }
+  return splitReply(withoutBlocks(text, blocks), marks).content.trim();
+}
+
+/** A message to a tool that remains of a reply. */
+const unreadMessage = (text: string): UnreadCall => ({
+  text,
+  reason: `the message to ${/\bto=([^\s<[]+)/.exec(text)?.[1] ?? 'a tool'} is no call that can be read`,
+});
+
+/** JSON without the Markdown code fence around it; any other text as it is. */
+function withoutFence(content: string): string {
+  if (!content.startsWith('```')) return content;
+  const start = skipOpeningFence(content, 0);
+  const parsed = parseJsonAt(content, start);
+  return parsed.ok && skipClosingFence(content, parsed.end) === content.length
+    ? content.slice(start, parsed.end)
+    : content;
+}

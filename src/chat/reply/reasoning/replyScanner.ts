@@ -1,0 +1,133 @@
+import type { FoundMark, MarkSearch } from './markSearch.ts';
+import { hasTag, type ReasoningMarks, type ReplyMarks } from '../../replyMarks.ts';
+import { searchesFor, type ReplySearches } from './replySearches.ts';
+
+/** What a piece of a reply is: text of the answer, reasoning, a mark of reasoning, a message to a tool, or none of them. */
+export type ReplyPart = 'answer' | 'reasoning' | 'mark' | 'call' | 'other';
+
+/** Receives the pieces of a reply, in order and without gaps. */
+export type OnPart = (part: ReplyPart, text: string) => void;
+
+/**
+ * Tells the parts of a reply apart, as its text arrives in pieces. Takes time linear in the text; how it is cut makes no
+ * difference.
+ *
+ * | state     | ends with                                   | its text is                              |
+ * | --------- | ------------------------------------------- | ---------------------------------------- |
+ * | start     | anything but white space and a plain mark   | (none)                                   |
+ * | answer    | an opening mark of reasoning                | answer; all other marks are left out     |
+ * | reasoning | its own closing mark                        | reasoning; other marks in it are text    |
+ * | header    | the closing mark of the header              | left out (see MessageHeaders)            |
+ * | call      | the next header, or the end of the message  | a message to a tool                      |
+ *
+ * In a reply of messages (`marks.header`), the next header ends reasoning, too.
+ */
+export class ReplyScanner {
+  readonly #marks: ReplyMarks;
+  readonly #onPart: OnPart;
+  readonly #searches: ReplySearches;
+  #state: 'start' | 'answer' | 'header' | 'call' | ReasoningMarks;
+  /** Text that is not assigned to a part yet. */
+  #pending = '';
+  /** Offset in `#pending` of what comes next. */
+  #next = 0;
+
+  /** @param opened reasoning that the prompt, or text which is not there, has opened. */
+  constructor(marks: ReplyMarks, onPart: OnPart, opened?: ReasoningMarks) {
+    this.#marks = marks;
+    this.#onPart = onPart;
+    this.#searches = searchesFor(marks);
+    this.#state = opened ?? 'start';
+  }
+
+  /** The marks of the reasoning in which the text so far ends; undefined: it ends in none. */
+  get reasoning(): ReasoningMarks | undefined {
+    return typeof this.#state === 'object' ? this.#state : undefined;
+  }
+
+  /** The end of the text that is held back, because it may be the beginning of a mark. */
+  get held(): string {
+    return this.#pending;
+  }
+
+  push(piece: string): void {
+    this.#scan(piece, false);
+  }
+
+  /** Assigns what was held back, at the end of the text. */
+  end(): void {
+    this.#scan('', true);
+  }
+
+  #scan(piece: string, isComplete: boolean): void {
+    this.#pending += piece;
+    this.#next = 0;
+    while (this.#step(isComplete));
+    this.#pending = this.#pending.slice(this.#next);
+  }
+
+  /** Assigns the text up to the next mark; false: the rest waits for more text. */
+  #step(isComplete: boolean): boolean {
+    if (this.#state === 'start') return this.#start(isComplete);
+    if (this.#state === 'header') return this.#header(isComplete);
+    const found = this.#search.next(this.#pending, this.#next, isComplete);
+    this.#emit(this.#textPart, typeof found === 'number' ? found : found.start);
+    if (typeof found === 'number') return false;
+    this.#accept(found);
+    return true;
+  }
+
+  get #search(): MarkSearch {
+    const { inAnswer, inReasoning, inCall } = this.#searches;
+    if (this.reasoning) return inReasoning.get(this.reasoning) ?? inAnswer;
+    return this.#state === 'call' ? inCall : inAnswer;
+  }
+
+  get #textPart(): ReplyPart {
+    if (this.reasoning) return 'reasoning';
+    return this.#state === 'call' ? 'call' : 'answer';
+  }
+
+  #accept({ mark, end }: FoundMark): void {
+    const { header, reasoning, restart } = this.#marks;
+    if (header && (mark === header.open || mark === restart)) {
+      // The mark is a part of the header.
+      this.#state = 'header';
+      return;
+    }
+    const opened = this.reasoning ? undefined : reasoning.find(({ open }) => open === mark);
+    this.#emit(this.reasoning || opened ? 'mark' : 'other', end);
+    this.#state = opened ?? 'answer';
+  }
+
+  // Plain marks count only here: later, the same words are text.
+  #start(isComplete: boolean): boolean {
+    const from = this.#next + (/\S/.exec(this.#pending.slice(this.#next))?.index ?? Infinity);
+    const text = this.#pending.slice(from);
+    if (text === '' && !isComplete) return false;
+    const { answer, reasoning } = this.#marks;
+    const plain = [...reasoning.map(({ open }) => open), answer?.open ?? ''].filter(
+      (mark) => mark !== '' && !hasTag(mark),
+    );
+    const mark = plain.find((known) => text.startsWith(known));
+    if (mark === undefined && !isComplete && plain.some((known) => known.startsWith(text))) return false;
+    const opened = mark === undefined ? undefined : reasoning.find(({ open }) => open === mark);
+    if (opened) this.#emit('reasoning', from + opened.open.length);
+    else if (mark !== undefined) this.#emit('other', from + mark.length);
+    this.#state = opened ?? (this.#searches.headers && mark === undefined ? 'header' : 'answer');
+    return true;
+  }
+
+  #header(isComplete: boolean): boolean {
+    const found = this.#searches.headers?.read(this.#pending.slice(this.#next), isComplete);
+    if (!found) return false;
+    this.#emit(found.part, this.#next + found.length);
+    this.#state = found.next;
+    return true;
+  }
+
+  #emit(part: ReplyPart, end: number): void {
+    if (end > this.#next) this.#onPart(part, this.#pending.slice(this.#next, end));
+    this.#next = Math.max(this.#next, end);
+  }
+}

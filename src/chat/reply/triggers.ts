@@ -1,0 +1,45 @@
+import { skipSeparators } from '../json/separators.ts';
+import { createReasoningSkipper, type SkipReasoning } from './reasoning/reasoningSpans.ts';
+import { defaultReplyMarks, type ReplyMarks } from '../replyMarks.ts';
+import type { Trigger } from '../grammar/grammar.ts';
+
+/** A trigger that was found in a text. */
+export interface TriggerMatch {
+  readonly trigger: Trigger;
+  /** Index after it. */
+  readonly end: number;
+}
+
+/**
+ * Finds the grammar trigger that ends first in new text, outside of reasoning. `range.start` is where unconstrained text
+ * began; triggers that end at or before `range.searchedTo` were looked for already.
+ */
+export function findTrigger(
+  text: string,
+  triggers: readonly Trigger[],
+  range: { readonly start: number; readonly searchedTo: number },
+  marks: ReplyMarks = defaultReplyMarks,
+): TriggerMatch | undefined {
+  const skipReasoning = createReasoningSkipper(text, marks);
+  const matches = triggers.flatMap((trigger) => {
+    const { text: literal, where } = trigger;
+    const start =
+      where === 'first'
+        ? visibleStart(text, range.start, skipReasoning)
+        : text.indexOf(literal, Math.max(range.start, range.searchedTo - literal.length + 1));
+    const end = start + literal.length;
+    return start >= 0 && text.startsWith(literal, start) && end > range.searchedTo ? [{ trigger, end }] : [];
+  });
+  const [first] = matches.sort((a, b) => a.end - b.end);
+  return first && skipReasoning(first.end - 1) === first.end - 1 ? first : undefined;
+}
+
+/** Index of the first character at or after an index that is neither a separator nor reasoning. */
+function visibleStart(text: string, index: number, skipReasoning: SkipReasoning): number {
+  let start = index;
+  for (;;) {
+    const next = skipReasoning(skipSeparators(text, start));
+    if (next === start) return next;
+    start = next;
+  }
+}

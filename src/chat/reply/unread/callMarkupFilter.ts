@@ -1,0 +1,230 @@
+import type { CallMarkup } from '../../callMarkup.ts';
+import { commonMarkup } from '../detect/tags.ts';
+import { parseJsonAt } from '../../json/lenientParser.ts';
+import { CodeSpanState } from './codeSpanState.ts';
+import type { MarkFinder, MarkItem } from './markFinder.ts';
+import { isMentioned } from './mentionedMark.ts';
+import { markupSplitter } from './splitMarkup.ts';
+import type { UnreadCall } from '../../unreadCall.ts';
+
+/** What a step of the filter lets through. */
+interface Passed {
+  readonly text: string;
+  /** Whether the rest waits for more text. */
+  readonly isWaiting: boolean;
+}
+
+const waiting: Passed = { text: '', isWaiting: true };
+
+// In a string, a closing mark is text; so many are looked at before a call is taken as malformed.
+const maxClosersInStrings = 8;
+// Enough of the text before a mark to see whether a sentence names it.
+const maxContext = 40;
+
+/**
+ * Takes markup of calls out of text that arrives in pieces, for a node that reads no calls: a mark and what it opens, up
+ * to its closing mark, else to the end of the text. JSON without a mark stays, as do Markdown code and prose around a
+ * mark. Reasoning is filtered before. How the text is cut into pieces makes no difference.
+ */
+export class CallMarkupFilter {
+  readonly #finder: MarkFinder;
+  readonly #splitter: ReturnType<typeof markupSplitter>;
+  readonly #code = new CodeSpanState();
+  readonly #unread: UnreadCall[] = [];
+  /** Text that is held back; while a call is open, it starts with its mark. */
+  #pending = '';
+  #isOpen = false;
+  /** Pieces after that, until there is a closing mark for the open call. */
+  readonly #later: string[] = [];
+  /** The end of the text so far, while only a closing mark is waited for. */
+  #seam: string | undefined;
+  /** Whether other markup stands directly before the open call. */
+  #follows = false;
+  /** Where the search for the closing mark of the open call goes on, and how many were in strings so far. */
+  #closers = { from: 0, inStrings: 0 };
+  /** White space and the code fence before the markup that was taken out last; undefined: other text followed it. */
+  #gap: string | undefined;
+  /** The end of what was let through. */
+  #last = '';
+
+  /** @param markup the marks of the model's calls; default: those that all models know. */
+  constructor(markup: CallMarkup = commonMarkup) {
+    this.#splitter = markupSplitter(markup);
+    this.#finder = this.#splitter.finder;
+  }
+
+  /** The markup that was taken out so far. */
+  get unread(): readonly UnreadCall[] {
+    return this.#unread;
+  }
+
+  /** Takes the next piece of text and returns what can be let through. */
+  push(piece: string): string {
+    this.#later.push(piece);
+    if (this.#seam !== undefined) {
+      // Joined for each piece, a long call would take quadratic time.
+      const seam = this.#seam + piece;
+      this.#seam = seam.slice(-this.#finder.maxLength);
+      if (!this.#finder.closesIn(seam)) return '';
+    }
+    return this.#drain(false);
+  }
+
+  /** Returns what was held back and is no markup, at the end of the text. */
+  flush(): string {
+    return this.#drain(true);
+  }
+
+  #drain(isComplete: boolean): string {
+    this.#pending += this.#later.splice(0).join('');
+    this.#seam = undefined;
+    let text = '';
+    for (;;) {
+      const passed = this.#isOpen ? this.#closeCall(isComplete) : this.#findMark(isComplete);
+      text += passed.text;
+      if (passed.isWaiting) return text;
+    }
+  }
+
+  /** Lets text through up to the next mark. */
+  #findMark(isComplete: boolean): Passed {
+    const mark = this.#finder.next(this.#pending, 0);
+    const isSettled = mark !== undefined && (isComplete || mark.end < this.#pending.length);
+    if (!isSettled) return { text: isComplete ? this.#passEnd() : this.#passBefore(mark), isWaiting: true };
+    const text = this.#pass(contentEnd(this.#pending, mark.start));
+    if (this.#code.isOpen) {
+      const codeEnd = this.#code.endIn(this.#pending);
+      if (codeEnd === undefined && !isComplete) return { text, isWaiting: true };
+      const isQuoted = codeEnd === undefined ? !this.#pending.includes('\n') : codeEnd !== 'never';
+      const end = typeof codeEnd === 'number' ? codeEnd : this.#pending.length;
+      if (isQuoted) return { text: text + this.#pass(end), isWaiting: false };
+      this.#code.reset();
+    }
+    this.#open();
+    return { text, isWaiting: false };
+  }
+
+  /** Lets through what can be no part of markup any more. */
+  #passBefore(mark: MarkItem | undefined): string {
+    const end = Math.min(mark?.start ?? Infinity, this.#finder.undecidedFrom(this.#pending));
+    return this.#pass(contentEnd(this.#pending, end, undecidedTail));
+  }
+
+  /** Lets the rest of the text through, without a mark that it ends in. */
+  #passEnd(): string {
+    const cutOff = this.#code.isOpen ? undefined : this.#finder.cutOffFrom(this.#pending);
+    if (cutOff === undefined) return this.#pass(this.#pending.length);
+    const text = this.#pass(contentEnd(this.#pending, cutOff));
+    this.#takeOut(this.#pending.length, [cutOffMark(this.#pending.trim())]);
+    return text;
+  }
+
+  /** Starts a call at the first mark of what is held back. */
+  #open(): void {
+    const start = this.#finder.next(this.#pending, 0)?.start ?? 0;
+    this.#follows = this.#gap !== undefined;
+    this.#gap = (this.#gap ?? '') + this.#pending.slice(0, start);
+    this.#pending = this.#pending.slice(start);
+    this.#isOpen = true;
+    this.#closers = { from: 0, inStrings: 0 };
+  }
+
+  /** Takes the open call out of the text, once its end is there. */
+  #closeCall(isComplete: boolean): Passed {
+    const pending = this.#pending;
+    const mark = this.#finder.next(pending, 0);
+    if (!mark) return { text: '', isWaiting: true };
+    const markText = pending.slice(0, mark.end);
+    const after = pending.slice(mark.end, mark.end + maxContext);
+    if (mark.kind === 'closes')
+      return this.#takeOut(mark.end, this.#follows ? [] : [{ text: markText, reason: `${markText} closes no call` }]);
+    if (!isComplete && /^[ \t]*$/.test(after) && after.length < maxContext) return waiting;
+    if (isMentioned(this.#last + (this.#gap ?? ''), after)) return this.#takeOut(mark.end, [strayMark(markText)]);
+    const end = this.#closingEnd(mark) ?? (isComplete ? pending.length : undefined);
+    if (end === undefined) {
+      this.#seam = pending.slice(-this.#finder.maxLength);
+      return waiting;
+    }
+    const { answer, unread } = this.#splitter.split(pending.slice(0, end), splitOptions);
+    // In a string of JSON a mark is left, which is right for an answer in JSON; this text starts with a mark.
+    const text = this.#finder.without(answer);
+    this.#takeOut(end, [...unread, ...this.#finder.marksIn(answer).map(strayMark)]);
+    this.#pending = text + this.#pending;
+    return { text: this.#pass(text.length), isWaiting: false };
+  }
+
+  /** Index after the mark that closes the open call; undefined: it is not there yet. */
+  #closingEnd(opening: MarkItem): number | undefined {
+    const closers = this.#closers;
+    const pending = this.#pending;
+    const from = Math.max(opening.end, closers.from);
+    for (let mark = this.#finder.next(pending, from); mark; mark = this.#finder.next(pending, mark.end)) {
+      if (mark.end === pending.length && mark.kind !== 'closes') break;
+      closers.from = mark.end;
+      if (mark.kind !== 'closes') continue;
+      const isText = closers.inStrings < maxClosersInStrings && endsInString(pending.slice(opening.end, mark.end));
+      if (!isText) return mark.end;
+      closers.inStrings++;
+    }
+    closers.from = Math.max(closers.from, this.#finder.undecidedFrom(pending));
+    return undefined;
+  }
+
+  #takeOut(end: number, unread: readonly UnreadCall[]): Passed {
+    this.#pending = this.#pending.slice(end);
+    this.#isOpen = false;
+    this.#unread.push(...unread);
+    this.#gap ??= '';
+    return { text: '', isWaiting: false };
+  }
+
+  /** Lets the first part of what is held back through. */
+  #pass(end: number): string {
+    let text = this.#pending.slice(0, end);
+    this.#pending = this.#pending.slice(end);
+    if (this.#gap !== undefined) {
+      if (this.#gap.includes('```')) text = text.replace(/^\s*`{3,}/, '');
+      if (text.trim() === '') {
+        this.#gap += text;
+        return '';
+      }
+      text = afterGap(text, this.#gap, this.#last);
+      this.#gap = undefined;
+    }
+    this.#code.push(text);
+    this.#last = (this.#last + text).slice(-maxContext);
+    return text;
+  }
+}
+
+const splitOptions = { toolNames: new Set<string>(), isBareSearched: false, hasCalls: false };
+
+const strayMark = (text: string): UnreadCall => ({ text, reason: `no call follows ${text}` });
+
+const cutOffMark = (text: string): UnreadCall => ({ text, reason: 'the text ends inside a mark of a call' });
+
+const tail = /(?:\n\s*)?(?:`{3,}[\w+-]{0,16}\s*)?$/;
+const undecidedTail = /(?:\n\s*)?(?:`+|`{3,}[\w+-]{0,16}\s*)?$/;
+
+/** Index before the line breaks and the code fence that a text up to an index ends with: they may belong to markup. */
+const contentEnd = (text: string, end: number, pattern = tail): number => {
+  const start = Math.max(0, end - maxContext);
+  return start + text.slice(start, end).search(pattern);
+};
+
+/** Text that follows markup: on a line of its own where the markup stood on one. */
+function afterGap(text: string, gap: string, last: string): string {
+  const content = text.trimStart();
+  if (last === '') return content;
+  const space = text.slice(0, text.length - content.length);
+  if ((gap + space).includes('\n') && !/\n\s*$/.test(last)) return `${space.includes('\n') ? space : '\n'}${content}`;
+  const isApart = /\s$/.test(last) || /^[.,:;!?)]/.test(text);
+  return isApart ? content : ` ${content}`;
+}
+
+/** Whether a text after an opening mark ends inside a string of JSON. */
+function endsInString(text: string): boolean {
+  const start = text.search(/[[{]/);
+  const parsed = start < 0 ? undefined : parseJsonAt(text, start, { lenient: true });
+  return parsed !== undefined && !parsed.ok && parsed.truncated;
+}

@@ -1,0 +1,70 @@
+import { parseJsonAt } from '../../json/lenientParser.ts';
+import type { JsonValue } from '../../json/value.ts';
+
+/** A part of a text that looks like a JSON object or a list, however malformed; `end` is exclusive. */
+export interface LooseJson {
+  readonly kind: 'json';
+  readonly start: number;
+  readonly end: number;
+  /** The value, where it is well-formed, perhaps with single quotes and the like; undefined: it is not. */
+  readonly value: JsonValue | undefined;
+  /** What ends it before it is closed; undefined: it is closed, or prose follows. */
+  readonly cutOffBy: 'the end of the text' | 'a mark' | undefined;
+  /** Whether its opening brace is not there. */
+  readonly isHeadless: boolean;
+}
+
+const objectStart = /\{\s*(?:["'“}]|$|[A-Za-z_]{1,32}["']?\s*:|\{\s*["'{])/y;
+const listStart = /\[\s*(?:\{\s*(?:["'“}]|$|[A-Za-z_])|["'\]]|$)/y;
+
+/** Whether JSON starts at a bracket in a text that is no JSON. */
+export const isJsonStart = (text: string, index: number): boolean =>
+  matchesAt(text[index] === '{' ? objectStart : listStart, text, index);
+
+const keyWords = 'name|tool|function|arguments|parameters|args|input|tool_calls?|function_call';
+const quotedKey = new RegExp(`["'“](?:${keyWords})["'”]?\\s*:\\s*["'“{[\\w]`, 'y');
+const keyBeforeQuote = new RegExp(`(?:${keyWords})$`);
+const closedKey = /["'”]\s*:\s*["'“{[]/y;
+const maxKeyLength = 16;
+
+/** Where the key of a call stands at a quote outside of JSON, as its brace is lost: index of the key; undefined: none does. */
+export function headlessKeyAt(text: string, quote: number): number | undefined {
+  if (matchesAt(quotedKey, text, quote)) return quote;
+  if (!matchesAt(closedKey, text, quote)) return undefined;
+  const word = keyBeforeQuote.exec(text.slice(Math.max(0, quote - maxKeyLength), quote))?.[0];
+  return word === undefined ? undefined : quote - word.length;
+}
+
+/** What looks like JSON from one index to another; `isClosed`: its last bracket is there. */
+export function readLooseJson(text: string, start: number, end: number, isClosed: boolean): LooseJson {
+  const isHeadless = !'{['.includes(text[start] ?? ' ');
+  const loose = { kind: 'json', start, end, value: undefined, cutOffBy: undefined, isHeadless } as const;
+  const isLast = !isClosed && end === text.length;
+  if (isHeadless) return isLast ? { ...loose, cutOffBy: 'the end of the text' } : loose;
+  if (!isClosed && !isLast) return { ...loose, cutOffBy: 'a mark' };
+  const parsed = parseJsonAt(text, start, { lenient: true });
+  if (parsed.ok && parsed.end === end) return { ...loose, value: parsed.value };
+  if (isClosed) return loose;
+  const failedAt = parsed.ok ? parsed.end : parsed.failedAt;
+  const isCutOff = (!parsed.ok && parsed.truncated) || text.slice(failedAt).trim() === '';
+  return isCutOff ? { ...loose, cutOffBy: 'the end of the text' } : { ...loose, end: lastStructure(text, failedAt) };
+}
+
+const structure = /["'}\]]\s*[,:}\]]|[{}[\]]/g;
+
+/** Index after the last character of a malformed text that JSON is made of; what follows is prose. */
+function lastStructure(text: string, failedAt: number): number {
+  let last = failedAt;
+  structure.lastIndex = last;
+  while (structure.test(text)) last = structure.lastIndex;
+  while (/\s/.test(text[last - 1] ?? '')) last--;
+  // Prose may follow a closing bracket; after anything else, the line is a part of it.
+  if ('}]'.includes(text[last - 1] ?? ' ')) return last;
+  const lineEnd = text.indexOf('\n', last);
+  return lineEnd < 0 ? text.length : lineEnd;
+}
+
+function matchesAt(pattern: RegExp, text: string, index: number): boolean {
+  pattern.lastIndex = index;
+  return pattern.test(text);
+}

@@ -1,0 +1,171 @@
+import { describeError } from '../../protocol/fault.ts';
+import type { Message, ToolDefinition } from '../dialog.ts';
+import type { ReplyMarks } from '../replyMarks.ts';
+import { deriveReplyMarks } from './deriveReplyMarks.ts';
+import { noDialect, type ToolDialect } from '../dialect/toolDialect.ts';
+import { findThinkingVariable, type ThinkingVariable } from './thinkingVariable.ts';
+import { toolDialectOf } from './probe/toolDialectOf.ts';
+import { TotalBudget } from './jinja/totalBudget.ts';
+import type { RenderTemplate } from './templateInput.ts';
+import { messageRules } from './messageRules.ts';
+import { toTemplateMessages, toTextMessage } from './templateMessages.ts';
+import { compileTemplate, type SpecialTokens } from './compileTemplate.ts';
+import { strftimeAt } from './strftime.ts';
+
+/** A model's chat template with what it supports, found by rendering probes. */
+export interface ChatTemplate {
+  /** The template itself (Jinja). */
+  readonly source: string;
+  /** Whether the template writes tool definitions itself. */
+  readonly supportsTools: boolean;
+  /** Whether the template writes these tools: some refuse parameters without a description, or with several types. */
+  acceptsTools(tools: readonly ToolDefinition[]): boolean;
+  /** How the template writes tool calls. */
+  readonly toolDialect: ToolDialect;
+  /** Why the file's own template is not used; undefined: it is used. */
+  readonly fallbackReason: string | undefined;
+  /** Which system messages are written as such; the others are written as user messages. */
+  readonly system: 'anywhere' | 'first' | 'nowhere';
+  /** Warnings for the owner of the model: why the file's own template is not used, which messages it does not support. */
+  readonly notes: readonly string[];
+  /** The marks of the parts of a reply, read off the template. */
+  readonly replyMarks: ReplyMarks;
+  /** The variable that controls reasoning; undefined: the template has none. */
+  readonly thinkingVariable: ThinkingVariable | undefined;
+  /** The messages with roles and in an order that the template accepts. */
+  normalizeMessages(messages: readonly Message[]): readonly Message[];
+  readonly render: RenderTemplate;
+}
+
+const chatmlTemplate =
+  "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}" +
+  "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+/** Compiles and probes a chat template (Jinja source); falls back to ChatML where there is none that works. */
+export function probeChatTemplate(source: string | undefined, specialTokens: SpecialTokens): ChatTemplate {
+  if (source === undefined) return chatmlFallback(specialTokens, 'the file has no chat template', '');
+  const clock = { strftime_now: strftimeAt(new Date()) };
+  const failures: string[] = [];
+  // Variables that some templates cannot do without. The smallest set that works wins: a template behaves as intended
+  // when it is given no clock and no empty list of tools.
+  const total = new TotalBudget(maxProbeSteps);
+  for (const extras of [{}, clock, { ...clock, tools: [] }]) {
+    try {
+      const probe = compileTemplate(source, specialTokens, extras, total);
+      if (probe({ messages: [toTextMessage(userProbe)] }).includes(userProbe.text)) {
+        const render = compileTemplate(source, specialTokens, extras);
+        const chatTemplate = createChatTemplate(source, { render, probe, total });
+        total.check();
+        return chatTemplate;
+      }
+      failures.push("it leaves the user's message out");
+    } catch (error) {
+      failures.push(describeError(error));
+    }
+  }
+  return chatmlFallback(specialTokens, `the file's chat template does not work (${failures[0]})`, source);
+}
+
+// Some ten times what published templates take.
+const maxProbeSteps = 4_000_000;
+
+function chatmlFallback(specialTokens: SpecialTokens, reason: string, fileSource: string): ChatTemplate {
+  const render = compileTemplate(chatmlTemplate, specialTokens);
+  return createChatTemplate(chatmlTemplate, { render, probe: render }, { reason, fileSource });
+}
+
+/** One template twice: for prompts, and with a limit of what all probes take together. */
+interface ProbedTemplate {
+  readonly render: RenderTemplate;
+  readonly probe: RenderTemplate;
+  readonly total?: TotalBudget;
+}
+
+/** Why the file's own template is not used, and its source: the model writes the marks that are in it. */
+interface Fallback {
+  readonly reason: string;
+  readonly fileSource: string;
+}
+
+const userProbe: Message = { role: 'user', text: 'Probe of a question.' };
+const toolProbe: ToolDefinition = {
+  type: 'function',
+  function: {
+    name: 'probe_of_a_tool',
+    description: 'Probe of what it does.',
+    // With a description: some templates append it to a string.
+    parameters: {
+      type: 'object',
+      properties: { probe: { type: 'string', description: 'Probe of a parameter.' } },
+      required: ['probe'],
+    },
+  },
+};
+
+function createChatTemplate(
+  source: string,
+  { render, probe, total }: ProbedTemplate,
+  fallback?: Fallback,
+): ChatTemplate {
+  const replyMarks = deriveReplyMarks(fallback?.fileSource ?? source, probe);
+  const toolDialect = fallback ? noDialect(fallback.reason) : toolDialectOf(source, probe, replyMarks, total);
+  const { system, dropsSystemBeforeResults, normalizeMessages } = messageRules((messages) =>
+    probe({ messages: toTemplateMessages(messages, toolDialect) }),
+  );
+  const notes = fallback ? [`${fallback.reason}, so prompts are written as ChatML`] : [];
+  if (system === 'nowhere')
+    notes.push("the model's chat template supports no system messages: they are written as user messages");
+  else if (system === 'first')
+    notes.push(
+      "the model's chat template supports a system message only at the start: later ones are written as user messages",
+    );
+  if (dropsSystemBeforeResults)
+    notes.push("the model's chat template leaves the system message out of prompts that end with results of calls");
+  const thinkingVariable = findThinkingVariable(source, probe);
+  if (thinkingVariable && !thinkingVariable.canBeOff)
+    notes.push(
+      "the model's chat template cannot turn reasoning off: " +
+        `without thinking, ${thinkingVariable.name} is "${thinkingVariable.off}"`,
+    );
+  else if (!thinkingVariable && opensReasoning(probe, replyMarks))
+    notes.push("the model's chat template cannot turn reasoning off: the model reasons also without thinking");
+  return {
+    source,
+    supportsTools: renderTools(probe, [toolProbe])?.includes(toolProbe.function.name) ?? false,
+    acceptsTools: remembered((tools: readonly ToolDefinition[]) => renderTools(render, tools) !== undefined),
+    toolDialect,
+    fallbackReason: fallback?.reason,
+    system,
+    notes,
+    replyMarks,
+    thinkingVariable,
+    normalizeMessages,
+    render,
+  };
+}
+
+/** Whether prompts end with the opening mark of reasoning. */
+function opensReasoning(render: RenderTemplate, { reasoning }: ReplyMarks): boolean {
+  const prompt = render({ messages: [toTextMessage(userProbe)] }).trimEnd();
+  return reasoning.some(({ open }) => prompt.endsWith(open));
+}
+
+/** What a template writes for a question with tools; undefined where it refuses them, or leaves the question out. */
+function renderTools(render: RenderTemplate, tools: readonly ToolDefinition[]): string | undefined {
+  try {
+    const text = render({ messages: [toTextMessage(userProbe)], tools });
+    return text.includes(userProbe.text) ? text : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A function that is run once for each object. */
+function remembered<T extends object>(run: (key: T) => boolean): (key: T) => boolean {
+  const results = new WeakMap<T, boolean>();
+  return (key) => {
+    const result = results.get(key) ?? run(key);
+    results.set(key, result);
+    return result;
+  };
+}

@@ -1,0 +1,145 @@
+import type { SampleCall } from '../../dialect/derive/samples.ts';
+import type { CallLayout } from '../../dialect/layout.ts';
+import { isMark, lexemes } from '../../dialect/marks.ts';
+import type { ArgumentsSchema, Tool } from '../../tool.ts';
+
+/** A small conversation with calls, by which it is proved that a format reads what a template writes. */
+export interface ToolProbe {
+  readonly name: string;
+  /** Whether a format that fails it is not used; what is not required is a limit of the notation. */
+  readonly required: boolean;
+  readonly calls: readonly SampleCall[];
+  /** The declared tools. */
+  readonly tools: readonly Tool[];
+  /** Text of the assistant before the calls. */
+  readonly text?: string;
+  readonly reasoning?: string;
+  /** Result of the first call. */
+  readonly result?: string;
+}
+
+const toolNames = ['lamp_zq_tool', 'door_zq_tool'] as const;
+
+const toolsWith = (properties: NonNullable<ArgumentsSchema['properties']>): readonly Tool[] =>
+  toolNames.map((name) => ({
+    name,
+    description: 'Does what is asked.',
+    parameters: { type: 'object', properties, required: [] },
+    consequential: false,
+    notes: new Map(),
+  }));
+
+// Sentinels: no template contains them. The keys are in alphabetical order, for some templates sort them. Few parameters
+// for each probe, because a template writes all of them each time.
+
+/** The tools that most probes declare. */
+export const probeTools = toolsWith({
+  alpha_zq: { type: 'string', description: 'A name.' },
+  beta_zq: { type: 'integer', description: 'A count.' },
+  gamma_zq: { type: 'string', description: 'A color.' },
+});
+
+const typedTools = toolsWith({
+  delta_zq: { type: 'number', description: 'A size.' },
+  flag_zq: { type: 'boolean', description: 'A choice.' },
+  list_zq: { type: 'array', description: 'Names.', items: { type: 'string' } },
+  place_zq: {
+    type: 'object',
+    description: 'A place.',
+    properties: {
+      inner_zq: { type: 'string', description: 'Its name.' },
+      outer_zq: { type: 'integer', description: 'Its number.' },
+    },
+  },
+});
+
+// With a type that some templates refuse.
+const nullTools = toolsWith({
+  flag_zq: { type: 'boolean', description: 'A choice.' },
+  off_zq: { type: 'boolean', description: 'Another choice.' },
+  void_zq: { type: 'null', description: 'Nothing.' },
+});
+
+const [lamp, door] = toolNames;
+
+const call = (args: SampleCall['arguments'], name: string = lamp, id = 'zqid00001'): SampleCall => ({
+  id,
+  name,
+  arguments: args,
+});
+
+const required = (name: string, ...calls: readonly SampleCall[]): ToolProbe => ({
+  name,
+  required: true,
+  calls,
+  tools: probeTools,
+});
+const typed = (name: string, args: SampleCall['arguments']): ToolProbe => ({
+  ...required(name, call(args)),
+  tools: typedTools,
+});
+const limit = (name: string, ...calls: readonly SampleCall[]): ToolProbe => ({
+  ...required(name, ...calls),
+  required: false,
+});
+
+const mixed = { alpha_zq: 'Zqword one', beta_zq: 48151, gamma_zq: 'Zqword two' };
+const otherMixed = { alpha_zq: 'Zqword three', beta_zq: 62342, gamma_zq: 'Zqword four' };
+
+/** The conversations from which the layout of calls is derived. */
+export const layoutProbes = {
+  one: required('one call', call(mixed)),
+  empty: required('a call without arguments', call({})),
+  two: required('two calls in one message', call(mixed), call(otherMixed, door, 'zqid00002')),
+  list: typed('a list', { list_zq: ['Zqword', 'nine'] }),
+  literals: {
+    ...required('true, false and null', call({ flag_zq: true, off_zq: false, void_zq: null })),
+    tools: nullTools,
+  },
+  booleans: required('true and false', call({ flag_zq: true, off_zq: false })),
+  afterText: { ...limit('text before a call', call(mixed)), text: 'Zqword before.' },
+  afterReasoning: { ...limit('reasoning before a call', call(mixed)), reasoning: 'Zqword thought.' },
+} as const;
+
+/** The probes of a proof. `marks`: what the template writes around calls and values. */
+export const proofProbes = (marks: readonly string[]): readonly ToolProbe[] => [
+  layoutProbes.one,
+  required('a call of another tool', call({ alpha_zq: 'Zqword five' }, door)),
+  layoutProbes.two,
+  layoutProbes.empty,
+  required('a string with quotes', call({ alpha_zq: 'Zqword "six" said' })),
+  required('a string with line breaks', call({ alpha_zq: 'Zqword\nseven\n\n  eight' })),
+  required('a string that is not ASCII', call({ alpha_zq: 'Zqwörd 猫 🐈' })),
+  required('an integer', call({ beta_zq: 48151 })),
+  required('a negative integer', call({ beta_zq: -31337 })),
+  typed('a fraction', { delta_zq: 2.75 }),
+  typed('true', { flag_zq: true }),
+  typed('false', { flag_zq: false }),
+  { ...required('null', call({ void_zq: null })), tools: nullTools },
+  layoutProbes.list,
+  typed('an object', { place_zq: { inner_zq: 'Zqword', outer_zq: 7 } }),
+  layoutProbes.afterText,
+  layoutProbes.afterReasoning,
+  { ...limit('a result after a call', call(mixed)), result: 'Zqword result.' },
+  limit('a string with an apostrophe', call({ alpha_zq: "Zqword's ten" })),
+  limit('a string with a backslash', call({ alpha_zq: 'Zqword \\n eleven' })),
+  ...marks.map((mark) => limit(`a string with ${JSON.stringify(mark)}`, call({ alpha_zq: `Zqword ${mark} twelve` }))),
+  limit('a string that looks like null', call({ alpha_zq: 'null' })),
+  limit('a string that looks like a number', call({ alpha_zq: '48151' })),
+  limit('a string with white space at its ends', call({ alpha_zq: '  Zqword thirteen ' })),
+];
+
+/** Whether every template must write a probe: a single call of a tool with a string, and nothing before it. */
+export const isBasic = ({ calls, text, reasoning }: ToolProbe): boolean =>
+  calls.length === 1 && text === undefined && reasoning === undefined && calls[0]?.arguments['alpha_zq'] !== undefined;
+
+/** The message without calls. */
+export const plainProbe = 'Zqword answer.';
+
+/** The last mark before a name, and what ends a value: what a value may not contain in some notations. */
+export function marksOf({ open, before, arguments: notation }: CallLayout): readonly string[] {
+  const opening = [open, ...before].flatMap((part) => (typeof part === 'string' ? lexemes(part).filter(isMark) : []));
+  const marks = [opening.at(-1) ?? ''];
+  if (notation.kind === 'parameters') marks.push(notation.string.close.trim(), notation.style.quote);
+  return [...new Set(marks)].filter((mark) => mark !== '');
+}

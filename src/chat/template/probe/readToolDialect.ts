@@ -1,0 +1,147 @@
+import { describeError } from '../../../protocol/fault.ts';
+import type { Formats } from '../../formats/index.ts';
+import { deriveLayouts, type CandidateLayouts } from '../../dialect/derive/deriveLayout.ts';
+import type { CallLayout } from '../../dialect/layout.ts';
+import { knownLayouts } from '../../dialect/knownLayouts.ts';
+import { nativeFormat, nativeFormatName } from '../../dialect/nativeFormat.ts';
+import { FormatProof, type WrittenProbe } from '../../dialect/proof/prove.ts';
+import type { CallConvention, CallMessageForm, ToolDialect } from '../../dialect/toolDialect.ts';
+import { writeCalls } from '../../dialect/writeCalls.ts';
+import { defaultReplyMarks, type ReplyMarks } from '../../replyMarks.ts';
+import type { RenderTemplate } from '../templateInput.ts';
+import { layoutSamples } from './layoutSamples.ts';
+import { layoutProbes, marksOf, probeTools, proofProbes, type ToolProbe } from './probes.ts';
+import { ProbeRenderer } from './renderProbe.ts';
+import { plainText, toWrittenCall, writeProbes } from './writeProbes.ts';
+
+const anyForm: CallMessageForm = { arguments: 'object', content: '', ids: 'any' };
+
+// In the order in which they are tried: the first in which a template writes calls as they are.
+const forms: readonly CallMessageForm[] = [
+  anyForm,
+  { arguments: 'string', content: '', ids: 'any' },
+  { arguments: 'object', content: null, ids: 'any' },
+  { arguments: 'string', content: null, ids: 'any' },
+  { arguments: 'object', content: '', ids: 'functions' },
+];
+
+/**
+ * Reads the tool-call dialect off a chat template: renders probes, derives the layout of calls, and proves which format
+ * gives the calls back. A format that fails the proof is not used.
+ * @param formats the formats that are tried before the template's own layout.
+ * @param marks those of the template's replies.
+ */
+export function readToolDialect(
+  render: RenderTemplate,
+  formats: Formats,
+  marks: ReplyMarks = defaultReplyMarks,
+): ToolDialect {
+  const failures: string[] = [];
+  const writing: ProbeRenderer[] = [];
+  for (const form of forms) {
+    try {
+      const renderer = new ProbeRenderer(render, form);
+      if (!renderer.writesCalls()) continue;
+      writing.push(renderer);
+      const layouts = deriveLayouts(layoutSamples(renderer, marks));
+      const probes = proofProbes(marksOf(layouts[0]));
+      const written = writeProbes(probes, (probe) => renderer.calls(probe), plainText(renderer));
+      const layout = firstProved(layouts, written, marks);
+      const convention = renderer.convention();
+      return chooseProved(written, { layout, convention, formats, knows: knowsTools(render), renderer, marks });
+    } catch (error) {
+      failures.push(describeError(error));
+    }
+  }
+  const [because = 'the message has no call'] = failures;
+  const [first] = writing;
+  return (first ? undefined : readSilentTemplate(render, formats, marks)) ?? unknownDialect(because, render, first);
+}
+
+/** The first layout that is proved, or the first of all. */
+function firstProved(layouts: CandidateLayouts, written: readonly WrittenProbe[], marks: ReplyMarks): CallLayout {
+  const holds = (layout: CallLayout): boolean => new FormatProof(nativeFormat(layout), written, marks).holds();
+  const [first, ...others] = layouts;
+  return others.length === 0 || holds(first) ? first : (others.find(holds) ?? first);
+}
+
+/** A template that shows tools to the model, but leaves calls out of the history: its layout can only be known. */
+function readSilentTemplate(render: RenderTemplate, formats: Formats, marks: ReplyMarks): ToolDialect | undefined {
+  try {
+    if (!knowsTools(render)) return undefined;
+    const renderer = new ProbeRenderer(render, anyForm);
+    const prompt = renderer.prompt();
+    const known = knownLayouts.find(({ isShownIn }) => isShownIn(prompt));
+    if (!known) return undefined;
+    const { layout } = known;
+    const write = ({ calls, text = '' }: ToolProbe): string =>
+      renderer.answer(text + writeCalls(calls.map(toWrittenCall), layout));
+    const probes = proofProbes(marksOf(layout)).filter(({ reasoning, result }) => (reasoning ?? result) === undefined);
+    const written = writeProbes(probes, write, plainText(renderer));
+    const dialect = chooseProved(written, { layout, convention: undefined, formats, knows: true, renderer, marks });
+    const because = `its chat template leaves calls out, and its prompt is that of ${known.family}`;
+    return { ...dialect, because: dialect.format === undefined ? dialect.because : because };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a template writes the declarations of tools. */
+function knowsTools(render: RenderTemplate): boolean {
+  try {
+    return new ProbeRenderer(render, anyForm).prompt().includes(probeTools[0]?.name ?? '');
+  } catch {
+    return false;
+  }
+}
+
+/** A template whose calls cannot be read; `renderer`: in which convention it writes them, if in one. */
+function unknownDialect(why: string, render: RenderTemplate, renderer: ProbeRenderer | undefined): ToolDialect {
+  const knows = knowsTools(render);
+  return {
+    format: undefined,
+    because: knows ? `its chat template shows no calls: ${why}` : 'its chat template knows no tools',
+    knowsTools: knows,
+    layout: undefined,
+    convention: renderer?.convention(),
+    writesResults: (renderer ?? new ProbeRenderer(render, anyForm)).writesResults(renderer !== undefined),
+    probes: [{ name: layoutProbes.one.name, required: true, ok: false, why }],
+  };
+}
+
+interface Derived {
+  readonly layout: CallLayout;
+  readonly convention: CallConvention | undefined;
+  readonly formats: Formats;
+  readonly knows: boolean;
+  readonly renderer: ProbeRenderer;
+  readonly marks: ReplyMarks;
+}
+
+function chooseProved(
+  written: readonly WrittenProbe[],
+  { layout, convention, formats, knows, renderer, marks }: Derived,
+): ToolDialect {
+  const native = new FormatProof(nativeFormat(layout), written, marks).verdicts();
+  const failure = native.find(({ required, ok }) => required && !ok);
+  const common = {
+    knowsTools: knows,
+    layout: failure ? undefined : layout,
+    convention,
+    writesResults: renderer.writesResults(convention !== undefined),
+  };
+  for (const format of formats.values()) {
+    const proof = new FormatProof(format, written, marks);
+    if (!proof.holds()) continue;
+    const because = 'its chat template proves it';
+    return { ...common, format: format.name, because, probes: proof.verdicts() };
+  }
+  if (failure) {
+    // Without the text of the template, which the probe has.
+    const [why = ''] = failure.why.split(': "');
+    const because = `its chat template proves no format: ${failure.name} ${why}`;
+    return { ...common, format: undefined, because, probes: native };
+  }
+  const because = 'its chat template has a layout of its own, which proved itself';
+  return { ...common, format: nativeFormatName, because, probes: native };
+}

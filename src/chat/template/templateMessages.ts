@@ -1,0 +1,82 @@
+import type { Message, ToolExchange } from '../dialog.ts';
+import { parseJsonAt } from '../json/lenientParser.ts';
+import { isJsonObject, stringifyJson, type JsonObject } from '../json/value.ts';
+import type { ToolDialect } from '../dialect/toolDialect.ts';
+import { writeCalls } from '../dialect/writeCalls.ts';
+import { oneCallPerMessage } from './singleCalls.ts';
+import type { TemplateMessage } from './templateInput.ts';
+
+type HistoryDialect = Pick<ToolDialect, 'convention' | 'layout'>;
+
+/** A message of a prompt as text: role and content. Calls and results are in our own wording. */
+export const toTextMessage = ({ role, text }: Message): TemplateMessage => ({ role, content: text });
+
+/**
+ * The messages of a prompt in the form that a chat template takes.
+ *
+ * | the template                    | calls are given                                      | results are given      |
+ * | ------------------------------- | ---------------------------------------------------- | ---------------------- |
+ * | writes calls                    | as `tool_calls`, in the convention of the template   | as role `tool`         |
+ * | leaves calls out, known layout  | as text, in the layout of the family                 | as role `tool`         |
+ *
+ * A template that writes one call of a message gets a message for each call, followed by its result. What a template does
+ * not write at all is text in the prompt input already.
+ */
+export function toTemplateMessages(messages: readonly Message[], dialect: HistoryDialect): readonly TemplateMessage[] {
+  const ids = new CallIds(dialect);
+  const given = messages.map((message): TemplateMessage => {
+    const { toolExchange } = message;
+    if (toolExchange?.kind === 'calls') return callsMessage(message, toolExchange, ids, dialect);
+    if (toolExchange?.kind !== 'result') return toTextMessage(message);
+    const { name, callId, content } = toolExchange;
+    return { role: 'tool', name, tool_call_id: ids.of(callId, name), content };
+  });
+  const { convention } = dialect;
+  return !convention || convention.severalCalls ? given : oneCallPerMessage(given, convention.content);
+}
+
+type Calls = Extract<ToolExchange, { kind: 'calls' }>;
+
+function callsMessage(
+  message: Message,
+  { text, calls }: Calls,
+  ids: CallIds,
+  { convention, layout }: HistoryDialect,
+): TemplateMessage {
+  if (!convention) {
+    if (!layout) return toTextMessage(message);
+    const written = calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: toJsonObject(args) }));
+    return { role: 'assistant', content: text + writeCalls(written, layout) };
+  }
+  return {
+    role: 'assistant',
+    content: text === '' || !convention.textWithCalls ? convention.content : text,
+    tool_calls: calls.map(({ id, name, arguments: args }) => ({
+      id: ids.of(id, name),
+      type: 'function',
+      function: { name, arguments: convention.arguments === 'object' ? args : stringifyJson(args) },
+    })),
+  };
+}
+
+/** The ids of the calls of one prompt. Some templates write the id in place of the name: `functions.NAME:NUMBER`. */
+class CallIds {
+  readonly #convention: HistoryDialect['convention'];
+  readonly #numberedIds = new Map<string, string>();
+
+  constructor({ convention }: HistoryDialect) {
+    this.#convention = convention;
+  }
+
+  of(id: string, name: string): string {
+    if (this.#convention?.ids !== 'functions') return id;
+    const known = this.#numberedIds.get(id) ?? `functions.${name}:${this.#numberedIds.size}`;
+    this.#numberedIds.set(id, known);
+    return known;
+  }
+}
+
+function toJsonObject(args: object): JsonObject {
+  const parsed = parseJsonAt(stringifyJson(args), 0);
+  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : new Map();
+}

@@ -1,0 +1,204 @@
+import { escapePointerToken } from '../../../base/jsonPointer.ts';
+import { isObject } from '../../../base/jsonTypes.ts';
+import { createReader, type SchemaError } from '../../../protocol/schema.ts';
+import type { EnumSource, ParamNotes } from '../../tool.ts';
+import { enumTypes, enumTypesOf } from './enumSource.ts';
+import { notesKey } from './paramNotes.ts';
+import { branchKeywords, listKeywords, namedKeywords, ownFacts, schemaKeywords } from '../../../base/schemaKeywords.ts';
+import { factSchemas } from './toolSchema.ts';
+import { jsonTypeOf } from './typeNames.ts';
+
+/** Receives what is understood in a declaration, and should be written in another way. */
+export type WarnOfDeclaration = (warning: SchemaError) => void;
+
+/** A position in the declared parameters of a tool. */
+export interface SchemaPosition {
+  /** JSON pointer into the declaration. */
+  readonly pointer: string;
+  /** Path of the parameter (`place.city`, `items[].name`); "" = all arguments; undefined: no parameter has this schema. */
+  readonly path: string | undefined;
+  /** Whether its object must have the parameter. */
+  readonly required: boolean;
+  readonly depth?: number;
+}
+
+type JsonSchema = Readonly<Record<string, unknown>>;
+
+interface EnumDeclaration {
+  readonly type?: unknown;
+  readonly enum?: unknown;
+  readonly enum_from?: string | undefined;
+}
+
+const readFacts = createReader({ type: 'object', properties: factSchemas });
+
+const maxDepth = 64;
+const maxTypeWarnings = 10;
+
+// Models are not shown facts, but the values of `enum_from` in their place.
+const hiddenFacts: ReadonlySet<string> = new Set(ownFacts.filter((name) => name !== 'enum_from'));
+const isOwnFact = (name: string): boolean => ownFacts.some((fact) => fact === name);
+
+/**
+ * Reads the JSON Schemas of a tool's parameters: collects the facts of each parameter by its path, and returns the
+ * schemas without them, with the type names of JSON.
+ */
+export class SchemaReader {
+  /** Facts of the parameters that have any, by path. */
+  readonly notes = new Map<string, ParamNotes>();
+  /** The parameters with `enum_from`; their pointers are into the declaration. */
+  readonly enumSources: EnumSource[] = [];
+  readonly errors: SchemaError[] = [];
+  readonly #warn: WarnOfDeclaration;
+  #typeWarnings = 0;
+
+  constructor(warn: WarnOfDeclaration) {
+    this.#warn = warn;
+  }
+
+  /** Adds an error. */
+  reject(pointer: string, message: string): void {
+    this.errors.push({ pointer, message });
+  }
+
+  /** Adds facts of a parameter; those that it has already stay. */
+  note({ path, required }: SchemaPosition, facts: Omit<ParamNotes, 'required'>): void {
+    if (path === undefined) return;
+    const key = notesKey(path);
+    this.notes.set(key, { required, ...facts, ...this.notes.get(key) });
+  }
+
+  /** The name of a type in JSON Schema; names of Python are a warning. */
+  typeName<Name>(name: Name, pointer: string): Name | string {
+    const jsonName = jsonTypeOf.get(name);
+    if (jsonName === undefined) return name;
+    const written = JSON.stringify(name);
+    if (++this.#typeWarnings <= maxTypeWarnings)
+      this.#warn({ pointer, message: `is ${written}, which is read as "${jsonName}"; write "${jsonName}"` });
+    return jsonName;
+  }
+
+  /** Records where the values of a parameter come from, if they come from a variable. */
+  enumSource(
+    { type: named, enum: values, enum_from: variable }: EnumDeclaration,
+    { pointer, path = '' }: SchemaPosition,
+  ): void {
+    if (variable === undefined) return;
+    const place = `${pointer}/enum_from`;
+    if (values !== undefined) this.reject(place, 'stands next to "enum"; leave one of the two out');
+    const toJsonName = (name: unknown): unknown => jsonTypeOf.get(name) ?? name;
+    const type = Array.isArray(named) ? named.map(toJsonName) : toJsonName(named);
+    const types = enumTypesOf(type);
+    if (types) this.enumSources.push({ pointer, path, variable, types });
+    else {
+      const fix = type === 'array' ? '; move it into "items"' : '';
+      const given = named === undefined ? 'a parameter without a type' : JSON.stringify(named);
+      this.reject(place, `is for the types ${enumTypes.join(', ')}, not for ${given}${fix}`);
+    }
+  }
+
+  /** Reads the schema of a position and all schemas in it. */
+  schema(schema: JsonSchema, position: SchemaPosition): JsonSchema {
+    const { pointer, depth = 0 } = position;
+    if (depth > maxDepth) {
+      this.reject(pointer, `is nested deeper than ${maxDepth} levels`);
+      return {};
+    }
+    this.#facts(schema, position);
+    this.#memberKeywords(schema, position);
+    const required = new Set(Array.isArray(schema['required']) ? schema['required'] : []);
+    return Object.fromEntries(
+      Object.entries(schema)
+        .filter(([keyword]) => !hiddenFacts.has(keyword))
+        .map(([keyword, value]) => [keyword, this.#keyword(keyword, value, required, position)]),
+    );
+  }
+
+  /** Warns of the type names that were not warned of one by one. */
+  end(pointer: string): void {
+    const more = this.#typeWarnings - maxTypeWarnings;
+    if (more > 0) this.#warn({ pointer, message: `has ${more} more types with names of Python` });
+  }
+
+  #facts(schema: JsonSchema, position: SchemaPosition): void {
+    const { pointer, path } = position;
+    const names = Object.keys(factSchemas).filter((name) => Object.hasOwn(schema, name));
+    if (names.length === 0) return;
+    if (path === undefined || path === '') {
+      const where =
+        path === '' ? 'of each parameter under "properties"' : 'of the parameter that this schema is used for';
+      for (const name of names.filter(isOwnFact))
+        this.reject(`${pointer}/${name}`, `is a fact of one parameter; move it to the schema ${where}`);
+      return;
+    }
+    const reading = readFacts(Object.fromEntries(names.map((name) => [name, schema[name]])));
+    if (reading.ok) {
+      const { enum_from, ...facts } = reading.value;
+      if (Object.keys(facts).length > 0) this.note(position, facts);
+      this.enumSource({ ...schema, enum_from }, position);
+    } else for (const error of reading.errors) this.reject(pointer + error.pointer, error.message);
+  }
+
+  // Only the keywords that this server reads; the others are only put into the prompt.
+  #memberKeywords({ properties, required }: JsonSchema, { pointer, path }: SchemaPosition): void {
+    if (properties === undefined && path !== '') return;
+    if (properties !== undefined && !isObject(properties))
+      this.reject(`${pointer}/properties`, 'must be an object of JSON Schemas');
+    else if (path === '')
+      for (const [name, schema] of Object.entries(properties ?? {}))
+        if (!isObject(schema)) this.reject(`${pointer}/properties${escapePointerToken(name)}`, 'must be a JSON Schema');
+    const names: unknown = required ?? [];
+    if (!Array.isArray(names) || names.some((name) => typeof name !== 'string'))
+      this.reject(`${pointer}/required`, 'must be a list of names');
+  }
+
+  #keyword(keyword: string, value: unknown, required: ReadonlySet<unknown>, position: SchemaPosition): unknown {
+    const { path, required: isRequired, depth = 0 } = position;
+    const pointer = `${position.pointer}${escapePointerToken(keyword)}`;
+    const below = (pathBelow: string | undefined, requiredBelow = false) =>
+      ({ pointer, path: pathBelow, required: requiredBelow, depth: depth + 1 }) satisfies SchemaPosition;
+    if (keyword === 'type')
+      return Array.isArray(value)
+        ? [...new Set(value.map((name: unknown, index) => this.typeName(name, `${pointer}/${index}`)))]
+        : this.typeName(value, pointer);
+    if (keyword === 'properties')
+      return this.#named(value, below(path), (name) => ({
+        path: path === undefined ? undefined : memberPath(path, name),
+        required: required.has(name),
+      }));
+    if (keyword === 'items' && isObject(value))
+      return this.schema(value, below(path === undefined ? undefined : `${path}[]`, isRequired));
+    if (branchKeywords.has(keyword)) return this.#list(value, below(path, isRequired));
+    if (listKeywords.has(keyword)) return this.#list(value, below(undefined));
+    if (namedKeywords.has(keyword)) return this.#named(value, below(undefined));
+    return schemaKeywords.has(keyword) && isObject(value) ? this.schema(value, below(undefined)) : value;
+  }
+
+  #named(
+    schemas: unknown,
+    parent: SchemaPosition,
+    positionOf: (name: string) => Partial<SchemaPosition> = () => ({}),
+  ): unknown {
+    if (!isObject(schemas)) return schemas;
+    return Object.fromEntries(
+      Object.entries(schemas).map(([name, schema]) => [
+        name,
+        this.#any(schema, { ...parent, ...positionOf(name), pointer: parent.pointer + escapePointerToken(name) }),
+      ]),
+    );
+  }
+
+  #list(schemas: unknown, parent: SchemaPosition): unknown {
+    if (!Array.isArray(schemas)) return schemas;
+    return schemas.map((schema: unknown, index) =>
+      this.#any(schema, { ...parent, pointer: `${parent.pointer}/${index}` }),
+    );
+  }
+
+  // true and false are schemas, too.
+  #any(schema: unknown, position: SchemaPosition): unknown {
+    return isObject(schema) ? this.schema(schema, position) : schema;
+  }
+}
+
+const memberPath = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);

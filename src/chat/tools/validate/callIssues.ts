@@ -1,0 +1,144 @@
+import { truncateMessage } from '../../../protocol/fault.ts';
+import type { ToolCallIssue } from '../../../protocol/frames.gen.ts';
+import { isObject } from '../../../base/jsonTypes.ts';
+import { notesKey } from '../declaration/paramNotes.ts';
+import { isGrounded, type UserMentions } from './grounding.ts';
+import type { ArgumentsSchema, Tool } from '../../tool.ts';
+import {
+  isJsonObject,
+  isOfType,
+  stringifyJson,
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+} from '../../json/value.ts';
+
+/** The kinds of issues of a call. Clients depend on them, so they are stable. */
+export type IssueCode =
+  'unknown_tool' | 'missing_param' | 'unexpected_param' | 'wrong_type' | 'not_in_enum' | 'ungrounded_value';
+
+/** One thing that is wrong with a call: a code, the parameter (`address.city`, `list[2]`), and a sentence. */
+export interface Issue extends ToolCallIssue {
+  readonly code: IssueCode;
+}
+
+type ValueSchema = Readonly<Record<string, unknown>>;
+
+/** Validates a call, its arguments already coerced, against the declaration of its tool and what the user has said. */
+export function validateCall(
+  name: string,
+  args: JsonObject,
+  tool: Tool | undefined,
+  mentions: UserMentions,
+): readonly Issue[] {
+  if (!tool) return [issue('unknown_tool', '', `there is no tool "${name}"`)];
+  return [...memberIssues(args, tool.parameters, ''), ...groundingIssues(args, tool, mentions)];
+}
+
+const issue = (code: IssueCode, param: string, message: string): Issue => ({
+  code,
+  param,
+  message: truncateMessage(message),
+});
+
+function* memberIssues(members: JsonObject, schema: Partial<ArgumentsSchema>, path: string): Generator<Issue> {
+  const { properties = {}, required = [], additionalProperties = false } = schema;
+  const pathOf = (name: string): string => (path === '' ? name : `${path}.${name}`);
+  for (const name of required) {
+    if (!members.has(name)) yield issue('missing_param', pathOf(name), `${pathOf(name)} is required and missing`);
+  }
+  for (const [name, value] of members) {
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (property) yield* valueIssues(value, property, pathOf(name));
+    else if (!additionalProperties)
+      yield issue('unexpected_param', pathOf(name), `${pathOf(name)} is no parameter of the tool`);
+  }
+}
+
+function* valueIssues(value: JsonValue, schema: ValueSchema, path: string): Generator<Issue> {
+  const types = [schema['type'] ?? []].flat() as string[];
+  if (types.length > 0 && !types.some((type) => isOfType(value, type))) {
+    yield issue('wrong_type', path, `${path} must be of type ${types.join(' or ')}, not ${stringifyJson(value)}`);
+    return;
+  }
+  const { enum: allowed, items } = schema;
+  if (Array.isArray(allowed) && !allowed.some((declared) => isSameJson(declared, value))) {
+    yield issue(
+      'not_in_enum',
+      path,
+      `${path} must be one of ${allowed.map(stringifyJson).join(', ')}, not ${stringifyJson(value)}`,
+    );
+  }
+  if (isJsonObject(value) && schema['properties']) yield* memberIssues(value, schema as Partial<ArgumentsSchema>, path);
+  if (Array.isArray(value) && typeof items === 'object' && items !== null) {
+    for (const [index, item] of value.entries())
+      yield* valueIssues(item as JsonValue, items as ValueSchema, `${path}[${index}]`);
+  }
+}
+
+// 2 and 2.0 are the same number.
+const isSameJson = (declared: unknown, value: JsonValue): boolean =>
+  typeof declared === 'number'
+    ? value instanceof JsonNumber && Number(value.digits) === declared
+    : stringifyJson(declared) === stringifyJson(value);
+
+function* groundingIssues(args: JsonObject, tool: Tool, mentions: UserMentions): Generator<Issue> {
+  if (![...tool.notes.values()].some(({ source }) => source === 'customer')) return;
+  for (const [name, value] of args) {
+    const schema = propertyOf(tool.parameters, name);
+    yield* ungroundedValues(value, { path: name, name, schema }, tool, mentions);
+  }
+}
+
+interface ValuePlace {
+  readonly path: string;
+  /** Name of the parameter; of an item: that of its list. */
+  readonly name: string;
+  readonly schema: ValueSchema;
+}
+
+/** A value is checked as a whole where its `source` is declared; those in it that have another `source` are left out. */
+function* ungroundedValues(value: JsonValue, place: ValuePlace, tool: Tool, mentions: UserMentions): Generator<Issue> {
+  const { path, name, schema } = place;
+  if (sourceOf(tool, path) === 'customer') {
+    const isCount = [schema['type']].flat().includes('integer') && !identifies.test(name);
+    const checked = withoutOwnSources(value, path, tool);
+    if (!isGrounded(checked, mentions, isCount))
+      yield issue('ungrounded_value', path, `${path} is ${stringifyJson(checked)}, which the user never said`);
+  }
+  if (isJsonObject(value))
+    for (const [key, member] of value) {
+      const memberPlace = { path: `${path}.${key}`, name: key, schema: propertyOf(schema, key) };
+      yield* ungroundedValues(member, memberPlace, tool, mentions);
+    }
+  if (isList(value)) {
+    const items = isObject(schema['items']) ? schema['items'] : {};
+    for (const [index, item] of value.entries())
+      yield* ungroundedValues(item, { path: `${path}[${index}]`, name, schema: items }, tool, mentions);
+  }
+}
+
+function withoutOwnSources(value: JsonValue, path: string, tool: Tool): JsonValue {
+  const hasOwnSource = (innerPath: string): boolean => sourceOf(tool, innerPath) !== undefined;
+  if (isJsonObject(value))
+    return new Map(
+      [...value]
+        .filter(([key]) => !hasOwnSource(`${path}.${key}`))
+        .map(([key, member]) => [key, withoutOwnSources(member, `${path}.${key}`, tool)]),
+    );
+  if (!isList(value)) return value;
+  return hasOwnSource(`${path}[]`) ? [] : value.map((item) => withoutOwnSources(item, `${path}[]`, tool));
+}
+
+const sourceOf = ({ notes }: Tool, path: string) => notes.get(notesKey(path))?.source;
+
+const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
+
+function propertyOf({ properties }: { readonly properties?: unknown }, name: string): ValueSchema {
+  const property = isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
+  return isObject(property) ? property : {};
+}
+
+// Names of integers that are no number of things: `room_number`, `floor`, `itemId`.
+const identifies =
+  /(?:^|[_-])(?:id|index|number|no|nr|code|level|floor|room|gate|slot|row|column|page|port|channel|year|month|day|hour|minute|age)$|(?:Id|Index|Number|Code|Level)$/;

@@ -1,0 +1,65 @@
+import type { ArgumentsSchema, Tool } from '../../tool.ts';
+import {
+  isJsonObject,
+  isOfType,
+  stringifyJson,
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+} from '../../json/value.ts';
+
+/** Arguments as a flat JSON object whose values are all strings; values of other types are JSON in a string. */
+export const argumentsAsStrings = (args: JsonObject): string =>
+  stringifyJson(
+    new Map([...args].map(([name, value]) => [name, typeof value === 'string' ? value : stringifyJson(value)])),
+  );
+
+/** Type coercion: converts argument values to the declared types where that loses nothing. */
+export const coerceArguments = (args: JsonObject, tool: Tool | undefined): JsonObject =>
+  tool ? coerceObject(args, tool.parameters) : args;
+
+type ValueSchema = { readonly [keyword: string]: unknown };
+
+function coerceObject(members: JsonObject, { properties }: Pick<ArgumentsSchema, 'properties'>): JsonObject {
+  const schemaOf = (name: string): ValueSchema =>
+    properties && Object.hasOwn(properties, name) ? (properties[name] ?? {}) : {};
+  return new Map([...members].map(([name, value]) => [name, coerce(value, schemaOf(name))]));
+}
+
+// The declared type that the value already has, else the first one to which it can be converted without loss.
+function coerce(value: JsonValue, schema: ValueSchema): JsonValue {
+  const types = [schema['type'] ?? []].flat() as string[];
+  const ownType = types.find((type) => isOfType(value, type));
+  if (ownType !== undefined) return coerceTo(ownType, value, schema);
+  return types.map((type) => coerceTo(type, value, schema)).find((coerced) => coerced !== value) ?? value;
+}
+
+function coerceTo(type: string, value: JsonValue, schema: ValueSchema): JsonValue {
+  switch (type) {
+    case 'integer':
+      return toInteger(value) ?? value;
+    case 'number':
+      return typeof value === 'string' && isNumber(value) ? new JsonNumber(value) : value;
+    case 'boolean':
+      return value === 'true' ? true : value === 'false' ? false : value;
+    case 'string':
+      return value instanceof JsonNumber || typeof value === 'boolean' ? stringifyJson(value) : value;
+    case 'array':
+      return isList(value) ? value.map((item) => coerce(item, (schema['items'] ?? {}) as ValueSchema)) : value;
+    case 'object':
+      return isJsonObject(value) ? coerceObject(value, schema as Pick<ArgumentsSchema, 'properties'>) : value;
+    default:
+      return value;
+  }
+}
+
+const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
+
+const isNumber = (text: string): boolean => /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text);
+
+// 3.0 is the integer 3; 3.5 is no integer.
+function toInteger(value: JsonValue): JsonNumber | undefined {
+  const digits = value instanceof JsonNumber ? value.digits : typeof value === 'string' ? value : '';
+  const [, whole] = /^(-?(?:0|[1-9]\d*))(?:\.0+)?$/.exec(digits) ?? [];
+  return whole === undefined ? undefined : new JsonNumber(whole);
+}

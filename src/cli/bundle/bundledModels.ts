@@ -1,0 +1,111 @@
+import { basename } from 'node:path';
+import type { Downloads } from '../../inference/download/downloads.ts';
+import type { Catalogue, CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
+import { unknownModel } from '../../inference/models/catalogue/unknownModel.ts';
+import type { BundleFile } from './bundlePart.ts';
+import { filesWithoutConflict } from './bundledGraphs.ts';
+
+/** A model of a bundle. */
+export interface BundledModel {
+  readonly entry: CatalogueEntry;
+  /** [] = only its entry is in the bundle. */
+  readonly files: readonly BundleFile[];
+}
+
+/** Where models are found. */
+export interface ModelSources {
+  readonly catalogue: Catalogue;
+  readonly downloads: Downloads;
+}
+
+const folder = 'models';
+const loraFolder = `${folder}/lora`;
+
+/** Finds the files of models. @throws Error that names the command that gets them, where a model is not on disk. */
+export async function findModels(names: readonly string[], sources: ModelSources): Promise<readonly BundledModel[]> {
+  const models: BundledModel[] = [];
+  for (const name of names) {
+    const entry = requireModel(name, sources.catalogue);
+    const [variant] = entry.variants;
+    const located = await sources.downloads.findFiles(entry);
+    if (variant === undefined || located.length === 0) throw new Error(notOnDisk(entry));
+    const place = placeOf(entry);
+    const loras = await bundledLoras(entry, sources.downloads);
+    const files = [
+      ...filesWithoutConflict(
+        place,
+        variant.files.map((file, index) => [file, located[index] ?? ''] as const),
+      ),
+      ...filesWithoutConflict(loraFolder, loras),
+    ];
+    const lora = variant.lora?.map((adapter, index) => {
+      const { url: _, ...moved } = { ...adapter, file: `${loraFolder}/${loras[index]?.[0]}` };
+      return moved;
+    });
+    models.push({ entry: { ...entry, variants: [{ ...variant, local_path: place, ...(lora && { lora }) }] }, files });
+  }
+  // Models may share files, and must not take each other's place.
+  filesWithoutConflict(
+    '.',
+    models.flatMap(({ files }) => files.map(({ path, content }) => [path, 'copyOf' in content ? content.copyOf : ''])),
+  );
+  return models;
+}
+
+/** The LoRA adapters of a model: their names in the bundle, and their paths on this machine. */
+async function bundledLoras(
+  entry: CatalogueEntry,
+  downloads: Downloads,
+): Promise<readonly (readonly [name: string, file: string])[]> {
+  const files = (await downloads.findLoras(entry)) ?? [];
+  return files.map((file) => [basename(file), file] as const);
+}
+
+/** Models of which only the entry is in the bundle. @throws Error where one cannot be downloaded. */
+export function findEntries(names: readonly string[], catalogue: Catalogue): readonly BundledModel[] {
+  return names.map((name) => {
+    const entry = requireModel(name, catalogue);
+    const [variant] = entry.variants;
+    if (variant?.huggingface_repo === undefined)
+      throw new Error(`--entry ${name}: its entry has no huggingface_repo to download it from; use --model`);
+    if (variant.lora?.some(({ file }) => file !== undefined))
+      throw new Error(
+        `--entry ${name}: it has a LoRA that is a file of your own, and cannot be downloaded; use --model`,
+      );
+    const { local_path: _, ...downloaded } = variant;
+    return { entry: { ...entry, variants: [downloaded] }, files: [] };
+  });
+}
+
+/** The text of the models.json of a bundle. */
+export function writeCatalogue(models: readonly BundledModel[]): string {
+  const entries = models.map(({ entry }) => ({ ...entry, file: undefined, loraFiles: undefined }));
+  return `${JSON.stringify({ extends: false, models: entries }, withoutEmptyTexts, 2)}\n`;
+}
+
+const withoutEmptyTexts = (_: string, value: unknown): unknown => (value === '' ? undefined : value);
+
+// As in the models folder: files of different repositories may have the same name.
+function placeOf({ variants: [variant] }: CatalogueEntry): string {
+  const repo = variant?.huggingface_repo;
+  return repo === undefined ? folder : `${folder}/${repo}`;
+}
+
+function requireModel(name: string, catalogue: Catalogue): CatalogueEntry {
+  const entry = catalogue.models.get(name);
+  if (entry && isRemote(entry))
+    throw new Error(
+      `the model "${name}" is served by other machines and has no files: write its entry into the bundle's models.json`,
+    );
+  if (entry) return entry;
+  throw new Error(unknownModel(name, catalogue));
+}
+
+function notOnDisk({ name, file, variants: [variant] }: CatalogueEntry): string {
+  if (variant?.huggingface_repo === undefined) return `the model "${name}" is not on disk: there is no file ${file}`;
+  return (
+    `the model "${name}" is not on disk: run turngraph models download "${name}" first, ` +
+    `or give --entry "${name}", and the game downloads it`
+  );
+}

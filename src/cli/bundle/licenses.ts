@@ -1,0 +1,77 @@
+import { readFile, readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { bundledPath } from '../../base/bundledPath.ts';
+import { describeFsError } from '../../base/filesystem.ts';
+import type { LicensedPart } from './bundlePart.ts';
+import type { NodeBinary } from './nodeBinary.ts';
+import { isLicenseFile } from './packageFiles.ts';
+import type { NpmPackage } from './productionPackages.ts';
+
+/** The licence of an npm package: the texts that it has, or else that of its licence if it is MIT. */
+export async function readPackageLicense(found: NpmPackage): Promise<LicensedPart> {
+  const { name, version, license, folder } = found;
+  const files = (await readdir(folder)).filter(isLicenseFile);
+  const texts = await Promise.all(files.toSorted().map((file) => readFile(join(folder, file), 'utf8')));
+  if (texts.length > 0) return { name, version, license, text: texts.map(normalize).join('\n') };
+  if (license === 'MIT') return { name, version, license, text: mitText(found) };
+  throw new Error(`${folder} has no licence text, and its package.json says "${license}": it cannot be in a bundle`);
+}
+
+/**
+ * The licence text of a Node program: the given file, or that of its archive, or that of its major version that is in this
+ * package.
+ * @throws Error that names the flag, where there is none of these.
+ */
+export async function readNodeLicense({ path, version }: NodeBinary, given: string): Promise<LicensedPart> {
+  const part = { name: 'Node.js', version, license: 'MIT' };
+  if (given !== '') return { ...part, text: await readGiven(given) };
+  for (const place of ['LICENSE', '../LICENSE', '../share/doc/nodejs/LICENSE', '../share/doc/node/LICENSE']) {
+    const text = await readFile(join(dirname(path), place), 'utf8').catch(() => '');
+    if (text.startsWith(nodeLicenseStart)) return { ...part, text: normalize(text) };
+  }
+  const [major = ''] = version.split('.');
+  const known = await readFile(bundledPath(`licenses/node-${major}.txt`), 'utf8').catch(() => undefined);
+  if (known === undefined)
+    throw new Error(`the licence text of Node ${version} is not known: give --node-license the LICENSE of its archive`);
+  return { ...part, text: normalize(known) };
+}
+
+/** The licence texts of llama.cpp and of what it contains. */
+export async function readLlamaLicense(release: string): Promise<LicensedPart> {
+  const text = await readFile(bundledPath('licenses/llama.cpp.txt'), 'utf8');
+  return { name: 'llama.cpp', version: release, license: 'MIT', text: normalize(text) };
+}
+
+const nodeLicenseStart = 'Node.js is licensed for use as follows';
+
+async function readGiven(path: string): Promise<string> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new Error(`--node-license ${path} cannot be read: ${describeFsError(error)}`, { cause: error });
+  });
+  if (!text.startsWith(nodeLicenseStart))
+    throw new Error(`--node-license ${path} is not the LICENSE of Node: it must begin with "${nodeLicenseStart}"`);
+  return normalize(text);
+}
+
+const normalize = (text: string): string => `${text.replaceAll('\r\n', '\n').trim()}\n`;
+
+const mitText = ({
+  name,
+  author,
+}: NpmPackage): string => `(The package has no licence text: this is that of the licence that it names.)
+
+Copyright (c) ${author.replace(/\s*[<(].*$/, '') || `the authors of ${name}`}
+
+Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation
+files (the "Software"), to deal in the Software without restriction, including without limitation the rights to use, copy,
+modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit persons to whom the
+Software is furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
+Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
+COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE,
+ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+`;

@@ -1,0 +1,64 @@
+import { chooseFormat, type FormatChoice } from '../../chat/formats/chooseFormat.ts';
+import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
+import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import type { DoctorTarget } from './target.ts';
+import { countRight, type FormatScore } from './toolBenchmark.ts';
+
+/** Recommended tool-call format of a model, and why. */
+export interface FormatAdvice extends FormatChoice {
+  /** False if it is only the default: nothing names or shows a format. */
+  readonly isFound: boolean;
+}
+
+/** Chooses the tool-call format of a model: named in the catalogue, else detected, else the one with the best score. */
+export function formatFor(
+  { tool_call_format: catalogue }: CatalogueEntry,
+  { format: detected = '', because }: Pick<ToolDialect, 'format' | 'because'>,
+  trials: readonly FormatScore[] = [],
+): FormatAdvice {
+  const choice = chooseFormat({ node: '', catalogue, detected, because });
+  if (catalogue !== '' || detected !== '') return { ...choice, isFound: true };
+  const winner = bestScore(trials);
+  if (!winner) return { ...choice, isFound: false };
+  return { name: winner.format, reason: 'it did best in the tool questions', isFound: true };
+}
+
+/** Results of a diagnosis that the advice depends on. */
+export interface AdviceInput {
+  readonly target: DoctorTarget;
+  /** End-of-generation tokens. */
+  readonly eogTokens: readonly string[];
+  readonly detectedFormat: string | undefined;
+  readonly format: FormatChoice;
+  readonly trials: readonly FormatScore[] | undefined;
+}
+
+/** Yields a sentence for each thing that the user should know or may want to change. */
+export function* adviseOn({ target, eogTokens, detectedFormat, format, trials = [] }: AdviceInput): Generator<string> {
+  const { entry, existingName } = target;
+  const { tool_call_format: formatName } = entry;
+  if (existingName !== undefined) yield `models.json has this file already, as "${existingName}"`;
+  if (eogTokens.length === 0)
+    yield 'the file names no token that ends an answer: answers end only by max_tokens or a stop string';
+  if (formatName !== '' && detectedFormat !== undefined && formatName !== detectedFormat)
+    yield `models.json names ${formatName}, but the model was trained on ${detectedFormat}: expect fewer and worse calls`;
+  const current = trials.find((score) => score.format === format.name);
+  const winner = bestScore(trials);
+  if (current && winner && scoreOf(winner) >= scoreOf(current) + minScoreLead)
+    yield (
+      `${winner.format} got ${scoreOf(winner)} answers right and ${current.format} ${scoreOf(current)}: ` +
+      `"tool_call_format": "${winner.format}" may work better`
+    );
+}
+
+// A difference of one answer is chance: there are only six questions.
+const minScoreLead = 2;
+
+const scoreOf = ({ free, strict }: FormatScore): number => countRight(free) + countRight(strict);
+
+// Right answers without a call do not count: they prove nothing about a format.
+const hasCalled = ({ free, strict = [] }: FormatScore): boolean =>
+  [...free, ...strict].some(({ expectsCall, outcome }) => expectsCall && outcome === 'right');
+
+const bestScore = (trials: readonly FormatScore[]): FormatScore | undefined =>
+  trials.filter(hasCalled).toSorted((a, b) => scoreOf(b) - scoreOf(a))[0];

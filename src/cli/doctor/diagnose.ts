@@ -1,0 +1,140 @@
+import { stat } from 'node:fs/promises';
+import type { ModelDetails } from '../../inference/contract/modelDetails.ts';
+import type { ModelStats } from '../../inference/contract/engine.ts';
+import { Fault } from '../../protocol/fault.ts';
+import type { Formats } from '../../chat/formats/index.ts';
+import { formatsOf } from '../../chat/dialect/dialectFormats.ts';
+import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
+import type { ReplyMarks } from '../../chat/replyMarks.ts';
+import { adviseOn, formatFor, type FormatAdvice } from './advice.ts';
+import { draftEntry, type ModelEntry } from './entryDraft.ts';
+import type { ModelLease } from '../../inference/models/pool/lease.ts';
+import type { ModelPool } from '../../inference/models/pool/pool.ts';
+import { measureSpeed, type Speed } from './speedBenchmark.ts';
+import type { DoctorTarget } from './target.ts';
+import { countAnswers, benchmarkFormat, isAnswerFault, type FormatScore } from './toolBenchmark.ts';
+
+/** Report of `turngraph doctor`: how the server would run a model, its speed and its tool calls. */
+export interface Diagnosis {
+  readonly name: string;
+  readonly files: readonly string[];
+  /** Total size of all files, in bytes. */
+  readonly bytes: number;
+  readonly model: ModelDetails;
+  /** Context size of a sequence, in tokens. */
+  readonly contextSize: number;
+  /** Backend, layers on the GPU, threads and KV cache slots. */
+  readonly stats: Pick<ModelStats, 'backend' | 'gpuLayers' | 'threads' | 'prefillThreads' | 'slots'>;
+  /** The tool-call dialect that the chat template proves. */
+  readonly toolDialect: ToolDialect;
+  /** The marks of reasoning and answer, read off the chat template. */
+  readonly replyMarks: ReplyMarks;
+  /** Recommended tool-call format, and why. */
+  readonly format: FormatAdvice;
+  readonly speed: Speed;
+  /** Tool benchmark in each format; undefined if it was skipped. */
+  readonly trials: readonly FormatScore[] | undefined;
+  /** Warnings and advice, one sentence each. */
+  readonly notes: readonly string[];
+  /** Entry for models.json. */
+  readonly entry: ModelEntry;
+}
+
+/** Progress of a diagnosis. `fraction` is 0 to 1; `done` and `all` count answers. */
+export type DoctorStage =
+  | { readonly stage: 'loading'; readonly fraction: number }
+  | { readonly stage: 'timing' }
+  | { readonly stage: 'asking'; readonly done: number; readonly all: number };
+
+/** Options of a diagnosis. */
+export interface DiagnoseOptions {
+  readonly formats: Formats;
+  /** Skips the tool benchmark. */
+  readonly quick: boolean;
+  readonly signal: AbortSignal;
+  readonly onStage: (stage: DoctorStage) => void;
+}
+
+/**
+ * Diagnoses a model: loads it, and measures its speed and its tool calls.
+ * @param pool its catalogue has the model under the name of the target's entry.
+ * @throws Fault MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED; ENGINE_CRASHED when the model crashes while it answers; the signal's
+ *   reason when it is aborted.
+ */
+export async function diagnose(pool: ModelPool, target: DoctorTarget, options: DiagnoseOptions): Promise<Diagnosis> {
+  try {
+    return await examine(pool, target, options);
+  } catch (error) {
+    throw toCrashFault(target, error);
+  }
+}
+
+async function examine(pool: ModelPool, target: DoctorTarget, options: DiagnoseOptions): Promise<Diagnosis> {
+  const { signal, onStage } = options;
+  const { entry } = target;
+  await using lease = await pool.lease(entry.name, {
+    onProgress: (fraction) => onStage({ stage: 'loading', fraction }),
+    signal,
+  });
+  const { model } = lease;
+  signal.throwIfAborted();
+  const details = await model.describe?.();
+  if (!details) throw new Fault('MODEL_LOAD_FAILED', `"${entry.name}" is not a file, so there is nothing to diagnose`);
+  onStage({ stage: 'timing' });
+  const speed = await measureSpeed(model, { sampling: lease.defaultSampling, signal }).catch(noSpeed);
+  const trials = options.quick ? undefined : await benchmarkFormats(lease, options);
+  const { contextSize, toolDialect, replyMarks } = model;
+  const detectedFormat = toolDialect.format;
+  const { backend, gpuLayers, threads, prefillThreads, slots } = model.stats();
+  const format = formatFor(entry, toolDialect, trials);
+  return {
+    name: entry.name,
+    files: target.files,
+    bytes: await totalSize(target.files),
+    model: details,
+    contextSize,
+    stats: { backend, gpuLayers, threads, prefillThreads, slots },
+    toolDialect,
+    replyMarks,
+    format,
+    speed,
+    trials,
+    notes: [...model.notes, ...adviseOn({ target, eogTokens: details.tokens.eog, detectedFormat, format, trials })],
+    entry: draftEntry(target, contextSize, format),
+  };
+}
+
+// That of the engine is for a client, which can send its message again.
+function toCrashFault({ files: [file = ''] }: DoctorTarget, error: unknown): unknown {
+  if (!(error instanceof Fault) || error.name !== 'ENGINE_CRASHED') return error;
+  const [reason = ''] = error.message.split(';');
+  const hint = 'the file is damaged, or its model needs more memory than there is';
+  const message = `${file} was loaded, but cannot answer: ${reason}: ${hint}`;
+  return new Fault('ENGINE_CRASHED', message, { cause: error });
+}
+
+// An error of an answer means that the context is too small for a prompt; the tool benchmark then reports `failed`.
+function noSpeed(error: unknown): Speed {
+  if (isAnswerFault(error)) return { prefillPerSecond: undefined, decodePerSecond: undefined };
+  throw error;
+}
+
+async function benchmarkFormats(
+  { model, defaultSampling: sampling }: ModelLease,
+  { formats: commonFormats, signal, onStage }: DiagnoseOptions,
+): Promise<readonly FormatScore[]> {
+  const formats = formatsOf(model.toolDialect, commonFormats);
+  const all = countAnswers([...formats.values()]);
+  let done = 0;
+  onStage({ stage: 'asking', done, all });
+  const onAnswer = (): void => onStage({ stage: 'asking', done: ++done, all });
+  const trials: FormatScore[] = [];
+  for (const format of formats.values())
+    trials.push(await benchmarkFormat(model, format, { sampling, signal, onAnswer }));
+  return trials;
+}
+
+async function totalSize(files: readonly string[]): Promise<number> {
+  const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}

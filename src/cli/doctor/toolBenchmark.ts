@@ -1,0 +1,165 @@
+import { toToolBlock } from '../../chat/dialog.ts';
+import type { Model, SamplingParams, Sequence } from '../../inference/contract/engine.ts';
+import { Fault } from '../../protocol/fault.ts';
+import { coerceArguments } from '../../chat/tools/validate/coerceArguments.ts';
+import { createArgumentRules } from '../../chat/formats/callGrammar.ts';
+import type { CallGrammar } from '../../chat/grammar/grammar.ts';
+import { fits } from '../../chat/grammar/matcher.ts';
+import type { Rule } from '../../chat/grammar/rule.ts';
+import type { DetectedCall, Detection, ToolCallFormat } from '../../chat/tool.ts';
+import { stringifyJson } from '../../chat/json/value.ts';
+import { questionTools, toolQuestions, type ToolQuestion, type ExpectedCall } from './toolQuestions.ts';
+
+/** Grade of one answer. */
+export type AnswerOutcome = 'right' | 'wrong call' | 'no call' | 'unexpected call' | 'cut off' | 'failed';
+
+/** One answer of the model, with its grade. */
+export interface BenchmarkAnswer {
+  readonly message: string;
+  /** Whether the message asks for a call. */
+  readonly expectsCall: boolean;
+  readonly outcome: AnswerOutcome;
+  /** The generated text, or the error message if generation failed. */
+  readonly text: string;
+}
+
+/** Answers of a model in one tool-call format. */
+export interface FormatScore {
+  readonly format: string;
+  /** Unconstrained answers. */
+  readonly free: readonly BenchmarkAnswer[];
+  /** Grammar-constrained answers; undefined if the format has no grammar. */
+  readonly strict: readonly BenchmarkAnswer[] | undefined;
+}
+
+/** Options of a tool benchmark. */
+export interface ToolBenchmarkOptions {
+  /** Sampling parameters; temperature and max_tokens are replaced (greedy sampling). */
+  readonly sampling: SamplingParams;
+  readonly signal: AbortSignal;
+  /** Called after each answer. */
+  readonly onAnswer: () => void;
+}
+
+/** Number of answers that a benchmark of some formats takes. */
+export const countAnswers = (formats: readonly ToolCallFormat[]): number =>
+  formats.reduce((sum, { grammar }) => sum + (grammar ? 2 : 1), 0) * toolQuestions.length;
+
+/**
+ * Tool-calling benchmark: asks a model the tool questions in one format, as a ToolCall node would, unconstrained and
+ * (where the format has a grammar) constrained.
+ */
+export async function benchmarkFormat(
+  model: Model,
+  format: ToolCallFormat,
+  options: ToolBenchmarkOptions,
+): Promise<FormatScore> {
+  await using sequence = model.openSequence();
+  const free: BenchmarkAnswer[] = [];
+  const strict: BenchmarkAnswer[] = [];
+  const constraint = createConstraint(format);
+  const asking: AskOptions = { ...options, replyMarks: model.replyMarks };
+  // The strict answer directly follows the free one, so that it reuses the prefilled prompt.
+  for (const question of toolQuestions) {
+    free.push(await askQuestion(sequence, format, question, undefined, asking));
+    if (constraint) strict.push(await askQuestion(sequence, format, question, constraint, asking));
+  }
+  return { format: format.name, free, strict: constraint && strict };
+}
+
+/** Constrained decoding of the strict answers in one format, compiled once for all questions. */
+interface BenchmarkConstraint {
+  readonly grammar: CallGrammar;
+  /** Grammar rule of the arguments of each tool, by tool name. */
+  readonly rules: ReadonlyMap<string, Rule>;
+}
+
+function createConstraint(format: ToolCallFormat): BenchmarkConstraint | undefined {
+  const grammar = format.grammar?.(questionTools, { kind: 'auto' });
+  return grammar && { grammar, rules: createArgumentRules(questionTools) };
+}
+
+/** Whether an error is about the prompt of one answer, and not about the engine, which has crashed or given the model up. */
+export const isAnswerFault = (error: unknown): error is Fault =>
+  error instanceof Fault && error.name !== 'ENGINE_CRASHED' && error.name !== 'MODEL_LOAD_FAILED';
+
+/** Number of right answers. */
+export const countRight = (answers: readonly BenchmarkAnswer[] = []): number =>
+  answers.filter(({ outcome }) => outcome === 'right').length;
+
+// Expected calls are much shorter; more tokens only delay the result for a model that does not stop.
+const maxTokens = 128;
+
+type AskOptions = ToolBenchmarkOptions & Pick<Model, 'replyMarks'>;
+
+async function askQuestion(
+  sequence: Sequence,
+  format: ToolCallFormat,
+  { message, expectedCall }: ToolQuestion,
+  constraint: BenchmarkConstraint | undefined,
+  { sampling, signal, onAnswer, replyMarks }: AskOptions,
+): Promise<BenchmarkAnswer> {
+  const prompt = {
+    messages: [{ role: 'user', text: message }],
+    tools: toToolBlock(questionTools, format),
+    thinking: false,
+  } as const;
+  const question = { message, expectsCall: expectedCall !== undefined };
+  try {
+    const { text, finishReason } = await sequence.generate(prompt, {
+      sampling: {
+        ...sampling,
+        stop: [...sampling.stop, ...(format.stop ?? [])],
+        temperature: 0,
+        max_tokens: maxTokens,
+      },
+      signal,
+      controlTokens: true,
+      ...(constraint && { grammar: constraint.grammar }),
+    });
+    signal.throwIfAborted();
+    const detection = format.detect(text, { tools: questionTools, marks: replyMarks });
+    return {
+      ...question,
+      outcome: gradeAnswer(expectedCall, detection, { constraint, isCut: finishReason === 'length' }),
+      text,
+    };
+  } catch (error) {
+    if (!isAnswerFault(error)) throw error;
+    return { ...question, outcome: 'failed', text: error.message };
+  } finally {
+    onAnswer();
+  }
+}
+
+function gradeAnswer(
+  expected: ExpectedCall | undefined,
+  { calls, truncated }: Detection,
+  { constraint, isCut }: { readonly constraint: BenchmarkConstraint | undefined; readonly isCut: boolean },
+): AnswerOutcome {
+  const allowed = constraint ? calls.filter((call) => isAllowed(call, constraint)) : calls;
+  const [call] = allowed;
+  if (!call && (truncated || isCut)) return 'cut off';
+  if (!expected) return call ? 'unexpected call' : 'right';
+  if (!call) return 'no call';
+  return allowed.length === 1 && matchesExpected(call, expected) ? 'right' : 'wrong call';
+}
+
+// A strict node ignores all other calls, too.
+function isAllowed({ name, arguments: args }: DetectedCall, { rules }: BenchmarkConstraint): boolean {
+  const rule = rules.get(name);
+  return rule !== undefined && fits(stringifyJson(args), rule);
+}
+
+function matchesExpected({ name, arguments: args }: DetectedCall, expected: ExpectedCall): boolean {
+  const tool = questionTools.find((candidate) => candidate.name === name);
+  if (name !== expected.name || args.size !== Object.keys(expected.arguments).length) return false;
+  const typed = coerceArguments(args, tool);
+  return Object.entries(expected.arguments).every(([param, values]) => {
+    const actual = normalize(stringifyJson(typed.get(param)));
+    return values.some((value) => normalize(stringifyJson(value)) === actual);
+  });
+}
+
+// Case and outer white space of strings do not count.
+const normalize = (text: string): string => text.toLowerCase().replaceAll(/^"\s*|\s*"$/g, '"');

@@ -1,0 +1,246 @@
+import type { Interaction } from '../../chat/dialog.ts';
+import type { Limits } from '../limits.ts';
+import { Fault, truncateMessage } from '../../protocol/fault.ts';
+import type { PathStep, ToolResult } from '../../protocol/frames.gen.ts';
+import type { Pace } from '../../inference/contract/pace.ts';
+import { compile, type Graph } from '../compile/compile.ts';
+import type { NodeLimits } from '../compile/node.ts';
+import type { Registry } from '../compile/registry.ts';
+import type { ModelPool } from '../../inference/models/pool/pool.ts';
+import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
+import type { VectorPool } from '../retrieval/vectors/vectorPool.ts';
+import type { SessionStorages } from '../storage/sessionStorages.ts';
+import { AgentModels } from './agentModels.ts';
+import { nodeContexts } from './nodeContexts.ts';
+import { notAwaited } from './pendingResults.ts';
+import { RunningTurn } from './runningTurn.ts';
+import type { TurnOptions } from './turnOptions.ts';
+import { runTurn } from './runTurn.ts';
+import { TurnTimeout } from './turnTimeout.ts';
+
+// Nodes that one turn may visit.
+const defaultMaxSteps = 64;
+
+/** Options of an agent. */
+export interface AgentOptions {
+  readonly id: number;
+  /** A graph document, not yet checked. */
+  readonly graph: unknown;
+  readonly registry: Registry;
+  /** Whether the graph is a part of another one, so that its linter would warn of what is not there. Default false. */
+  readonly isPart?: boolean;
+  readonly pool: ModelPool;
+  /** Model of the nodes that name none; takes precedence over the graph's own default. "" = none. */
+  readonly defaultModelName: string;
+  /** Sends NodeEvents and debug_info. */
+  readonly diagnostics: boolean;
+  /** Maximum number of nodes that one turn may visit; 0 = 64. */
+  readonly maxSteps: number;
+  /** The conversation so far. */
+  readonly history: readonly Interaction[];
+  readonly storages: SessionStorages;
+  /** The vectors of storages; absent: only words are matched. */
+  readonly vectors?: VectorPool;
+  /** Limits of all turns of its session. Default: none. */
+  readonly pace?: Pace;
+  readonly limits: NodeLimits & Pick<Limits, 'nodes' | 'steps'>;
+  /** Maximum duration of a turn, in milliseconds. */
+  readonly turnTimeoutMs: number;
+  /** How to wait for a model that is not in memory. */
+  readonly loadWaitFor?: (model: string) => LoadWait;
+}
+
+/** Receives the frames of a turn, limits their rate, and says how urgent the turn is. */
+export type TurnListener = Pick<
+  TurnOptions,
+  'emit' | 'backpressure' | 'onEnd' | 'priority' | 'continuation' | 'endsWithCalls'
+>;
+
+interface ActiveTurn {
+  readonly turnId: number;
+  readonly turn: RunningTurn;
+  readonly abort: AbortController;
+  readonly done: Promise<unknown>;
+}
+
+/** An agent: one conversation with a compiled graph. It has a dialog, and runs at most one turn at a time. */
+export class Agent implements AsyncDisposable {
+  readonly id: number;
+  /** Warnings of its creation. */
+  readonly warnings: readonly string[];
+  readonly #graph: Graph;
+  readonly #models: AgentModels;
+  readonly #options: AgentOptions;
+  // Aborted when the agent is disposed.
+  readonly #disposal = new AbortController();
+  // Warnings of nodes since the last turn; the next turn reports them.
+  readonly #pendingWarnings: string[];
+  #dialog: readonly Interaction[];
+  #activeTurn: ActiveTurn | undefined;
+  #warming: Promise<void> | undefined;
+  #turnCount = 0;
+
+  private constructor(graph: Graph, models: AgentModels, warnings: string[], options: AgentOptions) {
+    this.id = options.id;
+    this.warnings = warnings.splice(0);
+    this.#graph = graph;
+    this.#models = models;
+    this.#pendingWarnings = warnings;
+    this.#options = options;
+    this.#dialog = options.history;
+  }
+
+  /** The conversation so far. */
+  get history(): readonly Interaction[] {
+    return this.#dialog;
+  }
+
+  /**
+   * Creates an agent: compiles the graph, which loads its models.
+   * @throws Fault LIMIT_EXCEEDED, of the graph (3003, 3008) or of a model (6007 to 6009); then all leases are released.
+   */
+  static async create(options: AgentOptions): Promise<Agent> {
+    if (options.maxSteps > options.limits.steps) {
+      const { steps } = options.limits;
+      throw new Fault('LIMIT_EXCEEDED', `max_steps_per_turn is ${options.maxSteps}, and ${steps} are allowed`);
+    }
+    const warnings: string[] = [];
+    const warn = (warning: string): void => void warnings.push(truncateMessage(warning));
+    const { pool, defaultModelName: clientDefault, loadWaitFor, vectors } = options;
+    const models = new AgentModels({ pool, clientDefault, loadWaitFor, vectors, warn });
+    const contextFor = nodeContexts({ ...options, models, warn });
+    try {
+      const graph = await compile(options.graph, {
+        registry: options.registry,
+        maxNodes: options.limits.nodes,
+        warn: options.isPart ? undefined : warn,
+        contextFor,
+      });
+      models.warnOfUnusedDefault();
+      return new Agent(graph, models, warnings, options);
+    } catch (error) {
+      await models[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** Prefills the part of each node's prompt that does not depend on the message. @throws Fault of the engine */
+  async warmUp(): Promise<void> {
+    const { signal } = this.#disposal;
+    const turn = this.#createTurn({
+      turnId: 0,
+      message: '',
+      variables: {},
+      signal,
+      // A player who waits for an answer does not wait for a warm-up.
+      priority: 'BACKGROUND',
+      emit: () => undefined,
+      backpressure: () => undefined,
+    });
+    this.#warming = (async () => {
+      for (const { node } of this.#graph.steps.values()) await node.warmUp?.(turn);
+    })();
+    await this.#warming;
+  }
+
+  /**
+   * Runs a turn.
+   * @returns when its last frame was emitted: the fault if it failed, else undefined.
+   * @throws Fault AGENT_BUSY while another turn runs.
+   */
+  send(text: string, variables: Readonly<Record<string, string>>, listener: TurnListener): Promise<Fault | undefined> {
+    this.#assertIdle();
+    const abort = new AbortController();
+    const { signal } = abort;
+    const turnId = ++this.#turnCount;
+    const { turnTimeoutMs, pace } = this.#options;
+    const message = `the turn took longer than ${turnTimeoutMs / 1000} s; ask for less, or raise --turn-timeout`;
+    const onTimeout = (): void => abort.abort(new Fault('INFERENCE_TIMEOUT', message));
+    const timeout = new TurnTimeout(turnTimeoutMs, onTimeout, pace);
+    const turn = this.#createTurn({ turnId, message: text, variables, signal, timeout, ...listener });
+    for (const warning of this.#pendingWarnings.splice(0)) turn.warn(warning);
+    const done = this.#run(turn, { signal, timeout });
+    this.#activeTurn = { turnId, turn, abort, done };
+    return done;
+  }
+
+  /**
+   * Cancels a turn; 0 = the current one. Does nothing when no such turn runs.
+   * @param reason why the server cancels it, for the turn summary; undefined when the client does.
+   */
+  cancel(turnId = 0, reason?: Fault): void {
+    if (this.#activeTurn && (turnId === 0 || turnId === this.#activeTurn.turnId)) this.#activeTurn.abort.abort(reason);
+  }
+
+  /**
+   * Gives the current turn results of its calls.
+   * @param turnId 0 = the current turn.
+   * @throws Fault NO_RESULTS_AWAITED, LIMIT_EXCEEDED; then none of the results is taken.
+   */
+  submitResults(turnId: number, results: readonly ToolResult[]): void {
+    const active = this.#activeTurn;
+    if (!active) throw notAwaited(`agent ${this.id} is in no turn`);
+    if (turnId !== 0 && turnId !== active.turnId)
+      throw notAwaited(`agent ${this.id} is in turn ${active.turnId}, not in turn ${turnId}`);
+    active.turn.submitResults(results);
+  }
+
+  /** Adds interactions to the dialog, between turns. @throws Fault AGENT_BUSY while a turn runs. */
+  append(interactions: readonly Interaction[]): void {
+    this.#assertIdle();
+    this.#dialog = [...this.#dialog, ...interactions];
+  }
+
+  /**
+   * Changes live parameters of a node.
+   * @throws Fault AGENT_BUSY while a turn runs, UNKNOWN_NODE, PARAM_NOT_MUTABLE, INVALID_PARAM_VALUE.
+   */
+  async changeParams(nodeName: string, changes: Readonly<Record<string, unknown>>): Promise<void> {
+    this.#assertIdle();
+    await this.#graph.changeParams(nodeName, changes);
+  }
+
+  /** Deletes the dialog; a running turn is cancelled first. */
+  async clear(): Promise<void> {
+    await this.#cancelAndWait();
+    this.#dialog = [];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#disposal.abort();
+    await this.#cancelAndWait();
+    await this.#warming?.catch(() => undefined);
+    await this.#graph[Symbol.asyncDispose]();
+    await this.#models[Symbol.asyncDispose]();
+  }
+
+  #createTurn(start: Omit<TurnOptions, 'agentId' | 'dialog' | 'diagnostics'>): RunningTurn {
+    const { id: agentId, diagnostics, pace } = this.#options;
+    const dialog = { interactions: this.#dialog };
+    return new RunningTurn({ ...start, agentId, diagnostics, dialog, ...(pace && { pace }) });
+  }
+
+  #assertIdle(): void {
+    if (!this.#activeTurn) return;
+    const { turnId } = this.#activeTurn;
+    throw new Fault('AGENT_BUSY', `agent ${this.id} is in turn ${turnId}; wait for its turnComplete, or cancel it`);
+  }
+
+  async #cancelAndWait(): Promise<void> {
+    this.cancel();
+    await this.#activeTurn?.done;
+  }
+
+  async #run(turn: RunningTurn, { signal, timeout }: { signal: AbortSignal; timeout: TurnTimeout }) {
+    const path: PathStep[] = [];
+    const maxSteps = this.#options.maxSteps || defaultMaxSteps;
+    const { status, mark, error: thrown } = await runTurn(this.#graph, turn, { maxSteps, path, signal });
+    timeout[Symbol.dispose]();
+    if (status === 'SUCCESS') this.#models.turnFinished();
+    this.#dialog = [...this.#dialog, turn.interaction(mark)];
+    this.#activeTurn = undefined;
+    const error = thrown ? { code: thrown.code, name: thrown.name, message: thrown.message } : null;
+    turn.complete({ status, error, path });
+    return status === 'ERROR' ? thrown : undefined;
+  }
+}

@@ -1,0 +1,150 @@
+import type { ModelPurpose } from '../../inference/contract/embedding.ts';
+import type { Model } from '../../inference/contract/engine.ts';
+import { Fault, truncateMessage } from '../../protocol/fault.ts';
+import { InvalidOutside, InvalidParams, isResourceFault } from '../compile/node.ts';
+import { purposeProblem } from '../../inference/models/catalogue/modelPurpose.ts';
+import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
+import type { ModelLease } from '../../inference/models/pool/lease.ts';
+import type { ModelPool } from '../../inference/models/pool/pool.ts';
+import type { OpenVectors, VectorPool } from '../retrieval/vectors/vectorPool.ts';
+import type { StringStorage } from '../storage/stringStorage.ts';
+
+/** What the models of an agent need. */
+export interface AgentModelsOptions {
+  readonly pool: ModelPool;
+  /** Default model that the client names; takes precedence over the graph's own. "" = none. */
+  readonly clientDefault: string;
+  /** How to wait for a model that is not in memory. */
+  readonly loadWaitFor?: ((model: string) => LoadWait) | undefined;
+  /** The vectors of storages; absent: none are computed. */
+  readonly vectors?: VectorPool | undefined;
+  /** Receives the notes of each model that is loaded. */
+  readonly warn: (warning: string) => void;
+}
+
+/** The models of one agent: one lease per model, shared by all its nodes. A name of undefined is the default model. */
+export class AgentModels implements AsyncDisposable {
+  readonly #options: AgentModelsOptions;
+  readonly #leases = new Map<string, Promise<ModelLease>>();
+  readonly #models: Model[] = [];
+  readonly #vectors: OpenVectors[] = [];
+  #isDefaultUsed = false;
+
+  constructor(options: AgentModelsOptions) {
+    this.#options = options;
+  }
+
+  /** Checks the name of a model, and its purpose, without loading it. @throws the error that `lease` would. */
+  check(name: string | undefined, graphDefault: string, purpose: ModelPurpose = 'chat'): void {
+    try {
+      this.#assertPurpose(this.#nameOf(name, graphDefault), purpose);
+    } catch (error) {
+      throw name === undefined ? this.#defaultModelError(error) : error;
+    }
+  }
+
+  /**
+   * Leases a model, at most once.
+   * @throws Fault GRAPH_COMPILATION_FAILED when the model has another purpose; UNKNOWN_MODEL, MODEL_NOT_ON_DISK or MODEL_LOAD_FAILED; InvalidOutside with that for the default model;
+   * InvalidParams when there is no name.
+   */
+  async lease(name: string | undefined, graphDefault: string, purpose: ModelPurpose = 'chat'): Promise<ModelLease> {
+    try {
+      const wanted = this.#nameOf(name, graphDefault);
+      this.#assertPurpose(wanted, purpose);
+      return await this.#lease(wanted);
+    } catch (error) {
+      throw name === undefined ? this.#defaultModelError(error) : error;
+    }
+  }
+
+  /**
+   * Opens the vectors of a storage, and begins to compute what is missing of them; undefined where none are computed.
+   * @throws Fault as `lease`, INVALID_PARAM_VALUE when the engine of the model has no embeddings.
+   */
+  async openVectors(storage: StringStorage, name: string, modelName: string): Promise<OpenVectors | undefined> {
+    const { vectors, warn } = this.#options;
+    if (!vectors) return undefined;
+    const { model, prefixes } = await this.lease(modelName, '', 'embedding');
+    const opened = await vectors.open({ storage, name, model, modelName, prefixes });
+    this.#vectors.push(opened);
+    // Those who search are told what cannot be computed.
+    opened.computed.then(
+      ({ truncated }) =>
+        truncated > 0 ? warn(truncateMessage(truncatedTexts(name, modelName, truncated))) : undefined,
+      () => undefined,
+    );
+    return opened;
+  }
+
+  /** A turn has finished: earlier crashes of the models do not count any more. */
+  turnFinished(): void {
+    for (const { supervision } of this.#models) supervision?.turnFinished();
+  }
+
+  /** Warns of a default model of the client that no node uses, because all name their own. */
+  warnOfUnusedDefault(): void {
+    const { clientDefault, warn } = this.#options;
+    if (clientDefault === '' || this.#isDefaultUsed || this.#leases.size === 0) return;
+    warn(
+      truncateMessage(
+        `createAgent.defaultModelName "${clientDefault}" is not used: every node with a model names its own`,
+      ),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const opened of this.#vectors) opened[Symbol.dispose]();
+    for (const lease of await Promise.allSettled(this.#leases.values())) {
+      if (lease.status === 'fulfilled') await lease.value[Symbol.asyncDispose]();
+    }
+  }
+
+  async #lease(name: string): Promise<ModelLease> {
+    const existing = this.#leases.get(name);
+    if (existing) return existing;
+    const { pool, loadWaitFor, warn } = this.#options;
+    const lease = pool.lease(name, loadWaitFor?.(name));
+    this.#leases.set(name, lease);
+    const { model } = await lease;
+    this.#models.push(model);
+    for (const note of model.notes) warn(truncateMessage(`the model "${name}": ${note}`));
+    return lease;
+  }
+
+  #assertPurpose(name: string, purpose: ModelPurpose): void {
+    const { pool } = this.#options;
+    const problem = purposeProblem(pool.entry(name), purpose, pool.catalogue);
+    if (problem !== undefined) throw new Fault('GRAPH_COMPILATION_FAILED', problem);
+  }
+
+  #nameOf(name: string | undefined, graphDefault: string): string {
+    const { clientDefault, pool } = this.#options;
+    this.#isDefaultUsed ||= name === undefined;
+    const wanted = name ?? (clientDefault || graphDefault);
+    if (wanted === '' && pool.needsName) throw noModelError();
+    return wanted;
+  }
+
+  /** Names the field with the default model: that of the request, or that of the graph. */
+  #defaultModelError(error: unknown): unknown {
+    if (!isResourceFault(error)) return error;
+    const invalid = (pointer: string, place: string): InvalidOutside => toInvalid(pointer, place, error);
+    if (this.#options.clientDefault !== '') return invalid('', 'createAgent.defaultModelName');
+    return invalid('/default_model_name', 'default_model_name');
+  }
+}
+
+const truncatedTexts = (name: string, model: string, texts: number): string =>
+  `${texts} of the texts that "${name}" searches are longer than "${model}" reads: only their beginnings are found; divide them, or raise context_size of the model`;
+
+const toInvalid = (pointer: string, place: string, { name, message }: Fault): InvalidOutside =>
+  new InvalidOutside(pointer, `${place} cannot be used: ${message}`, name);
+
+const noModelError = (): InvalidParams =>
+  new InvalidParams([
+    {
+      pointer: '/model_name',
+      message: 'names no model, and neither the graph nor the client has a default; name one of models.json',
+    },
+  ]);

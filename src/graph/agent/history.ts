@@ -1,0 +1,82 @@
+import type { Interaction } from '../../chat/dialog.ts';
+import { Fault } from '../../protocol/fault.ts';
+import { describePointer } from '../../base/jsonPointer.ts';
+import { parseJson } from '../../base/jsonLocations.ts';
+import { createReader, type Schema, type SchemaError } from '../../protocol/schema.ts';
+import { parseJsonAt } from '../../chat/json/lenientParser.ts';
+import { isJsonObject } from '../../chat/json/value.ts';
+
+// JSON Schema of a saved dialog: the result of exportDialog, and createAgent.historyJson.
+const historySchema = {
+  type: 'array',
+  items: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['user', 'assistant'],
+    properties: {
+      user: { type: 'string', description: 'Message of the user.' },
+      assistant: { type: 'string', description: 'Text that was sent to the client.' },
+      mark: {
+        type: 'string',
+        enum: ['cancelled', 'failed'],
+        description: 'How the turn ended, if it was not completed.',
+      },
+      variables: { type: 'object', additionalProperties: { type: 'string' }, description: 'Variables of the message.' },
+      spoken: {
+        type: 'string',
+        description: 'What the model sees as the answer of a turn that called tools and sent no text.',
+      },
+      results: {
+        type: 'array',
+        description: 'Results of its calls that stay in the dialog.',
+        items: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['call_id', 'name', 'arguments_json', 'ok', 'content'],
+          properties: {
+            call_id: { type: 'string', description: 'The id of the call.' },
+            name: { type: 'string', description: 'The name of the tool.' },
+            arguments_json: { type: 'string', description: 'The arguments, as JSON text of an object.' },
+            ok: { type: 'boolean', description: 'Whether the call succeeded.' },
+            content: { type: 'string', description: 'The result, as text or JSON.' },
+          },
+        },
+      },
+    },
+  },
+} as const satisfies Schema;
+
+const maxReportedErrors = 3;
+
+const validateHistory = createReader(historySchema);
+
+/**
+ * Parses a saved dialog; "" = no interactions.
+ * @param name what the text is called in errors.
+ * @throws Fault MALFORMED_MESSAGE with the place of each error, three at most.
+ */
+export function parseHistory(text: string, name = 'createAgent.historyJson'): readonly Interaction[] {
+  if (text === '') return [];
+  const reading = validateHistory(
+    parseJson(text, (problem, cause) => new Fault('MALFORMED_MESSAGE', `${name} ${problem}`, { cause })),
+  );
+  const errors = reading.ok ? findInvalidArguments(reading.value) : reading.errors;
+  if (reading.ok && errors.length === 0) return reading.value;
+  const messages = errors.map(({ pointer, message }) => `${name}${describePointer(pointer)} ${message}`);
+  throw new Fault('MALFORMED_MESSAGE', messages.slice(0, maxReportedErrors).join('; '));
+}
+
+/** Serializes a dialog to JSON, as `parseHistory` reads it. */
+export const stringifyHistory = (interactions: readonly Interaction[]): string => JSON.stringify(interactions);
+
+/** Results of calls whose arguments are no JSON object: an equal call could never be found. */
+const findInvalidArguments = (interactions: readonly Interaction[]): readonly SchemaError[] =>
+  interactions.flatMap(({ results = [] }, turn) =>
+    results.flatMap(({ arguments_json }, index) => {
+      const parsed = parseJsonAt(arguments_json, 0);
+      const isObjectText = parsed.ok && isJsonObject(parsed.value) && arguments_json.slice(parsed.end).trim() === '';
+      if (isObjectText) return [];
+      const pointer = `/${turn}/results/${index}/arguments_json`;
+      return [{ pointer, message: `must be the JSON text of an object, not ${JSON.stringify(arguments_json)}` }];
+    }),
+  );

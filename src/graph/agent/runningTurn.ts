@@ -1,0 +1,252 @@
+import { truncateMessage } from '../../protocol/fault.ts';
+import type { Dialog, Interaction } from '../../chat/dialog.ts';
+import { untilAborted } from '../../base/abort.ts';
+import type { InferenceSchedule } from '../../inference/contract/pace.ts';
+import type { PathStep, ToolResult, TurnComplete } from '../../protocol/frames.gen.ts';
+import { withBlock, type KnowledgeBlock } from '../compile/knowledgeBlock.ts';
+import type {
+  Call,
+  CallDelivery,
+  CallResult,
+  Exchange,
+  InferenceRecord,
+  ToolSelection,
+  Turn,
+} from '../compile/turn.ts';
+import { splitToFrames } from '../../protocol/frameSize.ts';
+import { stringifyJson } from '../../chat/json/value.ts';
+import type { Insight } from '../../chat/tools/validate/insight.ts';
+import { createCallNotification } from './callNotification.ts';
+import { toInteraction } from './interaction.ts';
+import { PendingResults } from './pendingResults.ts';
+import { TurnAnswer } from './turnAnswer.ts';
+import type { TurnOptions } from './turnOptions.ts';
+import { summarizeTurn } from './turnSummary.ts';
+
+/** A running turn: sends the output of its nodes as frames, and collects the turn summary and the interaction. */
+export class RunningTurn implements Turn {
+  readonly message: string;
+  readonly dialog: Dialog;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  readonly diagnostics: boolean;
+  readonly schedule: InferenceSchedule;
+  readonly #options: TurnOptions;
+  readonly #startMs = performance.now();
+  readonly #answer: TurnAnswer;
+  readonly #calls: Call[] = [];
+  readonly #inferences: (InferenceRecord & { readonly nodeName: string })[] = [];
+  readonly #insights: Insight[] = [];
+  readonly #exchanges: Exchange[];
+  readonly calls: readonly Call[] = this.#calls;
+  readonly insights: readonly Insight[] = this.#insights;
+  readonly exchanges: readonly Exchange[];
+  readonly continuesAfter: string;
+  readonly #pendingResults: PendingResults;
+  readonly #warnings = new Set<string>();
+  #selection: ToolSelection | undefined;
+  #route = '';
+  #knowledge: readonly KnowledgeBlock[] = [];
+  #nodeName = '';
+  #nodeStartMs = 0;
+  #spoken: (() => string) | undefined;
+  #firstTokenMs = 0;
+  #hasSentCalls = false;
+
+  constructor(options: TurnOptions) {
+    this.#options = options;
+    const { message, dialog, variables, signal, diagnostics, priority, pace } = options;
+    this.#exchanges = [...(options.continuation?.exchanges ?? [])];
+    this.exchanges = this.#exchanges;
+    this.continuesAfter = options.continuation?.after?.nodeName ?? '';
+    this.message = message;
+    this.dialog = dialog;
+    this.variables = variables;
+    this.signal = signal;
+    this.diagnostics = diagnostics;
+    this.schedule = { ...(priority && { priority }), ...(pace && { pace }) };
+    this.#pendingResults = new PendingResults(options.turnId);
+    this.#answer = new TurnAnswer((frame) => options.emit('answerText', { ...this.#ids, ...frame }));
+  }
+
+  get selection(): ToolSelection | undefined {
+    return this.#selection;
+  }
+
+  get route(): string {
+    return this.#route;
+  }
+
+  get knowledge(): readonly KnowledgeBlock[] {
+    return this.#knowledge;
+  }
+
+  get inferences(): number {
+    return this.#inferences.length;
+  }
+
+  /** The node and the exit that the turn goes on after; undefined: it begins with the start node. */
+  get after(): PathStep | undefined {
+    return this.#options.continuation?.after;
+  }
+
+  /** Whether the turn has sent calls and is to end with them. */
+  get isOver(): boolean {
+    return this.#hasSentCalls && this.#options.endsWithCalls === true;
+  }
+
+  get answer(): string {
+    return this.#answer.text;
+  }
+
+  /** Sets the node that runs from now on; frames name it. */
+  enter(nodeName: string): void {
+    this.#nodeName = nodeName;
+    this.#nodeStartMs = performance.now();
+    this.emitEvent('node_started', {});
+  }
+
+  /** Tells that the node has taken an exit. */
+  leave(exit: string): void {
+    this.emitEvent('node_finished', { exit, duration_ms: performance.now() - this.#nodeStartMs });
+  }
+
+  backpressure(): Promise<void> | undefined {
+    const wait = this.#options.backpressure();
+    return wait && untilAborted(wait, this.signal);
+  }
+
+  say(text: string, kind: 'delta' | 'whole'): void {
+    this.#answer.say(this.#nodeName, text, kind);
+  }
+
+  hold(text: string): void {
+    const replaced = this.#answer.hold(this.#nodeName, text);
+    if (replaced !== undefined) this.warn(`${this.#nodeName} replaced the answer that ${replaced} held back`);
+  }
+
+  release(): void {
+    this.#answer.release();
+  }
+
+  recordCall(call: Call, { notify, awaitsResult }: CallDelivery): boolean {
+    const callIndex = this.#calls.push(call) - 1;
+    if (!notify) return false;
+    const waits = awaitsResult && this.#options.endsWithCalls !== true;
+    const place = { ...this.#ids, nodeName: this.#nodeName, callIndex, awaitsResult: waits };
+    const notification = createCallNotification(call, place, (warning) => this.warn(warning));
+    if (!notification) return false;
+    this.#hasSentCalls = true;
+    // Before the frame is sent: the client may answer at once.
+    if (waits) this.#pendingResults.expect(call.id);
+    this.#options.emit('toolCallNotification', notification);
+    return waits;
+  }
+
+  async results(callIds: readonly string[], timeoutMs: number): Promise<ReadonlyMap<string, CallResult>> {
+    const { timeout } = this.#options;
+    timeout?.pause();
+    try {
+      return await this.#pendingResults.wait(callIds, timeoutMs, this.signal);
+    } finally {
+      timeout?.resume();
+    }
+  }
+
+  /** Takes results from the client. @throws Fault NO_RESULTS_AWAITED, LIMIT_EXCEEDED; then none is taken. */
+  submitResults(results: readonly ToolResult[]): void {
+    this.#pendingResults.submit(results);
+  }
+
+  recordExchange(exchange: Exchange): void {
+    this.#exchanges.push(exchange);
+  }
+
+  select(selection: ToolSelection): void {
+    this.#selection = selection;
+  }
+
+  setRoute(label: string): void {
+    this.#route = label;
+  }
+
+  recordKnowledge(block: KnowledgeBlock): void {
+    this.#knowledge = withBlock(this.#knowledge, block);
+  }
+
+  setSpoken(render: () => string): void {
+    this.#spoken = render;
+  }
+
+  recordInference(inference: InferenceRecord): void {
+    this.#inferences.push({ ...inference, nodeName: this.#nodeName });
+    const { firstTokenMs, totalMs } = inference.timings;
+    if (this.#firstTokenMs === 0 && firstTokenMs > 0) this.#firstTokenMs = this.#elapsedMs - (totalMs - firstTokenMs);
+  }
+
+  recordInsight(insight: Insight): void {
+    this.#insights.push(insight);
+    this.#sendEvent('tool_insight', insight);
+  }
+
+  emitEvent(event: string, payload: object, { always } = { always: false }): void {
+    if (always || this.diagnostics) this.#sendEvent(event, payload);
+  }
+
+  warn(warning: string): void {
+    this.#warnings.add(truncateMessage(warning));
+  }
+
+  /** Sends the held answer, if there is one. */
+  flush(): void {
+    this.#answer.flush();
+  }
+
+  /** Ends the answer and sends the turn summary. */
+  complete(outcome: Pick<TurnComplete, 'status' | 'error' | 'path'>): void {
+    const summary = summarizeTurn({
+      ...this.#ids,
+      ...outcome,
+      inferences: this.#inferences,
+      calls: this.#calls,
+      warnings: [...this.#warnings],
+      diagnostics: this.#options.diagnostics,
+      timeToFirstTokenMs: this.#firstTokenMs,
+      durationMs: this.#elapsedMs,
+    });
+    this.#options.onEnd?.({ summary, calls: this.#calls, insights: this.#insights });
+    this.#options.emit('answerText', {
+      ...this.#ids,
+      nodeName: this.#nodeName,
+      text: '',
+      isDelta: false,
+      isFinal: true,
+    });
+    this.#options.emit('turnComplete', summary);
+  }
+
+  /** The interaction that the turn adds to the dialog. */
+  interaction(mark?: Interaction['mark']): Interaction {
+    const { message, variables } = this;
+    const warn = (warning: string): void => this.warn(warning);
+    const assistant = this.#answer.sent;
+    const remains = { user: message, assistant, variables, exchanges: this.#exchanges, spoken: this.#spoken };
+    return toInteraction({ ...remains, ...(mark && { mark }) }, warn);
+  }
+
+  #sendEvent(eventType: string, payload: object): void {
+    const pieces = splitToFrames(stringifyJson(payload));
+    for (const [index, payloadJson] of pieces.entries()) {
+      const part = { part: index + 1, of: pieces.length };
+      this.#options.emit('nodeEvent', { ...this.#ids, nodeName: this.#nodeName, eventType, payloadJson, ...part });
+    }
+  }
+
+  get #ids(): { readonly agentId: number; readonly turnId: number } {
+    return { agentId: this.#options.agentId, turnId: this.#options.turnId };
+  }
+
+  get #elapsedMs(): number {
+    return performance.now() - this.#startMs;
+  }
+}

@@ -1,0 +1,49 @@
+import type { Dialog } from '../../chat/dialog.ts';
+import type { InferenceSchedule } from '../../inference/contract/pace.ts';
+import type { PathStep, ServerFrameBodies, TurnComplete } from '../../protocol/frames.gen.ts';
+import type { Call, Exchange } from '../compile/turn.ts';
+import type { Insight } from '../../chat/tools/validate/insight.ts';
+import type { TurnTimeout } from './turnTimeout.ts';
+
+/** Sends a frame of a turn; frames are sent in the order of the calls. */
+export type Emit = <K extends 'answerText' | 'toolCallNotification' | 'nodeEvent' | 'turnComplete'>(
+  body: K,
+  frame: ServerFrameBodies[K],
+) => void;
+
+/** Result of a turn. */
+export interface TurnOutcome {
+  readonly summary: TurnComplete;
+  readonly calls: readonly Call[];
+  readonly insights: readonly Insight[];
+}
+
+/** Where a turn goes on that has its calls from an earlier request. */
+export interface TurnContinuation {
+  /** What prompts show after the user's message. */
+  readonly exchanges: readonly Exchange[];
+  /** The node whose calls have their results, and its exit that the turn takes; absent: it begins with the start node. */
+  readonly after?: PathStep;
+}
+
+/** Options of a turn. */
+export interface TurnOptions extends InferenceSchedule {
+  readonly agentId: number;
+  readonly turnId: number;
+  readonly message: string;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly dialog: Dialog;
+  readonly signal: AbortSignal;
+  readonly diagnostics: boolean;
+  /** Paused while the turn waits for results, or its session is paused. */
+  readonly timeout?: TurnTimeout;
+  readonly emit: Emit;
+  /** Backpressure of the client: undefined while it keeps up, else resolves when more may be sent. */
+  readonly backpressure: () => Promise<void> | undefined;
+  /** Absent: the turn begins with the user's message. */
+  readonly continuation?: TurnContinuation | undefined;
+  /** Whether the turn ends with the node that has sent calls, whatever comes after it. Default false. */
+  readonly endsWithCalls?: boolean;
+  /** Called when the turn has ended, before its last frames. */
+  readonly onEnd?: (outcome: TurnOutcome) => void;
+}

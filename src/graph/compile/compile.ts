@@ -1,0 +1,215 @@
+import { runChunk } from '../../base/eventLoop.ts';
+import { escapePointerToken } from '../../base/jsonPointer.ts';
+import { isObject } from '../../base/jsonTypes.ts';
+import { createReader } from '../../protocol/schema.ts';
+import { didYouMean } from '../../base/didYouMean.ts';
+import { Fault } from '../../protocol/fault.ts';
+import type { Edges } from './edges.ts';
+import { lintGraph } from './lint.ts';
+import { changeParams, type ChangeableNode } from './changeParams.ts';
+import { graphSchema, nodeSchema, type GraphDocument } from './document.ts';
+import { createGraphFault, explainOtherNames, invalidGraph, type GraphFault } from './faults.ts';
+import { createNodes, disposeNodes, type NodePlan } from './createNodes.ts';
+import { GraphDeclarations } from './graphDeclarations.ts';
+import type { Node, NodeContext } from './node.ts';
+import { typeHere } from './otherNames.ts';
+import type { RegisteredType, Registry } from './registry.ts';
+
+/** One node of a compiled graph. */
+export interface Step extends ChangeableNode {
+  readonly exits: readonly string[];
+  /** Target node of each exit; an absent exit ends the turn. */
+  readonly targets: ReadonlyMap<string, string>;
+}
+
+/** A compiled graph: its nodes are created, its structure does not change any more. */
+export interface Graph extends AsyncDisposable {
+  /** Name of the start node. */
+  readonly start: string;
+  /** Nodes by name. */
+  readonly steps: ReadonlyMap<string, Step>;
+  /** Changes live parameters of a node. @throws Fault UNKNOWN_NODE, PARAM_NOT_MUTABLE, INVALID_PARAM_VALUE. */
+  changeParams(nodeName: string, changes: Readonly<Record<string, unknown>>): Promise<void>;
+}
+
+/** What a compilation needs in addition to the document. */
+export interface CompileOptions {
+  readonly registry: Registry;
+  /** Maximum number of nodes. */
+  readonly maxNodes: number;
+  /** Receives the warnings of the linter; undefined: there are none, for a graph that is a part of another one. */
+  readonly warn: ((warning: string) => void) | undefined;
+  /** Creates the context of one node; `defaultModel` is the graph's default model, "" = none. */
+  contextFor(nodeName: string, defaultModel: string): Omit<NodeContext, 'toolNames' | 'knowledgeSources'>;
+}
+
+// In characters. Every frame of a turn contains a node name.
+const maxNodeNameLength = 128;
+// A graph may have tens of thousands of exits, and each wrong one is compared with all names.
+const maxFaults = 400;
+// A message has 600 characters, and the suggestion at its end is to be in it.
+const maxNamedExits = 6;
+
+const validateGraph = createReader(graphSchema);
+const validateNode = createReader(nodeSchema);
+
+/**
+ * Compiles a graph document: validates all of it, then creates its nodes, then reports lint warnings.
+ * @throws Fault GRAPH_COMPILATION_FAILED or INVALID_EXIT_TARGET with all faults in its detail, LIMIT_EXCEEDED, or the
+ * fault of a model that cannot be loaded; created nodes are disposed of first.
+ */
+export async function compile(
+  document: unknown,
+  { registry, maxNodes, contextFor, warn }: CompileOptions,
+): Promise<Graph> {
+  const names = nodeNamesOf(document);
+  // Before validation, which takes time for each node.
+  if (names.length > maxNodes)
+    throw new Fault('LIMIT_EXCEEDED', `the graph has ${names.length} nodes, and ${maxNodes} are allowed`);
+  const reading = await runChunk(() => validateGraph(document));
+  const schemaFaults = reading.ok
+    ? []
+    : reading.errors.map(({ pointer, message }) => createGraphFault(pointer, message));
+  const graph = reading.ok ? reading.value : readValidParts(document);
+  const explain = (faults: readonly GraphFault[]): readonly GraphFault[] =>
+    explainOtherNames(faults, document, registry.otherNames);
+  if (!graph) throw invalidGraph(explain(schemaFaults));
+  const { plans, faults: nodeFaults } = await runChunk(() => checkDocument(graph, names, registry));
+  const faults = explain([...schemaFaults, ...nodeFaults]);
+  const declarations = new GraphDeclarations(plans, plans.size === names.length);
+  const contextOf = (name: string): NodeContext => ({
+    ...contextFor(name, graph.default_model_name),
+    toolNames: () => declarations.toolNames(),
+    knowledgeSources: () => declarations.knowledgeSources(),
+  });
+  const nodes = await createNodes(plans, contextOf, faults);
+  const lint = () => [...lintGraph(graph.start_node, edgesOf(plans)), ...declarations.warnings()];
+  if (warn) await runChunk(() => lint().forEach(warn));
+  const steps = new Map([...plans].map(([name, plan]) => [name, { ...plan, node: requireNode(nodes, name) }]));
+  return {
+    start: graph.start_node,
+    steps,
+    async changeParams(nodeName, changes) {
+      const step = steps.get(nodeName);
+      if (!step)
+        throw new Fault('UNKNOWN_NODE', `the graph has no node "${nodeName}"${didYouMean(nodeName, steps.keys())}`);
+      const { rawParams, params } = await changeParams(step, changes, nodeName);
+      steps.set(nodeName, { ...step, rawParams });
+      declarations.set(nodeName, { type: step.type, params });
+    },
+    [Symbol.asyncDispose]: () => disposeNodes(nodes),
+  };
+}
+
+function requireNode(nodes: ReadonlyMap<string, Node>, name: string): Node {
+  const node = nodes.get(name);
+  if (!node) throw new TypeError(`no node was created for ${name}`);
+  return node;
+}
+
+const edgesOf = (plans: ReadonlyMap<string, NodePlan>): Edges =>
+  new Map(
+    [...plans].map(([name, { type, params, exits, targets }]) => {
+      const canHold = Object.hasOwn(type.params.properties, 'hold');
+      return [name, { type: type.type, exits, targets, output: type.output(params), canHold }];
+    }),
+  );
+
+/**
+ * The valid parts of a graph that has faults, so that those of its other parts are found, too; undefined when it has no
+ * nodes, or a default model that is unknown.
+ */
+function readValidParts(document: unknown): GraphDocument | undefined {
+  if (!isObject(document) || !isObject(document['nodes'])) return undefined;
+  const { start_node: start, default_model_name: model = '' } = document;
+  if (typeof model !== 'string') return undefined;
+  const nodes = Object.entries(document['nodes']).flatMap(([name, node]) => {
+    const reading = validateNode(knownMembers(node));
+    return reading.ok ? [[name, reading.value] as const] : [];
+  });
+  // Of a start node that has a fault already, no other one is reported.
+  const start_node = typeof start === 'string' ? start : (nodeNamesOf(document)[0] ?? '');
+  return { description: '', default_model_name: model, start_node, nodes: Object.fromEntries(nodes) };
+}
+
+// Of a node with an unknown member the others are checked.
+function knownMembers(node: unknown): unknown {
+  if (!isObject(node)) return node;
+  return Object.fromEntries(Object.entries(node).filter(([name]) => Object.hasOwn(nodeSchema.properties, name)));
+}
+
+function nodeNamesOf(document: unknown): readonly string[] {
+  return isObject(document) && isObject(document['nodes']) ? Object.keys(document['nodes']) : [];
+}
+
+function checkDocument(
+  graph: GraphDocument,
+  names: readonly string[],
+  registry: Registry,
+): { plans: Map<string, NodePlan>; faults: GraphFault[] } {
+  const plans = new Map<string, NodePlan>();
+  const faults: GraphFault[] = [];
+  if (!names.includes(graph.start_node)) {
+    faults.push(createGraphFault('/start_node', unknownTarget(graph.start_node, names)));
+  }
+  for (const [name, { type: typeName, params, exits }] of Object.entries(graph.nodes)) {
+    const pointer = `/nodes${escapePointerToken(name)}`;
+    if (name.length > maxNodeNameLength)
+      faults.push(
+        createGraphFault(pointer, `is a name of ${name.length} characters, and ${maxNodeNameLength} are allowed`),
+      );
+    if (!registry.has(typeName)) {
+      const known = [...registry.keys()];
+      const message = `is no node type: "${typeName}" (there are ${known.join(', ')})${didYouMean(typeName, known)}`;
+      faults.push(createGraphFault(`${pointer}/type`, message));
+    }
+    const type = registry.get(typeName) ?? typeOfOtherName(typeName, registry);
+    if (!type) continue;
+    const reading = type.read(params);
+    if (!reading.ok) {
+      faults.push(
+        ...reading.errors.map((error) => createGraphFault(`${pointer}/params${error.pointer}`, error.message)),
+      );
+    }
+    const known = reading.ok ? type.exits(reading.value) : type.fixedExits;
+    for (const fault of exitFaults(exits, { type: type.type, known, names }, `${pointer}/exits`))
+      if (faults.push(fault) >= maxFaults) break;
+    if (reading.ok && known) {
+      const targets = exitTargets(exits);
+      plans.set(name, { type, rawParams: params, params: reading.value, exits: known, targets });
+    }
+  }
+  return { plans, faults };
+}
+
+// Of a node with the type's name of another engine the rest is checked, too.
+const typeOfOtherName = (name: string, registry: Registry): RegisteredType | undefined =>
+  registry.get((registry.otherNames && typeHere(registry.otherNames, name)) ?? '');
+
+// An exit with the target "" is the same as an absent one: it ends the turn.
+const exitTargets = (exits: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>
+  new Map(Object.entries(exits).filter(([, target]) => target !== ''));
+
+// Without valid parameters the exits of some types are not known: then only their targets are checked.
+function* exitFaults(
+  exits: Readonly<Record<string, string>>,
+  { type, known, names }: { type: string; known: readonly string[] | undefined; names: readonly string[] },
+  pointer: string,
+): Generator<GraphFault> {
+  for (const [exit, target] of Object.entries(exits)) {
+    const exitPointer = pointer + escapePointerToken(exit);
+    if (known?.includes(exit) === false) {
+      const list = known.slice(0, maxNamedExits).map((name) => JSON.stringify(name));
+      if (known.length > maxNamedExits) list.push(`${known.length - maxNamedExits} more`);
+      yield createGraphFault(
+        exitPointer,
+        `is no exit of ${type} (it has ${list.join(', ')})${didYouMean(exit, known)}`,
+      );
+    } else if (target !== '' && !names.includes(target)) {
+      yield createGraphFault(exitPointer, unknownTarget(target, names), 'INVALID_EXIT_TARGET');
+    }
+  }
+}
+
+const unknownTarget = (target: string, names: readonly string[]): string =>
+  `leads to no node: "${target}"${didYouMean(target, names)}`;

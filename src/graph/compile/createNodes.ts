@@ -1,0 +1,103 @@
+import { runChunk } from '../../base/eventLoop.ts';
+import { escapePointerToken } from '../../base/jsonPointer.ts';
+import { toGraphFaults, invalidGraph, type GraphFault } from './faults.ts';
+import type { Node, NodeContext } from './node.ts';
+import type { RegisteredType } from './registry.ts';
+
+/** A node to create, with validated parameters. */
+export interface NodePlan {
+  readonly type: RegisteredType;
+  /** Parameters as in the document, without defaults. */
+  readonly rawParams: Readonly<Record<string, unknown>>;
+  /** Parameters with defaults. */
+  readonly params: object;
+  readonly exits: readonly string[];
+  /** Target node of each exit; an absent exit ends the turn. */
+  readonly targets: ReadonlyMap<string, string>;
+}
+
+/**
+ * Creates the nodes of a graph concurrently. A barrier delays model loads until every node has checked its parameters:
+ * so all faults of a graph are reported together, and before a load that may take minutes.
+ * @param knownFaults faults of the graph that were found before.
+ * @throws Fault with all faults, or the first other error of a node; created nodes are disposed of first.
+ */
+export async function createNodes(
+  plans: ReadonlyMap<string, NodePlan>,
+  contextFor: (nodeName: string) => NodeContext,
+  knownFaults: readonly GraphFault[],
+): Promise<ReadonlyMap<string, Node>> {
+  const faults = [...knownFaults];
+  const barrier = new ModelLoadBarrier(plans.size, () => faults.length > 0);
+  const creations = [...plans].map(async ([name, { type, params }]) => {
+    try {
+      const context = withBarrier(contextFor(name), barrier);
+      return [name, await runChunk(() => type.create(params, context))] as const;
+    } catch (error) {
+      faults.push(...toGraphFaults(error, `/nodes${escapePointerToken(name)}`));
+      throw error;
+    } finally {
+      barrier.arrive(name);
+    }
+  });
+  const results = await Promise.allSettled(creations);
+  const nodes = new Map(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
+  if (faults.length === 0 && nodes.size === plans.size) return nodes;
+  await disposeNodes(nodes);
+  if (faults.length > 0) throw invalidGraph(faults);
+  throw results.find((result) => result.status === 'rejected')?.reason;
+}
+
+/** Disposes of nodes, one after the other. */
+export async function disposeNodes(nodes: ReadonlyMap<string, Node>): Promise<void> {
+  for (const node of nodes.values()) await node[Symbol.asyncDispose]?.();
+}
+
+const withBarrier = (context: NodeContext, barrier: ModelLoadBarrier): NodeContext => ({
+  ...context,
+  async model(name, purpose) {
+    // Before the barrier: a name that is not known is reported with the faults of the other nodes.
+    context.checkModel?.(name, purpose);
+    await barrier.wait(context.nodeName);
+    return context.model(name, purpose);
+  },
+  retriever: (storage, matching) =>
+    context.retriever(storage, { ...matching, beforeLoad: () => barrier.wait(context.nodeName) }),
+});
+
+/** Barrier before model loads: opens when every node has asked for a model or finished; rejects if there are faults then. */
+class ModelLoadBarrier {
+  /** Rejection of the waits if there are faults. */
+  readonly closedError = new Error('another node has invalid parameters');
+  readonly #arrived = new Set<string>();
+  readonly #expected: number;
+  readonly #hasFaults: () => boolean;
+  readonly #opened: Promise<void>;
+  #open: () => void = () => undefined;
+  #close: (reason: Error) => void = () => undefined;
+
+  constructor(expected: number, hasFaults: () => boolean) {
+    this.#expected = expected;
+    this.#hasFaults = hasFaults;
+    this.#opened = new Promise((resolve, reject) => {
+      this.#open = resolve;
+      this.#close = reject;
+    });
+    // Without a waiter this would be an unhandled rejection.
+    this.#opened.catch(() => undefined);
+  }
+
+  /** Records that a node has reached the barrier, or has finished without it. */
+  arrive(name: string): void {
+    this.#arrived.add(name);
+    if (this.#arrived.size < this.#expected) return;
+    if (this.#hasFaults()) this.#close(this.closedError);
+    else this.#open();
+  }
+
+  /** Records a node, and waits for all others. @throws Error closedError */
+  wait(name: string): Promise<void> {
+    this.arrive(name);
+    return this.#opened;
+  }
+}

@@ -1,0 +1,82 @@
+import type { Schema } from '../../protocol/schema.ts';
+import { graphSchema, nodeSchema } from './document.ts';
+import type { RegisteredType, Registry } from './registry.ts';
+
+/** Builds graph.schema.json: the JSON Schema (draft-07) with which editors complete and check graph files. */
+export function editorSchema(registry: Registry): object {
+  const types = [...registry.values()];
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'turngraph graph',
+    ...toPlainSchema(graphSchema),
+    properties: {
+      ...Object.fromEntries(
+        Object.entries(graphSchema.properties).map(([name, schema]) => [name, toPlainSchema(schema)]),
+      ),
+      nodes: {
+        type: 'object',
+        description: graphSchema.properties.nodes.description,
+        additionalProperties: { $ref: '#/definitions/node' },
+      },
+    },
+    definitions: {
+      node: {
+        type: 'object',
+        required: nodeSchema.required,
+        properties: {
+          type: { enum: types.map(({ type }) => type), description: nodeSchema.properties.type.description },
+        },
+        // if/then per type instead of oneOf: an editor then reports the wrong parameter, not a mismatch with every type.
+        allOf: types.map(createTypeBranch),
+      },
+    },
+  };
+}
+
+const createTypeBranch = ({ type, summary, params, fixedExits, exitsFrom }: RegisteredType): object => ({
+  if: { properties: { type: { const: type } }, required: ['type'] },
+  then: {
+    description: summary,
+    additionalProperties: false,
+    ...(params.required && params.required.length > 0 && { required: ['type', 'params'] }),
+    properties: {
+      type: { const: type, description: summary },
+      params: toPlainSchema(params),
+      exits: {
+        type: 'object',
+        description: nodeSchema.properties.exits.description,
+        ...(fixedExits
+          ? {
+              additionalProperties: false,
+              properties: Object.fromEntries(fixedExits.map((exit) => [exit, { type: 'string' }])),
+            }
+          : {
+              ...(exitsFrom && { 'x-exits-from': exitsFrom }),
+              additionalProperties: { type: 'string' },
+            }),
+      },
+    },
+  },
+});
+
+// Replaces the keyword `live` by a sentence in the description, for editors, and by `x-live`, for programs with forms;
+// they read `x-editor`, too.
+function toPlainSchema(schema: Schema): object {
+  const { live, editor, ...rest } = schema;
+  const description = live ? `${rest.description ?? ''} May change between turns.`.trim() : rest.description;
+  return {
+    ...rest,
+    ...(description !== undefined && { description }),
+    ...(live && { 'x-live': true }),
+    ...(editor && { 'x-editor': editor }),
+    ...(rest.properties && { properties: toPlainSchemas(rest.properties) }),
+    ...(rest.items && { items: toPlainSchema(rest.items) }),
+    ...(rest.anyOf && { anyOf: rest.anyOf.map(toPlainSchema) }),
+    ...(typeof rest.additionalProperties === 'object' && {
+      additionalProperties: toPlainSchema(rest.additionalProperties),
+    }),
+  };
+}
+
+const toPlainSchemas = (properties: Readonly<Record<string, Schema>>): object =>
+  Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, toPlainSchema(schema)]));

@@ -1,0 +1,78 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Fault } from '../../protocol/fault.ts';
+import { describeFsError, readRegularFile } from '../../base/filesystem.ts';
+import { findDuplicateKeys, parseJson } from '../../base/jsonLocations.ts';
+import { didYouMean } from '../../base/didYouMean.ts';
+import { decodeUtf8 } from '../../base/utf8Text.ts';
+
+const fileExtension = '.json';
+// JSON Schemas, test cases and their recordings, and knowledge, which may be in the same folder.
+const otherFiles = /\.(?:schema|cases|mock|kb)\.json$/;
+
+/** Folder of graph files (`--graphs`). Clients name a graph by its file name without `.json`. */
+export class GraphFolder {
+  readonly #path: string;
+  readonly #description: string;
+
+  /** @param description what error messages call it; clients see them. */
+  constructor(path: string, description = 'the graphs folder') {
+    this.#path = path;
+    this.#description = description;
+  }
+
+  /**
+   * Names of the graphs; [] if there is no folder.
+   * @throws Fault GRAPH_COMPILATION_FAILED when the folder cannot be read, for example for want of file handles.
+   */
+  async names(): Promise<readonly string[]> {
+    const files = await readdir(this.#path).catch((cause: NodeJS.ErrnoException) => {
+      if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') return [];
+      throw unreadable(this.#description, cause);
+    });
+    return files
+      .filter((file) => file.endsWith(fileExtension) && !otherFiles.test(file))
+      .map((file) => file.slice(0, -fileExtension.length));
+  }
+
+  /**
+   * Reads the document of a graph, not yet validated.
+   * @throws Fault GRAPH_COMPILATION_FAILED when there is no graph of that name, or it is not valid JSON.
+   */
+  async read(name: string): Promise<unknown> {
+    const names = await this.names();
+    // Path traversal check: only names that the folder lists are opened.
+    if (!names.includes(name)) {
+      const hint = didYouMean(name, names) || (names.length > 0 ? `; there are ${names.join(', ')}` : '; it is empty');
+      throw new Fault('GRAPH_COMPILATION_FAILED', `${this.#description} has no graph "${name}"${hint}`);
+    }
+    const file = join(this.#path, name + fileExtension);
+    const bytes = await readRegularFile(file).catch((cause: unknown) => {
+      throw unreadable(`graph "${name}"`, cause);
+    });
+    const text = decodeUtf8(bytes);
+    if (text === undefined)
+      throw new Fault('GRAPH_COMPILATION_FAILED', `graph "${name}" is not UTF-8; save it as UTF-8`);
+    return parseGraph(text, `graph "${name}"`);
+  }
+}
+
+const unreadable = (subject: string, cause: unknown): Fault =>
+  new Fault('GRAPH_COMPILATION_FAILED', `${subject} cannot be read: ${describeFsError(cause)}`, { cause });
+
+/**
+ * Parses the text of a graph.
+ * @param subject what the error messages begin with.
+ * @throws Fault GRAPH_COMPILATION_FAILED when it is not valid JSON, or has a duplicate key.
+ */
+export function parseGraph(text: string, subject: string): unknown {
+  const document = parseJson(text, (problem, cause) => {
+    return new Fault('GRAPH_COMPILATION_FAILED', `${subject} ${problem}`, { cause });
+  });
+  const [duplicate] = findDuplicateKeys(text);
+  if (duplicate === undefined) return document;
+  throw new Fault(
+    'GRAPH_COMPILATION_FAILED',
+    `${subject} has the name "${duplicate.name}" twice in one object at ${duplicate.place}`,
+  );
+}

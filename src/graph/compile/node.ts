@@ -1,0 +1,180 @@
+import type { ModelPurpose } from '../../inference/contract/embedding.ts';
+import { Fault } from '../../protocol/fault.ts';
+import type { CodeName } from '../../protocol/frames.gen.ts';
+import type { ModelLease } from '../../inference/models/pool/lease.ts';
+import type { Match, Retriever } from '../retrieval/retriever.ts';
+import type { FromSchema, ObjectSchema, ReadResult, SchemaError } from '../../protocol/schema.ts';
+import type { StringStorage } from '../storage/stringStorage.ts';
+import type { ExitsFromParam } from './exits.ts';
+import type { NodeFacts } from './nodeFacts.ts';
+import type { Turn } from './turn.ts';
+
+/** A node of a graph, created for one agent. */
+export interface Node<Exit extends string = string, Params = never> extends Partial<AsyncDisposable> {
+  /** Runs the node for one turn. @returns the exit to take. */
+  run(turn: Turn): Promise<Exit>;
+  /** Applies changed parameters, between turns; only live ones differ. @throws InvalidParams; then nothing has changed. */
+  change?(params: Params): Promise<void>;
+  /** Prefills the part of the prompt that does not depend on the message; `turn.message` is empty. */
+  warmUp?(turn: Turn): Promise<void>;
+}
+
+/** Limits of one node. */
+export interface NodeLimits {
+  /** Maximum number of tools. */
+  readonly tools: number;
+  /** Maximum number of entries in a list of strings. */
+  readonly patterns: number;
+}
+
+/** How a node matches the entries of a storage. */
+export interface RetrieverMatching {
+  readonly match: Match;
+  /** The model of the vectors; "" = the one that the storage names. */
+  readonly embeddingModel: string;
+  /** Called once the names are checked, before a model is loaded. */
+  readonly beforeLoad?: () => Promise<void>;
+}
+
+/** What a node has access to when it is created. */
+export interface NodeContext {
+  readonly nodeName: string;
+  readonly limits: NodeLimits;
+  /**
+   * Leases a model by its name, or the agent's default; the agent releases it when it is disposed.
+   * @param purpose what the node needs it for; default: chat.
+   * @throws Fault GRAPH_COMPILATION_FAILED for a model of another purpose, UNKNOWN_MODEL, MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED.
+   */
+  model(name?: string, purpose?: ModelPurpose): Promise<ModelLease>;
+  /**
+   * Checks what can be known of a model without loading it.
+   * @throws the error that `model` would.
+   */
+  checkModel?(name?: string, purpose?: ModelPurpose): void;
+  /**
+   * Finds a string storage: one of the session by its name, else a file of its storage folder.
+   * @throws Fault STORAGE_FILE_NOT_FOUND, STORAGE_OUTSIDE_ROOT, STORAGE_KIND_MISMATCH, INVALID_STRING_STORAGE_DATA.
+   */
+  strings(nameOrPath: string): Promise<StringStorage>;
+  /**
+   * Opens the search over a storage.
+   * @throws InvalidParams for `match` and `embedding_model`, the Fault of a model that cannot be loaded.
+   */
+  retriever(storage: StringStorage, matching: RetrieverMatching): Promise<Retriever>;
+  /**
+   * The names of the tools that the nodes of the graph declare at the moment; undefined while the graph has a node whose
+   * parameters are not valid, so that its tools are not known.
+   */
+  toolNames(): ReadonlySet<string> | undefined;
+  /**
+   * The names under which the nodes of the graph find knowledge at the moment; undefined while the graph has a node whose
+   * parameters are not valid.
+   */
+  knowledgeSources(): ReadonlySet<string> | undefined;
+  /** Adds a sentence to the warnings of the agent, or, once the agent is created, to those of its next turn. */
+  warn(warning: string): void;
+}
+
+/** What the facts of a node can be found out with, without a model. */
+export type FactsContext = Pick<NodeContext, 'nodeName' | 'limits' | 'strings' | 'warn'>;
+
+/** What the client gets of a node in a turn, for the linter. */
+export interface NodeOutput {
+  /** When the text of the node reaches the client: at once, or at the end of the turn if nothing replaces it; absent: it has none. */
+  readonly text?: 'sent' | 'held';
+  /** The exits on which the client gets neither a text nor a call of the node. */
+  readonly silentExits: readonly string[];
+  /** The exits that a node with these parameters never takes; absent: none. */
+  readonly unusedExits?: readonly string[];
+  /** The exit that the node takes because of the answer so far; absent: it does not read it. */
+  readonly answerExit?: string;
+  /** Whether later nodes learn of what the node finds out by the turn, too: then its exits may all lead to one node. */
+  readonly informsLaterNodes?: boolean;
+  /** Whether the node can select tools for the nodes after it, and by which names; true: by any. Absent: no. */
+  readonly selects?: boolean | readonly string[];
+  /** Whether the node offers only tools that a node before it selected, and by which names; true: not known. Absent: no. */
+  readonly needsSelection?: boolean | readonly string[];
+}
+
+/** A node type: its name, parameters, exits and implementation in one value. */
+export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends string = string> {
+  /** The name in a graph's "type". */
+  readonly type: string;
+  /** One sentence for editors and graphs/README.md. */
+  readonly summary: string;
+  /** JSON Schema of the parameters. */
+  readonly params: P;
+  /** The exits; where they follow from parameters, none of which may be live: from which list, or a function of all. */
+  readonly exits: readonly Exit[] | ExitsFromParam | ((params: FromSchema<P>) => readonly Exit[]);
+  /** What the client gets of a node with these parameters; absent: the linter assumes that it gets something. */
+  output?(params: FromSchema<P>): NodeOutput;
+  /** The names of the tools that a node with these parameters declares; absent: none. */
+  toolNames?(params: FromSchema<P>): readonly string[];
+  /** The name of the block of knowledge that a node with these parameters finds; absent or undefined: it finds none. */
+  knowledgeSource?(params: FromSchema<P>, nodeName: string): string | undefined;
+  /** What a node with these parameters may do, for `turngraph audit`; absent: the audit assumes the worst. */
+  facts?(params: FromSchema<P>, context: FactsContext): NodeFacts | Promise<NodeFacts>;
+  /**
+   * Creates a node from validated parameters. The node disposes of what it opens.
+   * @throws InvalidParams, or the Fault of a resource that cannot be opened.
+   */
+  create(params: FromSchema<P>, context: NodeContext): Promise<Node<NoInfer<Exit>, NoInfer<FromSchema<P>>>>;
+}
+
+/** A node type of any kind, as a registry takes it. */
+export type AnyNodeType = Omit<NodeType, 'create' | 'output' | 'exits' | 'toolNames' | 'knowledgeSource' | 'facts'> & {
+  readonly exits: readonly string[] | ExitsFromParam | ((params: never) => readonly string[]);
+  create(params: never, context: NodeContext): Promise<Node>;
+  output?(params: never): NodeOutput;
+  toolNames?(params: never): readonly string[];
+  knowledgeSource?(params: never, nodeName: string): string | undefined;
+  facts?(params: never, context: FactsContext): NodeFacts | Promise<NodeFacts>;
+};
+
+/** Defines a node type. TypeScript infers its types from its values; returning an undeclared exit does not compile. */
+export const defineNode = <const P extends ObjectSchema, const Exit extends string>(
+  type: NodeType<P, Exit>,
+): NodeType<P, Exit> => type;
+
+/** Errors in the parameters of a node that their schema does not find; pointers are relative to the parameters. */
+export class InvalidParams extends Error {
+  readonly errors: readonly SchemaError[];
+
+  constructor(errors: readonly SchemaError[]) {
+    super(errors.map(({ pointer, message }) => `${pointer} ${message}`).join('; '));
+    this.errors = errors;
+  }
+}
+
+/** An error that a node meets in a value outside of it: in another field of the graph, or of the client's request. */
+export class InvalidOutside extends Error {
+  readonly code: CodeName;
+  /** JSON pointer into the graph; "" = the value is not in the graph. */
+  readonly pointer: string;
+
+  /** @param message a sentence that begins with the place. */
+  constructor(pointer: string, message: string, code: CodeName) {
+    super(message);
+    this.pointer = pointer;
+    this.code = code;
+  }
+}
+
+// Errors that no parameter causes.
+const codesNotAboutParams = new Set<CodeName>(['INTERNAL', 'SERVER_SHUTTING_DOWN']);
+
+/** Whether an error is a Fault about a resource that a client or a graph names. */
+export const isResourceFault = (error: unknown): error is Fault =>
+  error instanceof Fault && !codesNotAboutParams.has(error.name);
+
+/** Converts a Fault about the resource that a parameter names to an error of that parameter; returns other errors as they are. */
+export function paramError(pointer: string, error: unknown): unknown {
+  if (!isResourceFault(error)) return error;
+  return new InvalidParams([{ pointer, message: `cannot be used: ${error.message}`, code: error.name }]);
+}
+
+/** Returns the value of a parameter that was read. @throws InvalidParams with all errors of the reading. */
+export function unwrapParam<T>(pointer: string, reading: ReadResult<T>): T {
+  if (reading.ok) return reading.value;
+  throw new InvalidParams(reading.errors.map((error) => ({ ...error, pointer: pointer + error.pointer })));
+}

@@ -1,0 +1,70 @@
+import { createReader, type ObjectSchema, type ReadResult } from '../../protocol/schema.ts';
+import { exitsFromParam, type ExitsFromParam } from './exits.ts';
+import type { AnyNodeType, FactsContext, Node, NodeContext, NodeOutput } from './node.ts';
+import type { NodeFacts } from './nodeFacts.ts';
+import type { OtherNames } from './otherNames.ts';
+
+/** A node type with its compiled parameter schema. */
+export interface RegisteredType {
+  readonly type: string;
+  readonly summary: string;
+  readonly params: ObjectSchema;
+  /** The exits of every node of the type; undefined where they follow from its parameters. */
+  readonly fixedExits: readonly string[] | undefined;
+  /** The parameter that the exits follow from; undefined where they are fixed, or a function of the parameters. */
+  readonly exitsFrom: ExitsFromParam | undefined;
+  /** The exits of a node with parameters that `read` has accepted. */
+  exits(params: object): readonly string[];
+  /** Validates parameters and fills in their defaults. */
+  read(params: unknown): ReadResult<object>;
+  /** What the client gets of a node with parameters that `read` has accepted; undefined: not known. */
+  output(params: object): NodeOutput | undefined;
+  /** The names of the tools that a node with such parameters declares. */
+  toolNames(params: object): readonly string[];
+  /** The name of the block of knowledge that a node with such parameters finds; undefined: it finds none. */
+  knowledgeSource(params: object, nodeName: string): string | undefined;
+  /** What a node with such parameters may do; undefined: its type does not declare it. */
+  facts(params: object, context: FactsContext): Promise<NodeFacts | undefined>;
+  /** Creates a node from parameters that `read` has accepted. @throws InvalidParams, or the Fault of a resource. */
+  create(params: object, context: NodeContext): Promise<Node>;
+}
+
+/** Node types by name. */
+export interface Registry extends ReadonlyMap<string, RegisteredType> {
+  /** What graphs of another engine call what is in a graph here. */
+  readonly otherNames?: OtherNames;
+}
+
+/** Creates a registry of node types. @throws TypeError when two have the same name. */
+export function createRegistry(types: readonly AnyNodeType[], otherNames?: OtherNames): Registry {
+  const names = types.map(({ type }) => type);
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index);
+  if (duplicate !== undefined) throw new TypeError(`there are two node types "${duplicate}"; give yours another name`);
+  const registry = new Map(types.map((type) => [type.type, register(type)]));
+  return Object.assign(registry, otherNames && { otherNames });
+}
+
+const isList = (exits: AnyNodeType['exits']): exits is readonly string[] => Array.isArray(exits);
+
+function register(type: AnyNodeType): RegisteredType {
+  const read = createReader<ObjectSchema>(type.params);
+  const { exits } = type;
+  const fixedExits = isList(exits) ? exits : undefined;
+  const exitsFrom = isList(exits) || typeof exits === 'function' ? undefined : exits;
+  // The cast is safe: `read` has validated the parameters.
+  return {
+    ...type,
+    read,
+    fixedExits,
+    exitsFrom,
+    exits: (params) => {
+      if (typeof exits === 'function') return exits(params as never);
+      return exitsFrom ? exitsFromParam(exitsFrom, params) : (fixedExits ?? []);
+    },
+    output: (params) => type.output?.(params as never),
+    toolNames: (params) => type.toolNames?.(params as never) ?? [],
+    knowledgeSource: (params, nodeName) => type.knowledgeSource?.(params as never, nodeName),
+    facts: async (params, context) => type.facts?.(params as never, context),
+    create: (params, context) => type.create(params as never, context),
+  };
+}

@@ -1,0 +1,148 @@
+import type { Dialog, Message } from '../../chat/dialog.ts';
+import type { InferenceResult } from '../../inference/contract/engine.ts';
+import type { InferenceSchedule } from '../../inference/contract/pace.ts';
+import type { ToolCallIssue } from '../../protocol/frames.gen.ts';
+import type { AnsweredCall } from '../../chat/calls.ts';
+import type { Insight } from '../../chat/tools/validate/insight.ts';
+import type { KnowledgeBlock } from './knowledgeBlock.ts';
+
+/** A tool call as a turn records it. */
+export interface Call {
+  /** Nine characters of [A-Za-z0-9]. */
+  readonly id: string;
+  readonly name: string;
+  /** Text of a flat JSON object whose values are all strings. */
+  readonly flatArguments: string;
+  /** Text of a JSON object, its values coerced to the declared types where that is lossless. */
+  readonly typedArguments: string;
+  /** Whether the node has a tool of that name. */
+  readonly known: boolean;
+  /** Whether mistakes in the JSON were repaired. */
+  readonly repaired: boolean;
+  /** Whether the tool has side effects in the world, so that a client may want to ask first. */
+  readonly consequential: boolean;
+  readonly issues: readonly ToolCallIssue[];
+  /** Why its tool was offered: the guideline that brought it, else the last Route label; "" = neither. */
+  readonly because: string;
+  /** Why the model called the tool, in its own words; for diagnostics. */
+  readonly thought?: string;
+}
+
+/** A guideline that holds in a turn. */
+export interface MatchedGuideline {
+  readonly name: string;
+  /** What the model is to do then, for templates; "" = nothing in particular. */
+  readonly action: string;
+}
+
+/** A tool that a guideline brings, by its name. */
+export interface SelectedTool {
+  readonly name: string;
+  /** The name of the guideline. */
+  readonly because: string;
+}
+
+/** The guidelines that hold in a turn, and the tools that they bring. */
+export interface ToolSelection {
+  readonly guidelines: readonly MatchedGuideline[];
+  readonly tools: readonly SelectedTool[];
+}
+
+/** How a call is recorded. */
+export interface CallDelivery {
+  /** Whether the client is notified of it. */
+  readonly notify: boolean;
+  /** Whether the turn will wait for its result. */
+  readonly awaitsResult: boolean;
+}
+
+/** The result of a call, as the client sent it. */
+export type CallResult = Pick<AnsweredCall, 'ok' | 'content' | 'lifespan'>;
+
+/** Calls of one reply with their results: what later prompts of the turn show of them. */
+export interface Exchange {
+  readonly calls: readonly AnsweredCall[];
+  /** The calls and the results as messages of a prompt. */
+  readonly messages: readonly Message[];
+}
+
+/** The calls of exchanges with their results, each once: a repeated call has the result of the first one, under its id. */
+export const answeredCalls = (exchanges: readonly Exchange[]): readonly AnsweredCall[] => [
+  ...new Map(exchanges.flatMap(({ calls }) => calls).map((call) => [call.id, call])).values(),
+];
+
+/** Statistics of one inference of a turn, for the turn summary. */
+export interface InferenceRecord extends Omit<InferenceResult, 'transcript'> {
+  /** Number of interactions that did not fit into the prompt. */
+  readonly dropped: number;
+  /** Facts for debug_info, such as the format and why it was chosen. */
+  readonly notes: object;
+}
+
+/** A running turn, as its nodes see it. */
+export interface Turn {
+  /** The message of the user. */
+  readonly message: string;
+  /** The conversation before this turn. */
+  readonly dialog: Dialog;
+  /** Template variables of the message. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** Aborted when the turn is cancelled or takes too long; every wait of a node must end then. */
+  readonly signal: AbortSignal;
+  /** When its inferences may compute: the priority of the turn, and the pace of its session. */
+  readonly schedule: InferenceSchedule;
+  /** Tool calls that nodes of this turn have detected so far. */
+  readonly calls: readonly Call[];
+  /** The number of inferences that are recorded so far. */
+  readonly inferences: number;
+  /** Insights of this turn so far: why detected calls were not sent. */
+  readonly insights: readonly Insight[];
+  /** Calls of this turn that have results, in the order of the replies. */
+  readonly exchanges: readonly Exchange[];
+  /** The node whose calls had results when the turn began, in an earlier request; "" = none. */
+  readonly continuesAfter: string;
+  /** The last selection of tools; undefined: no node has selected any. */
+  readonly selection: ToolSelection | undefined;
+  /** The last Route label; "" = none. */
+  readonly route: string;
+  /** What nodes of this turn have found in storages so far; a block may be empty. */
+  readonly knowledge: readonly KnowledgeBlock[];
+  /** Text that this turn has sent or holds back so far. */
+  readonly answer: string;
+  /** Sends text of the answer: a delta while it is generated, or a whole text. */
+  say(text: string, kind: 'delta' | 'whole'): void;
+  /** Backpressure of the client: undefined while it keeps up, else resolves when more may be sent. */
+  backpressure(): Promise<void> | undefined;
+  /** Holds back an answer; it is sent at the end of the turn, unless it is replaced or released. */
+  hold(text: string): void;
+  /** Discards the held answer. */
+  release(): void;
+  /** Records a tool call, and notifies the client of it. @returns whether the turn can wait for its result. */
+  recordCall(call: Call, delivery: CallDelivery): boolean;
+  /**
+   * Waits for the results of calls that were recorded with `awaitsResult`. The wait does not count for --turn-timeout.
+   * @returns the results by call id; those that are missing did not come in time.
+   * @throws the reason of the signal.
+   */
+  results(callIds: readonly string[], timeoutMs: number): Promise<ReadonlyMap<string, CallResult>>;
+  /** Adds calls with their results to what later prompts of the turn show. */
+  recordExchange(exchange: Exchange): void;
+  /** Replaces the selection of tools. */
+  select(selection: ToolSelection): void;
+  /** Sets the Route label; "" = none fits. */
+  setRoute(label: string): void;
+  /** Adds what a node has found, for templates. Blocks of one name become one; an entry is in it once. */
+  recordKnowledge(block: KnowledgeBlock): void;
+  /** Sets what later turns show as the answer of this one if it ends without a text; rendered when the turn ends. */
+  setSpoken(render: () => string): void;
+  /** Records why a call was not sent, and sends that to the client (NodeEvent tool_insight). */
+  recordInsight(insight: Insight): void;
+  /** Records the statistics of an inference. */
+  recordInference(inference: InferenceRecord): void;
+  /** Whether NodeEvents of diagnostics are sent. */
+  readonly diagnostics: boolean;
+  /** Sends a NodeEvent: only with diagnostics, unless `always` is set. */
+  emitEvent(event: string, payload: object, options?: { readonly always: boolean }): void;
+  /** Adds a sentence to the turn's warnings. */
+  warn(warning: string): void;
+}

@@ -1,0 +1,49 @@
+import type { Completion } from '../../inference/contract/engine.ts';
+import type { Turn } from '../compile/turn.ts';
+import type { CallMarkup } from '../../chat/callMarkup.ts';
+import { CallMarkupFilter } from '../../chat/reply/unread/callMarkupFilter.ts';
+import type { InferenceRunner, PromptRequest } from './inference.ts';
+
+/** Options of an answer that has no calls. */
+export interface PlainAnswerOptions {
+  readonly nodeName: string;
+  /** The marks of the model's calls. */
+  readonly markup: CallMarkup;
+  /** Called with each piece of the answer. */
+  readonly onText?: (piece: string) => void;
+}
+
+/**
+ * Generates an answer in a node that reads no calls. Markup of a call is no part of the answer: it is sent to the client
+ * (NodeEvent call_unread), and the turn has a warning.
+ */
+export async function answerWithoutCalls(
+  turn: Turn,
+  inference: InferenceRunner,
+  request: PromptRequest,
+  { nodeName, markup, onText }: PlainAnswerOptions,
+): Promise<Completion> {
+  const filter = new CallMarkupFilter(markup);
+  let answer = '';
+  const pass = (text: string): void => {
+    if (text === '') return;
+    answer += text;
+    onText?.(text);
+  };
+  const completion = await inference.complete(turn, request, {
+    // Without the control tokens, what they open would look like an answer.
+    controlTokens: [...markup.opens, ...markup.closes, ...markup.inner],
+    ...(onText && { onText: (piece) => pass(filter.push(piece)) }),
+  });
+  if (!onText) pass(filter.push(completion.text));
+  pass(filter.flush());
+  if (!onText && filter.unread.length > 0) answer = answer.trimEnd();
+  const unread = [...completion.toolMessages, ...filter.unread.map((call) => call.text)];
+  for (const text of unread)
+    turn.emitEvent('call_unread', { text, reason: 'this node reads no calls' }, { always: true });
+  if (unread.length > 0) {
+    const fix = 'put a ToolCall node in its place, or say in system_prompt not to call tools';
+    turn.warn(`${nodeName} wrote a tool call, and this node reads none; ${fix}`);
+  }
+  return { ...completion, text: answer };
+}

@@ -1,0 +1,73 @@
+import { runChunk } from '../../base/eventLoop.ts';
+import { warnOfUnknownKnowledge } from '../compile/knowledgeNames.ts';
+import { liveParams } from '../compile/liveParams.ts';
+import { defineNode, type NodeContext } from '../compile/node.ts';
+import { routingFacts } from '../compile/nodeFacts.ts';
+import { showsCalls } from '../compile/shownCalls.ts';
+import { compileTemplate, type Template } from '../compile/template.ts';
+import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
+
+/** The CannedResponse node: sends one of a list of lines as the answer, without a model. */
+export const cannedResponse = defineNode({
+  type: 'CannedResponse',
+  summary: 'Sends one line of a list, without a model; it replaces a held answer.',
+  params: {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      ...stringParams('The lines, each a template'),
+      selection_strategy: {
+        type: 'string',
+        enum: ['random', 'first', 'in_turn'],
+        default: 'random',
+        live: true,
+        description: 'Which line: one at random, always the first, or one after the other.',
+      },
+    },
+  },
+  exits: ['default'],
+  output: () => ({ text: 'sent', silentExits: [] }),
+  async facts(params, context) {
+    const { list } = await resolveStrings(params, context);
+    return { ...routingFacts, held: 'discarded', showsCalls: list.some(showsCalls) };
+  },
+  async create(params, context) {
+    const settings = await liveParams(params, async (current) => {
+      const strings = await resolveStrings(current, context);
+      return { lines: await compileLines(strings, context), strategy: current.selection_strategy };
+    });
+    let linesSent = 0;
+    const chooseLine = {
+      random: (count: number) => Math.floor(Math.random() * count),
+      first: () => 0,
+      in_turn: (count: number) => linesSent++ % count,
+    };
+    return {
+      async run(turn) {
+        const { lines, strategy } = settings.current;
+        turn.release();
+        turn.say(lines[chooseLine[strategy](lines.length)]?.render(turn) ?? '', 'whole');
+        return 'default';
+      },
+      change: settings.change,
+    };
+  },
+});
+
+async function compileLines(strings: ResolvedStrings, context: NodeContext) {
+  if (strings.list.length === 0)
+    throw invalidStrings(strings, [{ pointer: '', message: 'is empty; add at least one line' }]);
+  const lines: Template[] = [];
+  for (const [index, line] of strings.list.entries()) {
+    const place = `${context.nodeName}, line ${index}`;
+    const template = await runChunk(() => compileTemplate(line, place));
+    if (!template.ok)
+      throw invalidStrings(
+        strings,
+        template.errors.map(({ message }) => ({ pointer: `/${index}`, message })),
+      );
+    warnOfUnknownKnowledge(template.value, place, context);
+    lines.push(template.value);
+  }
+  return lines;
+}

@@ -1,0 +1,128 @@
+import { unwrapParam, defineNode, type NodeContext } from '../compile/node.ts';
+import { warnOfUnknownKnowledge } from '../compile/knowledgeNames.ts';
+import { compileTemplate } from '../compile/template.ts';
+import { liveParams } from '../compile/liveParams.ts';
+import type { Turn } from '../compile/turn.ts';
+import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
+import { chatProjection } from '../projection/chat.ts';
+import { placeTemplate, placements } from '../projection/placement.ts';
+import { jsonGrammar } from '../../chat/grammar/jsonSchema/fromSchema.ts';
+import { markupOf } from '../../chat/dialect/dialectFormats.ts';
+import { answerWithoutCalls } from './answerWithoutCalls.ts';
+import { InferenceRunner, inferenceParams, resolveModel, type PromptRequest } from './inference.ts';
+import { requireGrammars } from './modelLimits.ts';
+
+const params = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    ...inferenceParams,
+    template: {
+      type: 'string',
+      live: true,
+      editor: 'multiline',
+      description: 'Template that is inserted into the prompt, relative to the message, at `placement`.',
+    },
+    placement: {
+      type: 'string',
+      enum: placements,
+      default: 'before_user_as_system',
+      live: true,
+      description: 'Where the template is inserted, and with which role.',
+    },
+    stream: {
+      type: 'boolean',
+      default: true,
+      live: true,
+      description: 'true: deltas as they are generated; false: one frame.',
+    },
+    response_schema: {
+      type: 'object',
+      description: 'Constrained decoding: the answer is one JSON value that matches this JSON Schema.',
+    },
+    hold: {
+      type: 'boolean',
+      default: false,
+      live: true,
+      description:
+        'Holds the answer back until the end of the turn: a later Guardrail can check it, a CannedResponse replaces it.',
+    },
+  },
+} as const satisfies ObjectSchema;
+
+/** The Generate node: answers with the text of a model. */
+export const generate = defineNode({
+  type: 'Generate',
+  summary: 'Answers with the text of a model: streamed, in one frame, or held for a later node to check.',
+  params,
+  exits: ['default'],
+  output: ({ hold }) => ({ text: hold ? 'held' : 'sent', silentExits: [] }),
+  facts: ({ hold }) => ({
+    infers: true,
+    sends: hold ? [] : ['default'],
+    showsCalls: false,
+    held: hold ? 'replaced' : 'kept',
+    tools: [],
+  }),
+  async create(params, context) {
+    const { response_schema: schema } = params;
+    const constraint = schema && { grammar: unwrapParam('/response_schema', jsonGrammar(schema)) };
+    const settings = await liveParams(params, (current) => compileTemplates(current, context));
+    const lease = await resolveModel(context, params.model_name);
+    if (schema) requireGrammars(lease.model, '/response_schema');
+    const inference = new InferenceRunner(lease, context);
+    const projection = chatProjection(lease.model);
+    const markup = markupOf(lease.model.toolDialect);
+    const createRequest = (turn: Turn): PromptRequest => {
+      const { system, injected, placement, sampling, thinking, max_thinking_tokens } = settings.current;
+      const template = injected && { text: injected.render(turn), placement };
+      return {
+        projection,
+        system: system.render(turn),
+        current: placeTemplate(turn.message, template),
+        sampling,
+        thinking,
+        maxThinkingTokens: max_thinking_tokens,
+      };
+    };
+    return {
+      async run(turn) {
+        const { stream, hold } = settings.current;
+        const onText = (piece: string): void => turn.say(piece, 'delta');
+        const streaming = stream && !hold ? { onText } : {};
+        const request = createRequest(turn);
+        // JSON of a schema has no markup of calls; what looks like it is a part of a string.
+        const { text, finishReason } = constraint
+          ? await inference.complete(turn, request, { ...constraint, ...streaming })
+          : await answerWithoutCalls(turn, inference, request, { nodeName: context.nodeName, markup, ...streaming });
+        if (schema && finishReason === 'length')
+          turn.warn(`${context.nodeName} was cut off inside its JSON; raise sampling.max_tokens`);
+        if (hold) turn.hold(text);
+        else if (!stream) turn.say(text, 'whole');
+        return 'default';
+      },
+      warmUp: (turn) => inference.prefill(turn, createRequest(turn)),
+      change: settings.change,
+      [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
+    };
+  },
+});
+
+type Params = FromSchema<typeof params>;
+
+function compileTemplates({ system_prompt, template, ...rest }: Params, context: NodeContext) {
+  const { placement } = rest;
+  const { nodeName, warn } = context;
+  const place = `${nodeName}.params`;
+  const system = unwrapParam('/system_prompt', compileTemplate(system_prompt, `${place}.system_prompt`));
+  const injected =
+    template === undefined ? undefined : unwrapParam('/template', compileTemplate(template, `${place}.template`));
+  warnOfUnknownKnowledge(system, `${place}.system_prompt`, context);
+  if (injected) warnOfUnknownKnowledge(injected, `${place}.template`, context);
+  if (placement === 'in_place_of_user' && injected && !injected.names.has('user_message')) {
+    warn(
+      `${place}.template replaces the message and does not contain {{user_message}}: the model will not see the message`,
+    );
+  }
+  return { ...rest, system, injected };
+}

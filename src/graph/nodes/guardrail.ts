@@ -1,0 +1,74 @@
+import { liveParams } from '../compile/liveParams.ts';
+import { describeGraphPointer } from '../compile/document.ts';
+import { defineNode, type NodeContext } from '../compile/node.ts';
+import { routingFacts } from '../compile/nodeFacts.ts';
+import { escapePointerToken } from '../../base/jsonPointer.ts';
+import { compilePatterns } from '../storage/patternSet.ts';
+import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
+
+/** The Guardrail node: takes another exit when the message, or the answer so far, matches a regular expression (RE2). */
+export const guardrail = defineNode({
+  type: 'Guardrail',
+  summary: 'Matches the message or the answer against patterns, in time linear in its length.',
+  params: {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      ...stringParams('Regular expressions (RE2 syntax), matched anywhere, case-insensitive'),
+      watch: {
+        type: 'string',
+        enum: ['message', 'answer'],
+        default: 'message',
+        live: true,
+        description: 'message: what the user wrote; answer: what this turn has sent or held so far.',
+      },
+    },
+  },
+  exits: ['triggered', 'not_triggered'],
+  output: ({ watch }) => ({
+    silentExits: ['triggered', 'not_triggered'],
+    ...(watch === 'answer' && { answerExit: 'triggered' }),
+  }),
+  async facts({ watch, ...params }, context) {
+    const { list } = await resolveStrings(params, context);
+    const guards = { watch, exit: 'not_triggered', patterns: list.length };
+    return { ...routingFacts, guards, unusedExits: list.length === 0 ? ['triggered'] : [] };
+  },
+  async create(params, context) {
+    const settings = await liveParams(params, async (current) => {
+      const strings = await resolveStrings(current, context);
+      const patterns = await compilePatterns(strings.list);
+      if (!patterns.ok) throw invalidStrings(strings, patterns.errors);
+      if (strings.list.length === 0) context.warn(`${context.nodeName} has no pattern: this Guardrail never triggers`);
+      warnOfPatternsThatMatchAll(strings, patterns.value.matchAll, context);
+      return { patterns: patterns.value, watch: current.watch };
+    });
+    return {
+      async run(turn) {
+        const { patterns, watch } = settings.current;
+        const index = await patterns.match(watch === 'message' ? turn.message : turn.answer, turn.signal);
+        if (index === undefined) return 'not_triggered';
+        turn.emitEvent('guardrail_triggered', { index });
+        return 'triggered';
+      },
+      change: settings.change,
+    };
+  },
+});
+
+const maxNamedPatterns = 3;
+
+function warnOfPatternsThatMatchAll(
+  strings: ResolvedStrings,
+  indexes: readonly number[],
+  { nodeName, warn }: NodeContext,
+): void {
+  for (const index of indexes.slice(0, maxNamedPatterns)) {
+    const pattern = JSON.stringify(strings.list[index]);
+    const message = `matches every text, so that this Guardrail always triggers: ${pattern}`;
+    const error = strings.toParamError({ pointer: `/${index}`, message });
+    warn(`${describeGraphPointer(`/nodes${escapePointerToken(nodeName)}/params${error.pointer}`)} ${error.message}`);
+  }
+  if (indexes.length > maxNamedPatterns)
+    warn(`${nodeName} has ${indexes.length - maxNamedPatterns} more patterns that match every text`);
+}

@@ -1,0 +1,242 @@
+import { raceAbort } from '../../base/abort.ts';
+import type { Dialog, Message } from '../../chat/dialog.ts';
+import type {
+  AnswerScores,
+  Completion,
+  GenerateOptions,
+  SamplingParams,
+  Sequence,
+} from '../../inference/contract/engine.ts';
+import { paramError, type NodeContext } from '../compile/node.ts';
+import type { Turn } from '../compile/turn.ts';
+import type { ModelLease } from '../../inference/models/pool/lease.ts';
+import { samplingSchema, type PartialSampling } from '../../inference/models/catalogue/sampling.ts';
+import type { PromptInputs, Projected, Projection } from '../projection/projection.ts';
+import type { Schema } from '../../protocol/schema.ts';
+import { ReasoningFilter } from '../../chat/reply/reasoning/reasoningFilter.ts';
+import { splitReply } from '../../chat/reply/reasoning/splitReply.ts';
+import { explainKnowledge } from './explainKnowledge.ts';
+import { inferenceEvent, type InferenceNotes } from './inferenceEvent.ts';
+
+/** Parameters of all nodes with a model. */
+export const inferenceParams = {
+  model_name: {
+    type: 'string',
+    default: '',
+    editor: 'model',
+    description: 'A name in models.json; "" = the agent\'s default.',
+  },
+  system_prompt: {
+    type: 'string',
+    default: '',
+    live: true,
+    editor: 'multiline',
+    description: 'Template of the system message.',
+  },
+  sampling: { ...samplingSchema, live: true },
+  thinking: {
+    type: 'boolean',
+    default: false,
+    live: true,
+    description: 'Whether a reasoning model may reason before it answers. Reasoning is never part of an answer.',
+  },
+  max_thinking_tokens: {
+    type: 'integer',
+    minimum: 0,
+    live: true,
+    description:
+      'Maximum number of reasoning tokens: then the reasoning is closed, and the model answers. Default: none.',
+  },
+} as const satisfies Readonly<Record<string, Schema>>;
+
+/** The input of a prompt, the projection that makes the prompt, and how to sample the completion. */
+export interface PromptRequest extends Omit<PromptInputs, 'maxTokens' | 'dialog'> {
+  readonly projection: Projection;
+  /** Whether a reasoning model may reason before it answers. */
+  readonly thinking: boolean;
+  /** Budget of reasoning tokens; undefined: none. */
+  readonly maxThinkingTokens?: number | undefined;
+  readonly sampling: PartialSampling;
+  /** Messages after the calls and results of the turn so far. Default: none. */
+  readonly last?: readonly Message[];
+}
+
+/** What answers are scored as replies to. Reasoning is off. */
+export interface ScoreRequest extends Pick<PromptRequest, 'projection' | 'system' | 'current'> {
+  /** Whether the prompt has the dialog before this turn. Default true. */
+  readonly dialog?: boolean;
+  /** Whether the prompt has the calls and results of the turn so far, after `current`. Default true. */
+  readonly exchanges?: boolean;
+}
+
+/** Options of a completion. */
+export interface CompletionOptions extends Pick<GenerateOptions, 'onText' | 'controlTokens' | 'grammar'> {
+  readonly notes?: InferenceNotes;
+  /** Ends the text where it is when it is aborted; the turn goes on. */
+  readonly enough?: AbortSignal;
+}
+
+/** The completion of a prompt in a node. */
+export interface NodeCompletion extends Completion {
+  /** The messages to tools, in a reply of several messages (gpt-oss); they are no part of a text without reasoning. */
+  readonly toolMessages: readonly string[];
+}
+
+/** Inference for one node: generates completions in a sequence of its own, so that nodes do not evict each other's prefix. */
+export class InferenceRunner implements AsyncDisposable {
+  readonly #lease: ModelLease;
+  readonly #sequence: Sequence;
+  readonly #nodeName: string;
+  readonly #nodeDefaults: Partial<SamplingParams>;
+  /** Whether the client knows that speculation has no effect. */
+  #hasWarned = false;
+  #hasWarnedOfSamplers = false;
+
+  /** @param nodeDefaults sampling parameters of this node type; those of the graph take precedence. */
+  constructor(
+    lease: ModelLease,
+    { nodeName }: Pick<NodeContext, 'nodeName'>,
+    nodeDefaults: Partial<SamplingParams> = {},
+  ) {
+    this.#lease = lease;
+    this.#nodeName = nodeName;
+    this.#sequence = lease.model.openSequence({ label: nodeName });
+    this.#nodeDefaults = nodeDefaults;
+  }
+
+  /**
+   * Generates the completion of a prompt and records its tokens and timings in the turn. Reasoning is removed from the
+   * text, added to debug_info and sent as a NodeEvent `reasoning`; with all `controlTokens` the text of the completion is
+   * returned unchanged. The NodeEvent `inference` has the prompt and the raw text.
+   * @throws the reason of the turn's signal when the turn is cancelled.
+   */
+  async complete(
+    turn: Turn,
+    request: PromptRequest,
+    { notes = {}, onText, enough, ...options }: CompletionOptions = {},
+  ): Promise<NodeCompletion> {
+    const sampling = this.#samplingParams(request);
+    if (sampling.speculate === 'prompt') this.#warnOfSpeculation(turn);
+    if (sampling.dry.multiplier > 0 || sampling.xtc.probability > 0) this.#warnOfSamplers(turn);
+    const { prompt, dropped } = await this.#project(turn, request, sampling.max_tokens);
+    const { maxThinkingTokens } = request;
+    const { replyMarks } = this.#lease.model;
+    const filter = new ReasoningFilter(replyMarks);
+    const emit = (text: string): void => void (text !== '' && onText?.(text));
+    const completion = await this.#sequence.generate(prompt, {
+      ...options,
+      ...(maxThinkingTokens !== undefined && { maxThinkingTokens }),
+      sampling,
+      transcript: turn.diagnostics,
+      inference: turn.inferences + 1,
+      message: promptedMessage(turn.message, request.current),
+      signal: enough ? AbortSignal.any([turn.signal, enough]) : turn.signal,
+      ...turn.schedule,
+      backpressure: () => turn.backpressure(),
+      onText: (piece) => emit(filter.push(piece)),
+    });
+    emit(filter.flush());
+    const { reasoning, content, toolMessages } = splitReply(completion.text, replyMarks);
+    if (reasoning !== '') turn.emitEvent('reasoning', { text: reasoning });
+    const event = inferenceEvent(completion, sampling, this.#lease.name, notes);
+    if (event) turn.emitEvent('inference', event);
+    const facts = { model: this.#lease.name, ...notes, ...(reasoning !== '' && { reasoning }) };
+    turn.recordInference({ ...completion, dropped, notes: facts });
+    turn.signal.throwIfAborted();
+    return { ...completion, toolMessages, text: options.controlTokens === true ? completion.text : content };
+  }
+
+  /**
+   * Scores answers as whole replies to a prompt, and records the tokens and timings in the turn. The scores are in the
+   * debug_info and in the NodeEvent `inference`.
+   * @throws the reason of the turn's signal when the turn is cancelled.
+   */
+  async score(
+    turn: Turn,
+    request: ScoreRequest,
+    answers: readonly string[],
+    notes: InferenceNotes = {},
+  ): Promise<AnswerScores> {
+    // No token is less than a byte; the rest is for the marks around an answer.
+    const maxTokens = markTokens + Math.max(0, ...answers.map((answer) => Buffer.byteLength(answer)));
+    const { prompt, dropped } = await this.#project(turn, { ...request, thinking: false }, maxTokens);
+    // The events of many scorings may be far more than a client reads.
+    await turn.backpressure();
+    const result = await this.#sequence.score(prompt, answers, {
+      transcript: turn.diagnostics,
+      inference: turn.inferences + 1,
+      message: promptedMessage(turn.message, request.current),
+      signal: turn.signal,
+      ...turn.schedule,
+    });
+    const scores = answers.map((answer, index) => ({ answer, score: result.scores[index] }));
+    const facts = { ...notes, ...(result.finishReason === 'end' && { scores }) };
+    const event = inferenceEvent(result, undefined, this.#lease.name, facts);
+    if (event) turn.emitEvent('inference', event);
+    turn.recordInference({ ...result, dropped, notes: { model: this.#lease.name, ...facts } });
+    turn.signal.throwIfAborted();
+    return result;
+  }
+
+  /** Prefills the part of the prompt that does not depend on the message, before there is one. */
+  async prefill(turn: Turn, request: PromptRequest): Promise<void> {
+    const { prompt } = await this.#project(turn, request, this.#samplingParams(request).max_tokens);
+    // Nothing that a user or a client has said is in a prompt without a message, a dialog and variables.
+    const hasOwnWords =
+      turn.message !== '' || turn.dialog.interactions.length > 0 || Object.keys(turn.variables).length > 0;
+    await this.#sequence.prefill(prompt, turn.signal, { ...turn.schedule, keep: !hasOwnWords });
+  }
+
+  [Symbol.asyncDispose](): PromiseLike<void> {
+    return this.#sequence[Symbol.asyncDispose]();
+  }
+
+  async #project(turn: Turn, request: ProjectedRequest, maxTokens: number): Promise<Projected> {
+    const { projection, thinking, system, last = [], dialog = true, exchanges = true } = request;
+    const exchanged = exchanges ? turn.exchanges.flatMap(({ messages }) => messages) : [];
+    const current = [...request.current, ...exchanged, ...last];
+    // The model may be waited for: it counts tokens.
+    const projecting = projection.project({ system, current, dialog: dialog ? turn.dialog : noDialog, maxTokens });
+    const { prompt, dropped } = await raceAbort(projecting, turn.signal).catch((error: unknown) => {
+      throw explainKnowledge(error, turn.knowledge, [system, ...current.map(({ text }) => text)]);
+    });
+    return { prompt: { ...prompt, thinking }, dropped };
+  }
+
+  #warnOfSpeculation(turn: Turn): void {
+    const { model, name } = this.#lease;
+    if (model.canSpeculate || this.#hasWarned) return;
+    this.#hasWarned = true;
+    turn.warn(
+      `${this.#nodeName}: "speculate": "prompt" has no effect with the model "${name}", whose KV cache cannot be cut back; set it to "off"`,
+    );
+  }
+
+  #warnOfSamplers(turn: Turn): void {
+    const { samplers } = this.#lease.model.limits ?? {};
+    if (samplers === undefined || this.#hasWarnedOfSamplers) return;
+    this.#hasWarnedOfSamplers = true;
+    turn.warn(`${this.#nodeName}: ${samplers}`);
+  }
+
+  #samplingParams({ sampling }: PromptRequest): SamplingParams {
+    return { ...this.#lease.defaultSampling, ...this.#nodeDefaults, ...sampling };
+  }
+}
+
+type ProjectedRequest = ScoreRequest & Pick<PromptRequest, 'thinking' | 'last'>;
+
+const noDialog: Dialog = { interactions: [] };
+const markTokens = 32;
+
+/** What stands for the user's message in a prompt: the message, or the template that replaces it. */
+function promptedMessage(message: string, current: readonly Message[]): string {
+  const texts = current.filter(({ role, toolExchange }) => role === 'user' && !toolExchange).map(({ text }) => text);
+  return texts.includes(message) ? message : (texts[0] ?? message);
+}
+
+/** Leases the model of a node: the one it names, else the agent's default. @throws InvalidParams when it cannot be used. */
+export const resolveModel = (context: NodeContext, modelName: string): Promise<ModelLease> =>
+  context.model(modelName === '' ? undefined : modelName).catch((error: unknown) => {
+    throw paramError('/model_name', error);
+  });

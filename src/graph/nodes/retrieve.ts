@@ -1,0 +1,163 @@
+import type { Dialog } from '../../chat/dialog.ts';
+import { liveParams } from '../compile/liveParams.ts';
+import { warnOfUnknownKnowledge } from '../compile/knowledgeNames.ts';
+import { defineNode, unwrapParam, type NodeContext } from '../compile/node.ts';
+import { routingFacts } from '../compile/nodeFacts.ts';
+import { compileTemplate } from '../compile/template.ts';
+import type { Turn } from '../compile/turn.ts';
+import { readFilter } from '../retrieval/filter/readFilter.ts';
+import { matches, maxTopK, type SearchRequest } from '../retrieval/retriever.ts';
+import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
+import type { StringStorage } from '../storage/stringStorage.ts';
+import { resolveStorage, stringParams } from './stringParams.ts';
+
+// A search takes time for each word; messages of people are shorter.
+const maxEarlierCharacters = 65_536;
+const exits = ['found', 'not_found'] as const;
+
+const params = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    ...stringParams('The entries that are searched'),
+    match: {
+      type: 'string',
+      enum: matches,
+      default: 'words',
+      description:
+        'How entries are found: by words, with prefixes and small misspellings; by vectors of an embedding model; or by both.',
+    },
+    embedding_model: {
+      type: 'string',
+      default: '',
+      description:
+        'For vectors: a model of models.json with "purpose": "embedding"; "" = the one that the storage names.',
+    },
+    query: {
+      type: 'string',
+      default: '{{user_message}}',
+      live: true,
+      editor: 'multiline',
+      description: 'Template of the text that is searched for.',
+    },
+    history: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 100,
+      default: 0,
+      live: true,
+      description: 'So many earlier messages of the user are searched for, too, the last 65,536 characters of them.',
+    },
+    top_k: {
+      type: 'integer',
+      minimum: 1,
+      maximum: maxTopK,
+      default: 3,
+      live: true,
+      description: 'Maximum number of entries, without those that come with every search.',
+    },
+    min_similarity: {
+      type: 'number',
+      minimum: 0,
+      maximum: 1,
+      default: 0,
+      live: true,
+      description: 'For vectors: entries with a lower cosine similarity are left out; 0 = none is.',
+    },
+    filter: {
+      type: 'object',
+      live: true,
+      description: 'Which entries are searched, by their metadata: {"min_level": {"$lte": {"$variable": "level"}}}.',
+    },
+    source: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 64,
+      pattern: '^[\\p{L}\\p{N}_-]+$',
+      live: true,
+      description:
+        'The SOURCE in knowledge_SOURCE of templates: letters, digits, _ and -. Default: the name of the node.',
+    },
+  },
+} as const satisfies ObjectSchema;
+
+/** The Retrieve node: finds the entries of a storage that fit the message best, for templates of later nodes. */
+export const retrieve = defineNode({
+  type: 'Retrieve',
+  summary: 'Finds the entries of a storage that fit the message best, for the templates of later nodes.',
+  params,
+  exits,
+  output: () => ({ silentExits: exits, informsLaterNodes: true }),
+  knowledgeSource: ({ source }, nodeName) => source ?? nodeName,
+  async facts({ match, ...rest }, context) {
+    const { storage } = await resolveStorage(rest, context);
+    return { ...routingFacts, infers: match !== 'words', unusedExits: canFind(storage) ? [] : ['found'] };
+  },
+  async create(params, context) {
+    const { nodeName } = context;
+    warnOfUnused(params, context);
+    const settings = await liveParams(params, (current) => readSettings(current, context));
+    const requestOf = (turn: Turn): SearchRequest => {
+      const { query, history, filter, match, top_k: topK, min_similarity: minSimilarity } = settings.current;
+      const { dialog, variables, signal } = turn;
+      // The newest first: where a search reads only so many words, those of this turn are among them.
+      const text = [query.render(turn), ...lastMessages(dialog, history)].join('\n');
+      return { query: text, match, topK, minSimilarity, filter, variables, signal };
+    };
+    return {
+      async run(turn) {
+        const { filter, retriever, source = nodeName } = settings.current;
+        for (const name of filter?.variables ?? [])
+          if (!Object.hasOwn(turn.variables, name))
+            turn.warn(
+              `${nodeName}.params.filter has the variable "${name}", which this turn does not have: no entry matches that condition`,
+            );
+        const request = requestOf(turn);
+        const { hits, found } = await retriever.search(request);
+        turn.recordKnowledge({ name: source, chunks: hits });
+        const shown = hits.map(({ id, score }) => ({ id, score }));
+        turn.emitEvent('retrieved', { source, query: request.query, found, hits: shown });
+        return found ? 'found' : 'not_found';
+      },
+      warmUp: (turn) => settings.current.retriever.prepare(turn.signal),
+      change: settings.change,
+    };
+  },
+});
+
+type Params = FromSchema<typeof params>;
+
+/** The last messages of the user, the newest first, as many as are short enough to be a part of a query. */
+function lastMessages({ interactions }: Dialog, count: number): readonly string[] {
+  const messages: string[] = [];
+  let characters = 0;
+  for (const { user } of interactions.toReversed().slice(0, count)) {
+    characters += user.length;
+    if (characters > maxEarlierCharacters) break;
+    messages.push(user);
+  }
+  return messages;
+}
+
+/** Whether a search can find an entry, in addition to those that every search brings. */
+const canFind = ({ list, knowledge }: StringStorage): boolean =>
+  knowledge ? knowledge.entries.some(({ always }) => !always) : list.length > 0;
+
+async function readSettings({ query, filter, ...rest }: Params, context: NodeContext) {
+  const place = `${context.nodeName}.params`;
+  const template = unwrapParam('/query', compileTemplate(query, `${place}.query`));
+  warnOfUnknownKnowledge(template, `${place}.query`, context);
+  const { storage, param } = await resolveStorage(rest, context);
+  const filtered = filter && unwrapParam('/filter', readFilter(filter, storage.knowledge?.fields));
+  if (!canFind(storage)) context.warn(`${place}.${param} has no entry to find: this Retrieve never finds one`);
+  const { match, embedding_model: embeddingModel } = rest;
+  const retriever = await context.retriever(storage, { match, embeddingModel });
+  return { ...rest, query: template, filter: filtered, retriever };
+}
+
+function warnOfUnused({ match, embedding_model, min_similarity }: Params, { nodeName, warn }: NodeContext): void {
+  if (match !== 'words') return;
+  const unused = { embedding_model: embedding_model !== '', min_similarity: min_similarity > 0 };
+  for (const [name, isGiven] of Object.entries(unused))
+    if (isGiven) warn(`${nodeName}.params.${name} is not used with "match": "words"`);
+}

@@ -1,0 +1,228 @@
+import { exitsFromParam } from '../compile/exits.ts';
+import { liveParams } from '../compile/liveParams.ts';
+import { defineNode, type Node, type NodeContext } from '../compile/node.ts';
+import { routingFacts } from '../compile/nodeFacts.ts';
+import type { Turn } from '../compile/turn.ts';
+import { chatProjection } from '../projection/chat.ts';
+import { placeTemplate } from '../projection/placement.ts';
+import type { FromSchema, ObjectSchema, SchemaError } from '../../protocol/schema.ts';
+import type { PatternMatcher } from '../storage/patternSet.ts';
+import { InferenceRunner, inferenceParams, resolveModel } from './inference.ts';
+import { requireScores } from './modelLimits.ts';
+import { compileEntryPatterns } from './stringParams.ts';
+
+const notMatched = 'not_matched';
+
+const labelSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['name'],
+  properties: {
+    name: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 64,
+      pattern: '^(?!\\s)[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}]*(?<!\\s)$',
+      description:
+        'The name of the label and of its exit: 1 to 64 characters on one line, without a space at the start or the end',
+    },
+    when: { type: 'string', default: '', editor: 'multiline', description: 'What the message is then, for the model.' },
+    examples: {
+      type: 'array',
+      items: { type: 'string', minLength: 1 },
+      default: [],
+      description: 'Messages that get the label, for the model.',
+    },
+    patterns: {
+      type: 'array',
+      items: { type: 'string' },
+      default: [],
+      description: 'Regular expressions (RE2 syntax), matched anywhere, case-insensitive, for match: patterns.',
+    },
+  },
+} as const satisfies ObjectSchema;
+
+const params = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['labels'],
+  properties: {
+    labels: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 64,
+      items: labelSchema,
+      description: 'The labels, one of which is chosen. Each is an exit of the node.',
+    },
+    match: {
+      type: 'string',
+      enum: ['model', 'patterns'],
+      default: 'model',
+      description:
+        'model: the label that the model finds most probable; patterns: the first label, in their order, of which a pattern matches the message.',
+    },
+    threshold: {
+      type: 'number',
+      minimum: 0,
+      maximum: 1,
+      default: 0,
+      live: true,
+      description:
+        'With match: model, the least probability of the label, of 1 for all labels together; below it the exit is not_matched.',
+    },
+    model_name: inferenceParams.model_name,
+  },
+} as const satisfies ObjectSchema;
+
+const exitsOfRoute = { param: 'labels', member: 'name', and: [notMatched] } as const;
+
+type RouteParams = FromSchema<typeof params>;
+type Label = RouteParams['labels'][number];
+
+/** The Route node: chooses one of its labels for the message, and takes the exit of this name. */
+export const route = defineNode({
+  type: 'Route',
+  summary:
+    'Chooses one of its labels for the message, by a model or by patterns: each label is an exit, and `not_matched` is one more.',
+  params,
+  exits: exitsOfRoute,
+  output: (settings) => ({
+    silentExits: exitsFromParam(exitsOfRoute, settings),
+    unusedExits: unusedExits(settings),
+    informsLaterNodes: true,
+  }),
+  facts: ({ match }) => ({ ...routingFacts, infers: match === 'model' }),
+  async create(routeParams, context) {
+    const { labels, match } = routeParams;
+    const matchers = await compileEntryPatterns('/labels', labels, context, [...findNameErrors(labels)]);
+    warnOfLabels(routeParams, matchers, context);
+    const settings = await liveParams(routeParams, ({ threshold }) => {
+      if (match === 'patterns' && threshold > 0)
+        context.warn(`${context.nodeName}.params.threshold is not used with "match": "patterns"`);
+      return { threshold };
+    });
+    const chooser =
+      match === 'patterns'
+        ? patternChooser(labels, matchers)
+        : await modelChooser(routeParams, context, () => settings.current.threshold);
+    return {
+      ...chooser,
+      async run(turn) {
+        const choice = await chooser.choose(turn);
+        turn.setRoute(choice.label);
+        turn.emitEvent('route', choice, { always: true });
+        return choice.label === '' ? notMatched : choice.label;
+      },
+      change: settings.change,
+    };
+  },
+});
+
+/** The text of the system message in which a model is asked for one of the labels. */
+export function routePrompt(labels: readonly (Pick<Label, 'name'> & Partial<Label>)[]): string {
+  const lines = labels.map(({ name, when = '', examples = [] }) => {
+    // A label is one line.
+    const condition = when.trim().replaceAll(/\s*[\r\n\u2028\u2029]+\s*/g, ' ');
+    const described = condition === '' ? name : `${name}: ${condition}`;
+    const quoted = examples.map((example) => JSON.stringify(example)).join(', ');
+    return quoted === '' ? `- ${described}` : `- ${described}, such as ${quoted}`;
+  });
+  return `Read the user's message and reply with one label only.\n\nLabels:\n${lines.join('\n')}`;
+}
+
+function unusedExits({ labels, match, threshold }: RouteParams): readonly string[] {
+  if (match === 'patterns') return labels.filter(({ patterns }) => patterns.length === 0).map(({ name }) => name);
+  return threshold === 0 || labels.length === 1 ? [notMatched] : [];
+}
+
+function* findNameErrors(labels: readonly Label[]): Generator<SchemaError> {
+  const names = labels.map(({ name }) => name);
+  for (const [index, name] of names.entries()) {
+    const pointer = `/labels/${index}/name`;
+    const first = names.indexOf(name);
+    if (name === notMatched)
+      yield { pointer, message: `is "${notMatched}", the exit of messages without a label; give it another name` };
+    else if (first < index) yield { pointer, message: `is the name of labels[${first}], too; give it another one` };
+  }
+}
+
+function warnOfLabels(
+  { labels, match, model_name }: RouteParams,
+  matchers: readonly PatternMatcher[],
+  { nodeName, warn }: NodeContext,
+): void {
+  const place = `${nodeName}.params`;
+  if (match === 'model') {
+    if (labels.length === 1)
+      warn(`${place}.labels has one label, which always has the probability 1; add one for all other messages`);
+    if (labels.some(({ patterns }) => patterns.length > 0))
+      warn(`${place}.labels has patterns, which are not used; set ${place}.match to "patterns", or remove them`);
+    return;
+  }
+  if (model_name !== '') warn(`${place}.model_name is not used with "match": "patterns"`);
+  for (const [index, { patterns }] of labels.entries()) {
+    const label = `${place}.labels[${index}]`;
+    if (patterns.length === 0) warn(`${label} never matches: it has no patterns`);
+    const [matchesAll] = matchers[index]?.matchAll ?? [];
+    if (matchesAll !== undefined && index < labels.length - 1)
+      warn(`${label}.patterns[${matchesAll}] matches every text: the labels after it never match`);
+  }
+}
+
+/** What is chosen for a message: the payload of the NodeEvent `route`. */
+interface Choice {
+  /** "" = none. */
+  readonly label: string;
+  /** By label, 1 in all; absent where no model was asked. */
+  readonly probabilities?: Readonly<Record<string, number>>;
+}
+
+interface Chooser extends Pick<Node, 'warmUp'>, Partial<AsyncDisposable> {
+  choose(turn: Turn): Promise<Choice>;
+}
+
+const patternChooser = (labels: readonly Label[], matchers: readonly PatternMatcher[]): Chooser => ({
+  async choose({ message, signal }) {
+    for (const [index, { name }] of labels.entries())
+      if ((await matchers[index]?.match(message, signal)) !== undefined) return { label: name };
+    return { label: '' };
+  },
+});
+
+async function modelChooser(
+  { labels, model_name }: RouteParams,
+  context: NodeContext,
+  threshold: () => number,
+): Promise<Chooser> {
+  const lease = await resolveModel(context, model_name);
+  requireScores(lease.model);
+  const inference = new InferenceRunner(lease, context);
+  const projection = chatProjection(lease.model);
+  const system = routePrompt(labels);
+  const names = labels.map(({ name }) => name);
+  // The message is what gets a label: results of calls in this turn are left out.
+  const createRequest = ({ message }: Turn) =>
+    ({ projection, system, current: placeTemplate(message), exchanges: false }) as const;
+  return {
+    async choose(turn) {
+      const { scores } = await inference.score(turn, createRequest(turn), names);
+      const probabilities = normalize(scores);
+      const best = probabilities.indexOf(Math.max(...probabilities));
+      const isChosen = (probabilities[best] ?? 0) >= threshold();
+      return {
+        label: isChosen ? (names[best] ?? '') : '',
+        probabilities: Object.fromEntries(names.map((name, index) => [name, probabilities[index] ?? 0])),
+      };
+    },
+    warmUp: (turn) => inference.prefill(turn, { ...createRequest(turn), thinking: false, sampling: { max_tokens: 1 } }),
+    [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
+  };
+}
+
+/** The probabilities of log-probabilities, 1 in all (softmax). */
+function normalize(scores: readonly number[]): readonly number[] {
+  const highest = Math.max(...scores);
+  const weights = scores.map((score) => Math.exp(score - highest));
+  const sum = weights.reduce((total, weight) => total + weight, 0);
+  return weights.map((weight) => weight / sum);
+}

@@ -1,0 +1,220 @@
+import { didYouMean } from '../../base/didYouMean.ts';
+import { describeGraphPointer } from '../compile/document.ts';
+import { liveParams } from '../compile/liveParams.ts';
+import { defineNode, type NodeContext } from '../compile/node.ts';
+import { routingFacts } from '../compile/nodeFacts.ts';
+import { answeredCalls, type SelectedTool, type Turn } from '../compile/turn.ts';
+import { escapePointerToken } from '../../base/jsonPointer.ts';
+import type { FromSchema, ObjectSchema, SchemaError } from '../../protocol/schema.ts';
+import type { PatternMatcher } from '../storage/patternSet.ts';
+import { resultLine } from '../../chat/calls.ts';
+import { createConditionModel } from './conditionModel.ts';
+import { inferenceParams } from './inference.ts';
+import { compileEntryPatterns } from './stringParams.ts';
+
+const exits = ['matched', 'none_matched'] as const;
+const defaultThreshold = 0.5;
+
+const params = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['guidelines'],
+  properties: {
+    guidelines: {
+      type: 'array',
+      maxItems: 64,
+      live: true,
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['name', 'tools'],
+        properties: {
+          name: { type: 'string', minLength: 1, maxLength: 128, description: 'What `because` of a call names.' },
+          when: {
+            type: 'string',
+            minLength: 1,
+            editor: 'multiline',
+            description: 'The condition in words, for match "model": "the user wants to change a light".',
+          },
+          patterns: {
+            type: 'array',
+            items: { type: 'string' },
+            description:
+              'For match "patterns": regular expressions (RE2 syntax), matched anywhere in the message and in the results of this turn, case-insensitive.',
+          },
+          tools: { type: 'array', items: { type: 'string' }, description: 'Names of tools of ToolCall nodes.' },
+          action: {
+            type: 'string',
+            editor: 'multiline',
+            description: 'What the model is to do then: plain text, for templates.',
+          },
+        },
+      },
+      description: 'Which tools are offered when.',
+    },
+    match: {
+      type: 'string',
+      enum: ['patterns', 'model'],
+      default: 'patterns',
+      description: 'patterns: a pattern of the guideline matches; model: a model decides whether its condition holds.',
+    },
+    threshold: {
+      type: 'number',
+      minimum: 0,
+      maximum: 1,
+      default: defaultThreshold,
+      live: true,
+      description: 'For match "model": the probability of "yes" from which on a condition holds.',
+    },
+    max_tools: {
+      type: 'integer',
+      minimum: 1,
+      default: 8,
+      live: true,
+      description: 'Maximum number of tools selected; those of the first guidelines take precedence.',
+    },
+    model_name: inferenceParams.model_name,
+  },
+} as const satisfies ObjectSchema;
+
+/** The SelectTools node: selects the tools of the guidelines that hold, for ToolCall nodes that offer only selected ones. */
+export const selectTools = defineNode({
+  type: 'SelectTools',
+  summary: 'Selects the tools of the guidelines that hold in a turn, so that a later ToolCall offers only these.',
+  params,
+  exits,
+  output: ({ guidelines }) => ({ silentExits: exits, informsLaterNodes: true, selects: namesOf(toolsOf(guidelines)) }),
+  facts: ({ match }) => ({ ...routingFacts, infers: match === 'model' }),
+  async create(params, context) {
+    const { nodeName, toolNames } = context;
+    const settings = await liveParams(params, settingsReader(context));
+    const unused = { model_name: params.model_name !== '', threshold: params.threshold !== defaultThreshold };
+    for (const [name, isGiven] of Object.entries(unused))
+      if (isGiven && params.match === 'patterns')
+        context.warn(`${nodeName}.params.${name} is not used with "match": "patterns"`);
+    const model = params.match === 'model' ? await createConditionModel(params.model_name, context) : undefined;
+    const judge = async (turn: Turn): Promise<readonly JudgedGuideline[]> => {
+      const { guidelines, matchers, threshold } = settings.current;
+      const judged: JudgedGuideline[] = [];
+      for (const [index, guideline] of guidelines.entries()) {
+        const { name, when = '' } = guideline;
+        const probability = await model?.probability(turn, when);
+        const holds = probability === undefined ? await matchesTurn(turn, matchers[index]) : probability >= threshold;
+        judged.push({ guideline, holds, finding: { name, ...(probability !== undefined && { probability }) } });
+      }
+      return judged;
+    };
+    return {
+      async run(turn) {
+        const { max_tools: maxTools } = settings.current;
+        const judged = await judge(turn);
+        const matched = judged.filter(({ holds }) => holds).map(({ guideline }) => guideline);
+        const brought = toolsOf(matched);
+        const known = toolNames();
+        const unknown = namesOf(brought.filter(({ name }) => known?.has(name) === false));
+        const available = brought.filter(({ name }) => known?.has(name) !== false);
+        const tools = available.slice(0, maxTools);
+        const cut = namesOf(available.slice(maxTools));
+        if (unknown.length > 0) {
+          const place = `${nodeName}.params.guidelines`;
+          turn.warn(`${place} names tools that no node declares any more: ${unknown.join(', ')}; change it, too`);
+        }
+        if (cut.length > 0) {
+          const place = `${nodeName}.params.max_tools`;
+          turn.warn(`${place} is ${maxTools}, so these tools are not selected: ${cut.join(', ')}; raise it`);
+        }
+        turn.select({ guidelines: matched.map(({ name, action = '' }) => ({ name, action })), tools });
+        const findings = (held: boolean) => judged.filter(({ holds }) => holds === held).map(({ finding }) => finding);
+        turn.emitEvent('tools_selected', { guidelines: findings(true), not_matched: findings(false), tools, cut });
+        return matched.length > 0 ? 'matched' : 'none_matched';
+      },
+      change: settings.change,
+      ...(model && {
+        warmUp: (turn: Turn) => model.prefill(turn),
+        [Symbol.asyncDispose]: () => model[Symbol.asyncDispose](),
+      }),
+    };
+  },
+});
+
+type Params = FromSchema<typeof params>;
+type Guideline = Params['guidelines'][number];
+
+/** Whether a guideline holds in a turn. */
+interface JudgedGuideline {
+  readonly guideline: Guideline;
+  readonly holds: boolean;
+  /** What diagnostics show; patterns give no probability. */
+  readonly finding: { readonly name: string; readonly probability?: number };
+}
+
+/** Reads live parameters. Guidelines that stay the same are not checked again: another node may have changed its tools. */
+function settingsReader(context: NodeContext) {
+  let known: { readonly key: string; readonly matchers: readonly PatternMatcher[] } | undefined;
+  return async (params: Params) => {
+    const key = JSON.stringify(params.guidelines);
+    if (known?.key !== key) known = { key, matchers: await readGuidelines(params, context) };
+    return { ...params, matchers: known.matchers };
+  };
+}
+
+const maxErrors = 100;
+// Names of tools that an unknown one is compared with: so many comparisons for each error take half a millisecond.
+const maxCompared = 500;
+
+/** Checks guidelines and compiles their patterns. @throws InvalidParams with the errors of all guidelines. */
+async function readGuidelines(params: Params, context: NodeContext): Promise<readonly PatternMatcher[]> {
+  const { guidelines, match } = params;
+  const { nodeName, warn } = context;
+  const errors: SchemaError[] = [];
+  for (const error of findErrors(params, context.toolNames())) if (errors.push(error) === maxErrors) break;
+  const matchers = await compileEntryPatterns('/guidelines', guidelines, context, errors);
+  if (guidelines.length === 0) warn(`${nodeName} has no guideline: this SelectTools never selects a tool`);
+  for (const [index, { name, patterns = [] }] of guidelines.entries()) {
+    if (match === 'model' || patterns.length > 0) continue;
+    const place = describeGraphPointer(`/nodes${escapePointerToken(nodeName)}/params/guidelines/${index}`);
+    warn(`${place} has no patterns: the guideline "${name}" never matches; add patterns, or set match to "model"`);
+  }
+  return matchers;
+}
+
+function* findErrors(
+  { guidelines, match }: Params,
+  toolNames: ReadonlySet<string> | undefined,
+): Generator<SchemaError> {
+  const names = guidelines.map(({ name }) => name);
+  for (const [index, { name, when, tools }] of guidelines.entries()) {
+    const pointer = `/guidelines/${index}`;
+    const first = names.indexOf(name);
+    if (first < index)
+      yield { pointer: `${pointer}/name`, message: `is the name of guidelines[${first}], too; give it another one` };
+    if (match === 'model' && when === undefined)
+      yield {
+        pointer,
+        message: 'has no "when": with match "model" it is the condition that the model decides; add it',
+      };
+    for (const [position, tool] of tools.entries()) {
+      if (toolNames?.has(tool) !== false) continue;
+      const hint = toolNames.size > maxCompared ? '' : didYouMean(tool, toolNames);
+      const message = `is no tool that a node of the graph declares: "${tool}"${hint}`;
+      yield { pointer: `${pointer}/tools/${position}`, message };
+    }
+  }
+}
+
+/** Whether a pattern matches the message, the content of a result, or a result with the name of its tool. */
+async function matchesTurn(turn: Turn, matcher: PatternMatcher | undefined): Promise<boolean> {
+  const results = answeredCalls(turn.exchanges).flatMap((call) => [call.content, resultLine(call)]);
+  for (const text of [turn.message, ...results])
+    if ((await matcher?.match(text, turn.signal)) !== undefined) return true;
+  return false;
+}
+
+/** The tools that guidelines bring, in their order; a tool of several counts for the first. */
+function toolsOf(guidelines: readonly Guideline[]): readonly SelectedTool[] {
+  const because = new Map<string, string>();
+  for (const { name, tools } of guidelines) for (const tool of tools) if (!because.has(tool)) because.set(tool, name);
+  return [...because].map(([name, guideline]) => ({ name, because: guideline }));
+}
+
+const namesOf = (tools: readonly SelectedTool[]): readonly string[] => tools.map(({ name }) => name);

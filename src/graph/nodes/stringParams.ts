@@ -1,0 +1,132 @@
+import { InvalidParams, paramError, type FactsContext, type NodeContext } from '../compile/node.ts';
+import { Fault } from '../../protocol/fault.ts';
+import type { SchemaError, Schema } from '../../protocol/schema.ts';
+import { createList, type StringStorage } from '../storage/stringStorage.ts';
+import { compilePatterns, findTotalSizeError, type PatternMatcher } from '../storage/patternSet.ts';
+
+/** Parameters of nodes that use a list of strings: a string storage, or a list in the graph. */
+export const stringParams = (what: string) =>
+  ({
+    string_storage: {
+      type: 'string',
+      minLength: 1,
+      live: true,
+      description: `${what}: the name of a storage of the session, or a path under the storage folder.`,
+    },
+    inline_strings: {
+      type: 'array',
+      items: { type: 'string' },
+      default: [],
+      description: `${what}, in the graph itself.`,
+    },
+  }) as const satisfies Readonly<Record<string, Schema>>;
+
+/** The storage of a node. */
+export interface ResolvedStorage {
+  readonly storage: StringStorage;
+  /** The parameter that it comes from. */
+  readonly param: 'string_storage' | 'inline_strings';
+}
+
+/** The strings of a node. */
+export interface ResolvedStrings {
+  readonly list: readonly string[];
+  /** Turns an error in the list (pointer `/index`) into an error in the parameters of the node. */
+  toParamError(error: SchemaError): SchemaError;
+}
+
+/** The values of `stringParams`. */
+export interface StringParams {
+  readonly string_storage?: string;
+  readonly inline_strings: readonly string[];
+}
+
+/**
+ * Finds the strings of a node: those of the storage it names, else those in the graph.
+ * @throws InvalidParams as `resolveStorage`, and for a KNOWLEDGE.
+ */
+export async function resolveStrings(params: StringParams, context: FactsContext): Promise<ResolvedStrings> {
+  const { storage, param } = await resolveStorage(params, context);
+  const { kind, list } = storage;
+  if (kind === 'KNOWLEDGE') {
+    const message = `names the KNOWLEDGE storage "${params.string_storage}", and this node takes a LIST, a MAP or a MULTIMAP`;
+    throw new InvalidParams([{ pointer: '/string_storage', message }]);
+  }
+  if (param === 'inline_strings')
+    return { list, toParamError: (error) => ({ ...error, pointer: `/inline_strings${error.pointer}` }) };
+  return {
+    list,
+    toParamError: ({ pointer, message, ...rest }) => ({
+      ...rest,
+      pointer: '/string_storage',
+      message: pointer === '' ? message : `entry ${pointer.slice(1)} ${message}`,
+    }),
+  };
+}
+
+/**
+ * Finds the storage of a node: the one it names, of any kind, else the strings in the graph as a LIST.
+ * @throws InvalidParams when there are too many strings, when the storage cannot be read, or does not exist and the graph has
+ * no strings.
+ */
+export async function resolveStorage(
+  { string_storage, inline_strings }: StringParams,
+  { nodeName, strings, warn, limits }: FactsContext,
+): Promise<ResolvedStorage> {
+  if (inline_strings.length > limits.patterns) {
+    const count = inline_strings.length;
+    const message = `has ${count} entries, and ${limits.patterns} are allowed`;
+    throw new InvalidParams([{ pointer: '/inline_strings', message, code: 'LIMIT_EXCEEDED' }]);
+  }
+  const inline: ResolvedStorage = { storage: createList(inline_strings), param: 'inline_strings' };
+  if (string_storage === undefined) return inline;
+  try {
+    const storage = await strings(string_storage);
+    if (inline_strings.length > 0)
+      warn(`${nodeName}.params.inline_strings is not used: the storage "${string_storage}" exists`);
+    return { storage, param: 'string_storage' };
+  } catch (error) {
+    if (!(error instanceof Fault && error.name === 'STORAGE_FILE_NOT_FOUND') || inline_strings.length === 0) {
+      throw paramError('/string_storage', error);
+    }
+    warn(`${nodeName}.params.string_storage: ${error.message}; inline_strings are used`);
+    return inline;
+  }
+}
+
+/** The error for a node with invalid strings. */
+export const invalidStrings = (strings: ResolvedStrings, errors: readonly SchemaError[]): InvalidParams =>
+  new InvalidParams(errors.map((error) => strings.toParamError(error)));
+
+/**
+ * Compiles the `patterns` of each entry of a list parameter (`/labels`, `/guidelines`), in the order of the list. An entry
+ * without patterns never matches.
+ * @param errors other errors in the entries.
+ * @throws InvalidParams with all errors in the entries, LIMIT_EXCEEDED when there are too many patterns in all.
+ */
+export async function compileEntryPatterns(
+  pointer: string,
+  entries: readonly { readonly patterns?: readonly string[] }[],
+  { limits }: Pick<NodeContext, 'limits'>,
+  errors: readonly SchemaError[] = [],
+): Promise<readonly PatternMatcher[]> {
+  const count = entries.reduce((sum, { patterns = [] }) => sum + patterns.length, 0);
+  if (count > limits.patterns) {
+    const message = `has ${count} patterns in all, and ${limits.patterns} are allowed`;
+    throw new InvalidParams([...errors, { pointer, message, code: 'LIMIT_EXCEEDED' }]);
+  }
+  const sizeError = await findTotalSizeError(entries.map(({ patterns = [] }) => patterns));
+  if (sizeError) throw new InvalidParams([...errors, { ...sizeError, pointer }]);
+  const matchers: PatternMatcher[] = [];
+  const allErrors = [...errors];
+  for (const [index, { patterns = [] }] of entries.entries()) {
+    const reading = await compilePatterns(patterns, entries.length);
+    if (reading.ok) matchers.push(reading.value);
+    else
+      allErrors.push(
+        ...reading.errors.map((error) => ({ ...error, pointer: `${pointer}/${index}/patterns${error.pointer}` })),
+      );
+  }
+  if (allErrors.length > 0) throw new InvalidParams(allErrors);
+  return matchers;
+}

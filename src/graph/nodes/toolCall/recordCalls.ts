@@ -1,0 +1,90 @@
+import type { Call, Turn } from '../../compile/turn.ts';
+import type { AnsweredCall } from '../../../chat/calls.ts';
+import type { JsonObject } from '../../../chat/json/value.ts';
+import type { ToolCallFormat } from '../../../chat/tool.ts';
+import { createExchange } from './exchange.ts';
+import type { JudgedCall } from './judgeCall.ts';
+import type { ToolCallParams } from './toolCallParams.ts';
+
+type Delivery = Pick<ToolCallParams, 'notify_client' | 'await_results' | 'results_timeout_ms'>;
+
+/** A call that stands: one that has its result, or a new one. */
+type CallSlot =
+  | { readonly answered: AnsweredCall }
+  | { readonly call: Call; readonly arguments: JsonObject; readonly isAwaited: boolean };
+
+/** The recorded calls of one reply. */
+export interface RecordedCalls {
+  /** The calls that stand, in the order of the reply. */
+  readonly slots: readonly CallSlot[];
+  /** The new ones. */
+  readonly sent: readonly Call[];
+  /** Number of calls that had a result of this turn, and of an earlier one. */
+  readonly repeats: number;
+  readonly known: number;
+}
+
+/** Records the calls of a reply: notifies the client of new ones, and sends events for the others. */
+export function recordCalls(turn: Turn, calls: readonly JudgedCall[], delivery: Delivery): RecordedCalls {
+  const { notify_client: notify, await_results: awaitsResult } = delivery;
+  const slots: CallSlot[] = [];
+  const sent: Call[] = [];
+  let [repeats, known] = [0, 0];
+  for (const judged of calls) {
+    switch (judged.kind) {
+      case 'incomplete':
+        turn.recordInsight(judged.insight);
+        break;
+      case 'answered': {
+        const { event, answered } = judged;
+        const { id: of, name: tool, arguments: args } = answered;
+        turn.emitEvent(event, { tool, arguments: args, of }, { always: true });
+        slots.push({ answered });
+        if (event === 'call_repeated') repeats++;
+        else known++;
+        break;
+      }
+      case 'new': {
+        const { call, arguments: args } = judged;
+        sent.push(call);
+        slots.push({ call, arguments: args, isAwaited: turn.recordCall(call, { notify, awaitsResult }) });
+        break;
+      }
+      default:
+        judged satisfies never;
+    }
+  }
+  return { slots, sent, repeats, known };
+}
+
+interface CollectOptions extends Delivery {
+  /** What the model wrote in addition to the calls. */
+  readonly answer: string;
+  readonly format: ToolCallFormat;
+  readonly nodeName: string;
+}
+
+/** Waits for the results of recorded calls and adds them to the turn. @returns the exit of the node. */
+export async function collectResults(
+  turn: Turn,
+  { slots }: RecordedCalls,
+  { answer, format, nodeName, await_results, results_timeout_ms: timeoutMs }: CollectOptions,
+): Promise<'tool_called' | 'no_results'> {
+  const awaited = slots.flatMap((slot) => ('call' in slot && slot.isAwaited ? [slot.call.id] : []));
+  const results = awaited.length > 0 ? await turn.results(awaited, timeoutMs) : new Map<string, never>();
+  const answered = slots.flatMap((slot): readonly AnsweredCall[] => {
+    if ('answered' in slot) return [slot.answered];
+    const { id, name } = slot.call;
+    const result = results.get(id);
+    return result ? [{ id, name, arguments: slot.arguments, ...result }] : [];
+  });
+  if (answered.length > 0) turn.recordExchange(createExchange(answered, answer, format));
+  if (!await_results || answered.length === slots.length) return 'tool_called';
+  // A call that did not fit in a frame was not sent; the turn has a warning of it.
+  const missing = slots.flatMap((slot) =>
+    'call' in slot && slot.isAwaited && !results.has(slot.call.id) ? [slot.call.name] : [],
+  );
+  if (missing.length > 0)
+    turn.warn(`${nodeName} got no result of ${missing.join(', ')} within ${timeoutMs} ms (results_timeout_ms)`);
+  return 'no_results';
+}

@@ -1,0 +1,64 @@
+import { didYouMean } from '../../base/didYouMean.ts';
+import { Fault } from '../../protocol/fault.ts';
+import { findDuplicateKeys, parseJson } from '../../base/jsonLocations.ts';
+import { describePointer } from '../../base/jsonPointer.ts';
+import type { StringStorage } from '../storage/stringStorage.ts';
+import type { EntryFilter } from './filter/filter.ts';
+import { readFilter } from './filter/readFilter.ts';
+import { matches, maxTopK, type Match, type SearchRequest } from './retriever.ts';
+
+/** A search outside a graph, as a client or the command line asks for it. */
+export interface SearchOptions {
+  readonly query: string;
+  /** One of `matches`; "" = words. */
+  readonly match: string;
+  /** Max hits; 0 = 3. */
+  readonly topK: number;
+  /** A filter as JSON text; "" = none. */
+  readonly filterJson: string;
+}
+
+const defaultTopK = 3;
+
+/**
+ * Checks a search without a graph.
+ * @param names what the options are called in messages.
+ * @throws Fault INVALID_PARAM_VALUE with the path of the error; also for a `$variable`, as there is no turn.
+ */
+export function readSearch(
+  { query, match, topK, filterJson }: SearchOptions,
+  { knowledge }: StringStorage,
+  names: { readonly match: string; readonly topK: string; readonly filter: string },
+): SearchRequest {
+  const invalid = (message: string): Fault => new Fault('INVALID_PARAM_VALUE', message);
+  if (match !== '' && !isMatch(match))
+    throw invalid(`${names.match} must be one of ${matches.join(', ')}, not "${match}"${didYouMean(match, matches)}`);
+  if (!Number.isInteger(topK) || topK < 0 || topK > maxTopK)
+    throw invalid(`${names.topK} must be an integer of 1 to ${maxTopK}, or 0 for ${defaultTopK}`);
+  return {
+    query,
+    match: match === '' ? 'words' : match,
+    topK: topK === 0 ? defaultTopK : topK,
+    minSimilarity: 0,
+    filter: filterJson === '' ? undefined : readFilterJson(filterJson, knowledge?.fields, names.filter),
+    variables: {},
+  };
+}
+
+function readFilterJson(json: string, fields: Parameters<typeof readFilter>[1], name: string): EntryFilter {
+  const invalid = (message: string): Fault => new Fault('INVALID_PARAM_VALUE', `${name}${message}`);
+  const value = parseJson(json, (problem) => invalid(` ${problem}`));
+  const reading = readFilter(value, fields);
+  if (!reading.ok) {
+    const { pointer = '', message = 'is invalid' } = reading.errors[0] ?? {};
+    throw invalid(`${describePointer(pointer)} ${message}`);
+  }
+  const [duplicate] = findDuplicateKeys(json);
+  if (duplicate) throw invalid(`${describePointer(duplicate.pointer)} is there twice; put both into one "$and"`);
+  const [variable] = reading.value.variables;
+  if (variable !== undefined)
+    throw invalid(` has {"$variable": "${variable}"}, and a search outside a graph has no variables; give a value`);
+  return reading.value;
+}
+
+const isMatch = (match: string): match is Match => (matches as readonly string[]).includes(match);

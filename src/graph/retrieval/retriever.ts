@@ -1,0 +1,134 @@
+import type { StringStorage } from '../storage/stringStorage.ts';
+import type { MetadataValue } from '../storage/knowledge/knowledge.ts';
+import { Fault } from '../../protocol/fault.ts';
+import { createYielder } from '../../base/eventLoop.ts';
+import { raceAbort } from '../../base/abort.ts';
+import { readEntries, type SearchEntry } from './entries.ts';
+import type { EntryFilter } from './filter/filter.ts';
+import { fuseRanks } from './fuseRanks.ts';
+import type { RankedEntry, VectorSearch } from './vectorSearch.ts';
+import { wordIndexOf } from './words/wordIndex.ts';
+
+/** How entries are matched: by words (BM25), by the similarity of vectors, or by both (reciprocal rank fusion). */
+export const matches = ['words', 'vectors', 'both'] as const;
+
+/** One of `matches`. */
+export type Match = (typeof matches)[number];
+
+/** Max `topK` of a search. */
+export const maxTopK = 1000;
+
+/** A search over the entries of a storage. */
+export interface SearchRequest {
+  readonly query: string;
+  readonly match: Match;
+  /** Max hits without those that are `always` there; 1 to `maxTopK`. */
+  readonly topK: number;
+  /** For vectors: min cosine similarity, -1 to 1; 0 = no minimum. */
+  readonly minSimilarity: number;
+  /** Which entries are searched; undefined: all. */
+  readonly filter: EntryFilter | undefined;
+  /** What the `$variable`s of the filter stand for: texts, which are read as the type of the field. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** An entry that a search has found. */
+export interface Hit {
+  /** The id of a KNOWLEDGE, the key of a MAP or MULTIMAP, the index in a LIST. */
+  readonly id: string;
+  readonly text: string;
+  /**
+   * Higher is better, comparable within one result only: BM25 for words, cosine similarity for vectors, the fused ranks for
+   * both; 0 for an entry that is there by its `keys` alone, or by `always`.
+   */
+  readonly score: number;
+  readonly metadata: Readonly<Record<string, MetadataValue>>;
+}
+
+/** What a search has found. */
+export interface SearchResult {
+  /** Entries with a key in the query, then the others by score, at most `topK` of both; then those with `always`. */
+  readonly hits: readonly Hit[];
+  /** Whether there are hits in addition to those with `always`. */
+  readonly found: boolean;
+}
+
+/** Searches the entries of one storage. */
+export interface Retriever {
+  /** Builds what its searches need ahead of time: the index of the words, the vectors. @throws as `search`. */
+  prepare(signal?: AbortSignal): Promise<void>;
+  /**
+   * @throws Fault INVALID_PARAM_VALUE for vectors without an embedding model; the signal's reason when it is aborted; what the
+   * vector search throws.
+   */
+  search(request: SearchRequest): Promise<SearchResult>;
+}
+
+/** How many ranks of each of the two searches are fused, at least. */
+const minFusedRanks = 50;
+
+const entriesPerChunk = 256;
+
+/**
+ * Creates the retriever of a storage of any kind. Creating one is cheap: the index of the words is built for the first
+ * search, once per storage, and is freed with the storage.
+ * @param vectors the vectors of the storage; absent: only words can be matched.
+ */
+export function createRetriever(storage: StringStorage, vectors?: VectorSearch): Retriever {
+  return {
+    async prepare(signal) {
+      await wordIndexOf(storage);
+      if (vectors?.computed) await raceAbort(vectors.computed, signal);
+    },
+    async search(request) {
+      const { query, match, topK, filter, variables, signal } = request;
+      if (match !== 'words' && !vectors) throw missingModel(match);
+      const entries = readEntries(storage);
+      const passes = filter?.bind(variables);
+      const isEligible = (index: number): boolean => !passes || passes(entries.metadataAt(index));
+      const words = await wordIndexOf(storage);
+      const isRanked = (index: number): boolean => !entries.isAlways(index) && isEligible(index);
+      const depth = match === 'both' ? Math.max(topK, minFusedRanks) : topK;
+      const common = { query, topK: depth, isEligible: isRanked, signal };
+      const byWords = match === 'vectors' ? [] : await words.search(common);
+      const byVectors =
+        match === 'words' || !vectors ? [] : await vectors.search({ ...common, minSimilarity: request.minSimilarity });
+      const ranked = match === 'both' ? fuseRanks([byWords, byVectors]) : match === 'words' ? byWords : byVectors;
+      const withKeys = await keepEligible(await words.findByKeys(query), isRanked);
+      const hits = putKeysFirst(ranked, withKeys).slice(0, topK);
+      const always = entries.always.filter(isEligible).map((index) => ({ index, score: 0 }));
+      return { hits: [...hits, ...always].map((hit) => toHit(entries.at(hit.index), hit)), found: hits.length > 0 };
+    },
+  };
+}
+
+async function keepEligible(
+  entries: ReadonlySet<number>,
+  isEligible: (index: number) => boolean,
+): Promise<readonly number[]> {
+  const yieldToOthers = createYielder();
+  const kept: number[] = [];
+  let visited = 0;
+  for (const index of entries) {
+    if (isEligible(index)) kept.push(index);
+    if (visited++ % entriesPerChunk === 0) await yieldToOthers();
+  }
+  return kept;
+}
+
+function putKeysFirst(ranked: readonly RankedEntry[], withKeys: readonly number[]): readonly RankedEntry[] {
+  if (withKeys.length === 0) return ranked;
+  const scores = new Map(ranked.map(({ index, score }) => [index, score]));
+  const keyed = new Set(withKeys);
+  const first = [...keyed].map((index) => ({ index, score: scores.get(index) ?? 0 })).sort((a, b) => b.score - a.score);
+  return [...first, ...ranked.filter(({ index }) => !keyed.has(index))];
+}
+
+const toHit = ({ id, text, metadata }: SearchEntry, { score }: RankedEntry): Hit => ({ id, text, score, metadata });
+
+const missingModel = (match: Match): Fault =>
+  new Fault(
+    'INVALID_PARAM_VALUE',
+    `match "${match}" needs an embedding model, and there is none; name one of models.json with "purpose": "embedding" as "embedding_model" of the storage's file or of the node, or match by "words"`,
+  );

@@ -1,0 +1,185 @@
+import { raceAbort } from '../../../base/abort.ts';
+import type { EmbedOptions, Embeddings } from '../../../inference/contract/embedding.ts';
+import { describeError, Fault } from '../../../protocol/fault.ts';
+import type { Log } from '../../../base/log.ts';
+import { computeVectors, type ComputeOptions, type VectorDraft } from './computeVectors.ts';
+import type { VectorMatrix } from './vectorMatrix.ts';
+import type { VectorStore } from './vectorStore.ts';
+
+/** Computes vectors: the part of a loaded embedding model that searches need. */
+export interface Embedder {
+  embed(texts: readonly string[], options: EmbedOptions): Promise<Embeddings>;
+}
+
+/** What became of the vectors of a storage. */
+export interface VectorReport {
+  /** The node or the storage that has asked for them first. */
+  readonly name: string;
+  readonly model: string;
+  readonly texts: number;
+  /** How many of the texts are longer than the model reads. */
+  readonly truncated: number;
+  /** Whether they were in the cache folder. */
+  readonly isRestored: boolean;
+  /** Why they are not in the cache folder; undefined: they are. */
+  readonly unsaved: string | undefined;
+}
+
+/** How far the vectors of a storage are computed. */
+export interface VectorProgress extends Pick<VectorReport, 'name' | 'model' | 'texts'> {
+  readonly done: number;
+}
+
+/** What the vectors of one storage are made of. */
+export interface StorageVectorsOptions extends Pick<ComputeOptions, 'texts' | 'prefix' | 'giveWay'> {
+  /** See `vectorsId`. */
+  readonly id: string;
+  readonly name: string;
+  readonly model: string;
+  readonly dimensions: number;
+  /** Where they are kept, or why they are not. */
+  readonly store: VectorStore | string;
+  readonly log: Log;
+  /** Called after each batch. */
+  readonly onProgress: (progress: VectorProgress) => void;
+}
+
+/** Vectors that are there. */
+export interface ReadyVectors {
+  readonly matrix: VectorMatrix;
+  readonly report: VectorReport;
+}
+
+const logIntervalMs = 10_000;
+
+/** The vectors of one storage and one model: read from the cache folder or computed, while they are used. */
+export class StorageVectors {
+  readonly #options: StorageVectorsOptions;
+  /** The models of its users: the same one, unless it was loaded again in between. */
+  readonly #embedders: Embedder[] = [];
+  #draft: VectorDraft | undefined;
+  #working: Promise<ReadyVectors> | undefined;
+  #ended: Promise<unknown> = Promise.resolve();
+  #abort = new AbortController();
+  /** Searches that wait for the vectors. */
+  #waiting = 0;
+
+  constructor(options: StorageVectorsOptions) {
+    this.#options = options;
+  }
+
+  get id(): string {
+    return this.#options.id;
+  }
+
+  /** Whether it has users. */
+  get isUsed(): boolean {
+    return this.#embedders.length > 0;
+  }
+
+  /** Adds a user, and begins to compute what is missing. @returns as `ready`. */
+  open(embedder: Embedder): Promise<ReadyVectors> {
+    this.#embedders.push(embedder);
+    return this.#vectors();
+  }
+
+  /** Removes a user. Without users the computation stops, and goes on with the next user. */
+  close(embedder: Embedder): void {
+    this.#embedders.splice(this.#embedders.indexOf(embedder), 1);
+    if (!this.isUsed) this.stop();
+  }
+
+  /** Stops the computation after the batch under way. What is computed stays. */
+  stop(): void {
+    this.#abort.abort(new Fault('INFERENCE_FAILED', 'nothing needs the vectors any more'));
+    this.#abort = new AbortController();
+    if (!this.#draft || this.#draft.done < this.#options.texts.length) this.#working = undefined;
+  }
+
+  /** The vectors, when all are there; a turn waits for them. @throws the reason of the signal; what the model throws. */
+  async ready(signal: AbortSignal | undefined): Promise<ReadyVectors> {
+    this.#waiting++;
+    try {
+      return await raceAbort(this.#vectors(), signal);
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  /** Resolves when nothing is computed any more. */
+  async ended(): Promise<void> {
+    await this.#ended;
+  }
+
+  #vectors(): Promise<ReadyVectors> {
+    if (this.#working) return this.#working;
+    const working = this.#work(this.#ended, this.#abort.signal);
+    this.#working = working;
+    this.#ended = working.catch((error: unknown) => {
+      if (this.#working === working) this.#working = undefined;
+      const { log, name, model } = this.#options;
+      if (!this.#abort.signal.aborted && this.isUsed)
+        log.error(
+          { vectorsOf: name, model, why: describeError(error) },
+          'the vectors of a storage could not be computed',
+        );
+    });
+    return working;
+  }
+
+  async #work(previous: Promise<unknown>, signal: AbortSignal): Promise<ReadyVectors> {
+    await previous;
+    signal.throwIfAborted();
+    const { id, texts, dimensions, store } = this.#options;
+    const expected = { id, texts: texts.length, dimensions };
+    const restored = typeof store === 'string' || this.#draft ? undefined : await store.read(expected);
+    if (restored) {
+      this.#draft = { ...restored, done: texts.length };
+      return this.#toReady(this.#draft, true, undefined);
+    }
+    const values = new Float32Array(texts.length * dimensions);
+    const draft = (this.#draft ??= { matrix: { values, dimensions }, done: 0, truncated: 0 });
+    await this.#compute(draft, signal);
+    return this.#toReady(draft, false, typeof store === 'string' ? store : await store.write(id, draft));
+  }
+
+  async #compute(draft: VectorDraft, signal: AbortSignal): Promise<void> {
+    const { texts, prefix, name, model, log, giveWay, onProgress } = this.#options;
+    const started = performance.now();
+    let loggedAt = started;
+    const facts = { vectorsOf: name, model, texts: texts.length };
+    log.info(facts, 'the vectors of a storage are being computed');
+    await computeVectors(draft, {
+      texts,
+      prefix,
+      signal,
+      embed: () => this.#embed,
+      // Of a search that waits a turn is waiting, too.
+      giveWay: async (batchMs, aborted) => (this.#waiting > 0 ? undefined : giveWay(batchMs, aborted)),
+      onProgress: () => {
+        onProgress({ name, model, texts: texts.length, done: draft.done });
+        if (performance.now() - loggedAt < logIntervalMs) return;
+        loggedAt = performance.now();
+        log.info({ ...facts, done: draft.done }, 'the vectors of a storage are being computed');
+      },
+    });
+    log.info({ ...facts, ms: Math.round(performance.now() - started) }, 'the vectors of a storage are computed');
+  }
+
+  readonly #embed: Embedder['embed'] = (texts, options) => {
+    const embedder = this.#embedders.at(-1);
+    return embedder ? embedder.embed(texts, options) : Promise.reject(options.signal.reason as Error);
+  };
+
+  #toReady({ matrix, truncated }: VectorDraft, isRestored: boolean, unsaved: string | undefined): ReadyVectors {
+    const { texts, name, model, store, log } = this.#options;
+    if (truncated > 0)
+      log.warn(
+        { vectorsOf: name, model, texts: truncated },
+        'texts are longer than the embedding model reads: only their beginnings count',
+      );
+    if (unsaved !== undefined && typeof store !== 'string')
+      log.warn({ vectorsOf: name, model, why: unsaved }, 'the vectors of a storage could not be saved');
+    return { matrix, report: { name, model, texts: texts.length, truncated, isRestored, unsaved } };
+  }
+}

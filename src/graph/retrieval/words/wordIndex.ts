@@ -1,0 +1,95 @@
+import { createYielder } from '../../../base/eventLoop.ts';
+import { Fault } from '../../../protocol/fault.ts';
+import type { StringStorage } from '../../storage/stringStorage.ts';
+import type { RankedEntry, RankingRequest } from '../vectorSearch.ts';
+import { functionWords } from './functionWords.ts';
+import { KeyIndex } from './keyIndex.ts';
+import { PostingsBuilder } from './postings.ts';
+import { piecesOf, splitCharacters, splitWords } from './splitWords.ts';
+import { TermDictionary } from './termDictionary.ts';
+import { WordSearch } from './wordSearch.ts';
+import { wordStem } from './wordStem.ts';
+
+/** The words of a storage, and which entries have them. */
+export interface WordIndex {
+  /** The entries whose words match best (BM25), best first. */
+  search(request: RankingRequest): Promise<readonly RankedEntry[]>;
+  /** The entries that have a key among the words of a query. */
+  findByKeys(query: string): Promise<ReadonlySet<number>>;
+}
+
+const indexes = new WeakMap<StringStorage, Promise<WordIndex>>();
+
+/** More than texts of 64 MiB in one language have; what is beyond takes more memory than the texts themselves. */
+const maxSizes = { 'different words': 500_000, keys: 1_000_000, 'words in all': 2 ** 24 } as const;
+
+/**
+ * The index of a storage, built on the first call in chunks that yield to the event loop, and freed with the storage.
+ * @throws Fault LIMIT_EXCEEDED when it is too large.
+ */
+export function wordIndexOf(storage: StringStorage): Promise<WordIndex> {
+  const existing = indexes.get(storage);
+  if (existing) return existing;
+  const building = buildIndex(storage);
+  indexes.set(storage, building);
+  return building;
+}
+
+async function buildIndex({ list, knowledge }: StringStorage): Promise<WordIndex> {
+  const yieldToOthers = createYielder();
+  const terms = new TermNumbers();
+  const postings = new PostingsBuilder();
+  const keys = new KeyIndex();
+  const lengths = new Uint32Array(list.length);
+  for (const [index, text] of list.entries()) {
+    const numbers: number[] = [];
+    for (const piece of piecesOf(text)) {
+      for (const word of [...splitWords(piece), ...splitCharacters(piece)]) {
+        const number = terms.numberOf(word);
+        if (number !== undefined) numbers.push(number);
+      }
+      await yieldToOthers();
+    }
+    postings.add(index, numbers);
+    lengths[index] = numbers.length;
+    for (const key of knowledge?.entries[index]?.keys ?? []) keys.add(key, index);
+    checkSizes({ 'different words': terms.byWord.size, keys: keys.size, 'words in all': postings.length });
+  }
+  const dictionary = await TermDictionary.create(terms.byStem, terms.byWord, yieldToOthers);
+  const search = new WordSearch(dictionary, await postings.build(terms.byStem.size, yieldToOthers), lengths);
+  return {
+    search: (request) => search.run(request),
+    findByKeys: async (query) =>
+      new Set([...(await keys.find(splitWords(query).map(wordStem))), ...(await keys.find(splitCharacters(query)))]),
+  };
+}
+
+function checkSizes(sizes: Readonly<Record<keyof typeof maxSizes, number>>): void {
+  for (const what of ['different words', 'keys', 'words in all'] as const)
+    if (sizes[what] > maxSizes[what])
+      throw new Fault(
+        'LIMIT_EXCEEDED',
+        `the storage has too many words for a search: more than ${maxSizes[what]} ${what}; divide it into several storages`,
+      );
+}
+
+/** The numbers of stems, in the order of their appearance; each form of a word is stemmed once. */
+class TermNumbers {
+  readonly byStem = new Map<string, number>();
+  readonly byWord = new Map<string, number | undefined>();
+
+  /** The number of a word's stem; undefined for a function word. */
+  numberOf(word: string): number | undefined {
+    if (this.byWord.has(word)) return this.byWord.get(word);
+    const number = functionWords.has(word) ? undefined : this.#numberOfStem(wordStem(word));
+    this.byWord.set(word, number);
+    return number;
+  }
+
+  #numberOfStem(stem: string): number {
+    const existing = this.byStem.get(stem);
+    if (existing !== undefined) return existing;
+    this.byStem.set(stem, this.byStem.size);
+    return this.byStem.size - 1;
+  }
+}

@@ -1,0 +1,154 @@
+import { sharedAdmission } from '../../../base/eventLoop.ts';
+import type { RankedEntry, RankingRequest } from '../vectorSearch.ts';
+import { BestEntries } from '../bestEntries.ts';
+import { functionWords } from './functionWords.ts';
+import type { Postings } from './postings.ts';
+import { splitWords } from './splitWords.ts';
+import type { TermMatch, TermDictionary } from './termDictionary.ts';
+import { wordStem } from './wordStem.ts';
+
+/** Parameters of BM25: how soon further occurrences stop to count, and how much long texts count less. */
+const saturation = 1.2;
+const lengthWeight = 0.7;
+
+/** Max different words of a query that are searched, the first ones. */
+const maxQueryWords = 128;
+
+/** The share of the query, weighted by the rarity of its words, that an entry must have which has no sure match. */
+const minCoverage = 0.28;
+
+/** A word that more texts than this share have does not suffice alone. */
+const maxTellingShare = 0.1;
+const maxTellingEntries = 3;
+
+/** A word that more texts than this share have counts for nothing. */
+const maxShare = 0.5;
+const maxShareEntries = 4;
+
+const candidatesPerChunk = 1024;
+
+/** What the search of one query adds up, per entry. */
+interface Sums {
+  readonly scores: Float32Array;
+  /** The weight of the words that the entry has, each as well as it matches. */
+  readonly covered: Float32Array;
+  /** Whether the entry has a sure match of a rare word: 1 or 0. */
+  readonly sure: Uint8Array;
+  /** The number of the last word of the query that the entry has, from 1. */
+  readonly lastWord: Uint16Array;
+  /** The entries with a score. */
+  readonly touched: number[];
+}
+
+/** The search by words over one storage: BM25 over stems, with prefixes and misspellings. */
+export class WordSearch {
+  readonly #dictionary: TermDictionary;
+  readonly #postings: Postings;
+  /** What the count of a term is added to, per entry: more for a long text. */
+  readonly #lengthNorms: Float32Array;
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** @param lengths words per entry. */
+  constructor(dictionary: TermDictionary, postings: Postings, lengths: Uint32Array) {
+    this.#dictionary = dictionary;
+    this.#postings = postings;
+    const meanLength = lengths.reduce((sum, length) => sum + length, 0) / Math.max(lengths.length, 1) || 1;
+    this.#lengthNorms = Float32Array.from(
+      lengths,
+      (length) => saturation * (1 - lengthWeight + (lengthWeight * length) / meanLength),
+    );
+  }
+
+  /** The best entries, best first. One search at a time: each needs memory for all entries. @throws the signal's reason. */
+  run(request: RankingRequest): Promise<readonly RankedEntry[]> {
+    const result = this.#last.then(() => this.#search(request));
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  async #search({ query, topK, isEligible, signal }: RankingRequest): Promise<readonly RankedEntry[]> {
+    let admitted = sharedAdmission();
+    if (admitted) await admitted;
+    signal?.throwIfAborted();
+    const sums = this.#createSums();
+    let queryWeight = 0;
+    let word = 0;
+    for (const [stem, written] of wordsOf(query)) {
+      const matches = this.#dictionary.find(written, stem);
+      const [best] = matches;
+      if (best?.quality === 1 && this.#isEverywhere(best.term)) continue;
+      word++;
+      queryWeight += this.#weight(best ? this.#countOf(best.term) : 1);
+      for (const match of matches) if (!this.#isEverywhere(match.term)) this.#addMatch(match, word, sums);
+      admitted = sharedAdmission();
+      if (admitted) await admitted;
+      signal?.throwIfAborted();
+    }
+    const best = new BestEntries(topK);
+    for (const [visited, index] of sums.touched.entries()) {
+      const score = sums.scores[index] ?? 0;
+      const isRelevant = sums.sure[index] === 1 || (sums.covered[index] ?? 0) >= minCoverage * queryWeight;
+      if (isRelevant && best.admits(index, score) && isEligible(index)) best.add({ index, score });
+      if (visited % candidatesPerChunk > 0) continue;
+      admitted = sharedAdmission();
+      if (admitted) await admitted;
+    }
+    return best.sorted;
+  }
+
+  #addMatch({ term, quality, isSure }: TermMatch, word: number, sums: Sums): void {
+    const { scores, covered, sure, lastWord, touched } = sums;
+    const { starts, entries, counts } = this.#postings;
+    const weight = this.#weight(this.#countOf(term)) * quality;
+    const isTelling = isSure && this.#countOf(term) <= this.#maxOf(maxTellingEntries, maxTellingShare);
+    const end = starts[term + 1] ?? 0;
+    for (let posting = starts[term] ?? 0; posting < end; posting++) {
+      const entry = entries[posting] ?? 0;
+      // It has a better match of the same word.
+      if (lastWord[entry] === word) continue;
+      lastWord[entry] = word;
+      const count = counts[posting] ?? 0;
+      const score = scores[entry] ?? 0;
+      if (score === 0) touched.push(entry);
+      scores[entry] = score + (weight * count * (saturation + 1)) / (count + (this.#lengthNorms[entry] ?? 1));
+      covered[entry] = (covered[entry] ?? 0) + weight;
+      if (isTelling) sure[entry] = 1;
+    }
+  }
+
+  /** The weight of a word that so many entries have (inverse document frequency). */
+  #weight(count: number): number {
+    const total = this.#lengthNorms.length;
+    return Math.log(1 + (total - count + 0.5) / (count + 0.5));
+  }
+
+  #countOf(term: number): number {
+    const { starts } = this.#postings;
+    return (starts[term + 1] ?? 0) - (starts[term] ?? 0);
+  }
+
+  #isEverywhere(term: number): boolean {
+    return this.#countOf(term) > this.#maxOf(maxShareEntries, maxShare);
+  }
+
+  #maxOf(entries: number, share: number): number {
+    return Math.max(entries, share * this.#lengthNorms.length);
+  }
+
+  #createSums(): Sums {
+    const total = this.#lengthNorms.length;
+    return {
+      scores: new Float32Array(total),
+      covered: new Float32Array(total),
+      sure: new Uint8Array(total),
+      lastWord: new Uint16Array(total),
+      touched: [],
+    };
+  }
+}
+
+/** The stems of the words of a query, each with a word as it is written. */
+function wordsOf(query: string): readonly (readonly [string, string])[] {
+  const words = splitWords(query).filter((word) => !functionWords.has(word));
+  return [...new Map(words.map((word) => [wordStem(word), word]))].slice(0, maxQueryWords);
+}

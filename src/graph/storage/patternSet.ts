@@ -1,0 +1,201 @@
+import { RE2JS, RE2JSCompileException, RE2JSSyntaxException, RE2Set } from 're2js';
+import { createYielder, runChunk } from '../../base/eventLoop.ts';
+import type { ReadResult, SchemaError } from '../../protocol/schema.ts';
+import { estimatePatternSize } from './patternSize.ts';
+import { ensureMemory, matchSet } from './setMatch.ts';
+
+/** Compiled regular expressions (RE2), matched in time linear in the text: there is no catastrophic backtracking. */
+export interface PatternMatcher {
+  /**
+   * The index of the first pattern, in the order of the list, that matches anywhere in the text; undefined when none does.
+   * @throws the signal's reason when it is aborted.
+   */
+  match(text: string, signal: AbortSignal): Promise<number | undefined>;
+  /** Indexes of the patterns that match every text, such as `x*`. */
+  readonly matchAll: readonly number[];
+}
+
+// Compiling a pattern takes a few milliseconds per 1,000 characters, with counted repetitions written out, and cannot be
+// interrupted.
+const maxPatternLength = 16_384;
+const maxPatternSize = 20_000;
+// Of all patterns of a list: about 400 bytes each, so 120 MB.
+const maxTotalSize = 300_000;
+
+// One synchronous pass over the text matches all patterns of a set. Sets are small, so that the event loop runs between
+// them. Twenty patterns are near the fastest: in larger sets the patterns share hardly any work, and evict each other's
+// automaton states from the memory of the set.
+const patternsPerSet = 20;
+const maxSetSize = 5000;
+// In re2js's own account; the process takes about twice as much.
+const totalMemoryBytes = 16 * 1024 * 1024;
+const minSetMemoryBytes = 64 * 1024;
+const maxSetMemoryBytes = 2 * 1024 * 1024;
+
+interface PatternSet {
+  /** Index of its first pattern in the whole list. */
+  readonly offset: number;
+  readonly set: RE2Set;
+  /** Indexes in the whole list. */
+  readonly matchAll: readonly number[];
+}
+
+type SetsResult = ReadResult<readonly PatternSet[]>;
+
+// By the list itself: the Guardrails that read one string storage share its compiled patterns.
+const compiledLists = new WeakMap<readonly string[], Promise<ReadResult<PatternMatcher>>>();
+
+/**
+ * Compiles patterns (RE2 syntax; matched anywhere, case-insensitive, Unicode-aware), once for the same list. Errors have
+ * the pointer `/index`.
+ * @param sharers the number of lists that share the memory which one list may take.
+ */
+export function compilePatterns(list: readonly string[], sharers = 1): Promise<ReadResult<PatternMatcher>> {
+  const known = compiledLists.get(list);
+  if (known) return known;
+  const compiling = compileList(list, totalMemoryBytes / sharers);
+  compiledLists.set(list, compiling);
+  return compiling;
+}
+
+/**
+ * The error of lists whose patterns are too large together, with the pointer ''; undefined: they are not. A list alone is
+ * checked when it is compiled.
+ */
+export async function findTotalSizeError(lists: readonly (readonly string[])[]): Promise<SchemaError | undefined> {
+  const yieldToOthers = createYielder();
+  let totalSize = 0;
+  for (const pattern of lists.flat()) {
+    totalSize += estimatePatternSize(pattern.slice(0, maxPatternLength));
+    await yieldToOthers();
+  }
+  return totalSize <= maxTotalSize ? undefined : totalSizeError(totalSize);
+}
+
+async function compileList(list: readonly string[], listMemoryBytes: number): Promise<ReadResult<PatternMatcher>> {
+  const yieldToOthers = createYielder();
+  const groups = await groupPatterns(list, yieldToOthers);
+  if (!groups.ok) return groups;
+  const evenShareBytes = listMemoryBytes / groups.value.length;
+  const memoryBytes = Math.min(maxSetMemoryBytes, Math.max(minSetMemoryBytes, evenShareBytes));
+  const results: SetsResult[] = [];
+  for (const { offset, patterns } of groups.value) {
+    results.push(await runChunk(() => compileSets(patterns, offset, memoryBytes)));
+  }
+  const result = combineResults(results);
+  if (!result.ok) return result;
+  const matchAll = result.value.flatMap((set) => set.matchAll);
+  return { ok: true, value: { match: createMatcher(result.value), matchAll } };
+}
+
+interface PatternGroup {
+  readonly offset: number;
+  readonly patterns: string[];
+}
+
+/** The patterns of each set, in order; errors for those that are empty or too large. */
+async function groupPatterns(
+  list: readonly string[],
+  yieldToOthers: () => Promise<void>,
+): Promise<ReadResult<readonly PatternGroup[]>> {
+  const errors: SchemaError[] = [];
+  const groups: PatternGroup[] = [];
+  let [setSize, totalSize] = [Infinity, 0];
+  for (const [index, pattern] of list.entries()) {
+    const size = estimatePatternSize(pattern.slice(0, maxPatternLength));
+    const error = findLimitError(pattern, size, index);
+    if (error) errors.push(error);
+    setSize += size;
+    totalSize += size;
+    let group = groups.at(-1);
+    if (!group || group.patterns.length === patternsPerSet || setSize > maxSetSize) {
+      group = { offset: index, patterns: [] };
+      groups.push(group);
+      setSize = size;
+    }
+    group.patterns.push(pattern);
+    await yieldToOthers();
+  }
+  if (errors.length > 0) return { ok: false, errors };
+  if (totalSize <= maxTotalSize) return { ok: true, value: groups };
+  return { ok: false, errors: [totalSizeError(totalSize)] };
+}
+
+function totalSizeError(totalSize: number): SchemaError {
+  const message = `is too large: all patterns together have ${totalSize} characters with their repetitions written out, and ${maxTotalSize} are allowed`;
+  return { pointer: '', message, code: 'LIMIT_EXCEEDED' };
+}
+
+function findLimitError(pattern: string, size: number, index: number): SchemaError | undefined {
+  const pointer = `/${index}`;
+  if (pattern === '') return { pointer, message: 'is empty, and would match every text; remove it' };
+  const refuse = (has: string, allowed: number): SchemaError => {
+    const message = `is too large: it has ${has}, and ${allowed} are allowed; split it`;
+    return { pointer, message, code: 'LIMIT_EXCEEDED' };
+  };
+  if (pattern.length > maxPatternLength) return refuse(`${pattern.length} characters`, maxPatternLength);
+  if (size > maxPatternSize) return refuse(`${size} characters with its repetitions written out`, maxPatternSize);
+  return undefined;
+}
+
+const createMatcher =
+  (sets: readonly PatternSet[]): PatternMatcher['match'] =>
+  async (text, signal) => {
+    const yieldToOthers = createYielder();
+    const pause = async (): Promise<void> => {
+      await yieldToOthers();
+      signal.throwIfAborted();
+    };
+    for (const { offset, set } of sets) {
+      const match = await matchSet(set, text, pause);
+      if (match !== undefined) return offset + match;
+      await pause();
+    }
+    return undefined;
+  };
+
+// Nothing at all, a character that no list names, and a long text of ordinary characters: a pattern that matches these
+// matches every text.
+const probeTexts = ['', '\u{10fffd}', 'Ab, 1.é_'.repeat(32)];
+
+// Compiles patterns into one set, or into a set each when one is too large for the memory.
+function compileSets(patterns: readonly string[], offset: number, memoryBytes: number): SetsResult {
+  const set = new RE2Set(RE2Set.UNANCHORED, RE2JS.CASE_INSENSITIVE, memoryBytes);
+  const errors = patterns.flatMap((pattern, index) => addPattern(set, pattern, offset + index));
+  if (errors.length > 0) return { ok: false, errors };
+  try {
+    set.compile();
+  } catch (error) {
+    if (!(error instanceof RE2JSCompileException)) throw error;
+    if (patterns.length === 1) return { ok: false, errors: [patternError(error.message, patterns[0], offset)] };
+    return combineResults(patterns.map((pattern, index) => compileSets([pattern], offset + index, memoryBytes)));
+  }
+  // The parsed patterns are not needed any more.
+  set.regexps = [];
+  ensureMemory(set);
+  const matches = probeTexts.map((text) => new Set(set.match(text)));
+  const isEverywhere = (index: number): boolean => matches.every((indexes) => indexes.has(index));
+  const matchAll = [...patterns.keys()].filter(isEverywhere).map((index) => offset + index);
+  return { ok: true, value: [{ offset, set, matchAll }] };
+}
+
+function combineResults<Item>(results: readonly ReadResult<readonly Item[]>[]): ReadResult<readonly Item[]> {
+  const errors = results.flatMap((result) => (result.ok ? [] : result.errors));
+  if (errors.length > 0) return { ok: false, errors };
+  return { ok: true, value: results.flatMap((result) => (result.ok ? result.value : [])) };
+}
+
+function addPattern(set: RE2Set, pattern: string, index: number): SchemaError[] {
+  try {
+    set.add(pattern);
+    return [];
+  } catch (error) {
+    if (!(error instanceof RE2JSSyntaxException)) throw error;
+    return [patternError(error.error, pattern, index)];
+  }
+}
+
+const patternError = (reason: string, pattern: string | undefined, index: number): SchemaError => ({
+  pointer: `/${index}`,
+  message: `is not a supported pattern (RE2 syntax, no lookaround or backreferences): ${JSON.stringify(pattern)}: ${reason}`,
+});

@@ -1,0 +1,66 @@
+import { realpath } from 'node:fs/promises';
+import { isAbsolute, join, relative, sep } from 'node:path';
+import { Fault } from '../../protocol/fault.ts';
+
+/** Storage root of a session: resolves relative paths of storage files and prevents path traversal out of its folder. */
+export class StorageRoot {
+  readonly #root: string;
+  readonly #folder: string;
+
+  /**
+   * @param root the server's storage root.
+   * @param folder the session's own folder in it; "" = the root itself.
+   * @throws Fault STORAGE_OUTSIDE_ROOT when the folder is absolute or leads out of the root.
+   */
+  constructor(root: string, folder = '') {
+    this.#root = root;
+    this.#folder = folder === '' ? '' : normalizeRelative(folder);
+  }
+
+  /** The path of the session's folder, symbolic links not followed. */
+  get path(): string {
+    return join(this.#root, this.#folder);
+  }
+
+  /**
+   * The real path of a file, symbolic links followed; undefined when there is none.
+   * @throws Fault STORAGE_OUTSIDE_ROOT for absolute paths, for "..", and for links that lead out of the session's folder.
+   */
+  async find(path: string): Promise<string | undefined> {
+    const relativePath = normalizeRelative(path);
+    const [root, folder, file] = await Promise.all(
+      [this.#root, join(this.#root, this.#folder), join(this.#root, this.#folder, relativePath)].map((place) =>
+        findRealPath(place, path),
+      ),
+    );
+    if (root === undefined || folder === undefined || file === undefined) return undefined;
+    if (!contains(root, folder) || !contains(folder, file)) throw outsideRoot(path);
+    return file;
+  }
+}
+
+// Both separators and both kinds of absolute path are recognized on every system: a path must mean the same everywhere.
+function normalizeRelative(path: string): string {
+  const parts = path.split(/[\\/]/);
+  if (parts[0] === '' || /^[A-Za-z]:/.test(path) || parts.includes('..') || path.includes('\0'))
+    throw outsideRoot(path);
+  return parts.join('/');
+}
+
+// An error names the path that the client sent: the absolute one is no business of a client.
+const findRealPath = (place: string, sentPath: string): Promise<string | undefined> =>
+  realpath(place).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ELOOP') throw outsideRoot(sentPath);
+    return undefined;
+  });
+
+function contains(folder: string, path: string): boolean {
+  const relativePath = relative(folder, path);
+  return !isAbsolute(relativePath) && relativePath.split(sep)[0] !== '..';
+}
+
+const outsideRoot = (path: string): Fault =>
+  new Fault(
+    'STORAGE_OUTSIDE_ROOT',
+    `the storage path "${path}" leads out of the storage folder; use a relative path without ".."`,
+  );

@@ -1,0 +1,53 @@
+import type { CreateStringStorageRequest } from '../../protocol/frames.gen.ts';
+import { invalidStorage } from './invalidStorage.ts';
+import type { Knowledge } from './knowledge/knowledge.ts';
+
+/** Kind of a string storage: LIST = no keys; MAP = unique keys; MULTIMAP = keys that may occur several times; KNOWLEDGE = entries to search. */
+export type StorageKind = CreateStringStorageRequest['kind'];
+
+/** A string storage: an immutable list of strings that nodes read: lines of a CannedResponse, patterns of a Guardrail. */
+export interface StringStorage {
+  readonly kind: StorageKind;
+  /** LIST, KNOWLEDGE: as written. MAP, MULTIMAP: sorted by key, as written within a key. */
+  readonly list: readonly string[];
+  /** The key of each string; a LIST has none. For KNOWLEDGE: the ids. */
+  readonly keys: readonly string[];
+  /** For KNOWLEDGE only: its entries, fields and model. */
+  readonly knowledge?: Knowledge;
+  /** Whether a client has sent its strings: nothing that is made of them is written to disk. Default false. */
+  readonly isOfClient?: boolean;
+}
+
+/** One entry of a MAP or MULTIMAP. */
+export interface MapEntry {
+  readonly key: string;
+  readonly text: string;
+}
+
+/** Creates a LIST. */
+export const createList = (strings: readonly string[]): StringStorage => ({
+  kind: 'LIST',
+  list: [...strings],
+  keys: [],
+});
+
+/**
+ * Creates a MAP or MULTIMAP.
+ * @param name its name in messages.
+ * @throws Fault INVALID_STRING_STORAGE_DATA when a MAP has a key twice.
+ */
+export function createMap(kind: 'MAP' | 'MULTIMAP', entries: readonly MapEntry[], name: string): StringStorage {
+  const sorted = [...entries].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+  const duplicate = kind === 'MAP' ? sorted.find((entry, index) => entry.key === sorted[index - 1]?.key) : undefined;
+  if (duplicate)
+    throw invalidStorage(`${name} has the key "${duplicate.key}" twice; remove one, or make it a MULTIMAP`);
+  return { kind, list: sorted.map(({ text }) => text), keys: sorted.map(({ key }) => key) };
+}
+
+/** Creates a KNOWLEDGE. */
+export const createKnowledge = (knowledge: Knowledge): StringStorage => ({
+  kind: 'KNOWLEDGE',
+  list: knowledge.entries.map(({ text }) => text),
+  keys: knowledge.entries.map(({ id }) => id),
+  knowledge,
+});

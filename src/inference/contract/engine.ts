@@ -1,0 +1,229 @@
+import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
+import type { EmbeddingFacts, EmbedOptions, Embeddings, ModelPurpose } from './embedding.ts';
+import type { GpuChoice, GpuLayers } from '../gpuChoice.ts';
+import type { CallGrammar } from '../../chat/grammar/grammar.ts';
+import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
+import type { ReplyMarks } from '../../chat/replyMarks.ts';
+import type { LoraFile } from './lora.ts';
+import type { ModelDetails } from './modelDetails.ts';
+import type { WarmUpOptions } from './warmUpOptions.ts';
+import type { WarmUpResult } from './warmUpResult.ts';
+import type { InferenceSchedule } from './pace.ts';
+import type { ModelLimits } from './modelLimits.ts';
+import type { LoadPlan, MemoryUse } from './modelMemory.ts';
+import type { ModelStats } from './modelStats.ts';
+import type { ModelSupervision } from './modelSupervision.ts';
+import type { RemoteModel } from './remoteModel.ts';
+import type { SamplingParams } from './samplingParams.ts';
+import type { SlotResizing } from './slotResizing.ts';
+
+export type { ModelStats } from './modelStats.ts';
+export type { ModelSupervision } from './modelSupervision.ts';
+export type { SamplingParams } from './samplingParams.ts';
+
+/** Why a generation ended: end of generation token, max_tokens or full context, stop string, abort signal. */
+export type FinishReason = 'end' | 'length' | 'stop' | 'aborted';
+
+/** A part of a prompt as the model sees it: one control token, or the text between two of them. */
+export interface PromptPiece {
+  /** Of a control token: its name. */
+  readonly text: string;
+  /** Whether it is a control token. A control string in the text of a user, a document or a tool is none. */
+  readonly special: boolean;
+}
+
+/** What a model was given and what it generated, for diagnostics. */
+export interface Transcript {
+  /** The whole prompt from its first token on. */
+  readonly prompt: readonly PromptPiece[];
+  /** All generated text, control tokens by name, without the end of generation token. It continues the prompt. */
+  readonly text: string;
+}
+
+/** What each inference reports. */
+export interface InferenceResult {
+  readonly finishReason: FinishReason;
+  /** `prompt` counts the whole prompt; `reused` is the part of it that the KV cache held already (prefix reuse). */
+  readonly tokens: { readonly prompt: number; readonly reused: number; readonly generated: number };
+  /** Milliseconds from the call until a slot was acquired, until the first token (0 = no token), and until the end. */
+  readonly timings: { readonly queuedMs: number; readonly firstTokenMs: number; readonly totalMs: number };
+  /** Present where `transcript` asks for it, unless the inference was aborted before it started. */
+  readonly transcript?: Transcript;
+}
+
+/** The result of a generation. */
+export interface Completion extends InferenceResult {
+  readonly text: string;
+}
+
+export interface GenerateOptions extends InferenceSchedule {
+  readonly sampling: SamplingParams;
+  /** Ends the generation within one token or one prefill chunk; the completion has the text generated until then. */
+  readonly signal: AbortSignal;
+  /** Called with each piece of text, whole code points, never with a part of a stop string. */
+  readonly onText?: (piece: string) => void;
+  /**
+   * Backpressure, checked between tokens: undefined, or a promise to wait for before generation resumes. The text of one
+   * more token may be emitted before the wait.
+   */
+  readonly backpressure?: () => Promise<void> | undefined;
+  /**
+   * Whether generated control tokens appear in the text by name (the end of generation token never does); a list: which of
+   * them do. Default false.
+   */
+  readonly controlTokens?: boolean | readonly string[];
+  /**
+   * Grammar for constrained decoding. Constrained text matches its rule, unless the generation ends with `length` or
+   * `aborted`; stop strings have no effect in it. An engine without a model may ignore the grammar.
+   */
+  readonly grammar?: CallGrammar;
+  /**
+   * Budget of reasoning tokens: when it is spent, the engine writes the closing mark of the reasoning itself. Default:
+   * none. An engine without a model may ignore it.
+   */
+  readonly maxThinkingTokens?: number;
+  /** Whether the result has a transcript. Default false. */
+  readonly transcript?: boolean;
+  /** The number of this inference within its turn, from 1. For scripted engines, as is `message`; others ignore both. */
+  readonly inference?: number;
+  /** What stands for the user's message in the prompt. Default: the last user message that is no tool result. */
+  readonly message?: string;
+}
+
+/** Options of a scoring. */
+export interface ScoreOptions extends InferenceSchedule, Pick<GenerateOptions, 'transcript' | 'inference' | 'message'> {
+  /** Ends the scoring within one answer or one prefill chunk. */
+  readonly signal: AbortSignal;
+}
+
+/** The result of a scoring: how probable each answer is as the model's whole reply. No token is generated. */
+export interface AnswerScores extends InferenceResult {
+  /**
+   * In the order of the answers: the natural logarithm of the probability that the model replies with exactly this text and
+   * then ends (several end of generation tokens add up), at temperature 1 and without a sampler. Always finite; empty when
+   * aborted.
+   */
+  readonly scores: readonly number[];
+  readonly finishReason: 'end' | 'aborted';
+}
+
+/** Options of a sequence. */
+export interface SequenceOptions {
+  /** A name for diagnostics and scripted engines: that of the node. Default "". */
+  readonly label?: string;
+}
+
+/** A sequence: the tokens of one inference node of one agent in a KV cache. One inference runs in it at a time. */
+export interface Sequence extends AsyncDisposable {
+  readonly label: string;
+  /**
+   * Generates a completion. Only the part after the common prefix with the previous prompt is evaluated.
+   * @throws Fault PROMPT_TOO_LARGE when the prompt and one token do not fit in the context, INFERENCE_FAILED when the
+   * engine fails or the chat template rejects the prompt.
+   */
+  generate(prompt: Prompt, options: GenerateOptions): Promise<Completion>;
+  /**
+   * Scores answers: how probable each of them is as the whole reply to a prompt. The prompt is evaluated once, from the
+   * common prefix with the previous prompt on. Reasoning that the chat template opens is closed before the answers.
+   * @throws Fault PROMPT_TOO_LARGE when the prompt and the longest answer do not fit in the context, INFERENCE_FAILED as
+   * `generate` does.
+   */
+  score(prompt: Prompt, answers: readonly string[], options: ScoreOptions): Promise<AnswerScores>;
+  /**
+   * Prefills the stable prefix of a prompt (system message, tools) ahead of time: what does not depend on the text of its
+   * last message.
+   */
+  prefill(prompt: Prompt, signal: AbortSignal, options?: WarmUpOptions): Promise<WarmUpResult>;
+}
+
+/** A loaded model: weights in memory, and a context for its sequences. */
+export interface Model extends AsyncDisposable {
+  /** Context size of one sequence, in tokens. */
+  readonly contextSize: number;
+  /** The tool-call dialect that the model's chat template proves. */
+  readonly toolDialect: ToolDialect;
+  /** The marks of reasoning and answer in the model's text, read off its chat template. */
+  readonly replyMarks: ReplyMarks;
+  /** Whether its KV cache can be cut back to any token, so that `speculate` has an effect. */
+  readonly canSpeculate: boolean;
+  /** What cannot be done with it. Absent: nothing. */
+  readonly limits?: ModelLimits;
+  /** Warnings for the user: a chat template that does not work, a context size that was reduced, ... */
+  readonly notes: readonly string[];
+  /** Tokens that the chat template adds to a prompt, and to each message, in addition to the text (measured at load). */
+  readonly overhead: { readonly prompt: number; readonly message: number };
+  /**
+   * The number of tokens of each text, tokenized as plain text (no control tokens). Of a text that does not fit in the
+   * context it is any number above `contextSize`: counting may end there.
+   */
+  count(texts: readonly string[]): Promise<readonly number[]>;
+  /** The number of tokens that tools add to a prompt of this model; any number above `contextSize` when they do not fit. */
+  countTools(tools: ToolBlock): Promise<number>;
+  /**
+   * Applies the chat template: the prompt as the model sees it, control tokens by name.
+   * @throws Fault INFERENCE_FAILED when the chat template rejects the prompt.
+   */
+  render(prompt: Prompt): Promise<string>;
+  /** @throws Fault INFERENCE_FAILED for an embedding model. */
+  openSequence(options?: SequenceOptions): Sequence;
+  /** Present for an embedding model, which only counts and embeds; absent: it is a chat model. */
+  readonly embedding?: EmbeddingFacts | undefined;
+  /**
+   * Computes the embeddings of texts; present as `embedding` is.
+   * @throws Fault PROMPT_TOO_LARGE when a text does not fit, INFERENCE_FAILED when the engine fails; the reason of the signal.
+   */
+  readonly embed?: ((texts: readonly string[], options: EmbedOptions) => Promise<Embeddings>) | undefined;
+  stats(): ModelStats;
+  /** Gives back the slots that it has got on demand; absent: it gets none. */
+  readonly shrink?: (() => Promise<void>) | undefined;
+  /** Present when the model runs in a process of its own that is started again after a crash. */
+  readonly supervision?: ModelSupervision | undefined;
+  /** Facts about the model file and how it was loaded; absent for an engine without files. */
+  readonly describe?: (() => Promise<ModelDetails>) | undefined;
+}
+
+/** Data type of the KV cache (quantization), by llama.cpp's names. */
+export type KvCacheType = 'f16' | 'q8_0' | 'q4_0';
+
+export interface LoadOptions {
+  /** Tokens; 0 = 8192 or the context size that the model was trained with, whichever is smaller. */
+  readonly contextSize: number;
+  /** Default: chat. */
+  readonly purpose?: ModelPurpose | undefined;
+  /** KV caches in memory (llama-server: --parallel); 0 = the default of the engine. */
+  readonly slots: number;
+  /** Lets the model have more slots while agents wait for them; absent: their number is fixed. */
+  readonly resizing?: SlotResizing | undefined;
+  /** Number of threads, for decoding and for prefill; 0 = each is chosen and tuned by the engine. */
+  readonly threads: number;
+  readonly gpu: GpuChoice;
+  /** Layers on the graphics card; default `auto`: as many as fit. */
+  readonly gpuLayers?: GpuLayers | undefined;
+  /** Default f16; the others need less memory and are experimental. */
+  readonly kvCacheType?: KvCacheType;
+  /** LoRA adapters of the model, which change its weights; default: none. */
+  readonly loras?: readonly LoraFile[] | undefined;
+  /** What it may take; default: no limit. The engine has fewer slots and a shorter context where it must. */
+  readonly within?: MemoryUse | undefined;
+  /** Loads a file in spite of earlier crashes, which make a supervised engine refuse it. */
+  readonly afterCrashes?: boolean;
+  /** Where other machines serve it; absent: it is a file. */
+  readonly remote?: RemoteModel | undefined;
+  readonly signal?: AbortSignal;
+  /** Called with the loaded fraction, 0 to 1. */
+  readonly onProgress?: (fraction: number) => void;
+}
+
+/** An inference engine: loads and runs models. It knows nothing of graphs or dialogs: only plain data and callbacks. */
+export interface Engine extends AsyncDisposable {
+  readonly name: string;
+  /** Whether models are files on disk; an engine without files is given "" as the file. */
+  readonly needsFiles: boolean;
+  /** Loads a model. The caller disposes it. @throws Fault MODEL_LOAD_FAILED with the reason. */
+  load(file: string, options: LoadOptions): Promise<Model>;
+  /**
+   * How a model would be loaded with these options, and what it would take, more than `within` only if the smallest context
+   * does not fit; nothing is allocated. Absent: the engine takes no memory that counts. @throws Fault MODEL_LOAD_FAILED
+   */
+  readonly estimate?: (file: string, options: LoadOptions) => Promise<LoadPlan>;
+}

@@ -1,0 +1,136 @@
+import type { Token } from 'node-llama-cpp';
+import { StopStringFilter } from '../contract/stopStrings.ts';
+import type { Tokenizer } from './tokenizer.ts';
+
+/** Generated text with its tokens, as far as the tokens are exactly the text. */
+export interface GeneratedText {
+  readonly text: string;
+  readonly tokens: readonly Token[];
+  /** Offsets (UTF-16 units, ascending) in `text` of the control tokens that it shows: marks of a reply. */
+  readonly controlOffsets: readonly number[];
+}
+
+export interface StreamingDetokenizerOptions {
+  /** The tokens of the prompt: the spacing of the first generated token depends on the last of them. */
+  readonly precedingTokens: readonly Token[];
+  readonly stopStrings: readonly string[];
+  /** Whether control tokens appear in the text as their spelling; a list: which of them do. */
+  readonly controlTokens: boolean | readonly string[];
+  readonly onText: (piece: string) => void;
+}
+
+/**
+ * Streaming (incremental) detokenizer: turns tokens into text as they are generated. It emits whole UTF-8 characters
+ * only, holds back what may become a stop string, and emits nothing from a stop string on.
+ */
+export class StreamingDetokenizer {
+  readonly #tokenizer: Tokenizer;
+  readonly #options: StreamingDetokenizerOptions;
+  /** The control tokens that appear in the text. */
+  readonly #shown: boolean | ReadonlySet<Token>;
+  readonly #stops: StopStringFilter;
+  readonly #tokens: Token[] = [];
+  /** Tokens of a character that is not complete yet. */
+  #pending: Token[] = [];
+  #precedingTokens: readonly Token[];
+  #sent = '';
+  #decoded = '';
+  /** The longest beginning of the generation without hidden control tokens and partial characters. */
+  #exact: { readonly textLength: number; readonly tokens: number } = { textLength: 0, tokens: 0 };
+  #exactTokens = true;
+  readonly #controlOffsets: number[] = [];
+
+  constructor(tokenizer: Tokenizer, options: StreamingDetokenizerOptions) {
+    this.#tokenizer = tokenizer;
+    this.#options = options;
+    const { controlTokens } = options;
+    this.#shown = typeof controlTokens === 'boolean' ? controlTokens : tokenizer.controlTokensOf(controlTokens);
+    this.#stops = new StopStringFilter(options.stopStrings);
+    this.#precedingTokens = options.precedingTokens.slice(-maxPrecedingTokens);
+  }
+
+  /** All text that was emitted. */
+  get text(): string {
+    return this.#sent;
+  }
+
+  /** All tokens that were generated. */
+  get tokens(): readonly Token[] {
+    return this.#tokens;
+  }
+
+  /** Whether a stop string has matched. */
+  get stopped(): boolean {
+    return this.#stops.matched;
+  }
+
+  /** All whole characters so far, including held back ones. */
+  get decoded(): string {
+    return this.#decoded;
+  }
+
+  /** The text of the tokens after the last whole character: empty, or ending in U+FFFD for an incomplete character. */
+  get pending(): string {
+    return this.#detokenize(this.#pending);
+  }
+
+  /** What `pending` would be with one more token, before its whole characters are emitted. */
+  peek(token: Token): string {
+    return this.#detokenize([...this.#pending, token]);
+  }
+
+  /**
+   * Adds a token and emits what is complete.
+   * @param constrained whether a grammar chose the text: no stop string is searched in it, so that it stays complete.
+   */
+  push(token: Token, constrained = false): void {
+    this.#tokens.push(token);
+    this.#pending.push(token);
+    const text = this.pending;
+    if (endsMidCharacter(text) && this.#pending.length < maxTokensPerCharacter) return;
+    const start = this.#decoded.length;
+    this.#commit(text, constrained);
+    if (this.#tokenizer.isControl(token)) {
+      this.#exactTokens &&= text === this.#tokenizer.detokenize([token], [], true);
+      this.#controlOffsets.push(start);
+    }
+    if (this.#exactTokens) this.#exact = { textLength: this.#decoded.length, tokens: this.#tokens.length };
+  }
+
+  /** Emits what was held back, without a character that stayed incomplete. */
+  end(): void {
+    if (!this.stopped) this.#commit(this.pending.replace(/\uFFFD+$/, ''));
+    this.#emit(this.#stops.flush());
+  }
+
+  /** The emitted text with its tokens; both empty where the tokens are not exactly this text. */
+  exactPrefix(): GeneratedText {
+    const { textLength, tokens } = this.#exact;
+    if (textLength !== this.#sent.length) return { text: '', tokens: [], controlOffsets: [] };
+    return { text: this.#sent, tokens: this.#tokens.slice(0, tokens), controlOffsets: this.#controlOffsets };
+  }
+
+  #detokenize(tokens: readonly Token[]): string {
+    return this.#tokenizer.detokenize(tokens, this.#precedingTokens, this.#shown);
+  }
+
+  #commit(text: string, constrained = false): void {
+    this.#precedingTokens = [...this.#precedingTokens, ...this.#pending].slice(-maxPrecedingTokens);
+    this.#pending = [];
+    this.#decoded += text;
+    this.#emit(constrained ? this.#stops.flush() + text : this.#stops.push(text));
+  }
+
+  #emit(piece: string): void {
+    if (piece === '') return;
+    this.#sent += piece;
+    this.#options.onText(piece);
+  }
+}
+
+/** Whether a text ends in an incomplete UTF-8 sequence: exactly one U+FFFD (invalid bytes decode to several). */
+export const endsMidCharacter = (text: string): boolean => /(?:^|[^\uFFFD])\uFFFD$/.test(text);
+
+/** With byte tokens, each of the at most four bytes of a character is a token. */
+const maxTokensPerCharacter = 4;
+const maxPrecedingTokens = 3;

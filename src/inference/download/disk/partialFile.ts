@@ -1,0 +1,197 @@
+import { createHash, type Hash } from 'node:crypto';
+import { lstat, rename, rm, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Fault } from '../../../protocol/fault.ts';
+import { makeFolder, syncFolder, writeAtomic } from '../../../base/filesystem.ts';
+import type { RemoteFile } from '../hub/remoteFile.ts';
+import type { Target } from '../target.ts';
+import { isSameFile, openExclusive } from './exclusiveFile.ts';
+import { readMagic } from './modelFile.ts';
+import {
+  createResumeInfo,
+  isSameBoot,
+  isSameVersion,
+  partialPath,
+  readResumeInfo,
+  resumeInfoPath,
+  type ResumeInfo,
+} from './resumeInfo.ts';
+import { hashRange } from './sha256.ts';
+
+const flushEveryBytes = 32 * 2 ** 20;
+
+/**
+ * Partial file of a download (`.part`, with resume metadata in `.part.json`): grows, survives the end of the process, and
+ * is renamed to its target when it is complete and verified. What `open` keeps of an earlier attempt:
+ *
+ * | what happened | on disk | kept |
+ * | --- | --- | --- |
+ * | cancelled, or an error | all bytes, flushed | all |
+ * | process crashed or was killed | all bytes that were written; the system has them | all, if the flushed ones match `digest` |
+ * | power cut, system crash, reboot | flushed bytes; after them undefined content | the flushed ones, if they match `digest` |
+ * | crash in `restart` | an empty file with old metadata, or with new | none |
+ * | crash in `commit` after the rename | the complete file, and metadata | the file; the metadata is overwritten |
+ * | metadata is missing, invalid, or of another file, revision or ETag | no matter what | none |
+ * | a symbolic link, or a file with a second name | not followed, not written to: replaced by a new file | none |
+ * | the file is shorter than `flushed`, or longer than the whole file | no matter what | none |
+ */
+export class PartialFile implements AsyncDisposable {
+  readonly #path: string;
+  readonly #target: Target;
+  readonly #file: FileHandle;
+  #hash: Hash;
+  #resumeInfo: ResumeInfo;
+  #bytes: number;
+  #flushing: Promise<void> | undefined;
+  #closed = false;
+
+  private constructor(target: Target, file: FileHandle, hash: Hash, resumeInfo: ResumeInfo, bytes: number) {
+    this.#path = partialPath(target.path);
+    this.#target = target;
+    this.#file = file;
+    this.#hash = hash;
+    this.#resumeInfo = resumeInfo;
+    this.#bytes = bytes;
+  }
+
+  /** Opens the partial file of a target, and resumes an earlier attempt as far as its bytes can be trusted. @throws the system's error; the signal's reason. */
+  static async open(target: Target, remoteFile: RemoteFile, signal: AbortSignal): Promise<PartialFile> {
+    const path = partialPath(target.path);
+    const resumeInfo = createResumeInfo(target, remoteFile);
+    await makeFolder(dirname(path));
+    const previous = await readResumeInfo(path);
+    const file = await openExclusive(path);
+    try {
+      const prefix =
+        previous && isSameVersion(previous, resumeInfo) ? await readTrustedPrefix(file, previous, signal) : undefined;
+      if (previous && prefix) {
+        await file.truncate(prefix.bytes);
+        const resumed = { ...previous, bootedAt: resumeInfo.bootedAt };
+        await writeAtomic(resumeInfoPath(path), JSON.stringify(resumed));
+        return new PartialFile(target, file, prefix.hash, resumed, prefix.bytes);
+      }
+      await file.truncate(0);
+      await file.sync();
+      await writeAtomic(resumeInfoPath(path), JSON.stringify(resumeInfo));
+      return new PartialFile(target, file, createHash('sha256'), resumeInfo, 0);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+  }
+
+  /** Bytes so far. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Validator of the host that delivered the bytes so far, for If-Range: a strong ETag or a date; "" = none. */
+  get validator(): string {
+    return this.#resumeInfo.serverTag;
+  }
+
+  /** Discards all bytes, and records which version of the file the next ones belong to. */
+  async restart(remoteFile: RemoteFile, validator: string): Promise<void> {
+    await this.#flushing;
+    await this.#file.truncate(0);
+    // Empty on disk before the new metadata is: old bytes must never appear to belong to the new version.
+    await this.#file.sync();
+    this.#hash = createHash('sha256');
+    this.#bytes = 0;
+    this.#resumeInfo = { ...createResumeInfo(this.#target, remoteFile), serverTag: validator };
+    await writeAtomic(resumeInfoPath(this.#path), JSON.stringify(this.#resumeInfo));
+  }
+
+  /** Appends a chunk. @throws the system's error of this write, or of the last flush. */
+  async append(chunk: Uint8Array): Promise<void> {
+    for (let offset = 0; offset < chunk.byteLength;) {
+      const { bytesWritten } = await this.#file.write(chunk, offset, chunk.byteLength - offset, this.#bytes);
+      this.#hash.update(chunk.subarray(offset, offset + bytesWritten));
+      offset += bytesWritten;
+      this.#bytes += bytesWritten;
+    }
+    if (this.#bytes - this.#resumeInfo.flushed < flushEveryBytes) return;
+    // Flushes in the background, so that the next chunks are written meanwhile; waits for the flush before this one.
+    const previousFlush = this.#flushing;
+    this.#flushing = this.#flush(previousFlush);
+    this.#flushing.catch(() => undefined);
+    await previousFlush;
+  }
+
+  /** The SHA-256 of all bytes so far. */
+  digest(): string {
+    return this.#hash.copy().digest('hex');
+  }
+
+  /** The first characters of the file, as many as `ggufMagic` has. */
+  readMagic(): Promise<string> {
+    return readMagic(this.#file);
+  }
+
+  /**
+   * Flushes the complete file and renames it to its target, atomically.
+   * @throws Fault DOWNLOAD_FAILED when another file is in its place now; the system's error.
+   */
+  async commit(): Promise<void> {
+    await this.#flushing;
+    await this.#file.sync();
+    const inPlace = await lstat(this.#path, { bigint: true });
+    if (!isSameFile(await this.#file.stat({ bigint: true }), inPlace))
+      throw new Fault('DOWNLOAD_FAILED', `something else took the place of ${this.#path}; remove it, and try again`);
+    await this.#close();
+    await rename(this.#path, this.#target.path);
+    await syncFolder(dirname(this.#path));
+    await rm(resumeInfoPath(this.#path), { force: true });
+  }
+
+  /** Renames a file with wrong content to `.bad`, which nothing uses. Returns the new path. */
+  async quarantine(): Promise<string> {
+    await this.#flushing;
+    await this.#close();
+    const path = badPath(this.#target.path);
+    await rename(this.#path, path);
+    await rm(resumeInfoPath(this.#path), { force: true });
+    return path;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closed) return;
+    // On a full disk the metadata stays as it was: the next attempt then trusts fewer bytes.
+    await this.#flush(this.#flushing).catch(() => undefined);
+    await this.#close().catch(() => undefined);
+  }
+
+  async #flush(previousFlush: Promise<void> | undefined): Promise<void> {
+    const [flushed, digest] = [this.#bytes, this.digest()];
+    this.#resumeInfo = { ...this.#resumeInfo, flushed, digest };
+    const resumeInfo = JSON.stringify(this.#resumeInfo);
+    await previousFlush;
+    await this.#file.datasync();
+    await writeAtomic(resumeInfoPath(this.#path), resumeInfo);
+  }
+
+  async #close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#file.close();
+  }
+}
+
+/** Path of a target whose content turned out to be wrong. */
+export const badPath = (target: string): string => `${target}.bad`;
+// The bytes after the flushed ones need no hash of their own in the same boot: appending leaves no hole when a process is killed.
+async function readTrustedPrefix(
+  partialFile: FileHandle,
+  resumeInfo: ResumeInfo,
+  signal: AbortSignal,
+): Promise<{ readonly bytes: number; readonly hash: Hash } | undefined> {
+  const { bytes: wholeBytes, flushed, digest } = resumeInfo;
+  const { size } = await partialFile.stat();
+  if (size < flushed || (wholeBytes > 0 && size > wholeBytes)) return undefined;
+  const hash = createHash('sha256');
+  await hashRange(hash, partialFile, { from: 0, to: flushed, signal });
+  if (flushed > 0 && hash.copy().digest('hex') !== digest) return undefined;
+  if (!isSameBoot(resumeInfo)) return { bytes: flushed, hash };
+  await hashRange(hash, partialFile, { from: flushed, to: size, signal });
+  return { bytes: size, hash };
+}

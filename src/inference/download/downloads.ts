@@ -1,0 +1,227 @@
+import { homedir } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Fault } from '../../protocol/fault.ts';
+import { isLocked } from './disk/lockFile.ts';
+import { DownloadManifest } from './disk/manifest.ts';
+import { fileSize, partialFileSize } from './disk/modelFile.ts';
+import { partialPath } from './disk/resumeInfo.ts';
+import { downloadModel, systemFreeBytes, type FreeBytes } from './downloadModel.ts';
+import { hubCacheFolder, readHubSettings, type Environment } from './hub/endpoint.ts';
+import type { SearchPaths } from './isComplete.ts';
+import { locateModel, type LocatedModel } from './locate.ts';
+import { findLocalFiles, type LocalModels } from './local/findLocalFiles.ts';
+import { findModelStores } from './local/stores.ts';
+import { progressOf } from './progress.ts';
+import { remove, type RemoveOptions } from './remove.ts';
+import type { RetryPolicy } from './retry.ts';
+import { SharedDownload, type DownloadReport, type Downloaded, type SubscribeOptions } from './sharedDownload.ts';
+import { allTargets, missingTargets } from './missingTargets.ts';
+import type { ModelSource } from './target.ts';
+import { toDownloadFault } from './toFault.ts';
+import { verify, type Verified } from './verify.ts';
+
+/** Where a model is: not on disk, being downloaded, in the models folder or the Hugging Face cache, or a `local_path`. */
+export type DownloadStatus = 'ABSENT' | 'DOWNLOADING' | 'DOWNLOADED' | 'LOCAL';
+
+/** Options of `Downloads`; those of the retry policy default to `defaultRetryPolicy`. */
+export interface DownloadOptions extends Partial<RetryPolicy> {
+  /**
+   * HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME, HF_HUB_CACHE, and what says where other programs keep their models;
+   * default: `process.env`.
+   */
+  readonly env?: Environment;
+  /** Home folder of the user, below which other programs keep their models; default: that of the system. */
+  readonly home?: string;
+  /** Default: the free bytes that the system reports. */
+  readonly freeBytes?: FreeBytes;
+  /** Milliseconds of a monotonic clock, by which progress is throttled to four a second; default: `performance.now`. */
+  readonly now?: () => number;
+}
+
+const defaultRetryPolicy: RetryPolicy = {
+  maxAttempts: 6,
+  stallMs: 30_000,
+  maxWaitMs: 300_000,
+  wait: async (ms, signal) => void (await sleep(ms, undefined, { signal })),
+};
+
+/** The model downloader of a models folder: at most one download of each model, shared by all owners that ask for it. */
+export class Downloads implements AsyncDisposable {
+  readonly #env: Environment;
+  readonly #home: string;
+  readonly #policy: RetryPolicy;
+  readonly #freeBytes: FreeBytes;
+  readonly #now: () => number;
+  readonly #paths: SearchPaths;
+  readonly #running = new Map<string, SharedDownload>();
+  #closed = false;
+
+  /** @param folder the models folder; it is made when the first download needs it. */
+  constructor(
+    folder: string,
+    {
+      env = process.env,
+      home = homedir(),
+      freeBytes = systemFreeBytes,
+      now = monotonicNow,
+      ...policy
+    }: DownloadOptions = {},
+  ) {
+    this.#env = env;
+    this.#home = home;
+    this.#policy = { ...defaultRetryPolicy, ...policy };
+    this.#freeBytes = freeBytes;
+    this.#now = now;
+    this.#paths = { folder, cache: hubCacheFolder(env, home), manifest: new DownloadManifest(folder) };
+  }
+
+  /**
+   * Downloads a model for an owner, or joins the download that is running; returns immediately when the model is on disk.
+   * @throws Fault DOWNLOAD_ALREADY_ACTIVE when the owner waits for it already, SERVER_SHUTTING_DOWN after disposal, and 6001
+   * to 6005 and 6011 as it ends.
+   */
+  async start(source: ModelSource, owner: object, options: SubscribeOptions = {}): Promise<Downloaded> {
+    if (this.#closed) throw new Fault('SERVER_SHUTTING_DOWN', 'no download is started any more');
+    const { name } = source;
+    const key = filesKey(source);
+    const running = this.#running.get(key);
+    if (running?.hasSubscriber(owner))
+      throw new Fault('DOWNLOAD_ALREADY_ACTIVE', `you are downloading "${name}" already`);
+    if (running && !running.stopping) return running.subscribe(name, owner, options);
+    const download = new SharedDownload(async (report, signal) => {
+      await running?.ended;
+      const located = await this.#locate(source);
+      if (!located) return this.#download(source, report, signal);
+      report.onProgress(progressOf(located.bytes, located.bytes));
+      return located.bytes;
+    }, this.#now);
+    this.#running.set(key, download);
+    void download.ended.then(() => this.#running.get(key) === download && this.#running.delete(key));
+    return download.subscribe(name, owner, options);
+  }
+
+  /** Ends an owner's wait for a model; the download goes on while others wait. Returns whether the owner waited. */
+  cancel(name: string, owner: object): boolean {
+    const downloads = [...this.#running.values()].filter((download) => download.hasSubscriber(owner, name));
+    for (const download of downloads) download.unsubscribe(owner);
+    return downloads.length > 0;
+  }
+
+  /** Where a model is now. DOWNLOADING also when another process downloads it. */
+  async readStatus(source: ModelSource): Promise<DownloadStatus> {
+    const located = await this.#locate(source);
+    if (located) return located.source === 'own' ? 'LOCAL' : 'DOWNLOADED';
+    const targets = allTargets(source, this.#paths.folder);
+    const locked = await Promise.all(targets.map(({ path }) => isLocked(path)));
+    return this.#running.has(filesKey(source)) || locked.includes(true) ? 'DOWNLOADING' : 'ABSENT';
+  }
+
+  /** The file to load; undefined unless all files of the model are on disk. */
+  async findFile(source: ModelSource): Promise<string | undefined> {
+    return (await this.#locate(source))?.files[0];
+  }
+
+  /** All files of a model, in the order of the catalogue; [] unless all of them are on disk. */
+  async findFiles(source: ModelSource): Promise<readonly string[]> {
+    return (await this.#locate(source))?.files ?? [];
+  }
+
+  /** The LoRA adapters of a model, in the order of the catalogue; undefined unless all files of the model are on disk. */
+  async findLoras(source: ModelSource): Promise<readonly string[] | undefined> {
+    return (await this.#locate(source))?.loras;
+  }
+
+  /** Size of a model's files; undefined unless all of them are on disk. */
+  async readSize(source: ModelSource): Promise<number | undefined> {
+    return (await this.#locate(source))?.bytes;
+  }
+
+  /** Bytes of complete and partial files in the models folder, from which a download resumes. */
+  async readKeptBytes(source: ModelSource): Promise<number> {
+    const targets = allTargets(source, this.#paths.folder);
+    const sizes = await Promise.all(
+      targets.map(async ({ path }) => (await fileSize(path)) ?? (await partialFileSize(partialPath(path)))),
+    );
+    return sizes.reduce<number>((sum, bytes = 0) => sum + bytes, 0);
+  }
+
+  /**
+   * Deletes what was downloaded of a model.
+   * @throws Fault MODEL_NOT_ON_DISK when that is nothing, DOWNLOAD_ALREADY_ACTIVE while it is being downloaded; errors of `releaseModels`.
+   */
+  async remove(
+    source: ModelSource,
+    {
+      signal = neverAborted,
+      releaseModels = noRelease,
+    }: { readonly signal?: AbortSignal; readonly releaseModels?: RemoveOptions['releaseModels'] } = {},
+  ): Promise<Downloaded> {
+    if (this.#running.has(filesKey(source)))
+      throw new Fault('DOWNLOAD_ALREADY_ACTIVE', `"${source.name}" is being downloaded; cancel that first`);
+    const removal = remove(source, this.#paths, { wait: this.#policy.wait, signal, releaseModels });
+    return { bytes: await this.#withFaults(removal) };
+  }
+
+  /** Hashes the files of a model again; no results when it is not on disk. @throws Fault, as `toDownloadFault` makes it. */
+  verify(
+    source: ModelSource,
+    { signal = neverAborted, onProgress }: SubscribeOptions = {},
+  ): Promise<readonly Verified[]> {
+    const read = async (): Promise<readonly Verified[]> => {
+      const total = (await this.readSize(source)) ?? 0;
+      let done = 0;
+      const onBytes = (bytes: number): void => onProgress?.(progressOf((done += bytes), total));
+      return verify(source, this.#paths, { wait: this.#policy.wait, signal, onBytes });
+    };
+    return this.#withFaults(read());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#running.values()].map((download) => download.close()));
+  }
+
+  /** GGUF files that other programs have on this machine, and where they were looked for. */
+  async findLocalModels(): Promise<LocalModels> {
+    const stores = await findModelStores({ env: this.#env, home: this.#home });
+    return { stores, files: await findLocalFiles(stores) };
+  }
+
+  #locate(source: ModelSource): Promise<LocatedModel | undefined> {
+    return locateModel(source, this.#paths);
+  }
+
+  #download(source: ModelSource, report: DownloadReport, signal: AbortSignal): Promise<number> {
+    const { folder, manifest } = this.#paths;
+    const work = async (): Promise<number> =>
+      downloadModel({
+        targets: await missingTargets(source, this.#paths),
+        readHub: () => readHubSettings(this.#env),
+        findLocalFiles: async () => (await this.findLocalModels()).files,
+        bytesTotal: source.variants[0]?.lora ? 0 : (source.variants[0]?.size_bytes ?? 0),
+        folder,
+        manifest,
+        policy: this.#policy,
+        freeBytes: this.#freeBytes,
+        signal,
+        ...report,
+      });
+    return this.#withFaults(work());
+  }
+
+  async #withFaults<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      throw toDownloadFault(error, this.#paths.folder);
+    }
+  }
+}
+
+const monotonicNow = (): number => performance.now();
+const neverAborted = new AbortController().signal;
+const noRelease = async (): Promise<undefined> => undefined;
+
+/** The files of a catalogue entry as a text: entries with different names may have the same files. */
+export const filesKey = ({ file, variants: [variant] }: ModelSource): string =>
+  JSON.stringify([file, variant?.huggingface_repo, variant?.revision, variant?.files, variant?.lora]);

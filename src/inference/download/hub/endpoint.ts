@@ -1,0 +1,56 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { Fault } from '../../../protocol/fault.ts';
+import type { Target } from '../target.ts';
+
+/** Environment variables, as in `process.env`. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The hub that models are downloaded from. */
+export interface HubSettings {
+  readonly endpoint: URL;
+  /** Access token, sent to the endpoint only; "" = none. */
+  readonly token: string;
+}
+
+const publicHub = 'https://huggingface.co';
+
+/** Reads HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE. @throws Fault DOWNLOAD_NOT_AVAILABLE when offline is set, or a value is invalid. */
+export function readHubSettings(env: Environment): HubSettings {
+  if (/^(1|on|yes|true)$/i.test(env['HF_HUB_OFFLINE'] ?? ''))
+    throw new Fault('DOWNLOAD_NOT_AVAILABLE', 'nothing is downloaded while HF_HUB_OFFLINE is set');
+  const token = (env['HF_TOKEN'] ?? '').trim();
+  // `fetch` would reject an invalid header value with the token in its message.
+  if (!/^[\x21-\x7e]*$/.test(token))
+    throw new Fault('DOWNLOAD_NOT_AVAILABLE', 'HF_TOKEN has characters in it that no token has');
+  return { endpoint: parseEndpoint(env['HF_ENDPOINT'] || publicHub), token };
+}
+
+function parseEndpoint(text: string): URL {
+  const endpoint = URL.canParse(text) ? new URL(text) : undefined;
+  if (endpoint && /^https?:$/.test(endpoint.protocol) && endpoint.username + endpoint.password === '') return endpoint;
+  throw new Fault(
+    'DOWNLOAD_NOT_AVAILABLE',
+    `HF_ENDPOINT must be an address like https://host, without a password, not ${JSON.stringify(redact(text))}`,
+  );
+}
+
+// Hides a password, and a token that was put into the wrong variable.
+const redact = (text: string): string =>
+  text.replace(/^([a-z+]*:\/\/)?.*@/is, '$1***@').replaceAll(/hf_\w+/g, 'hf_***');
+
+/** The URL that serves a file, or redirects to the host that does. */
+export function fileUrl({ endpoint }: HubSettings, { repo, revision, file }: Target): URL {
+  const path = [...repo.split('/'), 'resolve', revision, ...file.split('/')].map(encodeURIComponent).join('/');
+  return new URL(`${endpoint.pathname.replace(/\/+$/, '')}/${path}`, endpoint);
+}
+
+/** The web page of a repository, for messages. */
+export const repoPageUrl = ({ endpoint }: HubSettings, repo: string): string =>
+  `${endpoint.origin}${endpoint.pathname.replace(/\/+$/, '')}/${repo}`;
+
+/** The Hugging Face cache folder: HF_HUB_CACHE, else `hub` in HF_HOME, else in `~/.cache/huggingface`. */
+export function hubCacheFolder(env: Environment, home = homedir()): string {
+  const hubHome = env['HF_HOME'] || join(env['XDG_CACHE_HOME'] || join(home, '.cache'), 'huggingface');
+  return env['HF_HUB_CACHE'] || join(hubHome, 'hub');
+}

@@ -1,0 +1,55 @@
+import { Fault } from '../../../protocol/fault.ts';
+import { describeTarget, type ExpectedFile, type Target } from '../target.ts';
+import type { HubSettings } from './endpoint.ts';
+import { parseContentLength, parseEtag, requestFile, type HubResponse } from './request.ts';
+import { StallTimeout } from './stallTimeout.ts';
+
+/** What the hub reports about a file. A partial download belongs to one ETag and starts over when that changes. */
+export interface RemoteFile {
+  /** Changes when the file does; "" = the hub reports none. */
+  readonly etag: string;
+  readonly bytes: number | undefined;
+  readonly sha256: string | undefined;
+  /** Commit of the repository; "" = the hub reports none. */
+  readonly commit: string;
+}
+
+/**
+ * Fetches the metadata of a file with a HEAD request, without its content.
+ * @throws TransientError or Fault as `requestFile`; Fault CHECKSUM_MISMATCH when the hub has another file than the catalogue.
+ */
+export async function fetchRemoteFile(
+  hub: HubSettings,
+  target: Target,
+  { signal, stallMs }: { readonly signal: AbortSignal; readonly stallMs: number },
+): Promise<RemoteFile> {
+  using stallTimeout = new StallTimeout(signal, stallMs);
+  const remoteFile = parseRemoteFile(await requestFile(hub, target, { method: 'HEAD', stallTimeout }));
+  const differences = findDifferences(remoteFile, target.expected);
+  if (differences.length === 0) return remoteFile;
+  throw new Fault(
+    'CHECKSUM_MISMATCH',
+    `${describeTarget(target)} is another file on the hub than in the catalogue: ${differences.join(', ')}; set its revision, or correct the entry`,
+  );
+}
+
+function parseRemoteFile({ status, headers, fileHeaders }: HubResponse): RemoteFile {
+  // After a redirect to another host the response's own ETag and Content-Length are not those of the file.
+  const isFile = status < 300;
+  return {
+    etag: fileHeaders.etag ?? (isFile ? parseEtag(headers.get('etag') ?? '') : ''),
+    bytes: fileHeaders.bytes ?? (isFile ? parseContentLength(headers.get('content-length')) : undefined),
+    // The hub promises only of X-Linked-Etag (files in LFS) that it is the SHA-256.
+    sha256: /^[0-9a-f]{64}$/.test(fileHeaders.etag ?? '') ? fileHeaders.etag : undefined,
+    commit: fileHeaders.commit ?? '',
+  };
+}
+
+function findDifferences(remoteFile: RemoteFile, expected: ExpectedFile): readonly string[] {
+  const differences: string[] = [];
+  if (expected.sha256 !== undefined && remoteFile.sha256 !== undefined && expected.sha256 !== remoteFile.sha256)
+    differences.push(`SHA-256 ${remoteFile.sha256} instead of ${expected.sha256}`);
+  if (expected.bytes !== undefined && remoteFile.bytes !== undefined && expected.bytes !== remoteFile.bytes)
+    differences.push(`${remoteFile.bytes} bytes instead of ${expected.bytes}`);
+  return differences;
+}

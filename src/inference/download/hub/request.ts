@@ -1,0 +1,170 @@
+import { Fault } from '../../../protocol/fault.ts';
+import { version } from '../../../base/version.ts';
+import { TransientError } from '../retry.ts';
+import { describeTarget, type Target } from '../target.ts';
+import { fileUrl, repoPageUrl, type HubSettings } from './endpoint.ts';
+import type { StallTimeout } from './stallTimeout.ts';
+
+/** The response of the hub, or of the host that it redirected to. */
+export interface HubResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Reader of the body; undefined = the response has none. */
+  readonly body: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  /** What the hub itself reported about the file, whichever host delivers it. */
+  readonly fileHeaders: FileHeaders;
+  /** Whether the hub itself responded, and not a host that it redirected to. */
+  readonly fromHub: boolean;
+  readonly host: string;
+}
+
+/** The hub's own headers about a file: X-Linked-Etag, X-Linked-Size, X-Repo-Commit. */
+export interface FileHeaders {
+  readonly etag: string | undefined;
+  readonly bytes: number | undefined;
+  readonly commit: string | undefined;
+}
+
+/** One HTTP request to the hub. */
+export interface HubRequest {
+  readonly method: 'GET' | 'HEAD';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly stallTimeout: StallTimeout;
+}
+
+/**
+ * Requests a file of a repository. Status 416 of a GET (the range is not satisfiable) is left to the caller.
+ * @throws TransientError when a retry may help; Fault DOWNLOAD_FAILED or DOWNLOAD_NOT_AVAILABLE for other error statuses.
+ */
+export async function requestFile(hub: HubSettings, target: Target, options: HubRequest): Promise<HubResponse> {
+  const response = await request(hub, fileUrl(hub, target), options);
+  if (response.status < 400 || (response.status === 416 && options.method === 'GET')) return response;
+  throw errorForStatus(response, hub, target);
+}
+
+const redirectStatuses = new Set([301, 302, 303, 307, 308]);
+const maxRedirects = 8;
+
+/**
+ * Sends a request and follows redirects: a GET to the end, a HEAD within the hub only.
+ * The token is sent to the hub only, and no more after a redirect to another host.
+ * @throws TransientError when the host cannot be reached or stalls; Fault DOWNLOAD_FAILED for bad redirects.
+ */
+export async function request(
+  hub: HubSettings,
+  address: URL,
+  { method, headers, stallTimeout }: HubRequest,
+): Promise<HubResponse> {
+  let [url, sendsToken] = [address, hub.token !== ''];
+  let fileHeaders: FileHeaders = { etag: undefined, bytes: undefined, commit: undefined };
+  for (let redirects = 0; redirects < maxRedirects; redirects++) {
+    const { host } = url;
+    const fromHub = url.origin === hub.endpoint.origin;
+    sendsToken &&= fromHub;
+    const response = await stallTimeout
+      .guard(
+        fetch(url, {
+          method,
+          redirect: 'manual',
+          signal: stallTimeout.signal,
+          headers: {
+            ...headers,
+            'accept-encoding': 'identity',
+            'user-agent': `turngraph/${version}`,
+            ...(sendsToken && { authorization: `Bearer ${hub.token}` }),
+          },
+        }),
+      )
+      .catch((cause: unknown) => {
+        throw (
+          stallTimeout.reason() ??
+          new TransientError(`${host} cannot be reached (${networkErrorCode(cause)})`, { cause })
+        );
+      });
+    if (fromHub) fileHeaders = parseFileHeaders(response.headers, fileHeaders);
+    const next = redirectStatuses.has(response.status) ? redirectTarget(response, url) : undefined;
+    if (next === undefined || (method === 'HEAD' && next.origin !== hub.endpoint.origin)) {
+      // The reader is taken immediately: when a Response is garbage-collected, `fetch` ends its unread body as if it were complete.
+      const body = response.body?.getReader();
+      return { status: response.status, headers: response.headers, body, fileHeaders, fromHub, host };
+    }
+    await response.body?.cancel();
+    url = next;
+  }
+  throw new Fault('DOWNLOAD_FAILED', `${address.host} redirects again and again`);
+}
+
+function redirectTarget(response: Response, from: URL): URL | undefined {
+  const location = response.headers.get('location') ?? '';
+  if (!URL.canParse(location, from.href)) return undefined;
+  const next = new URL(location, from);
+  if (!/^https?:$/.test(next.protocol))
+    throw new Fault(
+      'DOWNLOAD_FAILED',
+      `${from.host} redirects to "${next.protocol}", and only http and https are followed`,
+    );
+  if (from.protocol !== 'https:' || next.protocol === 'https:') return next;
+  throw new Fault('DOWNLOAD_FAILED', `${from.host} redirects to an address without encryption, on ${next.host}`);
+}
+
+function parseFileHeaders(headers: Headers, previous: FileHeaders): FileHeaders {
+  const etag = headers.get('x-linked-etag');
+  return {
+    etag: etag === null ? previous.etag : parseEtag(etag),
+    bytes: parseContentLength(headers.get('x-linked-size')) ?? previous.bytes,
+    commit: headers.get('x-repo-commit') ?? previous.commit,
+  };
+}
+
+/** An ETag without its quotes and without the `W/` of a weak one. */
+export const parseEtag = (etag: string): string => etag.replace(/^W\//, '').replaceAll('"', '');
+
+/** The number of bytes in a header; undefined = absent or invalid. */
+export const parseContentLength = (text: string | null): number | undefined =>
+  text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+
+/** Retry-After in milliseconds; the header gives seconds or a date. */
+function retryAfterMs(headers: Headers): number | undefined {
+  const text = headers.get('retry-after');
+  if (text === null) return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
+}
+
+const retryableStatuses = new Set([408, 425, 429]);
+
+function errorForStatus(
+  { status, headers, fromHub, host }: HubResponse,
+  hub: HubSettings,
+  target: Target,
+): Fault | TransientError {
+  const name = describeTarget(target);
+  if (status >= 500 || retryableStatuses.has(status))
+    return new TransientError(`${host} answers ${status}`, { waitMs: retryAfterMs(headers) });
+  // The signed URLs that the hub redirects to expire: the next attempt gets a new one.
+  if (!fromHub) return new TransientError(`${host} answers ${status}`);
+  if (status === 401 || status === 403) return new Fault('DOWNLOAD_FAILED', gatedMessage(status, hub, target));
+  if (status === 404 || status === 410) {
+    const revision = target.revision === 'main' ? '' : ` at revision ${target.revision}`;
+    const page = repoPageUrl(hub, target.repo);
+    return new Fault('DOWNLOAD_NOT_AVAILABLE', `the hub has no ${name}${revision}; look at ${page}`);
+  }
+  return new Fault('DOWNLOAD_FAILED', `${name}: ${host} answers ${status}`);
+}
+
+function gatedMessage(status: number, hub: HubSettings, { repo }: Target): string {
+  const page = repoPageUrl(hub, repo);
+  const refused = `the hub refuses ${repo} (${status})`;
+  if (hub.token !== '')
+    return `${refused}: accept its licence at ${page} with the account that HF_TOKEN belongs to, or set another HF_TOKEN`;
+  return `${refused}: it is gated, private or not there; accept its licence at ${page} and set HF_TOKEN to a token of your account`;
+}
+
+// The code only: messages of network errors may contain signed URLs and headers.
+function networkErrorCode(thrown: unknown): string {
+  for (let error = thrown; error instanceof Error; error = error.cause) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (typeof code === 'string') return code;
+  }
+  return 'the connection broke';
+}

@@ -1,0 +1,134 @@
+import { isAbsolute, join, relative, resolve } from 'node:path';
+import { Fault } from '../../protocol/fault.ts';
+import { findPathProblem } from '../../base/portablePath.ts';
+
+/** What a download needs to know of a model; an entry of the catalogue has it. */
+export interface ModelSource {
+  readonly name: string;
+  /** Absolute path of the first file when the entry has a `local_path`: a file of the user's own. */
+  readonly file: string | undefined;
+  /** Absolute paths of its LoRA adapters, in their order; undefined: that one is downloaded. */
+  readonly loraFiles?: readonly (string | undefined)[] | undefined;
+  readonly variants: readonly ModelSourceVariant[];
+}
+
+/** The repository and the files of a model, and what the catalogue knows of their content. */
+export interface ModelSourceVariant {
+  readonly huggingface_repo?: string;
+  readonly revision: string;
+  readonly files: readonly string[];
+  readonly sha256?: string;
+  readonly size_bytes?: number;
+  readonly lora?: readonly LoraSource[];
+}
+
+/** A LoRA adapter of a model as the catalogue has it: a file of the user's own, or one that is downloaded. */
+export interface LoraSource {
+  readonly file?: string;
+  /** The address of a file of a repository. */
+  readonly url?: string;
+  readonly sha256?: string;
+  readonly size_bytes?: number;
+}
+
+/** Addresses of files that can be downloaded. */
+export const hubUrlPattern = '^https://huggingface\\.co/([^/?#]+/[^/?#]+)/(?:resolve|blob)/([^/?#]+)/([^?#]+\\.gguf)$';
+
+/** One file of a repository, and its path on disk. */
+export interface Target {
+  readonly repo: string;
+  readonly revision: string;
+  /** Path within the repository. */
+  readonly file: string;
+  /** Path within the models folder, with slashes: the file's key in the manifest. */
+  readonly key: string;
+  readonly path: string;
+  /** What the catalogue says of this file. */
+  readonly expected: ExpectedFile;
+}
+
+/** Size and hash that a file must have; undefined = not known. */
+export interface ExpectedFile {
+  readonly bytes: number | undefined;
+  readonly sha256: string | undefined;
+}
+
+/** Files of a repository. */
+export interface RepositoryFiles {
+  readonly repo: string;
+  readonly revision: string;
+  readonly files: readonly string[];
+  /** What each of them must be. */
+  readonly expected: ExpectedFile;
+}
+
+/**
+ * The files of a model, without its LoRA adapters, and where they belong in a models folder.
+ * @throws Fault DOWNLOAD_NOT_AVAILABLE when the entry names no valid repository and files.
+ */
+export function targetsOf({ name, file: own, variants: [variant] }: ModelSource, folder: string): readonly Target[] {
+  const missing = own === undefined ? '' : `there is no ${own}, and `;
+  const { huggingface_repo: repo, revision = 'main', files = [] } = variant ?? {};
+  if (repo === undefined) throw unavailable(name, `${missing}its entry in the catalogue has no huggingface_repo`);
+  // Size and hash of an entry are those of its one file.
+  const expected = {
+    bytes: files.length === 1 ? variant?.size_bytes : undefined,
+    sha256: files.length === 1 ? variant?.sha256 : undefined,
+  };
+  return repositoryTargets(name, { repo, revision, files, expected }, folder);
+}
+
+/**
+ * Files of a repository, and where they belong in a models folder.
+ * @param name of the model that they are of.
+ * @throws Fault DOWNLOAD_NOT_AVAILABLE when one of the names is invalid.
+ */
+export function repositoryTargets(
+  name: string,
+  { repo, revision, files, expected }: RepositoryFiles,
+  folder: string,
+): readonly Target[] {
+  if (!isRepoId(repo)) throw unavailable(name, `its huggingface_repo must be OWNER/NAME, not "${repo}"`);
+  if (!isPathWithin(revision))
+    throw unavailable(name, `its revision "${revision}" is invalid; use a branch, a tag or a commit`);
+  const invalid = files.find((file) => !isPathWithin(file));
+  if (invalid !== undefined)
+    throw unavailable(name, `its file "${invalid}" must be a path within the repository, without ".."`);
+  const repoFolder = `${repo}${revision === 'main' ? '' : `@${encodeURIComponent(revision)}`}`;
+  return files.map((file) => {
+    const key = `${repoFolder}/${file}`;
+    const problem = findPathProblem(key);
+    if (problem !== undefined) throw unavailable(name, `${key} ${problem}`);
+    return { repo, revision, file, key, path: join(folder, ...key.split('/')), expected };
+  });
+}
+
+const unavailable = (name: string, reason: string): Fault =>
+  new Fault('DOWNLOAD_NOT_AVAILABLE', `"${name}" cannot be downloaded: ${reason}`);
+
+/** The files of a model that could be downloaded; none where its entry names no valid repository and files. */
+export function targetsOrEmpty(source: ModelSource, folder: string): readonly Target[] {
+  try {
+    return targetsOf(source, folder);
+  } catch {
+    return [];
+  }
+}
+
+/** The files of a model with a `local_path`: the first one, and the others relative to it. */
+export function localFiles({ file, variants: [variant] }: ModelSource): readonly string[] {
+  const [first, ...others] = variant?.files ?? [];
+  if (file === undefined || first === undefined) return [];
+  const folder = resolve(file, relative(first, '.'));
+  return [file, ...others.map((other) => resolve(folder, other))];
+}
+
+/** The name of a file in messages. */
+export const describeTarget = ({ repo, file }: Target): string => `${file} of ${repo}`;
+
+const isRepoId = (repo: string): boolean =>
+  repo.split('/').length === 2 && isPathWithin(repo) && /^[\w./-]+$/.test(repo);
+
+// Rejects all that could name another file, another folder or a device on some system.
+const isPathWithin = (path: string): boolean =>
+  !isAbsolute(path) && path.split('/').every((segment) => /^(?!\.{1,2}$)[^\\:*?"<>|\p{Cc}]+$/u.test(segment));

@@ -1,0 +1,142 @@
+import { availableParallelism } from 'node:os';
+import type { LlamaContext, LlamaContextOptions, LlamaModel as Weights } from 'node-llama-cpp';
+import type { LoadOptions } from '../contract/engine.ts';
+import { DeferredQueue } from './batching/deferredQueue.ts';
+import { contextShape, prefillChunkTokens } from './contextMemory.ts';
+import { hookBatches } from './batching/batchHooks.ts';
+import { BatchRejoin } from './batching/batchRejoin.ts';
+import { scheduleBatch, batchLoad, type BatchLoad } from './batching/batchScheduler.ts';
+import { cacheTypeFault, cacheTypeOptions } from './kvCache/cacheType.ts';
+import { correctWindowStart } from './kvCache/windowStart.ts';
+import { ThreadCap } from './batching/threadCap.ts';
+import { BatchTimer } from './batching/batchTimer.ts';
+import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
+import { ThreadTuner, fewestNearFastest, threadCandidates, type ThreadTimings } from './threads/threadTuner.ts';
+import { BatchThreads, type ThreadTuners } from './threads/batchThreads.ts';
+import { PrefillTuner } from './threads/prefillTuner.ts';
+import { benchmarkThreads } from './threads/threadBenchmark.ts';
+
+/** Progress of the batches of a context, for a watchdog. */
+export interface ContextProgress {
+  readonly batchTimer: Pick<BatchTimer, 'running' | 'ended'>;
+  /** Milliseconds to evaluate a whole prefill chunk; undefined before it was measured. */
+  readonly chunkMs: () => number | undefined;
+}
+
+/** A model's llama.cpp context, with its batch timer and thread benchmark. */
+export interface ModelContext {
+  readonly context: LlamaContext;
+  /** Makes another context with the same settings, timer and threads, but so many slots. Only one of them may compute. */
+  readonly makeContext: (slots: number, signal: AbortSignal) => Promise<LlamaContext>;
+  readonly batchTimer: BatchTimer;
+  readonly deferredQueue: DeferredQueue;
+  readonly threads: Pick<BatchThreads, 'decode' | 'prefill'>;
+  readonly threadCap: ThreadCap;
+  /** The thread benchmark; empty when the number of threads is fixed or all layers are on the GPU. */
+  readonly threadTimings: ThreadTimings;
+}
+
+export interface ContextOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'signal' | 'kvCacheType' | 'loras'> {
+  /** Tokens. */
+  readonly contextSize: number;
+  readonly file: ModelFile;
+  readonly timingsCache: ThreadTimingsCache | undefined;
+  /** Receives the progress of the batches, before the first one. */
+  readonly onBatches?: ((progress: ContextProgress) => void) | undefined;
+}
+
+/**
+ * Creates the llama.cpp context of a model. Chooses the number of threads where the options leave it open.
+ * @throws Fault MODEL_LOAD_FAILED
+ */
+export async function createContext(weights: Weights, options: ContextOptions): Promise<ModelContext> {
+  const { slots, contextSize, signal, kvCacheType = 'f16', loras = [] } = options;
+  const adapters = loras.map(({ file: filePath, scale }) => ({ filePath, scale }));
+  const maxThreads = options.threads || availableParallelism();
+  const threads = new BatchThreads(maxThreads);
+  let threadTimings: ThreadTimings = new Map();
+  const deferredQueue = new DeferredQueue();
+  let nextLoad: BatchLoad = { decode: 0, prefill: 0 };
+  const threadCap = new ThreadCap();
+  const batchTimer = new BatchTimer((batch) => threads.onBatch(batch, weights.llama.maxThreads));
+  const rejoin = new BatchRejoin();
+  // The batch scheduler. Called before each batch inside node-llama-cpp's decode loop, so it must not throw.
+  const itemPrioritizationStrategy: ItemPrioritizationStrategy = ({ items, size }) => {
+    if (rejoin.shouldWait(items)) return [];
+    const batch = scheduleBatch(items, size);
+    rejoin.onBatch(items, batch);
+    nextLoad = batchLoad(batch);
+    // The library applies it to this batch: one call sets both numbers of llama.cpp, for one token and for several.
+    weights.llama.maxThreads = Math.min(threads.threadsFor(nextLoad), threadCap.threads);
+    return batch;
+  };
+  const makeContext = async (sequences: number, createSignal?: AbortSignal): Promise<LlamaContext> => {
+    weights.llama.maxThreads = 0;
+    const made = await weights.createContext({
+      ...contextShape(contextSize),
+      ...cacheTypeOptions(kvCacheType).context,
+      sequences,
+      threads: { ideal: maxThreads, min: 1 },
+      batching: { itemPrioritizationStrategy },
+      ...(adapters.length > 0 && { lora: { adapters } }),
+      ...(createSignal && { createSignal }),
+    });
+    correctWindowStart(made);
+    hookBatches(made, {
+      onStart() {
+        batchTimer.start(nextLoad);
+        deferredQueue.runDeferred();
+      },
+      onEnd: () => batchTimer.end(),
+    });
+    return made;
+  };
+  const creation = makeContext(slots, signal);
+  const context = await creation.catch((error: unknown) => Promise.reject(cacheTypeFault(kvCacheType, error)));
+  options.onBatches?.({ batchTimer, chunkMs: () => chunkMs(batchTimer, threadTimings) });
+  if (options.threads === 0) {
+    threadTimings = await readOrMeasureTimings(context, options, maxThreads, (count) => threads.fix(count));
+    threads.tune(createTuners(weights, maxThreads, threadTimings));
+  }
+  return { context, makeContext, batchTimer, deferredQueue, threads, threadCap, threadTimings };
+}
+
+type ItemPrioritizationStrategy = Exclude<
+  NonNullable<LlamaContextOptions['batching']>['itemPrioritizationStrategy'],
+  string | undefined
+>;
+
+// Prefilling a token takes at most as long as decoding one.
+function chunkMs({ prefillMsPerToken }: BatchTimer, threadTimings: ThreadTimings): number | undefined {
+  const msPerToken =
+    prefillMsPerToken.value ?? (threadTimings.size > 0 ? Math.max(...threadTimings.values()) : undefined);
+  return msPerToken === undefined ? undefined : msPerToken * prefillChunkTokens;
+}
+
+/** The thread timings of a model: cached, or benchmarked; empty where all layers are on the GPU. */
+async function readOrMeasureTimings(
+  context: LlamaContext,
+  { file, timingsCache }: ContextOptions,
+  maxThreads: number,
+  applyThreads: (count: number) => void,
+): Promise<ThreadTimings> {
+  if (isOnGpu(context.model) || maxThreads === 1) return new Map();
+  const cached = await timingsCache?.get(file, maxThreads);
+  if (cached) return cached;
+  const timings = await benchmarkThreads(context, threadCandidates(maxThreads), applyThreads);
+  if (timings.size > 0) await timingsCache?.set(file, maxThreads, timings);
+  return timings;
+}
+
+/** The thread tuners of a context. Prefill starts with all physical cores: a second thread of a core adds little. */
+function createTuners(weights: Weights, maxThreads: number, timings: ThreadTimings): ThreadTuners {
+  const initialThreads = timings.size > 0 ? fewestNearFastest(timings, availableParallelism()) : halfOf(maxThreads);
+  const maxPrefillThreads = Math.max(1, Math.min(maxThreads, weights.llama.cpuMathCores));
+  return {
+    decode: new ThreadTuner({ maxThreads, timings, initialThreads }),
+    prefill: isOnGpu(weights) ? undefined : new PrefillTuner(maxPrefillThreads),
+  };
+}
+
+const isOnGpu = ({ gpuLayers, fileInsights }: Weights): boolean => gpuLayers >= fileInsights.totalLayers;
+const halfOf = (threads: number): number => Math.max(1, Math.floor(threads / 2));

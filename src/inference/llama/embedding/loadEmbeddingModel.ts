@@ -1,0 +1,84 @@
+import { availableParallelism } from 'node:os';
+import type { LlamaModel as Weights } from 'node-llama-cpp';
+import { Fault } from '../../../protocol/fault.ts';
+import type { LoadOptions, Model } from '../../contract/engine.ts';
+import { subtractMemory, type MemoryUse } from '../../contract/modelMemory.ts';
+import {
+  assertContextFits,
+  embeddingEstimates,
+  readMemoryUse,
+  reductionNotes,
+  unlimitedMemory,
+  wantedEmbeddingContext,
+} from '../contextMemory.ts';
+import type { ContextProgress } from '../createContext.ts';
+import { poolings } from '../gguf/filePurpose.ts';
+import { fitContext } from '../fitContext.ts';
+import { checkMemory } from '../memoryCheck.ts';
+import { embeddingFingerprint } from './fingerprint.ts';
+import { LlamaEmbeddingModel } from './embeddingModel.ts';
+
+/** What a load has done before the context of an embedding model is created. */
+export interface EmbeddingLoad {
+  /** The path of the file. */
+  readonly file: string;
+  readonly options: LoadOptions;
+  /** What the weights take. */
+  readonly weightMemory: MemoryUse;
+  /** What all models of the instance took when the weights were loaded. */
+  readonly loaded: MemoryUse;
+  readonly notes: readonly string[];
+  readonly onBatches: ((progress: ContextProgress) => void) | undefined;
+  readonly onClose: (model: Model) => unknown;
+}
+
+/** Creates the context of an embedding model. @throws Fault MODEL_LOAD_FAILED */
+export async function loadEmbeddingModel(weights: Weights, load: EmbeddingLoad): Promise<Model> {
+  const { file, options, weightMemory, loaded } = load;
+  const { within = unlimitedMemory, signal } = options;
+  assertPooling(weights);
+  const { notes, ...wanted } = wantedEmbeddingContext(options, weights.trainContextSize);
+  const left = subtractMemory(within, weightMemory);
+  const fitted = await fitContext(embeddingEstimates(weights.fileInsights, weights.gpuLayers), wanted, left);
+  assertContextFits(fitted, left);
+  const { contextSize, slot } = fitted;
+  checkMemory({
+    what: `a context of ${contextSize} tokens`,
+    bytes: fitted.context.ram,
+    hint: 'lower context_size of the model',
+  });
+  // Half of the cores: what is embedded ahead of time is not to take the time of turns.
+  const threads = options.threads || Math.max(1, Math.floor(availableParallelism() / 2));
+  const context = await weights.createEmbeddingContext({
+    contextSize,
+    // A model without causal attention sees its text only as a whole.
+    batchSize: contextSize,
+    threads,
+    ...(signal && { createSignal: signal }),
+  });
+  const progress = { running: false, ended: 0 };
+  load.onBatches?.({ batchTimer: progress, chunkMs: () => undefined });
+  const contextMemory = subtractMemory(await readMemoryUse(weights.llama), loaded);
+  return new LlamaEmbeddingModel({
+    weights,
+    context,
+    contextSize,
+    fingerprint: await embeddingFingerprint(weights, file, contextSize),
+    threads,
+    progress,
+    memory: { weights: weightMemory, context: contextMemory, slot },
+    notes: [...notes, ...reductionNotes(wanted, fitted, false), ...load.notes],
+    onClose: load.onClose,
+  });
+}
+
+/** Only a file that names its pooling is an embedding model. */
+function assertPooling({ fileInfo }: Weights): void {
+  const pooling: unknown = Object(fileInfo.architectureMetadata).pooling_type;
+  if (poolings.has(pooling)) return;
+  const why = pooling === 4 ? 'it ranks documents' : 'its file names no pooling';
+  throw new Fault(
+    'MODEL_LOAD_FAILED',
+    `${why}, so it is no embedding model: remove "purpose" from its entry in models.json, or use another file`,
+  );
+}

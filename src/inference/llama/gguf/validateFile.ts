@@ -1,0 +1,119 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { describeError, Fault } from '../../../protocol/fault.ts';
+import { describeFsError } from '../../../base/filesystem.ts';
+import { splitFileNames } from '../../contract/splitFiles.ts';
+import { IncompleteHeader, parseHeader, type GgufHeader } from './header.ts';
+import { findHyperparameterProblem } from './hyperparameters.ts';
+import { findTypeProblem } from './tensorTypes.ts';
+
+/**
+ * Validates the header of a GGUF file before llama.cpp reads it: llama.cpp aborts the process on some invalid headers.
+ * @param file path of the file; of a split model, the path of its first split.
+ * @returns the size in bytes, all splits together.
+ * @throws Fault MODEL_LOAD_FAILED
+ */
+export async function validateGgufFile(file: string): Promise<number> {
+  const { header, bytes } = await readGguf(file);
+  validateModel(header);
+  return bytes;
+}
+
+/**
+ * Reads the header of a GGUF file; of a split model, the path of its first split is given.
+ * @returns the header, with the tensors of all splits, and the size of all of them in bytes.
+ * @throws Fault MODEL_LOAD_FAILED
+ */
+export async function readGguf(file: string): Promise<{ readonly header: GgufHeader; readonly bytes: number }> {
+  const splits = splitFileNames(basename(file)).map((name) => join(dirname(file), name));
+  const headers: GgufHeader[] = [];
+  let bytes = 0;
+  for (const split of splits) {
+    const { header, size } = await readSplit(split);
+    headers.push(header);
+    bytes += size;
+  }
+  // The first split has the model's metadata; the others have only tensors.
+  const [first] = headers;
+  if (!first) throw loadFault('it has no splits: download it again');
+  return { header: { ...first, tensors: headers.flatMap(({ tensors }) => tensors) }, bytes };
+}
+
+async function readSplit(file: string): Promise<{ readonly header: GgufHeader; readonly size: number }> {
+  const handle = await openFile(file);
+  try {
+    const stat = await handle.stat();
+    if (!stat.isFile()) throw loadFault('it is no file: give the path of a .gguf file');
+    return { header: await readHeader(handle, stat.size), size: stat.size };
+  } finally {
+    await handle.close();
+  }
+}
+
+const initialReadBytes = 2 ** 20;
+const maxHeaderBytes = 2 ** 28;
+
+async function readHeader(handle: FileHandle, size: number): Promise<GgufHeader> {
+  for (let length = initialReadBytes; ; length *= 4) {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(Math.min(length, size)), 0, Math.min(length, size), 0);
+    try {
+      return parseHeader(buffer.subarray(0, bytesRead));
+    } catch (error) {
+      const isIncomplete = error instanceof IncompleteHeader;
+      if (isIncomplete && length < Math.min(size, maxHeaderBytes)) continue;
+      if (size < 4 || buffer.toString('latin1', 0, 4) !== 'GGUF')
+        throw loadFault('it is no GGUF file: give one that is');
+      const why = isIncomplete ? 'it ends in the middle of its header' : describeError(error);
+      throw loadFault(`${why}: download it again`, error);
+    }
+  }
+}
+
+const maxHyperparameter = 2 ** 31;
+const maxTensorDimension = 2 ** 40;
+/** Keys without the architecture in front of them (`llama.block_count`). */
+const requiredKeys = ['block_count', 'embedding_length', 'context_length'];
+/** Keys that are required if a tensor's name ends so. */
+const keysByTensor = { 'ffn_up.weight': 'feed_forward_length', 'attn_q.weight': 'attention.head_count' };
+
+/** Validates the metadata that llama.cpp calculates with, or relies on, without validating it itself. */
+function validateMetadata({ values, tensors, hasDuplicateTokens }: GgufHeader): void {
+  if (hasDuplicateTokens) throw loadFault('its vocabulary has a token twice: convert or download it again');
+  const architecture = values.get('general.architecture');
+  if (typeof architecture !== 'string')
+    throw loadFault('it does not name its architecture: convert or download it again');
+  const keysOfTensors = Object.entries(keysByTensor)
+    .filter(([suffix]) => tensors.some(({ name }) => name.endsWith(suffix)))
+    .map(([, key]) => key);
+  for (const key of [...requiredKeys, ...keysOfTensors]) {
+    const value = values.get(`${architecture}.${key}`);
+    if (typeof value === 'number' && value >= 1 && value <= maxHyperparameter) continue;
+    throw loadFault(`its ${architecture}.${key} is ${value ?? 'missing'}: download it again`);
+  }
+}
+
+function validateModel(header: GgufHeader): void {
+  validateMetadata(header);
+  validateTensors(header);
+  const problem = findHyperparameterProblem(header) ?? findTypeProblem(header.tensors);
+  if (problem !== undefined) throw loadFault(`${problem}: convert or download it again`);
+}
+
+function validateTensors({ tensors }: GgufHeader): void {
+  const isPossible = (dimension: number): boolean => dimension >= 1 && dimension <= maxTensorDimension;
+  const broken = tensors.find(({ dimensions }) => !dimensions.every(isPossible));
+  if (broken) throw loadFault(`its tensor ${broken.name} has an impossible size: download it again`);
+}
+
+async function openFile(file: string): Promise<FileHandle> {
+  try {
+    return await open(file, 'r');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT')
+      throw loadFault(`there is no file ${basename(file)}: check the path, or download the model`, error);
+    throw loadFault(`it cannot be read: ${describeFsError(error)}`, error);
+  }
+}
+
+const loadFault = (why: string, cause?: unknown): Fault => new Fault('MODEL_LOAD_FAILED', why, { cause });

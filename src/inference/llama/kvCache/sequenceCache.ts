@@ -1,0 +1,193 @@
+import type { Token } from 'node-llama-cpp';
+import { Fault, describeError } from '../../../protocol/fault.ts';
+import { untilAborted } from '../../../base/abort.ts';
+import type { GenerateOptions } from '../../contract/engine.ts';
+import { untilResumed } from '../../contract/pace.ts';
+import type { KeptState } from '../../contract/warmUpResult.ts';
+import type { TokenThrottle } from '../../contract/tokenThrottle.ts';
+import type { BackgroundGate } from '../batching/backgroundGate.ts';
+import { fastTokens } from '../batching/batchScheduler.ts';
+import type { ThreadCap } from '../batching/threadCap.ts';
+import { takeCheckpoint, type CheckpointKind } from './checkpoints.ts';
+import { cachedPrefixLength, prefill, reusePrefix, type PrefillOptions } from './prefixReuse.ts';
+import { prefillPrompt, type CheckpointPlaces } from './prefillPrompt.ts';
+import type { HeadCache } from './headCache.ts';
+import { SlotRun } from './slotRun.ts';
+import type { Slot, SlotOwner } from './slot.ts';
+import type { SlotPool } from './slots.ts';
+import type { StateSwap } from './stateSwap.ts';
+
+/** What the KV cache of a sequence needs. */
+export interface SequenceCacheParts {
+  readonly slots: SlotPool;
+  readonly backgroundGate: BackgroundGate;
+  readonly threadCap: ThreadCap;
+  /** Swap for the KV states of evicted sequences; undefined: they are prefilled again. */
+  readonly stateSwap: StateSwap | undefined;
+  /** The prompt cache on disk; undefined: there is none. */
+  readonly promptCache: HeadCache | undefined;
+  /** Prompt tokens that are evaluated between two checks of the signal. */
+  readonly prefillChunkTokens: number;
+}
+
+/** When work may have a slot. */
+export type SlotSchedule = Pick<GenerateOptions, 'signal' | 'backpressure' | 'pace' | 'priority'> & {
+  readonly throttle?: TokenThrottle;
+  /** See `SlotRequest`. */
+  readonly isWarmUp?: boolean;
+};
+
+/**
+ * Work with a slot. Once the run `shouldPause` it ends as soon as it can with `paused`, and is called again when it may
+ * continue.
+ */
+export type SlotWork<T> = (run: SlotRun) => Promise<T | 'paused'>;
+
+/**
+ * The KV cache of a sequence, in the slot that it has at the time. Each run acquires a slot, swaps the KV state in, works,
+ * and releases the slot.
+ */
+export class SequenceCache {
+  readonly #owner: SlotOwner;
+  readonly #parts: SequenceCacheParts;
+  readonly #running = new Set<Promise<unknown>>();
+  readonly #closing = new AbortController();
+
+  constructor(owner: SlotOwner, parts: SequenceCacheParts) {
+    this.#owner = owner;
+    this.#parts = parts;
+  }
+
+  /** Aborted when the sequence is disposed of. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** Whether a run with this signal is to end. */
+  shouldStop(signal: AbortSignal): () => boolean {
+    return () => signal.aborted || this.#closing.signal.aborted;
+  }
+
+  /**
+   * Runs work with a slot for the prompt. While it may not compute (backpressure, a pause), it has none.
+   * @returns undefined when a wait was aborted.
+   */
+  run<T>(prompt: Token[], schedule: SlotSchedule, work: SlotWork<T>): Promise<T | undefined> {
+    const running = this.#run(prompt, schedule, work);
+    this.#running.add(running);
+    return running.finally(() => this.#running.delete(running));
+  }
+
+  /** Runs a step of llama.cpp. When it fails, the contents of the slot are unknown, so the slot is reset. */
+  async step<T>(slot: Slot, step: () => Promise<T>): Promise<T> {
+    try {
+      return await step();
+    } catch (error) {
+      await Promise.allSettled([this.#parts.slots.reset(slot)]);
+      const why = describeError(error);
+      throw new Fault('INFERENCE_FAILED', `the engine failed to evaluate tokens: ${why}`, { cause: error });
+    }
+  }
+
+  /** Prefills a prompt but its last tokens: see `prefillPrompt`. Ends early when the run should pause. */
+  prefill(run: SlotRun, tokens: Token[], signal: AbortSignal, checkpoints?: CheckpointPlaces): Promise<number> {
+    const options = { ...this.#prefillOptions(run, signal), checkpoints };
+    return this.step(run.slot, () => prefillPrompt(run.slot.cache, tokens, options));
+  }
+
+  /**
+   * Prefills tokens that a later prompt begins with, and takes a checkpoint at their end where the cache needs one.
+   * @param keep whether their state goes to the prompt cache on disk.
+   * @returns whether it is there.
+   */
+  prefillAll(
+    run: SlotRun,
+    tokens: Token[],
+    signal: AbortSignal,
+    { kind, keep }: { readonly kind: CheckpointKind; readonly keep: boolean },
+  ): Promise<KeptState> {
+    return this.step(run.slot, async () => {
+      const { cache } = run.slot;
+      const { promptCache } = this.#parts;
+      if (cachedPrefixLength(cache, tokens) < tokens.length) {
+        await reusePrefix(cache, tokens);
+        await prefill(cache, tokens, tokens.length, this.#prefillOptions(run, signal));
+        if (cache.nextTokenIndex === tokens.length) await takeCheckpoint(cache, kind);
+      }
+      if (cache.nextTokenIndex !== tokens.length) return 'stopped';
+      if (!keep) return 'not_asked';
+      return promptCache ? promptCache.save(cache) : 'no_cache';
+    });
+  }
+
+  /** Takes a checkpoint if the cache holds exactly so many tokens. */
+  async takeCheckpointAt(slot: Slot, kind: CheckpointKind, tokens: number | undefined): Promise<void> {
+    if (slot.cache.nextTokenIndex === tokens) await this.step(slot, () => takeCheckpoint(slot.cache, kind));
+  }
+
+  /** An inference that is urgent waits for at most one chunk of one in the background. */
+  #prefillOptions(run: SlotRun, signal: AbortSignal): PrefillOptions {
+    const { prefillChunkTokens } = this.#parts;
+    const isAborted = this.shouldStop(signal);
+    return {
+      chunkTokens: run.isBackground ? Math.min(prefillChunkTokens, fastTokens) : prefillChunkTokens,
+      shouldStop: () => isAborted() || run.shouldPause,
+      evaluationPriority: run.evaluationPriority,
+      step: (work) => run.step(work),
+    };
+  }
+
+  /** Ends all runs and gives the slot back. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#parts.slots.forgetOwner(this.#owner);
+    await Promise.allSettled([...this.#running, this.#parts.stateSwap?.discard(this.#owner)]);
+  }
+
+  async #run<T>(prompt: Token[], schedule: SlotSchedule, work: SlotWork<T>): Promise<T | undefined> {
+    const { signal, backpressure, pace, throttle } = schedule;
+    for (;;) {
+      const wait = backpressure?.();
+      if (wait) await untilAborted(wait, signal, this.closing);
+      await untilResumed(pace, signal, this.closing);
+      const result = await this.#runOnce(prompt, schedule, work);
+      if (result !== 'paused') return result;
+      await throttle?.untilDue(signal, this.closing);
+    }
+  }
+
+  async #runOnce<T>(
+    prompt: Token[],
+    { signal, priority = 'NORMAL', pace, throttle, isWarmUp = false }: SlotSchedule,
+    work: SlotWork<T>,
+  ): Promise<T | 'paused' | undefined> {
+    const { slots, backgroundGate: gate, threadCap } = this.#parts;
+    if (this.closing.aborted) return undefined;
+    const slot = await slots.acquire({ owner: this.#owner, prompt, priority, isWarmUp }, signal);
+    if (!slot) return undefined;
+    try {
+      await this.#swap(slot, prompt);
+      const signals = [signal, this.closing];
+      using run = new SlotRun({ slot, slots, gate, threadCap, priority, pace, throttle, signals });
+      return await work(run);
+    } finally {
+      slots.releaseSource(slot);
+      slots.release(slot);
+    }
+  }
+
+  /** Swaps out the KV state of the slot's evicted owner, and swaps in this sequence's own, or copies what another slot has. */
+  async #swap(slot: Slot, prompt: Token[]): Promise<void> {
+    const { stateSwap, promptCache, slots } = this.#parts;
+    if (slot.evicted) await stateSwap?.swapOut(slot.evicted, slot.cache, slot.stableTokens);
+    if (slot.evicted) slot.stableTokens = undefined;
+    // If the state cannot be read, its tokens are prefilled again.
+    await stateSwap?.swapIn(this.#owner, slot.cache, prompt).catch(() => slots.reset(slot));
+    if (slot.source) {
+      const { cache } = slot.source;
+      await stateSwap?.copy(cache, slot.cache, prompt).catch(() => slots.reset(slot));
+      slots.releaseSource(slot);
+    }
+    await promptCache?.restore(slot.cache, prompt).catch(() => slots.reset(slot));
+  }
+}

@@ -1,0 +1,170 @@
+import type { LlamaContext } from 'node-llama-cpp';
+import { Fault, describeError } from '../../../protocol/fault.ts';
+import { subtractMemory, totalMemory, type MemoryUse, type ModelMemory } from '../../contract/modelMemory.ts';
+import type { SlotResizing } from '../../contract/slotResizing.ts';
+import { isPlentiful, moreSlots, SlotDemand } from './slotDemand.ts';
+import type { SlotPool } from './slots.ts';
+import type { StateSwap } from './stateSwap.ts';
+
+/** A context that has not been used for so long gets its first number of slots back. */
+const idleMs = 5 * 60_000;
+
+/** How the context of a model can be made again. */
+export interface ResizableContext {
+  readonly context: LlamaContext;
+  /** Makes a context like it with another number of slots. */
+  readonly makeContext: (slots: number, signal: AbortSignal) => Promise<LlamaContext>;
+  /** What the model takes with so many slots. */
+  readonly memoryWith: (slots: number) => Promise<ModelMemory>;
+  readonly freeMemory: () => Promise<MemoryUse>;
+  /** Undefined: the number of slots is fixed. */
+  readonly resizing: SlotResizing | undefined;
+}
+
+/** What a resizer changes. */
+export interface SlotResizerParts {
+  readonly slots: SlotPool;
+  /** Undefined: the caches are filled again. */
+  readonly stateSwap: StateSwap | undefined;
+  readonly memory: ModelMemory;
+  /** It has another number of slots now. */
+  readonly onResized: () => void;
+  /** Aborted when the model is unloaded. */
+  readonly closing: AbortSignal;
+}
+
+/**
+ * Changes the number of slots while a model is in use: owns its context, whose number of sequences is fixed, and makes it anew.
+ * It gets more when agents have waited for one (`SlotDemand`) and memory is plentiful, and its first number again when it was
+ * idle for long. Meanwhile no inference has a slot: those under way pause between two tokens, and the states of all slots are
+ * swapped out.
+ */
+export class SlotResizer implements AsyncDisposable {
+  readonly #source: ResizableContext;
+  readonly #parts: SlotResizerParts;
+  readonly #demand = new SlotDemand();
+  readonly #initialSlots: number;
+  #context: LlamaContext;
+  #memory: ModelMemory;
+  #work: Promise<void> | undefined;
+  #idleTimer: NodeJS.Timeout | undefined;
+  /** A larger context could not be made: it is not tried again. */
+  #hasFailed = false;
+
+  constructor(source: ResizableContext, parts: SlotResizerParts) {
+    this.#source = source;
+    this.#parts = parts;
+    this.#context = source.context;
+    this.#memory = parts.memory;
+    this.#initialSlots = source.context.totalSequences;
+    if (!source.resizing) return;
+    parts.slots.onWait(() => this.#onWait());
+    parts.slots.onRelease(() => this.#onRelease());
+  }
+
+  /** What the model takes now. */
+  get memory(): ModelMemory {
+    return this.#memory;
+  }
+
+  /** Gives back the slots that the model has got on demand: their memory is needed elsewhere. */
+  async shrink(): Promise<void> {
+    await this.#work;
+    this.#demand.pause();
+    if (this.#context.totalSequences > this.#initialSlots) this.#start(() => this.#exchange(this.#initialSlots));
+    await this.#work;
+  }
+
+  /** Waits for a change that is under way, and disposes of the context. No inference may have a slot any more. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#idleTimer);
+    await this.#work;
+    await this.#context.dispose();
+  }
+
+  #onWait(): void {
+    const { slots } = this.#parts;
+    if (this.#work || this.#hasFailed || !slots.hasDemand) return;
+    if (this.#demand.add(this.#context.totalSequences)) this.#start(() => this.#grow());
+  }
+
+  #onRelease(): void {
+    clearTimeout(this.#idleTimer);
+    if (this.#context.totalSequences === this.#initialSlots || !this.#parts.slots.isIdle) return;
+    this.#idleTimer = setTimeout(() => this.#onIdle(), idleMs).unref();
+  }
+
+  #onIdle(): void {
+    if (this.#parts.slots.isIdle) this.#start(() => this.#exchange(this.#initialSlots));
+  }
+
+  #start(work: () => Promise<void>): void {
+    if (this.#work || this.#parts.closing.aborted) return;
+    // What fails leaves the slots as they are, or is told to each inference.
+    const ended = work().catch(() => undefined);
+    this.#work = ended.finally(() => (this.#work = undefined));
+  }
+
+  async #grow(): Promise<void> {
+    const { resizing, memoryWith, freeMemory } = this.#source;
+    const { totalSequences } = this.#context;
+    const wanted = moreSlots(totalSequences);
+    if (wanted === totalSequences) return this.#demand.pause();
+    const total = totalMemory(await memoryWith(wanted));
+    const more = subtractMemory(total, totalMemory(this.#memory));
+    const isFree = isPlentiful(more, await freeMemory());
+    if (isFree && (await resizing?.requestMemory(total))) await this.#exchange(wanted);
+    else this.#demand.pause();
+  }
+
+  /** Makes the context anew with so many slots; when that fails, with as many as before. */
+  async #exchange(wanted: number): Promise<void> {
+    const { slots, closing, onResized } = this.#parts;
+    const { memoryWith, resizing } = this.#source;
+    const before = this.#context.totalSequences;
+    await slots.vacate();
+    await this.#swapOut();
+    await this.#context.dispose();
+    if (closing.aborted) return;
+    try {
+      this.#context = await this.#make([wanted, before, 1]);
+    } catch (error) {
+      slots.fail(lostFault(error));
+      return onResized();
+    }
+    this.#hasFailed = this.#context.totalSequences < wanted;
+    this.#demand.reset();
+    slots.fill(this.#context);
+    // An estimate that fails leaves the one before.
+    this.#memory = await memoryWith(this.#context.totalSequences).catch(() => this.#memory);
+    await resizing?.requestMemory(totalMemory(this.#memory));
+    onResized();
+    this.#onRelease();
+  }
+
+  async #swapOut(): Promise<void> {
+    const { slots, stateSwap } = this.#parts;
+    for (const { owner, slot } of slots.owned) {
+      // What cannot be written is evaluated again.
+      await stateSwap?.swapOut(owner, slot.cache, slot.stableTokens).catch(() => undefined);
+    }
+  }
+
+  /** Makes a context with the first of these numbers of slots that is possible. */
+  async #make([wanted = 1, ...others]: readonly number[]): Promise<LlamaContext> {
+    const { closing } = this.#parts;
+    try {
+      return await this.#source.makeContext(wanted, closing);
+    } catch (error) {
+      if (others.length === 0 || closing.aborted) throw error;
+      return this.#make(others);
+    }
+  }
+}
+
+const lostFault = (error: unknown): Fault =>
+  new Fault(
+    'INFERENCE_FAILED',
+    `the context of the model could not be made anew (${describeError(error)}): unload the model, and load it again`,
+    { cause: error },
+  );

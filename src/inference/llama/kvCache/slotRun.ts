@@ -1,0 +1,144 @@
+import type { EvaluationPriority } from 'node-llama-cpp';
+import type { Pace, Priority } from '../../contract/pace.ts';
+import type { TokenThrottle } from '../../contract/tokenThrottle.ts';
+import { afterMs, onAbort, whenAny } from '../../contract/whenAny.ts';
+import type { BackgroundGate } from '../batching/backgroundGate.ts';
+import type { ThreadCap } from '../batching/threadCap.ts';
+import { rankOf } from '../../decoding/slotQueue.ts';
+import type { Slot } from './slot.ts';
+import type { SlotPool } from './slots.ts';
+
+/** A slot that was given because of a long wait is not given up before so many steps. */
+const agedSteps = 16;
+
+const evaluationPriorities = {
+  BACKGROUND: 1,
+  NORMAL: 3,
+  URGENT: 5,
+} as const satisfies Readonly<Record<Priority, EvaluationPriority>>;
+
+/** What a run in a slot depends on. */
+export interface SlotRunOptions {
+  readonly slot: Slot;
+  readonly slots: SlotPool;
+  readonly gate: BackgroundGate;
+  readonly threadCap: ThreadCap;
+  readonly priority: Priority;
+  readonly pace: Pace | undefined;
+  readonly throttle: TokenThrottle | undefined;
+  readonly signals: readonly AbortSignal[];
+}
+
+/**
+ * A run of an inference in a slot: when it may take its next step (a token, or a chunk of the prompt), and when it has to
+ * give the slot back.
+ *
+ * | the run                               | gives the slot back                                  |
+ * | ------------------------------------- | ---------------------------------------------------- |
+ * | its session is paused                 | at once                                              |
+ * | the context is made anew              | at once                                              |
+ * | waits for the time of its next token  | when any other inference waits for a slot            |
+ * | is in the background                  | when one of a higher priority waits for a slot       |
+ */
+export class SlotRun implements Disposable {
+  readonly slot: Slot;
+  readonly #options: SlotRunOptions;
+  #isPausing = false;
+  #isClosingGate = false;
+  #steps = 0;
+
+  constructor(options: SlotRunOptions) {
+    this.#options = options;
+    this.slot = options.slot;
+    this.#setUrgent(true);
+  }
+
+  /** Its place in a batch. */
+  get evaluationPriority(): EvaluationPriority {
+    return evaluationPriorities[this.#options.priority];
+  }
+
+  get isBackground(): boolean {
+    return this.#options.priority === 'BACKGROUND';
+  }
+
+  /** Whether to give the slot back now and continue later. Once it is so, it remains so. */
+  get shouldPause(): boolean {
+    return (this.#isPausing ||= this.#hasToPause);
+  }
+
+  /** Milliseconds until the next token may be computed; 0 = now. */
+  get tokenWaitMs(): number {
+    return Math.max(this.#stepWaitMs, this.#options.throttle?.waitMs() ?? 0);
+  }
+
+  /** Waits until the next token may be computed. It may end early: ask again. */
+  async wait(ms: number): Promise<void> {
+    const { pace, slots, gate, signals } = this.#options;
+    this.#setUrgent(false);
+    const occasions = [afterMs(ms), slots.onWait, gate.onOpen, ...signals.map(onAbort)];
+    await whenAny(...occasions, ...(pace ? [pace.onChange] : []));
+    this.#setUrgent(true);
+  }
+
+  /** Takes a step. One in the background waits for its turn first, and is not taken if the slot has to be given back. */
+  async step<T>(work: () => Promise<T>): Promise<T | undefined> {
+    await this.untilTurn();
+    return this.shouldPause || this.#isAborted ? undefined : this.takeStep(work);
+  }
+
+  /** Waits until a step that computes no token of a text may be taken, or the slot has to be given back. */
+  async untilTurn(): Promise<void> {
+    for (let ms = this.#stepWaitMs; ms > 0 && !this.shouldPause && !this.#isAborted; ms = this.#stepWaitMs)
+      await this.wait(ms);
+  }
+
+  /** Takes a step now. */
+  async takeStep<T>(work: () => Promise<T>): Promise<T> {
+    this.#steps++;
+    const { gate, threadCap, pace } = this.#options;
+    const isGated = this.#rank === rankOf('BACKGROUND');
+    const start = performance.now();
+    threadCap.enter(this, pace);
+    if (isGated) gate.begin(start);
+    try {
+      return await work();
+    } finally {
+      threadCap.leave(this);
+      if (isGated) gate.end(performance.now() - start);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#setUrgent(false);
+  }
+
+  /** Its priority, or that to which a long wait for the slot has raised it. */
+  get #rank(): number {
+    const { slot, priority } = this.#options;
+    return this.#steps < agedSteps ? Math.max(slot.rank, rankOf(priority)) : rankOf(priority);
+  }
+
+  get #stepWaitMs(): number {
+    return this.#rank > rankOf('BACKGROUND') ? 0 : this.#options.gate.waitMs();
+  }
+
+  get #hasToPause(): boolean {
+    const { slots, pace, throttle } = this.#options;
+    if (pace?.limits.paused || slots.isVacating) return true;
+    if ((throttle?.waitMs() ?? 0) > 0 && slots.isWanted(-1)) return true;
+    return this.#rank === rankOf('BACKGROUND') && slots.isWanted(this.#rank);
+  }
+
+  get #isAborted(): boolean {
+    return this.#options.signals.some(({ aborted }) => aborted);
+  }
+
+  #setUrgent(isRunning: boolean): void {
+    const { gate, priority } = this.#options;
+    if (priority !== 'URGENT' || isRunning === this.#isClosingGate) return;
+    this.#isClosingGate = isRunning;
+    if (isRunning) gate.close();
+    else gate.open();
+  }
+}

@@ -1,0 +1,212 @@
+import type { LlamaContext, Token } from 'node-llama-cpp';
+import type { ModelStats } from '../../contract/engine.ts';
+import type { Fault } from '../../../protocol/fault.ts';
+import { Listeners, whenAny, type Occasion } from '../../contract/whenAny.ts';
+import { checkpointBytesOf, openCache } from './checkpoints.ts';
+import { chooseFreeSlot, maxBy, type ChosenSlot } from './freeSlot.ts';
+import { emptySlots, type Slot, type SlotOwner, type SlotState } from './slot.ts';
+import { SlotQueue, rankOf, type SlotRequest } from '../../decoding/slotQueue.ts';
+
+/** Options of a pool of slots. */
+export interface SlotPoolOptions {
+  /** Whether the state of a slot can be copied to another one. */
+  readonly canCopy?: boolean;
+  readonly now?: () => number;
+}
+
+interface PendingSlot extends SlotRequest {
+  readonly resolve: (slot: Slot | undefined) => void;
+  readonly reject: (fault: Fault) => void;
+}
+
+/**
+ * Slot pool: shares the few KV caches of a context among many sequences. Slot selection, the first that applies:
+ *
+ * 1. the owner's own slot; while that one is busy, wait
+ * 2. the free slot (one without an owner) whose conversation the prompt goes on with; else an empty or the least recently
+ *    used one: see `chooseFreeSlot`
+ * 3. the least recently used (LRU) idle slot: its owner is evicted
+ * 4. none, since all are busy: wait in a queue, by priority: see `SlotQueue`
+ */
+export class SlotPool {
+  readonly #queue: SlotQueue<PendingSlot>;
+  readonly #releaseListeners = new Listeners();
+  /** Calls a listener when a slot was released. */
+  readonly onRelease = this.#releaseListeners.add;
+  #context: LlamaContext;
+  #slots: readonly SlotState[];
+  #releases = 0;
+  #isVacating = false;
+  #fault: Fault | undefined;
+  readonly #canCopy: boolean;
+
+  constructor(context: LlamaContext, { now = () => performance.now(), canCopy = false }: SlotPoolOptions = {}) {
+    this.#canCopy = canCopy;
+    this.#context = context;
+    this.#queue = new SlotQueue(now);
+    this.#slots = emptySlots(context);
+  }
+
+  /** Whether the caches cannot be cut back without checkpoints. */
+  get needsCheckpoints(): boolean {
+    return this.#slots.some(({ cache }) => cache.needsCheckpoints);
+  }
+
+  /** Whether every slot is to be given back as soon as possible: see `vacate`. */
+  get isVacating(): boolean {
+    return this.#isVacating;
+  }
+
+  /** Whether no slot is in use. */
+  get isIdle(): boolean {
+    return !this.#slots.some(({ busy }) => busy);
+  }
+
+  /** The slots with the tokens of an owner. */
+  get owned(): readonly { readonly owner: SlotOwner; readonly slot: Slot }[] {
+    return this.#slots.flatMap((slot) => (slot.owner ? [{ owner: slot.owner, slot }] : []));
+  }
+
+  /**
+   * Acquires a slot for a prompt, or waits in the queue for one. The caller releases it.
+   * @returns undefined when the signal is aborted or the owner is forgotten first.
+   * @throws Fault that of `fail`.
+   */
+  acquire(request: SlotRequest, signal: AbortSignal): Promise<Slot | undefined> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return resolve(undefined);
+      if (this.#fault) throw this.#fault;
+      const pending: PendingSlot = {
+        ...request,
+        resolve(slot) {
+          signal.removeEventListener('abort', cancel);
+          resolve(slot);
+        },
+        reject(fault) {
+          signal.removeEventListener('abort', cancel);
+          reject(fault);
+        },
+      };
+      const cancel = (): void => this.#cancelRequests((queued) => queued === pending);
+      signal.addEventListener('abort', cancel);
+      this.#queue.add(pending, this.#assignSlot);
+    });
+  }
+
+  /** Releases a slot. It keeps its owner's tokens until another owner is given the slot. */
+  release(slot: Slot): void {
+    const state = this.#stateOf(slot);
+    state.busy = false;
+    state.lastUse = ++this.#releases;
+    this.#queue.serve(this.#assignSlot);
+    this.#releaseListeners.call();
+  }
+
+  /** Gives back the slot that another one was copied from. */
+  releaseSource(slot: Slot): void {
+    const state = this.#stateOf(slot);
+    if (!state.source) return;
+    state.source.busy = false;
+    state.source = undefined;
+    this.#queue.serve(this.#assignSlot);
+    this.#releaseListeners.call();
+  }
+
+  /** Takes all slots back: none is given from now on, until `fill`. Resolves when none is in use. */
+  async vacate(): Promise<void> {
+    this.#isVacating = true;
+    this.#queue.wake();
+    while (!this.isIdle) await whenAny(this.onRelease);
+  }
+
+  /** Replaces the slots by those of another context, which are empty, after `vacate`. */
+  fill(context: LlamaContext): void {
+    this.#context = context;
+    this.#slots = emptySlots(context);
+    this.#isVacating = false;
+    this.#queue.serve(this.#assignSlot);
+  }
+
+  /** Ends all requests, now and later: there is no context any more. */
+  fail(fault: Fault): void {
+    this.#fault = fault;
+    for (const { reject } of this.#queue.remove(() => true)) reject(fault);
+  }
+
+  /** Calls a listener when a request begins to wait for a slot, until the returned function is called. */
+  get onWait(): Occasion {
+    return this.#queue.onWait;
+  }
+
+  /** Whether a sequence without a slot waits for one, whose priority is above a rank. */
+  isWanted(rank: number): boolean {
+    return this.#queue.hasAbove(rank, ({ owner }) => !this.#slotOf(owner));
+  }
+
+  /** Whether an inference waits that one more slot would serve. Those in the background and warm-ups do not count. */
+  get hasDemand(): boolean {
+    return this.#queue.hasAbove(rankOf('BACKGROUND'), ({ owner, isWarmUp }) => !isWarmUp && !this.#slotOf(owner));
+  }
+
+  /** Empties an acquired slot, whose contents are unknown after a failed evaluation. */
+  async reset(slot: Slot): Promise<void> {
+    const state = this.#stateOf(slot);
+    state.evicted = undefined;
+    state.stableTokens = undefined;
+    await state.cache.dispose();
+    state.cache = openCache(this.#context);
+  }
+
+  /** Forgets an owner that is disposed: its slot becomes free, its queued requests resolve to undefined. */
+  forgetOwner(owner: SlotOwner): void {
+    this.#cancelRequests((queued) => queued.owner === owner);
+    for (const slot of this.#slots) if (slot.owner === owner) slot.owner = undefined;
+  }
+
+  stats(): Pick<ModelStats, 'slots' | 'slotsBusy' | 'waiting' | 'checkpointBytes'> {
+    const slotsBusy = this.#slots.filter(({ busy }) => busy).length;
+    const checkpointBytes = this.#slots.reduce((sum, { cache }) => sum + checkpointBytesOf(cache), 0);
+    return { slots: this.#slots.length, slotsBusy, waiting: this.#queue.length, checkpointBytes };
+  }
+
+  /** Gives a request a slot, if there is one for it. */
+  readonly #assignSlot = ({ owner, prompt, resolve }: PendingSlot, rank: number): boolean => {
+    const chosen = this.#isVacating ? undefined : this.#selectSlot(owner, prompt);
+    if (!chosen) return false;
+    const { slot, source } = chosen;
+    if (source) source.busy = true;
+    slot.source = source;
+    slot.promptTokens = prompt.length;
+    slot.evicted = slot.owner === owner ? undefined : slot.owner;
+    slot.owner = owner;
+    slot.rank = rank;
+    slot.busy = true;
+    resolve(slot);
+    return true;
+  };
+
+  #slotOf(owner: SlotOwner): SlotState | undefined {
+    return this.#slots.find((slot) => slot.owner === owner);
+  }
+
+  #selectSlot(owner: SlotOwner, prompt: Token[]): ChosenSlot<SlotState> | undefined {
+    const own = this.#slotOf(owner);
+    if (own) return own.busy ? undefined : { slot: own };
+    const idle = this.#slots.filter((slot) => !slot.busy);
+    const free = idle.filter((slot) => slot.owner === undefined);
+    if (free.length > 0) return chooseFreeSlot(free, prompt, this.#canCopy && !this.needsCheckpoints);
+    // LRU eviction; undefined when no slot is idle.
+    const slot = maxBy(idle, ({ lastUse }) => -lastUse);
+    return slot && { slot };
+  }
+
+  #cancelRequests(matches: (request: SlotRequest) => boolean): void {
+    for (const { resolve } of this.#queue.remove(matches)) resolve(undefined);
+  }
+
+  #stateOf(slot: Slot): SlotState {
+    const state = this.#slots.find((candidate) => candidate === slot);
+    if (!state) throw new Error('the slot belongs to another context');
+    return state;
+  }
+}

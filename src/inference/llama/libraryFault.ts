@@ -1,0 +1,94 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { Fault, describeError } from '../../protocol/fault.ts';
+
+/** The system that a prebuilt llama.cpp library is for. */
+export interface LibrarySystem {
+  readonly platform: string;
+  readonly arch: string;
+}
+
+const packages: Readonly<Record<string, string>> = {
+  'linux-x64': 'linux-x64',
+  'linux-arm64': 'linux-arm64',
+  'linux-arm': 'linux-armv7l',
+  'linux-riscv64': 'linux-riscv64',
+  'darwin-arm64': 'mac-arm64-metal',
+  'darwin-x64': 'mac-x64',
+  'win32-x64': 'win-x64',
+  'win32-arm64': 'win-arm64',
+};
+
+/** The npm package with the llama.cpp library of a system; undefined where there is none. */
+export function libraryPackage({ platform, arch }: LibrarySystem): string | undefined {
+  const name = packages[`${platform}-${arch}`];
+  return name && `@node-llama-cpp/${name}`;
+}
+
+/**
+ * Why node-llama-cpp could not load the llama.cpp library, and what to do. Its own error does not tell a missing library
+ * from one that the system refuses.
+ */
+export async function toLibraryFault(cause: unknown): Promise<Fault> {
+  const { platform, arch } = process;
+  const name = libraryPackage({ platform, arch });
+  const message = await describeProblem(name, cause);
+  return new Fault('MODEL_LOAD_FAILED', message, { cause });
+}
+
+async function describeProblem(name: string | undefined, cause: unknown): Promise<string> {
+  const { platform, arch } = process;
+  if (name === undefined) return `there is no prebuilt llama.cpp library for ${platform} on ${arch}`;
+  if (platform === 'linux' && !hasGlibc())
+    return `the llama.cpp library of ${name} needs glibc, which this system lacks (as Alpine does): use another Linux`;
+  const file = await findLibrary(name);
+  if (file === undefined)
+    return (
+      `the llama.cpp library is missing: the npm package ${name} is not installed; ` +
+      `run npm install again without --omit=optional, --os and --cpu, or npm install ${name} in the version of node-llama-cpp`
+    );
+  const reason = (await findLoadError(file)) ?? describeError(cause);
+  const hint =
+    platform === 'win32'
+      ? 'install the Microsoft Visual C++ Redistributable (https://aka.ms/vs/17/release/vc_redist.x64.exe), or reinstall the package'
+      : 'install what the system lacks, or reinstall the package';
+  return `the llama.cpp library of the npm package ${name} cannot be loaded (${reason}): ${hint}`;
+}
+
+function hasGlibc(): boolean {
+  const { header } = Object(process.report?.getReport()) as { readonly header?: { glibcVersionRuntime?: string } };
+  return header?.glibcVersionRuntime !== undefined;
+}
+
+const addonFile = 'llama-addon.node';
+
+async function findLibrary(name: string): Promise<string | undefined> {
+  try {
+    const require = createRequire(fileURLToPath(import.meta.resolve('node-llama-cpp')));
+    const bins = join(dirname(require.resolve(name)), '..', 'bins');
+    const folders = await readdir(bins);
+    return folders.map((folder) => join(bins, folder, addonFile)).find((file) => existsSync(file));
+  } catch {
+    return undefined;
+  }
+}
+
+const maxLoadMs = 10_000;
+
+/** The error of loading a native addon. In a child process, because the addon may end the process that loads it. */
+async function findLoadError(file: string): Promise<string | undefined> {
+  const env = { ...process.env, ELECTRON_RUN_AS_NODE: '1' };
+  const script = 'try { require(process.argv[1]) } catch (error) { process.stdout.write(error.message); }';
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', script, file], { env, timeout: maxLoadMs });
+    return stdout.split('\n')[0] || undefined;
+  } catch (error) {
+    const { signal } = Object(error) as { readonly signal?: unknown };
+    return typeof signal === 'string' ? `it ended a process that loaded it with ${signal}` : undefined;
+  }
+}

@@ -1,0 +1,188 @@
+import type { LlamaModel as Weights } from 'node-llama-cpp';
+import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
+import { createYielder } from '../../base/eventLoop.ts';
+import type { ModelDetails } from '../contract/modelDetails.ts';
+import type { Model, ModelStats, Sequence, SequenceOptions } from '../contract/engine.ts';
+import { modelDetails, type MemoryMeasurements } from './modelDetails.ts';
+import { BackgroundGate } from './batching/backgroundGate.ts';
+import type { DeferredQueue } from './batching/deferredQueue.ts';
+import type { BatchThreads } from './threads/batchThreads.ts';
+import type { ThreadCap } from './batching/threadCap.ts';
+import { GrammarCache } from './sampling/grammarCache.ts';
+import type { ReplyMarks } from '../../chat/replyMarks.ts';
+import { probeChatTemplate, type ChatTemplate } from '../../chat/template/chatTemplate.ts';
+import { SlotPool } from './kvCache/slots.ts';
+import { SlotResizer, type ResizableContext } from './kvCache/slotResizer.ts';
+import { replyLead } from '../decoding/replyLead.ts';
+import { LlamaSequence } from './sequence.ts';
+import type { StateSwap } from './kvCache/stateSwap.ts';
+import type { PromptCache } from './promptCache/promptCache.ts';
+import { PromptRenderer } from './prompt/promptRenderer.ts';
+import { Tokenizer } from '../decoding/tokenizer.ts';
+
+/** What a model is made of. It owns and disposes `context` and `weights`. */
+export interface LlamaModelParts extends MemoryMeasurements, ResizableContext {
+  readonly weights: Weights;
+  readonly deferredQueue: DeferredQueue;
+  readonly threads: Pick<BatchThreads, 'decode' | 'prefill'>;
+  readonly threadCap: ThreadCap;
+  readonly stateSwap: StateSwap | undefined;
+  readonly promptCache: PromptCache | undefined;
+  /** Tokens. */
+  readonly contextSize: number;
+  /** Warnings for the user. */
+  readonly notes: readonly string[];
+  readonly onClose: (model: Model) => unknown;
+}
+
+/** A loaded GGUF model: weights, and one llama.cpp context for all its sequences. */
+export class LlamaModel implements Model {
+  readonly contextSize: number;
+  readonly toolDialect: Model['toolDialect'];
+  readonly canSpeculate: boolean;
+  readonly notes: readonly string[];
+  readonly overhead: Model['overhead'];
+  readonly replyMarks: ReplyMarks;
+  readonly #parts: LlamaModelParts;
+  readonly #tokenizer: Tokenizer;
+  readonly #chatTemplate: ChatTemplate;
+  readonly #renderer: PromptRenderer;
+  readonly #grammarCache: GrammarCache;
+  readonly #slots: SlotPool;
+  readonly #resizer: SlotResizer;
+  readonly #closing = new AbortController();
+  readonly #backgroundGate = new BackgroundGate();
+
+  readonly #sequences = new Set<Sequence>();
+  #replyLead: string | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(parts: LlamaModelParts) {
+    const { weights } = parts;
+    const source = weights.fileInfo.metadata.tokenizer.chat_template;
+    const chatTemplate = probeChatTemplate(source, {
+      bos: weights.tokens.bosString ?? '',
+      eos: weights.tokens.eosString ?? '',
+    });
+    this.#parts = parts;
+    this.replyMarks = chatTemplate.replyMarks;
+    this.#tokenizer = new Tokenizer(weights, this.replyMarks);
+    this.#chatTemplate = chatTemplate;
+    this.#renderer = new PromptRenderer(chatTemplate, this.#tokenizer);
+    this.#grammarCache = new GrammarCache(weights);
+    this.#slots = new SlotPool(parts.context, { canCopy: parts.stateSwap !== undefined });
+    this.#resizer = new SlotResizer(parts, {
+      slots: this.#slots,
+      stateSwap: parts.stateSwap,
+      memory: parts.memory,
+      onResized: () => parts.resizing?.onResized(this.stats()),
+      closing: this.#closing.signal,
+    });
+    this.canSpeculate = !this.#slots.needsCheckpoints;
+    this.contextSize = parts.contextSize;
+    this.toolDialect = chatTemplate.toolDialect;
+    this.notes = [...parts.notes, ...chatTemplate.notes];
+    this.overhead = this.#measureOverhead();
+  }
+
+  async count(texts: readonly string[]): Promise<readonly number[]> {
+    const counts: number[] = [];
+    for (const text of texts) counts.push(await this.#tokenizer.count(text, this.contextSize));
+    return counts;
+  }
+
+  // The larger of two: without a system message the template may have to add one for the tools.
+  async countTools(tools: ToolBlock): Promise<number> {
+    const yieldToOthers = createYielder();
+    let largest = 0;
+    for (const messages of [[ask], [rule, ask]]) {
+      const otherTokens = this.#promptTokens({ messages });
+      const rendered = this.#renderer.render({ messages, tools });
+      await yieldToOthers();
+      const tokens = await this.#renderer.tokensYielding(rendered, 0, this.contextSize + otherTokens);
+      largest = Math.max(largest, tokens.length - otherTokens);
+      if (largest > this.contextSize) break;
+    }
+    return largest;
+  }
+
+  async render(prompt: Prompt): Promise<string> {
+    return this.#renderer.render(prompt).text;
+  }
+
+  openSequence({ label = '' }: SequenceOptions = {}): Sequence {
+    const sequence = new LlamaSequence({
+      label,
+      slots: this.#slots,
+      backgroundGate: this.#backgroundGate,
+      threadCap: this.#parts.threadCap,
+      stateSwap: this.#parts.stateSwap,
+      promptCache: this.#parts.promptCache,
+      deferredQueue: this.#parts.deferredQueue,
+      renderer: this.#renderer,
+      tokenizer: this.#tokenizer,
+      grammarCache: this.#grammarCache,
+      replyMarks: this.replyMarks,
+      replyLead: () => (this.#replyLead ??= replyLead(this.#renderer)),
+      contextSize: this.contextSize,
+      prefillChunkTokens: this.#parts.context.batchSize,
+      onClose: (closed) => this.#sequences.delete(closed),
+    });
+    this.#sequences.add(sequence);
+    return sequence;
+  }
+
+  stats(): ModelStats {
+    const { weights, threads, stateSwap, promptCache } = this.#parts;
+    return {
+      backend: weights.gpuLayers > 0 && weights.llama.gpu ? weights.llama.gpu : 'cpu',
+      gpuLayers: weights.gpuLayers,
+      threads: threads.decode,
+      prefillThreads: threads.prefill,
+      ...this.#slots.stats(),
+      sequences: this.#sequences.size,
+      memory: this.#resizer.memory,
+      ...(stateSwap?.stats() ?? noSwapStats),
+      promptsRestored: promptCache?.restored ?? 0,
+    };
+  }
+
+  shrink(): Promise<void> {
+    return this.#resizer.shrink();
+  }
+
+  describe(): Promise<ModelDetails> {
+    const { memory } = this.#resizer;
+    return modelDetails({ ...this.#parts, memory, chatTemplate: this.#chatTemplate, tokenizer: this.#tokenizer });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return (this.#closed ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all([...this.#sequences].map((sequence) => sequence[Symbol.asyncDispose]()));
+    await this.#resizer[Symbol.asyncDispose]();
+    await this.#parts.weights.dispose();
+    this.#parts.onClose(this);
+  }
+
+  #measureOverhead(): Model['overhead'] {
+    const overheadOf = (messages: Prompt['messages']): number =>
+      this.#promptTokens({ messages }) -
+      messages.reduce((sum, { text }) => sum + this.#tokenizer.tokenizePlain(text).length, 0);
+    const single = overheadOf([ask]);
+    const message = Math.max(0, Math.ceil((overheadOf([ask, answer, ask]) - single) / 2));
+    return { message, prompt: Math.max(0, single - message) };
+  }
+
+  #promptTokens(prompt: Prompt): number {
+    return this.#renderer.tokens(this.#renderer.render(prompt)).length;
+  }
+}
+
+const noSwapStats = { statesSaved: 0, statesRestored: 0, stateBytes: 0 };
+const rule = { role: 'system', text: 'Choose.' } as const;
+const ask = { role: 'user', text: 'Which?' } as const;
+const answer = { role: 'assistant', text: 'This.' } as const;

@@ -1,0 +1,113 @@
+import type { LlamaContextSequence, Token } from 'node-llama-cpp';
+import { commonPrefixLength } from '../../../base/commonPrefix.ts';
+import { describeError } from '../../../protocol/fault.ts';
+import type { KeptState } from '../../contract/warmUpResult.ts';
+import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
+import { takeCheckpoint } from '../kvCache/checkpoints.ts';
+import type { HeadCache } from '../kvCache/headCache.ts';
+import { loadState } from '../kvCache/loadState.ts';
+import { reusableLength } from '../kvCache/prefixReuse.ts';
+import type { StateFiles } from '../kvCache/stateFiles.ts';
+import type { PromptFiles, SavedPrompt } from './promptFiles.ts';
+
+/** What a prompt cache has of its model. */
+export interface PromptCacheOptions {
+  /** See `NewPrompt`. */
+  readonly key: string;
+  /** Where files are written that another number of slots needs; undefined: nowhere. */
+  readonly spare: StateFiles | undefined;
+  readonly batchTimer: BatchTimer;
+  /** Estimated size of one token's state. */
+  readonly bytesPerToken: number;
+}
+
+/**
+ * The prompt cache of a model: the states of the heads of prompts (system message, tools), on disk. A sequence of any agent
+ * starts from the longest one that its prompt begins with, when no slot holds more of it. Only what `Sequence.prefill` evaluates
+ * is saved, and only where its caller says that no word of a user is in it.
+ */
+export class PromptCache implements HeadCache {
+  readonly #files: PromptFiles;
+  readonly #spare: StateFiles | undefined;
+  readonly #key: string;
+  readonly #batchTimer: BatchTimer;
+  readonly #bytesPerToken: number;
+  readonly #readMsPerByte = new MovingAverage();
+  readonly #prompts: Promise<Map<string, SavedPrompt>>;
+  #restored = 0;
+
+  constructor(files: PromptFiles, { key, spare, batchTimer, bytesPerToken }: PromptCacheOptions) {
+    this.#files = files;
+    this.#spare = spare;
+    this.#key = key;
+    this.#batchTimer = batchTimer;
+    this.#bytesPerToken = bytesPerToken;
+    this.#prompts = files.list(key).then(
+      (prompts) => new Map(prompts.map((prompt) => [prompt.id, prompt])),
+      () => new Map<string, SavedPrompt>(),
+    );
+  }
+
+  get restored(): number {
+    return this.#restored;
+  }
+
+  // If that is faster than prefilling it.
+  async restore(cache: LlamaContextSequence, prompt: Token[]): Promise<void> {
+    const prompts = await this.#prompts;
+    const lengths = [...prompts.values()].map((saved) => ({ saved, length: usableLength(saved, cache, prompt) }));
+    const best = lengths.toSorted((a, b) => b.length - a.length || a.saved.bytes - b.saved.bytes)[0];
+    if (!best) return;
+    const { saved } = best;
+    const gained = best.length - reusableLength(cache, prompt);
+    const prefillMs = gained * (this.#batchTimer.prefillMsPerToken.value ?? Infinity);
+    if (gained < minTokens || prefillMs < saved.bytes * (this.#readMsPerByte.value ?? 0)) return;
+    const path = await this.#files.open(saved.id);
+    if (path === undefined) return void prompts.delete(saved.id);
+    let isUsable = false;
+    try {
+      const start = performance.now();
+      const isLoaded = await loadState(cache, path, this.#spare);
+      if (!isLoaded) {
+        prompts.delete(saved.id);
+        isUsable = true;
+        return;
+      }
+      this.#readMsPerByte.add((performance.now() - start) / saved.bytes);
+      isUsable = commonPrefixLength(saved.tokens, cache.contextTokens) === cache.nextTokenIndex;
+      if (!isUsable) throw new Error('the state is that of other tokens');
+      await takeCheckpoint(cache, 'head');
+      this.#restored++;
+    } finally {
+      if (!isUsable) prompts.delete(saved.id);
+      await this.#files.close(saved.id, isUsable);
+    }
+  }
+
+  // Unless the tokens are few, or saved already.
+  async save(cache: LlamaContextSequence): Promise<KeptState> {
+    const prompts = await this.#prompts;
+    const tokens: readonly number[] = cache.contextTokens;
+    const isSaved = [...prompts.values()].some(
+      (saved) => saved.tokens.length === tokens.length && commonPrefixLength(saved.tokens, tokens) === tokens.length,
+    );
+    if (tokens.length < minTokens) return 'few_tokens';
+    if (isSaved) return 'present';
+    const bytes = Math.ceil(tokens.length * this.#bytesPerToken);
+    const created = await this.#files.create({ key: this.#key, tokens, bytes }).catch(() => undefined);
+    if (!created) return 'failed';
+    const error = await cache.saveStateToFile(created.path).then(() => undefined, describeError);
+    const saved = await this.#files.finish(created.draft, error).catch(() => undefined);
+    if (saved) prompts.set(saved.id, saved);
+    return saved ? 'saved' : 'failed';
+  }
+}
+
+/** How many of its tokens a prompt can be started from. Where a cache needs checkpoints, a state cannot be cut back. */
+function usableLength({ tokens }: SavedPrompt, cache: LlamaContextSequence, prompt: readonly Token[]): number {
+  const length = commonPrefixLength<number>(tokens, prompt);
+  return cache.needsCheckpoints && length < tokens.length ? 0 : length;
+}
+
+/** Prefilling fewer tokens takes less time than checking a file. */
+const minTokens = 64;

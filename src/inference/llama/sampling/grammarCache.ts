@@ -1,0 +1,55 @@
+import { LlamaGrammarEvaluationState, type LlamaModel } from 'node-llama-cpp';
+import type { GrammarMatcher } from '../../../chat/grammar/matcher.ts';
+import { toGbnf } from '../../../chat/grammar/gbnf.ts';
+
+/** Every call passes through the same choices of its grammar; those of all tools in use fit in here. */
+const maxCachedGrammars = 128;
+/** Characters of GBNF, together. A parsed grammar takes about three bytes for each. */
+const maxCachedLength = 8_000_000;
+/**
+ * To copy a state, llama.cpp looks for the place of each of its alternatives in the whole grammar. From this product of
+ * the two numbers on, it is faster to parse the grammar again.
+ */
+const maxCopyWork = 4_000_000;
+
+type CreateState = () => LlamaGrammarEvaluationState;
+
+/** LRU cache of a model's grammars as llama.cpp has parsed them, by their GBNF text. */
+export class GrammarCache {
+  readonly #model: LlamaModel;
+  /** Least recently used first. */
+  readonly #states = new Map<string, CreateState>();
+  #cachedLength = 0;
+
+  constructor(model: LlamaModel) {
+    this.#model = model;
+  }
+
+  /** A new evaluation state that accepts what may follow at a matcher's position. */
+  async stateFor(matcher: GrammarMatcher): Promise<LlamaGrammarEvaluationState> {
+    const gbnf = toGbnf(matcher);
+    const known = this.#states.get(gbnf);
+    const createState = known ?? (await this.#parse(gbnf, matcher.stacks.length));
+    if (known) this.#delete(gbnf);
+    this.#states.set(gbnf, createState);
+    this.#cachedLength += gbnf.length;
+    for (const leastRecent of this.#states.keys()) {
+      if (this.#states.size <= maxCachedGrammars && this.#cachedLength <= maxCachedLength) break;
+      this.#delete(leastRecent);
+    }
+    return createState();
+  }
+
+  #delete(gbnf: string): void {
+    if (this.#states.delete(gbnf)) this.#cachedLength -= gbnf.length;
+  }
+
+  async #parse(gbnf: string, alternatives: number): Promise<CreateState> {
+    const model = this.#model;
+    const grammar = await model.llama.createGrammar({ grammar: gbnf });
+    const createState: CreateState = () => new LlamaGrammarEvaluationState({ model, grammar });
+    if (alternatives * gbnf.length > maxCopyWork) return createState;
+    const initialState = createState();
+    return () => initialState.clone();
+  }
+}

@@ -1,0 +1,46 @@
+import type { LlamaModel, SequenceEvaluateOptions, Token, TokenBias } from 'node-llama-cpp';
+import type { SamplingParams } from '../../contract/engine.ts';
+import type { TokenBiases } from './tokenBiases.ts';
+
+/** What sampling looks at besides the logits. */
+export interface SamplingContext {
+  /** All tokens so far, prompt first; generated ones are appended. */
+  readonly context: readonly Token[];
+  readonly model: LlamaModel;
+  /** Undefined: none. */
+  readonly biases: TokenBiases | undefined;
+}
+
+/** Sampling parameters as options of node-llama-cpp. The seed is none of them: see `DrawSeeds`. */
+export function samplingOptions(
+  sampling: SamplingParams,
+  { context, model, biases }: SamplingContext,
+): SequenceEvaluateOptions {
+  return {
+    temperature: sampling.temperature,
+    topK: sampling.top_k,
+    topP: sampling.top_p,
+    minP: sampling.min_p,
+    ...(hasPenalties(sampling) && {
+      repeatPenalty: {
+        penalty: sampling.repeat_penalty,
+        presencePenalty: sampling.presence_penalty,
+        frequencyPenalty: sampling.frequency_penalty,
+        punishTokens: () => context.slice(-penaltyWindowTokens),
+        maxPunishTokens: penaltyWindowTokens,
+      },
+    }),
+    ...(sampling.xtc.probability > 0 && { xtc: sampling.xtc }),
+    ...(biases && { tokenBias: () => toTokenBias(biases(context), model) }),
+  };
+}
+
+/** Biases as the library has them. Not by its class: it tokenizes each text in two ways, and leaves out end of generation tokens. */
+export const toTokenBias = (biases: ReadonlyMap<Token, number>, { tokenizer }: LlamaModel): TokenBias =>
+  ({ _tokenizer: tokenizer, _biases: biases }) as unknown as TokenBias;
+
+/** llama.cpp's default (`penalty_last_n`); tokens of the prompt count, too. */
+const penaltyWindowTokens = 64;
+
+const hasPenalties = ({ repeat_penalty, presence_penalty, frequency_penalty }: SamplingParams): boolean =>
+  repeat_penalty !== 1 || presence_penalty !== 0 || frequency_penalty !== 0;

@@ -1,0 +1,137 @@
+import { toTextMessages, type Prompt, type ToolBlock } from '../../chat/dialog.ts';
+import { Fault } from '../../protocol/fault.ts';
+import { callsInTags } from '../../chat/dialect/knownLayouts.ts';
+import { noDialect, type ToolDialect } from '../../chat/dialect/toolDialect.ts';
+import type { Engine, LoadOptions, Model, ModelStats, Sequence, SequenceOptions } from '../contract/engine.ts';
+import { defaultReplyMarks, type ReplyMarks } from '../../chat/replyMarks.ts';
+import { MockEmbeddingModel } from './embeddingModel.ts';
+import { mockStats } from './mockStats.ts';
+import { findReply, findScores, scriptedRequest, type MockScript } from './script.ts';
+import { MockSequence, type ScriptLookup } from './sequence.ts';
+import { mockOverhead, countMessages, countText, mockPieces } from './tokens.ts';
+
+/** A graph whose nodes name `native` can be checked and tested without a model: calls are then written as in chatml. */
+const mockDialect: ToolDialect = { ...noDialect('the mock engine has no chat template'), layout: callsInTags };
+
+export {
+  readMockScript,
+  scriptedRequest,
+  type MockScript,
+  type MockScriptEntry,
+  type ScriptedRequest,
+} from './script.ts';
+
+export interface MockOptions {
+  readonly script?: MockScript;
+  /** Context size, in tokens, for loads that give none. Default 8192. */
+  readonly contextSize?: number;
+  /** The marks of reasoning and answer in the scripted replies. Default: `<think>` and `[THINK]`. */
+  readonly replyMarks?: ReplyMarks;
+}
+
+/** Mock engine for tests: deterministic, without a model. It answers by a script and records its prompts. */
+export interface MockEngine extends Engine {
+  /** The prompts of the last 1000 inferences, oldest first. */
+  readonly prompts: readonly Prompt[];
+}
+
+const maxRecordedPrompts = 1000;
+
+/** Creates a mock engine; without a script it answers `You said: ...`. */
+export function mockEngine(options: MockOptions = {}): MockEngine {
+  return new ScriptedEngine(options);
+}
+
+class ScriptedEngine implements MockEngine {
+  readonly name = 'mock';
+  readonly needsFiles = false;
+  readonly prompts: Prompt[] = [];
+  readonly #options: MockOptions;
+  readonly #models = new Set<Model>();
+
+  constructor(options: MockOptions) {
+    this.#options = options;
+  }
+
+  async load(_file: string, { contextSize, signal, onProgress, purpose }: LoadOptions): Promise<Model> {
+    if (signal?.aborted) throw new Fault('MODEL_LOAD_FAILED', 'loading the mock model was cancelled');
+    onProgress?.(1);
+    const { script = [], contextSize: defaultContextSize = 8192, replyMarks = defaultReplyMarks } = this.#options;
+    const record = (prompt: Prompt): void => {
+      this.prompts.push(prompt);
+      if (this.prompts.length > maxRecordedPrompts) this.prompts.shift();
+    };
+    const lookup: ScriptLookup = {
+      reply(prompt, inference, node) {
+        record(prompt);
+        return findReply(script, scriptedRequest(prompt, inference, node));
+      },
+      scores(prompt, inference, node) {
+        record(prompt);
+        return findScores(script, scriptedRequest(prompt, inference, node));
+      },
+    };
+    const onClose = (): void => void this.#models.delete(model);
+    const size = contextSize || defaultContextSize;
+    const model: Model =
+      purpose === 'embedding'
+        ? new MockEmbeddingModel(size, onClose)
+        : new MockModel(size, replyMarks, lookup, onClose);
+    this.#models.add(model);
+    return model;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#models].map((model) => model[Symbol.asyncDispose]()));
+    this.#models.clear();
+  }
+}
+
+class MockModel implements Model {
+  readonly contextSize: number;
+  readonly toolDialect = mockDialect;
+  readonly canSpeculate = true;
+  readonly notes = [];
+  readonly overhead = mockOverhead;
+  readonly replyMarks: ReplyMarks;
+  readonly #lookup: ScriptLookup;
+  readonly #onClose: () => void;
+  readonly #sequences = new Set<Sequence>();
+
+  constructor(contextSize: number, replyMarks: ReplyMarks, lookup: ScriptLookup, onClose: () => void) {
+    this.contextSize = contextSize;
+    this.replyMarks = replyMarks;
+    this.#lookup = lookup;
+    this.#onClose = onClose;
+  }
+
+  async count(texts: readonly string[]): Promise<readonly number[]> {
+    return texts.map(countText);
+  }
+
+  async countTools({ text }: ToolBlock): Promise<number> {
+    return countMessages([{ role: 'system', text }]);
+  }
+
+  async render(prompt: Prompt): Promise<string> {
+    return mockPieces(toTextMessages(prompt))
+      .map(({ text }) => text)
+      .join('');
+  }
+
+  openSequence({ label = '' }: SequenceOptions = {}): Sequence {
+    const sequence: Sequence = new MockSequence(label, this, this.#lookup, () => this.#sequences.delete(sequence));
+    this.#sequences.add(sequence);
+    return sequence;
+  }
+
+  stats(): ModelStats {
+    return { ...mockStats, sequences: this.#sequences.size };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#sequences].map((sequence) => sequence[Symbol.asyncDispose]()));
+    this.#sequences.clear();
+    this.#onClose();
+  }
+}

@@ -1,0 +1,178 @@
+import { existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { Fault } from '../../../protocol/fault.ts';
+import { readRegularFile } from '../../../base/filesystem.ts';
+import { findSyntaxError, locateInJson, findDuplicateKeys } from '../../../base/jsonLocations.ts';
+import { escapePointerToken } from '../../../base/jsonPointer.ts';
+import { createReader, type FromSchema, type ObjectSchema, type SchemaError } from '../../../protocol/schema.ts';
+import { loraPaths } from './loraSchema.ts';
+import { templatePath } from './remoteEntry.ts';
+import { parseEntry } from './parseEntry.ts';
+import type { modelSchema } from './modelSchema.ts';
+
+export { modelSchema } from './modelSchema.ts';
+
+/** JSON Schema of models.json as a whole. Its models are validated one by one, with `modelSchema`. */
+export const catalogueSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['models'],
+  properties: {
+    $schema: { type: 'string', description: 'Where editors find the schema; absent = nowhere.' },
+    extends: {
+      type: 'boolean',
+      default: true,
+      description: 'Whether the bundled models are in the catalogue, too; false = only the models of this file.',
+    },
+    models: { type: 'array', items: {}, description: 'The models that graphs and clients can name.' },
+  },
+} as const satisfies ObjectSchema;
+
+/** One model of the catalogue. It keeps only the variants that an engine can run; the first one is used. */
+export interface CatalogueEntry extends FromSchema<typeof modelSchema> {
+  /** Absolute path of the file to load, if its variant has a `local_path`; undefined: the files are downloaded. */
+  readonly file: string | undefined;
+  /** Absolute paths of its LoRA adapters, in their order, if its variant has any; undefined: that one is downloaded. */
+  readonly loraFiles?: readonly (string | undefined)[] | undefined;
+  /** Absolute path of its chat template, if its variant names one. */
+  readonly templateFile?: string | undefined;
+}
+
+/** Model catalogue: the models of one models.json, by name. */
+export interface Catalogue {
+  readonly models: ReadonlyMap<string, CatalogueEntry>;
+  /** One sentence for each error in an entry, with file, line and JSON pointer. Entries with errors are not in `models`. */
+  readonly problems: readonly string[];
+  /** Entries that are not in `models`: their problems, by name; those of entries without a name under "". */
+  readonly rejected: ReadonlyMap<string, string>;
+}
+
+/** The content of one catalogue file. */
+export interface ParsedCatalogue extends Catalogue {
+  /** Whether the bundled models are to be added. */
+  readonly extends: boolean;
+}
+
+const validateCatalogue = createReader(catalogueSchema);
+
+/**
+ * Reads one catalogue file.
+ * @throws Fault UNKNOWN_MODEL when the file as a whole cannot be read, with the place of each error.
+ */
+export async function readCatalogueFile(path: string): Promise<ParsedCatalogue> {
+  const bytes = await readRegularFile(path).catch((cause: NodeJS.ErrnoException) => {
+    const reasons = { ENOENT: 'there is no such file', EISDIR: 'it is a folder', ENOTREG: 'it is not a regular file' };
+    const reason = new Map(Object.entries(reasons)).get(cause.code ?? '') ?? cause.message;
+    const hint =
+      'name another with --catalogue; without that option, and without a models.json here, the bundled one is used';
+    throw new Fault('UNKNOWN_MODEL', `the model catalogue ${path} cannot be read: ${reason}; ${hint}`, { cause });
+  });
+  return parseCatalogue(bytes.toString('utf8'), path);
+}
+
+/**
+ * Parses the text of a catalogue file.
+ * @param textWithBom may begin with a byte order mark, as some Windows editors write it.
+ * @param path names the file in messages; local files are relative to its folder.
+ * @throws Fault UNKNOWN_MODEL as `readCatalogueFile`.
+ */
+export function parseCatalogue(textWithBom: string, path: string): ParsedCatalogue {
+  const text = textWithBom.replace(/^\uFEFF/, '');
+  const syntaxError = findSyntaxError(text);
+  if (syntaxError)
+    throw new Fault(
+      'UNKNOWN_MODEL',
+      `${path}:${syntaxError.place}: the catalogue is not valid JSON: ${syntaxError.why}`,
+    );
+  const locations = locateInJson(text);
+  const describeSchemaError = ({ pointer, message }: SchemaError): string =>
+    `${path}:${locations.positionOf(pointer)}: ${pointer || 'the catalogue'} ${message}`;
+  const duplicateKeys = findDuplicateKeys(text).map(({ name, pointer, place }) => ({
+    pointer,
+    sentence: `${path}:${place}: ${pointer} is a duplicate key: an object can have "${name}" only once`,
+  }));
+  const reading = validateCatalogue(JSON.parse(text));
+  const fatalDuplicates = duplicateKeys
+    .filter(({ pointer }) => !/^\/models\/\d+\//.test(pointer))
+    .map(({ sentence }) => sentence);
+  if (!reading.ok)
+    throw new Fault('UNKNOWN_MODEL', [...fatalDuplicates, ...reading.errors.map(describeSchemaError)].join('; '));
+  if (fatalDuplicates.length > 0) throw new Fault('UNKNOWN_MODEL', fatalDuplicates.join('; '));
+
+  const models = new Map<string, CatalogueEntry>();
+  const problems: string[] = [];
+  const rejected = new Map<string, string>();
+  const positionOfName = new Map<string, string>();
+  reading.value.models.forEach((value, index) => {
+    const entryPointer = `/models${escapePointerToken(index)}`;
+    const describeProblem = (error: SchemaError): string =>
+      describeSchemaError({ ...error, pointer: entryPointer + error.pointer });
+    const entryDuplicates = duplicateKeys.filter(({ pointer }) => pointer.startsWith(`${entryPointer}/`));
+    const { model, errors } = parseEntry(value);
+    const entryProblems = [...entryDuplicates.map(({ sentence }) => sentence), ...errors.map(describeProblem)];
+    problems.push(...entryProblems);
+    if (!model || entryDuplicates.length > 0) {
+      const name = nameOf(value);
+      rejected.set(name, [...(rejected.has(name) ? [rejected.get(name)] : []), ...entryProblems].join('; '));
+      return;
+    }
+    const firstPosition = positionOfName.get(model.name);
+    if (firstPosition !== undefined)
+      return void problems.push(
+        describeProblem({
+          pointer: '/name',
+          message: `is a duplicate: "${model.name}"; the entry at ${firstPosition} is used`,
+        }),
+      );
+    positionOfName.set(model.name, locations.positionOf(`${entryPointer}/name`));
+    models.set(model.name, {
+      ...model,
+      file: localFilePath(model, dirname(path)),
+      loraFiles: loraPaths(model.variants, dirname(path)),
+      templateFile: templatePath(model, path),
+    });
+  });
+  for (const name of models.keys()) rejected.delete(name);
+  return { models, problems, rejected, extends: reading.value.extends };
+}
+
+const nameOf = (entry: unknown): string =>
+  typeof entry === 'object' && entry !== null && 'name' in entry && typeof entry.name === 'string' ? entry.name : '';
+
+function localFilePath({ variants }: FromSchema<typeof modelSchema>, folder: string): string | undefined {
+  const [variant] = variants;
+  const [file] = variant?.files ?? [];
+  return variant?.local_path === undefined || file === undefined
+    ? undefined
+    : resolve(folder, variant.local_path, file);
+}
+
+/** Finds the file of a model without looking at downloads: the entry's own local file, if it exists. */
+export const findLocalModelFile = async ({ file = '' }: CatalogueEntry): Promise<string | undefined> =>
+  existsSync(file) ? file : undefined;
+
+/** Finds the LoRA adapters of a model in the same way; undefined: one of them does not exist. */
+export async function findLocalLoras({ loraFiles = [] }: CatalogueEntry): Promise<readonly string[] | undefined> {
+  const found = loraFiles.filter((file) => file !== undefined && existsSync(file));
+  return found.length === loraFiles.length ? (found as readonly string[]) : undefined;
+}
+
+const autoDownloadHint = ', or createAgent does where allowAutoModelDownloading is set';
+
+/** The message of `fileMissingFault` for a caller without the requests of the WebSocket protocol. */
+export const withoutDownloadRequests = (message: string): string =>
+  message.replace(autoDownloadHint, '').replace('; downloadModel or turngraph', '; turngraph');
+
+/** MODEL_NOT_ON_DISK for a model whose files are not on disk, with how to get them. */
+export function fileMissingFault({ name, file, loraFiles = [], variants: [variant] }: CatalogueEntry): Fault {
+  const missing = [file, ...loraFiles].find((path) => path !== undefined && !existsSync(path));
+  const place = missing === undefined ? '' : `: there is no file ${missing}`;
+  const hasUrl = variant?.lora?.some(({ url }) => url !== undefined) ?? false;
+  const isOwnLora = missing !== undefined && missing !== file;
+  const hint = isOwnLora
+    ? ', which is a LoRA of its entry in the catalogue'
+    : variant?.huggingface_repo === undefined && !hasUrl
+      ? ', and its entry in the catalogue has no huggingface_repo to download it from'
+      : `; downloadModel or turngraph models download "${name}" gets it${autoDownloadHint}`;
+  return new Fault('MODEL_NOT_ON_DISK', `"${name}" is not on disk${place}${hint}`);
+}

@@ -1,0 +1,108 @@
+import { createReader, type FromSchema, type SchemaError } from '../../../protocol/schema.ts';
+import { isObject } from '../../../base/jsonTypes.ts';
+import { didYouMean } from '../../../base/didYouMean.ts';
+import { modelSchema, variantSchema } from './modelSchema.ts';
+import { engineErrors } from './remoteEntry.ts';
+import { loraErrors } from './loraSchema.ts';
+import { pathErrors } from './pathErrors.ts';
+
+type Model = FromSchema<typeof modelSchema>;
+
+/** Result of parsing one catalogue entry. */
+export interface ParsedEntry {
+  /** Undefined when an error makes the whole entry unusable. */
+  readonly model: Model | undefined;
+  /** Errors to report; with a model, they concern variants that were skipped. Pointers are relative to the entry. */
+  readonly errors: readonly SchemaError[];
+}
+
+const validateModel = createReader(modelSchema);
+const knownEngines: readonly string[] = variantSchema.properties.engine.enum;
+
+/** Parses a catalogue entry. Variants for unknown engines are skipped and reported, if another variant remains. */
+export function parseEntry(value: unknown): ParsedEntry {
+  const variants = listVariants(value);
+  const skipped = variants.filter(({ engine }) => engine !== undefined && !knownEngines.includes(engine));
+  if (skipped.length === 0 || skipped.length === variants.length) return validateEntry(value, (index) => index);
+  const kept = variants.filter((variant) => !skipped.includes(variant));
+  const entry = { ...(value as object), variants: kept.map((variant) => variant.value) };
+  const { model, errors } = validateEntry(entry, (index) => kept[index]?.index ?? index);
+  return { model, errors: [...skipped.map(unknownEngineError), ...errors] };
+}
+
+interface Variant {
+  readonly value: unknown;
+  /** Index in the catalogue file. */
+  readonly index: number;
+  readonly engine: string | undefined;
+}
+
+function listVariants(entry: unknown): readonly Variant[] {
+  const variants = typeof entry === 'object' && entry !== null && 'variants' in entry ? entry.variants : [];
+  return (Array.isArray(variants) ? variants : []).map((value: unknown, index) => {
+    const engine = typeof value === 'object' && value !== null && 'engine' in value ? value.engine : undefined;
+    return { value, index, engine: typeof engine === 'string' ? engine : undefined };
+  });
+}
+
+const unknownEngineError = ({ index, engine = '' }: Variant): SchemaError => ({
+  pointer: `/variants/${index}/engine`,
+  message: `is no engine of this server: "${engine}"${didYouMean(engine, knownEngines)}; the variant is ignored`,
+});
+
+// `originalIndex` maps an index among the kept variants to the index in the file.
+function validateEntry(value: unknown, originalIndex: (index: number) => number): ParsedEntry {
+  const reading = validateModel(value);
+  const errors = reading.ok
+    ? [
+        ...engineErrors(
+          reading.value,
+          listVariants(value).map((variant) => variant.value),
+        ),
+        ...purposeErrors(reading.value, value),
+        ...loraErrors(reading.value.variants, reading.value.purpose),
+        ...splitFileHashErrors(reading.value),
+        ...pathErrors(reading.value),
+      ]
+    : reading.errors;
+  if (reading.ok && errors.length === 0) return { model: reading.value, errors };
+  const located = errors.map((error) => ({
+    ...error,
+    pointer: error.pointer.replace(/^\/variants\/(\d+)/, (_, index) => `/variants/${originalIndex(Number(index))}`),
+  }));
+  return { model: undefined, errors: located };
+}
+
+/** What an entry cannot have with its purpose. */
+function purposeErrors(model: Model, written: unknown): readonly SchemaError[] {
+  const { purpose, embedding, variants } = model;
+  if (purpose === 'chat')
+    return embedding === undefined
+      ? []
+      : [{ pointer: '/embedding', message: 'is for embedding models: remove it, or add "purpose": "embedding"' }];
+  const useless = ['tool_call_format', 'default_sampling'].filter((name) => isObject(written) && name in written);
+  const remote = variants.findIndex(({ engine }) => engine === 'http');
+  return [
+    ...useless.map((name) => ({ pointer: `/${name}`, message: 'is for chat models: remove it, or the purpose' })),
+    ...(remote < 0
+      ? []
+      : [
+          {
+            pointer: `/variants/${remote}/engine`,
+            message: 'is http, which computes no embeddings: use the engine llama-cpp, or remove the purpose',
+          },
+        ]),
+  ];
+}
+
+const splitFileHashErrors = ({ variants }: Model): readonly SchemaError[] =>
+  variants.flatMap(({ sha256, files }, index) =>
+    sha256 === undefined || files.length <= 1
+      ? []
+      : [
+          {
+            pointer: `/variants/${index}/sha256`,
+            message: `is the hash of one file, but the variant has ${files.length}: remove it, and the hashes of the repository are checked`,
+          },
+        ],
+  );

@@ -1,0 +1,77 @@
+import { dirname, resolve } from 'node:path';
+import type { RemoteModel } from '../../contract/remoteModel.ts';
+import { isObject } from '../../../base/jsonTypes.ts';
+import type { FromSchema, SchemaError } from '../../../protocol/schema.ts';
+import type { modelSchema, variantSchema } from './modelSchema.ts';
+import { remoteProperties } from './remoteProperties.ts';
+
+type Variant = FromSchema<typeof variantSchema>;
+
+/** Properties of files, which a variant for the engine `http` does not have. */
+const fileProperties = ['local_path', 'huggingface_repo', 'gpu', 'gpu_layers', 'sha256', 'size_bytes', 'lora'] as const;
+const servedProperties = Object.keys(remoteProperties) as readonly (keyof typeof remoteProperties)[];
+
+/** Whether inference servers on other machines run a model, so that it has no files here. */
+export const isRemote = ({
+  variants: [variant],
+}: {
+  readonly variants: readonly { readonly engine?: string }[];
+}): boolean => variant?.engine === 'http';
+
+/** Where other machines serve a model; undefined: it is a file. */
+export function remoteModelOf({
+  variants: [variant],
+  templateFile,
+}: {
+  readonly variants: readonly Variant[];
+  readonly templateFile?: string | undefined;
+}): RemoteModel | undefined {
+  if (variant?.engine !== 'http') return undefined;
+  const { api = 'llama-server', base_url: baseUrl = [], model, api_key_env: apiKeyEnv } = variant;
+  return { api, baseUrls: typeof baseUrl === 'string' ? [baseUrl] : baseUrl, model, apiKeyEnv, templateFile };
+}
+
+/** The absolute path of the chat template of a model; undefined: the server has one. */
+export const templatePath = (
+  { variants: [variant] }: FromSchema<typeof modelSchema>,
+  catalogue: string,
+): string | undefined =>
+  variant?.chat_template === undefined ? undefined : resolve(dirname(catalogue), variant.chat_template);
+
+/**
+ * Errors of properties that a variant needs, or cannot have, with its engine. Pointers are relative to the entry.
+ * @param written the variants as the file has them, without defaults.
+ */
+export const engineErrors = (
+  { variants }: FromSchema<typeof modelSchema>,
+  written: readonly unknown[],
+): readonly SchemaError[] =>
+  variants.flatMap((variant, index) => {
+    const errors = variant.engine === 'http' ? remoteErrors(variant) : fileErrors(variant, written[index]);
+    return errors.map(({ pointer, message }) => ({ pointer: `/variants/${index}/${pointer}`, message }));
+  });
+
+function remoteErrors(variant: Variant): readonly SchemaError[] {
+  const given = fileProperties.filter((name) => variant[name] !== undefined);
+  const unfit = variant.files.length > 0 ? ['files', ...given] : given;
+  return [
+    ...(['api', 'base_url'] as const).filter((name) => variant[name] === undefined).map(missing),
+    ...(variant.api === 'openai' && variant.chat_template === undefined ? [noChatTemplate] : []),
+    ...unfit.map((pointer) => ({ pointer, message: 'is for the engine llama-cpp: remove it, or name that engine' })),
+  ];
+}
+
+function fileErrors(variant: Variant, written: unknown): readonly SchemaError[] {
+  const given = servedProperties.filter((name) => variant[name] !== undefined);
+  return [
+    ...(variant.files.length === 0 ? [isObject(written) && 'files' in written ? noFiles : missing('files')] : []),
+    ...given.map((pointer) => ({ pointer, message: 'is for the engine http: remove it, or name that engine' })),
+  ];
+}
+
+const missing = (pointer: string): SchemaError => ({ pointer, message: 'is missing' });
+const noChatTemplate: SchemaError = {
+  pointer: 'chat_template',
+  message: 'is missing: servers with the api openai do not tell their chat template; name a file with it',
+};
+const noFiles: SchemaError = { pointer: 'files', message: 'must not be empty' };

@@ -1,0 +1,32 @@
+import type { EmbeddingPrefixes } from '../../contract/embedding.ts';
+import type { Model, SamplingParams } from '../../contract/engine.ts';
+import type { CatalogueEntry } from '../catalogue/catalogue.ts';
+import { defaultSampling } from '../catalogue/sampling.ts';
+
+/** Counted reference to a loaded model; disposing of it releases the model, once. */
+export interface ModelLease extends AsyncDisposable {
+  readonly name: string;
+  readonly model: Model;
+  readonly defaultSampling: SamplingParams;
+  /** Tool-call format of the model in the catalogue; "" = none. */
+  readonly toolCallFormat: string;
+  /** What an embedding model has before its texts. */
+  readonly prefixes: EmbeddingPrefixes;
+}
+
+/** Creates the lease of a model. `release` is called once, when it is disposed of. */
+export function createLease(entry: CatalogueEntry, model: Model, release: () => void): ModelLease {
+  let isReleased = false;
+  return {
+    name: entry.name,
+    model,
+    defaultSampling: { ...defaultSampling, ...entry.default_sampling },
+    toolCallFormat: entry.tool_call_format,
+    prefixes: { query: entry.embedding?.query_prefix ?? '', document: entry.embedding?.document_prefix ?? '' },
+    [Symbol.asyncDispose]: async () => {
+      if (isReleased) return;
+      isReleased = true;
+      release();
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import type { Engine, LoadOptions, Model, ModelStats } from '../../contract/engine.ts';
+import { gpuSettingsFor } from '../../gpuChoice.ts';
+import type { MemoryBudget } from './memoryBudget.ts';
+import { findLocalLoras, findLocalModelFile, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
+import { remoteModelOf } from '../catalogue/remoteEntry.ts';
+
+/** Options of a model pool. */
+export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gpu' | 'gpuLayers'> {
+  readonly catalogue: Catalogue;
+  /** Runs the models that other machines serve; absent: an engine with files refuses them. */
+  readonly remoteEngine?: Engine;
+  /** Whether a model must be named; default: if the engine loads files. */
+  readonly needsName?: boolean;
+  /** Milliseconds that an unpinned model stays loaded after its last lease was released. */
+  readonly idleMs: number;
+  /** Called when a model has another number of slots than before. */
+  readonly onResized?: (model: string, stats: ModelStats) => void;
+  /** What the models of all pools with this budget may take; absent: no limit. */
+  readonly budget?: MemoryBudget;
+  /** Finds the file of a model; undefined: not on disk. Default: the local file of its catalogue entry. */
+  readonly findFile?: (entry: CatalogueEntry) => Promise<string | undefined>;
+  /** Finds the LoRA adapters of a model, in their order; undefined: one is not on disk. Default: the files of its entry. */
+  readonly findLoras?: (entry: CatalogueEntry) => Promise<readonly string[] | undefined>;
+  /**
+   * Runs each load and returns the model to use, for metrics; default: calls `load` and nothing else. The signal is aborted
+   * when no caller waits for the load any more.
+   */
+  readonly wrapLoad?: (name: string, load: () => Promise<Model>, signal: AbortSignal) => Promise<Model>;
+}
+
+/** The files of a model on disk. */
+export interface PoolFiles {
+  /** Path of the file to load. */
+  readonly file: string;
+  /** Paths of its LoRA adapters. */
+  readonly loras: readonly string[];
+}
+
+/** The files of a model for an engine without files. */
+export const noFiles: PoolFiles = { file: '', loras: [] };
+
+/** Finds the files of a model; undefined: one of them is not on disk. */
+export async function findFiles(
+  entry: CatalogueEntry,
+  { findFile = findLocalModelFile, findLoras = findLocalLoras }: PoolOptions,
+): Promise<PoolFiles | undefined> {
+  const file = await findFile(entry);
+  const loras = file === undefined || entry.variants[0]?.lora === undefined ? [] : await findLoras(entry);
+  return file === undefined || loras === undefined ? undefined : { file, loras };
+}
+
+/**
+ * How a model is loaded: as its entry says, else as all models of the pool.
+ * @param loraFiles paths of its LoRA adapters.
+ */
+export function loadOptionsFor(
+  entry: CatalogueEntry,
+  options: PoolOptions,
+  loraFiles: readonly string[] = [],
+): LoadOptions {
+  const [variant] = entry.variants;
+  const { slots, threads } = options;
+  const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = variant ?? {};
+  const gpu = gpuSettingsFor({ gpu: variant?.gpu, gpuLayers: variant?.gpu_layers }, options);
+  const { purpose } = entry;
+  const loras = loraFiles.map((file, index) => ({ file, scale: variant?.lora?.[index]?.scale ?? 1 }));
+  const adapted = loras.length > 0 ? { loras } : {};
+  return { contextSize, purpose, kvCacheType, slots, threads, ...gpu, ...adapted, remote: remoteModelOf(entry) };
+}

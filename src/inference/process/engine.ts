@@ -1,0 +1,148 @@
+import { EitherSignal, raceAbort } from '../../base/abort.ts';
+import { Fault } from '../../protocol/fault.ts';
+import type { Engine, LoadOptions, Model } from '../contract/engine.ts';
+import type { LoadPlan } from '../contract/modelMemory.ts';
+import type { CacheFolderOptions } from '../llama/engine.ts';
+import { DiskQuota } from '../../base/diskQuota.ts';
+import { StateStore } from '../llama/kvCache/stateStore.ts';
+import { PromptStore } from '../llama/promptCache/promptStore.ts';
+import { CrashCounts } from './crashes.ts';
+import type { EngineProcessOptions } from './engineProcess.ts';
+import type { PlainLoadOptions } from './messages.ts';
+import { toLoadFault } from './modelProcess.ts';
+import type { ProcessPriority } from './lowerPriority.ts';
+import { ProcessPerModel, SharedProcess, type ProcessHost } from './processHost.ts';
+import { SupervisedModel } from './supervisedModel.ts';
+import type { EngineCrash } from './supervisor.ts';
+import { defaultWatchdogLimits, type WatchdogLimits } from './watchdog.ts';
+
+/** Options of a llama.cpp engine in processes of its own. */
+export interface ProcessEngineOptions {
+  /** child: a process for each model. shared: one process for all models. */
+  readonly mode: 'child' | 'shared';
+  /** Absent: nothing is written to disk. */
+  readonly cache?: CacheFolderOptions;
+  /** Receives the id of each process that is started. */
+  readonly onStart?: (pid: number) => void;
+  /** Is told of each crash. */
+  readonly onCrash?: (crash: EngineCrash) => void;
+  readonly watchdog?: WatchdogLimits;
+  /** Default: normal. */
+  readonly priority?: ProcessPriority;
+  /** The one graphics card that models use; absent: all. */
+  readonly gpuDevice?: number | undefined;
+}
+
+/** The llama.cpp engine in supervised processes of its own: a crash of native code ends no session. */
+export class ProcessEngine implements Engine {
+  readonly name = 'llama-cpp';
+  readonly needsFiles = true;
+  readonly #host: ProcessHost;
+  readonly #states: StateStore | undefined;
+  readonly #crashes = new CrashCounts();
+  readonly #onCrash: (crash: EngineCrash) => void;
+  readonly #models = new Set<Model>();
+  readonly #loading = new Set<Promise<Model>>();
+  readonly #closing = new AbortController();
+
+  constructor({
+    mode,
+    cache,
+    onStart = () => undefined,
+    onCrash = () => undefined,
+    watchdog = defaultWatchdogLimits,
+    gpuDevice,
+    priority = 'normal',
+  }: ProcessEngineOptions) {
+    const quota = cache?.quota ?? new DiskQuota(cache?.maxStateBytes ?? 0);
+    this.#states = cache && new StateStore(cache.folder, quota, cache.onStateError);
+    const prompts = cache && new PromptStore(cache.folder, quota, cache.onStateError);
+    this.#onCrash = onCrash;
+    const timingsFolder = cache?.folder;
+    const options: EngineProcessOptions = {
+      states: this.#states,
+      prompts,
+      timingsFolder,
+      watchdog: priority === 'normal' ? watchdog : patientLimits(watchdog),
+      gpuDevice,
+      priority,
+      onStart,
+    };
+    this.#host = mode === 'shared' ? new SharedProcess(options) : new ProcessPerModel(options);
+  }
+
+  /**
+   * Starts a process that the first model will use, and loads the library in it. What fails here is reported by the first
+   * load.
+   */
+  prepare(gpu: LoadOptions['gpu']): void {
+    try {
+      this.#host
+        .prepare()
+        .request('prepare', { gpu })
+        .result.catch(() => undefined);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+    }
+  }
+
+  async estimate(file: string, loadOptions: LoadOptions): Promise<LoadPlan> {
+    const { contextSize, slots, threads, gpu, gpuLayers, kvCacheType, within, purpose, loras } = loadOptions;
+    const options: PlainLoadOptions = {
+      contextSize,
+      slots,
+      threads,
+      gpu,
+      gpuLayers,
+      within,
+      purpose,
+      loras,
+      ...(kvCacheType && { kvCacheType }),
+    };
+    using abort = new EitherSignal([loadOptions.signal, this.#closing.signal]);
+    try {
+      const request = this.#host.prepare().request('estimate', { file, options });
+      return await raceAbort(request.result, abort.signal, () => {
+        request.control('abort');
+        return new Fault('MODEL_LOAD_FAILED', `loading ${file} was cancelled`);
+      });
+    } catch (error) {
+      throw toLoadFault(file, error);
+    }
+  }
+
+  async load(file: string, { signal, onProgress, afterCrashes, resizing, ...options }: LoadOptions): Promise<Model> {
+    const crashes = this.#crashes;
+    if (afterCrashes) crashes.reset(file);
+    const fault = crashes.fault(file);
+    if (fault) throw fault;
+    using abort = new EitherSignal([signal, this.#closing.signal]);
+    const loading = SupervisedModel.load(
+      { file, options, resizing, host: this.#host, crashes, onCrash: this.#onCrash },
+      { signal: abort.signal, ...(onProgress && { onProgress }) },
+      (closed) => this.#models.delete(closed),
+    );
+    this.#loading.add(loading);
+    try {
+      const model = await loading;
+      this.#models.add(model);
+      return model;
+    } finally {
+      this.#loading.delete(loading);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled(this.#loading);
+    await Promise.all([...this.#models].map((model) => model[Symbol.asyncDispose]()));
+    await this.#host[Symbol.asyncDispose]();
+    await this.#states?.[Symbol.asyncDispose]();
+  }
+}
+
+/** A process of a lower priority gets little time on a busy machine: what takes long there is no hang. */
+const patientLimits = ({ minHangMs, ...limits }: WatchdogLimits): WatchdogLimits => ({
+  ...limits,
+  minHangMs: minHangMs * 6,
+});

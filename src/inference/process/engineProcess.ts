@@ -1,0 +1,236 @@
+import type { ChildProcess } from 'node:child_process';
+import { Socket } from 'node:net';
+import { Fault } from '../../protocol/fault.ts';
+import type { StateFiles } from '../llama/kvCache/stateFiles.ts';
+import type { PromptFiles } from '../llama/promptCache/promptFiles.ts';
+import type { EngineRequests, ServerRequests } from './messages.ts';
+import { ModelListeners, type ModelListener } from './modelListeners.ts';
+import { Peer, type EventOf, type RunningRequest } from './peer.ts';
+import { guardDescriptor } from './guard.ts';
+import type { ProcessPriority } from './lowerPriority.ts';
+import { SentPaces } from './sentPaces.ts';
+import { startProcess } from './startProcess.ts';
+import { PromptService } from './promptService.ts';
+import { StateService } from './stateService.ts';
+import { Watchdog, type WatchdogLimits } from './watchdog.ts';
+
+/** How an engine process ended. */
+export interface ProcessEnd {
+  /** killed: by this process, on purpose. */
+  readonly reason: 'crash' | 'hang' | 'killed';
+  /** Continues "the engine process ...". */
+  readonly description: string;
+}
+
+/** A request failed because its process has ended. */
+export class EngineCrashedFault extends Fault {
+  readonly end: ProcessEnd;
+
+  constructor(end: ProcessEnd) {
+    super('ENGINE_CRASHED', `the engine process ${end.description}; try again: a new one takes over`);
+    this.end = end;
+  }
+}
+
+/** Receives the end of a process, and the models that had requests without an answer. */
+export type OnProcessEnd = (end: ProcessEnd, busyModels: ReadonlySet<number | undefined>) => void;
+
+/** What engine processes share. */
+export interface EngineProcessOptions {
+  readonly states: StateFiles | undefined;
+  readonly prompts: PromptFiles | undefined;
+  readonly timingsFolder: string | undefined;
+  readonly priority: ProcessPriority;
+  readonly watchdog: WatchdogLimits;
+  /** The one graphics card that the process sees; undefined: all. */
+  readonly gpuDevice: number | undefined;
+  /** Receives the id of each process that is started. */
+  readonly onStart: (pid: number) => void;
+}
+
+const stderrTailLength = 2000;
+const maxStderrWaitMs = 200;
+
+/** An engine process, as the server process sees it. */
+export class EngineProcess {
+  /** Resolves when the process has ended and its files are deleted. Never rejects. */
+  readonly ended: Promise<ProcessEnd>;
+  /** The paces of its requests. */
+  readonly paces = new SentPaces(
+    (id, limits) => {
+      this.#peer.tell('setPace', { id, limits });
+      this.#watch();
+    },
+    () => this.#watch(),
+  );
+  readonly #child: ChildProcess;
+  readonly #peer: Peer<EngineRequests, ServerRequests>;
+  readonly #watchdog: Watchdog;
+  readonly #models = new ModelListeners();
+  readonly #onEnd = new Set<OnProcessEnd>();
+  /** The models of the pending requests. */
+  readonly #requests = new Map<object, number | undefined>();
+  #loads = 0;
+  #stderr = '';
+  #hang: string | undefined;
+  #killed = false;
+  #alive = true;
+
+  /** @throws Fault MODEL_LOAD_FAILED when the process cannot be started now. */
+  constructor(options: EngineProcessOptions) {
+    const { states, prompts, timingsFolder, priority, watchdog, gpuDevice } = options;
+    this.#child = startProcess({
+      serverPid: process.pid,
+      swapsStates: states !== undefined,
+      ...(timingsFolder !== undefined && { timingsFolder }),
+      priority,
+      heartbeatMs: watchdog.tickMs,
+      ...(gpuDevice !== undefined && { gpuDevice }),
+    });
+    const service = new StateService(states, (id) => this.#peer.tell('stateEvicted', { id }));
+    const promptService = new PromptService(prompts);
+    this.#peer = new Peer<EngineRequests, ServerRequests>((messages) => this.#send(messages), {
+      ...service.handlers,
+      ...promptService.handlers,
+      ...this.#models.handlers,
+      heartbeat: ({ params }) => {
+        this.#watchdog.onHeartbeat(params);
+        return undefined;
+      },
+    });
+    this.#watchdog = new Watchdog(watchdog, (seconds) => {
+      this.#hang = `did not answer for ${seconds} s`;
+      this.#child.kill('SIGKILL');
+    });
+    this.#child.on('message', (messages: readonly unknown[]) => this.#receive(messages));
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr = (this.#stderr + text).slice(-stderrTailLength);
+    });
+    const guard = this.#child.stdio[guardDescriptor];
+    if (guard instanceof Socket)
+      guard
+        .on('data', () => this.#watchdog.guardHeard())
+        .on('error', () => {})
+        .unref();
+    this.ended = this.#whenEnded().then(async (end) => {
+      this.#watchdog.stop();
+      const busyModels = new Set(this.#requests.values());
+      for (const onEnd of this.#onEnd) onEnd(end, busyModels);
+      this.#peer.close(new EngineCrashedFault(end));
+      await service[Symbol.asyncDispose]();
+      await promptService[Symbol.asyncDispose]();
+      return end;
+    });
+    this.#keepAlive(false);
+    const { pid } = this.#child;
+    if (pid !== undefined) options.onStart(pid);
+  }
+
+  /** Whether the process has not ended yet. */
+  get alive(): boolean {
+    return this.#alive && !this.#killed;
+  }
+
+  /**
+   * A number for a new model.
+   * @param onEnd is called when the process ends, before its pending requests are rejected.
+   */
+  addModel(listener: ModelListener, onEnd: OnProcessEnd): number {
+    this.#onEnd.add(onEnd);
+    return this.#models.add(listener);
+  }
+
+  /** Forgets a model that was unloaded, or could not be loaded. */
+  removeModel(id: number, onEnd: OnProcessEnd): void {
+    this.#models.delete(id);
+    this.#onEnd.delete(onEnd);
+  }
+
+  /** Sends a request; the watchdog runs until it is answered, unless it is paused. */
+  request<Name extends keyof EngineRequests & string>(
+    name: Name,
+    params: EngineRequests[Name]['params'],
+    onEvent?: (event: EventOf<EngineRequests[Name]>) => void,
+  ): RunningRequest<EngineRequests[Name]> {
+    const request = this.#peer.request(name, params, (event) => {
+      this.#watchdog.progressed();
+      onEvent?.(event);
+    });
+    const { model } = params as { readonly model?: number };
+    this.#requests.set(request, model);
+    const isLoad = name === 'load' || name === 'prepare' || name === 'estimate';
+    if (isLoad) this.#watchdog.isLoading = ++this.#loads > 0;
+    this.#watch();
+    this.#keepAlive(true);
+    const done = (): void => {
+      this.#requests.delete(request);
+      if (isLoad) this.#watchdog.isLoading = --this.#loads > 0;
+      this.#watchdog.progressed();
+      this.#watch();
+      if (this.#requests.size === 0) this.#keepAlive(false);
+    };
+    request.result.then(done, done);
+    return request;
+  }
+
+  /** Ends the process now, whatever it does. */
+  async kill(): Promise<void> {
+    this.#killed = true;
+    this.#child.ref();
+    this.#child.kill('SIGKILL');
+    await this.ended;
+  }
+
+  /** Requests that are paused make no progress, and the process sends no sign of life for them. */
+  #watch(): void {
+    if (this.#alive && this.#requests.size > this.paces.paused) this.#watchdog.start();
+    else this.#watchdog.stop();
+  }
+
+  /** The process keeps this one alive only while an answer is awaited. */
+  #keepAlive(isNeeded: boolean): void {
+    for (const handle of [this.#child, this.#child.channel]) {
+      if (isNeeded) handle?.ref();
+      else handle?.unref();
+    }
+  }
+
+  #send(messages: readonly unknown[]): void {
+    // A process that has ended is noticed by `ended`.
+    if (this.#child.connected) this.#child.send([...messages], () => undefined);
+  }
+
+  #receive(messages: readonly unknown[]): void {
+    this.#watchdog.heard();
+    this.#peer.receive(messages);
+  }
+
+  async #whenEnded(): Promise<ProcessEnd> {
+    const how = await new Promise<string>((resolve) => {
+      // A signal or a message that could not be sent: `exit` follows.
+      this.#child.on('error', () => undefined);
+      this.#child.once('exit', (code, signal) => {
+        this.#alive = false;
+        resolve(signal ? `ended with ${signal}` : `ended with code ${code}`);
+      });
+    });
+    if (this.#killed) return { reason: 'killed', description: 'was ended' };
+    if (this.#hang !== undefined) return { reason: 'hang', description: this.#hang };
+    await this.#stderrEnd();
+    const message = /(GGML_ASSERT.*|.*[Ee]rror.*)/.exec(this.#stderr)?.[0].trim();
+    return { reason: 'crash', description: message ? `${how}: ${message}` : how };
+  }
+
+  // What the process has written last says why it crashed.
+  #stderrEnd(): Promise<void> {
+    const { stderr } = this.#child;
+    if (!stderr || stderr.readableEnded) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, maxStderrWaitMs);
+      stderr.once('close', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+}

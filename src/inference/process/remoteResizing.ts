@@ -1,0 +1,8 @@
+import type { SlotResizing } from '../contract/slotResizing.ts';
+import type { EnginePeer } from './remoteStateFiles.ts';
+
+/** The resizing of a model, as an engine process sees it: the server process has the memory budget and the log. */
+export const remoteResizing = (peer: EnginePeer, model: number): SlotResizing => ({
+  requestMemory: (use) => peer.request('requestMemory', { model, use }).result,
+  onResized: (stats) => peer.tell('resized', { model, stats }),
+});

@@ -1,0 +1,91 @@
+import type { InferenceSchedule, Pace, PaceLimits } from '../contract/pace.ts';
+import type { PlainSchedule } from './messages.ts';
+
+/** A schedule as a request to an engine process has it, until the request ends. */
+export interface SentSchedule {
+  readonly plain: PlainSchedule;
+  /** The request has ended, or is to end now. */
+  end(): void;
+}
+
+interface SentPace {
+  readonly id: number;
+  /** Requests with this pace. */
+  requests: number;
+  readonly stopListening: () => void;
+}
+
+/** By pace: where its requests run. Their limit of tokens per second is divided among the processes. */
+const processesOf = new WeakMap<Pace, Set<SentPaces>>();
+
+/** The paces of the requests that run in one engine process, which is told of each change. */
+export class SentPaces {
+  readonly #tell: (id: number, limits: PaceLimits) => void;
+  readonly #onEnd: () => void;
+  readonly #paces = new Map<Pace, SentPace>();
+  #lastId = 0;
+
+  /**
+   * @param tell is called with the limits of a pace whenever they have changed.
+   * @param onEnd is called when a request has ended.
+   */
+  constructor(tell: (id: number, limits: PaceLimits) => void, onEnd: () => void) {
+    this.#tell = tell;
+    this.#onEnd = onEnd;
+  }
+
+  /** How many requests are paused. */
+  get paused(): number {
+    return [...this.#paces].reduce((sum, [pace, { requests }]) => sum + (pace.limits.paused ? requests : 0), 0);
+  }
+
+  /** A request with this schedule begins. */
+  begin({ priority = 'NORMAL', pace }: InferenceSchedule): SentSchedule {
+    if (!pace) return { plain: { priority }, end: () => undefined };
+    const { id } = this.#enter(pace);
+    let isOver = false;
+    const end = (): void => {
+      if (isOver) return;
+      isOver = true;
+      this.#leave(pace);
+      this.#onEnd();
+    };
+    return { plain: { priority, pace: { id, limits: shareOf(pace) } }, end };
+  }
+
+  #enter(pace: Pace): SentPace {
+    const known = this.#paces.get(pace);
+    if (known) {
+      known.requests++;
+      return known;
+    }
+    const id = ++this.#lastId;
+    const sent: SentPace = { id, requests: 1, stopListening: pace.onChange(() => this.#tellOf(pace)) };
+    this.#paces.set(pace, sent);
+    const processes = processesOf.get(pace) ?? new Set();
+    processesOf.set(pace, processes.add(this));
+    for (const other of processes) if (other !== this) other.#tellOf(pace);
+    return sent;
+  }
+
+  #leave(pace: Pace): void {
+    const sent = this.#paces.get(pace);
+    if (!sent || --sent.requests > 0) return;
+    sent.stopListening();
+    this.#paces.delete(pace);
+    const processes = processesOf.get(pace);
+    processes?.delete(this);
+    for (const other of processes ?? []) other.#tellOf(pace);
+  }
+
+  #tellOf(pace: Pace): void {
+    const sent = this.#paces.get(pace);
+    if (sent) this.#tell(sent.id, shareOf(pace));
+  }
+}
+
+/** What one process has of a pace. */
+function shareOf(pace: Pace): PaceLimits {
+  const processes = Math.max(1, processesOf.get(pace)?.size ?? 1);
+  return { ...pace.limits, maxTokensPerSecond: pace.limits.maxTokensPerSecond / processes };
+}

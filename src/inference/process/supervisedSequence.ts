@@ -1,0 +1,206 @@
+import { untilAborted } from '../../base/abort.ts';
+import type { Prompt } from '../../chat/dialog.ts';
+import type { CallGrammar } from '../../chat/grammar/grammar.ts';
+import type { AnswerScores, Completion, GenerateOptions, ScoreOptions, Sequence } from '../contract/engine.ts';
+import type { WarmUpOptions } from '../contract/warmUpOptions.ts';
+import type { WarmUpResult } from '../contract/warmUpResult.ts';
+import { deliverText } from './deliverText.ts';
+import type { ModelProcess } from './modelProcess.ts';
+import { UnreceivedRequest, type RequestShape, type RunningRequest } from './peer.ts';
+import type { PlainSchedule } from './messages.ts';
+import type { SentSchedule } from './sentPaces.ts';
+import type { Supervisor } from './supervisor.ts';
+
+/** A sequence in one process, and the grammar that it has last been sent. */
+interface OpenedSequence {
+  readonly model: ModelProcess;
+  grammar: CallGrammar | undefined;
+}
+
+/** A sequence in the engine process of its model. After a crash the next prompt fills a new one. */
+export class SupervisedSequence implements Sequence {
+  readonly label: string;
+  /** In all its processes. */
+  readonly #id: number;
+  readonly #supervisor: Supervisor;
+  readonly #onClose: (sequence: Sequence) => void;
+  readonly #closing = new AbortController();
+  readonly #running = new Set<Promise<unknown>>();
+  /** In the process that has last been sent a prompt of it. */
+  #opened: OpenedSequence | undefined;
+
+  constructor(
+    { id, label }: { readonly id: number; readonly label: string },
+    supervisor: Supervisor,
+    onClose: (sequence: Sequence) => void,
+  ) {
+    this.#id = id;
+    this.label = label;
+    this.#supervisor = supervisor;
+    this.#onClose = onClose;
+  }
+
+  generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
+    return this.#track(this.#generate(prompt, options));
+  }
+
+  score(prompt: Prompt, answers: readonly string[], options: ScoreOptions): Promise<AnswerScores> {
+    return this.#track(this.#score(prompt, answers, options));
+  }
+
+  prefill(prompt: Prompt, signal: AbortSignal, options: WarmUpOptions = {}): Promise<WarmUpResult> {
+    return this.#track(this.#prefill(prompt, signal, options));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    await this.#opened?.model.request('closeSequence', { sequence: this.#id }).result.catch(() => undefined);
+    await Promise.allSettled(this.#running);
+    this.#onClose(this);
+  }
+
+  get #isClosing(): boolean {
+    return this.#closing.signal.aborted || this.#supervisor.closing.aborted;
+  }
+
+  async #generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
+    const { signal, backpressure, onText } = options;
+    const start = performance.now();
+    const pieces: string[] = [];
+    const wait = backpressure?.();
+    if (wait) await untilAborted(wait, signal, this.#closing.signal, this.#supervisor.closing);
+    const emit = (piece: string): void => {
+      pieces.push(piece);
+      onText?.(piece);
+    };
+    const completion = await this.#run(signal, async (opened) => {
+      const sent = opened.model.schedule(options);
+      const delivery = deliverText({ signal, onText: emit, ...(backpressure && { backpressure }) });
+      const request = opened.model.request('generate', this.#params(opened, sent.plain, prompt, options), (piece) =>
+        delivery.push(piece),
+      );
+      delivery.control((control) => request.control(control));
+      try {
+        const result = await withAbort(request, signal, sent);
+        await delivery.delivered();
+        return result;
+      } catch (error) {
+        delivery.flush();
+        throw error;
+      }
+    });
+    return completion ?? abortedCompletion(pieces.join(''), performance.now() - start);
+  }
+
+  async #score(
+    prompt: Prompt,
+    answers: readonly string[],
+    { signal, transcript = false, ...schedule }: ScoreOptions,
+  ): Promise<AnswerScores> {
+    const start = performance.now();
+    const scores = await this.#run(signal, (opened) => {
+      const sent = opened.model.schedule(schedule);
+      const params = { sequence: this.#id, prompt, schedule: sent.plain, answers, transcript };
+      return withAbort(opened.model.request('score', params), signal, sent);
+    });
+    return scores ?? abortedScores(performance.now() - start);
+  }
+
+  async #prefill(
+    prompt: Prompt,
+    signal: AbortSignal,
+    { keep = false, ...schedule }: WarmUpOptions,
+  ): Promise<WarmUpResult> {
+    const result = await this.#run(signal, (opened) => {
+      const sent = opened.model.schedule(schedule);
+      const params = { sequence: this.#id, prompt, schedule: sent.plain, keep };
+      return withAbort(opened.model.request('prefill', params), signal, sent);
+    });
+    return result ?? { tokens: 0, kept: 'stopped' };
+  }
+
+  #params(opened: OpenedSequence, schedule: PlainSchedule, prompt: Prompt, options: GenerateOptions) {
+    const { sampling, controlTokens = false, maxThinkingTokens, transcript = false, grammar } = options;
+    const isKnown = grammar !== undefined && grammar === opened.grammar;
+    opened.grammar = grammar;
+    const sentGrammar = isKnown ? ('previous' as const) : grammar;
+    const request = { sequence: this.#id, prompt, schedule, sampling, controlTokens, maxThinkingTokens, transcript };
+    return { ...request, grammar: sentGrammar };
+  }
+
+  /**
+   * Runs work in the process of the model, once it is ready; undefined when it was aborted while no process had received
+   * it, or by a disposal.
+   */
+  async #run<T>(signal: AbortSignal, work: (opened: OpenedSequence) => Promise<T>): Promise<T | undefined> {
+    if (signal.aborted || this.#isClosing) return undefined;
+    let isWaiting = true;
+    const running = this.#supervisor.run(async (model) => {
+      if (signal.aborted || this.#isClosing) return undefined;
+      isWaiting = false;
+      if (this.#opened?.model !== model) this.#opened = { model, grammar: undefined };
+      try {
+        return await work(this.#opened);
+      } catch (error) {
+        if (!(error instanceof UnreceivedRequest)) throw error;
+        // It would run again in the next process, which is not loaded yet.
+        if (signal.aborted || this.#isClosing) return undefined;
+        isWaiting = true;
+        throw error;
+      }
+    });
+    let onAbort = (): void => undefined;
+    const abortedWhileWaiting = new Promise<undefined>((resolve) => {
+      // Work that a process has been sent ends by itself after an abort.
+      onAbort = () => void (isWaiting && resolve(undefined));
+    });
+    signal.addEventListener('abort', onAbort);
+    try {
+      return await Promise.race([running, abortedWhileWaiting]);
+    } catch (error) {
+      if (this.#isClosing) return undefined;
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    this.#running.add(work);
+    return work.finally(() => this.#running.delete(work));
+  }
+}
+
+/** The result of a request, which the signal aborts. */
+async function withAbort<Shape extends RequestShape>(
+  request: RunningRequest<Shape>,
+  signal: AbortSignal,
+  sent: SentSchedule,
+): Promise<Shape['result']> {
+  const abort = (): void => {
+    request.control('abort');
+    // From now on an answer is expected, also while the session is paused.
+    sent.end();
+  };
+  signal.addEventListener('abort', abort);
+  try {
+    return await request.result;
+  } finally {
+    sent.end();
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+const abortedCompletion = (text: string, ms: number): Completion => ({
+  text,
+  finishReason: 'aborted',
+  tokens: { prompt: 0, reused: 0, generated: 0 },
+  timings: { queuedMs: ms, firstTokenMs: 0, totalMs: ms },
+});
+
+const abortedScores = (ms: number): AnswerScores => ({
+  scores: [],
+  finishReason: 'aborted',
+  tokens: { prompt: 0, reused: 0, generated: 0 },
+  timings: { queuedMs: ms, firstTokenMs: 0, totalMs: ms },
+});

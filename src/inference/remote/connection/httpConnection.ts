@@ -1,0 +1,229 @@
+import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { describeError } from '../../../protocol/fault.ts';
+import { drainResponse } from './drainResponse.ts';
+import { EventTooLarge, readEvents } from './eventStream.ts';
+import { IdleTimeout } from './idleTimeout.ts';
+import type { RemoteTimeouts } from '../../contract/remoteModel.ts';
+import { refusedBy, ServerFault } from './serverFault.ts';
+
+/** A request to an inference server. */
+export interface ServerRequest {
+  readonly path: string;
+  /** Sent as JSON by POST; undefined: GET. */
+  readonly body?: object;
+  readonly signal: AbortSignal;
+}
+
+/** Bytes of a response that is read as a whole. The vocabulary of a model is the largest. */
+const maxResponseBytes = 64_000_000;
+/** Bytes of an error response. What is beyond them is not read. */
+const maxErrorBytes = 64_000;
+
+/** Connections to one inference server. They are kept open; one is closed to cancel what runs on it. */
+export class HttpConnection implements Disposable {
+  readonly url: string;
+  readonly #base: URL;
+  readonly #apiKey: string | undefined;
+  readonly #timeouts: RemoteTimeouts;
+  readonly #agent: HttpAgent | HttpsAgent;
+
+  /** @param apiKey is sent with each request, and is in no message. */
+  constructor(url: string, apiKey: string | undefined, timeouts: RemoteTimeouts) {
+    this.url = url.replace(/\/+$/, '');
+    this.#base = new URL(`${this.url}/`);
+    this.#apiKey = apiKey;
+    this.#timeouts = timeouts;
+    this.#agent = new (this.#base.protocol === 'https:' ? HttpsAgent : HttpAgent)({ keepAlive: true });
+  }
+
+  [Symbol.dispose](): void {
+    this.#agent.destroy();
+  }
+
+  /** The JSON of a response. @throws ServerFault, or the reason of the signal. */
+  async json(request: ServerRequest): Promise<unknown> {
+    const response = await this.#send(request);
+    const text = await this.#readText(response, request.signal);
+    try {
+      return JSON.parse(text);
+    } catch {
+      // Without the error of the parser: it quotes the text, which may have the key.
+      const words = this.withoutKey(text).slice(0, 100);
+      const message = `${this.url}${request.path} answers with something that is not JSON: ${words}`;
+      throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });
+    }
+  }
+
+  /**
+   * The events of a response, each of them JSON. Ending the iteration before the last one closes the connection.
+   * @param isLast whether the server has nothing to say after an event; the connection is kept for the next request then.
+   * @throws ServerFault, or the reason of the signal.
+   */
+  async *events(request: ServerRequest, isLast: (event: unknown) => boolean): AsyncGenerator<unknown> {
+    const response = await this.#send(request);
+    const { firstByteMs, idleMs } = this.#timeouts;
+    const timeout = new IdleTimeout('no event', firstByteMs);
+    let isComplete = false;
+    try {
+      const chunks = this.#watched(response, request.signal, timeout);
+      for await (const data of readEvents(chunks)) {
+        isComplete = data === '[DONE]';
+        if (isComplete) return;
+        const event = this.#parseEvent(request.path, data);
+        isComplete = isLast(event);
+        yield event;
+        // From here on: what the reader has not asked for cannot stall.
+        timeout.renew(idleMs);
+      }
+    } catch (cause) {
+      if (!(cause instanceof EventTooLarge)) throw cause;
+      const message = `${this.url}${request.path} sends a stream that cannot be used: ${cause.message}`;
+      throw new ServerFault('INFERENCE_FAILED', message, { retryable: false, cause });
+    } finally {
+      if (isComplete) drainResponse(response);
+      else response.destroy();
+    }
+  }
+
+  /** A text of the server without the API key, which some servers repeat in their errors. */
+  withoutKey(text: string): string {
+    return this.#apiKey === undefined ? text : text.replaceAll(this.#apiKey, '[API key]');
+  }
+
+  #parseEvent(path: string, data: string): unknown {
+    try {
+      return JSON.parse(data);
+    } catch {
+      const words = this.withoutKey(data).slice(0, 100);
+      const message = `${this.url}${path} sends an event that is not JSON: ${words}`;
+      throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });
+    }
+  }
+
+  /** Sends a request and waits for the head of its response. */
+  async #send({ path, body, signal }: ServerRequest): Promise<IncomingMessage> {
+    const text = body && JSON.stringify(body);
+    signal.throwIfAborted();
+    const response = await this.#head(this.#request(path, text), text, signal);
+    if (response.statusCode === 200) return response;
+    const words = await this.#readText(response, signal, maxErrorBytes).catch(() => '');
+    throw refusedBy(this.url + path, response, this.withoutKey(words));
+  }
+
+  #request(path: string, text: string | undefined): ClientRequest {
+    const url = new URL(path.replace(/^\//, ''), this.#base);
+    return (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
+      agent: this.#agent,
+      method: text === undefined ? 'GET' : 'POST',
+      headers: {
+        accept: 'application/json, text/event-stream',
+        ...(text !== undefined && {
+          'content-type': 'application/json',
+          'content-length': String(Buffer.byteLength(text)),
+        }),
+        ...(this.#apiKey !== undefined && { authorization: `Bearer ${this.#apiKey}` }),
+      },
+    });
+  }
+
+  #head(request: ClientRequest, text: string | undefined, signal: AbortSignal): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const fail = (reason: unknown): void => {
+        settle();
+        request.destroy();
+        reject(reason);
+      };
+      const unreachable = (message: string, cause?: unknown): void =>
+        fail(
+          new ServerFault('INFERENCE_FAILED', `${this.url} ${message}`, { retryable: true, unreachable: true, cause }),
+        );
+      const slow = (message: string): void =>
+        fail(new ServerFault('INFERENCE_FAILED', `${this.url} ${message}`, { retryable: false }));
+      const { connectMs, firstByteMs } = this.#timeouts;
+      const connecting = setTimeout(() => unreachable(`cannot be reached within ${connectMs} ms`), connectMs);
+      const answering = setTimeout(() => slow(`has not answered within ${firstByteMs} ms`), firstByteMs);
+      const onAbort = (): void => fail(signal.reason);
+      const settle = (): void => {
+        clearTimeout(connecting);
+        clearTimeout(answering);
+        signal.removeEventListener('abort', onAbort);
+      };
+      signal.addEventListener('abort', onAbort);
+      request.on('socket', (socket) => {
+        if (socket.connecting) socket.once('connect', () => clearTimeout(connecting));
+        else clearTimeout(connecting);
+      });
+      // Stays for the life of the request: an error after its response would end the process.
+      request.on('error', (cause) => unreachable(`cannot be reached: ${describeError(cause)}`, cause));
+      request.on('response', (response) => {
+        settle();
+        resolve(response);
+      });
+      request.end(text);
+    });
+  }
+
+  /** A whole response. One that comes byte by byte is not waited for: nothing of it can be used before its end. */
+  async #readText(response: IncomingMessage, signal: AbortSignal, maxBytes = maxResponseBytes): Promise<string> {
+    const { firstByteMs, idleMs } = this.#timeouts;
+    const end = performance.now() + firstByteMs;
+    const timeout = new IdleTimeout('nothing', idleMs);
+    const refuse = (why: string): never => {
+      throw new ServerFault('INFERENCE_FAILED', `${this.url} ${why}`, { retryable: false });
+    };
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    try {
+      for await (const chunk of this.#watched(response, signal, timeout)) {
+        bytes += chunk.length;
+        if (bytes > maxBytes) refuse(`answers with more than ${maxBytes} bytes`);
+        if (performance.now() > end) refuse(`has not sent its whole response within ${firstByteMs} ms`);
+        chunks.push(chunk);
+        timeout.renew(idleMs);
+      }
+    } catch (error) {
+      response.destroy();
+      throw error;
+    }
+    return Buffer.concat(chunks).toString('utf8');
+  }
+
+  /** The chunks of a response; an error when it stalls or breaks off. No more is read than what is asked for. */
+  async *#watched(response: IncomingMessage, signal: AbortSignal, timeout: IdleTimeout): AsyncGenerator<Uint8Array> {
+    let stalled = false;
+    let timer: NodeJS.Timeout | undefined;
+    const onAbort = (): void => void response.destroy();
+    signal.addEventListener('abort', onAbort);
+    const iterator = response.iterator({ destroyOnReturn: false });
+    try {
+      for (;;) {
+        timer = setTimeout(() => {
+          stalled = true;
+          response.destroy();
+        }, timeout.leftMs);
+        const next = await iterator.next();
+        clearTimeout(timer);
+        signal.throwIfAborted();
+        // Chunks without an event may come so fast that no timer runs.
+        stalled ||= !next.done && timeout.isLongOver;
+        if (stalled) break;
+        if (next.done) return;
+        yield next.value as Uint8Array;
+      }
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (!stalled) {
+        const message = `${this.url} has gone away in the middle of a response: ${describeError(cause)}`;
+        throw new ServerFault('ENGINE_CRASHED', message, { retryable: true, cause });
+      }
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      // Without its listeners the rest of the response can be drained.
+      void iterator.return?.();
+    }
+    const message = `${this.url} has stalled: ${timeout.what} has come for ${timeout.limitMs} ms`;
+    throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });
+  }
+}

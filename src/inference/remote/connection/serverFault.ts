@@ -1,0 +1,80 @@
+import type { IncomingMessage } from 'node:http';
+import { Fault } from '../../../protocol/fault.ts';
+
+/** A request that an inference server has refused or not answered. */
+export class ServerFault extends Fault {
+  /** Whether another attempt, or another endpoint, may succeed. */
+  readonly retryable: boolean;
+  /** Milliseconds that the server asks to wait before the next attempt; 0 = it has not said. */
+  readonly retryAfterMs: number;
+  /** Whether there was no connection. */
+  readonly unreachable: boolean;
+  /** HTTP status of the response; 0 = there was none. */
+  readonly status: number;
+
+  constructor(
+    name: 'INFERENCE_FAILED' | 'ENGINE_CRASHED',
+    message: string,
+    details: {
+      readonly retryable: boolean;
+      readonly retryAfterMs?: number;
+      readonly status?: number;
+      readonly unreachable?: boolean;
+      readonly cause?: unknown;
+    },
+  ) {
+    super(name, message, details.cause === undefined ? {} : { cause: details.cause });
+    this.retryable = details.retryable;
+    this.retryAfterMs = details.retryAfterMs ?? 0;
+    this.status = details.status ?? 0;
+    this.unreachable = details.unreachable ?? false;
+  }
+}
+
+const hints = new Map([
+  [401, 'check the environment variable that api_key_env of the model in models.json names'],
+  [403, 'check the environment variable that api_key_env of the model in models.json names'],
+  [404, 'check base_url and api of the model in models.json'],
+  [429, 'too many requests: try again later, or add an endpoint to base_url'],
+]);
+
+/** The error for a response with an error status, with the words of the server. */
+export function refusedBy(url: string, { statusCode = 0, headers }: IncomingMessage, body: string): ServerFault {
+  const words = serverWords(body);
+  const hint = hints.get(statusCode);
+  const said = words === '' ? '' : `: ${words}`;
+  return new ServerFault(
+    'INFERENCE_FAILED',
+    `${url} answers with status ${statusCode}${said}${hint === undefined ? '' : `; ${hint}`}`,
+    {
+      retryable: [429, 502, 503, 504].includes(statusCode),
+      retryAfterMs: retryAfterMs(headers['retry-after']),
+      status: statusCode,
+    },
+  );
+}
+
+const maxWords = 500;
+
+/** What an error response says: its message, where it is JSON as llama-server and OpenAI write it; else its text. */
+function serverWords(body: string): string {
+  let words: unknown = body;
+  try {
+    const parsed: unknown = JSON.parse(body);
+    if (typeof parsed === 'object' && parsed !== null) {
+      const error: unknown = 'error' in parsed ? parsed.error : parsed;
+      words = typeof error === 'object' && error !== null && 'message' in error ? error.message : error;
+    }
+  } catch {
+    // No JSON: its text as it is.
+  }
+  const text = typeof words === 'string' ? words : body;
+  return text.trim().slice(0, maxWords);
+}
+
+function retryAfterMs(header: string | undefined): number {
+  if (header === undefined) return 0;
+  const seconds = Number(header);
+  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : 0;
+}

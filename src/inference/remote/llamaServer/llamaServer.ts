@@ -1,0 +1,163 @@
+import type { Token } from '../../decoding/token.ts';
+import { isObject } from '../../../base/jsonTypes.ts';
+import type { HttpConnection } from '../connection/httpConnection.ts';
+import type {
+  InferenceServer,
+  RemoteCompletionEnd,
+  RemoteCompletionPart,
+  RemoteRequest,
+  ServerProps,
+  TokenizeOptions,
+} from '../inferenceServer.ts';
+import { readLlamaVocabulary } from './llamaVocabulary.ts';
+import { ServerJson, type ServerObject } from '../connection/serverJson.ts';
+import type { Vocabulary } from '../vocabulary.ts';
+
+/** The HTTP API of llama-server, as far as the engine uses it. */
+export class LlamaServer implements InferenceServer {
+  readonly connection: HttpConnection;
+  readonly #json: ServerJson;
+  readonly #model: string | undefined;
+
+  /** @param model where the server has several. */
+  constructor(connection: HttpConnection, model: string | undefined) {
+    this.connection = connection;
+    this.#json = new ServerJson(connection, model);
+    this.#model = model;
+  }
+
+  async props(signal: AbortSignal): Promise<ServerProps> {
+    const query = this.#model === undefined ? '' : `?model=${encodeURIComponent(this.#model)}`;
+    const props = await this.#json.get(`/props${query}`, signal);
+    const settings = props['default_generation_settings'];
+    const contextSize = isObject(settings) ? settings['n_ctx'] : undefined;
+    const slots = props['total_slots'];
+    if (typeof contextSize !== 'number' || typeof slots !== 'number' || slots < 1)
+      throw this.#json.malformed('/props', 'it has no n_ctx and total_slots: is it a llama-server?');
+    const textOf = (key: string): string => (typeof props[key] === 'string' ? props[key] : '');
+    return {
+      contextSize,
+      slots,
+      chatTemplate: textOf('chat_template') || undefined,
+      bos: textOf('bos_token'),
+      eos: textOf('eos_token'),
+      model: textOf('model_alias') || textOf('model_path'),
+      build: textOf('build_info'),
+      fingerprint: textOf('chat_template'),
+      limits: {},
+      notes: [],
+    };
+  }
+
+  vocabulary(props: ServerProps, signal: AbortSignal): Promise<Vocabulary> {
+    return readLlamaVocabulary(this.#json, props, signal);
+  }
+
+  async tokenize(content: string, { special, signal }: TokenizeOptions): Promise<readonly Token[]> {
+    return this.#json.tokens({ content, parse_special: special, add_special: false }, signal);
+  }
+
+  async detokenize(tokens: readonly Token[], signal: AbortSignal): Promise<string> {
+    const { content } = await this.#json.post('/detokenize', { tokens }, signal);
+    if (typeof content === 'string') return content;
+    throw this.#json.malformed('/detokenize', 'it has no content');
+  }
+
+  async *complete(
+    request: RemoteRequest,
+    signal: AbortSignal,
+  ): AsyncGenerator<RemoteCompletionPart, RemoteCompletionEnd> {
+    let generated = 0;
+    const options = { signal, isLast: isEnd };
+    for await (const event of this.#json.events('/completion', completionBody(request), options)) {
+      if (isEnd(event)) return this.#end(event);
+      const part = this.#part(event, generated);
+      generated += part.count;
+      yield part;
+    }
+    throw this.#json.brokenOff();
+  }
+
+  /** @param before tokens generated before it. */
+  #part(event: ServerObject, before: number): RemoteCompletionPart {
+    const { content, tokens, tokens_predicted: generated, prompt_progress: progress } = event;
+    if (isObject(progress)) {
+      const { cache } = progress;
+      return { text: '', tokens: [], count: 0, reused: typeof cache === 'number' ? cache : undefined };
+    }
+    if (typeof content !== 'string' || !Array.isArray(tokens))
+      throw this.#json.malformed('/completion', 'an event has no content and tokens');
+    const token: unknown = tokens[0];
+    if (typeof token !== 'number') return { text: '', tokens: [], count: 0 };
+    return {
+      text: content,
+      tokens: [token as Token],
+      // More than one where a character has several tokens.
+      count: Math.max(1, (typeof generated === 'number' ? generated : 0) - before),
+      logprobs: readLogprobs(event['completion_probabilities']),
+    };
+  }
+
+  #end({ stop_type: reason }: ServerObject): RemoteCompletionEnd {
+    if (reason === 'eos' || reason === 'limit') return reason;
+    throw this.#json.malformed('/completion', `it ends for an unknown reason: ${String(reason)}`);
+  }
+}
+
+const isEnd = (event: unknown): boolean => isObject(event) && event['stop'] === true;
+
+/** Added to the logit of a wanted token, so that the server takes it. The probabilities that it reports are without it. */
+const bias = 1000;
+const penaltyWindowTokens = 64;
+
+/** The body of a request. All sampling parameters are given, for the server can have other defaults. */
+const completionBody = ({
+  prompt,
+  slot,
+  maxTokens,
+  sampling: { dry, xtc, ...sampling },
+  biases = new Map(),
+  seed,
+  gbnf,
+  probabilities,
+}: RemoteRequest): object => ({
+  prompt,
+  id_slot: slot,
+  n_predict: maxTokens,
+  ...sampling,
+  logit_bias: probabilities ? [[probabilities.of, bias]] : [...biases],
+  seed,
+  repeat_last_n: penaltyWindowTokens,
+  typical_p: 1,
+  xtc_probability: xtc.probability,
+  xtc_threshold: xtc.threshold,
+  dry_multiplier: dry.multiplier,
+  dry_base: dry.base,
+  dry_allowed_length: dry.allowed_length,
+  dry_penalty_last_n: dry.penalty_last_n,
+  // The server refuses an empty list.
+  ...(dry.sequence_breakers.length > 0 && { dry_sequence_breakers: dry.sequence_breakers }),
+  mirostat: 0,
+  dynatemp_range: 0,
+  top_n_sigma: -1,
+  ...(gbnf !== undefined && { grammar: gbnf }),
+  ...(probabilities && { n_probs: probabilities.likeliest }),
+  stream: true,
+  return_tokens: true,
+  return_progress: true,
+  cache_prompt: true,
+});
+
+function readLogprobs(probabilities: unknown): ReadonlyMap<number, number> {
+  const found = new Map<number, number>();
+  const add = (entry: unknown): void => {
+    if (!isObject(entry)) return;
+    const { id, logprob } = entry;
+    if (typeof id === 'number' && typeof logprob === 'number') found.set(id, logprob);
+  };
+  const [first] = Array.isArray(probabilities) ? (probabilities as readonly unknown[]) : [];
+  add(first);
+  const top = isObject(first) ? first['top_logprobs'] : undefined;
+  if (Array.isArray(top)) for (const entry of top) add(entry);
+  return found;
+}

@@ -1,0 +1,155 @@
+import { raceAbort } from '../../base/abort.ts';
+import { probeChatTemplate } from '../../chat/template/chatTemplate.ts';
+import { Fault, describeError } from '../../protocol/fault.ts';
+import type { LoadOptions, Model } from '../contract/engine.ts';
+import { HttpConnection } from './connection/httpConnection.ts';
+import { Endpoint } from './endpoints/endpoint.ts';
+import { Endpoints } from './endpoints/endpoints.ts';
+import type { InferenceServer, ServerProps } from './inferenceServer.ts';
+import { measureOverhead, RemoteServedModel, replyEnd } from './model.ts';
+import type { RemoteModel, RemoteTimeouts } from '../contract/remoteModel.ts';
+import { readApiKey } from './connection/readApiKey.ts';
+import { readTemplate } from './readTemplate.ts';
+import { RemotePrompts, type RemoteTokenizer } from './sequence/remotePrompts.ts';
+import { RemoteSlots } from './endpoints/remoteSlots.ts';
+import { serverApis } from './serverApis.ts';
+import { checkServed } from './endpoints/servedModel.ts';
+
+/** How a remote model is loaded. */
+export interface RemoteLoadOptions extends Pick<LoadOptions, 'contextSize' | 'slots'> {
+  readonly signal: AbortSignal;
+  readonly timeouts: RemoteTimeouts;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly onClose: (model: Model) => void;
+}
+
+interface AnsweringServer {
+  readonly server: InferenceServer;
+  readonly props: ServerProps;
+}
+
+/** Asks the servers of a model what they serve. @throws Fault when none of them can be used. */
+export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOptions): Promise<Model> {
+  const { signal, timeouts } = options;
+  const apiKey = readApiKey(remote, options.environment);
+  const ownTemplate = await readTemplate(remote);
+  const connections = remote.baseUrls.map((url) => new HttpConnection(url, apiKey, timeouts));
+  const closing = new AbortController();
+  const close = (): void => {
+    closing.abort();
+    for (const connection of connections) connection[Symbol.dispose]();
+  };
+  try {
+    const named = { model: remote.model, chatTemplate: ownTemplate };
+    const servers = connections.map((connection) => serverApis[remote.api](connection, named));
+    const { answering, problems } = await askAll(servers, signal);
+    const notes = [...problems.values()];
+    const [first] = answering;
+    if (!first) throw new Fault('MODEL_LOAD_FAILED', notes.join('; '));
+    const { props } = first;
+    const source = ownTemplate ?? props.chatTemplate;
+    if (source === undefined) throw new Fault('MODEL_LOAD_FAILED', noTemplate);
+    const contextSize = contextSizeOf(answering, options);
+    const slotCount = ({ slots }: Pick<ServerProps, 'slots'>): number =>
+      options.slots === 0 ? slots : Math.min(options.slots, slots);
+    const endpoints = new Endpoints(
+      servers.map((server) => {
+        const own = answering.find((one) => one.server === server)?.props;
+        const problem = problems.get(server);
+        const wanted = { ...props, contextSize, model: own?.model };
+        return new Endpoint(server, new RemoteSlots(own ? slotCount(own) : 0), {
+          ...timeouts,
+          ...(problem !== undefined && { problem }),
+          async check(slots, isAnother) {
+            const count = slotCount(await checkServed(server, wanted, closing.signal));
+            if (isAnother || count !== slots.count) slots.restart(count);
+          },
+        });
+      }),
+      timeouts,
+    );
+    const chatTemplate = probeChatTemplate(source, props);
+    const vocabulary = await first.server.vocabulary(props, signal);
+    const prompts = new RemotePrompts(chatTemplate, vocabulary, tokenizerOf(endpoints), closing.signal);
+    const endTokens = [replyEnd(prompts), vocabulary.controlToken(props.eos)].filter((token) => token !== undefined);
+    return new RemoteServedModel({
+      endpoints,
+      prompts,
+      chatTemplate,
+      endTokens: [...new Set(endTokens)],
+      contextSize,
+      overhead: await measureOverhead(prompts),
+      limits: props.limits,
+      notes: [...notes, ...props.notes, ...reducedContext(options.contextSize, contextSize), ...chatTemplate.notes],
+      onClose: (model) => {
+        close();
+        options.onClose(model);
+      },
+    });
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+const noTemplate = 'the server has no chat template: name a file with chat_template in models.json';
+const noContextSize = 'the server does not say how long its context is: set context_size in models.json';
+
+/** The tokens that each sequence can have. */
+function contextSizeOf(
+  answering: readonly AnsweringServer[],
+  { contextSize }: Pick<LoadOptions, 'contextSize'>,
+): number {
+  const known = answering.map(({ props }) => props.contextSize).filter((size) => size > 0);
+  const size = Math.min(...known, contextSize === 0 ? Infinity : contextSize);
+  if (size === Infinity) throw new Fault('MODEL_LOAD_FAILED', noContextSize);
+  return size;
+}
+
+/** Tokenizes on any of the endpoints. */
+function tokenizerOf(endpoints: Endpoints): RemoteTokenizer {
+  const attempt = <T>(work: (server: InferenceServer) => Promise<T>, signal: AbortSignal): Promise<T> =>
+    endpoints.attempt(
+      async (endpoint) => {
+        const checking = endpoint.verify();
+        if (checking) await raceAbort(checking, signal);
+        return await work(endpoint.server);
+      },
+      { signal },
+    );
+  return {
+    tokenize: (text, special, signal) => attempt((server) => server.tokenize(text, { special, signal }), signal),
+    detokenize: (tokens, signal) => attempt((server) => server.detokenize(tokens, signal), signal),
+  };
+}
+
+/** The servers that answer and serve the same model as the first of them, and why the others are not used yet. */
+async function askAll(
+  servers: readonly InferenceServer[],
+  signal: AbortSignal,
+): Promise<{
+  readonly answering: readonly AnsweringServer[];
+  readonly problems: ReadonlyMap<InferenceServer, string>;
+}> {
+  const answers = await Promise.allSettled(
+    servers.map(async (server): Promise<AnsweringServer> => ({ server, props: await server.props(signal) })),
+  );
+  signal.throwIfAborted();
+  const answering: AnsweringServer[] = [];
+  const problems = new Map<InferenceServer, string>();
+  for (const [index, server] of servers.entries()) {
+    const answer = answers[index];
+    if (answer?.status === 'rejected') problems.set(server, describeError(answer.reason));
+    else if (!answer || (answering[0] && answering[0].props.fingerprint !== answer.value.props.fingerprint))
+      problems.set(server, `${server.connection.url} serves another model, and is not used`);
+    else answering.push(answer.value);
+  }
+  return { answering, problems };
+}
+
+const reducedContext = (wanted: number, served: number): readonly string[] =>
+  wanted > served
+    ? [
+        `context_size is ${wanted}, but the server has ${served} tokens for each sequence: start it with a larger context`,
+      ]
+    : [];

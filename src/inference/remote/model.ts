@@ -1,0 +1,144 @@
+import type { Token } from '../decoding/token.ts';
+import type { ChatTemplate } from '../../chat/template/chatTemplate.ts';
+import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
+import type { Model, ModelStats, Sequence, SequenceOptions } from '../contract/engine.ts';
+import { replyLead } from '../decoding/replyLead.ts';
+import type { ModelLimits } from '../contract/modelLimits.ts';
+import { noModelMemory } from '../contract/modelMemory.ts';
+import type { Endpoints } from './endpoints/endpoints.ts';
+import type { RemotePrompts } from './sequence/remotePrompts.ts';
+import { RemoteSequence } from './sequence/sequence.ts';
+
+/** What a remote model is made of. */
+export interface RemoteModelParts {
+  readonly endpoints: Endpoints;
+  readonly prompts: RemotePrompts;
+  readonly chatTemplate: ChatTemplate;
+  readonly endTokens: readonly Token[];
+  /** Tokens. */
+  readonly contextSize: number;
+  readonly overhead: Model['overhead'];
+  readonly limits: ModelLimits;
+  readonly notes: readonly string[];
+  /** Ends all requests, and closes all connections. */
+  readonly onClose: (model: Model) => void;
+}
+
+/** A model that inference servers have in memory: prompts are rendered here, tokens are computed there. */
+export class RemoteServedModel implements Model {
+  readonly contextSize: number;
+  readonly toolDialect: Model['toolDialect'];
+  readonly replyMarks: Model['replyMarks'];
+  readonly canSpeculate = false;
+  readonly limits: ModelLimits;
+  readonly notes: readonly string[];
+  readonly overhead: Model['overhead'];
+  readonly #parts: RemoteModelParts;
+  readonly #sequences = new Set<Sequence>();
+  #replyLead: string | undefined;
+
+  constructor(parts: RemoteModelParts) {
+    const { chatTemplate } = parts;
+    this.#parts = parts;
+    this.contextSize = parts.contextSize;
+    this.toolDialect = chatTemplate.toolDialect;
+    this.replyMarks = chatTemplate.replyMarks;
+    this.limits = parts.limits;
+    this.notes = parts.notes;
+    this.overhead = parts.overhead;
+  }
+
+  async count(texts: readonly string[]): Promise<readonly number[]> {
+    const { prompts } = this.#parts;
+    return Promise.all(texts.map(async (text) => (await prompts.plainTokens(text)).length));
+  }
+
+  // The larger of two: without a system message the template may have to add one for the tools.
+  async countTools(tools: ToolBlock): Promise<number> {
+    const { prompts } = this.#parts;
+    const tokensOf = async (prompt: Prompt): Promise<number> =>
+      (await prompts.tokensYielding(prompts.render(prompt))).length;
+    const added = await Promise.all(
+      [[ask], [rule, ask]].map(
+        async (messages) => (await tokensOf({ messages, tools })) - (await tokensOf({ messages })),
+      ),
+    );
+    return Math.max(0, ...added);
+  }
+
+  async render(prompt: Prompt): Promise<string> {
+    return this.#parts.prompts.render(prompt).text;
+  }
+
+  openSequence({ label = '' }: SequenceOptions = {}): Sequence {
+    const { endpoints, prompts, endTokens } = this.#parts;
+    const sequence = new RemoteSequence({
+      label,
+      endpoints,
+      prompts,
+      endTokens,
+      replyMarks: this.replyMarks,
+      replyLead: () => (this.#replyLead ??= replyLead(prompts)),
+      contextSize: this.contextSize,
+      onClose: (closed) => this.#sequences.delete(closed),
+    });
+    this.#sequences.add(sequence);
+    return sequence;
+  }
+
+  stats(): ModelStats {
+    const { all } = this.#parts.endpoints;
+    const sum = (read: (slots: (typeof all)[number]['slots']) => number): number =>
+      all.reduce((total, { slots }) => total + read(slots), 0);
+    return {
+      ...unknownStats,
+      slots: sum(({ count }) => count),
+      slotsBusy: sum(({ busy }) => busy),
+      waiting: sum(({ waiting }) => waiting),
+      sequences: this.#sequences.size,
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#sequences].map((sequence) => sequence[Symbol.asyncDispose]()));
+    this.#parts.onClose(this);
+  }
+}
+
+/** Measures the tokens that the chat template adds to a prompt, and to each message. */
+export async function measureOverhead(prompts: RemotePrompts): Promise<Model['overhead']> {
+  const overheadOf = async (messages: Prompt['messages']): Promise<number> => {
+    const whole = await prompts.tokensYielding(prompts.render({ messages }));
+    const texts = await Promise.all(messages.map(({ text }) => prompts.plainTokens(text)));
+    return whole.length - texts.flat().length;
+  };
+  const single = await overheadOf([ask]);
+  const message = Math.max(0, Math.ceil(((await overheadOf([ask, answer, ask])) - single) / 2));
+  return { message, prompt: Math.max(0, single - message) };
+}
+
+/** The token with which the chat template ends a reply. */
+export function replyEnd(prompts: RemotePrompts): Token | undefined {
+  const { text, controlSpans } = prompts.render({ messages: [ask, answer, ask] });
+  const end = text.indexOf(answer.text) + answer.text.length;
+  const span = controlSpans.find(({ start }) => start >= end);
+  return span && prompts.vocabulary.controlToken(text.slice(span.start, span.end));
+}
+
+// What is in the memory of another machine is not this server's.
+const unknownStats = {
+  backend: 'http',
+  gpuLayers: 0,
+  memory: noModelMemory,
+  threads: 0,
+  prefillThreads: 0,
+  checkpointBytes: 0,
+  statesSaved: 0,
+  statesRestored: 0,
+  promptsRestored: 0,
+  stateBytes: 0,
+} as const;
+
+const rule = { role: 'system', text: 'Choose.' } as const;
+const ask = { role: 'user', text: 'Which?' } as const;
+const answer = { role: 'assistant', text: 'This.' } as const;

@@ -1,0 +1,133 @@
+import type { Token } from '../../decoding/token.ts';
+import { StopStringFilter } from '../../contract/stopStrings.ts';
+import type { GeneratedText } from '../../decoding/streamingDetokenizer.ts';
+import type { RemotePrompts } from './remotePrompts.ts';
+
+/** A piece of generated text, as a server has sent it or as it was appended here. */
+export interface GeneratedPiece {
+  /** Control tokens by name. */
+  readonly text: string;
+  /** Undefined: its tokens are not known, only their text, all of which appears. */
+  readonly tokens: readonly Token[] | undefined;
+  /** Number of tokens. */
+  readonly count: number;
+  readonly isControl: boolean;
+}
+
+export interface GeneratedTextOptions {
+  readonly prompts: RemotePrompts;
+  readonly stopStrings: readonly string[];
+  /** Whether control tokens appear in the text; a list: which of them do. */
+  readonly controlTokens: boolean | readonly string[];
+  /** Tags that always appear in the text. */
+  readonly tags: readonly string[];
+  readonly onText: (piece: string) => void;
+}
+
+/** The text of one generation: its pieces, and what of them is emitted. */
+export class GenerationText {
+  readonly pieces: GeneratedPiece[] = [];
+  readonly #options: GeneratedTextOptions;
+  readonly #stops: StopStringFilter;
+  #sent = '';
+  #decoded = '';
+  #count = 0;
+
+  constructor(options: GeneratedTextOptions) {
+    this.#options = options;
+    this.#stops = new StopStringFilter(options.stopStrings);
+  }
+
+  /** All text that was emitted. */
+  get text(): string {
+    return this.#sent;
+  }
+
+  /** All text so far, including what is held back. */
+  get decoded(): string {
+    return this.#decoded;
+  }
+
+  /** Number of tokens. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Whether a stop string has matched. */
+  get stopped(): boolean {
+    return this.#stops.matched;
+  }
+
+  /** The text of a piece that appears. */
+  shown({ text, tokens, isControl }: GeneratedPiece): string {
+    return isControl && tokens?.length === 1 && !this.#isShown(text) ? '' : text;
+  }
+
+  /**
+   * Adds a piece and emits its text.
+   * @param constrained whether a grammar chose the text: no stop string is searched in it.
+   */
+  push(piece: GeneratedPiece, constrained: boolean): void {
+    this.pieces.push(piece);
+    this.#count += piece.count;
+    const text = this.shown(piece);
+    this.#decoded += text;
+    this.#emit(constrained ? this.#stops.flush() + text : this.#stops.push(text));
+  }
+
+  /** Emits what was held back. */
+  end(): void {
+    this.#emit(this.#stops.flush());
+  }
+
+  /** The tokens of all pieces; where they are not known, those of their text. */
+  async tokens(): Promise<readonly Token[]> {
+    const tokens: Token[] = [];
+    let unknown = '';
+    const resolve = async (): Promise<void> => {
+      if (unknown !== '') tokens.push(...(await this.#options.prompts.continuation(unknown, false)));
+      unknown = '';
+    };
+    for (const { tokens: known, text, isControl } of this.pieces) {
+      if (!known && !isControl) {
+        unknown += text;
+        continue;
+      }
+      await resolve();
+      tokens.push(...(known ?? (await this.#options.prompts.continuation(text, true))));
+    }
+    await resolve();
+    return tokens;
+  }
+
+  /** All tokens by name, control tokens too. */
+  get transcript(): string {
+    return this.pieces.map(({ text }) => text).join('');
+  }
+
+  /** The emitted text with its tokens; both empty where the tokens are not exactly this text. */
+  exactPrefix(): GeneratedText {
+    const controlOffsets: number[] = [];
+    const tokens: Token[] = [];
+    let text = '';
+    for (const piece of this.pieces) {
+      if (!piece.tokens || this.shown(piece) !== piece.text) break;
+      if (piece.isControl) controlOffsets.push(text.length);
+      text += piece.text;
+      tokens.push(...piece.tokens);
+    }
+    return text === this.#sent ? { text, tokens, controlOffsets } : { text: '', tokens: [], controlOffsets: [] };
+  }
+
+  #isShown(control: string): boolean {
+    const { controlTokens, tags } = this.#options;
+    if (controlTokens === true || tags.some((tag) => tag.includes(control))) return true;
+    return controlTokens !== false && controlTokens.includes(control);
+  }
+
+  #emit(piece: string): void {
+    if (piece === '') return;
+    this.#sent += piece;
+    this.#options.onText(piece);
+  }
+}

@@ -1,0 +1,131 @@
+import type { Token } from '../../decoding/token.ts';
+import type { ChatTemplate } from '../../../chat/template/chatTemplate.ts';
+import type { Prompt } from '../../../chat/dialog.ts';
+import type { SamplingParams } from '../../contract/engine.ts';
+import { sumBiases } from '../../decoding/logitBias.ts';
+import { promptParts, TemplateRenderer, type RenderedPrompt } from '../../decoding/templateRenderer.ts';
+import type { Vocabulary } from '../vocabulary.ts';
+
+/** Tokenizes and spells on a server. */
+export interface RemoteTokenizer {
+  /** @param special whether control strings in the text become control tokens. */
+  readonly tokenize: (text: string, special: boolean, signal: AbortSignal) => Promise<readonly Token[]>;
+  /** The text of tokens that the vocabulary cannot spell. */
+  readonly detokenize: (tokens: readonly Token[], signal: AbortSignal) => Promise<string>;
+}
+
+/** UTF-16 units of all texts whose tokens are kept. */
+const maxKeptLength = 2_000_000;
+
+/**
+ * Renders prompts here, and has a server tokenize them: the frame of the prompt with special tokens on, and text with a control
+ * string that is not the template's with special tokens off, as the llama.cpp engine does (see its PromptRenderer).
+ */
+export class RemotePrompts {
+  readonly vocabulary: Vocabulary;
+  readonly #template: TemplateRenderer;
+  readonly #tokenizer: RemoteTokenizer;
+  readonly #signal: AbortSignal;
+  /** Tokens of texts, least recently used first. */
+  readonly #kept = new Map<string, readonly Token[]>();
+  #keptLength = 0;
+
+  /** @param signal ends all requests. */
+  constructor(chatTemplate: ChatTemplate, vocabulary: Vocabulary, tokenizer: RemoteTokenizer, signal: AbortSignal) {
+    this.vocabulary = vocabulary;
+    this.#template = new TemplateRenderer(chatTemplate, vocabulary.controlTokens);
+    this.#tokenizer = tokenizer;
+    this.#signal = signal;
+  }
+
+  /** @throws Fault INFERENCE_FAILED when the chat template refuses the messages. */
+  render(prompt: Prompt): RenderedPrompt {
+    return this.#template.render(prompt);
+  }
+
+  /** The offsets (UTF-16 units, ascending) of the characters that are masked in a text of a message. */
+  unsafeOffsets = (text: string): readonly number[] => this.#template.unsafeOffsets(text);
+
+  /**
+   * The tokens of a prompt, or of its rest.
+   * @param from where the rest starts: at the `start` of one of its control spans.
+   */
+  tokensYielding = async (prompt: RenderedPrompt, from = 0): Promise<Token[]> => {
+    const { bosToken } = this.vocabulary;
+    const tokens: Token[] = [];
+    for (const { text, withControl } of promptParts(prompt, from)) {
+      if (text === '') continue;
+      const isFirst = from === 0 && tokens.length === 0;
+      tokens.push(...(await (withControl ? this.#tokens(text, true, !isFirst) : this.plainTokens(text, !isFirst))));
+    }
+    if (from === 0 && bosToken !== undefined && tokens[0] !== bosToken) tokens.unshift(bosToken);
+    return tokens;
+  };
+
+  /**
+   * The tokens of a text that continues another one, after a control token.
+   * @param withControl whether its control strings become control tokens.
+   */
+  continuation(text: string, withControl: boolean): Promise<readonly Token[]> {
+    return withControl ? this.#tokens(text, true, true) : this.plainTokens(text, true);
+  }
+
+  /** What is added to the logits of tokens. @param biases of texts; false = forbidden. */
+  async biases(biases: SamplingParams['logit_bias']): Promise<ReadonlyMap<Token, number>> {
+    const texts = Object.entries(biases).map(async ([text, bias]) => ({
+      bias,
+      tokens: await this.plainTokens(text, true),
+    }));
+    return sumBiases(await Promise.all(texts));
+  }
+
+  /** The tokens of a text without control tokens, whatever it says. */
+  async plainTokens(text: string, continues = false): Promise<readonly Token[]> {
+    const tokens = await this.#tokens(text, false, continues);
+    if (!tokens.some(this.vocabulary.isControl)) return tokens;
+    // Words have merged to a control token: cut within each of them.
+    const parts = this.vocabulary.controlTokens.split(text);
+    const cut = await Promise.all(parts.map((part, index) => this.#tokens(part, false, continues || index > 0)));
+    return cut.flat();
+  }
+
+  /** The text of tokens. */
+  async spell(tokens: readonly Token[]): Promise<string> {
+    return this.vocabulary.text(tokens) ?? (await this.#tokenizer.detokenize(tokens, this.#signal));
+  }
+
+  async #tokens(text: string, special: boolean, continues: boolean): Promise<readonly Token[]> {
+    if (text === '') return [];
+    const key = `${special ? 's' : 'p'}${continues ? 'c' : 'f'}${text}`;
+    const known = this.#kept.get(key);
+    if (known) {
+      this.#kept.delete(key);
+      this.#kept.set(key, known);
+      return known;
+    }
+    const tokens = await this.#request(text, special, continues);
+    if (!this.#kept.has(key)) this.#keptLength += key.length;
+    this.#kept.set(key, tokens);
+    for (const oldest of this.#kept.keys()) {
+      if (this.#keptLength <= maxKeptLength) break;
+      this.#kept.delete(oldest);
+      this.#keptLength -= oldest.length;
+    }
+    return tokens;
+  }
+
+  async #request(text: string, special: boolean, continues: boolean): Promise<readonly Token[]> {
+    if (!continues || !this.vocabulary.addsLeadingSpace)
+      return await this.#tokenizer.tokenize(text, special, this.#signal);
+    // The tokenizer puts its space before the separator, whose tokens are then left out.
+    const [lead, tokens] = await Promise.all([
+      this.#tokenizer.tokenize(separator, false, this.#signal),
+      this.#tokenizer.tokenize(separator + text, special, this.#signal),
+    ]);
+    const isKept = lead.every((token, index) => tokens[index] === token);
+    return isKept ? tokens.slice(lead.length) : await this.#tokenizer.tokenize(text, special, this.#signal);
+  }
+}
+
+// A control character: tokenizers have it as a byte, which merges with nothing.
+const separator = '\u0001';

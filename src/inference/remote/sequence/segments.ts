@@ -1,0 +1,192 @@
+import type { Token } from '../../decoding/token.ts';
+import type { FinishReason, GenerateOptions } from '../../contract/engine.ts';
+import type { TokenThrottle } from '../../contract/tokenThrottle.ts';
+import { afterMs, onAbort, whenAny } from '../../contract/whenAny.ts';
+import type { Generation } from './generation.ts';
+import type { GeneratedPiece } from './generatedText.ts';
+import type { RemoteCompletionPart, RemoteRequest, RemoteSampling } from '../inferenceServer.ts';
+import type { SlotLease } from './remoteRunner.ts';
+import type { Vocabulary } from '../vocabulary.ts';
+
+export interface SegmentOptions extends Pick<GenerateOptions, 'pace' | 'backpressure' | 'sampling'> {
+  readonly prompt: readonly Token[];
+  /** What is added to the logits of tokens (`logit_bias`). */
+  readonly biases: ReadonlyMap<Token, number>;
+  readonly vocabulary: Vocabulary;
+  readonly throttle: TokenThrottle;
+  readonly onToken: () => void;
+  /** Called once with the tokens of the prompt that were in the KV cache. */
+  readonly onReused: (tokens: number) => void;
+}
+
+/** A request for a part of the text. After a pause it is sent again where the text is drawn. */
+interface Segment {
+  readonly context: readonly Token[];
+  /** Index of its first piece. */
+  readonly from: number;
+  readonly seed: number;
+  /** What constrains it; undefined: nothing. */
+  readonly gbnf: string | undefined;
+}
+
+/**
+ * Generates a text segment by segment. When it has to wait, its request is closed, so that others have the slot, and later it
+ * goes on from the tokens so far. A server cannot continue its random numbers: where tokens are drawn, the segment is computed
+ * again with its seed, and what was emitted already is left out.
+ */
+export class Segments {
+  readonly #generation: Generation;
+  readonly #options: SegmentOptions;
+  readonly #seed: number;
+  #segment: Segment | undefined;
+  #count = 0;
+  #hasAsked = false;
+  /** Whether a token has come since the last wait: backpressure is checked between tokens. */
+  #hasProgressed = false;
+
+  constructor(generation: Generation, options: SegmentOptions) {
+    this.#generation = generation;
+    this.#options = options;
+    this.#seed = options.sampling.seed || Math.floor(Math.random() * maxSeed);
+  }
+
+  /** Whether a token has been generated. */
+  get isStarted(): boolean {
+    return this.#generation.text.pieces.length > 0;
+  }
+
+  /** Generates until the text ends or it has to wait. */
+  readonly compute = async (lease: SlotLease): Promise<FinishReason | 'paused'> => {
+    this.#hasProgressed = false;
+    for (;;) {
+      await this.#generation.prepareSegment();
+      const finished = this.#generation.finishReason;
+      if (finished) return finished;
+      const outcome = await this.#run(lease);
+      if (outcome !== 'paused') this.#segment = undefined;
+      if (outcome) return this.#generation.finishReason ?? outcome;
+    }
+  };
+
+  /** One request. Undefined: another one is to follow. */
+  async #run({ endpoint, slot, signal }: SlotLease): Promise<FinishReason | 'paused' | undefined> {
+    const { pieces } = this.#generation.text;
+    const isDrawn = this.#options.sampling.temperature > 0;
+    const segment = (isDrawn && this.#segment) || (await this.#newSegment());
+    this.#segment = segment;
+    const replayed = pieces.slice(segment.from);
+    slot.tokens = segment.context;
+    const request: RemoteRequest = {
+      prompt: segment.context,
+      slot: slot.id,
+      maxTokens: this.#generation.maxSegmentTokens + replayed.reduce((sum, { count }) => sum + count, 0),
+      sampling: samplingOf(this.#options.sampling),
+      biases: this.#options.biases,
+      seed: segment.seed,
+      gbnf: segment.gbnf,
+    };
+    const parts = endpoint.server.complete(request, signal);
+    const isFirst = !this.#hasAsked;
+    this.#hasAsked = true;
+    const reader = new PieceReader(this.#options.vocabulary);
+    let index = 0;
+    let received = 0;
+    try {
+      for (;;) {
+        const wait = index < replayed.length ? undefined : await this.#wait(endpoint.slots, signal);
+        if (wait) return wait;
+        const next = await parts.next();
+        if (next.done) {
+          const reason = next.value;
+          const last = reason === 'eos' ? [] : reader.last();
+          if (last.slice(replayed.length - index).some((piece) => this.#accept(piece))) return undefined;
+          return reason === 'eos' ? 'end' : 'length';
+        }
+        const { reused, count } = next.value;
+        if (isFirst && reused !== undefined) this.#options.onReused(reused);
+        received += count;
+        for (const piece of reader.read(next.value)) {
+          const expected = replayed[index++];
+          // Where the server computes other tokens this time: go on from those that were emitted.
+          if (expected ? expected.text === piece.text : !this.#accept(piece)) continue;
+          // It ends by itself: what it says last is read, and its connection stays open.
+          if (received >= request.maxTokens) await this.#readEnd(parts, isFirst);
+          return undefined;
+        }
+      }
+    } finally {
+      await parts.return('limit');
+    }
+  }
+
+  async #readEnd(parts: AsyncIterable<RemoteCompletionPart>, isFirst: boolean): Promise<void> {
+    for await (const { reused } of parts) if (isFirst && reused !== undefined) this.#options.onReused(reused);
+  }
+
+  #accept(piece: GeneratedPiece): boolean {
+    this.#hasProgressed = true;
+    this.#options.onToken();
+    this.#options.throttle.spend(piece.count);
+    return this.#generation.accept(piece);
+  }
+
+  async #newSegment(): Promise<Segment> {
+    const { text, gbnf } = this.#generation;
+    const context = [...this.#options.prompt, ...(await text.tokens())];
+    return { context, from: text.pieces.length, seed: (this.#seed + this.#count++) % maxSeed, gbnf };
+  }
+
+  /** Waits between two tokens; returns why the request is to end instead. */
+  async #wait(slots: SlotLease['endpoint']['slots'], signal: AbortSignal): Promise<'aborted' | 'paused' | undefined> {
+    const { pace, backpressure, throttle } = this.#options;
+    for (;;) {
+      if (signal.aborted) return 'aborted';
+      if (pace?.limits.paused || (this.#hasProgressed && backpressure?.())) return 'paused';
+      const ms = throttle.waitMs();
+      if (ms === 0) return undefined;
+      // Others have the slot in the meantime.
+      if (slots.waiting > 0) return 'paused';
+      await whenAny(afterMs(ms), slots.onWait, onAbort(signal), ...(pace ? [pace.onChange] : []));
+    }
+  }
+}
+
+const maxSeed = 0xffffffff;
+/** The sampling parameters that a server applies; the others are applied here. */
+const samplingOf = (sampling: RemoteSampling): RemoteSampling => ({
+  temperature: sampling.temperature,
+  top_k: sampling.top_k,
+  top_p: sampling.top_p,
+  min_p: sampling.min_p,
+  repeat_penalty: sampling.repeat_penalty,
+  presence_penalty: sampling.presence_penalty,
+  frequency_penalty: sampling.frequency_penalty,
+  dry: sampling.dry,
+  xtc: sampling.xtc,
+});
+
+/** Makes pieces of the parts of a completion. A control token waits for the next part: it may be the end of the text. */
+class PieceReader {
+  readonly #vocabulary: Vocabulary;
+  #held: GeneratedPiece | undefined;
+
+  constructor(vocabulary: Vocabulary) {
+    this.#vocabulary = vocabulary;
+  }
+
+  read({ text, tokens, count }: RemoteCompletionPart): readonly GeneratedPiece[] {
+    if (count === 0) return [];
+    const ready = this.last();
+    const [token] = tokens;
+    if (tokens.length !== 1 || token === undefined || !this.#vocabulary.isControl(token))
+      return [...ready, { text, tokens: tokens.length === count ? tokens : undefined, count, isControl: false }];
+    this.#held = { text: this.#vocabulary.controlSpelling(token), tokens, count: 1, isControl: true };
+    return ready;
+  }
+
+  last(): readonly GeneratedPiece[] {
+    const held = this.#held;
+    this.#held = undefined;
+    return held ? [held] : [];
+  }
+}

@@ -1,0 +1,188 @@
+import type { CodeName } from './frames.gen.ts';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { escapePointerToken } from '../base/jsonPointer.ts';
+import { isObject } from '../base/jsonTypes.ts';
+import { didYouMean } from '../base/didYouMean.ts';
+import type { FromSchema, Schema } from '../base/schemaTypes.ts';
+
+export type { FromSchema, ObjectSchema, Schema } from '../base/schemaTypes.ts';
+
+/** One validation error: a JSON pointer, and a message without its subject (`must be a number, not "hot"`). */
+export interface SchemaError {
+  readonly pointer: string;
+  readonly message: string;
+  /** The error code, where it differs from the usual one of the caller. */
+  readonly code?: CodeName;
+}
+
+/** A valid value with its defaults filled in, or all its validation errors. */
+export type ReadResult<T> =
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly errors: readonly SchemaError[] };
+
+// Schemas are not validated: the schema of schemas takes longer to compile than most of them. `assertSchema` does it.
+const options = { allErrors: true, useDefaults: true, verbose: true, strict: true, validateSchema: false };
+const ajv = new Ajv({ ...options, keywords: ['live', 'editor'] });
+
+// A hostile value can have thousands of errors, and formatting them takes time.
+const maxErrors = 400;
+
+/**
+ * Makes a validator of a schema, which is compiled (ajv) for the first value: most processes use few of the schemas. It fills
+ * defaults into a copy of the value, or returns all errors.
+ */
+export function createReader<const S extends Schema>(schema: S): (value: unknown) => ReadResult<FromSchema<S>> {
+  let validate: ValidateFunction<FromSchema<S>> | undefined;
+  return (value) => {
+    validate ??= ajv.compile<FromSchema<S>>(schema);
+    try {
+      const excess = [...unknownKeys(schema, value, '')];
+      if (excess.length > maxErrors) return { ok: false, errors: excess.slice(0, maxErrors) };
+      const copy: unknown = structuredClone(value);
+      if (validate(copy)) return { ok: true, value: copy };
+      return { ok: false, errors: errorMessages(validate.errors ?? []) };
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      return { ok: false, errors: [{ pointer: '', message: 'is nested too deeply' }] };
+    }
+  };
+}
+
+/** @throws Error when a schema is invalid. */
+export const assertSchema = (schema: Schema): void => void (ajv.validateSchema(schema, true), ajv.compile(schema));
+
+// Objects with thousands of unknown keys are refused without ajv, which takes a microsecond for each and a copy of all.
+function* unknownKeys(schema: Schema, value: unknown, pointer: string): Generator<SchemaError> {
+  if (Array.isArray(value)) {
+    if (!schema.items) return;
+    for (const [index, item] of value.entries()) yield* unknownKeys(schema.items, item, `${pointer}/${index}`);
+    return;
+  }
+  if (!isObject(value)) return;
+  if (schema.anyOf) {
+    const branch = matchingBranch(schema.anyOf, value);
+    if (branch) yield* unknownKeys(branch, value, pointer);
+    return;
+  }
+  const { properties } = schema;
+  if (!properties) return;
+  const names = Object.keys(value);
+  const known = Object.keys(properties);
+  if (schema.additionalProperties === false && names.length > known.length + maxErrors) {
+    for (const name of names.filter((candidate) => !Object.hasOwn(properties, candidate)).slice(0, maxErrors + 1))
+      yield { pointer: pointer + escapePointerToken(name), message: `is not known here${didYouMean(name, known)}` };
+  }
+  for (const name of known) {
+    const property = properties[name];
+    if (property && Object.hasOwn(value, name))
+      yield* unknownKeys(property, value[name], pointer + escapePointerToken(name));
+  }
+}
+
+// A failed anyOf reports each branch and itself. If one branch is meant, only the errors of that branch are kept; else
+// only the error of the anyOf.
+function errorMessages(allErrors: readonly ErrorObject[]): SchemaError[] {
+  const unions = allErrors
+    .filter((error) => error.keyword === 'anyOf')
+    .map((error) => {
+      const branches = error.schema as readonly Schema[];
+      const branch = matchingBranch(branches, error.data);
+      return { error, instancePath: `${error.instancePath}/`, index: branch ? branches.indexOf(branch) : -1 };
+    });
+  const isRelevant = (error: ErrorObject): boolean =>
+    // Each error of a name is reported by itself, too.
+    error.keyword !== 'propertyNames' &&
+    unions.every(({ error: union, instancePath, index }) => {
+      if (error === union) return index < 0;
+      const isInUnion =
+        error.schemaPath.startsWith(`${union.schemaPath}/`) && `${error.instancePath}/`.startsWith(instancePath);
+      return !isInUnion || (index >= 0 && error.schemaPath.startsWith(`${union.schemaPath}/${index}/`));
+    });
+  const relevant = allErrors.slice(0, maxErrors).filter(isRelevant);
+  return relevant.map((error) => {
+    const { pointer, message } = errorMessage(error);
+    // Of the name of a member, which the path of the value does not have.
+    const name = error.propertyName === undefined ? '' : escapePointerToken(error.propertyName);
+    return { pointer: error.instancePath + name + pointer, message };
+  });
+}
+
+/**
+ * The branch of a choice that a value is meant for, though it may not fit: one of its type; of several objects the one
+ * of whose required members it has most, then the one that knows most of its members.
+ */
+function matchingBranch(branches: readonly Schema[], value: unknown): Schema | undefined {
+  const type = typeOf(value);
+  const candidates = branches.filter((branch) => branch.type === type);
+  // The branch of a single value, as false or a number: its error would hide the other branches.
+  if (branches.length > 1 && candidates.length === 1 && candidates[0]?.enum?.length === 1) return undefined;
+  if (candidates.length < 2 || !isObject(value)) return candidates[0];
+  const shareOfRequired = ({ required = [] }: Schema): number =>
+    required.filter((name) => Object.hasOwn(value, name)).length / Math.max(required.length, 1);
+  const knownMembers = ({ properties = {} }: Schema): number =>
+    Object.keys(properties).filter((name) => Object.hasOwn(value, name)).length;
+  return [...candidates].sort(
+    (a, b) => shareOfRequired(b) - shareOfRequired(a) || knownMembers(b) - knownMembers(a),
+  )[0];
+}
+
+function typeOf(value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  return value === null ? 'null' : typeof value;
+}
+
+function errorMessage(error: ErrorObject): SchemaError {
+  const params = error.params as Readonly<Record<string, unknown>>;
+  // Formatted on demand: an object with 95,000 unknown keys has an error for each, and takes 30 ms to format.
+  const actual = (): string => formatValue(error.data);
+  switch (error.keyword) {
+    case 'required':
+      return { pointer: escapePointerToken(String(params['missingProperty'])), message: 'is missing' };
+    case 'additionalProperties': {
+      const name = String(params['additionalProperty']);
+      const known = Object.keys((error.parentSchema as Schema).properties ?? {});
+      return { pointer: escapePointerToken(name), message: `is not known here${didYouMean(name, known)}` };
+    }
+    case 'enum': {
+      const allowed = params['allowedValues'] as readonly unknown[];
+      const hint = typeof error.data === 'string' ? didYouMean(error.data, allowed.map(String)) : '';
+      return { pointer: '', message: `must be one of ${allowed.map(formatValue).join(', ')}, not ${actual()}${hint}` };
+    }
+    case 'minItems':
+    case 'minLength':
+    case 'maxItems':
+    case 'maxLength':
+    case 'maxProperties':
+      return { pointer: '', message: describeSize(error.keyword, Number(error.schema), actual()) };
+    case 'type':
+      return { pointer: '', message: `must be ${article(String(params['type']))}, not ${actual()}` };
+    case 'pattern': {
+      const { description } = error.parentSchema as Schema;
+      return { pointer: '', message: `must fit (${description ?? String(error.schema)}), not ${actual()}` };
+    }
+    case 'anyOf':
+      return {
+        pointer: '',
+        message: `must be ${(error.schema as Schema[]).map(describeBranch).join(' or ')}, not ${actual()}`,
+      };
+    default:
+      return { pointer: '', message: `${error.message ?? 'is not allowed'}, not ${actual()}` };
+  }
+}
+
+function describeSize(keyword: string, size: number, actual: string): string {
+  if (keyword.startsWith('min') && size === 1) return 'must not be empty';
+  const unit = keyword.endsWith('Items') ? 'item' : keyword.endsWith('Length') ? 'character' : 'member';
+  const bound = keyword.startsWith('min') ? 'least' : 'most';
+  return `must have at ${bound} ${size} ${unit}${size === 1 ? '' : 's'}, not ${actual}`;
+}
+
+const describeBranch = (schema: Schema): string =>
+  schema.enum?.length === 1
+    ? formatValue(schema.enum[0])
+    : (schema.description ?? (schema.type ? article(schema.type) : 'something else'));
+const article = (type: string): string => (/^[aeio]/.test(type) ? `an ${type}` : `a ${type}`);
+
+function formatValue(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}

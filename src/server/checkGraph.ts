@@ -1,0 +1,63 @@
+import { defaultServerOptions } from './config.ts';
+import { limitsOf } from './limits.ts';
+import { mockEngine } from '../inference/mock/engine.ts';
+import { Fault } from '../protocol/fault.ts';
+import type { GraphFault } from '../graph/compile/faults.ts';
+import type { Registry } from '../graph/compile/registry.ts';
+import type { Catalogue } from '../inference/models/catalogue/catalogue.ts';
+import { ModelPool } from '../inference/models/pool/pool.ts';
+import { StorageRoot } from '../graph/storage/storageRoot.ts';
+import { SessionStorages } from '../graph/storage/sessionStorages.ts';
+import { Agent } from '../graph/agent/agent.ts';
+
+/** Errors and lint warnings of a graph. */
+export interface GraphCheckResult {
+  readonly faults: readonly GraphFault[];
+  readonly warnings: readonly string[];
+}
+
+/** What a graph is validated against. */
+export interface CheckContext {
+  readonly registry: Registry;
+  readonly catalogue: Catalogue;
+  /** Folder of the storage files. */
+  readonly storageRoot: string;
+}
+
+/**
+ * Validates a graph document exactly as the server does: creates an agent with it, on the mock engine, which needs no
+ * model files.
+ */
+export async function checkGraph(
+  graph: unknown,
+  { registry, catalogue, storageRoot }: CheckContext,
+): Promise<GraphCheckResult> {
+  await using pool = new ModelPool(mockEngine(), { ...poolSettings, catalogue });
+  const storages = new SessionStorages(new StorageRoot(storageRoot), Infinity);
+  try {
+    await using agent = await Agent.create({ ...createAgentDefaults(), graph, registry, pool, storages });
+    return { faults: [], warnings: agent.warnings };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { faults: listFaults(error), warnings: [] };
+  }
+}
+
+// Faults outside the graph document (an unknown model, a missing storage file) have no detail, and so no pointer.
+function listFaults({ name, message, detail }: Fault): GraphCheckResult['faults'] {
+  if (detail !== '') return JSON.parse(detail) as readonly GraphFault[];
+  return [{ code: name, pointer: '', message }];
+}
+
+// With `needsName` as for real models; the mock engine alone would not need one.
+const poolSettings = { idleMs: 0, slots: 1, threads: 1, gpu: 'off', needsName: true } as const;
+
+const createAgentDefaults = () => ({
+  id: 1,
+  defaultModelName: '',
+  diagnostics: false,
+  maxSteps: 0,
+  history: [],
+  limits: limitsOf(defaultServerOptions()),
+  turnTimeoutMs: 0,
+});

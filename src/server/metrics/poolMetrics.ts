@@ -1,0 +1,125 @@
+import type { Engine, InferenceResult, Model } from '../../inference/contract/engine.ts';
+import type { Metrics, SetGauge } from './metrics.ts';
+import { CounterDelta } from './counterDelta.ts';
+import type { ModelMemory } from '../../inference/contract/modelMemory.ts';
+import type { MemoryBudget } from '../../inference/models/pool/memoryBudget.ts';
+import { observeModel } from './modelObserver.ts';
+import { ModelPool } from '../../inference/models/pool/pool.ts';
+import type { PoolOptions } from '../../inference/models/pool/poolOptions.ts';
+
+interface Labels {
+  readonly engine: string;
+  readonly model: string;
+}
+
+/** Options of a pool that exports metrics. */
+export interface MeteredPoolOptions extends Omit<PoolOptions, 'wrapLoad'> {
+  /** Called after each load, with its duration in milliseconds. */
+  readonly onLoaded: (name: string, model: Model, ms: number) => void;
+}
+
+/** Creates a model pool that exports metrics of its models, loads, generations and slots. */
+export function createMeteredPool(engine: Engine, options: MeteredPoolOptions, metrics: Metrics): ModelPool {
+  // Only models that were requested at least once export metrics.
+  const requestedModels = new Set<string>();
+  const wrapLoad = async (model: string, load: () => Promise<Model>, signal: AbortSignal): Promise<Model> => {
+    requestedModels.add(model);
+    const start = performance.now();
+    const loaded = await meteredLoad({ engine: engine.name, model }, { load, signal, metrics });
+    options.onLoaded(model, loaded, performance.now() - start);
+    return loaded;
+  };
+  const pool = new ModelPool(engine, { ...options, wrapLoad });
+  metrics.onScrape((set) => {
+    for (const model of requestedModels) exportGauges({ engine: engine.name, model }, pool, set);
+  });
+  return pool;
+}
+
+interface MeteredLoad {
+  readonly load: () => Promise<Model>;
+  readonly signal: AbortSignal;
+  readonly metrics: Metrics;
+}
+
+async function meteredLoad(labels: Labels, { load, signal, metrics }: MeteredLoad): Promise<Model> {
+  const start = performance.now();
+  const model = await load().catch((error: unknown) => {
+    // A load that no client waits for any more was given up, and did not fail.
+    if (!signal.aborted) metrics.add('turngraph_model_load_failures_total', labels);
+    throw error;
+  });
+  metrics.observe('turngraph_model_load_duration_seconds', labels, seconds(performance.now() - start));
+  const saved = new CounterDelta();
+  const restored = new CounterDelta();
+  const prompts = new CounterDelta();
+  return observeModel(model, {
+    onCompletion: (completion) => countInference(labels, completion, metrics),
+    onFailure: () => metrics.add('turngraph_generations_total', { ...labels, stopped: 'failed' }),
+    onStats({ statesSaved, statesRestored, promptsRestored }) {
+      metrics.add('turngraph_states_saved_total', labels, saved.since(statesSaved));
+      metrics.add('turngraph_states_restored_total', labels, restored.since(statesRestored));
+      metrics.add('turngraph_prompts_restored_total', labels, prompts.since(promptsRestored));
+    },
+  });
+}
+
+function countInference(labels: Labels, { finishReason, tokens, timings }: InferenceResult, metrics: Metrics): void {
+  const { prompt, reused, generated } = tokens;
+  const { queuedMs, firstTokenMs, totalMs } = timings;
+  metrics.add('turngraph_generations_total', { ...labels, stopped: finishReason });
+  metrics.add('turngraph_prompt_tokens_total', labels, prompt);
+  metrics.add('turngraph_reused_tokens_total', labels, reused);
+  metrics.add('turngraph_generated_tokens_total', labels, generated);
+  // If it was aborted during prefill, the number of evaluated tokens is unknown.
+  const hasPrefilled = finishReason !== 'aborted' || firstTokenMs > 0;
+  if (hasPrefilled) metrics.add('turngraph_evaluated_tokens_total', labels, Math.max(0, prompt - reused));
+  metrics.observe('turngraph_slot_wait_seconds', labels, seconds(queuedMs));
+  metrics.observe('turngraph_generation_duration_seconds', labels, seconds(totalMs));
+  if (firstTokenMs === 0) return;
+  metrics.observe('turngraph_time_to_first_token_seconds', labels, seconds(firstTokenMs));
+  const decodeSeconds = seconds(totalMs - firstTokenMs);
+  if (generated > 1 && decodeSeconds > 0)
+    metrics.observe('turngraph_decode_tokens_per_second', labels, (generated - 1) / decodeSeconds);
+}
+
+function exportGauges(labels: Labels, pool: ModelPool, set: SetGauge): void {
+  const { loaded, pinned, uses, contextSize, stats } = pool.state(labels.model);
+  set('turngraph_model_loaded', labels, Number(loaded));
+  set('turngraph_model_pinned', labels, Number(pinned));
+  set('turngraph_model_uses', labels, uses);
+  if (!stats) return;
+  set('turngraph_model_info', { ...labels, backend: stats.backend }, 1);
+  set('turngraph_model_context_tokens', labels, contextSize);
+  exportMemory(labels, stats.memory, set);
+  set('turngraph_model_gpu_layers', labels, stats.gpuLayers);
+  set('turngraph_model_threads', labels, stats.threads);
+  set('turngraph_model_prefill_threads', labels, stats.prefillThreads);
+  set('turngraph_slots', labels, stats.slots);
+  set('turngraph_slots_busy', labels, stats.slotsBusy);
+  set('turngraph_slots_waiting', labels, stats.waiting);
+  set('turngraph_sequences', labels, stats.sequences);
+  set('turngraph_checkpoint_bytes', labels, stats.checkpointBytes);
+  set('turngraph_state_bytes', labels, stats.stateBytes);
+}
+
+function exportMemory(labels: Labels, { weights, context, slot }: ModelMemory, set: SetGauge): void {
+  for (const memory of ['ram', 'vram'] as const) {
+    set('turngraph_model_memory_bytes', { ...labels, part: 'weights', memory }, weights[memory]);
+    set('turngraph_model_memory_bytes', { ...labels, part: 'context', memory }, context[memory]);
+    set('turngraph_model_slot_bytes', { ...labels, memory }, slot[memory]);
+  }
+}
+
+/** Exports the limits of a memory budget, and what is reserved of them. */
+export function exportBudget(budget: MemoryBudget, metrics: Metrics): void {
+  metrics.onScrape((set) => {
+    for (const memory of ['ram', 'vram'] as const) {
+      if (!Number.isFinite(budget.limit[memory])) continue;
+      set('turngraph_memory_limit_bytes', { memory }, budget.limit[memory]);
+      set('turngraph_memory_reserved_bytes', { memory }, budget.used[memory]);
+    }
+  });
+}
+
+const seconds = (milliseconds: number): number => milliseconds / 1000;

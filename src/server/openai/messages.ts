@@ -1,0 +1,130 @@
+import type { Message } from '../../chat/dialog.ts';
+import { parseJsonAt } from '../../chat/json/lenientParser.ts';
+import { isJsonObject, type JsonObject } from '../../chat/json/value.ts';
+import type { AnsweredCall } from '../../chat/calls.ts';
+import { invalidField } from './apiError.ts';
+import { readContent } from './content.ts';
+import type { RequestMessage } from './requestSchema.ts';
+
+/** A part of a conversation after a message of the user. */
+export type ConversationPart =
+  | { readonly kind: 'text'; readonly message: Message }
+  | { readonly kind: 'calls'; readonly calls: readonly AnsweredCall[]; readonly text: string };
+
+/** A message of the user and what followed it. */
+export interface ConversationTurn {
+  /** undefined: the conversation begins with something else. */
+  readonly user: string | undefined;
+  readonly parts: readonly ConversationPart[];
+}
+
+/** The messages of a request as turns; the last one has to be answered. */
+export interface Conversation {
+  /** The messages of role system and developer before all others; "" = none. */
+  readonly system: string;
+  readonly earlier: readonly ConversationTurn[];
+  readonly last: ConversationTurn & { readonly user: string };
+}
+
+/** Reads the messages of a request. @throws ApiError with status 400 that names the message */
+export function readMessages(messages: readonly RequestMessage[], maxBytes: number): Conversation {
+  const texts = messages.map(({ role, content, name }, index) => {
+    const text = readContent(content, `messages[${index}].content`, maxBytes);
+    // A model knows roles and no names: who speaks is a part of the text.
+    return name === undefined || role === 'tool' ? text : `${name}: ${text}`;
+  });
+  const textOf = (index: number): string => texts[index] ?? '';
+  const isSystem = ({ role }: RequestMessage): boolean => role === 'system' || role === 'developer';
+  const begin = messages.findIndex((message) => !isSystem(message));
+  if (!messages.some(({ role }) => role === 'user'))
+    throw invalidField('messages', 'has no message of role user; add the one to answer');
+  if (messages.at(-1)?.role === 'assistant')
+    throw invalidField(
+      `messages[${messages.length - 1}]`,
+      'is the last one and of role assistant; end with user or tool',
+    );
+  const turns: { user: string | undefined; parts: ConversationPart[] }[] = [];
+  const add = (part: ConversationPart): void => {
+    if (turns.length === 0) turns.push({ user: undefined, parts: [] });
+    turns.at(-1)?.parts.push(part);
+  };
+  messages.slice(0, begin).forEach(assertFields);
+  for (let index = begin; index < messages.length; index++) {
+    const message = messages[index];
+    if (!message) break;
+    const { role, tool_calls: calls } = message;
+    assertFields(message, index);
+    const text = textOf(index);
+    if (role === 'user') turns.push({ user: text, parts: [] });
+    else if (role === 'assistant' && calls.length > 0) {
+      const results = resultsAfter(messages, index, textOf);
+      add({
+        kind: 'calls',
+        text,
+        calls: calls.map((call, at) => answer(call, results, `messages[${index}].tool_calls[${at}]`)),
+      });
+      index += calls.length;
+    } else if (role === 'tool') throw invalidField(`messages[${index}]`, 'answers no call of the message before it');
+    else add({ kind: 'text', message: { role: role === 'assistant' ? role : 'system', text } });
+  }
+  const last = turns.at(-1);
+  if (last?.user === undefined) throw invalidField('messages', 'has no message of role user; add the one to answer');
+  const system = texts.slice(0, begin).filter((text) => text !== '');
+  return { system: system.join('\n\n'), earlier: turns.slice(0, -1), last: { user: last.user, parts: last.parts } };
+}
+
+function assertFields({ role, tool_calls: calls, tool_call_id: id, content }: RequestMessage, index: number): void {
+  const place = `messages[${index}]`;
+  if (calls.length > 0 && role !== 'assistant') throw invalidField(`${place}.tool_calls`, `is not for role ${role}`);
+  if (id !== undefined && role !== 'tool') throw invalidField(`${place}.tool_call_id`, `is not for role ${role}`);
+  if (content === undefined && role !== 'assistant') throw invalidField(`${place}.content`, 'is missing');
+}
+
+/** The results of the calls of a message, by id: those of the messages of role tool that follow it, one for each call. */
+function resultsAfter(
+  messages: readonly RequestMessage[],
+  index: number,
+  textOf: (index: number) => string,
+): ReadonlyMap<string, string> {
+  const calls = messages[index]?.tool_calls ?? [];
+  const results = new Map<string, string>();
+  for (let at = index + 1; at <= index + calls.length; at++) {
+    const message = messages[at];
+    if (message?.role !== 'tool') break;
+    const { tool_call_id: id = '' } = message;
+    assertFields(message, at);
+    if (!calls.some((call) => call.id === id))
+      throw invalidField(`messages[${at}].tool_call_id`, `is no call of messages[${index}]: "${id}"`);
+    if (results.has(id)) throw invalidField(`messages[${at}].tool_call_id`, `has a second result for "${id}"`);
+    const { name } = calls.find((call) => call.id === id)?.function ?? {};
+    if (message.name !== undefined && message.name !== name)
+      throw invalidField(`messages[${at}].name`, `must be the function of the call, ${JSON.stringify(name)}`);
+    results.set(id, textOf(at));
+  }
+  return results;
+}
+
+function answer(
+  { id, function: { name, arguments: text } }: RequestMessage['tool_calls'][number],
+  results: ReadonlyMap<string, string>,
+  place: string,
+): AnsweredCall {
+  const content = results.get(id);
+  if (content === undefined)
+    throw invalidField(place, `has no result: send a message of role tool with the tool_call_id "${id}" after it`);
+  return {
+    id,
+    name,
+    arguments: readArguments(text, `${place}.function.arguments`),
+    ok: true,
+    content,
+    lifespan: 'TURN',
+  };
+}
+
+function readArguments(text: string, place: string): JsonObject {
+  if (text.trim() === '') return new Map();
+  const parsed = parseJsonAt(text, 0);
+  if (parsed.ok && isJsonObject(parsed.value) && text.slice(parsed.end).trim() === '') return parsed.value;
+  throw invalidField(place, 'must be the JSON text of an object');
+}

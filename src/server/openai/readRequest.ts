@@ -1,0 +1,87 @@
+import { didYouMean } from '../../base/didYouMean.ts';
+import { isObject } from '../../base/jsonTypes.ts';
+import { describePointer } from '../../base/jsonPointer.ts';
+import { createReader } from '../../protocol/schema.ts';
+import { ApiError, invalidField } from './apiError.ts';
+import { requestSchema, type CompletionRequest } from './requestSchema.ts';
+
+const readFields = createReader(requestSchema);
+
+/** Values of fields that mean the same as an absent field, as JSON; null always does. */
+const neutralValues: Readonly<Record<string, readonly string[]>> = {
+  n: ['1'],
+  store: ['false'],
+  logprobs: ['false'],
+  top_logprobs: ['0'],
+  logit_bias: ['{}'],
+  metadata: ['{}'],
+  modalities: ['["text"]'],
+  service_tier: ['"auto"', '"default"'],
+  reasoning_effort: ['"none"'],
+  verbosity: ['"medium"'],
+};
+
+const isNeutral = (field: string, value: unknown): boolean =>
+  value === null || value === undefined || neutralOf(field).includes(JSON.stringify(value));
+
+const neutralOf = (field: string): readonly string[] =>
+  Object.hasOwn(neutralValues, field) ? (neutralValues[field] ?? []) : [];
+
+/** Reads the body of a request for a completion. @throws ApiError with status 400 that names the field */
+export function readRequest(body: unknown): CompletionRequest {
+  if (!isObject(body))
+    throw new ApiError('the body must be a JSON object, with model and messages', {
+      status: 400,
+      code: 'invalid_json',
+    });
+  const fields = Object.fromEntries(Object.entries(body).filter(([field, value]) => !isNeutral(field, value)));
+  for (const field of Object.keys(fields)) {
+    if (Object.hasOwn(requestSchema.properties, field)) continue;
+    const neutral = neutralOf(field);
+    const fix = neutral.length > 0 ? `with another value than ${neutral.join(' or ')}` : '';
+    const hint = (neutral.length === 0 && didYouMean(field, Object.keys(requestSchema.properties))) || '; leave it out';
+    throw invalidField(field, `is not supported ${fix}`.trimEnd() + hint, 'unsupported_parameter');
+  }
+  const reading = readFields({ ...fields, ...withoutNullMembers(fields) });
+  if (!reading.ok) {
+    const [first] = reading.errors;
+    const param = describePointer(first?.pointer ?? '').replace(/^\./, '');
+    throw invalidField(param === '' ? 'the body' : param, first?.message ?? 'is not valid', 'invalid_value');
+  }
+  assertSupported(reading.value);
+  return reading.value;
+}
+
+/** Clients write null for members of messages, functions and formats that they do not set. */
+function withoutNullMembers({ messages, tools, response_format: format, stream_options }: Record<string, unknown>) {
+  const clean = (value: unknown, ...inner: readonly string[]): unknown => {
+    if (Array.isArray(value)) return value.map((item) => clean(item, ...inner));
+    if (!isObject(value)) return value;
+    const members = Object.entries(value).filter(([name, member]) => member !== null && !isEmptyMember(name, member));
+    return Object.fromEntries(members.map(([name, member]) => [name, inner.includes(name) ? clean(member) : member]));
+  };
+  return {
+    ...(messages !== undefined && { messages: clean(messages) }),
+    ...(tools !== undefined && { tools: clean(tools, 'function') }),
+    ...(format !== undefined && { response_format: clean(format, 'json_schema') }),
+    ...(stream_options !== undefined && { stream_options: clean(stream_options) }),
+  };
+}
+
+const emptyMembers: Readonly<Record<string, string>> = {
+  annotations: '[]',
+  refusal: '""',
+  include_obfuscation: 'false',
+};
+const isEmptyMember = (name: string, value: unknown): boolean => emptyMembers[name] === JSON.stringify(value);
+
+function assertSupported(request: CompletionRequest): void {
+  const { tools, tool_choice: choice, response_format: format, stream_options, stream } = request;
+  const named = typeof choice === 'object' ? choice.function.name : undefined;
+  if (named !== undefined && !tools.some(({ function: { name } }) => name === named))
+    throw invalidField('tool_choice', `names the function "${named}", which is not in tools`);
+  if (choice === 'required' && tools.length === 0) throw invalidField('tool_choice', 'is "required" without tools');
+  if (format?.type === 'json_schema' && !format.json_schema)
+    throw invalidField('response_format.json_schema', 'is missing');
+  if (!stream && stream_options.include_usage) throw invalidField('stream_options', 'needs stream; set it to true');
+}

@@ -1,0 +1,141 @@
+import { samplingSchema } from '../../inference/models/catalogue/sampling.ts';
+import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
+
+const { top_p, top_k, min_p, repeat_penalty, presence_penalty, frequency_penalty } = samplingSchema.properties;
+
+const functionSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['name'],
+  properties: {
+    name: { type: 'string' },
+    description: { type: 'string', default: '' },
+    parameters: { type: 'object', default: { type: 'object', properties: {} } },
+    strict: { type: 'boolean', default: false },
+  },
+} as const satisfies ObjectSchema;
+
+const callSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['id', 'type', 'function'],
+  properties: {
+    id: { type: 'string', minLength: 1 },
+    type: { type: 'string', enum: ['function'] },
+    index: { type: 'integer', minimum: 0 },
+    function: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['name', 'arguments'],
+      properties: {
+        name: { type: 'string', minLength: 1 },
+        arguments: { type: 'string' },
+        parsed_arguments: { description: 'What a client has parsed of `arguments`; it is not read.' },
+      },
+    },
+  },
+} as const satisfies ObjectSchema;
+
+const messageSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['role'],
+  properties: {
+    role: { type: 'string', enum: ['system', 'developer', 'user', 'assistant', 'tool'] },
+    content: { description: 'A text, or a list of text parts.' },
+    name: { type: 'string', minLength: 1, maxLength: 64, description: 'Who speaks; of a result, its function.' },
+    tool_calls: { type: 'array', items: callSchema, default: [] },
+    tool_call_id: { type: 'string' },
+    parsed: { description: 'What a client has parsed of `content`; it is not read.' },
+  },
+} as const satisfies ObjectSchema;
+
+/** JSON Schema of the body of POST /v1/chat/completions; values that mean the same as an absent field are removed before. */
+export const requestSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['model', 'messages'],
+  properties: {
+    model: { type: 'string', minLength: 1 },
+    messages: { type: 'array', minItems: 1, items: messageSchema },
+    tools: {
+      type: 'array',
+      default: [],
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['type', 'function'],
+        properties: { type: { type: 'string', enum: ['function'] }, function: functionSchema },
+      },
+    },
+    tool_choice: {
+      anyOf: [
+        { type: 'string', enum: ['none', 'auto', 'required'] },
+        {
+          type: 'object',
+          description: 'the object of a function to call',
+          additionalProperties: false,
+          required: ['type', 'function'],
+          properties: {
+            type: { type: 'string', enum: ['function'] },
+            function: {
+              type: 'object',
+              additionalProperties: false,
+              required: ['name'],
+              properties: { name: { type: 'string' } },
+            },
+          },
+        },
+      ],
+    },
+    parallel_tool_calls: { type: 'boolean', default: true },
+    response_format: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['type'],
+      properties: {
+        type: { type: 'string', enum: ['text', 'json_object', 'json_schema'] },
+        json_schema: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['schema'],
+          properties: {
+            name: { type: 'string' },
+            description: { type: 'string' },
+            schema: { type: 'object' },
+            strict: { type: 'boolean' },
+          },
+        },
+      },
+    },
+    stream: { type: 'boolean', default: false },
+    stream_options: {
+      type: 'object',
+      default: {},
+      additionalProperties: false,
+      properties: { include_usage: { type: 'boolean', default: false } },
+    },
+    temperature: { type: 'number', minimum: 0, maximum: 2 },
+    top_p,
+    top_k,
+    min_p,
+    repeat_penalty,
+    presence_penalty,
+    frequency_penalty,
+    max_tokens: { type: 'integer', minimum: 1 },
+    max_completion_tokens: { type: 'integer', minimum: 1 },
+    seed: { type: 'integer' },
+    stop: {
+      anyOf: [{ ...samplingSchema.properties.stop.items, description: 'a string' }, samplingSchema.properties.stop],
+    },
+    user: { type: 'string', description: 'It is not read.' },
+    safety_identifier: { type: 'string', description: 'It is not read.' },
+    prompt_cache_key: { type: 'string', description: 'It is not read: the longest common prefix finds its slot.' },
+  },
+} as const satisfies ObjectSchema;
+
+/** A request for a completion, checked against its schema. */
+export type CompletionRequest = FromSchema<typeof requestSchema>;
+
+/** A message of a request. */
+export type RequestMessage = FromSchema<typeof messageSchema>;

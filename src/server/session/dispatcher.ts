@@ -1,0 +1,223 @@
+import { Fault } from '../../protocol/fault.ts';
+import type { ClientFrame, ClientFrameBodies, ServerFrameBodies } from '../../protocol/frames.gen.ts';
+import type { Admission } from '../../base/eventLoop.ts';
+import { countError } from '../metrics/metrics.ts';
+import type { HandlerResult, Reply } from './handler.ts';
+import { handlers } from './handlers.ts';
+import { RequestCounter, type ReceivedRequest } from './receivedRequest.ts';
+import type { QueuePlace, RequestQueue } from './requestQueue.ts';
+import type { Session } from './session.ts';
+
+/** Receives what a dispatcher sends. */
+export interface DispatcherSink {
+  /** Sends the next frame of the session. */
+  emit<K extends keyof ServerFrameBodies>(requestId: number, body: K, fields: ServerFrameBodies[K]): void;
+  /** Is told of each request that is answered with an error, before that is sent. */
+  requestFailed(requestId: number, fault: Fault): void;
+  /** Sends the error and closes the connection. The session can be resumed. */
+  closeWithError(fault: Fault): void;
+  /** A request could not be answered, not even with an error: ends the session. */
+  fail(fault: Fault): void;
+}
+
+/** What the dispatchers of all sessions share. */
+export interface DispatcherOptions {
+  readonly queue: RequestQueue;
+  readonly admission: Admission;
+}
+
+// A cancel above this size, which only white space can reach, waits for backpressure like any other request.
+const maxCancelBytes = 1024;
+
+/**
+ * Request dispatcher of one session: queues requests, decodes them and runs their handlers in order. It knows no
+ * socket. Three orders hold at once:
+ *
+ * | queue               | holds                                        | order                                      |
+ * | ------------------- | -------------------------------------------- | ------------------------------------------ |
+ * | `#tail`             | every request                                | one handler at a time, in order of arrival |
+ * | `#pendingByAgent`   | requests for an agent that is being created  | in order per agent, after its creation     |
+ * | `#background`       | turns, loads, downloads, and the row above   | concurrent; nothing waits for them         |
+ *
+ * A handler that returns `{ background }` releases `#tail`, so that the next request is handled while that work
+ * continues. Before each request except `cancelTurn`, both queues wait for backpressure: a client that does not read gets
+ * no more answers. Requests of all sessions share the event loop by `admission`.
+ */
+export class RequestDispatcher implements AsyncDisposable {
+  readonly #session: Session;
+  readonly #sink: DispatcherSink;
+  readonly #queue: RequestQueue;
+  readonly #admission: Admission;
+  readonly #background = new Set<Promise<unknown>>();
+  /** By agent id: settles when the last request that waits for the agent's creation has been handled. */
+  readonly #pendingByAgent = new Map<number, Promise<unknown>>();
+  readonly #counter = new RequestCounter();
+  /** Requests received without a final answer yet. */
+  #unanswered = 0;
+  #disposed = false;
+  /** Settles when the handler of the last request has returned. */
+  #tail: Promise<void> = Promise.resolve();
+
+  constructor(session: Session, sink: DispatcherSink, { queue, admission }: DispatcherOptions) {
+    this.#session = session;
+    this.#sink = sink;
+    this.#queue = queue;
+    this.#admission = admission;
+  }
+
+  /** Requests received, those included that were answered with an error; without resumeSession. */
+  get requestsReceived(): number {
+    return this.#counter.count;
+  }
+
+  /** Queues a request. Never throws: invalid frames are answered with an error. */
+  receive(request: ReceivedRequest): void {
+    const { requests } = this.#session.context.limits;
+    if (this.#disposed) return;
+    if (this.#unanswered >= requests) {
+      this.#sink.closeWithError(
+        new Fault('LIMIT_EXCEEDED', `${requests} requests wait for their answer, and more are not allowed`),
+      );
+      return;
+    }
+    this.#unanswered++;
+    this.#counter.add(request);
+    const place = this.#queue.add(request.bytes);
+    this.#tail = this.#tail
+      .then(() => this.#handle(request, place))
+      .catch((error: unknown) => {
+        place.release();
+        this.#fail(error);
+      });
+  }
+
+  /** Answers a request with an error at once. */
+  reject(requestId: number, fault: Fault): void {
+    this.#unanswered++;
+    this.#sendError(requestId, fault);
+  }
+
+  /** Resolves when all requests received so far have been answered. */
+  async idle(): Promise<void> {
+    await this.#tail;
+    await Promise.allSettled(this.#background);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#disposed = true;
+    this.#queue.detach();
+    await this.#session[Symbol.asyncDispose]();
+    await this.idle();
+  }
+
+  async #handle(request: ReceivedRequest, place: QueuePlace): Promise<void> {
+    await this.#untilReady(request);
+    if (this.#disposed) return place.release();
+    const decoded = request.decode();
+    this.#counter.decoded(request, decoded);
+    const requestId = decoded.ok ? decoded.frame.requestId : decoded.requestId;
+    try {
+      if (!decoded.ok) throw decoded.fault;
+      const answer = await this.#answerInOrder(decoded.frame, request, place);
+      if (answer) this.#trackBackground(requestId, answer.background);
+      else this.#unanswered--;
+    } catch (error) {
+      place.release();
+      this.#sendError(requestId, error);
+    }
+  }
+
+  async #untilReady(request: ReceivedRequest): Promise<void> {
+    for (;;) {
+      while (!this.#mayAnswer(request)) await this.#session.backpressure();
+      const admitted = this.#admission();
+      if (!admitted) return;
+      await admitted;
+      if (this.#mayAnswer(request)) return;
+    }
+  }
+
+  // Backpressure applies to answers as it does to turns. Not to a cancel: it stops the output, and its answer is small.
+  #mayAnswer(request: ReceivedRequest): boolean {
+    return !this.#session.backpressure() || isCancel(request);
+  }
+
+  // For an error that occurred while an error was being sent.
+  #fail(error: unknown): void {
+    this.#session.context.log.error({ session: this.#session.id, err: error }, 'a request could not be answered');
+    this.#sink.fail(Fault.from(error));
+  }
+
+  #trackBackground(requestId: number, background: Promise<unknown>): void {
+    const done = background.then(
+      () => void this.#unanswered--,
+      (error: unknown) => this.#sendError(requestId, error),
+    );
+    this.#background.add(done);
+    void done.then(() => this.#background.delete(done));
+  }
+
+  // Requests for an agent that is still being created wait for it, in order; other requests are not blocked. So a
+  // client can send createAgent and sendMessage together, with the id that the agent will get.
+  async #answerInOrder(frame: ClientFrame, request: ReceivedRequest, place: QueuePlace): Promise<HandlerResult> {
+    const agentId = agentIdOf(frame);
+    const previous =
+      agentId === undefined ? undefined : (this.#pendingByAgent.get(agentId) ?? this.#session.creation(agentId));
+    if (agentId === undefined || !previous) {
+      const answer = await this.#answer(frame);
+      place.release();
+      return answer;
+    }
+    place.defer();
+    const result = previous.then(() => this.#answerDeferred(request)).finally(() => place.release());
+    const tail = result.catch(() => undefined);
+    this.#pendingByAgent.set(agentId, tail);
+    void tail.then(() => this.#pendingByAgent.get(agentId) === tail && this.#pendingByAgent.delete(agentId));
+    return { background: result.then((answer) => answer?.background) };
+  }
+
+  async #answerDeferred(request: ReceivedRequest): Promise<HandlerResult> {
+    await this.#untilReady(request);
+    const decoded = request.decode();
+    if (!decoded.ok) throw decoded.fault;
+    return this.#answer(decoded.frame);
+  }
+
+  #answer(frame: ClientFrame): HandlerResult | Promise<HandlerResult> {
+    const reply: Reply = (body, fields) => this.#sink.emit(frame.requestId, body, fields);
+    // `handlers` maps each body name to its handler; TypeScript cannot correlate the two.
+    const handle = handlers[frame.body] as (
+      session: Session,
+      request: ClientFrameBodies[keyof ClientFrameBodies],
+      reply: Reply,
+    ) => HandlerResult | Promise<HandlerResult>;
+    const request = frame[frame.body as never] as ClientFrameBodies[keyof ClientFrameBodies];
+    return handle(this.#session, request, reply);
+  }
+
+  #sendError(requestId: number, error: unknown): void {
+    this.#unanswered--;
+    const fault = Fault.from(error);
+    const { code, name, message, detail, cause } = fault;
+    const { metrics, closing, log } = this.#session.context;
+    // What a client that has left was waiting for did not fail.
+    if (!this.#disposed || closing.aborted) {
+      countError(metrics, 'request', { code, name });
+      this.#sink.requestFailed(requestId, fault);
+    }
+    if (name === 'INTERNAL')
+      log.error({ session: this.#session.id, requestId, err: cause }, 'request failed with an internal error');
+    this.#sink.emit(requestId, 'error', { code, name, message, detail });
+  }
+}
+
+function isCancel(request: ReceivedRequest): boolean {
+  if (request.bytes > maxCancelBytes) return false;
+  const decoded = request.decode();
+  return decoded.ok && decoded.frame.body === 'cancelTurn';
+}
+
+function agentIdOf(frame: ClientFrame): number | undefined {
+  const request = frame[frame.body as never] as ClientFrameBodies[keyof ClientFrameBodies];
+  return 'agentId' in request ? request.agentId : undefined;
+}

@@ -1,0 +1,101 @@
+import { filesKey } from '../../inference/download/downloads.ts';
+import { Fault } from '../../protocol/fault.ts';
+import type { CodeName } from '../../protocol/frames.gen.ts';
+import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
+import type { Handlers, Reply } from './handler.ts';
+import { modelInfos } from './modelInfos.ts';
+import { downloadProgress, loadProgress } from './modelProgress.ts';
+import type { ServerContext, Session } from './session.ts';
+
+/** Request handlers for models: list, load, unload, download, cancel, delete. */
+export const modelHandlers = {
+  async listModels({ pool, context }, { pageToken }, reply) {
+    reply('listModels', await modelInfos(pool, context.downloads, pageToken));
+  },
+
+  loadModel(session, { modelName }, reply) {
+    session.assertOpen();
+    // A pinned model keeps loading when the client disconnects, but not when the server shuts down.
+    const loadWait = { onProgress: loadProgress(modelName, reply), signal: session.context.closing };
+    return { background: session.pool.pin(modelName, loadWait).then(() => reply('loadModel', {})) };
+  },
+
+  async unloadModel({ pool }, { modelName }, reply) {
+    await pool.unpin(modelName);
+    reply('ack', {});
+  },
+
+  downloadModel(session, { modelName }, reply) {
+    session.assertOpen();
+    const { signal, pool, context } = session;
+    const onProgress = downloadProgress(modelName, reply);
+    const download = context.downloads.start(pool.entry(modelName), session, { signal, onProgress });
+    return { background: download.then(({ bytes }) => reply('downloadModel', { sizeBytes: bytes })) };
+  },
+
+  cancelDownload(session, { modelName }, reply) {
+    const { name } = session.pool.entry(modelName);
+    for (const owner of session.downloadOwners) session.context.downloads.cancel(name, owner);
+    reply('ack', {});
+  },
+
+  async deleteModel({ pool, context, signal }, { modelName }, reply) {
+    const entry = pool.entry(modelName);
+    await context.downloads.remove(entry, { signal, releaseModels: () => releaseModels(context, entry) });
+    reply('ack', {});
+  },
+} as const satisfies Partial<Handlers>;
+
+/**
+ * Unloads the models that use the files of an entry, under any name and in any engine, before the files are deleted.
+ * New loads are blocked until the result is disposed of.
+ * @throws Fault MODEL_IN_USE
+ */
+async function releaseModels({ pools }: ServerContext, entry: CatalogueEntry): Promise<Disposable> {
+  const blocks: Disposable[] = [];
+  const unblock = (): void => blocks.forEach((block) => block[Symbol.dispose]());
+  try {
+    for (const pool of Object.values(pools)) {
+      const sharingFiles = pool.entries.filter((other) => filesKey(other) === filesKey(entry));
+      for (const name of new Set(sharingFiles.map((other) => other.name))) blocks.push(await pool.blockLoads(name));
+    }
+    return { [Symbol.dispose]: unblock };
+  } catch (error) {
+    unblock();
+    throw error;
+  }
+}
+
+/**
+ * How an agent waits for its model: reports progress to the client, and downloads the model if the session allows that.
+ */
+export function loadWaitFor(session: Session, model: string, reply: Reply): LoadWait {
+  const onProgress = loadProgress(model, reply);
+  if (!session.autoDownloads) return { onProgress };
+  return {
+    onProgress,
+    async download(entry) {
+      const { signal, context, downloadOwners } = session;
+      // One owner per agent: two agents of one session can wait for the same download, and cancel it separately.
+      const owner = {};
+      downloadOwners.add(owner);
+      try {
+        await context.downloads.start(entry, owner, { signal, onProgress: downloadProgress(model, reply) });
+      } catch (error) {
+        throw autoDownloadFault(model, error);
+      } finally {
+        downloadOwners.delete(owner);
+      }
+    },
+  };
+}
+
+// These errors are passed on unchanged: the download itself did not fail.
+const codesPassedThrough = new Set<CodeName>(['DOWNLOAD_CANCELLED', 'SERVER_SHUTTING_DOWN', 'INTERNAL']);
+
+function autoDownloadFault(model: string, cause: unknown): unknown {
+  const { name, message } = Fault.from(cause);
+  if (codesPassedThrough.has(name)) return cause;
+  return new Fault('MODEL_AUTO_DOWNLOAD_FAILED', `"${model}" could not be downloaded: ${message}`, { cause });
+}

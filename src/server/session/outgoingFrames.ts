@@ -1,0 +1,146 @@
+import { setImmediate as nextRound } from 'node:timers/promises';
+import type { ServerFrame, ServerFrameBodies } from '../../protocol/frames.gen.ts';
+import { clientCodecs, serverCodecs, type Subprotocol } from '../../protocol/codec/codec.ts';
+import { serverFrame } from '../../protocol/codec/frame.ts';
+import { ReplayBuffer, type KeptFrame } from './replayBuffer.ts';
+
+/** Where the frames of a session are written: its connection. */
+export interface FrameWriter {
+  readonly subprotocol: Subprotocol;
+  /** Writes an encoded frame. */
+  write(bytes: Uint8Array): void;
+  /** Undefined while the client reads fast enough; else a promise that resolves when it has caught up, or has left. */
+  drained(): Promise<void> | undefined;
+}
+
+/** Options of the outgoing frames of a session. */
+export interface OutgoingFramesOptions {
+  /** Bytes of frames that are kept for a client that resumes. */
+  readonly maxReplayBytes: number;
+  /** Is called when a kept frame cannot be sent again. */
+  readonly onReplayFailed: (error: unknown) => void;
+}
+
+// A replay gives way to other work after this many bytes, and after this many frames.
+const sliceBytes = 64 * 1024;
+const sliceFrames = 128;
+
+/**
+ * The outgoing frames of a session: numbers and encodes them, keeps them in a replay buffer and writes them to the
+ * connection, which can be replaced. A new connection first gets the frames that its client has missed, in slices;
+ * meanwhile new frames are only kept, and the session is under backpressure.
+ */
+export class OutgoingFrames {
+  readonly #replay: ReplayBuffer;
+  readonly #onReplayFailed: (error: unknown) => void;
+  #writer: FrameWriter | undefined;
+  #subprotocol: Subprotocol = 'turngraph.v1.json';
+  /** The number of the last frame. */
+  #seq = 0;
+  /** The number of the last frame written to the present connection. */
+  #written = 0;
+  /** The number of the last frame written to any connection. */
+  #lastSent = 0;
+  #replaying: Promise<void> | undefined;
+
+  constructor({ maxReplayBytes, onReplayFailed }: OutgoingFramesOptions) {
+    this.#replay = new ReplayBuffer(maxReplayBytes);
+    this.#onReplayFailed = onReplayFailed;
+  }
+
+  /** The number of the last frame. */
+  get lastSeq(): number {
+    return this.#seq;
+  }
+
+  /** The number of the last frame that was written to a connection. */
+  get lastSent(): number {
+    return this.#lastSent;
+  }
+
+  /** Bytes of the frames that are kept. */
+  get replayBytes(): number {
+    return this.#replay.bytes;
+  }
+
+  /** Whether all frames after the one with this number are kept. */
+  holdsAfter(seq: number): boolean {
+    return this.#replay.firstSeq <= seq + 1;
+  }
+
+  /** Sends the next frame, or keeps it for the next connection. */
+  emit<K extends keyof ServerFrameBodies>(requestId: number, body: K, fields: ServerFrameBodies[K]): void {
+    const data = serverCodecs[this.#subprotocol].encode(serverFrame(requestId, this.#seq + 1, body, fields));
+    const bytes = this.#replay.add(data, this.#subprotocol);
+    this.#seq++;
+    if (this.#writer && this.#written === this.#seq - 1) this.#write(this.#writer, bytes);
+    this.#replay.trim(this.#writer ? this.#written : this.#seq);
+  }
+
+  /** Undefined while more may be sent; else a promise to wait for. A session without a connection does not wait. */
+  backpressure(): Promise<void> | undefined {
+    return this.#replaying ?? this.#writer?.drained();
+  }
+
+  /** Writes to a connection from now on, beginning with the frame after `lastSeq`. */
+  attach(writer: FrameWriter, lastSeq: number): void {
+    this.#writer = writer;
+    this.#subprotocol = writer.subprotocol;
+    this.#written = lastSeq;
+    this.#writeSlice(writer);
+    if (this.#written === this.#seq) return;
+    const replaying = this.#writeRest(writer)
+      .catch(this.#onReplayFailed)
+      .finally(() => {
+        if (this.#replaying === replaying) this.#replaying = undefined;
+      });
+    this.#replaying = replaying;
+  }
+
+  /** The connection is closed, or closes: frames are only kept from now on. */
+  detach(): void {
+    this.#writer = undefined;
+    this.#replaying = undefined;
+    this.#replay.trim(this.#seq);
+  }
+
+  async #writeRest(writer: FrameWriter): Promise<void> {
+    for (;;) {
+      await (writer.drained() ?? nextRound());
+      if (this.#writer !== writer) return;
+      if (!writer.drained()) this.#writeSlice(writer);
+      if (this.#written === this.#seq) return;
+    }
+  }
+
+  #writeSlice(writer: FrameWriter): void {
+    let bytes = 0;
+    for (let frames = 0; frames < sliceFrames && bytes < sliceBytes && this.#written < this.#seq; frames++) {
+      const kept = this.#replay.get(this.#written + 1);
+      if (!kept) throw new RangeError(`frame ${this.#written + 1} is not kept`);
+      bytes += kept.bytes.length;
+      this.#write(writer, encodedAs(writer.subprotocol, kept));
+    }
+    this.#replay.trim(this.#written);
+  }
+
+  #write(writer: FrameWriter, bytes: Uint8Array): void {
+    this.#written++;
+    this.#lastSent = Math.max(this.#lastSent, this.#written);
+    writer.write(bytes);
+  }
+}
+
+/** Encodes a frame that is not kept, as bytes also for JSON. */
+export function encodeFrame(subprotocol: Subprotocol, frame: ServerFrame): Uint8Array {
+  const data = serverCodecs[subprotocol].encode(frame);
+  return typeof data === 'string' ? Buffer.from(data) : data;
+}
+
+// The client may resume with another codec than before.
+function encodedAs(subprotocol: Subprotocol, kept: KeptFrame): Uint8Array {
+  if (kept.subprotocol === subprotocol) return kept.bytes;
+  const decoded = clientCodecs[kept.subprotocol].decode(kept.bytes);
+  if (!decoded.ok) throw decoded.fault;
+  return encodeFrame(subprotocol, decoded.frame);
+}

@@ -1,0 +1,143 @@
+import { Fault } from '../../protocol/fault.ts';
+import type { Admission } from '../../base/eventLoop.ts';
+import { RequestDispatcher } from './dispatcher.ts';
+import { OutgoingFrames, type FrameWriter } from './outgoingFrames.ts';
+import type { ReceivedRequest } from './receivedRequest.ts';
+import type { PausableReader, RequestQueue, RequestQueues } from './requestQueue.ts';
+import { Session, type ServerContext } from './session.ts';
+
+/** What a session knows of its connection. */
+export interface SessionConnection extends FrameWriter, PausableReader {
+  /** Sends the error and closes the connection: too many requests, or one that cannot be answered. */
+  closeWithError(fault: Fault): void;
+  /** Another connection has resumed the session: this one is not read any more, and is closed. */
+  takenOver(): void;
+}
+
+/** Options of a resumable session. */
+export interface ResumableSessionOptions {
+  readonly id: string;
+  /** Secret that a client needs to resume the session. */
+  readonly token: string;
+  readonly context: ServerContext;
+  readonly requestQueues: RequestQueues;
+  readonly admission: Admission;
+  /** Bytes of sent frames that are kept. */
+  readonly maxReplayBytes: number;
+  /** Logs a request that is answered with an error. */
+  readonly requestFailed: (requestId: number, fault: Fault) => void;
+  /** Is called when the session cannot go on. */
+  readonly onFailed: () => void;
+}
+
+/**
+ * A session with its requests and outgoing frames. It outlives its connection: it can be detached, and attached to
+ * another one.
+ */
+export class ResumableSession implements AsyncDisposable {
+  readonly id: string;
+  readonly token: string;
+  readonly #outgoing: OutgoingFrames;
+  readonly #queue: RequestQueue;
+  readonly #dispatcher: RequestDispatcher;
+  #connection: SessionConnection | undefined;
+
+  constructor(connection: SessionConnection, options: ResumableSessionOptions) {
+    const { id, token, context, requestQueues, admission, maxReplayBytes, requestFailed, onFailed } = options;
+    this.id = id;
+    this.token = token;
+    const fail = (fault: Fault): void => {
+      this.#connection?.closeWithError(fault);
+      onFailed();
+    };
+    this.#outgoing = new OutgoingFrames({
+      maxReplayBytes,
+      onReplayFailed: (error) => {
+        context.log.error({ session: id, err: error }, 'a kept frame could not be sent again');
+        fail(Fault.from(error));
+      },
+    });
+    this.#queue = requestQueues.open(connection);
+    const session = new Session(id, context, () => this.#outgoing.backpressure());
+    this.#dispatcher = new RequestDispatcher(
+      session,
+      {
+        emit: (requestId, body, fields) => this.#outgoing.emit(requestId, body, fields),
+        requestFailed,
+        closeWithError: (fault) => this.#connection?.closeWithError(fault),
+        fail,
+      },
+      { queue: this.#queue, admission },
+    );
+    this.attach(connection, 0);
+  }
+
+  /** The connection to which it is attached; undefined while it is detached. */
+  get connection(): SessionConnection | undefined {
+    return this.#connection;
+  }
+
+  /** Bytes of the frames that are kept. */
+  get replayBytes(): number {
+    return this.#outgoing.replayBytes;
+  }
+
+  /** The number of its last frame. */
+  get lastSeq(): number {
+    return this.#outgoing.lastSeq;
+  }
+
+  /** The number of its last frame that was written to a connection. */
+  get lastSent(): number {
+    return this.#outgoing.lastSent;
+  }
+
+  /** Requests received until now, as a client counts them. */
+  get requestsReceived(): number {
+    return this.#dispatcher.requestsReceived;
+  }
+
+  /** Whether it has received no request at all. */
+  get isUnused(): boolean {
+    return this.requestsReceived === 0;
+  }
+
+  /** Whether all frames after the one with this number are kept. */
+  holdsAfter(seq: number): boolean {
+    return this.#outgoing.holdsAfter(seq);
+  }
+
+  /** Queues a request. */
+  receive(request: ReceivedRequest): void {
+    this.#dispatcher.receive(request);
+  }
+
+  /** Answers a request with an error at once. */
+  reject(requestId: number, fault: Fault): void {
+    this.#dispatcher.reject(requestId, fault);
+  }
+
+  /** Continues on a connection, which gets the frames after the one with the number `lastSeq`. */
+  attach(connection: SessionConnection, lastSeq: number): void {
+    this.#connection = connection;
+    this.#queue.attach(connection);
+    this.#outgoing.attach(connection, lastSeq);
+  }
+
+  /** Continues without a connection. */
+  detach(): void {
+    this.#connection = undefined;
+    this.#queue.detach();
+    this.#outgoing.detach();
+  }
+
+  /** Resolves when all requests have been answered. */
+  idle(): Promise<void> {
+    return this.#dispatcher.idle();
+  }
+
+  /** Ends the session: cancels its turns and frees its agents. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#dispatcher[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,248 @@
+import { setMaxListeners } from 'node:events';
+import { Agent, type AgentOptions } from '../../graph/agent/agent.ts';
+import type { Limits } from '../../graph/limits.ts';
+import type { Downloads } from '../../inference/download/downloads.ts';
+import { Pace } from '../../inference/contract/pace.ts';
+import { Fault } from '../../protocol/fault.ts';
+import type { CreateStringStorageRequest } from '../../protocol/frames.gen.ts';
+import type { GraphFolder } from '../../graph/compile/graphFolder.ts';
+import type { Registry } from '../../graph/compile/registry.ts';
+import type { Log } from '../../base/log.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { ModelPool } from '../../inference/models/pool/pool.ts';
+import { StorageRoot } from '../../graph/storage/storageRoot.ts';
+import type { VectorPool } from '../../graph/retrieval/vectors/vectorPool.ts';
+import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
+import type { Formats } from '../../chat/formats/index.ts';
+import type { StringStorage } from '../../graph/storage/stringStorage.ts';
+import { SearchQueue } from './searchQueue.ts';
+
+/** Names of the engines that a client can choose. */
+export const engineNames = ['llama-cpp', 'mock'] as const;
+
+/** The name of an engine. */
+export type EngineName = (typeof engineNames)[number];
+
+/** Server context: the parts that all sessions of a server share. */
+export interface ServerContext {
+  readonly registry: Registry;
+  /** The tool-call formats that its node types know. */
+  readonly formats: Formats;
+  readonly pools: Readonly<Record<EngineName, ModelPool>>;
+  readonly graphs: GraphFolder;
+  /** The vectors of storages. */
+  readonly vectors: VectorPool;
+  /** Root folder of string storage files. */
+  readonly storageRoot: string;
+  readonly limits: Limits;
+  /** Max milliseconds of one turn. */
+  readonly turnTimeoutMs: number;
+  /** Aborted with SERVER_SHUTTING_DOWN when the server shuts down: no new turn, agent or load starts after that. */
+  readonly closing: AbortSignal;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly downloads: Downloads;
+}
+
+/** Settings of a session, from `configureSession`. */
+export interface SessionSettings {
+  readonly engine: EngineName;
+  /** Folder of its string storages, relative to the server's `storageRoot`. */
+  readonly storageDataFolder: string;
+  /** Whether a missing model of an agent is downloaded. */
+  readonly autoDownloads: boolean;
+}
+
+/** Options of a new agent that come from the client. */
+export type NewAgent = Pick<
+  AgentOptions,
+  'graph' | 'isPart' | 'defaultModelName' | 'diagnostics' | 'maxSteps' | 'history' | 'loadWaitFor'
+>;
+
+/** The session of one client: owns its settings, agents and string storages. It knows no socket. */
+export class Session implements AsyncDisposable {
+  readonly id: string;
+  readonly context: ServerContext;
+  /** Backpressure: undefined while the client reads fast enough, else a promise to wait for before sending more. */
+  readonly backpressure: () => Promise<void> | undefined;
+  /** Owners of downloads, for cancelling them: the session itself, and each agent whose creation waits for one. */
+  readonly downloadOwners = new Set<object>([this]);
+  readonly #agents = new Map<number, Agent>();
+  /** By agent id: creations in progress. */
+  readonly #creations = new Map<number, Promise<unknown>>();
+  /** Its searches without a graph. Those by vectors may wait long for the vectors. */
+  readonly searches = { words: new SearchQueue(), vectors: new SearchQueue() };
+  /** The pace of its turns. */
+  readonly pace = new Pace();
+  readonly #end = new AbortController();
+  #engine: EngineName = 'llama-cpp';
+  #autoDownloads = false;
+  #storages: SessionStorages;
+  /** Whether an agent or a storage was created; settings are fixed from then on. */
+  #used = false;
+  #lastAgentId = 0;
+
+  constructor(id: string, context: ServerContext, backpressure: () => Promise<void> | undefined) {
+    this.id = id;
+    this.context = context;
+    this.backpressure = backpressure;
+    this.#storages = this.#createStorages('');
+    // Each agent that waits for its model adds a listener; Node warns of a leak above ten.
+    setMaxListeners(0, this.#end.signal);
+    context.metrics.add('turngraph_sessions', {});
+  }
+
+  /** @throws Fault SERVER_SHUTTING_DOWN when the server shuts down. */
+  assertOpen(): void {
+    this.context.closing.throwIfAborted();
+  }
+
+  /** The session's string storages. */
+  get storages(): SessionStorages {
+    return this.#storages;
+  }
+
+  /** Creates a string storage. @throws Fault for an invalid one. */
+  async createStorage(request: CreateStringStorageRequest): Promise<StringStorage> {
+    const storage = await this.#storages.create(request);
+    this.#used = true;
+    return storage;
+  }
+
+  /** Whether a missing model of an agent is downloaded. */
+  get autoDownloads(): boolean {
+    return this.#autoDownloads;
+  }
+
+  /** Aborted when the session ends. */
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  /** The model pool of the chosen engine. */
+  get pool(): ModelPool {
+    return this.context.pools[this.#engine];
+  }
+
+  /**
+   * Sets the engine, the storage folder and downloads; only before the first agent and the first storage.
+   * @throws Fault MALFORMED_MESSAGE after these, STORAGE_OUTSIDE_ROOT for a folder outside of the root.
+   */
+  configure({ engine, storageDataFolder, autoDownloads }: SessionSettings): void {
+    if (this.#used || this.#creations.size > 0) {
+      throw new Fault(
+        'MALFORMED_MESSAGE',
+        'configureSession comes too late: the session has an agent or a storage; configure first',
+      );
+    }
+    this.#storages = this.#createStorages(storageDataFolder);
+    this.#engine = engine;
+    this.#autoDownloads = autoDownloads;
+  }
+
+  /**
+   * Creates an agent with the next id.
+   * @param onCreated is called before any other request can reach the agent.
+   * @throws Fault LIMIT_EXCEEDED, or why the graph or its models cannot be used.
+   */
+  async createAgent(options: NewAgent, onCreated: (agent: Agent) => void): Promise<Agent> {
+    this.#end.signal.throwIfAborted();
+    const { agents: limit } = this.context.limits;
+    if (this.#agents.size + this.#creations.size >= limit) {
+      throw new Fault('LIMIT_EXCEEDED', `the session has ${limit} agents, and more are not allowed; destroy one first`);
+    }
+    const id = ++this.#lastAgentId;
+    const creation = this.#create(id, options, onCreated);
+    this.#creations.set(id, creation);
+    try {
+      return await creation;
+    } catch (error) {
+      // An id whose creation failed was never handed out, so the next agent may have it.
+      if (this.#lastAgentId === id) this.#lastAgentId--;
+      throw error;
+    } finally {
+      this.#creations.delete(id);
+    }
+  }
+
+  /** Resolves when the creation of an agent has succeeded or failed; undefined when it is not being created. */
+  creation(id: number): Promise<unknown> | undefined {
+    return this.#creations.get(id)?.catch(() => undefined);
+  }
+
+  async #create(id: number, options: NewAgent, onCreated: (agent: Agent) => void): Promise<Agent> {
+    const { registry, limits, turnTimeoutMs, metrics, vectors } = this.context;
+    const own = { id, pool: this.pool, storages: this.storages, pace: this.pace };
+    const { signal } = this.#end;
+    const agent = await Agent.create({
+      ...options,
+      ...own,
+      registry,
+      vectors,
+      limits,
+      turnTimeoutMs,
+      loadWaitFor: (model) => ({ ...options.loadWaitFor?.(model), signal }),
+    });
+    // The session may have ended while a model was loading.
+    if (signal.aborted) await agent[Symbol.asyncDispose]();
+    signal.throwIfAborted();
+    this.#used = true;
+    this.#agents.set(id, agent);
+    metrics.add('turngraph_agents', {});
+    metrics.add('turngraph_agents_created_total', {});
+    metrics.add('turngraph_agent_warnings_total', {}, agent.warnings.length);
+    onCreated(agent);
+    return agent;
+  }
+
+  /**
+   * Prefills the prompts of an agent as far as they are known.
+   * @throws what prefilling throws, after destroying the agent.
+   */
+  async warmUp(agent: Agent): Promise<void> {
+    try {
+      await agent.warmUp();
+    } catch (error) {
+      if (this.#agents.has(agent.id)) await this.destroyAgent(agent.id);
+      throw error;
+    }
+  }
+
+  /** The agent with this id. @throws Fault INVALID_AGENT_ID or AGENT_ALREADY_DESTROYED. */
+  agent(id: number): Agent {
+    const agent = this.#agents.get(id);
+    if (agent) return agent;
+    if (id >= 1 && id <= this.#lastAgentId)
+      throw new Fault('AGENT_ALREADY_DESTROYED', `agent ${id} has been destroyed, or could not be made`);
+    throw new Fault('INVALID_AGENT_ID', `there is no agent ${id} in this session; createAgent gives the ids`);
+  }
+
+  /**
+   * Cancels the turns of an agent and frees what it holds.
+   * @throws Fault INVALID_AGENT_ID or AGENT_ALREADY_DESTROYED.
+   */
+  async destroyAgent(id: number): Promise<void> {
+    const agent = this.agent(id);
+    this.#agents.delete(id);
+    this.context.metrics.add('turngraph_agents', {}, -1);
+    await agent[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#end.signal.aborted) return;
+    // Agents that wait for a model are rejected with this reason.
+    this.#end.abort(this.context.closing.reason);
+    const agents = [...this.#agents.values()];
+    const { closing } = this.context;
+    if (closing.aborted) agents.forEach((agent) => agent.cancel(0, Fault.from(closing.reason)));
+    this.#agents.clear();
+    this.context.metrics.add('turngraph_agents', {}, -agents.length);
+    this.context.metrics.add('turngraph_sessions', {}, -1);
+    await Promise.all(agents.map((agent) => agent[Symbol.asyncDispose]()));
+  }
+
+  #createStorages(folder: string): SessionStorages {
+    const { patterns, knowledgeEntries: entries, knowledgeBytes: bytes } = this.context.limits;
+    return new SessionStorages(new StorageRoot(this.context.storageRoot, folder), patterns, { entries, bytes });
+  }
+}

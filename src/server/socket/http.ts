@@ -1,0 +1,213 @@
+import { readFile } from 'node:fs/promises';
+import { STATUS_CODES, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { describeError } from '../../protocol/fault.ts';
+import { editorSchema } from '../../graph/compile/editorSchema.ts';
+import type { OpenAiApi } from '../openai/api.ts';
+import { isApiPath } from '../openai/apiPath.ts';
+import type { ServerContext } from '../session/session.ts';
+import { splitTarget, type AccessCheck, type AccessDenied } from './access.ts';
+import { isPlaygroundPath, readPlaygroundFile } from './playgroundFiles.ts';
+
+/** An HTTP response. An object is sent as JSON. */
+interface HttpResponse {
+  readonly status: number;
+  /** Default: text/plain for a string, application/json for an object. */
+  readonly type?: string;
+  readonly body: object | string | Buffer;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What the handler of plain HTTP requests asks of the server. */
+interface HttpParts {
+  readonly api: OpenAiApi | undefined;
+  /** Why no more connections are accepted now; undefined: there is room. */
+  readonly findFull: () => string | undefined;
+}
+
+/**
+ * Creates the handler of plain HTTP requests: /health/live, /health/ready, /metrics, /schema, /proto, /graphs, and the
+ * playground page with its files; with `api` also of those under /v1. It makes one response per socket at a time, so that pipelined requests take no memory for
+ * theirs. A socket is closed after a request that has a body or may not access the server.
+ */
+export function answerHttp(
+  checkAccess: AccessCheck,
+  context: ServerContext,
+  { api, findFull }: HttpParts,
+): RequestListener {
+  return (request, response) => {
+    const { socket } = request;
+    const denied = checkAccess(request);
+    // Names of graphs, and what else is in a response, are never taken for a page or a script.
+    response.setHeader('x-content-type-options', 'nosniff');
+    const previous = lastResponses.get(socket);
+    lastResponses.set(socket, new Promise((resolve) => response.once('close', resolve)));
+    const respond = (content: HttpResponse): void => {
+      const { type, text } = serialize(content);
+      response.shouldKeepAlive &&= !denied && !hasBody(request);
+      response.writeHead(content.status, { 'content-type': type, ...content.headers });
+      response.end(text);
+    };
+    const [path] = splitTarget(request);
+    const answer = async (): Promise<void> => {
+      if (api && isApiPath(path)) return api.answer(request, response, path, denied);
+      respond(await createResponse(request, denied, context, findFull));
+    };
+    // A socket that was closed after the response before takes none: nothing is to run for it.
+    const answerNext = (): Promise<void> | undefined => (socket.writable ? answer() : undefined);
+    (previous ? previous.then(answerNext) : answer()).catch((error: unknown) => {
+      context.log.error({ err: error }, 'HTTP request failed with an internal error');
+      respond({ status: 500, body: { error: 'internal server error; see the server log' } });
+    });
+  };
+}
+
+/** The last response of each socket: resolves when it is complete. */
+const lastResponses = new WeakMap<Duplex, Promise<void>>();
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
+
+async function createResponse(
+  request: IncomingMessage,
+  denied: AccessDenied | undefined,
+  context: ServerContext,
+  findFull: HttpParts['findFull'],
+): Promise<HttpResponse> {
+  const [path] = splitTarget(request);
+  if (isApiPath(path)) return denied ? { status: denied.status, body: { error: denied.reason } } : noApi(path);
+  if (request.method !== 'GET' && request.method !== 'HEAD') return methodNotAllowed(request.method);
+  if (path === '/health/live') return { status: 200, body: { status: 'live' } };
+  if (path === '/health/ready') return readiness(findBusyReason(context) ?? findFull());
+  // The page asks for the token, so it has none yet.
+  if (isPlaygroundPath(path) && (denied === undefined || denied.status === 401)) return readPage(path, request);
+  if (denied) return { status: denied.status, body: { error: denied.reason } };
+  if (path === '/metrics')
+    return { status: 200, body: await context.metrics.text(), type: context.metrics.contentType };
+  if (path === '/schema/graph.schema.json') return { status: 200, body: editorSchema(context.registry) };
+  if (path === '/proto/wire.proto') return { status: 200, body: await readFile(protoFile, 'utf8') };
+  if (path === '/graphs') return listGraphs(context);
+  if (path.startsWith('/graphs/')) return readGraph(path.slice('/graphs/'.length), context);
+  return notFound(path);
+}
+
+const noApi = (path: string): HttpResponse => ({
+  status: 404,
+  body: { error: `nothing is at ${path}; serve --openai has the OpenAI-compatible API there` },
+});
+
+const notFound = (path: string): HttpResponse => ({
+  status: 404,
+  body: {
+    error: `nothing is at ${path}; clients connect over WebSocket at /, and the playground is at / in a browser`,
+  },
+});
+
+async function readPage(path: string, { headers }: IncomingMessage): Promise<HttpResponse> {
+  const file = await readPlaygroundFile(path);
+  if (!file) return notFound(path);
+  const { type, body, gzipBody } = file;
+  if (!gzipBody || !acceptsGzip(headers['accept-encoding'])) return { status: 200, type, body, headers: file.headers };
+  return { status: 200, type, body: gzipBody, headers: { ...file.headers, 'content-encoding': 'gzip' } };
+}
+
+const acceptsGzip = (accepted: string | string[] = ''): boolean =>
+  String(accepted)
+    .split(',')
+    .some((coding) => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$).*)?$/i.test(coding));
+
+const methodNotAllowed = (method: string | undefined): HttpResponse => ({
+  status: 405,
+  headers: { allow: 'GET, HEAD' },
+  body: { error: `${method} is not allowed here; use GET` },
+});
+
+async function listGraphs({ graphs }: ServerContext): Promise<HttpResponse> {
+  try {
+    return { status: 200, body: { graphs: await graphs.names() } };
+  } catch (error) {
+    return { status: 503, body: { error: describeError(error) } };
+  }
+}
+
+async function readGraph(name: string, { graphs }: ServerContext): Promise<HttpResponse> {
+  try {
+    return { status: 200, body: (await graphs.read(decodeURIComponent(name))) as object };
+  } catch (error) {
+    // 404 includes a malformed percent-encoding of the name. A graph that cannot be read now has the system's error as its cause.
+    const { code } = Object(Object(error).cause) as { readonly code?: unknown };
+    return { status: typeof code === 'string' ? 503 : 404, body: { error: describeError(error) } };
+  }
+}
+
+const protoFile = new URL('../../../proto/turngraph/v1/wire.proto', import.meta.url);
+
+function readiness(reason: string | undefined): HttpResponse {
+  if (reason === undefined) return { status: 200, body: { status: 'ready' } };
+  return { status: 503, body: { status: 'not ready', reason } };
+}
+
+function findBusyReason({ closing, pools }: ServerContext): string | undefined {
+  if (closing.aborted) return 'the server is shutting down';
+  const [loading] = Object.values(pools).flatMap((pool) => pool.loading);
+  return loading === undefined ? undefined : `the model "${loading}" is being loaded`;
+}
+
+/**
+ * Answers a request with an Upgrade header for another protocol than WebSocket, such as `h2c` (Java's HttpClient,
+ * `curl --http2`), as plain HTTP/1.1: a server may ignore an upgrade (RFC 9110, 7.8). Node has taken the socket out of its
+ * server, so it is given back with the request without that header; then the connection is closed.
+ */
+export async function ignoreUpgrade(
+  server: Server,
+  { method, url, httpVersion, rawHeaders }: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+): Promise<void> {
+  const closeOnError = (): void => void socket.destroy();
+  socket.on('error', closeOnError);
+  await lastResponses.get(socket);
+  if (socket.destroyed) return;
+  socket.off('error', closeOnError);
+  const lines = [`${method} ${url} HTTP/${httpVersion}`, 'Connection: close'];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
+    if (!/^(?:connection|upgrade|http2-settings)$/i.test(name)) lines.push(`${name}: ${rawHeaders[index + 1]}`);
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
+  server.emit('connection', socket);
+}
+
+/** Rejects a client during the handshake: an HTTP error instead of a WebSocket. */
+export function rejectUpgrade(socket: Duplex, status: number, reason: string): void {
+  socket.on('error', () => socket.destroy());
+  writeResponse(socket, { status, body: { error: reason } });
+}
+
+const slowReaderTimeoutMs = 10_000;
+
+// For a socket that Node has handed over as an upgrade: its own response object cannot be used any more.
+function writeResponse(socket: Duplex, response: HttpResponse): void {
+  const { status, headers = {} } = response;
+  const { type, text } = serialize(response);
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'Connection: close',
+    `Content-Type: ${type}`,
+    'X-Content-Type-Options: nosniff',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ];
+  // Do not wait for the client to close its side.
+  socket.once('finish', () => socket.destroy());
+  const timeout = setTimeout(() => socket.destroy(), slowReaderTimeoutMs).unref();
+  socket.once('close', () => clearTimeout(timeout));
+  socket.write(`${head.join('\r\n')}\r\n\r\n`);
+  socket.end(text);
+}
+
+function serialize({ body, type }: HttpResponse): { readonly type: string; readonly text: string | Buffer } {
+  if (Buffer.isBuffer(body)) return { type: type ?? 'application/octet-stream', text: body };
+  if (typeof body === 'string') return { type: type ?? 'text/plain; charset=utf-8', text: body };
+  return { type: type ?? 'application/json', text: `${JSON.stringify(body)}\n` };
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { parseCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
+import { suggestModels, type TargetMachine, type ModelFacts } from '../../../../src/cli/suggest/suggest.ts';
+
+const GB = 1e9;
+const machine: TargetMachine = { freeRam: 16 * GB, card: undefined, bandwidth: 20 * GB, slots: 0 };
+
+/** Facts of a model that is not on disk. */
+function absent(name: string, variant: object = {}): ModelFacts {
+  const variants = [{ engine: 'llama-cpp', files: [`${name}.gguf`], ...variant }];
+  const entry = parseCatalogue(JSON.stringify({ models: [{ name, variants }] }), 'models.json').models.get(name);
+  if (!entry) throw new Error('the entry is invalid');
+  return { entry, status: 'ABSENT', bytesOnDisk: undefined, shape: undefined };
+}
+const namesOf = (models: readonly ModelFacts[], on: TargetMachine = machine): readonly string[] =>
+  suggestModels(models, on).map(({ name, fit }) => `${name}: ${fit}`);
+
+describe('suggested models', () => {
+  it('are those that fit, the larger first; slow, unknown and too large ones come last', () => {
+    const models = ['huge-90b-q8_0', 'mystery', 'small-1b-q4_k_m', 'slow-9b-q8_0', 'good-3b-q4_k_m'].map((name) =>
+      absent(name),
+    );
+    expect(namesOf(models)).toEqual([
+      'good-3b-q4_k_m: memory',
+      'small-1b-q4_k_m: memory',
+      'slow-9b-q8_0: slow',
+      'mystery: unknown',
+      'huge-90b-q8_0: no',
+    ]);
+  });
+
+  it('need their weights and the KV caches of four slots, or of --slots', () => {
+    const [model] = suggestModels([absent('a', { size_bytes: GB, context_size: 1024 })], machine);
+    const slot = 128 * 1024 * 1024;
+    expect(model).toMatchObject({
+      size: { value: GB, basis: 'known' },
+      slotBytes: { value: slot, basis: 'assumed' },
+      neededBytes: GB + 4 * slot,
+    });
+    const [withOne] = suggestModels([absent('a', { size_bytes: GB, context_size: 1024 })], { ...machine, slots: 1 });
+    expect(withOne?.neededBytes).toBe(GB + slot);
+  });
+
+  it('may fit with one slot only', () => {
+    const model = absent('a', { size_bytes: GB, context_size: 8192 });
+    expect(namesOf([model], { ...machine, freeRam: 3 * GB })).toEqual(['a: one-slot']);
+    expect(namesOf([model], { ...machine, freeRam: 2 * GB })).toEqual(['a: no']);
+  });
+
+  it('on disk have the size and the shape of their file', () => {
+    const shape = { trainedContext: 4096, bytesPerToken: 1000 };
+    const facts = { ...absent('a-70b-q8_0', { kv_cache_type: 'q8_0' }), bytesOnDisk: 2 * GB, shape };
+    const [model] = suggestModels([facts], machine);
+    expect(model).toMatchObject({
+      size: { value: 2 * GB, basis: 'known' },
+      contextSize: 4096,
+      slotBytes: { value: 4096 * 1000 * 0.53, basis: 'known' },
+    });
+  });
+
+  it('are expected to decode as fast as memory is read', () => {
+    const [model] = suggestModels([absent('a', { size_bytes: 2 * GB })], machine);
+    expect(model?.tokensPerSecond).toBe(10);
+    const [unmeasured] = suggestModels([absent('a', { size_bytes: 2 * GB })], { ...machine, bandwidth: undefined });
+    expect(unmeasured).toMatchObject({ fit: 'memory', tokensPerSecond: undefined });
+  });
+
+  it('fit on a graphics card first, whose speed is unknown', () => {
+    const card = { names: ['a card'], freeBytes: 8 * GB, totalBytes: 8 * GB };
+    const models = [
+      absent('small-3b-q4_k_m', { context_size: 2048 }),
+      absent('large-13b-q4_k_m', { context_size: 2048 }),
+    ];
+    const suggestions = suggestModels(models, { ...machine, card });
+    expect(suggestions.map(({ name, fit }) => `${name}: ${fit}`)).toEqual([
+      'small-3b-q4_k_m: card',
+      'large-13b-q4_k_m: slow',
+    ]);
+    expect(suggestions[0]?.tokensPerSecond).toBeUndefined();
+  });
+});

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { isWellFormed } from '../../../../src/protocol/codec/wellFormed.ts';
+import { TextSplitter } from '../../../../src/inference/decoding/textSplitter.ts';
+
+const splitter = ({
+  lookedUp = [],
+  words = ['Ġthe', 'ing'],
+  addsLeadingSpace = false,
+}: {
+  readonly lookedUp?: readonly string[];
+  readonly words?: readonly string[];
+  readonly addsLeadingSpace?: boolean;
+} = {}): TextSplitter => new TextSplitter({ lookedUp, words, addsLeadingSpace });
+
+const piecesOf = (text: string, rules?: Parameters<typeof splitter>[0]): string[] =>
+  [...splitter(rules).pieces(text)].map((piece) => piece.text);
+
+describe('splitting a text for the tokenizer', () => {
+  it('leaves a short text as it is', () => {
+    expect([...splitter().pieces('')]).toEqual([{ text: '', continuesWord: false }]);
+    expect(piecesOf('one two')).toEqual(['one two']);
+  });
+
+  it('cuts before single spaces', () => {
+    const text = 'some words and  more  '.repeat(1000);
+    const pieces = piecesOf(text);
+    expect(pieces.join('')).toBe(text);
+    expect(pieces.length).toBeGreaterThan(4);
+    for (const piece of pieces.slice(1)) expect(piece).toMatch(/^ (?! )/);
+    for (const piece of pieces) expect(piece.length).toBeLessThanOrEqual(4096);
+  });
+
+  it('leaves out the space where the tokenizer adds one', () => {
+    const text = 'some words '.repeat(1000).trim();
+    expect(piecesOf(text, { addsLeadingSpace: true }).join(' ')).toBe(text);
+  });
+
+  it('does not cut where a token of the vocabulary reaches across', () => {
+    const pieces = piecesOf('some words '.repeat(1000), { words: ['eĠw', '▁the'] });
+    for (const piece of pieces.slice(1)) expect(piece).toMatch(/^ some/);
+  });
+
+  it('cuts after tokens that are looked up, never inside one', () => {
+    const pieces = piecesOf('": "'.repeat(3000), { lookedUp: ['": "'] });
+    expect(pieces.every((piece) => /^(": ")+$/.test(piece))).toBe(true);
+    const phrases = piecesOf('one of these '.repeat(1000), { lookedUp: ['one of these '] });
+    for (const piece of phrases) expect(piece).toMatch(/^(one of these )*$/);
+  });
+
+  it('cuts words that are too long, but no character', () => {
+    const pieces = [...splitter().pieces(`a${'🎉'.repeat(10_000)}`)];
+    expect(pieces.every(({ text }) => isWellFormed(text))).toBe(true);
+    expect(pieces.slice(1).every(({ continuesWord }) => continuesWord)).toBe(true);
+  });
+
+  it('keeps the first pieces of a text that grows', () => {
+    const text = 'some words '.repeat(2000);
+    const grown = piecesOf(`${text}and others`);
+    expect(grown.slice(0, -1)).toEqual(piecesOf(text).slice(0, -1));
+  });
+});

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { deviceEnvironment } from '../../../src/inference/process/deviceEnvironment.ts';
+import { gpuSettingsFor, parseGpuLayers, type GpuSettings } from '../../../src/inference/gpuChoice.ts';
+
+describe('the settings of a graphics card', () => {
+  const nothing = { gpu: undefined, gpuLayers: undefined };
+
+  it.each<[string, Parameters<typeof gpuSettingsFor>[0], GpuSettings, GpuSettings]>([
+    ['are those of the server', nothing, { gpu: 'cuda', gpuLayers: 9 }, { gpu: 'cuda', gpuLayers: 9 }],
+    [
+      'are those of the model',
+      { gpu: 'off', gpuLayers: 3 },
+      { gpu: 'auto', gpuLayers: 9 },
+      { gpu: 'off', gpuLayers: 3 },
+    ],
+    [
+      'can be one of the model and one of the server',
+      { gpu: 'vulkan', gpuLayers: undefined },
+      { gpu: 'auto', gpuLayers: 9 },
+      { gpu: 'vulkan', gpuLayers: 9 },
+    ],
+    [
+      'can be automatic for a model alone',
+      { gpu: undefined, gpuLayers: 'auto' },
+      { gpu: 'auto', gpuLayers: 9 },
+      { gpu: 'auto', gpuLayers: 'auto' },
+    ],
+    ['are off for all models of a server that is off', { gpu: 'cuda', gpuLayers: 3 }, { gpu: 'off' }, { gpu: 'off' }],
+  ])('%s', (_, own, server, expected) => expect(gpuSettingsFor(own, server)).toEqual(expected));
+
+  it('read layers from the text of a flag', () => {
+    expect(['auto', '0', '24'].map(parseGpuLayers)).toEqual(['auto', 0, 24]);
+  });
+
+  it('show one card to each backend that can have several', () => {
+    expect(deviceEnvironment(1)).toEqual({ CUDA_VISIBLE_DEVICES: '1', GGML_VK_VISIBLE_DEVICES: '1' });
+    expect(deviceEnvironment(undefined)).toEqual({});
+  });
+});

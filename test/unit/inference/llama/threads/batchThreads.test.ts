@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import type { BatchLoad } from '../../../../../src/inference/llama/batching/batchScheduler.ts';
+import { BatchThreads } from '../../../../../src/inference/llama/threads/batchThreads.ts';
+import { PrefillTuner } from '../../../../../src/inference/llama/threads/prefillTuner.ts';
+import { ThreadTuner } from '../../../../../src/inference/llama/threads/threadTuner.ts';
+
+const timings = new Map([
+  [1, 10],
+  [2, 16],
+]);
+const createDecodeTuner = (): ThreadTuner => new ThreadTuner({ maxThreads: 2, timings, initialThreads: 1 });
+
+const unknownCores = { current: () => undefined, mean: () => undefined };
+
+/** Two cores: one thread for decoding, two for prefill. */
+function createThreads(freeCores: ConstructorParameters<typeof BatchThreads>[1] = unknownCores): BatchThreads {
+  const threads = new BatchThreads(2, freeCores);
+  threads.tune({ decode: createDecodeTuner(), prefill: new PrefillTuner(2) });
+  return threads;
+}
+
+const batch = (load: BatchLoad, ms: number, endedAt: number, cores = 1) => ({ load, ms, cpuMs: ms * cores, endedAt });
+
+describe('the threads of a batch', () => {
+  it.each<BatchLoad & { threads: number; what: string }>([
+    { what: 'one next token', decode: 1, prefill: 0, threads: 1 },
+    { what: 'next tokens of many sequences', decode: 40, prefill: 0, threads: 1 },
+    { what: 'a short message', decode: 0, prefill: 15, threads: 1 },
+    { what: 'a longer message', decode: 0, prefill: 16, threads: 2 },
+    { what: 'a chunk of a long prompt', decode: 0, prefill: 256, threads: 2 },
+    { what: 'a chunk beside next tokens', decode: 3, prefill: 65, threads: 2 },
+    { what: 'few prompt tokens beside next tokens', decode: 3, prefill: 5, threads: 1 },
+  ])('with $what are $threads', ({ threads, ...load }) => {
+    expect(createThreads().threadsFor(load)).toBe(threads);
+  });
+
+  it('are a fixed number until they are tuned', () => {
+    const threads = new BatchThreads(4, unknownCores);
+    threads.onBatch(batch({ decode: 0, prefill: 256 }, 500, 500), 4);
+    expect([threads.decode, threads.prefill]).toEqual([4, 4]);
+    threads.fix(2);
+    expect([threads.decode, threads.prefill, threads.threadsFor({ decode: 0, prefill: 256 })]).toEqual([2, 2, 2]);
+  });
+
+  it('are those of decoding where the GPU computes', () => {
+    const threads = new BatchThreads(2, unknownCores);
+    threads.tune({ decode: createDecodeTuner(), prefill: undefined });
+    expect(threads.prefill).toBe(1);
+    threads.onBatch(batch({ decode: 0, prefill: 256 }, 500, 500), 1);
+    expect(threads.threadsFor({ decode: 0, prefill: 256 })).toBe(1);
+  });
+
+  it('change for prefill only after slow prefill, alone or beside next tokens', () => {
+    for (const load of [
+      { decode: 0, prefill: 256 },
+      { decode: 3, prefill: 65 },
+    ]) {
+      const threads = createThreads();
+      threads.onBatch(batch(load, 5000, 5000), 2);
+      expect([threads.decode, threads.prefill]).toEqual([1, 1]);
+    }
+  });
+
+  it('change for decoding only after batches that only decode', () => {
+    const fast = { decode: 1, prefill: 0 };
+    const run = (load: BatchLoad): BatchThreads => {
+      const threads = createThreads();
+      for (let now = 0; now < 300_000; now += 10) {
+        const count = threads.threadsFor(load);
+        threads.onBatch(batch(load, load.prefill + (count === 2 ? 4 : 10), now, count), count);
+      }
+      return threads;
+    };
+    expect(run(fast).decode).toBe(2);
+    expect(run({ decode: 1, prefill: 20 }).decode).toBe(1);
+    expect(run({ decode: 1, prefill: 65 }).decode).toBe(1);
+  });
+
+  it('of the first chunk of a prompt are the cores that are free then', () => {
+    const chunk = { decode: 0, prefill: 256 };
+    let free = 0.4;
+    let asked = 0;
+    const threads = createThreads({ ...unknownCores, current: () => (asked++, free) });
+    const countAt = (now: number): number => {
+      const count = threads.threadsFor(chunk, now);
+      threads.onBatch(batch(chunk, 50, now + 50, count), count);
+      return count;
+    };
+    expect(countAt(1000)).toBe(1);
+    free = 2;
+    expect([countAt(1055), countAt(1110), countAt(3000)]).toEqual([1, 1, 2]);
+    free = 1;
+    expect([threads.threadsFor({ decode: 1, prefill: 0 }, 9000), countAt(9000)]).toEqual([1, 1]);
+    expect(asked).toBe(3);
+  });
+
+  it('are not tuned by batches that were computed with another number', () => {
+    const threads = createThreads();
+    threads.onBatch(batch({ decode: 0, prefill: 256 }, 500, 500), 1);
+    expect(threads.prefill).toBe(2);
+    for (let now = 0; now < 300_000; now += 10) threads.onBatch(batch({ decode: 1, prefill: 0 }, 4, now), 2);
+    expect(threads.decode).toBe(1);
+  });
+});

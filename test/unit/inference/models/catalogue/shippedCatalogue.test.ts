@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parseCatalogue } from '../../../../../src/inference/models/catalogue/catalogue.ts';
+import { modelsSchema } from '../../../../../src/inference/models/catalogue/editorSchema.ts';
+import { estimateSize } from '../../../../../src/cli/suggest/modelSize.ts';
+import { formats } from '../../../../../src/chat/formats/index.ts';
+import { repositoryPath } from '../../../../helpers/server.ts';
+
+const textOf = (file: string): string => readFileSync(repositoryPath(file), 'utf8');
+const { models, problems } = parseCatalogue(textOf('models.json'), repositoryPath('models.json'));
+const [demo, ...others] = [...models.values()];
+
+const rows = [...textOf('docs/catalogue-sources.md').matchAll(/^\| (.+) \|$/gm)].map(([, row = '']) =>
+  row.split('|').map((cell) => cell.trim().replaceAll('`', '')),
+);
+/** Rows of the table of models: name, repository, file, pages, stated field. */
+const documented = rows.filter(([, , file = '']) => file.endsWith('.gguf'));
+/** Rows of the table of sizes: name, bytes, what they are stated for, pages. */
+const sizes = rows.filter(([, bytes = '', statedFor = '']) => /^\d+$/.test(bytes) && /^(sha256|file)$/.test(statedFor));
+
+describe('the shipped catalogue', () => {
+  it('has no problems', () => {
+    expect(problems).toEqual([]);
+  });
+
+  it('begins with the bundled model', () => {
+    expect(demo).toMatchObject({ name: 'turngraph-demo', file: repositoryPath('models/turngraph-demo.gguf') });
+  });
+
+  it('has at least twelve more models, and some for each format and for that of their own chat template', () => {
+    expect(others.length).toBeGreaterThanOrEqual(12);
+    const formatNames = new Set(others.map(({ tool_call_format }) => tool_call_format));
+    // No model is trained on react alone: a node chooses it.
+    const trained = [...formats.keys()].filter((name) => name !== 'react');
+    expect([...formatNames].sort()).toEqual(['', ...trained].sort());
+  });
+
+  it.each(others.map((entry) => [entry.name, entry] as const))(
+    'has all fields of %s that a download needs',
+    (_, entry) => {
+      expect(entry.description).not.toBe('');
+      expect(entry.file).toBeUndefined();
+      for (const { huggingface_repo, files, license, context_size, kv_cache_type } of entry.variants) {
+        expect(huggingface_repo).toMatch(/^[^/]+\/[^/]+$/);
+        expect(files.filter((file) => !file.endsWith('.gguf'))).toEqual([]);
+        expect(license).not.toBe('');
+        expect(context_size).toBeGreaterThan(0);
+        expect(kv_cache_type).toBe('f16');
+      }
+    },
+  );
+
+  it('has the same repositories and files as docs/catalogue-sources.md', () => {
+    const listed = others.flatMap(({ name, variants }) =>
+      variants.flatMap(({ huggingface_repo, files }) => files.map((file) => [name, huggingface_repo, file])),
+    );
+    expect(documented.map((row) => row.slice(0, 3))).toEqual(listed);
+    for (const [, , , pages] of documented) expect(pages).toMatch(/\[page\]\(https:\/\/\S+\)/);
+  });
+
+  it('has the size of every model, and the table of sizes the same with its pages', () => {
+    const listed = others.map(({ name, variants: [variant] }) => [name, String(variant?.size_bytes)]);
+    expect(sizes.map((row) => row.slice(0, 2))).toEqual(listed);
+    for (const [, bytes, , pages] of sizes) {
+      expect(Number(bytes)).toBeGreaterThan(0);
+      expect(pages).toMatch(/^\[page\]\(https:\/\/\S+\)(, \[page\]\(https:\/\/\S+\))*$/);
+    }
+  });
+
+  it('has hashes only for models of which a page states them', () => {
+    const stated = others.filter((_, index) => documented[index]?.[4] === 'sha256' || sizes[index]?.[2] === 'sha256');
+    const hashed = others.filter(({ variants: [variant] }) => variant?.sha256 !== undefined);
+    expect(hashed.map(({ name }) => name)).toEqual(stated.map(({ name }) => name));
+  });
+
+  // Names round the number of parameters down, and embeddings, a large part of a small model, have more bits.
+  it.each(others.map((entry) => [entry.name, entry] as const))(
+    'has a size of %s that its parameters and its quantization make plausible',
+    (name, { variants: [variant] }) => {
+      const expected = estimateSize([...(variant?.files ?? []), name]);
+      const ratio = (variant?.size_bytes ?? 0) / (expected ?? 0);
+      expect(ratio).toBeGreaterThan(0.9);
+      expect(ratio).toBeLessThan(1.35);
+    },
+  );
+});
+
+interface SchemaNode {
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly items?: SchemaNode;
+}
+
+describe('models.schema.json', () => {
+  const { definitions } = modelsSchema() as { readonly definitions: { readonly model: SchemaNode } };
+
+  it.each(fieldsOf(definitions.model))('describes %s and its default', (_, field, isRequired) => {
+    expect(field.description).toMatch(/\S/);
+    if (!isRequired) expect(field.default !== undefined || /absent = /.test(field.description ?? '')).toBe(true);
+  });
+
+  function fieldsOf({ properties = {}, required = [], items }: SchemaNode): [string, SchemaNode, boolean][] {
+    const inner = items ? fieldsOf(items) : [];
+    return Object.entries(properties)
+      .flatMap(([name, field]): [string, SchemaNode, boolean][] => [
+        [name, field, required.includes(name)],
+        ...fieldsOf(field).map(([child, ...rest]): [string, SchemaNode, boolean] => [`${name}.${child}`, ...rest]),
+      ])
+      .concat(inner);
+  }
+});

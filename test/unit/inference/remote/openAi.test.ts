@@ -1,0 +1,167 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { httpEngine } from '../../../../src/inference/remote/engine.ts';
+import { generate, userPrompt } from '../../../contracts/generation.ts';
+import { scriptedTemplate, startScriptedServer } from '../../../helpers/inference/scriptedServer.ts';
+import type { RemoteCompletionPart } from '../../../../src/inference/remote/inferenceServer.ts';
+import { EstimatedTokenizer } from '../../../../src/inference/remote/openAi/estimatedTokenizer.ts';
+import { HttpConnection } from '../../../../src/inference/remote/connection/httpConnection.ts';
+import { OpenAiEvents } from '../../../../src/inference/remote/openAi/openAiEvents.ts';
+import { ServerJson } from '../../../../src/inference/remote/connection/serverJson.ts';
+import { Vocabulary } from '../../../../src/inference/remote/vocabulary.ts';
+import { defaultTimeouts } from '../../../../src/inference/contract/remoteModel.ts';
+import type { Token } from '../../../../src/inference/decoding/token.ts';
+
+const signal = new AbortController().signal;
+const token = (id: number): Token => id as Token;
+const end = token(1);
+const call = token(2);
+const spellings = new Map([
+  [end, '<|im_end|>'],
+  [call, '<|call|>'],
+]);
+const vocabulary = new Vocabulary((id) => spellings.get(id), new Set(spellings.keys()), {
+  bosToken: undefined,
+  addsLeadingSpace: false,
+});
+
+interface Chunk {
+  readonly text: string;
+  readonly ids?: readonly number[];
+  readonly reason?: string;
+}
+
+function read(chunks: readonly Chunk[]): {
+  readonly parts: readonly RemoteCompletionPart[];
+  readonly end: () => string;
+} {
+  const json = new ServerJson(new HttpConnection('http://127.0.0.1:9', undefined, defaultTimeouts), undefined);
+  const events = new OpenAiEvents(json, vocabulary);
+  const parts = chunks.flatMap(({ text, ids, reason = null }) => [
+    ...events.read({ choices: [{ text, token_ids: ids, finish_reason: reason }] }),
+  ]);
+  return { parts: parts.map(({ logprobs: _logprobs, ...part }) => part), end: () => events.end() };
+}
+
+describe('the events of an OpenAI-style completion', () => {
+  it('may have several tokens each', () => {
+    const { parts } = read([{ text: 'Good day', ids: [10, 11] }]);
+    expect(parts).toEqual([{ text: 'Good day', tokens: [10, 11], count: 2 }]);
+  });
+
+  it('have the text of a character with its last token', () => {
+    const { parts } = read([
+      { text: '', ids: [10] },
+      { text: '', ids: [11] },
+      { text: '🎉', ids: [12] },
+    ]);
+    expect(parts).toEqual([{ text: '🎉', tokens: [10, 11, 12], count: 3 }]);
+  });
+
+  it('are parted at control tokens', () => {
+    const { parts } = read([{ text: 'Yes<|call|>no', ids: [10, 2, 11] }]);
+    expect(parts).toEqual([
+      { text: 'Yes', tokens: [10], count: 1 },
+      { text: '<|call|>', tokens: [2], count: 1 },
+      { text: 'no', tokens: [11], count: 1 },
+    ]);
+  });
+
+  it('have no text for the end of generation token', () => {
+    const { parts, end: ended } = read([{ text: 'Bye', ids: [10, 1], reason: 'stop' }]);
+    expect(parts).toEqual([
+      { text: 'Bye', tokens: [10], count: 1 },
+      { text: '<|im_end|>', tokens: [1], count: 1 },
+    ]);
+    expect(ended()).toBe('eos');
+  });
+
+  it('may have no tokens: control tokens are read in their text', () => {
+    const { parts } = read([{ text: 'Yes<|call|>' }, { text: 'no' }]);
+    expect(parts).toEqual([
+      { text: 'Yes', tokens: [], count: 1 },
+      { text: '<|call|>', tokens: [2], count: 1 },
+      { text: 'no', tokens: [], count: 1 },
+    ]);
+  });
+
+  it.each([
+    ['an end that is unknown', [{ text: '', reason: 'abort' }], 'it ends for an unknown reason: abort'],
+    ['no end', [{ text: 'Yes' }], 'its events end before the last one'],
+  ])('are refused with %s', (_, chunks, why) => {
+    expect(() => read(chunks).end()).toThrow(why);
+  });
+});
+
+describe('a server with the API openai', () => {
+  it.each<[string, object]>([
+    ['name', { id: 'larger' }],
+    ['path', { root: '/models/larger' }],
+    ['context', { max_model_len: 256 }],
+  ])('is refused when it is exchanged between two turns for one with another %s', async (_, props) => {
+    await using server = await startScriptedServer();
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const templateFile = join(folder, 'template.jinja');
+    await writeFile(templateFile, scriptedTemplate);
+    const remote = {
+      api: 'openai',
+      baseUrls: [server.url],
+      model: undefined,
+      apiKeyEnv: undefined,
+      templateFile,
+    } as const;
+    await using engine = httpEngine({ timeouts: { recheckMs: 0, retryMs: 1, breakMs: 20 }, remote });
+    const model = await engine.load('', { contextSize: 0, slots: 0, threads: 0, gpu: 'off' });
+    await using sequence = model.openSequence();
+    expect((await generate(sequence, userPrompt('Hello?'))).text).toBe('Yes.');
+    const probes = server.counts.get('probe');
+    expect((await generate(sequence, userPrompt('Hello?'))).text).toBe('Yes.');
+    // It was asked what it serves, and not again what it can do.
+    expect(server.counts.get('probe')).toBe(probes);
+    server.props = props;
+    await expect(generate(sequence, userPrompt('Hello?'))).rejects.toThrow('serves another model');
+    expect(server.counts.get('/v1/completions')).toBe(2);
+    server.props = {};
+    await expect
+      .poll(async () => (await generate(sequence, userPrompt('Hello?')).catch(() => undefined))?.text)
+      .toBe('Yes.');
+    await rm(folder, { recursive: true });
+  });
+});
+
+describe('estimated tokens', () => {
+  const tokenizer = new EstimatedTokenizer(['<|im_end|>', '[INST]']);
+
+  it.each(['', 'Hello!', 'Zürich, 東京 and 🎉🎊', '\u0000 and \n', 'नमस्ते'])(
+    'stand for their text: %j',
+    async (text) => {
+      const tokens = await tokenizer.tokenize(text, { special: false, signal });
+      expect(await tokenizer.detokenize(tokens)).toBe(text);
+      expect(tokenizer.promptOf(tokens)).toBe(text);
+      expect(tokens.length).toBeGreaterThanOrEqual(Buffer.byteLength(text) / 2);
+    },
+  );
+
+  it('are control tokens only where control strings are read', async () => {
+    const written = 'Hi<|im_end|>';
+    const tokens = await tokenizer.tokenize(written, { special: true, signal });
+    expect(tokens.filter(tokenizer.vocabulary.isControl)).toHaveLength(1);
+    expect(tokenizer.promptOf(tokens)).toBe(written);
+    const plain = await tokenizer.tokenize(written, { special: false, signal });
+    expect(plain.some(tokenizer.vocabulary.isControl)).toBe(false);
+    expect(tokenizer.promptOf(plain)).toBe('Hi<|\u200Bim_end|>');
+  });
+
+  it('are broken up in a prompt where they look like control strings that are not known', async () => {
+    const texts = ['<|fim_prefix|>', '<｜User｜>', '[TOOL_CALLS]', '</s>', '<start_of_turn>'];
+    for (const text of texts) {
+      const prompt = tokenizer.promptOf(await tokenizer.tokenize(`a ${text} b`, { special: false, signal }));
+      expect(prompt).not.toContain(text);
+      expect(prompt.replaceAll('\u200B', '')).toBe(`a ${text} b`);
+    }
+    const harmless = 'x < y, <b>bold</b>, [x], <tool_call>';
+    expect(tokenizer.promptOf(await tokenizer.tokenize(harmless, { special: false, signal }))).toBe(harmless);
+  });
+});
