@@ -17,7 +17,6 @@ const longFiles = [
   'test/model/engineProcess.test.ts',
   'test/e2e/bundle.test.ts',
   'test/e2e/samples.test.ts',
-  'test/model/demoRecipe.test.ts',
   'test/contracts/engine.test.ts',
   'test/scripts/testInfo.test.ts',
   'test/e2e/clients/unity.test.ts',

@@ -18,6 +18,7 @@ const pages = [
   'SECURITY.md',
   'CHANGELOG.md',
   join('graphs', 'README.md'),
+  join('models', 'turngraph-demo.md'),
   ...guides.sort(),
 ];
 

@@ -55,7 +55,7 @@ describe('the installed package', () => {
       'proto/PROTOCOL.md',
       'proto/golden/golden.json',
       'docs/README.md',
-      'docs/api/README.md',
+      'models/turngraph-demo.md',
       'examples/python/turngraph.py',
       'dist/index.js',
       'dist/index.d.ts',
@@ -65,7 +65,9 @@ describe('the installed package', () => {
     ]) {
       expect(paths).toContain(needed);
     }
-    expect(paths.filter((path) => /^(src|test|scripts|\.ci)\/|tsconfig|vitest|prettier/.test(path))).toEqual([]);
+    expect(
+      paths.filter((path) => /^(src|test|scripts|\.ci|docs\/api)\/|tsconfig|vitest|prettier|recipe\.tar/.test(path)),
+    ).toEqual([]);
     expect(packed.size).toBeLessThan(12.25 * 1024 * 1024);
   });
 

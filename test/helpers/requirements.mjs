@@ -22,7 +22,7 @@ function succeeds(command, ...args) {
   }
 }
 
-// Finds modules without importing them: that of torch takes seconds.
+// Finds modules without importing them, which takes longer.
 const hasModules =
   'import sys\nfrom importlib.util import find_spec\nsys.exit(not all(find_spec(name) for name in sys.argv[1:]))';
 
@@ -135,17 +135,6 @@ export const requirements = {
     install: 'apt-get install python3 python3-websockets',
     isRequired: isPythonRequired,
     findMissing: () => absentOf({ 'python3-websockets': findPython('websockets') !== undefined }),
-  },
-  demoModelRecipe: {
-    title: 'the recipe of the demo model',
-    file: 'test/model/demoRecipe.test.ts',
-    install: 'apt-get install python3-torch python3-numpy gcc',
-    isRequired: isPythonRequired,
-    findMissing: () =>
-      absentOf({
-        'python3-torch and python3-numpy': findPython('torch', 'numpy') !== undefined,
-        gcc: succeeds('gcc', '--version'),
-      }),
   },
   bundle: {
     title: 'a server for a game',
