@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { findSyntaxError, locateInJson, findDuplicateKeys } from '../base/jsonLocations.ts';
-import { decodeUtf8 } from '../base/utf8Text.ts';
+import { decodeUtf8 } from '../base/filesystem.ts';
 
 /** The text of a JSON file, such as a graph, with the positions of its values for messages. */
 export interface JsonFile {

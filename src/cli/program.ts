@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { Fault, describeError } from '../protocol/fault.ts';
-import { version } from '../base/version.ts';
+import { version } from '../base/packageFiles.ts';
 import { UsageError } from './options.ts';
 
 const usageExitCode = 2;

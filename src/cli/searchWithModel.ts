@@ -5,7 +5,7 @@ import { ModelPool } from '../inference/models/pool/pool.ts';
 import type { SearchRequest, SearchResult } from '../graph/retrieval/retriever.ts';
 import { VectorPool } from '../graph/retrieval/vectors/vectorPool.ts';
 import { VectorStore } from '../graph/retrieval/vectors/vectorStore.ts';
-import { searchEntries, type StorageSearch } from '../server/session/searchVectors.ts';
+import { searchEntries, type StorageSearch } from '../server/session/searchStorage.ts';
 import { localCatalogue } from './localCatalogue.ts';
 import { serverOptions } from './options.ts';
 import { vectorProgress } from './output/vectorProgress.ts';

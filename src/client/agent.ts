@@ -1,12 +1,11 @@
 import type { AppendDialogRequest, ToolResult } from '../protocol/frames.gen.ts';
-import { documentText } from '../protocol/codec/documentText.ts';
+import { documentText } from '../protocol/codec/requestFrame.ts';
 import { isPlainObject } from '../protocol/codec/wellFormed.ts';
 import type { Connection } from './connection.ts';
 import { PreviousResults } from './executor/previousResults.ts';
 import { Lifetime } from './lifetime.ts';
 import { checks, optionsCheck } from './options.ts';
-import type { SendOptions } from './sendOptions.ts';
-import { TurnHandle, type TurnAgent } from './turn.ts';
+import { type SendOptions, TurnHandle, type TurnAgent } from './turn.ts';
 
 /** The result of a call that a program has run by itself. `ok` is true and `lifespan` is TURN where they are absent. */
 export type SubmittedResult = Pick<ToolResult, 'callId' | 'content'> & Partial<Pick<ToolResult, 'ok' | 'lifespan'>>;

@@ -1,15 +1,39 @@
-import { closeCodes } from '../protocol/closeCodes.ts';
 import { Fault } from '../protocol/fault.ts';
-import { maxFrameBytes } from '../protocol/frameSize.ts';
 import type { ClientFrameBodies, ResumeSessionRequest, ServerFrame, SessionReady } from '../protocol/frames.gen.ts';
+import { closeCodes } from '../protocol/closeCodes.ts';
+import { maxFrameBytes } from '../protocol/frameSize.ts';
 import { requestFrame } from '../protocol/codec/requestFrame.ts';
-import { droppedFault, faultOfEvent, type Channel, type ChannelEnd, type CloseInfo } from './channel.ts';
+import { type Channel, type ChannelEnd, type CloseInfo, droppedFault, faultOfEvent } from './channel.ts';
 import { Lifetime } from './lifetime.ts';
-import { FrameSequence } from './frameSequence.ts';
 import { defaultOutboxLimits, Outbox } from './outbox.ts';
-import { finalCloseCodes, sessionLost, type ConnectionChange, type ResumedChannel } from './reconnect.ts';
-import { rejectOnAbort, type RequestOptions } from './requestOptions.ts';
-import { toFault, finalResponse, type ResponseTo, type RequestName } from './responses.ts';
+import { type ConnectionChange, finalCloseCodes, type ResumedChannel, sessionLost } from './reconnect.ts';
+import { finalResponse, type RequestName, type ResponseTo, toFault } from './responses.ts';
+
+/** Options of a request. */
+export interface RequestOptions {
+  /**
+   * Stops waiting; the promise rejects with the signal's reason. The server still handles the request, unless it has not
+   * been sent for want of a connection.
+   */
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds until the promise rejects with TIMEOUT; default: none. */
+  readonly timeoutMs?: number | undefined;
+  /** Called with each frame that answers the request, the final response included. */
+  readonly onFrame?: ((frame: ServerFrame) => void) | undefined;
+}
+
+/** Calls `reject` when the signal is aborted or the timeout expires; the returned function releases both. */
+function rejectOnAbort(reject: (reason: unknown) => void, name: string, options: RequestOptions): () => void {
+  const { signal, timeoutMs } = options;
+  const onAbort = (): void => reject(signal?.reason);
+  const onTimeout = (): void => reject(new Fault('TIMEOUT', `${name} had no answer within ${timeoutMs} ms`));
+  const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs);
+  signal?.addEventListener('abort', onAbort, { once: true });
+  return () => {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+  };
+}
 
 /** The end of a channel, and what a session needs to be resumed after it. */
 export interface Drop {
@@ -246,4 +270,44 @@ function bytesThatFit(data: string | Uint8Array, name: RequestName): number {
     'FRAME_TOO_LARGE',
     `${name} has ${bytes} bytes, and a frame may have ${maxFrameBytes}; send less at a time`,
   );
+}
+
+/** Checks the sequence numbers of a session's frames, which count from 1 without gaps. */
+export class FrameSequence {
+  #last = 0;
+  // Frames of types that this client does not know: their numbers cannot be read.
+  #unknown = 0;
+
+  /** The number of the last frame received. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** A frame of an unknown type has been received. */
+  skipUnknown(): void {
+    this.#unknown++;
+  }
+
+  /** The frames after the last one come again, on another connection. */
+  restart(): void {
+    this.#unknown = 0;
+  }
+
+  /**
+   * Whether a frame with this number is new; 0 is the number of frames that are never sent again.
+   * @throws Fault MALFORMED_MESSAGE when frames before it are missing.
+   */
+  accept(seq: number): boolean {
+    if (seq === 0) return true;
+    if (seq <= this.#last) return false;
+    if (seq > this.#last + 1 + this.#unknown) {
+      throw new Fault(
+        'MALFORMED_MESSAGE',
+        `the server sent the frame with seq ${seq} after ${this.#last}, so frames are missing; connect again`,
+      );
+    }
+    this.#unknown = 0;
+    this.#last = seq;
+    return true;
+  }
 }

@@ -1,5 +1,5 @@
-import type { Fields } from '../protocol/codec/messageShape.ts';
-import { wrongType } from '../protocol/codec/jsonEncoding.ts';
+import type { Fields } from '../protocol/codec/frame.ts';
+import { wrongType } from '../protocol/codec/json.ts';
 import { readOptions } from '../protocol/codec/requestFrame.ts';
 
 /** A check of one option. Each throws a Fault MALFORMED_MESSAGE for a value of the wrong type. */

@@ -2,8 +2,7 @@ import { closeCodes } from '../protocol/closeCodes.ts';
 import { Fault } from '../protocol/fault.ts';
 import type { ResumeSessionRequest, ResumeSessionResponse, ServerFrame } from '../protocol/frames.gen.ts';
 import { droppedFault, type Channel, type ChannelEnd } from './channel.ts';
-import { connectFailureOf } from './connectFailure.ts';
-import { ChannelEnded, resumeSession, waitForSession } from './handshake.ts';
+import { connectFailureOf, ChannelEnded, resumeSession, waitForSession } from './handshake.ts';
 
 /** How a client reconnects, in milliseconds. */
 export interface ReconnectOptions {

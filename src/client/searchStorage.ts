@@ -1,6 +1,6 @@
 import type { Connection } from './connection.ts';
 import { checks, optionsCheck } from './options.ts';
-import { documentText } from '../protocol/codec/documentText.ts';
+import { documentText } from '../protocol/codec/requestFrame.ts';
 
 /** Options of `searchStorage`. */
 export interface SearchStorageOptions {

@@ -1,14 +1,48 @@
-import type { AnswerText, ServerFrame, TurnComplete } from '../protocol/frames.gen.ts';
+import type { AnswerText, SendMessageRequest, ServerFrame, TurnComplete } from '../protocol/frames.gen.ts';
+import type { ToolExecutor } from './executor/executor.ts';
+import { checks, optionsCheck } from './options.ts';
+import { EventJoiner, parseToolCall, type ToolCall, type TurnEvent } from './toolCall.ts';
 import type { Connection } from './connection.ts';
 import { addPreviousResults, type PreviousResults } from './executor/previousResults.ts';
-import type { FinishedCall } from './executor/toolEvent.ts';
+import type { FinishedCall } from './executor/toolOutcome.ts';
 import type { TurnTools } from './executor/turnTools.ts';
 import type { Lifetime } from './lifetime.ts';
-import { checks } from './options.ts';
 import { ReplayStream } from './replayStream.ts';
-import { checkSendOptions, type SendOptions } from './sendOptions.ts';
-import { parseToolCall, EventJoiner, type ToolCall } from './toolCall.ts';
-import { summarize, type FinishedTurn, type TurnUpdate } from './turnUpdate.ts';
+import { type FinishedTurn, summarize, type TurnUpdate } from './turnUpdate.ts';
+
+/** Options of `agent.send` and `agent.turn`: what is sent with the message, what runs its calls, and callbacks. */
+export interface SendOptions {
+  /** Variables for the templates of this turn. */
+  readonly variables?: Readonly<Record<string, string>>;
+  /**
+   * Which turn goes first where several compete: URGENT if the player waits, BACKGROUND if no one does.
+   * Default: NORMAL.
+   */
+  readonly priority?: SendMessageRequest['priority'];
+  /** Runs the calls of the turn: `executor({ ... })`. */
+  readonly tools?: ToolExecutor;
+  /**
+   * Cancels the turn. If it is aborted before `send`, nothing is sent and the turn rejects with the signal's reason.
+   */
+  readonly signal?: AbortSignal;
+  /** Called with each piece of streamed text. */
+  readonly onText?: (piece: string, frame: AnswerText) => void;
+  /** Called with each tool call as it is detected. */
+  readonly onCall?: (call: ToolCall) => void;
+  /** Called with each event of a node. */
+  readonly onEvent?: (event: TurnEvent) => void;
+}
+
+/** Checks the options of a message. @throws Fault MALFORMED_MESSAGE with the path. */
+const checkSendOptions = optionsCheck<SendOptions>('send', {
+  variables: checks.field,
+  priority: checks.field,
+  tools: checks.executor,
+  signal: checks.signal,
+  onText: checks.callback,
+  onCall: checks.callback,
+  onEvent: checks.callback,
+});
 
 /** The agent of a turn, and what its turns share. */
 export interface TurnAgent {

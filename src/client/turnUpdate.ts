@@ -1,5 +1,5 @@
 import type { PathStep, TurnComplete } from '../protocol/frames.gen.ts';
-import type { ToolEvent } from './executor/toolEvent.ts';
+import type { ToolEvent } from './executor/toolOutcome.ts';
 import { toFault } from './responses.ts';
 import type { ToolCall, TurnEvent } from './toolCall.ts';
 

@@ -1,5 +1,4 @@
-import { defaultServerOptions } from './config.ts';
-import { limitsOf } from './limits.ts';
+import { defaultServerOptions, limitsOf } from './config.ts';
 import { mockEngine } from '../inference/mock/engine.ts';
 import { Fault } from '../protocol/fault.ts';
 import type { GraphFault } from '../graph/compile/faults.ts';

@@ -1,11 +1,67 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import envPaths from 'env-paths';
-import { bundledPath } from '../base/bundledPath.ts';
+import type { Limits } from '../graph/limits.ts';
+import { bundledPath } from '../base/packageFiles.ts';
 import { gpuOptions } from '../inference/gpuChoice.ts';
-import { memoryOptions } from './memoryOptions.ts';
-import { networkOptions } from './networkOptions.ts';
 import { createReader, type FromSchema, type ObjectSchema, type ReadResult, type Schema } from '../protocol/schema.ts';
+
+/** The options of the server that limit memory, as JSON Schemas by name. */
+const memoryOptions = {
+  memoryLimit: {
+    type: 'integer',
+    minimum: 0,
+    default: 0,
+    description: 'max megabytes of RAM that all models, contexts and caches take together; 0 = no limit',
+  },
+  vramLimit: {
+    type: 'integer',
+    minimum: 0,
+    default: 0,
+    description: 'max megabytes of memory of graphics cards that they take together; 0 = no limit',
+  },
+} as const;
+
+/** The options of the server that say where it listens and who may connect, as JSON Schemas by name. */
+const networkOptions = {
+  port: {
+    type: 'integer',
+    minimum: 0,
+    maximum: 65535,
+    default: 9100,
+    description: 'TCP port to listen on; 0 = any free port',
+  },
+  host: {
+    type: 'string',
+    default: '127.0.0.1',
+    description: 'address to listen on; anything but loopback requires --token',
+  },
+  token: { type: 'string', default: '', description: 'secret that clients must send' },
+  allowHost: {
+    type: 'array',
+    items: { type: 'string' },
+    default: [],
+    description: 'additional names to accept in the Host header',
+  },
+  allowOrigin: {
+    type: 'array',
+    items: { type: 'string' },
+    default: [],
+    description: 'additional origins of web pages to accept',
+  },
+  serverName: {
+    type: 'string',
+    pattern: '^[A-Za-z0-9_-]{0,32}$',
+    default: '',
+    description:
+      'start of session ids, by which a load balancer finds the server: up to 32 letters, digits, _ or -; default: random',
+  },
+  behindBalancer: {
+    type: 'boolean',
+    default: false,
+    description: 'refuse connections above a limit with HTTP status 503, so that a load balancer tries another server',
+  },
+} as const;
 
 // The longest delay of a Node timer: 2^31 - 1 ms.
 const maxTimerSeconds = 2_147_483;
@@ -233,3 +289,16 @@ export function defaultServerOptions(): ServerOptions {
 
 // The file or folder of the working directory, or the bundled one.
 const ownOrBundled = (name: string): string => (existsSync(name) ? name : bundledPath(name));
+
+/** The limits that the options set. */
+export const limitsOf = (options: ServerOptions): Limits => ({
+  agents: options.maxAgents,
+  messageBytes: options.maxMessageBytes,
+  patterns: options.maxPatterns,
+  knowledgeEntries: options.maxKnowledgeEntries,
+  knowledgeBytes: options.maxKnowledgeBytes,
+  requests: options.maxRequests,
+  nodes: options.maxNodes,
+  tools: options.maxTools,
+  steps: options.maxSteps,
+});

@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { raceAbort } from '../base/abort.ts';
-import { type ServerOptions } from './config.ts';
-import { bundledPath } from '../base/bundledPath.ts';
-import { limitsOf } from './limits.ts';
+import { type ServerOptions, limitsOf } from './config.ts';
+import { bundledPath } from '../base/packageFiles.ts';
 import type { Engine } from '../inference/contract/engine.ts';
 import type { DiskQuota } from '../base/diskQuota.ts';
 import { cacheQuota, createLlamaEngine } from './llamaEngine.ts';

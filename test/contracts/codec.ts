@@ -3,8 +3,14 @@ import { fuzzTarget, randomFrame } from '../../scripts/fuzz/frames.mjs';
 import { createRandom } from '../../scripts/seededRandom.mjs';
 import { shapes, type ClientFrameBodies, type ServerFrameBodies } from '../../src/protocol/frames.gen.ts';
 import { clientCodecs, serverCodecs, type Codec, type Subprotocol } from '../../src/protocol/codec/codec.ts';
-import { clientFrame, messageOf, serverFrame, type Envelope, type Frames } from '../../src/protocol/codec/frame.ts';
-import { bodiesOf } from '../../src/protocol/codec/messageShape.ts';
+import {
+  clientFrame,
+  messageOf,
+  serverFrame,
+  type Envelope,
+  type Frames,
+  bodiesOf,
+} from '../../src/protocol/codec/frame.ts';
 
 /** Contract of every subprotocol, in both directions. */
 export function codecContract(subprotocol: Subprotocol): void {

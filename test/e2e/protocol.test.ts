@@ -6,15 +6,15 @@ import { closeCodes } from '../../src/protocol/closeCodes.ts';
 import { serverSchema } from '../../src/server/config.ts';
 import { codes, type FieldShape } from '../../src/protocol/frames.gen.ts';
 import { clientCodecs, serverCodecs } from '../../src/protocol/codec/codec.ts';
-import { messageOf } from '../../src/protocol/codec/frame.ts';
 import {
+  messageOf,
   bodiesOf,
   byMessage,
   defaultOf,
   fieldsOf,
   type Fields,
   type MessageName,
-} from '../../src/protocol/codec/messageShape.ts';
+} from '../../src/protocol/codec/frame.ts';
 import { seededBytes } from '../helpers/fakeHub.ts';
 import { startHubServer, type HubFixture } from '../helpers/hubFixture.ts';
 import { untilGauge } from '../helpers/resume.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bundledPath } from '../../src/base/bundledPath.ts';
+import { bundledPath } from '../../src/base/packageFiles.ts';
 import { subprotocols, TestClient, useServer } from '../helpers/server.ts';
 
 let folder = '';

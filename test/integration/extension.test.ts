@@ -183,7 +183,7 @@ describe('a node type and a format of an extension', () => {
     ['a module that does not exist', 'nowhere.mjs', 'the extension nowhere.mjs cannot be loaded'],
     [
       'a module that exports neither nodeTypes nor formats',
-      repositoryPath('dist/base/version.js'),
+      repositoryPath('dist/base/packageFiles.js'),
       'exports neither nodeTypes nor formats',
     ],
   ])('cannot be loaded from %s', async (_, module, message) => {

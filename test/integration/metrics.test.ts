@@ -5,7 +5,7 @@ import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { chat, lamp, setLight } from '../helpers/graphs.ts';
 import { parseScrape, type Scrape } from '../helpers/prometheus.ts';
 import { useServer, TestClient, startTestServer, subprotocols, type TurnResult } from '../helpers/server.ts';
-import { ProcessMetrics } from '../../src/server/metrics/process.ts';
+import { ProcessMetrics } from '../../src/server/metrics/metrics.ts';
 import { Gate } from '../helpers/gate.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { holdLoads, oneDayMs } from '../helpers/heldEngine.ts';

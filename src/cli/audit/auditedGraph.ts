@@ -1,9 +1,8 @@
-import { defaultServerOptions } from '../../server/config.ts';
+import { defaultServerOptions, limitsOf } from '../../server/config.ts';
 import type { GraphDocument } from '../../graph/compile/document.ts';
 import type { FactsContext } from '../../graph/compile/node.ts';
 import type { NodeFacts } from '../../graph/compile/nodeFacts.ts';
 import type { RegisteredType, Registry } from '../../graph/compile/registry.ts';
-import { limitsOf } from '../../server/limits.ts';
 import { completeFacts, type AuditedFacts } from './completeFacts.ts';
 
 /** A node as the audit sees it. */

@@ -1,6 +1,6 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { bundledPath } from '../../base/bundledPath.ts';
+import { bundledPath } from '../../base/packageFiles.ts';
 import { describeFsError } from '../../base/filesystem.ts';
 import type { LicensedPart } from './bundlePart.ts';
 import type { NodeBinary } from './nodeBinary.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bundledPath } from '../../base/bundledPath.ts';
+import { bundledPath } from '../../base/packageFiles.ts';
 import { graphFiles, type BundledGraph } from './bundledGraphs.ts';
 import { writeCatalogue, type BundledModel } from './bundledModels.ts';
 import type { BundleFile, BundlePart, LicensedPart, PartKind } from './bundlePart.ts';

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { Command } from 'commander';
-import { bundledPath } from '../../base/bundledPath.ts';
+import { bundledPath } from '../../base/packageFiles.ts';
 import { parseGpuLayers } from '../../inference/gpuChoice.ts';
 import { createUncachedLlamaEngine } from '../../server/llamaEngine.ts';
 import type { RemoteModel } from '../../inference/contract/remoteModel.ts';

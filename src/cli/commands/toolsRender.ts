@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { Agent } from '../../graph/agent/agent.ts';
 import { parseHistory } from '../../graph/agent/history.ts';
 import type { Emit } from '../../graph/agent/turnOptions.ts';
-import { limitsOf } from '../../server/limits.ts';
+import { limitsOf } from '../../server/config.ts';
 import type { Interaction, Prompt } from '../../chat/dialog.ts';
 import type { Model } from '../../inference/contract/engine.ts';
 import { loadExtension } from '../../server/extensions.ts';

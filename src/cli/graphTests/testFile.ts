@@ -1,7 +1,6 @@
 import { readMockScript, type MockScript } from '../../inference/mock/engine.ts';
 import { Fault } from '../../protocol/fault.ts';
-import { describeFsError, readRegularFile } from '../../base/filesystem.ts';
-import { decodeUtf8 } from '../../base/utf8Text.ts';
+import { describeFsError, readRegularFile, decodeUtf8 } from '../../base/filesystem.ts';
 import { isFile } from '../findGraph.ts';
 import type { UnansweredInference } from './activeScript.ts';
 import { CasesFileError, readCasesFile, type CasesFile } from './casesFile.ts';

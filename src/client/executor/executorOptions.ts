@@ -1,8 +1,7 @@
 import { checks, optionsCheck } from '../options.ts';
 import type { ToolCall } from '../toolCall.ts';
 import type { Awaitable } from './awaitable.ts';
-import type { ToolEvent } from './toolEvent.ts';
-import type { ToolOutcome } from './toolOutcome.ts';
+import type { ToolEvent, ToolOutcome } from './toolOutcome.ts';
 
 /** What `before` decides about a call; nothing: it runs as it is. */
 export type BeforeDecision =

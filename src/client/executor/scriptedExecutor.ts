@@ -1,10 +1,10 @@
 import { Fault } from '../../protocol/fault.ts';
-import { wrongType } from '../../protocol/codec/jsonEncoding.ts';
+import { wrongType } from '../../protocol/codec/json.ts';
 import { checks, optionsCheck } from '../options.ts';
 import type { ToolCall } from '../toolCall.ts';
 import { ToolExecutor } from './executor.ts';
 import { checkExecutorOptions, type ExecutorOptions } from './executorOptions.ts';
-import { isSameJson } from './sameJson.ts';
+import { isSameJson } from '../../base/jsonTypes.ts';
 
 /** A call that a test expects, and what comes of it. */
 export interface ScriptedCall {

@@ -1,6 +1,7 @@
+import type { ToolCall } from '../toolCall.ts';
 import { describeError } from '../../protocol/fault.ts';
 import type { ToolResult } from '../../protocol/frames.gen.ts';
-import { documentText } from '../../protocol/codec/documentText.ts';
+import { documentText } from '../../protocol/codec/requestFrame.ts';
 import { wellFormed } from '../../protocol/codec/wellFormed.ts';
 import { checks, optionsCheck } from '../options.ts';
 
@@ -97,4 +98,59 @@ function contentOf(value: unknown, tool: string): string {
   if (value === undefined) return 'ok';
   // A text that was cut inside a character has half of it; no frame can hold that.
   return typeof value === 'string' ? wellFormed(value) : documentText(value, `${tool}.result`);
+}
+
+/** What happened to a call that an executor runs. */
+export type ToolEvent = {
+  readonly type: 'tool';
+  readonly call: ToolCall;
+} & (
+  | {
+      /** The tool runs, with these arguments. */
+      readonly state: 'started';
+      readonly arguments: unknown;
+    }
+  | {
+      readonly state: 'completed';
+      readonly result: ToolOutcome;
+    }
+  | {
+      /** The call failed, or its result came too late for the turn (a Fault with code 3012). */
+      readonly state: 'failed';
+      readonly result: ToolOutcome;
+      readonly error: unknown;
+    }
+  | {
+      /** `before`, `confirm` or `stopOnBlock` kept the call from being run; `result.content` says why. */
+      readonly state: 'blocked';
+      readonly result: ToolOutcome;
+    }
+);
+
+/** How a call ended. */
+export type ToolEnd =
+  | { readonly state: 'completed' | 'blocked'; readonly result: ToolOutcome }
+  | { readonly state: 'failed'; readonly result: ToolOutcome; readonly error: unknown };
+
+/** A call that was run, with its result. */
+export interface FinishedCall {
+  readonly call: ToolCall;
+  readonly state: ToolEnd['state'];
+  readonly result: ToolOutcome;
+}
+
+/** What a turn rejects with when a call fails and the executor has `throwOnFailure`. Its `cause` is what went wrong. */
+export class ToolError extends Error {
+  override readonly name = 'ToolError';
+  readonly call: ToolCall;
+
+  constructor(call: ToolCall, cause: unknown) {
+    super(`the call of ${call.toolName} failed: ${describeThrown(cause)}`, { cause });
+    this.call = call;
+  }
+
+  /** The name of the tool. */
+  get toolName(): string {
+    return this.call.toolName;
+  }
 }

@@ -1,17 +1,18 @@
 import { Fault } from '../../protocol/fault.ts';
-import { wrongType } from '../../protocol/codec/jsonEncoding.ts';
+import { wrongType } from '../../protocol/codec/json.ts';
 import { isPlainObject } from '../../protocol/codec/wellFormed.ts';
 import { checks, optionsCheck } from '../options.ts';
 import type { ToolCall } from '../toolCall.ts';
 import type { Awaitable } from './awaitable.ts';
-import type { FromJsonSchema, ParametersSchema } from './fromJsonSchema.ts';
-import { compileJsonSchema } from './jsonSchema.ts';
 import {
+  type FromJsonSchema,
+  type ParametersSchema,
+  compileJsonSchema,
   checkByStandardSchema,
   isStandardSchema,
   type CheckedArguments,
   type StandardSchema,
-} from './standardSchema.ts';
+} from './argumentSchemas.ts';
 import type { ToolOutcome } from './toolOutcome.ts';
 
 /** What a tool gets besides its arguments. */

@@ -1,15 +1,18 @@
+import type { ToolCall } from '../toolCall.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { ToolResult } from '../../protocol/frames.gen.ts';
 import type { Lifetime } from '../lifetime.ts';
-import type { ToolCall } from '../toolCall.ts';
-import { CallQueue } from './callQueue.ts';
 import type { ExecutorOptions } from './executorOptions.ts';
 import type { PreviousResults } from './previousResults.ts';
-import { ReplyTracker, type ModelReply } from './replyTracker.ts';
 import { runCall } from './runCall.ts';
-import { ToolError } from './toolError.ts';
-import type { FinishedCall, ToolEnd, ToolEvent } from './toolEvent.ts';
-import { failureBy, type ToolOutcome } from './toolOutcome.ts';
+import {
+  failureBy,
+  type FinishedCall,
+  type ToolEnd,
+  ToolError,
+  type ToolEvent,
+  type ToolOutcome,
+} from './toolOutcome.ts';
 import type { RegisteredTool } from './toolRegistration.ts';
 
 /** The turn whose calls are run. */
@@ -177,3 +180,85 @@ export class TurnTools {
 // Errors of the result itself: the failure that says so is accepted in its place.
 const isAboutResult = (thrown: unknown): boolean =>
   thrown instanceof Fault && ['LIMIT_EXCEEDED', 'FRAME_TOO_LARGE', 'MALFORMED_MESSAGE'].includes(thrown.name);
+
+/** Work on one call. It calls `leaveGate` when the next call may be decided. */
+type QueuedCall = (leaveGate: () => void) => Promise<void>;
+
+/**
+ * Runs calls in their order, at most so many at the same time. They are decided one after the other: a user is asked one
+ * question at a time, and a blocked call can stop those after it.
+ */
+class CallQueue {
+  readonly #concurrency: number;
+  readonly #waiting: QueuedCall[] = [];
+  #running = 0;
+  #isDeciding = false;
+
+  constructor(concurrency: number) {
+    this.#concurrency = concurrency;
+  }
+
+  /** Adds a call, which starts before this returns if none is in its way. */
+  add(call: QueuedCall): void {
+    this.#waiting.push(call);
+    this.#startNext();
+  }
+
+  #startNext(): void {
+    if (this.#isDeciding || this.#running >= this.#concurrency) return;
+    const call = this.#waiting.shift();
+    if (!call) return;
+    this.#running++;
+    this.#isDeciding = true;
+    let isInGate = true;
+    const leaveGate = (): void => {
+      if (!isInGate) return;
+      isInGate = false;
+      this.#isDeciding = false;
+      this.#startNext();
+    };
+    void call(leaveGate).finally(() => {
+      this.#running--;
+      leaveGate();
+      this.#startNext();
+    });
+  }
+}
+
+/** The calls of one reply of the model. */
+interface ModelReply {
+  readonly nodeName: string;
+  /** The tool whose call was blocked: the calls after it are not run (`stopOnBlock`). */
+  blockedTool?: string;
+  /** All of its calls are here. */
+  isComplete?: boolean;
+  /** Aborted when the turn waits for no result of its calls any more. */
+  readonly wait: AbortController;
+}
+
+/**
+ * Finds out which calls are of the same reply. The server sends all calls of a reply before it takes a result, so calls
+ * that come after an accepted result are of another reply.
+ */
+class ReplyTracker {
+  #current: ModelReply | undefined;
+  #ended: { readonly reason: unknown } | undefined;
+
+  /** The reply of a call that has just come. */
+  replyOf({ nodeName }: ToolCall): ModelReply {
+    const current = this.#current;
+    if (current && !current.isComplete && current.nodeName === nodeName) return current;
+    // The model answers again only when the turn waits for its last calls no more.
+    current?.wait.abort(new DOMException('the turn went on without the result', 'AbortError'));
+    const wait = new AbortController();
+    if (this.#ended) wait.abort(this.#ended.reason);
+    this.#current = { nodeName, wait };
+    return this.#current;
+  }
+
+  /** Ends the wait for results of this reply, and of those that still come. */
+  end(reason: unknown): void {
+    this.#ended ??= { reason };
+    this.#current?.wait.abort(reason);
+  }
+}

@@ -1,10 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Fault } from '../../protocol/fault.ts';
-import { describeFsError, readRegularFile } from '../../base/filesystem.ts';
+import { describeFsError, readRegularFile, decodeUtf8 } from '../../base/filesystem.ts';
 import { findDuplicateKeys, parseJson } from '../../base/jsonLocations.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
-import { decodeUtf8 } from '../../base/utf8Text.ts';
 
 const fileExtension = '.json';
 // JSON Schemas, test cases and their recordings, and knowledge, which may be in the same folder.

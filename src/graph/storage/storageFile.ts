@@ -1,9 +1,8 @@
 import { Fault } from '../../protocol/fault.ts';
 import { invalidStorage } from './invalidStorage.ts';
-import { describeFsError, readRegularFile } from '../../base/filesystem.ts';
+import { describeFsError, readRegularFile, decodeUtf8 } from '../../base/filesystem.ts';
 import { findDuplicateKeys, parseJson } from '../../base/jsonLocations.ts';
 import { isObject } from '../../base/jsonTypes.ts';
-import { decodeUtf8 } from '../../base/utf8Text.ts';
 import { createList, createMap, type MapEntry, type StorageKind, type StringStorage } from './stringStorage.ts';
 
 /** The kind of storage in a file, by its extension: `.txt`, `.json`, `.mm.json` or `.kb.json`; undefined for others. */

@@ -1,6 +1,6 @@
 import { isAbsolute, join, relative, resolve } from 'node:path';
 import { Fault } from '../../protocol/fault.ts';
-import { findPathProblem } from '../../base/portablePath.ts';
+import { findPathProblem } from '../../base/filesystem.ts';
 
 /** What a download needs to know of a model; an entry of the catalogue has it. */
 export interface ModelSource {

@@ -1,11 +1,9 @@
 import protobuf from 'protobufjs/minimal.js';
-import { Fault, describeError } from '../fault.ts';
+import { type DecodeResult, type FieldEncoding, frameReader, malformed } from './frameReader.ts';
+import { type Fields, type Envelope, type Frames, messageOf, type FieldChange, rewriters } from './frame.ts';
+import { describeError, Fault } from '../fault.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
-import { binaryEncoding } from './binaryEncoding.ts';
-import { messageOf, type Envelope, type Frames } from './frame.ts';
 import { envelopes } from './frames.static.gen.ts';
-import { frameReader, malformed, type DecodeResult } from './frameReader.ts';
-import { rewriters, type FieldChange } from './fieldRewriter.ts';
 import { wellFormed } from './wellFormed.ts';
 
 /** Encodes a frame as protobuf. */
@@ -37,6 +35,44 @@ const enums: FieldChange = {
 const withNumbers = {
   ClientFrame: rewriters('ClientFrame', enums),
   ServerFrame: rewriters('ServerFrame', enums),
+};
+
+/** The protobuf encoding of frame fields, as the generated code decodes them: scalars have their types already. */
+const binaryEncoding: FieldEncoding = {
+  isSet: (value) => value !== undefined && value !== null,
+
+  fields: (_, value) => value as Fields,
+
+  // Includes a field with a known number and a wrong wire type.
+  unknown(_, value, path) {
+    const [unknownField] = (value as { readonly $unknowns?: readonly Uint8Array[] }).$unknowns ?? [];
+    if (unknownField === undefined) return undefined;
+    const tag = protobuf.Reader.create(unknownField).uint32();
+    return { place: `field ${tag >>> 3} of wire type ${tag & 7}${path && ` in ${path}`}`, hint: '' };
+  },
+
+  list: (value) => value as readonly unknown[],
+
+  // Without a prototype, "__proto__" is a key like any other, and no inherited key is found.
+  map: (value) => Object.setPrototypeOf(value, null) as Readonly<Record<string, string>>,
+
+  isUnknownEnum: (names, value) => names[value as number] === undefined,
+
+  enum(names, value, path) {
+    const name = names[value as number];
+    if (name !== undefined) return name;
+    throw malformed(`${path} must be a number from 0 to ${names.length - 1}, not ${String(value)}`);
+  },
+
+  scalars: {
+    string: (value) => value as string,
+    bool: (value) => value as boolean,
+    uint32: (value) => value as number,
+    double(value, path) {
+      if (Number.isFinite(value)) return value as number;
+      throw malformed(`${path} must be a finite number, not ${String(value)}`);
+    },
+  },
 };
 
 const readers: { readonly [E in Envelope]: (value: unknown) => Frames[E] } = {

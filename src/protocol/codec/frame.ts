@@ -1,5 +1,11 @@
-import type { ClientFrame, ClientFrameBodies, ServerFrame, ServerFrameBodies } from '../frames.gen.ts';
-import { bodiesOf, defaultOf, fieldsOf, type Fields } from './messageShape.ts';
+import {
+  type ClientFrame,
+  type ClientFrameBodies,
+  type FieldShape,
+  type ServerFrame,
+  type ServerFrameBodies,
+  shapes,
+} from '../frames.gen.ts';
 
 /** The frames of both directions, by envelope: the outer message of the proto. */
 export interface Frames {
@@ -35,6 +41,52 @@ export function serverFrame<Body extends keyof ServerFrameBodies>(
   return { requestId, seq, body, [body]: { ...defaults.ServerFrame.get(body), ...fields } } as unknown as ServerFrame;
 }
 
+/** The name of a message of the proto. */
+export type MessageName = keyof typeof shapes;
+
+/** The field values of any message, by field name. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** The fields of a message with their shapes, in the order of the proto. */
+export function fieldsOf(name: MessageName): readonly (readonly [name: string, shape: FieldShape])[] {
+  return fields[name];
+}
+
+/** The proto3 default of a field; null for a message, undefined for a member of a oneof, which is then omitted. */
+export function defaultOf(shape: FieldShape): unknown {
+  if (shape.oneof !== undefined) return undefined;
+  if (shape.repeated) return emptyList;
+  if ('map' in shape) return emptyMap;
+  if ('message' in shape) return null;
+  return 'enum' in shape ? shape.enum[0] : zeros[shape.scalar];
+}
+
+/** The messages that an envelope can hold, by body name. */
+export function bodiesOf(envelope: 'ClientFrame' | 'ServerFrame'): ReadonlyMap<string, MessageName> {
+  return bodies[envelope];
+}
+
+/** Creates a table with one entry per message of the proto. */
+export function byMessage<Entry>(createEntry: (name: MessageName) => Entry): Readonly<Record<MessageName, Entry>> {
+  const names = Object.keys(shapes) as MessageName[];
+  return Object.fromEntries(names.map((name) => [name, createEntry(name)])) as Record<MessageName, Entry>;
+}
+
+const zeros = { string: '', bool: false, uint32: 0, double: 0 } as const;
+const emptyList: readonly never[] = Object.freeze([]);
+const emptyMap: Readonly<Record<string, string>> = Object.freeze(Object.create(null));
+
+const fields = byMessage((name) => Object.entries<FieldShape>(shapes[name]));
+
+const bodies = { ClientFrame: bodiesIn('ClientFrame'), ServerFrame: bodiesIn('ServerFrame') };
+
+function bodiesIn(envelope: MessageName): Map<string, MessageName> {
+  const messageByBody = new Map<string, MessageName>();
+  for (const [name, shape] of fields[envelope])
+    if (shape.oneof && 'message' in shape) messageByBody.set(name, shape.message);
+  return messageByBody;
+}
+
 const defaults = { ClientFrame: defaultBodies('ClientFrame'), ServerFrame: defaultBodies('ServerFrame') };
 
 function defaultBodies(envelope: Envelope): ReadonlyMap<string, Fields> {
@@ -44,4 +96,52 @@ function defaultBodies(envelope: Envelope): ReadonlyMap<string, Fields> {
     bodies.set(body, Object.fromEntries(fields.map(([name, shape]) => [name, defaultOf(shape)])));
   }
   return bodies;
+}
+
+/** A change of some fields of a message before it is encoded. */
+export interface FieldChange {
+  /** Whether fields of this shape are changed. */
+  matches(shape: FieldShape): boolean;
+  /** The changed value of such a field. */
+  apply(shape: FieldShape, value: unknown): unknown;
+}
+
+type Rewrite = (message: Fields) => Fields;
+
+/**
+ * Builds the rewriters of an envelope, by body name. Bodies without a matching field are not in the map: they are
+ * encoded without a copy, which keeps streamed text cheap.
+ */
+export function rewriters(envelope: Envelope, change: FieldChange): ReadonlyMap<string, Rewrite> {
+  const rewriterByBody = new Map<string, Rewrite>();
+  for (const [body, message] of bodiesOf(envelope)) {
+    const rewrite = rewriter(message, change);
+    if (rewrite) rewriterByBody.set(body, rewrite);
+  }
+  return rewriterByBody;
+}
+
+function rewriter(name: MessageName, change: FieldChange): Rewrite | undefined {
+  const fields = fieldsOf(name).flatMap(([key, shape]) => {
+    const rewriteItem = itemRewriter(shape, change);
+    if (!rewriteItem) return [];
+    const rewriteList = (list: unknown): unknown => (list as readonly unknown[]).map(rewriteItem);
+    return [{ key, rewriteField: shape.repeated ? rewriteList : rewriteItem }];
+  });
+  if (fields.length === 0) return undefined;
+  return (message) => {
+    const copy: Record<string, unknown> = { ...message };
+    for (const { key, rewriteField } of fields) if (copy[key] !== undefined) copy[key] = rewriteField(copy[key]);
+    return copy;
+  };
+}
+
+function itemRewriter(shape: FieldShape, change: FieldChange): ((value: unknown) => unknown) | undefined {
+  const rewriteMessage = 'message' in shape ? rewriter(shape.message, change) : undefined;
+  const isMatch = change.matches(shape);
+  if (!rewriteMessage && !isMatch) return undefined;
+  return (value) => {
+    const rewritten = rewriteMessage && value !== null ? rewriteMessage(value as Fields) : value;
+    return isMatch ? change.apply(shape, rewritten) : rewritten;
+  };
 }

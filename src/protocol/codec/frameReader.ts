@@ -1,7 +1,6 @@
 import { Fault } from '../fault.ts';
 import type { FieldShape } from '../frames.gen.ts';
-import type { Envelope, Frames } from './frame.ts';
-import { bodiesOf, defaultOf, fieldsOf, type Fields, type MessageName } from './messageShape.ts';
+import { type Envelope, type Frames, bodiesOf, defaultOf, fieldsOf, type Fields, type MessageName } from './frame.ts';
 
 /**
  * Reads decoded fields of one encoding (JSON or protobuf). Each reader takes a value and its path in the frame, such as

@@ -1,10 +1,19 @@
-import { Fault, describeError } from '../fault.ts';
+import { didYouMean } from '../../base/didYouMean.ts';
+import { type DecodeResult, type FieldEncoding, frameReader, malformed, type UnknownField } from './frameReader.ts';
+import {
+  byMessage,
+  type Envelope,
+  type FieldChange,
+  type Fields,
+  fieldsOf,
+  type Frames,
+  type MessageName,
+  messageOf,
+  rewriters,
+} from './frame.ts';
+import { describeValue, isWellFormed, truncateForError, wellFormed } from './wellFormed.ts';
+import { describeError, Fault } from '../fault.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
-import { messageOf, type Envelope, type Frames } from './frame.ts';
-import { isUint32, jsonEncoding } from './jsonEncoding.ts';
-import { frameReader, malformed, type DecodeResult } from './frameReader.ts';
-import { rewriters, type FieldChange } from './fieldRewriter.ts';
-import { wellFormed } from './wellFormed.ts';
 
 /** Encodes a frame as proto3 JSON. All fields are written, except absent messages. */
 export function encodeJson(frame: ClientFrame | ServerFrame): string {
@@ -31,6 +40,132 @@ export function decodeJson<E extends Envelope>(envelope: E, data: string | Uint8
     const fault = thrown instanceof RangeError ? malformed('the frame nests too deeply', thrown) : Fault.from(thrown);
     return { ok: false, requestId, fault };
   }
+}
+
+/** What differs between JSON values from the wire and those that a program gives to the client. */
+interface JsonValueRules {
+  /** Whether a field is given. */
+  isSet(value: unknown): boolean;
+  /** The members of an object. @throws Fault MALFORMED_MESSAGE */
+  object(value: unknown, path: string): Fields;
+  list(value: unknown, path: string): readonly unknown[];
+  /** A JSON document as text. @throws Fault MALFORMED_MESSAGE */
+  documentText(value: unknown, path: string): string;
+}
+
+/** Creates the encoding of frame fields as JSON values. */
+export const jsonValueEncoding = (rules: JsonValueRules): FieldEncoding => ({
+  isSet: rules.isSet,
+  list: rules.list,
+  fields: (name, value, path) => withDocumentTexts(name, rules.object(value, path), path, rules),
+  unknown: (name, value, path) => unknownMember(rules.object(value, path), knownNames[name], path),
+  map: (value, path) => stringMap(rules.object(value, path), path),
+  isUnknownEnum: (names, value) => typeof value === 'string' && !names.includes(value),
+  enum: enumValue,
+  scalars: { string, bool, uint32, double },
+});
+
+/** The JSON encoding of frame fields, as JSON.parse returns them. */
+const jsonEncoding: FieldEncoding = jsonValueEncoding({
+  isSet: (value) => value !== undefined && value !== null,
+  object(value, path) {
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;
+    throw wrongType(path || 'the frame', 'an object', value);
+  },
+  list(value, path) {
+    if (Array.isArray(value)) return value;
+    throw wrongType(path, 'a list', value);
+  },
+  documentText: (value) => JSON.stringify(value),
+});
+
+/** Whether a value fits in a uint32 field. */
+const isUint32 = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 0xffff_ffff;
+
+/** The MALFORMED_MESSAGE error for a value of the wrong type: `text must be a string, not 3`. */
+export const wrongType = (path: string, expected: string, value: unknown): Error =>
+  malformed(`${path} must be ${expected}, not ${describeValue(value)}`);
+
+/** The first member of an object whose name is not known; undefined when all are known. */
+export function unknownMember(members: Fields, known: ReadonlySet<string>, path: string): UnknownField | undefined {
+  const unknownKey = Object.keys(members).find((key) => !known.has(key));
+  if (unknownKey === undefined) return undefined;
+  const short = truncateForError(unknownKey);
+  return { place: path ? `${path}.${short}` : describeValue(unknownKey), hint: didYouMean(short, known) };
+}
+
+// Fields with a JSON document as text, by the alias under which a client may send the document as a JSON value instead.
+const documentAliases: { readonly [Name in MessageName]?: Readonly<Record<string, string>> } = {
+  CreateAgentRequest: { graph: 'graphJson', history: 'historyJson' },
+  ChangeParamsRequest: { params: 'paramsJson' },
+  SearchStorageRequest: { filter: 'filterJson' },
+};
+
+const knownNames: Readonly<Record<MessageName, ReadonlySet<string>>> = byMessage((name) => {
+  const names = fieldsOf(name).map(([field]) => field);
+  return new Set([...names, ...Object.keys(documentAliases[name] ?? {})]);
+});
+
+/** The members of a message, with the documents that are given as JSON values as the texts of their fields. */
+function withDocumentTexts(
+  name: MessageName,
+  members: Fields,
+  path: string,
+  { isSet, documentText }: JsonValueRules,
+): Fields {
+  const inValueForm = Object.entries(documentAliases[name] ?? {}).filter(([alias]) => isSet(members[alias]));
+  if (inValueForm.length === 0) return members;
+  const fields: Record<string, unknown> = { ...members };
+  for (const [alias, field] of inValueForm) {
+    if (isSet(members[field])) {
+      throw malformed(`${path}.${alias} and ${path}.${field} are one field in two forms: give one of them`);
+    }
+    fields[field] = documentText(members[alias], `${path}.${alias}`);
+  }
+  return fields;
+}
+
+function stringMap(members: Fields, path: string): Readonly<Record<string, string>> {
+  // Without a prototype, "__proto__" is a key like any other, and no inherited key is found.
+  const map = Object.create(null) as Record<string, string>;
+  for (const key of Object.keys(members)) {
+    const text = members[key];
+    if (text === undefined) continue;
+    if (!isWellFormed(key)) throw malformed(`a key of ${path} must not hold half of a surrogate pair`);
+    // The path of each entry is only made for its error: a map can have tens of thousands.
+    const isValid = typeof text === 'string' && isWellFormed(text);
+    map[key] = isValid ? text : string(text, `${path}.${truncateForError(key)}`);
+  }
+  return map;
+}
+
+function enumValue(names: readonly string[], value: unknown, path: string): string {
+  if (typeof value !== 'string') throw wrongType(path, `one of ${names.join(', ')}`, value);
+  if (names.includes(value)) return value;
+  const short = truncateForError(value);
+  throw malformed(`${path} must be one of ${names.join(', ')}, not ${describeValue(value)}${didYouMean(short, names)}`);
+}
+
+function string(value: unknown, path: string): string {
+  if (typeof value !== 'string') throw wrongType(path, 'a string', value);
+  if (!isWellFormed(value)) throw malformed(`${path} must not hold half of a surrogate pair`);
+  return value;
+}
+
+function bool(value: unknown, path: string): boolean {
+  if (typeof value === 'boolean') return value;
+  throw wrongType(path, 'true or false', value);
+}
+
+function uint32(value: unknown, path: string): number {
+  if (isUint32(value)) return value;
+  throw wrongType(path, 'a whole number from 0 to 4294967295', value);
+}
+
+function double(value: unknown, path: string): number {
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  throw wrongType(path, 'a finite number', value);
 }
 
 const absentMessages: FieldChange = {

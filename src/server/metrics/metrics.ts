@@ -1,12 +1,14 @@
+import { performance } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { ProcessMetrics } from './process.ts';
+import { version } from '../../base/packageFiles.ts';
 import {
-  metricDefinitions,
   type LabelsOf,
+  type MetricDefinition,
+  metricDefinitions,
   type MetricName,
   type NameOf,
-  type MetricDefinition,
 } from './definitions.ts';
+import type { TurnOutcome } from '../../graph/agent/turnOptions.ts';
 
 /** Sets a gauge to a value. */
 export type SetGauge = <K extends NameOf<'gauge'>>(name: K, labels: LabelsOf<K>, value: number) => void;
@@ -89,4 +91,82 @@ export function countError(
   { code, name }: { readonly code: number; readonly name: string },
 ): void {
   metrics.add('turngraph_errors_total', { at, code: String(code), name });
+}
+
+type SetMetric<Type extends 'counter' | 'gauge'> = <K extends NameOf<Type>>(
+  name: K,
+  labels: LabelsOf<K>,
+  value: number,
+) => void;
+
+/** Metrics of the process (memory, CPU, event loop), measured at each scrape: there is no timer. */
+export class ProcessMetrics {
+  readonly #user = new CounterDelta();
+  readonly #system = new CounterDelta();
+  readonly #active = new CounterDelta();
+  readonly #idle = new CounterDelta();
+
+  /** Measures, and returns a function that exports the measurements. */
+  async read(): Promise<(set: SetMetric<'gauge'>, add: SetMetric<'counter'>) => void> {
+    const scheduledAt = performance.now();
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    const lagMs = performance.now() - scheduledAt;
+    return (set, add) => {
+      const memory = process.memoryUsage();
+      const cpu = process.cpuUsage();
+      const eventLoop = performance.eventLoopUtilization();
+      set('turngraph_info', { version, node: process.versions.node }, 1);
+      set('turngraph_process_start_time_seconds', {}, performance.timeOrigin / 1000);
+      set('turngraph_process_resident_memory_bytes', {}, memory.rss);
+      set('turngraph_process_heap_used_bytes', {}, memory.heapUsed);
+      set('turngraph_process_heap_size_bytes', {}, memory.heapTotal);
+      set('turngraph_process_external_memory_bytes', {}, memory.external);
+      set('turngraph_process_event_loop_lag_seconds', {}, lagMs / 1000);
+      for (const [type, count] of countByName(process.getActiveResourcesInfo())) {
+        set('turngraph_process_resources', { type }, count);
+      }
+      add('turngraph_process_cpu_seconds_total', { mode: 'user' }, this.#user.since(cpu.user / 1e6));
+      add('turngraph_process_cpu_seconds_total', { mode: 'system' }, this.#system.since(cpu.system / 1e6));
+      add(
+        'turngraph_process_event_loop_seconds_total',
+        { state: 'active' },
+        this.#active.since(eventLoop.active / 1000),
+      );
+      add('turngraph_process_event_loop_seconds_total', { state: 'idle' }, this.#idle.since(eventLoop.idle / 1000));
+    };
+  }
+}
+
+function countByName(names: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
+
+/** Turns absolute readings of a counter into increments. */
+export class CounterDelta {
+  #lastReading = 0;
+
+  /** The increase since the last reading. A counter that has fallen was reset: then the whole reading counts. */
+  since(reading: number): number {
+    const increase = reading >= this.#lastReading ? reading - this.#lastReading : reading;
+    this.#lastReading = reading;
+    return increase;
+  }
+}
+
+/** Records the metrics of a turn that has ended: status, times, warnings, tool calls, insights, error. */
+export function recordTurnMetrics(metrics: Metrics, { summary, calls, insights }: TurnOutcome): void {
+  const { status, error, durationMs, timeToFirstTokenMs, warnings } = summary;
+  metrics.add('turngraph_turns_total', { status });
+  metrics.observe('turngraph_turn_duration_seconds', { status }, durationMs / 1000);
+  if (timeToFirstTokenMs > 0)
+    metrics.observe('turngraph_turn_time_to_first_token_seconds', {}, timeToFirstTokenMs / 1000);
+  metrics.add('turngraph_turn_warnings_total', {}, warnings.length);
+  metrics.add('turngraph_tool_insights_total', {}, insights.length);
+  for (const { known, repaired, issues } of calls) {
+    metrics.add('turngraph_tool_calls_total', { known: `${known}`, repaired: `${repaired}` });
+    for (const { code } of issues) metrics.add('turngraph_tool_call_issues_total', { code });
+  }
+  if (error && status === 'ERROR') countError(metrics, 'turn', error);
 }

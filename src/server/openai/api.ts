@@ -4,16 +4,13 @@ import type { Socket } from 'node:net';
 import type { ServerContext } from '../session/session.ts';
 import { ApiError } from './apiError.ts';
 import { complete, type CompletionOutput } from './completion.ts';
-import { completionBody, newHead } from './completionBody.ts';
+import { completionBody, newHead, EventStream } from './completionResponse.ts';
 import { SendBuffer, type SendBufferLimits } from '../sendBuffer.ts';
-import { corsHeaders, preflightHeaders } from './cors.ts';
+import { corsHeaders, preflightHeaders, modelNameIn, routeOf, type ApiRoute } from './routes.ts';
 import { createEmbeddings } from './embeddings.ts';
-import { EventStream } from './eventStream.ts';
 import { listModels, readModel } from './modelList.ts';
 import { planRequest } from './planRequest.ts';
-import { readBody } from './readBody.ts';
-import { readRequest } from './readRequest.ts';
-import { modelNameIn, routeOf, type ApiRoute } from './routes.ts';
+import { readBody, readRequest } from './readRequest.ts';
 
 /** Why a request may not access the server. */
 interface Denial {

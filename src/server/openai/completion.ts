@@ -7,10 +7,9 @@ import type { Exchange } from '../../graph/compile/turn.ts';
 import { createExchange } from '../../graph/nodes/toolCall/exchange.ts';
 import { resolveFormat } from '../../graph/nodes/toolCall/resolveFormat.ts';
 import { Session, type ServerContext } from '../session/session.ts';
-import { recordTurnMetrics } from '../session/turnMetrics.ts';
-import { planFault } from './planFault.ts';
+import { recordTurnMetrics } from '../metrics/metrics.ts';
+import { planFault, type TurnPlan } from './turnPlan.ts';
 import type { ConversationPart } from './messages.ts';
-import type { TurnPlan } from './turnPlan.ts';
 
 /** Receives what a completion brings, while it is generated. */
 export interface CompletionOutput {

@@ -1,9 +1,9 @@
+import { isObject } from '../../base/jsonTypes.ts';
+import { invalidField } from './apiError.ts';
 import type { Message } from '../../chat/dialog.ts';
 import { parseJsonAt } from '../../chat/json/lenientParser.ts';
 import { isJsonObject, type JsonObject } from '../../chat/json/value.ts';
 import type { AnsweredCall } from '../../chat/calls.ts';
-import { invalidField } from './apiError.ts';
-import { readContent } from './content.ts';
 import type { RequestMessage } from './requestSchema.ts';
 
 /** A part of a conversation after a message of the user. */
@@ -127,4 +127,32 @@ function readArguments(text: string, place: string): JsonObject {
   const parsed = parseJsonAt(text, 0);
   if (parsed.ok && isJsonObject(parsed.value) && text.slice(parsed.end).trim() === '') return parsed.value;
   throw invalidField(place, 'must be the JSON text of an object');
+}
+
+/**
+ * The text of a message: a string, or text parts, which are joined. @throws ApiError with status 400 for parts of another
+ * kind, such as images, and for a text that is too large
+ */
+function readContent(content: unknown, place: string, maxBytes: number): string {
+  const text = Array.isArray(content)
+    ? content.map((part, index) => readPart(part, `${place}[${index}]`)).join('')
+    : content;
+  if (text === undefined) return '';
+  if (typeof text !== 'string') throw invalidField(place, 'must be a string or a list of text parts');
+  const bytes = Buffer.byteLength(text);
+  if (bytes > maxBytes)
+    throw invalidField(place, `has ${bytes} bytes, and ${maxBytes} are allowed; send less`, 'string_above_max_length');
+  return text;
+}
+
+function readPart(part: unknown, place: string): string {
+  const { type, text } = isObject(part) ? part : {};
+  if (type === 'text' && typeof text === 'string') return text;
+  if (typeof type === 'string' && type !== 'text')
+    throw invalidField(
+      place,
+      `is of type ${JSON.stringify(type)}, and only "text" is supported`,
+      'unsupported_content',
+    );
+  throw invalidField(place, 'must be {"type": "text", "text": "..."}');
 }

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+
 /** What the paths of the API lead to, as the metrics name it. */
 export type ApiRoute = 'chat_completions' | 'embeddings' | 'models' | 'model' | 'other';
 
@@ -20,3 +22,19 @@ export function modelNameIn(path: string): string {
     return name;
   }
 }
+
+/** Whether a path belongs to the OpenAI-compatible API. */
+export const isApiPath = (path: string): boolean => path === '/v1' || path.startsWith('/v1/');
+
+/** The headers that let a page of an accepted origin read a response. */
+export const corsHeaders = ({ headers: { origin } }: IncomingMessage): Readonly<Record<string, string>> =>
+  origin === undefined ? {} : { 'access-control-allow-origin': origin, vary: 'origin' };
+
+/** The headers of the answer to a preflight request of a page of an accepted origin. */
+export const preflightHeaders = (request: IncomingMessage): Readonly<Record<string, string>> => ({
+  ...corsHeaders(request),
+  'access-control-allow-methods': 'GET, POST',
+  // The clients of a page send headers of their own about themselves.
+  'access-control-allow-headers': String(request.headers['access-control-request-headers'] ?? 'authorization'),
+  'access-control-max-age': '600',
+});

@@ -1,12 +1,11 @@
-import { Fault } from '../../protocol/fault.ts';
 import type { ClientFrame, ClientFrameBodies, ServerFrameBodies } from '../../protocol/frames.gen.ts';
+import type { DecodeResult } from '../../protocol/codec/frameReader.ts';
+import { Fault } from '../../protocol/fault.ts';
 import type { Admission } from '../../base/eventLoop.ts';
 import { countError } from '../metrics/metrics.ts';
-import type { HandlerResult, Reply } from './handler.ts';
+import type { HandlerResult, Reply, Session } from './session.ts';
 import { handlers } from './handlers.ts';
-import { RequestCounter, type ReceivedRequest } from './receivedRequest.ts';
 import type { QueuePlace, RequestQueue } from './requestQueue.ts';
-import type { Session } from './session.ts';
 
 /** Receives what a dispatcher sends. */
 export interface DispatcherSink {
@@ -220,4 +219,49 @@ function isCancel(request: ReceivedRequest): boolean {
 function agentIdOf(frame: ClientFrame): number | undefined {
   const request = frame[frame.body as never] as ClientFrameBodies[keyof ClientFrameBodies];
   return 'agentId' in request ? request.agentId : undefined;
+}
+
+/** A request as received. It waits in this form, because a decoded frame can take many times the memory of its bytes. */
+export interface ReceivedRequest {
+  readonly bytes: number;
+  decode(): DecodeResult<ClientFrame>;
+}
+
+/** A frame that asks to resume a session. */
+export type ResumeFrame = Extract<ClientFrame, { readonly body: 'resumeSession' }>;
+
+// The first frame of a connection is decoded as soon as it is received, without waiting for its turn: it must be small.
+const maxResumeBytes = 16 * 1024;
+
+const resumeFrameIn = (decoded: DecodeResult<ClientFrame>): ResumeFrame | undefined =>
+  decoded.ok && decoded.frame.body === 'resumeSession' ? decoded.frame : undefined;
+
+/** The resumeSession that a request is; undefined when it is another request, or has more than 16 KiB. */
+export const findResumeFrame = (request: ReceivedRequest): ResumeFrame | undefined =>
+  request.bytes > maxResumeBytes ? undefined : resumeFrameIn(request.decode());
+
+/**
+ * Counts the requests that a session has received, for a client that resumes it. A resumeSession is not counted: it is
+ * no request to the session. Whether a request is one is known only when it is decoded.
+ */
+export class RequestCounter {
+  readonly #undecoded = new Set<ReceivedRequest>();
+  #received = 0;
+
+  /** Requests received until now. Decodes those that wait. */
+  get count(): number {
+    return this.#received - [...this.#undecoded].filter(findResumeFrame).length;
+  }
+
+  /** Counts a request. */
+  add(request: ReceivedRequest): void {
+    this.#received++;
+    this.#undecoded.add(request);
+  }
+
+  /** A counted request has been decoded. */
+  decoded(request: ReceivedRequest, result: DecodeResult<ClientFrame>): void {
+    this.#undecoded.delete(request);
+    if (request.bytes <= maxResumeBytes && resumeFrameIn(result)) this.#received--;
+  }
 }

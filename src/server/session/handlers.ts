@@ -8,11 +8,10 @@ import { parseGraph } from '../../graph/compile/graphFolder.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { isObject } from '../../base/jsonTypes.ts';
-import type { Handlers } from './handler.ts';
+import { type Handlers, engineNames, type EngineName, type NewAgent, type Session } from './session.ts';
 import { modelHandlers, loadWaitFor } from './modelHandlers.ts';
 import { searchStorage } from './searchStorage.ts';
-import { engineNames, type EngineName, type NewAgent, type Session } from './session.ts';
-import { recordTurnMetrics } from './turnMetrics.ts';
+import { recordTurnMetrics } from '../metrics/metrics.ts';
 
 /** Request handlers: one for each client message of the proto. */
 export const handlers: Handlers = {

@@ -1,12 +1,11 @@
+import type { OnDownload } from '../../inference/download/progress.ts';
+import type { LoadWait, OnProgress } from '../../inference/models/pool/loadWait.ts';
+import type { Handlers, Reply, ServerContext, Session } from './session.ts';
 import { filesKey } from '../../inference/download/downloads.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { CodeName } from '../../protocol/frames.gen.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
-import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
-import type { Handlers, Reply } from './handler.ts';
 import { modelInfos } from './modelInfos.ts';
-import { downloadProgress, loadProgress } from './modelProgress.ts';
-import type { ServerContext, Session } from './session.ts';
 
 /** Request handlers for models: list, load, unload, download, cancel, delete. */
 export const modelHandlers = {
@@ -99,3 +98,22 @@ function autoDownloadFault(model: string, cause: unknown): unknown {
   if (codesPassedThrough.has(name)) return cause;
   return new Fault('MODEL_AUTO_DOWNLOAD_FAILED', `"${model}" could not be downloaded: ${message}`, { cause });
 }
+
+// Throttles load progress to at most 50 frames per load: finer steps are not visible in a progress bar.
+const minFractionStep = 0.02;
+
+/** Reports load progress to the client whose request waits for the model; throttled to steps of 2 %. */
+function loadProgress(modelName: string, reply: Reply): OnProgress {
+  let lastSent = -1;
+  return (fraction) => {
+    if (fraction < 1 && fraction - lastSent < minFractionStep) return;
+    lastSent = fraction;
+    reply('modelProgress', { modelName, phase: 'LOADING', fraction, bytesDone: 0, bytesTotal: 0 });
+  };
+}
+
+/** Reports download progress to the client whose request waits for the model; throttled by the download itself. */
+const downloadProgress =
+  (modelName: string, reply: Reply): OnDownload =>
+  (progress) =>
+    reply('modelProgress', { modelName, ...progress });

@@ -1,8 +1,7 @@
 import { Fault } from '../../protocol/fault.ts';
 import type { Admission } from '../../base/eventLoop.ts';
-import { RequestDispatcher } from './dispatcher.ts';
+import { RequestDispatcher, type ReceivedRequest } from './dispatcher.ts';
 import { OutgoingFrames, type FrameWriter } from './outgoingFrames.ts';
-import type { ReceivedRequest } from './receivedRequest.ts';
 import type { PausableReader, RequestQueue, RequestQueues } from './requestQueue.ts';
 import { Session, type ServerContext } from './session.ts';
 

@@ -4,7 +4,7 @@ import type { LabelsOf } from '../metrics/definitions.ts';
 import { sameSecret } from '../../base/sameSecret.ts';
 import { serverFrame } from '../../protocol/codec/frame.ts';
 import { encodeFrame } from './outgoingFrames.ts';
-import type { ResumeFrame } from './receivedRequest.ts';
+import type { ResumeFrame } from './dispatcher.ts';
 import type { ResumableSession, SessionConnection } from './resumableSession.ts';
 import type { Sessions } from './sessions.ts';
 

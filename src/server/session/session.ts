@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events';
+import type { ClientFrameBodies, CreateStringStorageRequest, ServerFrameBodies } from '../../protocol/frames.gen.ts';
 import { Agent, type AgentOptions } from '../../graph/agent/agent.ts';
 import type { Limits } from '../../graph/limits.ts';
 import type { Downloads } from '../../inference/download/downloads.ts';
 import { Pace } from '../../inference/contract/pace.ts';
 import { Fault } from '../../protocol/fault.ts';
-import type { CreateStringStorageRequest } from '../../protocol/frames.gen.ts';
 import type { GraphFolder } from '../../graph/compile/graphFolder.ts';
 import type { Registry } from '../../graph/compile/registry.ts';
 import type { Log } from '../../base/log.ts';
@@ -15,7 +15,6 @@ import type { VectorPool } from '../../graph/retrieval/vectors/vectorPool.ts';
 import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
 import type { Formats } from '../../chat/formats/index.ts';
 import type { StringStorage } from '../../graph/storage/stringStorage.ts';
-import { SearchQueue } from './searchQueue.ts';
 
 /** Names of the engines that a client can choose. */
 export const engineNames = ['llama-cpp', 'mock'] as const;
@@ -244,5 +243,50 @@ export class Session implements AsyncDisposable {
   #createStorages(folder: string): SessionStorages {
     const { patterns, knowledgeEntries: entries, knowledgeBytes: bytes } = this.context.limits;
     return new SessionStorages(new StorageRoot(this.context.storageRoot, folder), patterns, { entries, bytes });
+  }
+}
+
+/** Sends one frame of the answer to a request. */
+export type Reply = <K extends keyof ServerFrameBodies>(body: K, frame: ServerFrameBodies[K]) => void;
+
+/** Result of a handler: nothing when the request is done, or work that continues while later requests are handled. */
+export type HandlerResult = void | { readonly background: Promise<unknown> };
+
+/**
+ * One handler per client message of the proto; a message without one does not compile. A handler replies or throws a
+ * Fault.
+ */
+export type Handlers = {
+  readonly [K in keyof ClientFrameBodies]: (
+    session: Session,
+    request: ClientFrameBodies[K],
+    reply: Reply,
+  ) => HandlerResult | Promise<HandlerResult>;
+};
+
+/** Whose searches they are. */
+interface Searcher {
+  /** Undefined while the client reads fast enough, else a promise to wait for. */
+  readonly backpressure: () => Promise<void> | undefined;
+  /** Aborted when the session ends. */
+  readonly signal: AbortSignal;
+}
+
+/** Runs the searches of one session one after another: those of other sessions do not wait for all of them. */
+export class SearchQueue {
+  #last: Promise<unknown> = Promise.resolve();
+
+  /**
+   * Runs a search after those before it, and once the client reads fast enough.
+   * @throws what the search throws; the reason of the session's end.
+   */
+  run<T>({ backpressure, signal }: Searcher, search: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(async () => {
+      for (let wait = backpressure(); wait && !signal.aborted; wait = backpressure()) await wait;
+      signal.throwIfAborted();
+      return search();
+    });
+    this.#last = result.catch(() => undefined);
+    return result;
   }
 }

@@ -1,19 +1,19 @@
-import { WebSocket, type RawData } from 'ws';
-import { closeCodes } from '../../protocol/closeCodes.ts';
+import { type RawData, WebSocket } from 'ws';
+import type { Duplex } from 'node:stream';
 import { Fault } from '../../protocol/fault.ts';
+import { type Codec, serverCodecs, type Subprotocol } from '../../protocol/codec/codec.ts';
+import { serverFrame } from '../../protocol/codec/frame.ts';
+import { closeCodes } from '../../protocol/closeCodes.ts';
 import { maxFrameBytes } from '../../protocol/frameSize.ts';
 import type { ClientFrame, ServerFrame } from '../../protocol/frames.gen.ts';
 import { countError, type Metrics } from '../metrics/metrics.ts';
-import { metricDefinitions, type LabelsOf } from '../metrics/definitions.ts';
+import { type LabelsOf, metricDefinitions } from '../metrics/definitions.ts';
 import { encodeFrame } from '../session/outgoingFrames.ts';
-import { findResumeFrame, type ReceivedRequest, type ResumeFrame } from '../session/receivedRequest.ts';
+import { findResumeFrame, type ReceivedRequest, type ResumeFrame } from '../session/dispatcher.ts';
 import type { ResumableSession, SessionConnection } from '../session/resumableSession.ts';
 import { resume } from '../session/resume.ts';
 import type { Sessions } from '../session/sessions.ts';
-import { serverCodecs, type Codec, type Subprotocol } from '../../protocol/codec/codec.ts';
-import { serverFrame } from '../../protocol/codec/frame.ts';
-import { version } from '../../base/version.ts';
-import { closeSocket } from './closeSocket.ts';
+import { version } from '../../base/packageFiles.ts';
 import { SendBuffer, type SendBufferLimits } from '../sendBuffer.ts';
 
 const protocolVersion = 1;
@@ -221,4 +221,42 @@ const closeLabel = (code: number): LabelsOf<'turngraph_connections_closed_total'
 export function chooseSubprotocol(offered: ReadonlySet<string>): Subprotocol | undefined {
   if (offered.size === 0) return 'turngraph.v1.json';
   return [...offered].find((name): name is Subprotocol => Object.hasOwn(serverCodecs, name));
+}
+
+const closeTimeoutMs = 2_000;
+
+/** Closes a socket; terminates it after a timeout, because a client that does not read does not answer the close frame. */
+function closeSocket(socket: WebSocket, closeCode: number, reason: string): void {
+  socket.close(closeCode, reason);
+  // A paused socket does not receive the close frame of the client; and a socket that is closed with unread data is
+  // reset, which can destroy what the client has not read.
+  socket.resume();
+  const timeout = setTimeout(() => socket.terminate(), closeTimeoutMs);
+  socket.once('close', () => clearTimeout(timeout));
+}
+
+/** Rejects a client after the handshake: sends the error in a frame, then closes. */
+export function rejectConnection(socket: WebSocket, subprotocol: Subprotocol, fault: Fault, closeCode: number): void {
+  const { code, name, message, detail } = fault;
+  socket.on('error', () => socket.terminate());
+  socket.send(serverCodecs[subprotocol].encode(serverFrame(0, 0, 'error', { code, name, message, detail })));
+  closeSocket(socket, closeCode, name);
+}
+
+/**
+ * Coalesces small writes (cork): everything that is written to a socket in one round of the event loop is sent with one
+ * system call. Call the returned function before each write.
+ */
+export function coalesceWrites(socket: Duplex): () => void {
+  let corked = false;
+  const flush = (): void => {
+    corked = false;
+    socket.uncork();
+  };
+  return () => {
+    if (corked) return;
+    corked = true;
+    socket.cork();
+    setImmediate(flush);
+  };
 }

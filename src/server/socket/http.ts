@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { describeError } from '../../protocol/fault.ts';
 import { editorSchema } from '../../graph/compile/editorSchema.ts';
 import type { OpenAiApi } from '../openai/api.ts';
-import { isApiPath } from '../openai/apiPath.ts';
+import { isApiPath } from '../openai/routes.ts';
 import type { ServerContext } from '../session/session.ts';
 import { splitTarget, type AccessCheck, type AccessDenied } from './access.ts';
 import { isPlaygroundPath, readPlaygroundFile } from './playgroundFiles.ts';

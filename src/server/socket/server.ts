@@ -17,16 +17,12 @@ import { sharedAdmission } from '../../base/eventLoop.ts';
 import { RequestQueues } from '../session/requestQueue.ts';
 import { Sessions } from '../session/sessions.ts';
 import { bind } from './bind.ts';
-import { coalesceWrites } from './coalesceWrites.ts';
-import { rejectConnection } from './closeSocket.ts';
-import { chooseSubprotocol, ClientConnection, ClientSocket } from './connection.ts';
+import { coalesceWrites, rejectConnection, chooseSubprotocol, ClientConnection, ClientSocket } from './connection.ts';
 import { createAccessCheck, isLoopback, namesSession, splitTarget, type AccessCheck } from './access.ts';
-import { AnonymousSockets } from './anonymousSockets.ts';
+import { AnonymousSockets, rateLimit } from './socketLimits.ts';
 import { answerHttp, ignoreUpgrade, rejectUpgrade } from './http.ts';
 import { defaultSendBufferLimits, type SendBufferLimits } from '../sendBuffer.ts';
-import { rateLimit } from './rateLimit.ts';
-import { createRejectionLog } from './rejectionLog.ts';
-import { createRequestLog } from './requestLog.ts';
+import { createRejectionLog, createRequestLog } from './rejectionLog.ts';
 
 const pingMs = 30_000;
 

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { mockEngine } from '../../../src/inference/mock/engine.ts';
 import { Fault } from '../../../src/protocol/fault.ts';
-import { bundledPath } from '../../../src/base/bundledPath.ts';
+import { bundledPath } from '../../../src/base/packageFiles.ts';
 import { fileMissingFault } from '../../../src/inference/models/catalogue/catalogue.ts';
 import { readCatalogue } from '../../../src/inference/models/catalogue/readCatalogue.ts';
 import { override } from '../../helpers/heldEngine.ts';

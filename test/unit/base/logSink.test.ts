@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LogSink } from '../../../src/base/logSink.ts';
+import { LogSink } from '../../../src/base/log.ts';
 
 /** A file that takes at most `room` bytes, and at most 1,000 at a time, as the system may. */
 class SmallDisk {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findPathProblem } from '../../../src/base/portablePath.ts';
+import { findPathProblem } from '../../../src/base/filesystem.ts';
 
 describe('a relative path', () => {
   it.each([

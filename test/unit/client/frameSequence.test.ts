@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FrameSequence } from '../../../src/client/frameSequence.ts';
+import { FrameSequence } from '../../../src/client/connection.ts';
 
 describe('the sequence numbers of a session', () => {
   it('accept each frame once, and those with 0 always', () => {

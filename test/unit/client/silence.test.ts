@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { terminateWhenSilent } from '../../../src/client/silence.ts';
+import { terminateWhenSilent } from '../../../src/client/socket.ts';
 
 class FakeSocket extends EventEmitter {
   terminations = 0;

@@ -1,13 +1,49 @@
+import { isObject, isSameJson } from '../../../base/jsonTypes.ts';
+import { type ToolOutcome, toolResult, type ToolReturn } from '../toolOutcome.ts';
 import { didYouMean } from '../../../base/didYouMean.ts';
 import { Fault } from '../../../protocol/fault.ts';
-import { wrongType } from '../../../protocol/codec/jsonEncoding.ts';
+import { wrongType } from '../../../protocol/codec/json.ts';
 import { checks, optionsCheck } from '../../options.ts';
-import { compileJsonSchema } from '../jsonSchema.ts';
-import type { ToolOutcome } from '../toolOutcome.ts';
+import { compileJsonSchema } from '../argumentSchemas.ts';
 import type { ToolContext } from '../toolRegistration.ts';
 import { inlineReferences } from './inlineReferences.ts';
-import type { McpClient, McpRequestOptions, McpTool } from './mcpClient.ts';
-import { mcpResult } from './mcpResult.ts';
+
+/** A tool as a server of the Model Context Protocol lists it. */
+export interface McpTool {
+  readonly name: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  /** A JSON Schema of type object. */
+  readonly inputSchema: object;
+  readonly annotations?: { readonly destructiveHint?: boolean | undefined } | undefined;
+  readonly execution?: { readonly taskSupport?: string | undefined } | undefined;
+}
+
+/** What a client of the Model Context Protocol is asked for with each request. */
+export interface McpRequestOptions {
+  /** Aborting it cancels the request. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds until the request fails. */
+  readonly timeout?: number;
+}
+
+/** One page of tools. */
+export interface McpToolPage {
+  readonly tools: readonly McpTool[];
+  readonly nextCursor?: string | undefined;
+}
+
+/**
+ * The part of a connected client of the Model Context Protocol that is used: `Client` of `@modelcontextprotocol/sdk` has it.
+ */
+export interface McpClient {
+  listTools(params?: { cursor?: string }, options?: McpRequestOptions): Promise<McpToolPage>;
+  callTool(
+    params: { name: string; arguments?: Record<string, unknown> },
+    resultSchema?: undefined,
+    options?: McpRequestOptions,
+  ): Promise<object>;
+}
 
 /** Options of `executor.fromMcp`. */
 export interface FromMcpOptions<Name extends string = string, Prefix extends string = string> {
@@ -149,4 +185,62 @@ function callTool(client: McpClient, request: { name: string }, options: McpRequ
   if (client.callTool.length !== 2) return client.callTool(request, undefined, options);
   const call = client.callTool.bind(client) as unknown as (params: object, given: McpRequestOptions) => Promise<object>;
   return call(request, options);
+}
+
+/**
+ * The result of an MCP call as a tool returns it: the texts in their order, each other part named in brackets, and the
+ * structured content as JSON, unless a text has it already.
+ */
+function mcpResult(given: unknown): ToolReturn {
+  const result = isObject(given) ? given : {};
+  // What servers of the first version of the protocol return.
+  if ('toolResult' in result) return toolResult(result['toolResult']);
+  const content: readonly unknown[] = Array.isArray(result['content']) ? result['content'] : [];
+  const structured = result['structuredContent'];
+  const isError = result['isError'] === true;
+  const lines = content.map(describePart);
+  if (structured !== undefined && !content.some((part) => saysSame(part, structured)))
+    lines.push(JSON.stringify(structured));
+  const text = lines.length > 0 ? lines.join('\n') : undefined;
+  return isError ? toolResult(text || 'the tool failed', { ok: false }) : toolResult(text);
+}
+
+function describePart(part: unknown): string {
+  if (!isObject(part)) return '[a part that is no object]';
+  const { type, text, data, mimeType, resource } = part;
+  switch (type) {
+    case 'text':
+      return textOf(text);
+    case 'image':
+    case 'audio':
+      return named(type, [mimeType, size(data)]);
+    case 'resource_link':
+      return named('resource', [part['name'], part['uri'], mimeType, part['description']]);
+    case 'resource': {
+      const inner = isObject(resource) ? resource : {};
+      const heading = named('resource', [inner['uri'], inner['mimeType'], size(inner['blob'])]);
+      return typeof inner['text'] === 'string' ? `${heading}\n${inner['text']}` : heading;
+    }
+    default:
+      return named(textOf(type) || 'a part without a type', []);
+  }
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+const named = (what: string, facts: readonly unknown[]): string =>
+  `[${[what, facts.map(textOf).filter(Boolean).join(', ')].filter(Boolean).join(' ')}]`;
+
+function size(base64: unknown): string {
+  if (typeof base64 !== 'string') return '';
+  return `${Math.floor((base64.replace(/=+$/, '').length * 3) / 4)} bytes`;
+}
+
+function saysSame(part: unknown, structured: unknown): boolean {
+  if (!isObject(part) || part['type'] !== 'text') return false;
+  try {
+    return isSameJson(JSON.parse(textOf(part['text'])), structured);
+  } catch {
+    return false;
+  }
 }

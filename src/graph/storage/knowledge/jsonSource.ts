@@ -2,7 +2,7 @@ import { describePointer } from '../../../base/jsonPointer.ts';
 import { findDuplicateKeys, findSyntaxError, locateInJson } from '../../../base/jsonLocations.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { SchemaError } from '../../../protocol/schema.ts';
-import { decodeUtf8 } from '../../../base/utf8Text.ts';
+import { decodeUtf8 } from '../../../base/filesystem.ts';
 import { invalidStorage } from '../invalidStorage.ts';
 import { JsonSliceError, sliceJson, type JsonSlice } from './jsonSlices.ts';
 import type { Fault } from '../../../protocol/fault.ts';

@@ -1,5 +1,5 @@
 import { Fault } from '../../../protocol/fault.ts';
-import { version } from '../../../base/version.ts';
+import { version } from '../../../base/packageFiles.ts';
 import { TransientError } from '../retry.ts';
 import { describeTarget, type Target } from '../target.ts';
 import { fileUrl, repoPageUrl, type HubSettings } from './endpoint.ts';

@@ -1,4 +1,4 @@
-import { findPathProblem } from '../../../base/portablePath.ts';
+import { findPathProblem } from '../../../base/filesystem.ts';
 import type { FromSchema, SchemaError } from '../../../protocol/schema.ts';
 import type { modelSchema } from './modelSchema.ts';
 

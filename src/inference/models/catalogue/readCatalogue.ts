@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { bundledPath } from '../../../base/bundledPath.ts';
+import { bundledPath } from '../../../base/packageFiles.ts';
 import { readCatalogueFile, type Catalogue, type CatalogueEntry } from './catalogue.ts';
 
 /**

@@ -1,8 +1,7 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Agent } from '../../../../src/graph/agent/agent.ts';
-import { defaultServerOptions } from '../../../../src/server/config.ts';
-import { limitsOf } from '../../../../src/server/limits.ts';
+import { defaultServerOptions, limitsOf } from '../../../../src/server/config.ts';
 import { mockEngine } from '../../../../src/inference/mock/engine.ts';
 import { readCatalogue } from '../../../../src/inference/models/catalogue/readCatalogue.ts';
 import { ModelPool } from '../../../../src/inference/models/pool/pool.ts';

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Agent } from '../../../../src/graph/agent/agent.ts';
-import { defaultServerOptions } from '../../../../src/server/config.ts';
-import { limitsOf } from '../../../../src/server/limits.ts';
+import { defaultServerOptions, limitsOf } from '../../../../src/server/config.ts';
 import { mockEngine, readMockScript } from '../../../../src/inference/mock/engine.ts';
 import { readCatalogue } from '../../../../src/inference/models/catalogue/readCatalogue.ts';
 import { ModelPool } from '../../../../src/inference/models/pool/pool.ts';

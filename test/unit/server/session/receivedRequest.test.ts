@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ClientFrameBodies } from '../../../../src/protocol/frames.gen.ts';
-import {
-  findResumeFrame,
-  RequestCounter,
-  type ReceivedRequest,
-} from '../../../../src/server/session/receivedRequest.ts';
+import { findResumeFrame, RequestCounter, type ReceivedRequest } from '../../../../src/server/session/dispatcher.ts';
 import { clientCodecs, serverCodecs } from '../../../../src/protocol/codec/codec.ts';
 import { clientFrame } from '../../../../src/protocol/codec/frame.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ReplayBuffer } from '../../../../src/server/session/replayBuffer.ts';
+import { ReplayBuffer } from '../../../../src/server/session/outgoingFrames.ts';
 
 const proto = 'turngraph.v1.proto';
 const json = 'turngraph.v1.json';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SearchQueue } from '../../../../src/server/session/searchQueue.ts';
+import { SearchQueue } from '../../../../src/server/session/session.ts';
 
 const readsFast = () => undefined;
 const { signal } = new AbortController();

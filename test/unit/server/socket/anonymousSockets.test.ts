@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { AnonymousSockets } from '../../../../src/server/socket/anonymousSockets.ts';
+import { AnonymousSockets } from '../../../../src/server/socket/socketLimits.ts';
 
 function create(limit: number) {
   const closed: Socket[] = [];

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Fault } from '../../../../src/protocol/fault.ts';
 import type { Log } from '../../../../src/base/log.ts';
-import { createRequestLog } from '../../../../src/server/socket/requestLog.ts';
+import { createRequestLog } from '../../../../src/server/socket/rejectionLog.ts';
 
 function record() {
   const debug = vi.fn<(fields: object, message: string) => void>();

@@ -1,0 +1,198 @@
+import { type OutputUnit, type Schema, type SchemaDraft, Validator } from '@cfworker/json-schema';
+import { andThen, type Awaitable } from './awaitable.ts';
+import { Fault } from '../../protocol/fault.ts';
+import { isObject } from '../../base/jsonTypes.ts';
+import { describePointer, escapePointerToken } from '../../base/jsonPointer.ts';
+import { branchKeywords, listKeywords, namedKeywords, schemaKeywords } from '../../base/schemaKeywords.ts';
+import { documentText } from '../../protocol/codec/requestFrame.ts';
+
+/** A JSON Schema of a tool's arguments: an object, as arguments have names. */
+export interface ParametersSchema {
+  readonly type?: 'object';
+  readonly properties?: { readonly [name: string]: object | boolean };
+  readonly required?: readonly string[];
+  readonly [keyword: string]: unknown;
+}
+
+/**
+ * The TypeScript type of the values that a JSON Schema literal accepts. It knows `type`, `enum`, `const`, `properties`,
+ * `required`, `additionalProperties`, `items`, `prefixItems`, `anyOf`, `oneOf` and `allOf`; a value of which they say
+ * nothing is unknown. Other keywords, such as `minimum`, are checked when a call comes.
+ */
+export type FromJsonSchema<S> = S extends { readonly const: infer Value }
+  ? Value
+  : S extends { readonly enum: readonly (infer Value)[] }
+    ? Value
+    : S extends { readonly anyOf: readonly (infer One)[] } | { readonly oneOf: readonly (infer One)[] }
+      ? OneOf<One>
+      : S extends { readonly allOf: readonly (infer Part)[] }
+        ? AllOf<Part>
+        : S extends { readonly type: infer Type }
+          ? OfType<Type extends readonly (infer One)[] ? One : Type, S>
+          : S extends { readonly properties: object }
+            ? OfType<'object', S>
+            : unknown;
+
+type OneOf<One> = One extends unknown ? FromJsonSchema<One> : never;
+
+// A union in a position of a function's parameter becomes an intersection.
+type AllOf<Part> = (Part extends unknown ? (value: FromJsonSchema<Part>) => void : never) extends (
+  value: infer All,
+) => void
+  ? All
+  : never;
+
+// Distributes over a list of types.
+type OfType<Type, S> = Type extends 'string'
+  ? string
+  : Type extends 'number' | 'integer'
+    ? number
+    : Type extends 'boolean'
+      ? boolean
+      : Type extends 'null'
+        ? null
+        : Type extends 'array'
+          ? ListOf<S>
+          : Type extends 'object'
+            ? ObjectOf<S>
+            : unknown;
+
+type ListOf<S> = S extends { readonly prefixItems: infer Items extends readonly unknown[] }
+  ? { readonly [Index in keyof Items]: FromJsonSchema<Items[Index]> }
+  : S extends { readonly items: infer Item }
+    ? readonly FromJsonSchema<Item>[]
+    : readonly unknown[];
+
+type ObjectOf<S> = S extends { readonly properties: infer Properties }
+  ? Flat<MembersOf<Properties, S extends { readonly required: readonly (infer Name)[] } ? Name : never>>
+  : S extends { readonly additionalProperties: infer Values extends object }
+    ? { readonly [name: string]: FromJsonSchema<Values> }
+    : { readonly [name: string]: unknown };
+
+type MembersOf<Properties, Required> = {
+  readonly [Name in keyof Properties as Name extends Required ? Name : never]: FromJsonSchema<Properties[Name]>;
+} & {
+  readonly [Name in keyof Properties as Name extends Required ? never : Name]?: FromJsonSchema<Properties[Name]>;
+};
+
+// One object type instead of an intersection, for the tooltips of editors.
+type Flat<Members> = { readonly [Name in keyof Members]: Members[Name] };
+
+/**
+ * The part of the interface Standard Schema (https://standardschema.dev) that the client uses. Zod, Valibot, ArkType and
+ * others have it.
+ */
+export interface StandardSchema {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => Awaitable<StandardSchemaResult>;
+    readonly types?: { readonly input: unknown; readonly output: unknown } | undefined;
+  };
+}
+
+/** A valid value, transformed by the schema, or what is wrong with it. */
+type StandardSchemaResult =
+  { readonly value: unknown; readonly issues?: undefined } | { readonly issues: readonly StandardSchemaIssue[] };
+
+/** One thing that is wrong with a value. */
+interface StandardSchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** Valid arguments, transformed by their schema, or a sentence for the model about what is wrong. */
+export type CheckedArguments =
+  { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly message: string };
+
+/** Whether a value is a Standard Schema; some of them are functions. */
+export const isStandardSchema = (value: unknown): value is StandardSchema =>
+  ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
+  typeof (value as Partial<StandardSchema>)['~standard']?.validate === 'function';
+
+/** Checks arguments with a Standard Schema. */
+export const checkByStandardSchema = (schema: StandardSchema, args: unknown): Awaitable<CheckedArguments> =>
+  andThen(schema['~standard'].validate(args), (result): CheckedArguments => {
+    if (result.issues) return { ok: false, message: result.issues.map(describeIssue).join('; ') };
+    return { ok: true, value: result.value };
+  });
+
+function describeIssue({ path = [], message }: StandardSchemaIssue): string {
+  const keys = path.map((part) => (typeof part === 'object' ? part.key : part));
+  const place = keys.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('');
+  return place === '' ? message : `${place.replace(/^\./, '')}: ${message}`;
+}
+
+// Keywords whose errors only say that there are errors further inside.
+const containers: ReadonlySet<string> = new Set([
+  'properties',
+  'items',
+  'prefixItems',
+  '$ref',
+  'allOf',
+  'dependentSchemas',
+  'patternProperties',
+  'additionalProperties',
+  'unevaluatedProperties',
+]);
+
+const types = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'];
+
+// More than these help no model, and a schema with many parameters can have many.
+const maxErrors = 8;
+
+/**
+ * Compiles a JSON Schema of arguments into a check. The schema is interpreted: no code is made of strings, which pages can
+ * forbid.
+ * @param path names the schema in errors.
+ * @throws Fault MALFORMED_MESSAGE for a schema that is none of an object, or names an unknown type.
+ */
+export function compileJsonSchema(given: ParametersSchema, path: string): (args: unknown) => CheckedArguments {
+  // A copy: the validator adds properties to its schema, which may be frozen, and a later change would not count.
+  const schema = JSON.parse(documentText(given, path)) as Schema & ParametersSchema;
+  if (schema.type !== undefined && schema.type !== 'object')
+    throw new Fault('MALFORMED_MESSAGE', `${path}.type must be "object": arguments have names`);
+  assertTypes(schema, path);
+  const validator = new Validator(schema, draftOf(schema), false);
+  return (args) => {
+    const { valid, errors } = validator.validate(args);
+    return valid ? { ok: true, value: args } : { ok: false, message: describeErrors(errors) };
+  };
+}
+
+// Schemas without a type of their own, such as enums, are left to the validator.
+function assertTypes(schema: unknown, path: string): void {
+  if (!isObject(schema)) return;
+  const unknown = [schema['type'] ?? []].flat().find((type) => !types.includes(type as string));
+  if (unknown !== undefined) {
+    throw new Fault('MALFORMED_MESSAGE', `${path}.type must be of ${types.join(', ')}, not ${JSON.stringify(unknown)}`);
+  }
+  for (const keyword of ['properties', ...namedKeywords]) {
+    const members = schema[keyword];
+    if (!isObject(members)) continue;
+    for (const [name, member] of Object.entries(members))
+      assertTypes(member, `${path}${describePointer(`/${keyword}${escapePointerToken(name)}`)}`);
+  }
+  for (const keyword of ['items', ...schemaKeywords]) assertTypes(schema[keyword], `${path}.${keyword}`);
+  for (const keyword of [...branchKeywords, ...listKeywords]) {
+    const members = schema[keyword];
+    if (!Array.isArray(members)) continue;
+    for (const [index, member] of members.entries()) assertTypes(member, `${path}.${keyword}[${index}]`);
+  }
+}
+
+function draftOf({ $schema = '' }: Schema): SchemaDraft {
+  const [, draft] = /draft-0?([47])\b|(?:2019-09|2020-12)/.exec($schema) ?? [];
+  if (draft === '4' || draft === '7') return draft;
+  return $schema.includes('2019-09') ? '2019-09' : '2020-12';
+}
+
+function describeErrors(errors: readonly OutputUnit[]): string {
+  const innermost = errors.filter(({ keyword }) => !containers.has(keyword));
+  const sentences = innermost.slice(0, maxErrors).map(({ instanceLocation, keyword, error }) => {
+    const place = describePointer(decodeURIComponent(instanceLocation).replace(/^#/, '')).replace(/^\./, '');
+    const sentence = keyword === 'false' ? 'is not allowed' : error;
+    return place === '' ? sentence : `${place}: ${sentence}`;
+  });
+  return [...new Set(sentences)].join(' ');
+}
