@@ -1,14 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-// These need a process of their own: a mock replaces a module for all who import it later.
-const needsOwnProcess = /\bvi\.mock\(/;
+// The folder or the ending of a file says that it is slow: it loads a model, starts processes, or needs `dist`.
+const isSlow = (path: string): boolean =>
+  /^test\/(?:cli|e2e|model|scripts|integration\/conformance)\//.test(path) || path.endsWith('.slow.test.ts');
 
-// These share modules, of which each is imported once by a worker: most of their time was that of imports.
-const sharedFiles = readdirSync('test', { recursive: true, encoding: 'utf8' })
+// These need a process of their own: a mock replaces a module for all who import it later. The others share modules, of which
+// each is imported once by a worker: most of their time was that of imports.
+const needsOwnProcess = (path: string): boolean => /\bvi\.mock\(/.test(readFileSync(path, 'utf8'));
+
+const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .map((path) => `test/${path.replaceAll('\\', '/')}`)
-  .filter((path) => path.endsWith('.test.ts') && !needsOwnProcess.test(readFileSync(path, 'utf8')));
+  .filter((path) => path.endsWith('.test.ts'));
 
 // The files that take longest, by processor time and waits. vitest begins with the largest ones: the longest would begin among
 // the last, and the other workers would have nothing to do while it runs.
@@ -18,7 +22,6 @@ const longFiles = [
   'test/e2e/bundle.test.ts',
   'test/e2e/samples.test.ts',
   'test/contracts/engine.test.ts',
-  'test/scripts/testInfo.test.ts',
   'test/e2e/clients/unity.test.ts',
   'test/e2e/clients/godot.test.ts',
   'test/model/supervision.test.ts',
@@ -37,8 +40,23 @@ class LongestFirst extends BaseSequencer {
 
 const isShuffled = process.argv.some((argument) => argument.startsWith('--sequence.shuffle'));
 
+/** `vitest run --mode whole` runs the fast files as the slow ones always run: with both codecs and full sizes. */
+function projects(isWhole: boolean): readonly TestProjectConfiguration[] {
+  return (['fast', 'slow'] as const).flatMap((speed, row) =>
+    [false, true].flatMap((isolate, column) => {
+      const include = files.filter((path) => isSlow(path) === (speed === 'slow') && needsOwnProcess(path) === isolate);
+      if (include.length === 0) return [];
+      // Groups run one after the other, because a worker keeps its modules only from one file to the next of the same project.
+      const sequence = { groupOrder: 2 * row + column };
+      const env = { TURNGRAPH_TEST_DEPTH: isWhole || speed === 'slow' ? 'whole' : 'short' };
+      const name = isolate ? `${speed}-isolated` : speed;
+      return [{ extends: true as const, test: { name, include, isolate, env, sequence } }];
+    }),
+  );
+}
+
 // Timeouts only end a test that hangs: no test depends on the speed of the machine.
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
   test: {
     testTimeout: 300_000,
     hookTimeout: 300_000,
@@ -46,14 +64,7 @@ export default defineConfig({
     maxWorkers: 3,
     globalSetup: 'test/helpers/testLibrariesOnce.ts',
     ...(!isShuffled && { sequence: { sequencer: LongestFirst } }),
-    // Groups run one after the other, because a worker keeps its modules only from one file to the next of the same project.
-    projects: [
-      { extends: true, test: { name: 'shared', include: sharedFiles, isolate: false, sequence: { groupOrder: 0 } } },
-      {
-        extends: true,
-        test: { name: 'isolated', include: ['test/**/*.test.ts'], exclude: sharedFiles, sequence: { groupOrder: 1 } },
-      },
-    ],
+    projects: [...projects(mode === 'whole')],
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts'],
@@ -61,4 +72,4 @@ export default defineConfig({
       reporter: ['text-summary', 'html'],
     },
   },
-});
+}));

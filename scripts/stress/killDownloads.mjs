@@ -12,7 +12,7 @@ const { values } = parseArgs({
 });
 console.log(`${values.kills} kills in ${values.bytes} bytes, seed ${values.seed}`);
 const vitest = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url));
-const { status } = spawnSync(process.execPath, [vitest, 'run', 'test/integration/download/crash.test.ts'], {
+const { status } = spawnSync(process.execPath, [vitest, 'run', 'test/integration/download/crash.slow.test.ts'], {
   cwd: fileURLToPath(new URL('../..', import.meta.url)),
   env: { ...process.env, KILLED_BYTES: values.bytes, KILLS: values.kills, KILL_SEED: values.seed },
   stdio: 'inherit',

@@ -5,7 +5,6 @@ import { afterAll } from 'vitest';
 import { bertGguf } from '../../scripts/gguf/bert.mjs';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { mockEngine } from '../../src/inference/mock/engine.ts';
-import { ProcessEngine } from '../../src/inference/process/engine.ts';
 import { embeddingContract } from './embedding.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'turngraph-'));
@@ -15,8 +14,3 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 embeddingContract({ name: 'mock', open: () => mockEngine(), file: '' });
 embeddingContract({ name: 'llama-cpp', open: () => llamaEngine(), file });
-embeddingContract({
-  name: 'llama-cpp in a process of its own',
-  open: () => new ProcessEngine({ mode: 'child' }),
-  file,
-});

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll } from 'vitest';
 import type { Prompt } from '../../src/chat/dialog.ts';
 import type {
@@ -21,6 +22,12 @@ export interface EngineUnderTest {
   /** How often concurrent sequences answer while their tokens must not mix; default 10. */
   readonly rounds?: number;
 }
+
+/** The bundled model, for the engines of llama.cpp. */
+export const demo = {
+  file: fileURLToPath(new URL('../../models/turngraph-demo.gguf', import.meta.url)),
+  long: 'Tell me a long story about the sea, the wind and the old house.',
+};
 
 export const greedy: SamplingParams = {
   temperature: 0,

@@ -2,9 +2,6 @@ import { connect, type Client, type ConnectOptions, type ToolEvent } from '../..
 import type { MockEngine } from '../../src/inference/mock/engine.ts';
 import { chatmlCall, lastPrompt, scriptedEngine } from './resultGraphs.ts';
 
-/** The codecs of the client: tests of the executor run with each. */
-export const codecs = ['proto', 'json'] as const;
-
 const weatherIn = (city: string): string => chatmlCall('get_weather', { city });
 
 /** A mock engine that calls tools of the graph `weather` by words of the message, and answers after them. */

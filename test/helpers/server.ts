@@ -10,13 +10,14 @@ import { start, type StartSettings } from '../../src/server/start.ts';
 import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { clientCodecs, type Subprotocol } from '../../src/protocol/codec/codec.ts';
 import { clientFrame } from '../../src/protocol/codec/frame.ts';
+import { firstOrAll } from './depth.ts';
 import { heldEngine, type ScriptLine } from './heldEngine.ts';
 
 /** Absolute path of a file in the repository. */
 export const repositoryPath = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
-/** The subprotocols of both codecs: integration tests run with each. */
-export const subprotocols = ['turngraph.v1.proto', 'turngraph.v1.json'] as const satisfies readonly Subprotocol[];
+/** The subprotocols that integration tests run with: JSON in `npm test`, both codecs in `npm run test:all`. */
+export const subprotocols: readonly Subprotocol[] = firstOrAll(['turngraph.v1.json', 'turngraph.v1.proto']);
 
 /** Options that replace the defaults of a test server; `script` is the script of its mock engine. */
 export type TestServerOptions = Partial<ServerOptions> & StartSettings & { readonly script?: readonly ScriptLine[] };

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { connect, type Client, type ConnectionChange, type ConnectOptions } from '../../src/client/index.ts';
+import { codecs } from '../helpers/depth.ts';
 import { CuttingProxy } from '../helpers/cuttingProxy.ts';
 import { chat } from '../helpers/graphs.ts';
 import { parseScrape } from '../helpers/prometheus.ts';
@@ -36,7 +37,7 @@ const resumed = (): number => changes.filter(({ state }) => state === 'resumed')
 const sumOf = (field: 'replayed' | 'resent'): number =>
   changes.reduce((sum, change) => sum + (change.state === 'resumed' ? change[field] : 0), 0);
 
-describe.each(['proto', 'json'] as const)('a client over %s', (codec) => {
+describe.each(codecs)('a client over %s', (codec) => {
   it('streams the whole answer when the connection is cut in the middle of it, wherever that is', async () => {
     await using client = await connectThroughProxy({ codec });
     await using agent = await client.createAgent({ graph: chat() });

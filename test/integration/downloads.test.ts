@@ -4,6 +4,7 @@ import { connect } from '../../src/client/index.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import type { ModelInfo, ModelProgress } from '../../src/protocol/frames.gen.ts';
 import { defineNode } from '../../src/index.ts';
+import { codecs } from '../helpers/depth.ts';
 import { chat } from '../helpers/graphs.ts';
 import { seededBytes } from '../helpers/fakeHub.ts';
 import { startHubServer, tinyFile, type HubFixture } from '../helpers/hubFixture.ts';
@@ -362,7 +363,7 @@ const waits = defineNode({
   }),
 });
 
-describe.concurrent.each(['proto', 'json'] as const)('the client of the package, over %s', (codec) => {
+describe.concurrent.each(codecs)('the client of the package, over %s', (codec) => {
   it('lists a size for every model of the package, so that a game can ask before it downloads', async () => {
     await using server = await startTestServer({});
     await using client = await connect(server.url, { codec });

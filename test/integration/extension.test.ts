@@ -1,8 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   unwrapParam,
   checkGraph,
@@ -17,7 +14,6 @@ import {
 } from '../../src/index.ts';
 import { setLight } from '../helpers/graphs.ts';
 import { useServer, repositoryPath, TestClient, startTestServer, subprotocols } from '../helpers/server.ts';
-import { runCli } from '../cli/command.ts';
 
 const dice = defineNode({
   type: 'Dice',
@@ -123,25 +119,6 @@ describe.each(subprotocols)('a node type and a format of an extension, over %s',
 });
 
 describe('a node type and a format of an extension', () => {
-  let folder = '';
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
-    const library = repositoryPath('dist/index.js');
-    await writeFile(
-      join(folder, 'extension.mjs'),
-      `import { defineNode } from ${JSON.stringify(library)};
-       export const nodeTypes = [defineNode({
-         type: 'Silence', summary: 'Sends nothing.', params: { type: 'object', additionalProperties: false, properties: {} }, exits: ['default'],
-         create: async () => ({ run: async () => 'default' }),
-       })];`,
-    );
-    await writeFile(
-      join(folder, 'graph.json'),
-      JSON.stringify({ start_node: 'hush', nodes: { hush: { type: 'Silence' } } }),
-    );
-  });
-  afterAll(() => rm(folder, { recursive: true }));
-
   it('are in the JSON Schema for editors', async () => {
     const schema = JSON.stringify(graphSchema({ nodeTypes: [dice], formats: [shoutFormat] }));
     expect(schema).toContain('"Dice"');
@@ -168,31 +145,6 @@ describe('a node type and a format of an extension', () => {
     });
   });
 
-  it('are known to commands with --extend', async () => {
-    const [module, path] = [join(folder, 'extension.mjs'), join(folder, 'graph.json')];
-    expect(await runCli(['check', '--extend', module, '--', path])).toMatchObject({ code: 0, out: `${path}: ok\n` });
-    expect(await runCli(['check', path])).toMatchObject({
-      code: 1,
-      err: expect.stringContaining('is no node type: "Silence"') as unknown,
-    });
-    const { out } = await runCli(['run', path, 'hello', '--engine', 'mock', '--extend', module]);
-    expect(out).toContain('"path":[{"nodeName":"hush","exit":"default"}]');
-  });
-
-  it.each([
-    ['a module that does not exist', 'nowhere.mjs', 'the extension nowhere.mjs cannot be loaded'],
-    [
-      'a module that exports neither nodeTypes nor formats',
-      repositoryPath('dist/base/packageFiles.js'),
-      'exports neither nodeTypes nor formats',
-    ],
-  ])('cannot be loaded from %s', async (_, module, message) => {
-    expect(await runCli(['check', 'graphs/chat.json', '--extend', module])).toMatchObject({
-      code: 1,
-      err: expect.stringContaining(message) as unknown,
-    });
-  });
-
   it('cannot have a name that is in use', async () => {
     await expect(startServer({ port: 0, nodeTypes: [dice, dice] })).rejects.toThrow('there are two node types "Dice"');
     const taken = { ...shoutFormat, name: 'chatml' };
@@ -207,13 +159,5 @@ describe('a node type and a format of an extension', () => {
   ])('cannot have parameters whose schema has an unknown %s', async (_, params, message) => {
     const type = { ...dice, params } as unknown as AnyNodeType;
     await expect(startServer({ port: 0, nodeTypes: [type] })).rejects.toThrow(message);
-  });
-
-  it('leave no engine process when the server cannot start with them', async () => {
-    const children = () => process.getActiveResourcesInfo().filter((kind) => kind === 'ProcessWrap').length;
-    const before = children();
-    const nodeTypes = [dice, dice];
-    await expect(startServer({ port: 0, engineProcess: 'child', mockScript: '', nodeTypes })).rejects.toThrow('Dice');
-    expect(children()).toBeLessThanOrEqual(before);
   });
 });

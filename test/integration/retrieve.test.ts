@@ -276,7 +276,7 @@ describe('a graph with a Retrieve', () => {
       'found, line 0 names {{knowledge_lore}}, and no node of the graph finds knowledge for "lore"',
     ],
   ])('with %j is created with a warning', async (params, warning) => {
-    await using client = await TestClient.connect(server().url, subprotocols[0]);
+    await using client = await TestClient.connect(server().url, 'turngraph.v1.json');
     await client.request('createStringStorage', storage);
     await client.request('createStringStorage', {
       name: 'only',

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { connect } from '../../src/client/index.ts';
+import { codecs } from '../helpers/depth.ts';
 import { chat, lamp } from '../helpers/graphs.ts';
 import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 import { Gate } from '../helpers/gate.ts';
@@ -159,7 +160,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
   });
 });
 
-describe.each(['proto', 'json'] as const)('the client of the package, over %s', (codec) => {
+describe.each(codecs)('the client of the package, over %s', (codec) => {
   it.each(['by hand', 'by signal'])(
     'does not cancel the running turn when a rejected message is cancelled %s',
     async (how) => {

@@ -9,7 +9,8 @@ import {
   type ToolEvent,
   type ToolOutcome,
 } from '../../../src/client/index.ts';
-import { codecs, eventTexts, openClient, resultsIn, weatherEngine } from '../../helpers/executorGraphs.ts';
+import { codecs } from '../../helpers/depth.ts';
+import { eventTexts, openClient, resultsIn, weatherEngine } from '../../helpers/executorGraphs.ts';
 import { weather } from '../../helpers/resultGraphs.ts';
 import { useServer } from '../../helpers/server.ts';
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { executor, type Client, type TurnHandle, type TurnUpdate } from '../../../src/client/index.ts';
-import { codecs, openClient, weatherEngine } from '../../helpers/executorGraphs.ts';
+import { codecs } from '../../helpers/depth.ts';
+import { openClient, weatherEngine } from '../../helpers/executorGraphs.ts';
 import { weather } from '../../helpers/resultGraphs.ts';
 import { useServer } from '../../helpers/server.ts';
 

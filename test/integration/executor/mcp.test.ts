@@ -5,7 +5,8 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { executor, type Client, type McpClient } from '../../../src/client/index.ts';
-import { codecs, openClient, resultsIn } from '../../helpers/executorGraphs.ts';
+import { codecs } from '../../helpers/depth.ts';
+import { openClient, resultsIn } from '../../helpers/executorGraphs.ts';
 import { chatmlCall, scriptedEngine } from '../../helpers/resultGraphs.ts';
 import { repositoryPath, useServer } from '../../helpers/server.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { connect, type Client } from '../../../src/client/index.ts';
+import { codecs } from '../../helpers/depth.ts';
 import { chatmlCall, lastPrompt, scriptedEngine, weather } from '../../helpers/resultGraphs.ts';
 import { useServer } from '../../helpers/server.ts';
 
@@ -10,7 +11,7 @@ const engine = scriptedEngine([
 ]);
 const server = useServer({ engines: { mock: engine } });
 
-describe.each(['proto', 'json'] as const)('an agent of the client over %s', (codec) => {
+describe.each(codecs)('an agent of the client over %s', (codec) => {
   const open = async (): Promise<Client> => {
     const client = await connect(server().url, { codec });
     await client.configure({ engine: 'mock' });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { executor, type Client, type ExecutorOptions, type ToolRegistration } from '../../../src/client/index.ts';
-import { codecs, openClient, resultsIn, weatherEngine } from '../../helpers/executorGraphs.ts';
+import { codecs } from '../../helpers/depth.ts';
+import { openClient, resultsIn, weatherEngine } from '../../helpers/executorGraphs.ts';
 import { weather } from '../../helpers/resultGraphs.ts';
 import { useServer } from '../../helpers/server.ts';
 

@@ -1,7 +1,8 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { executor, toolResult, type AgentHandle, type Client } from '../../../src/client/index.ts';
-import { codecs, openClient, weatherEngine } from '../../helpers/executorGraphs.ts';
+import { codecs } from '../../helpers/depth.ts';
+import { openClient, weatherEngine } from '../../helpers/executorGraphs.ts';
 import { Gate } from '../../helpers/gate.ts';
 import { lastPrompt, weather } from '../../helpers/resultGraphs.ts';
 import { useServer } from '../../helpers/server.ts';

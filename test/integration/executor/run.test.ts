@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { executor, toolResult, type Client, type ToolEvent, type ToolRegistration } from '../../../src/client/index.ts';
-import { codecs, eventTexts, openClient, resultsIn, weatherEngine } from '../../helpers/executorGraphs.ts';
+import { codecs } from '../../helpers/depth.ts';
+import { eventTexts, openClient, resultsIn, weatherEngine } from '../../helpers/executorGraphs.ts';
 import { Gate } from '../../helpers/gate.ts';
 import { weather } from '../../helpers/resultGraphs.ts';
 import { useServer } from '../../helpers/server.ts';

@@ -6,7 +6,8 @@ import {
   type ScriptedCall,
   type ScriptedExecutor,
 } from '../../../src/client/index.ts';
-import { codecs, openClient, resultsIn, weatherEngine } from '../../helpers/executorGraphs.ts';
+import { codecs } from '../../helpers/depth.ts';
+import { openClient, resultsIn, weatherEngine } from '../../helpers/executorGraphs.ts';
 import { chatmlCall, scriptedEngine, weather } from '../../helpers/resultGraphs.ts';
 import { useServer } from '../../helpers/server.ts';
 

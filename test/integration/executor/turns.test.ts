@@ -8,7 +8,8 @@ import {
   type ToolContext,
   type ToolEvent,
 } from '../../../src/client/index.ts';
-import { codecs, eventTexts, openClient, resultsIn, weatherEngine } from '../../helpers/executorGraphs.ts';
+import { codecs } from '../../helpers/depth.ts';
+import { eventTexts, openClient, resultsIn, weatherEngine } from '../../helpers/executorGraphs.ts';
 import { CuttingProxy } from '../../helpers/cuttingProxy.ts';
 import { Gate } from '../../helpers/gate.ts';
 import { chatmlCall, weather } from '../../helpers/resultGraphs.ts';

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { ProcessEngine } from '../../../src/inference/process/engine.ts';
 import { chatmlCall, notifications, result, scriptedEngine, weather } from '../../helpers/resultGraphs.ts';
 import { keyOf, lastSeqOf, resumed, textOf, untilGauge } from '../../helpers/resume.ts';
 import { startTestServer, subprotocols, TestClient } from '../../helpers/server.ts';
@@ -51,22 +50,5 @@ describe.each(subprotocols)('over %s, while a turn waits for results', (subproto
     await notifications(client, requestId, 1);
     await server[Symbol.asyncDispose]();
     expect(await client.turnOf(requestId)).toMatchObject({ status: 'CANCELLED', error: { code: 2001 } });
-  });
-
-  it('the engine process may crash: the next node is answered by the new one', async () => {
-    const pids: number[] = [];
-    const engine = new ProcessEngine({ mode: 'child', onStart: (pid) => pids.push(pid) });
-    await using server = await startTestServer({ engines: { 'llama-cpp': engine } });
-    await using client = await TestClient.connect(server.url, subprotocol, 'llama-cpp');
-    const agentId = await client.createAgent('weather');
-    const requestId = client.send('sendMessage', { agentId, text: 'What is the weather in Paris?' });
-    const [call] = await notifications(client, requestId, 1);
-    process.kill(pids.at(-1) ?? 0, 'SIGKILL');
-    await client.request('submitToolResults', { agentId, results: [result({ ...call, content: 'sunny' })] });
-    const turn = await client.turnOf(requestId);
-    // The crash may be noticed only when the next node sends its request to the process.
-    if (turn.status === 'ERROR') expect(turn.error?.code).toBe(4005);
-    else expect(turn.steps).toBe('detect:tool_called answer:default');
-    expect(await client.sendMessage(agentId, 'Thanks!')).toMatchObject({ status: 'SUCCESS' });
   });
 });

@@ -3,6 +3,7 @@ import { connect, type AgentHandle, type Client } from '../../../src/client/inde
 import type { ClientFrameBodies } from '../../../src/protocol/frames.gen.ts';
 import { serverCodecs } from '../../../src/protocol/codec/codec.ts';
 import { requestFrame } from '../../../src/protocol/codec/requestFrame.ts';
+import { codecs } from '../../helpers/depth.ts';
 import {
   acceptAgents,
   connectToFakeServer,
@@ -373,7 +374,7 @@ const misuses: readonly Misuse[] = [
   })),
 ];
 
-describe.each(['proto', 'json'] as const)('a client over %s', (codec) => {
+describe.each(codecs)('a client over %s', (codec) => {
   it.each(misuses)('refuses before it sends: $message', async ({ message, call }) => {
     const { client, received } = await connectToFakeServer(answerAll, { codec });
     const agent = await createTestAgent(client);

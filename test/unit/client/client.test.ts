@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { TurnHandle } from '../../../src/client/index.ts';
+import { codecs } from '../../helpers/depth.ts';
 import {
   createTestAgent,
   connectToFakeServer,
@@ -17,7 +18,7 @@ const collect = async (turn: TurnHandle): Promise<string[]> => {
   return pieces;
 };
 
-describe.each(['proto', 'json'] as const)('a client over %s', (codec) => {
+describe.each(codecs)('a client over %s', (codec) => {
   it('configures its session, and creates agents from graphs or names of graphs', async () => {
     const { client, received } = await connectToFakeServer(
       (frame, send, socket) =>

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { connect } from '../../../src/client/index.ts';
+import { codecs } from '../../helpers/depth.ts';
 import {
   createTestAgent,
   connectToFakeServer,
@@ -85,7 +86,7 @@ describe('connecting', () => {
   });
 });
 
-describe.each(['proto', 'json'] as const)('a connection over %s', (codec) => {
+describe.each(codecs)('a connection over %s', (codec) => {
   it('rejects pending and later requests when it drops', async () => {
     const { client } = await connectToFakeServer(
       (frame, send, socket) => (frame.body === 'sendMessage' ? socket.terminate() : acceptAgents(frame, send, socket)),

@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { connect, type ConnectionChange } from '../../../src/client/index.ts';
 import { reconnectDelayMs } from '../../../src/client/reconnect.ts';
+import { codecs } from '../../helpers/depth.ts';
 import { CuttingProxy } from '../../helpers/cuttingProxy.ts';
 import { cleanups, createTestAgent, useCleanups } from '../../helpers/fakeServer.ts';
 import { connectToFakeSession, FakeSession, type SessionScript } from '../../helpers/fakeSession.ts';
@@ -29,7 +30,7 @@ const finish = (session: FakeSession, requestId: number): void =>
 
 const states = (changes: readonly ConnectionChange[]): readonly string[] => changes.map(({ state }) => state);
 
-describe.each(['proto', 'json'] as const)('a client over %s whose connection drops', (codec) => {
+describe.each(codecs)('a client over %s whose connection drops', (codec) => {
   it('resumes its session in mid-answer, and tells the program', async () => {
     const changes: ConnectionChange[] = [];
     const onConnectionChange = (change: ConnectionChange): void => void changes.push(change);

@@ -1,6 +1,7 @@
 import { describe, expect, it, beforeAll, afterAll } from 'vitest';
 import { ProcessEngine } from '../../src/inference/process/engine.ts';
 import type { TurngraphServer } from '../../src/server/socket/server.ts';
+import { notifications, result } from '../helpers/resultGraphs.ts';
 import { errorOf, startTestServer, subprotocols, TestClient } from '../helpers/server.ts';
 
 const briefly = 5;
@@ -101,5 +102,24 @@ describe.each(subprotocols)('a server whose engine process crashes (%s)', (subpr
     await client.request('cancelTurn', { agentId });
     expect((await client.turnOf(requestId)).status).toBe('CANCELLED');
     expect((await client.sendMessage(agentId, 'Hello again')).status).toBe('SUCCESS');
+  });
+});
+
+describe.each(subprotocols)('over %s, while a turn waits for results', (subprotocol) => {
+  it('the engine process may crash: the next node is answered by the new one', async () => {
+    const pids: number[] = [];
+    const engine = new ProcessEngine({ mode: 'child', onStart: (pid) => pids.push(pid) });
+    await using server = await startTestServer({ engines: { 'llama-cpp': engine } });
+    await using client = await TestClient.connect(server.url, subprotocol, 'llama-cpp');
+    const agentId = await client.createAgent('weather');
+    const requestId = client.send('sendMessage', { agentId, text: 'What is the weather in Paris?' });
+    const [call] = await notifications(client, requestId, 1);
+    process.kill(pids.at(-1) ?? 0, 'SIGKILL');
+    await client.request('submitToolResults', { agentId, results: [result({ ...call, content: 'sunny' })] });
+    const turn = await client.turnOf(requestId);
+    // The crash may be noticed only when the next node sends its request to the process.
+    if (turn.status === 'ERROR') expect(turn.error?.code).toBe(4005);
+    else expect(turn.steps).toBe('detect:tool_called answer:default');
+    expect(await client.sendMessage(agentId, 'Thanks!')).toMatchObject({ status: 'SUCCESS' });
   });
 });

@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { bertGguf } from '../../scripts/gguf/bert.mjs';
+import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import { ProcessEngine } from '../../src/inference/process/engine.ts';
+import { embeddingContract } from './embedding.ts';
+import { engineContract } from './engine.ts';
+import { demo } from './generation.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'turngraph-'));
+const bert = join(folder, 'bert.gguf');
+writeFileSync(bert, bertGguf({ contextLength: 64 }));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+engineContract({ ...demo, name: 'caching llama-cpp', open: () => llamaEngine({ folder, maxStateBytes: 1e9 }) });
+
+const processEngine = (mode: 'child' | 'shared') => (): ProcessEngine =>
+  new ProcessEngine({ mode, cache: { folder, maxStateBytes: 1e9 } });
+
+engineContract({ ...demo, name: 'llama-cpp with a process per model', open: processEngine('child') });
+
+engineContract({ ...demo, name: 'llama-cpp with a shared process', open: processEngine('shared') });
+
+embeddingContract({
+  name: 'llama-cpp in a process of its own',
+  open: () => new ProcessEngine({ mode: 'child' }),
+  file: bert,
+});
