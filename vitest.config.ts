@@ -67,8 +67,8 @@ export default defineConfig(({ mode }) => ({
     projects: [...projects(mode === 'whole')],
     coverage: {
       provider: 'v8',
-      include: ['src/**/*.ts'],
-      exclude: ['**/*.gen.ts'],
+      include: ['src/**/*.ts', 'conformance/**/*.ts'],
+      exclude: ['**/*.gen.ts', 'conformance/vite.config.ts'],
       reporter: ['text-summary', 'html'],
     },
   },

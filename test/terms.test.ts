@@ -12,7 +12,7 @@ const filesIn = (folder: string, ending: RegExp): readonly string[] =>
     .sort();
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
-const sources = filesIn('src', /(?<!\.gen)\.ts$/);
+const sources = ['src', 'conformance'].flatMap((folder) => filesIn(folder, /(?<!\.gen)\.ts$/));
 // Words of English as data, not words for something.
 const wordLists = ['src/graph/retrieval/words/functionWords.ts'];
 const docs = [

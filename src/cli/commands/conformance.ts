@@ -1,10 +1,28 @@
+import { pathToFileURL } from 'node:url';
 import { Command, Option } from 'commander';
-import { checkClient } from '../../conformance/client/checkClient.ts';
-import { checkServer } from '../../conformance/server/checkServer.ts';
-import type { CheckResult, CodecName } from '../../conformance/report.ts';
+import { bundledPath } from '../../base/bundledPath.ts';
 import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
 import { UsageError } from '../options.ts';
-import { describeCheck, describeCheckTotals } from '../output/conformanceReport.ts';
+import { describeCheck, describeCheckTotals, type CheckResult } from '../output/conformanceReport.ts';
+
+/** What the command needs of the conformance kit, which is not in `src`. */
+export interface ConformanceKit {
+  readonly checkServer: (options: KitChoice & ServerTarget) => AsyncIterable<CheckResult>;
+  readonly checkClient: (options: KitChoice & { readonly command: string }) => AsyncIterable<CheckResult>;
+}
+
+interface KitChoice {
+  readonly codecs?: readonly CodecName[];
+  readonly only?: readonly string[];
+}
+
+interface ServerTarget {
+  readonly url: string;
+  readonly token?: string;
+  readonly model?: string;
+}
+
+type CodecName = NonNullable<CheckResult['codec']>;
 
 interface ConformanceFlags {
   readonly server?: string;
@@ -42,7 +60,7 @@ export const conformanceCommand = (): Command =>
       // The exit ends what the kit has started.
       interrupt.signal.addEventListener('abort', () => process.exit(interruptedExitCode));
       const results: CheckResult[] = [];
-      for await (const result of checksOf(flags)) {
+      for await (const result of await checksOf(flags)) {
         results.push(result);
         if (!json) process.stdout.write(`${describeCheck(result)}\n`);
       }
@@ -56,16 +74,28 @@ export const conformanceCommand = (): Command =>
     });
 
 /** The checks that the flags ask for. @throws UsageError */
-function checksOf({ server, client, token, codec, model, only }: ConformanceFlags): AsyncIterable<CheckResult> {
+async function checksOf({
+  server,
+  client,
+  token,
+  codec,
+  model,
+  only,
+}: ConformanceFlags): Promise<AsyncIterable<CheckResult>> {
   const choice = { ...(codec && { codecs: [codec] }), ...(only && { only }) };
   if (client !== undefined) {
     const others = Object.entries({ server, token, model }).find(([, value]) => value !== undefined);
     if (others) throw new UsageError(`--client does not go with --${others[0]}`);
-    return checkClient({ command: client, ...choice });
+    return (await loadKit()).checkClient({ command: client, ...choice });
   }
   if (server === undefined) throw new UsageError('conformance needs --server URL or --client COMMAND');
   if (!URL.canParse(server) || !/^wss?:$/.test(new URL(server).protocol))
     throw new UsageError(`--server must be a WebSocket address such as ws://127.0.0.1:9100, not ${server}`);
   const secret = token ?? process.env['TURNGRAPH_TOKEN'];
-  return checkServer({ url: server, ...(secret && { token: secret }), ...choice, ...(model && { model }) });
+  const target = { url: server, ...(secret && { token: secret }), ...(model && { model }) };
+  return (await loadKit()).checkServer({ ...target, ...choice });
 }
+
+// Not an import that TypeScript follows: src does not know the kit.
+const loadKit = async (): Promise<ConformanceKit> =>
+  await import(pathToFileURL(bundledPath('dist/conformance/index.js')).href);

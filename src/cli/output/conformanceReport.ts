@@ -1,5 +1,14 @@
-import type { CheckResult } from '../../conformance/report.ts';
 import { printable } from './printable.ts';
+
+/** What came of one check, as the conformance kit reports it. */
+export interface CheckResult {
+  readonly name: string;
+  /** Absent where a check has no codec, such as one of an HTTP path. */
+  readonly codec?: 'json' | 'proto';
+  readonly outcome: 'passed' | 'failed' | 'skipped';
+  /** Why the check did not pass. */
+  readonly reason: string;
+}
 
 /** One line of a check: the outcome, the codec, the sentence, and after a colon why it did not pass. */
 export const describeCheck = ({ name, codec, outcome, reason }: CheckResult): string =>

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import { checkClient } from '../../../src/conformance/client/checkClient.ts';
-import type { CheckResult, CodecName } from '../../../src/conformance/report.ts';
+import { checkClient } from '../../../conformance/client/checkClient.ts';
+import type { CheckResult, CodecName } from '../../../conformance/report.ts';
 
 /** Checks a client program of examples/ with the conformance kit. */
 export async function expectConformance(command: string, codecs: readonly CodecName[]): Promise<void> {

@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { checkClient, type ClientCheckOptions } from '../../../src/conformance/client/checkClient.ts';
-import type { CheckResult } from '../../../src/conformance/report.ts';
+import { checkClient, type ClientCheckOptions } from '../../../conformance/client/checkClient.ts';
+import type { CheckResult } from '../../../conformance/report.ts';
 import { whenEnded } from '../../helpers/runningProcesses.ts';
 import { repositoryPath } from '../../helpers/server.ts';
 

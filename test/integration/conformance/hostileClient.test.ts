@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checkClient } from '../../../src/conformance/client/checkClient.ts';
+import { checkClient } from '../../../conformance/client/checkClient.ts';
 import { whenEnded } from '../../helpers/runningProcesses.ts';
 
 const node = JSON.stringify(process.execPath);

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { checkServer, type ServerCheckOptions } from '../../../src/conformance/server/checkServer.ts';
+import { checkServer, type ServerCheckOptions } from '../../../conformance/server/checkServer.ts';
 
 const ready = JSON.stringify({
   requestId: 0,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ServerFrame, ServerFrameBodies } from '../../../src/protocol/frames.gen.ts';
-import type { CodecName } from '../../../src/conformance/report.ts';
-import { checkServer } from '../../../src/conformance/server/checkServer.ts';
+import type { CodecName } from '../../../conformance/report.ts';
+import { checkServer } from '../../../conformance/server/checkServer.ts';
 import { AlteringProxy, type Alteration } from '../../helpers/alteringProxy.ts';
 import { useServer } from '../../helpers/server.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { CheckResult } from '../../../src/conformance/report.ts';
-import { checkServer, type ServerCheckOptions } from '../../../src/conformance/server/checkServer.ts';
+import type { CheckResult } from '../../../conformance/report.ts';
+import { checkServer, type ServerCheckOptions } from '../../../conformance/server/checkServer.ts';
 import { useServer } from '../../helpers/server.ts';
 
 /** The results of all checks; `unpassed` has a line for each that has not passed. */

@@ -1,0 +1,109 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { StringDecoder } from 'node:string_decoder';
+import type { Subprotocol } from '../../src/protocol/codec/codec.ts';
+import { OutputLines } from './outputLines.ts';
+
+/** How a client program ended. */
+export interface ProgramExit {
+  /** The exit code; null when a signal ended it. */
+  readonly code: number | null;
+  /** The end of what it wrote to standard error, as one line. */
+  readonly stderr: string;
+  /** Why the kit has ended it; absent: it did not. */
+  readonly flood?: string;
+}
+
+/** What a client program is started with. */
+export interface ProgramOptions {
+  readonly command: string;
+  readonly url: string;
+  readonly codec: Subprotocol;
+  readonly onLine: (line: string) => void;
+  readonly onExit: (exit: ProgramExit) => void;
+}
+
+const maxStderrCharacters = 2000;
+// A child that the program has left behind may hold its output open.
+const closeTimeoutMs = 1000;
+// The end of the program's connection comes through a socket, and may be seen after that of the process.
+const settleMs = 50;
+const isWindows = process.platform === 'win32';
+
+/** A running client program, in a process group of its own. */
+export class ClientProgram implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly #exited: Promise<void>;
+  #stderr = '';
+  #flood: string | undefined;
+  #hasExited = false;
+
+  constructor({ command, url, codec, onLine, onExit }: ProgramOptions) {
+    const env = { ...process.env, TURNGRAPH_URL: url, TURNGRAPH_CODEC: codec };
+    const child = spawn(command, { shell: true, detached: !isWindows, env, stdio: 'pipe' });
+    this.#child = child;
+    const decoder = new StringDecoder('utf8');
+    child.stderr.on('data', (data: Buffer) => {
+      this.#stderr = (this.#stderr + decoder.write(data)).slice(-maxStderrCharacters);
+    });
+    // A program that has exited does not read the rest.
+    child.stdin.on('error', () => {});
+    const output = new OutputLines(onLine);
+    child.stdout.on('data', (data: Buffer) => {
+      if (this.#flood !== undefined) return;
+      this.#flood = output.push(data);
+      if (this.#flood !== undefined) this.#killGroup();
+    });
+    child.stdout.on('end', () => output.end());
+    this.#exited = new Promise((resolve) => {
+      const end = (code: number | null): void => {
+        if (this.#hasExited) return;
+        // What it has left behind must not outlive it, nor keep the kit waiting for its output.
+        this.#killGroup();
+        this.#hasExited = true;
+        for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+        onExit({ code, stderr: this.stderr, ...(this.#flood !== undefined && { flood: this.#flood }) });
+        resolve();
+      };
+      child.on('error', (error) => {
+        this.#stderr = error.message;
+        end(null);
+      });
+      child.on('exit', (code) => setTimeout(end, closeTimeoutMs, code));
+      child.on('close', (code) => setTimeout(end, settleMs, code));
+    });
+    process.once('exit', this.#killGroup);
+  }
+
+  /** The end of what it has written to standard error, as one line. */
+  get stderr(): string {
+    return this.#stderr.trim().replaceAll(/\s*\n\s*/g, ' | ');
+  }
+
+  /** Writes a command. */
+  write(command: object): void {
+    this.#child.stdin?.write(`${JSON.stringify(command)}\n`);
+  }
+
+  /** Ends the standard input of the program. */
+  endInput(): void {
+    this.#child.stdin?.end();
+  }
+
+  /** Kills the program, if it runs, with all that it has started. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    process.removeListener('exit', this.#killGroup);
+    this.#killGroup();
+    await this.#exited;
+  }
+
+  readonly #killGroup = (): void => {
+    const { pid } = this.#child;
+    if (pid === undefined || this.#hasExited) return;
+    try {
+      if (isWindows) execFileSync('taskkill', ['/pid', String(pid), '/t', '/f'], { stdio: 'ignore' });
+      else process.kill(-pid, 'SIGKILL');
+    } catch {
+      // It has exited by itself meanwhile.
+    }
+  };
+}

@@ -1,0 +1,188 @@
+import {
+  codes,
+  type ClientFrameBodies,
+  type ServerFrame,
+  type ServerFrameBodies,
+} from '../../src/protocol/frames.gen.ts';
+import { shown } from '../expect.ts';
+import type { FrameRules } from './frameRules.ts';
+
+type RequestBody = keyof ClientFrameBodies;
+type AnswerBody = keyof ServerFrameBodies;
+
+/** The final answer of each request (PROTOCOL.md, "ClientFrame"). */
+const finalAnswers: Readonly<Record<RequestBody, AnswerBody>> = {
+  configureSession: 'configureSession',
+  resumeSession: 'resumeSession',
+  createAgent: 'createAgent',
+  sendMessage: 'turnComplete',
+  cancelTurn: 'ack',
+  submitToolResults: 'ack',
+  changeParams: 'ack',
+  exportDialog: 'exportDialog',
+  clearDialog: 'ack',
+  destroyAgent: 'ack',
+  listModels: 'listModels',
+  downloadModel: 'downloadModel',
+  cancelDownload: 'ack',
+  loadModel: 'loadModel',
+  unloadModel: 'ack',
+  deleteModel: 'ack',
+  createStringStorage: 'createStringStorage',
+  destroyStringStorage: 'ack',
+  searchStorage: 'searchStorage',
+  appendDialog: 'ack',
+  setPace: 'ack',
+};
+
+/** The frames that come before the final answer. */
+const earlierAnswers: { readonly [Body in RequestBody]?: readonly AnswerBody[] } = {
+  createAgent: ['modelProgress'],
+  loadModel: ['modelProgress'],
+  downloadModel: ['modelProgress'],
+  sendMessage: ['answerText', 'toolCallNotification', 'nodeEvent'],
+};
+
+/** Whether a frame is the final answer to its request. */
+export function isFinalAnswer(frame: ServerFrame): boolean {
+  if (frame.body === 'exportDialog') return frame.exportDialog.part >= frame.exportDialog.of;
+  if (frame.body === 'searchStorage') return frame.searchStorage.part >= frame.searchStorage.of;
+  return !['answerText', 'toolCallNotification', 'nodeEvent', 'modelProgress'].includes(frame.body);
+}
+
+/** A request as the trace of its session knows it. */
+interface TracedRequest {
+  /** Undefined for a frame that no client may send: it is answered with an error. */
+  readonly body: RequestBody | undefined;
+  readonly agentId: number | undefined;
+  isAnswered: boolean;
+  turnId: number | undefined;
+  hasTextEnded: boolean;
+}
+
+/** What was sent and received in one session, on one connection after the other: finds violations of the rules. */
+export class SessionTrace {
+  readonly #rules: FrameRules;
+  readonly #requests = new Map<number, TracedRequest>();
+  #lastSeq = 0;
+
+  constructor(rules: FrameRules) {
+    this.#rules = rules;
+  }
+
+  /** The highest seq that was received. */
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  /** A request was sent. */
+  sent(requestId: number, body?: RequestBody, agentId?: number): void {
+    this.#requests.set(requestId, { body, agentId, isAnswered: false, turnId: undefined, hasTextEnded: false });
+  }
+
+  /** All frames after this one are expected once more. */
+  rewind(lastSeq: number): void {
+    this.#lastSeq = lastSeq;
+    for (const [id, { body, agentId }] of this.#requests) this.sent(id, body, agentId);
+  }
+
+  /** A frame of an unknown message came: only its number is known to be used. */
+  skip(): void {
+    this.#lastSeq++;
+  }
+
+  /** A frame came. */
+  received(frame: ServerFrame): void {
+    this.#checkSeq(frame);
+    if (frame.body === 'error') this.#checkError(frame.error);
+    if (frame.body === 'turnComplete' && frame.turnComplete.error) this.#checkError(frame.turnComplete.error);
+    const request = this.#requests.get(frame.requestId);
+    if (request) this.#checkAnswer(request, frame);
+    else if (frame.requestId !== 0 || !['sessionReady', 'error'].includes(frame.body))
+      this.#rules.violate('requestId', 'an id of a request', `${frame.body} with requestId ${frame.requestId}`);
+  }
+
+  /** A request was not answered in time. */
+  unanswered(requestId: number, waited: string): void {
+    const name = this.#requests.get(requestId)?.body ?? 'a frame';
+    this.#rules.violate('final', `a final answer to ${name}, request ${requestId}`, waited);
+  }
+
+  #checkSeq({ seq, body, requestId }: ServerFrame): void {
+    const isUncounted = body === 'sessionReady' || body === 'resumeSession';
+    if (isUncounted || (seq === 0 && body === 'error' && requestId === 0)) {
+      if (seq !== 0) this.#rules.violate('seq', `seq 0 on ${body}`, String(seq));
+      return;
+    }
+    if (seq !== this.#lastSeq + 1)
+      this.#rules.violate('seq', `seq ${this.#lastSeq + 1} on the next frame (${body})`, String(seq));
+    this.#lastSeq = seq;
+  }
+
+  #checkError({
+    code,
+    name,
+    message,
+  }: {
+    readonly code: number;
+    readonly name: string;
+    readonly message: string;
+  }): void {
+    const known: Readonly<Record<string, number>> = codes;
+    const isOther = Object.values(known).includes(code) || known[name] !== undefined;
+    if (isOther && known[name] !== code) this.#rules.violate('error', 'a code with its own name', `${code} ${name}`);
+    if (message === '') this.#rules.violate('error', 'a message', `none in ${code} ${name}`);
+  }
+
+  #checkAnswer(request: TracedRequest, frame: ServerFrame): void {
+    const { body } = frame;
+    const what = request.body ?? 'a frame that cannot be read';
+    const isFinal = isFinalAnswer(frame);
+    if (request.isAnswered) {
+      if (isFinal || request.body !== 'sendMessage')
+        this.#rules.violate('final', `no frame after the final answer to ${what}, request ${frame.requestId}`, body);
+      else this.#rules.violate('afterTurn', `no frame after TurnComplete of request ${frame.requestId}`, body);
+      return;
+    }
+    const allowed = request.body
+      ? ['error', finalAnswers[request.body], ...(earlierAnswers[request.body] ?? [])]
+      : ['error'];
+    if (!allowed.includes(body))
+      this.#rules.violate('answer', `${allowed.slice(1).join(', ')} or error to ${what}`, body);
+    if (request.body === 'sendMessage') this.#checkTurn(request, frame);
+    if (isFinal) request.isAnswered = true;
+  }
+
+  #checkTurn(request: TracedRequest, frame: ServerFrame): void {
+    const message = turnMessage(frame);
+    if (!message) return;
+    const { agentId, turnId } = message;
+    request.turnId ??= turnId;
+    if (agentId !== request.agentId || turnId !== request.turnId)
+      this.#rules.violate('turnIds', `agent ${request.agentId}, turn ${request.turnId}`, shown(message));
+    if (frame.body === 'answerText') {
+      const { text, isFinal } = frame.answerText;
+      if (request.hasTextEnded)
+        this.#rules.violate('turn', 'no AnswerText after the final one', shown(frame.answerText));
+      if (isFinal && text !== '') this.#rules.violate('turn', 'an empty text in the final AnswerText', shown(text));
+      request.hasTextEnded ||= isFinal;
+    }
+    if (frame.body === 'turnComplete' && !request.hasTextEnded)
+      this.#rules.violate('turn', 'an AnswerText with isFinal before TurnComplete', 'TurnComplete');
+  }
+}
+
+function turnMessage(frame: ServerFrame): { readonly agentId: number; readonly turnId: number } | undefined {
+  switch (frame.body) {
+    case 'answerText':
+      return frame.answerText;
+    case 'toolCallNotification':
+      return frame.toolCallNotification;
+    case 'nodeEvent':
+      return frame.nodeEvent;
+    case 'turnComplete':
+      return frame.turnComplete;
+    default:
+      return undefined;
+  }
+}

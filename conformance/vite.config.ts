@@ -1,0 +1,25 @@
+import { defineConfig, type Plugin } from 'vite';
+
+/** The protocol stays that of the package: dist/conformance imports dist/protocol. */
+const protocolOfThePackage: Plugin = {
+  name: 'protocol-of-the-package',
+  enforce: 'pre',
+  resolveId(source) {
+    const [, file] = /^(?:\.\.\/)+src\/protocol\/(.+)\.ts$/.exec(source) ?? [];
+    return file === undefined ? undefined : { id: `../protocol/${file}.js`, external: true };
+  },
+};
+
+// `turngraph conformance` loads dist/conformance/index.js.
+export default defineConfig({
+  root: import.meta.dirname,
+  plugins: [protocolOfThePackage],
+  build: {
+    ssr: 'index.ts',
+    outDir: '../dist/conformance',
+    emptyOutDir: true,
+    target: 'node20',
+    minify: false,
+  },
+  logLevel: 'warn',
+});
