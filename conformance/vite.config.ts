@@ -1,12 +1,14 @@
 import { defineConfig, type Plugin } from 'vite';
 
+const protocolFile = /^(?:\.\.\/)+src\/protocol\/(.+)\.ts$/;
+
 /** The protocol stays that of the package: dist/conformance imports dist/protocol. */
 const protocolOfThePackage: Plugin = {
   name: 'protocol-of-the-package',
   enforce: 'pre',
-  resolveId(source) {
-    const [, file] = /^(?:\.\.\/)+src\/protocol\/(.+)\.ts$/.exec(source) ?? [];
-    return file === undefined ? undefined : { id: `../protocol/${file}.js`, external: true };
+  resolveId: {
+    filter: { id: protocolFile },
+    handler: (source) => ({ id: source.replace(protocolFile, '../protocol/$1.js'), external: true }),
   },
 };
 

@@ -1,53 +1,16 @@
-import {
-  codes,
-  type ClientFrameBodies,
-  type ServerFrame,
-  type ServerFrameBodies,
-} from '../../src/protocol/frames.gen.ts';
+import { codes, responses, type ClientFrameBodies, type ServerFrame } from '../../src/protocol/frames.gen.ts';
 import { shown } from '../expect.ts';
 import type { FrameRules } from './frameRules.ts';
 
 type RequestBody = keyof ClientFrameBodies;
-type AnswerBody = keyof ServerFrameBodies;
-
-/** The final answer of each request (PROTOCOL.md, "ClientFrame"). */
-const finalAnswers: Readonly<Record<RequestBody, AnswerBody>> = {
-  configureSession: 'configureSession',
-  resumeSession: 'resumeSession',
-  createAgent: 'createAgent',
-  sendMessage: 'turnComplete',
-  cancelTurn: 'ack',
-  submitToolResults: 'ack',
-  changeParams: 'ack',
-  exportDialog: 'exportDialog',
-  clearDialog: 'ack',
-  destroyAgent: 'ack',
-  listModels: 'listModels',
-  downloadModel: 'downloadModel',
-  cancelDownload: 'ack',
-  loadModel: 'loadModel',
-  unloadModel: 'ack',
-  deleteModel: 'ack',
-  createStringStorage: 'createStringStorage',
-  destroyStringStorage: 'ack',
-  searchStorage: 'searchStorage',
-  appendDialog: 'ack',
-  setPace: 'ack',
-};
-
-/** The frames that come before the final answer. */
-const earlierAnswers: { readonly [Body in RequestBody]?: readonly AnswerBody[] } = {
-  createAgent: ['modelProgress'],
-  loadModel: ['modelProgress'],
-  downloadModel: ['modelProgress'],
-  sendMessage: ['answerText', 'toolCallNotification', 'nodeEvent'],
-};
+/** What comes before the final answer of any request. */
+const earlierBodies = new Set<string>(Object.values(responses).flatMap(({ earlier }) => earlier));
 
 /** Whether a frame is the final answer to its request. */
 export function isFinalAnswer(frame: ServerFrame): boolean {
   if (frame.body === 'exportDialog') return frame.exportDialog.part >= frame.exportDialog.of;
   if (frame.body === 'searchStorage') return frame.searchStorage.part >= frame.searchStorage.of;
-  return !['answerText', 'toolCallNotification', 'nodeEvent', 'modelProgress'].includes(frame.body);
+  return !earlierBodies.has(frame.body);
 }
 
 /** A request as the trace of its session knows it. */
@@ -144,8 +107,8 @@ export class SessionTrace {
       else this.#rules.violate('afterTurn', `no frame after TurnComplete of request ${frame.requestId}`, body);
       return;
     }
-    const allowed = request.body
-      ? ['error', finalAnswers[request.body], ...(earlierAnswers[request.body] ?? [])]
+    const allowed: readonly string[] = request.body
+      ? ['error', responses[request.body].final, ...responses[request.body].earlier]
       : ['error'];
     if (!allowed.includes(body))
       this.#rules.violate('answer', `${allowed.slice(1).join(', ')} or error to ${what}`, body);

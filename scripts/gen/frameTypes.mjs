@@ -16,6 +16,7 @@ export function frameTypes(protoFile) {
       '// GENERATED from proto/turngraph/v1/wire.proto by npm run gen. Do not edit.',
       ...plain.map(interfaceOf),
       ...envelopes.map(envelopeOf),
+      responsesOf(...envelopes),
       shapesOf(messages),
       codesOf(space.lookupEnum('ErrorResponse.Code')),
     ].join('\n\n') + '\n'
@@ -70,6 +71,28 @@ function envelopeOf(message) {
       )}; readonly body: K } & {\n    readonly [P in K]: ${message.name}Bodies[P];\n  };\n}[keyof ${message.name}Bodies];`,
   ].join('\n\n');
 }
+
+/** Reads `-> earlier*, earlier*, final` after each request of the ClientFrame. */
+function responsesOf(clientFrame, serverFrame) {
+  const known = new Map(serverFrame.oneofs.body.fieldsArray.map((field) => [snakeCase(field.name), field.name]));
+  const lines = clientFrame.oneofs.body.fieldsArray.map(({ name, comment }) => {
+    const [, list] = /^-> ((?:\w+\*, )*\w+)$/.exec(comment ?? '') ?? [];
+    const bodies = list?.split(', ').map((one) => known.get(one.replace('*', '')));
+    if (!bodies || bodies.includes(undefined))
+      throw new Error(`${name} needs a comment such as "-> ack", not ${comment}`);
+    const quoted = bodies.map((body) => `'${body}'`);
+    return `  ${name}: { final: ${quoted.at(-1)}, earlier: [${quoted.slice(0, -1).join(', ')}] },\n`;
+  });
+  return `/** The bodies that answer each request: the final response, which can also be an error, and those that come before it. */
+export const responses = {\n${lines.join('')}} as const satisfies {
+  readonly [Body in keyof ${clientFrame.name}Bodies]: {
+    readonly final: keyof ${serverFrame.name}Bodies;
+    readonly earlier: readonly (keyof ${serverFrame.name}Bodies)[];
+  };
+};`;
+}
+
+const snakeCase = (name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 function shapesOf(messages) {
   const lines = messages.map((message) => {

@@ -1,6 +1,7 @@
 import { Fault } from '../protocol/fault.ts';
 import {
   codes,
+  responses,
   type ClientFrameBodies,
   type CodeName,
   type ServerFrame,
@@ -11,38 +12,14 @@ import {
 export type RequestName = keyof ClientFrameBodies;
 
 /** The final response to a request. */
-export type ResponseTo<Name extends RequestName> = ServerFrameBodies[(typeof finalResponses)[Name]];
-
-const finalResponses = {
-  configureSession: 'configureSession',
-  resumeSession: 'resumeSession',
-  createAgent: 'createAgent',
-  sendMessage: 'turnComplete',
-  cancelTurn: 'ack',
-  submitToolResults: 'ack',
-  changeParams: 'ack',
-  exportDialog: 'exportDialog',
-  clearDialog: 'ack',
-  destroyAgent: 'ack',
-  listModels: 'listModels',
-  downloadModel: 'downloadModel',
-  cancelDownload: 'ack',
-  loadModel: 'loadModel',
-  unloadModel: 'ack',
-  deleteModel: 'ack',
-  createStringStorage: 'createStringStorage',
-  destroyStringStorage: 'ack',
-  searchStorage: 'searchStorage',
-  appendDialog: 'ack',
-  setPace: 'ack',
-} as const satisfies { readonly [Name in RequestName]: keyof ServerFrameBodies };
+export type ResponseTo<Name extends RequestName> = ServerFrameBodies[(typeof responses)[Name]['final']];
 
 /** The final response in a frame; undefined for the frames before it, such as progress and streamed text. */
 export function finalResponse<Name extends RequestName>(
   request: Name,
   frame: ServerFrame,
 ): ResponseTo<Name> | undefined {
-  if (frame.body !== finalResponses[request]) return undefined;
+  if (frame.body !== responses[request].final) return undefined;
   if (frame.body === 'exportDialog' && frame.exportDialog.part < frame.exportDialog.of) return undefined;
   if (frame.body === 'searchStorage' && frame.searchStorage.part < frame.searchStorage.of) return undefined;
   // TypeScript cannot correlate the body name with the field of that name.

@@ -467,6 +467,36 @@ export type ServerFrame = {
   };
 }[keyof ServerFrameBodies];
 
+/** The bodies that answer each request: the final response, which can also be an error, and those that come before it. */
+export const responses = {
+  configureSession: { final: 'configureSession', earlier: [] },
+  resumeSession: { final: 'resumeSession', earlier: [] },
+  createAgent: { final: 'createAgent', earlier: ['modelProgress'] },
+  sendMessage: { final: 'turnComplete', earlier: ['answerText', 'toolCallNotification', 'nodeEvent'] },
+  cancelTurn: { final: 'ack', earlier: [] },
+  submitToolResults: { final: 'ack', earlier: [] },
+  changeParams: { final: 'ack', earlier: [] },
+  exportDialog: { final: 'exportDialog', earlier: [] },
+  clearDialog: { final: 'ack', earlier: [] },
+  destroyAgent: { final: 'ack', earlier: [] },
+  listModels: { final: 'listModels', earlier: [] },
+  downloadModel: { final: 'downloadModel', earlier: ['modelProgress'] },
+  cancelDownload: { final: 'ack', earlier: [] },
+  loadModel: { final: 'loadModel', earlier: ['modelProgress'] },
+  unloadModel: { final: 'ack', earlier: [] },
+  deleteModel: { final: 'ack', earlier: [] },
+  createStringStorage: { final: 'createStringStorage', earlier: [] },
+  destroyStringStorage: { final: 'ack', earlier: [] },
+  appendDialog: { final: 'ack', earlier: [] },
+  setPace: { final: 'ack', earlier: [] },
+  searchStorage: { final: 'searchStorage', earlier: [] },
+} as const satisfies {
+  readonly [Body in keyof ClientFrameBodies]: {
+    readonly final: keyof ServerFrameBodies;
+    readonly earlier: readonly (keyof ServerFrameBodies)[];
+  };
+};
+
 /** What a field of a message holds. */
 export type FieldShape = {
   readonly repeated?: boolean;

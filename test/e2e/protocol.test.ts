@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { closeCodes } from '../../src/protocol/closeCodes.ts';
 import { serverSchema } from '../../src/server/config.ts';
-import { codes, type FieldShape } from '../../src/protocol/frames.gen.ts';
+import { codes, responses, type FieldShape } from '../../src/protocol/frames.gen.ts';
 import { clientCodecs, serverCodecs } from '../../src/protocol/codec/codec.ts';
 import {
   messageOf,
@@ -92,6 +92,18 @@ describe('PROTOCOL.md', () => {
   it('has exactly one row for every error code', () => {
     const rows = [...sectionOf('## Error codes').matchAll(/^\| (\d+) +\| `(\w+)` +\|/gm)];
     expect(rows.map(([, number, name]) => [name, Number(number)])).toEqual(Object.entries(codes));
+  });
+
+  it('names the final answer of every request', () => {
+    const rows = [...sectionOf('### ClientFrame').matchAll(/^\| `(\w+)` +\| \[\w+\]\S* +\| (?:the last )?\[(\w+)\]/gm)];
+    expect(Object.fromEntries(rows.map(([, request, answer]) => [request, answer]))).toEqual(
+      Object.fromEntries(
+        Object.entries(responses).map(([request, { final }]) => [
+          toSnakeCase(request),
+          bodiesOf('ServerFrame').get(final),
+        ]),
+      ),
+    );
   });
 
   it('has a row for every close code that the server uses', () => {
