@@ -1,5 +1,6 @@
 import { text, type Rule, type TextRule } from './rule.ts';
 import { expand, type Stack } from './expand.ts';
+import { commonLength } from './prefixTree.ts';
 
 /**
  * Grammar matcher: an immutable state of a nondeterministic pushdown automaton that reads a text character by character.
@@ -88,16 +89,18 @@ export class GrammarMatcher {
     return first && firstCharacter(first.rule);
   }
 
-  /** Accepts the literal that is the only thing that may come next in one step, or as much of it as the text has. */
+  /**
+   * Accepts as much as the text has of the literal that is the only thing that may come next. All of it in one step, and
+   * where the text leaves it nothing is compared again: a text takes linear time.
+   */
   #acceptLiteral(newText: string, start: number): Accepted | undefined {
     const [top, other] = this.#stacks;
     if (top?.rule.kind !== 'text' || other) return undefined;
     const { text: literal } = top.rule;
-    if (newText.startsWith(literal, start)) return { matcher: new GrammarMatcher([top.next]), length: literal.length };
-    const newLength = newText.length - start;
-    if (newLength > literal.length || !literal.startsWith(newText.slice(start))) return undefined;
-    const rest = { rule: text(literal.slice(newLength)), next: top.next };
-    return { matcher: new GrammarMatcher([rest]), length: newLength };
+    const length = commonLength(literal, newText, start);
+    if (length === 0) return undefined;
+    const rest = literal.slice(length);
+    return { matcher: new GrammarMatcher([rest === '' ? top.next : { rule: text(rest), next: top.next }]), length };
   }
 
   #acceptCharacter(newText: string, start: number): Accepted | undefined {

@@ -23,11 +23,15 @@ export function groupByPrefix(texts: readonly string[]): readonly PrefixGroup[] 
   });
 }
 
-function commonPrefix(a: string, b: string): string {
-  if (a === b) return a;
+const commonPrefix = (a: string, b: string): string => (a === b ? a : a.slice(0, commonLength(a, b)));
+
+/** How many UTF-16 units two texts have in common, the second one from an index on: whole characters only. */
+export function commonLength(a: string, b: string, from = 0): number {
   let length = 0;
-  while (length < a.length && a.charCodeAt(length) === b.charCodeAt(length)) length++;
+  while (length < a.length && a.charCodeAt(length) === b.charCodeAt(from + length)) length++;
   // Half of a surrogate pair is no character.
-  if (length > 0 && (a.codePointAt(length - 1) ?? 0) > 0xffff) length--;
-  return a.slice(0, length);
+  const isHalf = length > 0 && [a.codePointAt(length - 1), b.codePointAt(from + length - 1)].some(isPair);
+  return isHalf ? length - 1 : length;
 }
+
+const isPair = (codePoint: number | undefined): boolean => (codePoint ?? 0) > 0xffff;

@@ -94,6 +94,14 @@ describe('a grammar matcher', () => {
     ).toBe(true);
   });
 
+  it('leaves a literal between characters, even where two of them share the first half of a surrogate pair', () => {
+    const start = GrammarMatcher.start(text('a🎉b'));
+    const lengths = ['a🎊b', 'a\ud83c', 'a🎉', 'a🎉c', '🎊'].map((newText) => start.accept(newText).length);
+    expect(lengths).toEqual([1, 1, 3, 3, 0]);
+    expect(start.accept('a🎊').matcher.forcedText().texts).toEqual([text('🎉b')]);
+    expect(GrammarMatcher.start(text('a\ud83c')).accept('a🎉').length).toBe(1);
+  });
+
   it('accepts one of thousands of optional members without recursion', () => {
     const members = Array.from({ length: 20_000 }, (_, index) => ({
       key: `p${index}`,
