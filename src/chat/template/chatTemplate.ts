@@ -9,8 +9,7 @@ import { TotalBudget } from './jinja/totalBudget.ts';
 import type { RenderTemplate } from './templateInput.ts';
 import { messageRules } from './messageRules.ts';
 import { toTemplateMessages, toTextMessage } from './templateMessages.ts';
-import { compileTemplate, type SpecialTokens } from './compileTemplate.ts';
-import { strftimeAt } from './strftime.ts';
+import { clockAt, compileTemplate, type SpecialTokens } from './compileTemplate.ts';
 
 /** A model's chat template with what it supports, found by rendering probes. */
 export interface ChatTemplate {
@@ -44,7 +43,7 @@ const chatmlTemplate =
 /** Compiles and probes a chat template (Jinja source); falls back to ChatML where there is none that works. */
 export function probeChatTemplate(source: string | undefined, specialTokens: SpecialTokens): ChatTemplate {
   if (source === undefined) return chatmlFallback(specialTokens, 'the file has no chat template', '');
-  const clock = { strftime_now: strftimeAt(new Date()) };
+  const clock = clockAt(new Date());
   const failures: string[] = [];
   // Variables that some templates cannot do without. The smallest set that works wins: a template behaves as intended
   // when it is given no clock and no empty list of tools.

@@ -1,6 +1,7 @@
+import { jinjaGlobals } from './jinja/globals.ts';
 import { JinjaTemplate } from './jinja/template.ts';
 import type { TotalBudget } from './jinja/totalBudget.ts';
-import type { RenderTemplate } from './templateInput.ts';
+import type { RenderTemplate, TemplateInput } from './templateInput.ts';
 
 /** The special tokens that chat templates refer to by name. */
 export interface SpecialTokens {
@@ -18,25 +19,58 @@ export interface SpecialTokens {
  */
 export function compileTemplate(
   source: string,
-  { bos, eos }: SpecialTokens,
+  specialTokens: SpecialTokens,
   extras: Readonly<Record<string, unknown>> = {},
   total?: TotalBudget,
 ): RenderTemplate {
   const template = new JinjaTemplate(source);
-  return ({ messages, tools, addGenerationPrompt = true, variables }) =>
-    template.render(
-      {
-        bos_token: bos,
-        eos_token: eos,
-        add_generation_prompt: addGenerationPrompt,
-        // Not an empty list: some templates then write the text around an empty list.
-        tools: null,
-        documents: null,
-        ...extras,
-        ...(tools && { tools }),
-        ...variables,
-        messages,
-      },
-      total,
-    );
+  return (input) => {
+    const { messages, tools, variables } = input;
+    const given = givenVariables(specialTokens, input);
+    return template.render({ ...given, ...extras, ...(tools && { tools }), ...variables, messages }, total);
+  };
+}
+
+/** The variables that every chat template has. */
+const givenVariables = ({ bos, eos }: SpecialTokens, { messages, addGenerationPrompt = true }: TemplateInput) => ({
+  bos_token: bos,
+  eos_token: eos,
+  add_generation_prompt: addGenerationPrompt,
+  // Not an empty list: some templates then write the text around an empty list.
+  tools: null,
+  documents: null,
+  messages,
+});
+
+/** The variable by which some templates read the time, which stands still, so that a prompt's prefix never changes. */
+export const clockAt = (time: Date) => ({ strftime_now: strftimeAt(time) });
+
+/** Names that a template may use and that are no setting of it: what every template gets, or what has another meaning. */
+export const reservedNames: ReadonlySet<string> = new Set([
+  ...jinjaGlobals.keys(),
+  ...Object.keys(givenVariables({ bos: '', eos: '' }, { messages: [] })),
+  ...Object.keys(clockAt(new Date(0))),
+  ...(
+    'unk_token pad_token continue_final_message date_string today builtin_tools custom_tools available_tools ' +
+    'tools_in_user_message model_identity controls response_format default_system_prompt'
+  ).split(' '),
+]);
+
+/** Python's `strftime` at one time. */
+function strftimeAt(time: Date): (format: string) => string {
+  const localize = (options: Intl.DateTimeFormatOptions): string => time.toLocaleString('en-GB', options);
+  const twoDigits = (value: number): string => String(value).padStart(2, '0');
+  const directives: Readonly<Record<string, () => string>> = {
+    Y: () => String(time.getFullYear()),
+    m: () => twoDigits(time.getMonth() + 1),
+    d: () => twoDigits(time.getDate()),
+    B: () => localize({ month: 'long' }),
+    b: () => localize({ month: 'short' }),
+    A: () => localize({ weekday: 'long' }),
+    a: () => localize({ weekday: 'short' }),
+    H: () => twoDigits(time.getHours()),
+    M: () => twoDigits(time.getMinutes()),
+    S: () => twoDigits(time.getSeconds()),
+  };
+  return (format) => format.replace(/%([YmdBbAaHMS])/g, (_, directive: string) => directives[directive]?.() ?? '');
 }

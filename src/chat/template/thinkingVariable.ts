@@ -1,3 +1,4 @@
+import { reservedNames } from './compileTemplate.ts';
 import { freeVariables } from './jinja/freeVariables.ts';
 import { JinjaTemplate } from './jinja/template.ts';
 import type { RenderTemplate, TemplateMessage } from './templateInput.ts';
@@ -22,7 +23,7 @@ export interface ThinkingVariable {
  */
 export function findThinkingVariable(source: string, render: RenderTemplate): ThinkingVariable | undefined {
   const prompts = new SmallPrompts(render);
-  const names = freeVariables(new JinjaTemplate(source).statements).filter((name) => !standardNames.has(name));
+  const names = freeVariables(new JinjaTemplate(source).statements).filter((name) => !reservedNames.has(name));
   const speaking = names.filter((name) => thinkingWord.test(name));
   const others = names.filter((name) => !thinkingWord.test(name));
   // Such a template takes true for a number or a level, and prints it.
@@ -48,15 +49,6 @@ export function thinkingVariables(
 }
 
 const thinkingWord = /think|thought|reason|effort/i;
-
-// What every template gets, or what has another meaning.
-const standardNames: ReadonlySet<string> = new Set(
-  (
-    'messages tools documents bos_token eos_token unk_token pad_token add_generation_prompt continue_final_message ' +
-    'strftime_now raise_exception namespace range dict date_string today builtin_tools custom_tools available_tools ' +
-    'tools_in_user_message model_identity controls response_format default_system_prompt'
-  ).split(' '),
-);
 
 /** From the least to the most. Templates that know the first two reason not at all with them. */
 const efforts = ['none', 'minimal', 'low', 'medium', 'high'];

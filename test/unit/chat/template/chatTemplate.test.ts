@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../../../src/chat/dialog.ts';
-import { strftimeAt } from '../../../../src/chat/template/strftime.ts';
+import { clockAt } from '../../../../src/chat/template/compileTemplate.ts';
 import { probeChatTemplate } from '../../../../src/chat/template/chatTemplate.ts';
 import { toTemplateMessages, toTextMessage } from '../../../../src/chat/template/templateMessages.ts';
 
@@ -86,7 +86,7 @@ describe('a chat template', () => {
     const pinned = `{% if strftime_now is defined %}{{ strftime_now('%d %b %Y') }}{% else %}26 Jul{% endif %}${anyRole}`;
     expect(render(pinned, [user('U')])).toBe('26 Jul[user]U');
     expect(render(`{{ strftime_now('%Y') }}${anyRole}`, [user('U')])).toMatch(/^\d{4}\[user\]U$/);
-    const strftime = strftimeAt(new Date(2026, 0, 2, 3, 4, 5));
+    const { strftime_now: strftime } = clockAt(new Date(2026, 0, 2, 3, 4, 5));
     expect(strftime('%A %a %d %B %b %m %Y %H:%M:%S')).toBe('Friday Fri 02 January Jan 01 2026 03:04:05');
   });
 
