@@ -3,7 +3,7 @@ import type { CallGrammar, ToolChoice } from './grammar/grammar.ts';
 import type { CallMarkup } from './callMarkup.ts';
 import type { JsonObject } from './json/value.ts';
 import type { ReplyMarks } from './replyMarks.ts';
-import type { UnreadCall } from './unreadCall.ts';
+import type { MalformedCall } from './malformedCall.ts';
 
 /** JSON Schema of a tool's arguments; the order of the keys is that of the prompt. */
 export interface ArgumentsSchema {
@@ -87,7 +87,7 @@ export interface Detection {
    * What the format itself found to be markup of a call that it cannot read, in the order of the text. Where the residual
    * has it, it is no part of the answer. Absent: the format leaves the search to the marks of calls.
    */
-  readonly unread?: readonly UnreadCall[];
+  readonly unread?: readonly MalformedCall[];
 }
 
 /** What a parser may know in addition to the text. */

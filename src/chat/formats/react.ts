@@ -8,7 +8,7 @@ import {
   afterValue,
   readObjectArguments,
   readOwnArguments,
-  type UnreadArguments,
+  type MalformedArguments,
 } from '../reply/detect/ownArguments.ts';
 import { withoutEndTokens } from '../reply/detect/tags.ts';
 import type { CallGrammar, ToolChoice } from '../grammar/grammar.ts';
@@ -16,7 +16,7 @@ import { all, anyOf, many, optional, text as literal } from '../grammar/rule.ts'
 import { charExcept } from '../grammar/textWithout.ts';
 import { stringifyJson } from '../json/value.ts';
 import type { DetectedCall, DetectOptions, Detection, Tool, ToolCallFormat } from '../tool.ts';
-import type { UnreadCall } from '../unreadCall.ts';
+import type { MalformedCall } from '../malformedCall.ts';
 import { createArgumentRules, maxTokensPerCall } from './callGrammar.ts';
 import { toolSignature } from './toolSignature.ts';
 
@@ -74,10 +74,10 @@ const valueEnd = /[}\])"'`]\s{0,8}$/;
 const onlyPunctuation = /^[\s,;)\]}"'`]*$/;
 const maxPhrase = 40;
 
-type ReadCall = (ParsedArguments & { readonly name: string; readonly end: number }) | UnreadArguments;
+type ReadCall = (ParsedArguments & { readonly name: string; readonly end: number }) | MalformedArguments;
 
-/** A part of a reply that is in no section, or that is unread; what is invented is in no residual text. */
-type Piece = UnreadCall & { readonly kind: 'said' | 'unread' | 'invented' };
+/** A part of a reply that is in no section, or that is malformed; what is invented is in no residual text. */
+type Piece = MalformedCall & { readonly kind: 'said' | 'malformed' | 'invented' };
 
 /** Reads one reply, in time linear in its length. Indexes are offsets into the text without its end tokens. */
 class ReplyReader {
@@ -85,7 +85,7 @@ class ReplyReader {
   readonly #tools: ReadonlyMap<string, Tool>;
   readonly #text: string;
   readonly #keywords: KeywordFinder<Section['name']>;
-  /** The beginning of a keyword that the text ends in; "" once it is a part of an unread call. */
+  /** The beginning of a keyword that the text ends in; "" once it is a part of a malformed call. */
   #cutOff: string;
   readonly #pieces: Piece[] = [];
   readonly #calls: DetectedCall[] = [];
@@ -127,7 +127,7 @@ class ReplyReader {
     if (this.#cutOff !== '')
       this.#refuse(text.length, undefined, { reason: 'the text ends inside a keyword', isUnclosed });
     const isSaid = this.#calls.length > 0 || this.#answer === undefined;
-    const kept = this.#pieces.filter(({ kind }) => kind === 'unread' || (kind === 'said' && isSaid));
+    const kept = this.#pieces.filter(({ kind }) => kind === 'malformed' || (kind === 'said' && isSaid));
     const parts = [text.slice(0, start).trim(), ...kept.map((piece) => piece.text), this.#answer ?? ''];
     return {
       calls: this.#calls,
@@ -226,11 +226,11 @@ class ReplyReader {
     if (!onlyPunctuation.test(text)) this.#pieces.push({ kind: 'said', text, reason: '' });
   }
 
-  #refuse(from: number, next: Section | undefined, { reason, isUnclosed = false }: UnreadArguments): void {
+  #refuse(from: number, next: Section | undefined, { reason, isUnclosed = false }: MalformedArguments): void {
     const text = `${this.#text.slice(from, next?.start)}${next ? '' : this.#cutOff}`.trim();
     if (!next) this.#cutOff = '';
     this.#truncated ||= isUnclosed && !next;
-    this.#pieces.push({ kind: 'unread', text, reason });
+    this.#pieces.push({ kind: 'malformed', text, reason });
   }
 
   /** The next keyword. Within a line they count where models write them: an input after its action, and the like. */

@@ -1,7 +1,7 @@
 import { JsonNumber, type JsonObject, type JsonValue } from './value.ts';
 
 /** Deepest nesting of arrays and objects. */
-const maxDepth = 64;
+const maxJsonDepth = 64;
 
 const maxMissingClosers = 3;
 
@@ -92,8 +92,8 @@ class RecursiveDescentParser {
 
   value(depth: number): JsonValue | undefined {
     const next = this.#peek();
-    if (next === '{') return depth < maxDepth ? this.#members(depth) : undefined;
-    if (next === '[') return depth < maxDepth ? this.#list(depth) : undefined;
+    if (next === '{') return depth < maxJsonDepth ? this.#members(depth) : undefined;
+    if (next === '[') return depth < maxJsonDepth ? this.#list(depth) : undefined;
     if (this.#isQuote(next)) return this.#string(next);
     return this.#number() ?? this.#literal();
   }

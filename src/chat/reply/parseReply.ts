@@ -3,9 +3,9 @@ import { commonMarkup, withoutEndTokens } from './detect/tags.ts';
 import { parseJsonAt } from '../json/lenientParser.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../replyMarks.ts';
 import { splitReply } from './reasoning/splitReply.ts';
-import { markupSplitter } from './unread/splitMarkup.ts';
-import { withoutBlocks, type TextRange } from './unread/withoutBlocks.ts';
-import type { UnreadCall } from '../unreadCall.ts';
+import { markupSplitter } from './malformed/splitMarkup.ts';
+import { withoutBlocks, type TextRange } from './malformed/withoutBlocks.ts';
+import type { MalformedCall } from '../malformedCall.ts';
 import type { DetectOptions, Detection, ToolCallFormat } from '../tool.ts';
 
 /** The parts of a model's reply: calls, reasoning and answer. */
@@ -16,7 +16,7 @@ export interface ParsedReply extends Detection {
   /** The content without reasoning and without any markup of calls: what may be shown and remembered. */
   readonly answer: string;
   /** The markup that opened a call and gave none: messages to tools, then markup in the content. */
-  readonly unread: readonly UnreadCall[];
+  readonly unread: readonly MalformedCall[];
 }
 
 export interface ParseReplyOptions extends DetectOptions {
@@ -44,20 +44,20 @@ export function parseReply(
   const content = untrimmed.trim();
   const parsed = { ...detection, content: isJson ? withoutFence(content) : content, reasoning };
   if (isJson && tools.length === 0) return { ...parsed, answer: parsed.content, unread: [] };
-  const formatUnread = detection.unread ?? [];
-  const isWhole = formatUnread.length === 0 && !keepReasoning;
-  const visible = isWhole ? parsed.content : visibleText(detection.residual, formatUnread, marks);
+  const formatMalformed = detection.unread ?? [];
+  const isWhole = formatMalformed.length === 0 && !keepReasoning;
+  const visible = isWhole ? parsed.content : visibleText(detection.residual, formatMalformed, marks);
   const split = markupSplitter(format.markup ?? commonMarkup).split(visible, {
     toolNames: new Set(tools.map(({ name }) => name)),
     isBareSearched: !isJson,
     hasCalls: parsed.calls.length > 0,
   });
-  const unread = [...toolMessages.map(unreadMessage), ...formatUnread, ...split.unread];
+  const unread = [...toolMessages.map(malformedMessage), ...formatMalformed, ...split.unread];
   return { ...parsed, answer: split.answer, unread };
 }
 
 /** A text without reasoning and without the parts that a format could not read, which are in its order. */
-function visibleText(text: string, unread: readonly UnreadCall[], marks: ReplyMarks): string {
+function visibleText(text: string, unread: readonly MalformedCall[], marks: ReplyMarks): string {
   const blocks: TextRange[] = [];
   for (const { text: part } of unread) {
     const start = text.indexOf(part, blocks.at(-1)?.end);
@@ -67,7 +67,7 @@ function visibleText(text: string, unread: readonly UnreadCall[], marks: ReplyMa
 }
 
 /** A message to a tool that remains of a reply. */
-const unreadMessage = (text: string): UnreadCall => ({
+const malformedMessage = (text: string): MalformedCall => ({
   text,
   reason: `the message to ${/\bto=([^\s<[]+)/.exec(text)?.[1] ?? 'a tool'} is no call that can be read`,
 });

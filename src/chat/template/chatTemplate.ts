@@ -5,7 +5,7 @@ import { deriveReplyMarks } from './deriveReplyMarks.ts';
 import { noDialect, type ToolDialect } from '../dialect/toolDialect.ts';
 import { findThinkingVariable, type ThinkingVariable } from './thinkingVariable.ts';
 import { toolDialectOf } from './probe/toolDialectOf.ts';
-import { TotalBudget } from './jinja/totalBudget.ts';
+import { TotalStepBudget } from './jinja/stepBudget.ts';
 import type { RenderTemplate } from './templateInput.ts';
 import { messageRules } from './messageRules.ts';
 import { toTemplateMessages, toTextMessage } from './templateMessages.ts';
@@ -47,7 +47,7 @@ export function probeChatTemplate(source: string | undefined, specialTokens: Spe
   const failures: string[] = [];
   // Variables that some templates cannot do without. The smallest set that works wins: a template behaves as intended
   // when it is given no clock and no empty list of tools.
-  const total = new TotalBudget(maxProbeSteps);
+  const total = new TotalStepBudget(maxProbeSteps);
   for (const extras of [{}, clock, { ...clock, tools: [] }]) {
     try {
       const probe = compileTemplate(source, specialTokens, extras, total);
@@ -77,7 +77,7 @@ function chatmlFallback(specialTokens: SpecialTokens, reason: string, fileSource
 interface ProbedTemplate {
   readonly render: RenderTemplate;
   readonly probe: RenderTemplate;
-  readonly total?: TotalBudget;
+  readonly total?: TotalStepBudget;
 }
 
 /** Why the file's own template is not used, and its source: the model writes the marks that are in it. */

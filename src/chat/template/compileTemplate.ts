@@ -1,6 +1,6 @@
 import { jinjaGlobals } from './jinja/globals.ts';
 import { JinjaTemplate } from './jinja/template.ts';
-import type { TotalBudget } from './jinja/totalBudget.ts';
+import type { TotalStepBudget } from './jinja/stepBudget.ts';
 import type { RenderTemplate, TemplateInput } from './templateInput.ts';
 
 /** The special tokens that chat templates refer to by name. */
@@ -21,7 +21,7 @@ export function compileTemplate(
   source: string,
   specialTokens: SpecialTokens,
   extras: Readonly<Record<string, unknown>> = {},
-  total?: TotalBudget,
+  total?: TotalStepBudget,
 ): RenderTemplate {
   const template = new JinjaTemplate(source);
   return (input) => {

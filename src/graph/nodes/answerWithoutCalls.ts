@@ -1,7 +1,7 @@
 import type { Completion } from '../../inference/contract/engine.ts';
 import type { Turn } from '../compile/turn.ts';
 import type { CallMarkup } from '../../chat/callMarkup.ts';
-import { CallMarkupFilter } from '../../chat/reply/unread/callMarkupFilter.ts';
+import { CallMarkupFilter } from '../../chat/reply/malformed/callMarkupFilter.ts';
 import type { InferenceRunner, PromptRequest } from './inference.ts';
 
 /** Options of an answer that has no calls. */

@@ -3,7 +3,7 @@ import { mutatedReplies, reactDialect, replyTools } from '../../helpers/mutatedR
 import { scriptedEngine } from '../../helpers/resultGraphs.ts';
 import { subprotocols, TestClient, useServer } from '../../helpers/server.ts';
 
-// The definition of markup is that of test/unit/chat/reply/unread/mutatedReplies.test.ts, which reads 10,000 replies. These go
+// The definition of markup is that of test/unit/chat/reply/malformed/mutatedReplies.test.ts, which reads 10,000 replies. These go
 // the whole way, through node, socket and dialog, in the formats that a node can name.
 const count = 400;
 const formats = ['chatml', 'llama3', 'mistral', 'generic', 'react'];

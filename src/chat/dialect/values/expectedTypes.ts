@@ -3,7 +3,7 @@ import { isOfType, type JsonValue } from '../../json/value.ts';
 
 /** The JSON Schema types of the values that a schema allows; undefined: any, or unknown. */
 export function expectedTypes(schema: unknown, depth = 0): ReadonlySet<string> | undefined {
-  if (!isObject(schema) || depth > maxDepth) return undefined;
+  if (!isObject(schema) || depth > maxBranchDepth) return undefined;
   const { type, nullable } = schema;
   const values = fixedValues(schema);
   if (values) return new Set(values.map(typeOf));
@@ -24,7 +24,7 @@ export function fixedStrings(schema: unknown): readonly string[] {
 export const isExpected = (value: JsonValue, types: ReadonlySet<string>): boolean =>
   [...types].some((type) => isOfType(value, type));
 
-const maxDepth = 16;
+const maxBranchDepth = 16;
 
 function fixedValues(schema: Readonly<Record<string, unknown>>): readonly unknown[] | undefined {
   if ('const' in schema) return [schema['const']];

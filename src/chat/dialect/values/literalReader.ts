@@ -1,7 +1,7 @@
 import { JsonNumber, type JsonObject, type JsonValue } from '../../json/value.ts';
 import { findMark, looseMark, matchMarkAfterSpace, skipWhiteSpace, type LooseMark } from '../looseMark.ts';
 import type { SearchedText } from '../searchedText.ts';
-import type { ValuePosition, ValueRead, ValueUnread } from './valueNotation.ts';
+import type { ValuePosition, ValueRead, MalformedValue } from './valueNotation.ts';
 
 /** Where a value stands; it tells what may follow. */
 export type LiteralPlace = 'argument' | 'item' | 'key' | 'member';
@@ -23,7 +23,7 @@ export interface LiteralSyntax {
 }
 
 /** Deepest nesting of lists and objects. */
-const maxDepth = 64;
+const maxLiteralDepth = 64;
 
 const literals: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
   ['true', true],
@@ -41,7 +41,10 @@ const bareKey = /[^\s:,[\]{}()"'<>][^\s:,[\]{}()"']*/y;
 const numberText = /^([-+]?)(\d[\d_]*)?(?:\.(\d[\d_]*)?)?([eE][-+]?\d+)?$/;
 
 /** Reads a literal with the marks around it. Never throws; takes linear time. */
-export function readLiteral({ source, start, layout }: ValuePosition, syntax: LiteralSyntax): ValueRead | ValueUnread {
+export function readLiteral(
+  { source, start, layout }: ValuePosition,
+  syntax: LiteralSyntax,
+): ValueRead | MalformedValue {
   const index = matchMarkAfterSpace(looseMark(layout.other.open), source.text, start);
   if (index === undefined) return { ok: false, truncated: skipWhiteSpace(source.text, start) === source.text.length };
   const reader = new LiteralReader(source, index, syntax);
@@ -75,9 +78,9 @@ class LiteralReader {
 
   #value(place: LiteralPlace, depth: number): JsonValue | undefined {
     const next = this.#peek();
-    if (next === '{') return depth < maxDepth ? this.#members(depth) : undefined;
-    if (next === '[') return depth < maxDepth ? this.#list(']', depth) : undefined;
-    if (next === '(') return depth < maxDepth ? this.#list(')', depth) : undefined;
+    if (next === '{') return depth < maxLiteralDepth ? this.#members(depth) : undefined;
+    if (next === '[') return depth < maxLiteralDepth ? this.#list(']', depth) : undefined;
+    if (next === '(') return depth < maxLiteralDepth ? this.#list(')', depth) : undefined;
     const quoted = this.#quoted(place);
     return quoted ? this.#contentOf(quoted) : this.#bare();
   }

@@ -13,7 +13,7 @@ import {
 import type { SearchedText } from '../searchedText.ts';
 import { notationOf } from './parameterList.ts';
 import { readKey } from './parameterKey.ts';
-import type { ValueUnread } from './valueNotation.ts';
+import type { MalformedValue } from './valueNotation.ts';
 
 /** The arguments of a call that were read. */
 export interface ParametersRead {
@@ -43,7 +43,7 @@ export function readParameters(
   source: SearchedText,
   start: number,
   options: ReadParametersOptions,
-): ParametersRead | ValueUnread {
+): ParametersRead | MalformedValue {
   return new ParameterReader(source, options).read(start);
 }
 
@@ -63,12 +63,12 @@ class ParameterReader {
     this.#nextKeys = new Set(Object.keys(this.#properties));
   }
 
-  read(start: number): ParametersRead | ValueUnread {
+  read(start: number): ParametersRead | MalformedValue {
     const { layout } = this.#options;
     const { text } = this.#source;
     const open = matchMarkAfterSpace(looseMark(layout.open), text, start);
     let end = open ?? matchMarkAfterSpace(looseMark(layout.empty), text, start);
-    if (end === undefined) return this.#unread(start, looseMark(layout.open));
+    if (end === undefined) return this.#malformed(start, looseMark(layout.open));
     for (;;) {
       const keyStart = open === undefined ? undefined : this.#keyStart(end);
       if (keyStart === undefined && this.#isCutInKey(end)) return { ok: false, truncated: true };
@@ -112,10 +112,10 @@ class ParameterReader {
   }
 
   /** Index after the parameter whose key begins at an index. */
-  #readParameter(keyStart: number): number | ValueUnread {
+  #readParameter(keyStart: number): number | MalformedValue {
     const { layout, after } = this.#options;
     const key = readKey(this.#source.text, keyStart, layout);
-    if (!key) return this.#unread(keyStart, undefined);
+    if (!key) return this.#malformed(keyStart, undefined);
     const isDeclared = Object.hasOwn(this.#properties, key.name);
     this.#nextKeys.delete(key.name);
     const read = notationOf(layout).read({
@@ -142,7 +142,7 @@ class ParameterReader {
   }
 
   /** What could not be read: the text ends in the mark or the key that begins at an index, or something else stands there. */
-  #unread(index: number, mark: LooseMark | undefined): ValueUnread {
+  #malformed(index: number, mark: LooseMark | undefined): MalformedValue {
     const { text } = this.#source;
     const start = skipWhiteSpace(text, index);
     const isCut = mark ? endsWithinMark(mark, text, start) : text.length - start < maxKeyLength;

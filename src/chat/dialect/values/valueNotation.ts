@@ -28,7 +28,7 @@ export interface ValueRead {
 }
 
 /** A value that could not be read. */
-export interface ValueUnread {
+export interface MalformedValue {
   readonly ok: false;
   /** Whether the text ends inside the value. */
   readonly truncated: boolean;
@@ -40,7 +40,7 @@ export interface ValueNotation {
   /** Whether values between these marks can be in this notation. A template proves which of several it is. */
   explains(marks: ParameterMarks): boolean;
   /** Reads the value of a parameter with the marks around it. Never throws; takes linear time in the value's length. */
-  read(position: ValuePosition): ValueRead | ValueUnread;
+  read(position: ValuePosition): ValueRead | MalformedValue;
   /** The value of a parameter with the marks around it (`string` or `other` of the layout), as the template writes it. */
   write(value: JsonValue, layout: ParameterLayout): string;
   /** How a grammar writes the value of a parameter with the marks around it. The same object for the same layout. */

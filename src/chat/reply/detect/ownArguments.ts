@@ -6,10 +6,10 @@ import { parseObjectAt } from './objectList.ts';
 import { commonTags } from './tags.ts';
 
 /** Arguments that do not stand in a JSON object with the name of their call, and the index after them. */
-export type OwnArguments = (ParsedArguments & { readonly end: number }) | UnreadArguments;
+export type OwnArguments = (ParsedArguments & { readonly end: number }) | MalformedArguments;
 
 /** Why arguments cannot be read. */
-export interface UnreadArguments {
+export interface MalformedArguments {
   readonly reason: string;
   /** Whether nothing closes them: it may be the end of the text that cuts them off. */
   readonly isUnclosed?: boolean;
@@ -38,7 +38,7 @@ const maxNone = 40;
  * | a JSON object, or one in a string            | its members; repaired, where only the lenient parser can read it |
  * | a word such as `None`, or nothing            | none                                                             |
  * | one line of text, for a tool with one string | the value of that parameter, repaired                            |
- * | anything else                                | unread                                                           |
+ * | anything else                                | malformed                                                        |
  */
 export function readOwnArguments(text: string, start: number, options: OwnArgumentsOptions): OwnArguments {
   const { limit, tool, closing, isCutOff } = options;

@@ -1,5 +1,5 @@
 import type { ArgumentList, Expression } from './syntax/ast.ts';
-import type { Budget } from './budget.ts';
+import type { StepBudget } from './stepBudget.ts';
 import { jinjaFilters } from './filters/index.ts';
 import { calculate, compare } from './operations/operators.ts';
 import type { JinjaRuntime } from './runtime.ts';
@@ -22,10 +22,10 @@ import {
 
 /** Evaluates the expressions of a template, as Python's Jinja does. */
 export class Evaluator implements JinjaRuntime {
-  readonly budget: Budget;
+  readonly budget: StepBudget;
 
   /** @param budget of the rendering. */
-  constructor(budget: Budget) {
+  constructor(budget: StepBudget) {
     this.budget = budget;
   }
 

@@ -1,5 +1,5 @@
 import type { AssignmentTarget, FilterCall, ForStatement, MacroParameter, Statement } from './syntax/ast.ts';
-import type { Budget } from './budget.ts';
+import type { StepBudget } from './stepBudget.ts';
 import { Evaluator } from './evaluate.ts';
 import { createLoop } from './loop.ts';
 import { Scope } from './scope.ts';
@@ -42,7 +42,7 @@ export class Executor {
   readonly #evaluator: Evaluator;
 
   /** @param budget of the rendering. */
-  constructor(budget: Budget) {
+  constructor(budget: StepBudget) {
     this.#evaluator = new Evaluator(budget);
   }
 

@@ -1,10 +1,10 @@
-import type { Budget } from './budget.ts';
+import type { StepBudget } from './stepBudget.ts';
 import { areEqual } from './operations/operators.ts';
 import { orUndefined } from './values/coercion.ts';
 import { Callable, Loop, Tuple, type Value } from './values/values.ts';
 
 interface LoopContext {
-  readonly budget: Budget;
+  readonly budget: StepBudget;
   /** Remembers the arguments of `changed`; returns those before. */
   readonly noteChange: (value: Value) => Value | undefined;
   readonly recurse: Loop['recurse'];

@@ -1,11 +1,10 @@
-import { Budget } from './budget.ts';
+import { StepBudget, type TotalStepBudget } from './stepBudget.ts';
 import type { Statement } from './syntax/ast.ts';
 import { fromData } from './values/data.ts';
 import { Executor } from './execute.ts';
 import { jinjaGlobals } from './globals.ts';
 import { parseTemplate } from './syntax/parse.ts';
 import { Scope } from './scope.ts';
-import type { TotalBudget } from './totalBudget.ts';
 
 /** A Jinja template, with the settings and filters that Hugging Face's transformers gives it. */
 export class JinjaTemplate {
@@ -22,10 +21,10 @@ export class JinjaTemplate {
    * @param total what this rendering and others may take together.
    * @throws Error with the template's own message when it raises one, or when it fails or takes too much work.
    */
-  render(variables: Readonly<Record<string, unknown>>, total?: TotalBudget): string {
+  render(variables: Readonly<Record<string, unknown>>, total?: TotalStepBudget): string {
     return explainOverflow(() => {
       total?.begin();
-      const executor = new Executor(new Budget(total));
+      const executor = new Executor(new StepBudget(total));
       const scope = new Scope();
       for (const [name, value] of jinjaGlobals) scope.set(name, value);
       for (const [name, data] of Object.entries(variables)) {

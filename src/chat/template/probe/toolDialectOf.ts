@@ -1,7 +1,7 @@
 import { formats } from '../../formats/index.ts';
 import type { ToolDialect } from '../../dialect/toolDialect.ts';
 import type { ReplyMarks } from '../../replyMarks.ts';
-import type { TotalBudget } from '../jinja/totalBudget.ts';
+import type { TotalStepBudget } from '../jinja/stepBudget.ts';
 import type { RenderTemplate } from '../templateInput.ts';
 import { readToolDialect } from './readToolDialect.ts';
 
@@ -18,7 +18,7 @@ export function toolDialectOf(
   source: string,
   render: RenderTemplate,
   marks: ReplyMarks,
-  total?: TotalBudget,
+  total?: TotalStepBudget,
 ): ToolDialect {
   const known = dialects.get(source);
   if (known) return known;

@@ -32,7 +32,7 @@ interface EnumDeclaration {
 
 const readFacts = createReader({ type: 'object', properties: factSchemas });
 
-const maxDepth = 64;
+const maxSchemaDepth = 64;
 const maxTypeWarnings = 10;
 
 // Models are not shown facts, but the values of `enum_from` in their place.
@@ -100,8 +100,8 @@ export class SchemaReader {
   /** Reads the schema of a position and all schemas in it. */
   schema(schema: JsonSchema, position: SchemaPosition): JsonSchema {
     const { pointer, depth = 0 } = position;
-    if (depth > maxDepth) {
-      this.reject(pointer, `is nested deeper than ${maxDepth} levels`);
+    if (depth > maxSchemaDepth) {
+      this.reject(pointer, `is nested deeper than ${maxSchemaDepth} levels`);
       return {};
     }
     this.#facts(schema, position);

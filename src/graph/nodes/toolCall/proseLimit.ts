@@ -1,16 +1,16 @@
-import { CallFreeText, type CallFreeTextOptions } from '../../../chat/reply/unread/callFreeText.ts';
+import { StreamableText, type StreamableTextOptions } from '../../../chat/reply/malformed/streamableText.ts';
 
 // A sentence may precede a call.
 const maxCharacters = 80;
 
 /** Ends a reply that goes on as prose: only whether it calls counts. */
 export class ProseLimit {
-  readonly #text: CallFreeText;
+  readonly #text: StreamableText;
   readonly #enough = new AbortController();
   #prose = '';
 
-  constructor(options: CallFreeTextOptions) {
-    this.#text = new CallFreeText(options);
+  constructor(options: StreamableTextOptions) {
+    this.#text = new StreamableText(options);
   }
 
   /** Aborted when the reply has a line of prose, or a long sentence. */

@@ -1,20 +1,20 @@
 import type { Turn } from '../../compile/turn.ts';
-import { CallFreeText, type CallFreeTextOptions } from '../../../chat/reply/unread/callFreeText.ts';
+import { StreamableText, type StreamableTextOptions } from '../../../chat/reply/malformed/streamableText.ts';
 
 /** Sends the text of one reply of a node: as deltas while it is generated, or at its end. */
 export class ReplyText {
   readonly #turn: Turn;
-  readonly #stream: CallFreeText | undefined;
+  readonly #stream: StreamableText | undefined;
   #separator: string;
 
   /**
    * @param isLater whether another reply of the node has sent a text in this turn: this one begins a line.
    * @param streamed what the streamed text must not have; undefined: it is not streamed.
    */
-  constructor(turn: Turn, isLater: boolean, streamed: CallFreeTextOptions | undefined) {
+  constructor(turn: Turn, isLater: boolean, streamed: StreamableTextOptions | undefined) {
     this.#turn = turn;
     this.#separator = isLater ? '\n' : '';
-    this.#stream = streamed && new CallFreeText(streamed);
+    this.#stream = streamed && new StreamableText(streamed);
   }
 
   /** Takes a piece of the reply. */

@@ -9,7 +9,7 @@ import type { Formats } from '../../../chat/formats/index.ts';
 import { readTool } from '../../../chat/tools/declaration/readTool.ts';
 import { declaredToolName, type ToolDeclaration } from '../../../chat/tools/declaration/toolSchema.ts';
 import { markupOf } from '../../../chat/dialect/dialectFormats.ts';
-import type { CallFreeTextOptions } from '../../../chat/reply/unread/callFreeText.ts';
+import type { StreamableTextOptions } from '../../../chat/reply/malformed/streamableText.ts';
 import { answerWithoutCalls } from '../answerWithoutCalls.ts';
 import { InferenceRunner, resolveModel, type PromptRequest } from '../inference.ts';
 import { judgeReply, type Attempt } from './attempt.ts';
@@ -67,7 +67,7 @@ export const toolCallWith = (formats: Formats) =>
       const stopOf = ({ stop: own }: PartialSampling): readonly string[] => own ?? lease.defaultSampling.stop;
       const maxRetries = (): number => settings.current.retries ?? format.retries ?? 0;
 
-      const searched = (offer: ToolOffer): CallFreeTextOptions => ({
+      const searched = (offer: ToolOffer): StreamableTextOptions => ({
         markup: format.markup,
         toolNames: new Set(offer.tools.keys()),
       });

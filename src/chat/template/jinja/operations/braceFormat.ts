@@ -1,4 +1,4 @@
-import type { Budget } from '../budget.ts';
+import type { StepBudget } from '../stepBudget.ts';
 import { toRepr, toText } from '../values/text.ts';
 import type { CallArguments } from '../values/values.ts';
 
@@ -8,7 +8,7 @@ const field = /\{\{|\}\}|\{([^{}!:]{0,100})(?:!([rs]))?(?::([^{}]{0,100}))?\}/g;
  * Python's `text.format(...)` with positions and names, without format specifications.
  * @throws Error when a value is missing, or a field has a specification.
  */
-export function formatBraces(text: string, { positional, keywords }: CallArguments, budget: Budget): string {
+export function formatBraces(text: string, { positional, keywords }: CallArguments, budget: StepBudget): string {
   budget.spend(text.length);
   let automatic = 0;
   const formatted = text.replace(field, (match, name = '', conversion?: string, specification = '') => {

@@ -1,4 +1,4 @@
-import type { Budget } from '../budget.ts';
+import type { StepBudget } from '../stepBudget.ts';
 import { bindArguments, requireArgument } from './callArguments.ts';
 import { areEqual } from './operators.ts';
 import { stringMethods } from './stringMethods.ts';
@@ -15,7 +15,7 @@ export function methodOf(value: Value, name: string): Callable | undefined {
   });
 }
 
-type BoundMethod = (args: CallArguments, budget: Budget) => Value;
+type BoundMethod = (args: CallArguments, budget: StepBudget) => Value;
 
 function findMethod(value: Value, name: string): BoundMethod | undefined {
   if (typeof value === 'string') {
@@ -86,7 +86,7 @@ const dictMethods = new Map<string, (dict: Dict, args: CallArguments) => Value>(
   ],
 ]);
 
-type SequenceMethod = (items: readonly Value[], args: CallArguments, budget: Budget) => Value;
+type SequenceMethod = (items: readonly Value[], args: CallArguments, budget: StepBudget) => Value;
 
 const sequenceMethods = new Map<string, SequenceMethod>([
   [
@@ -103,7 +103,7 @@ const sequenceMethods = new Map<string, SequenceMethod>([
   ],
 ]);
 
-type ListMethod = (list: Value[], args: CallArguments, budget: Budget) => Value;
+type ListMethod = (list: Value[], args: CallArguments, budget: StepBudget) => Value;
 
 // Transformers' sandbox refuses the methods that change a list. Some published templates use them all the same; other
 // runtimes allow them, and the lists belong to one rendering.

@@ -1,12 +1,12 @@
 import type { ArithmeticOperator, ComparisonOperator } from '../syntax/ast.ts';
-import type { Budget } from '../budget.ts';
+import type { StepBudget } from '../stepBudget.ts';
 import { compareText } from '../values/characters.ts';
 import { formatPercent } from './percentFormat.ts';
 import { iterate, numberOf, requireDefined, sizeOf, tryIterate } from '../values/coercion.ts';
 import { Dict, Float, Tuple, Undefined, typeName, type Value } from '../values/values.ts';
 
 /** Whether two values are equal in Python: 1, 1.0 and true are; a list and a tuple are not. */
-export function areEqual(left: Value, right: Value, budget: Budget): boolean {
+export function areEqual(left: Value, right: Value, budget: StepBudget): boolean {
   budget.spend(1 + Math.min(sizeOf(left), sizeOf(right)));
   if (left === right) return true;
   const numbers = [numberOf(left), numberOf(right)];
@@ -23,7 +23,7 @@ export function areEqual(left: Value, right: Value, budget: Budget): boolean {
   );
 }
 
-const areAllEqual = (left: readonly Value[], right: readonly Value[], budget: Budget): boolean =>
+const areAllEqual = (left: readonly Value[], right: readonly Value[], budget: StepBudget): boolean =>
   left.length === right.length &&
   budget.nested(() => left.every((item, index) => areEqual(item, right[index] ?? null, budget)));
 
@@ -31,7 +31,7 @@ const areAllEqual = (left: readonly Value[], right: readonly Value[], budget: Bu
  * Orders two values: negative, 0 or positive.
  * @throws Error for types that have no order.
  */
-export function compareValues(left: Value, right: Value, budget: Budget): number {
+export function compareValues(left: Value, right: Value, budget: StepBudget): number {
   budget.spend(1 + Math.min(sizeOf(left), sizeOf(right)));
   const [a, b] = [numberOf(left), numberOf(right)];
   if (a !== undefined && b !== undefined) return a - b;
@@ -43,7 +43,7 @@ export function compareValues(left: Value, right: Value, budget: Budget): number
   throw new Error(`'${typeName(left)}' and '${typeName(right)}' cannot be ordered`);
 }
 
-function compareLists(left: readonly Value[], right: readonly Value[], budget: Budget): number {
+function compareLists(left: readonly Value[], right: readonly Value[], budget: StepBudget): number {
   for (const [index, item] of left.entries()) {
     const other = right[index];
     if (other === undefined) break;
@@ -53,7 +53,7 @@ function compareLists(left: readonly Value[], right: readonly Value[], budget: B
 }
 
 /** Whether a container has an item, a dict a key, a text a part. */
-function contains(container: Value, item: Value, budget: Budget): boolean {
+function contains(container: Value, item: Value, budget: StepBudget): boolean {
   budget.spend(1 + sizeOf(container instanceof Dict ? item : container));
   if (typeof container === 'string') {
     if (typeof item === 'string') return container.includes(item);
@@ -66,7 +66,7 @@ function contains(container: Value, item: Value, budget: Budget): boolean {
   return items.some((other) => areEqual(item, other, budget));
 }
 
-export function compare(operator: ComparisonOperator, left: Value, right: Value, budget: Budget): boolean {
+export function compare(operator: ComparisonOperator, left: Value, right: Value, budget: StepBudget): boolean {
   switch (operator) {
     case '==':
       return areEqual(left, right, budget);
@@ -90,7 +90,7 @@ export function compare(operator: ComparisonOperator, left: Value, right: Value,
 }
 
 /** @throws Error for types that do not have the operation, and for a division by zero. */
-export function calculate(operator: ArithmeticOperator, left: Value, right: Value, budget: Budget): Value {
+export function calculate(operator: ArithmeticOperator, left: Value, right: Value, budget: StepBudget): Value {
   const [a, b] = [numberOf(left), numberOf(right)];
   if (a !== undefined && b !== undefined) {
     const isFloat = left instanceof Float || right instanceof Float || operator === '/' || (operator === '**' && b < 0);
@@ -142,7 +142,7 @@ export function numberResult(value: number, isFloat: boolean): Value {
   return isFloat ? new Float(value) : value;
 }
 
-function concatenate(left: Value, right: Value, budget: Budget): Value | undefined {
+function concatenate(left: Value, right: Value, budget: StepBudget): Value | undefined {
   if (typeof left === 'string' && typeof right === 'string') {
     budget.spendText(left.length + right.length);
     return left + right;
@@ -155,7 +155,7 @@ function concatenate(left: Value, right: Value, budget: Budget): Value | undefin
 }
 
 /** @throws Error for a value that is no text, list or tuple. */
-function repeat(value: Value, times: number, budget: Budget): Value {
+function repeat(value: Value, times: number, budget: StepBudget): Value {
   const count = Math.max(0, times);
   if (typeof value === 'string') return repeatText(value, count, budget);
   if (!Array.isArray(value) && !(value instanceof Tuple))
@@ -167,7 +167,7 @@ function repeat(value: Value, times: number, budget: Budget): Value {
 }
 
 /** A text several times; empty for a negative count. */
-export function repeatText(text: string, count: number, budget: Budget): string {
+export function repeatText(text: string, count: number, budget: StepBudget): string {
   const times = Math.max(0, count);
   budget.spendText(text.length * times);
   return text.repeat(times);

@@ -1,4 +1,4 @@
-import type { Budget } from '../budget.ts';
+import type { StepBudget } from '../stepBudget.ts';
 import { toRepr, toText } from '../values/text.ts';
 import { numberOf } from '../values/coercion.ts';
 import { Dict, Tuple, Undefined, typeName, type Value } from '../values/values.ts';
@@ -11,7 +11,7 @@ const directive = /%(?:\(([^()%]{0,100})\))?([-+ 0#]{0,5})(\d{0,4})(?:\.(\d{0,4}
  * @param values a tuple of values, a dict for `%(name)s`, or one value.
  * @throws Error when a directive is unknown, or the values do not fit.
  */
-export function formatPercent(text: string, values: Value, budget: Budget): string {
+export function formatPercent(text: string, values: Value, budget: StepBudget): string {
   budget.spend(text.length);
   const items = values instanceof Tuple ? values.items : [values];
   let index = 0;
@@ -42,7 +42,7 @@ export function formatPercent(text: string, values: Value, budget: Budget): stri
 const isMapping = (values: Value): boolean =>
   values instanceof Dict || values instanceof Undefined || Array.isArray(values);
 
-function formatDirective(kind: string, value: Value, precision: string | undefined, budget: Budget): string {
+function formatDirective(kind: string, value: Value, precision: string | undefined, budget: StepBudget): string {
   switch (kind) {
     case 's':
     case 'r': {

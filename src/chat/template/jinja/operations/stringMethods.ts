@@ -1,4 +1,4 @@
-import type { Budget } from '../budget.ts';
+import type { StepBudget } from '../stepBudget.ts';
 import { bindArguments, requireArgument } from './callArguments.ts';
 import { isWhitespace, lengthOf, stripEnd, stripStart } from '../values/characters.ts';
 import { repeatText } from './operators.ts';
@@ -7,7 +7,7 @@ import { formatBraces } from './braceFormat.ts';
 import { integerOf, isTrue, iterate, stringOf } from '../values/coercion.ts';
 import { Tuple, type CallArguments, type Value } from '../values/values.ts';
 
-type StringMethod = (text: string, args: CallArguments, budget: Budget) => Value;
+type StringMethod = (text: string, args: CallArguments, budget: StepBudget) => Value;
 
 /** Python's methods of `str`. */
 export const stringMethods = new Map<string, StringMethod>([
@@ -85,7 +85,7 @@ function strip(name: string, text: string, args: CallArguments, atStart: boolean
   return atEnd ? stripEnd(rest, isStripped) : rest;
 }
 
-function split(name: 'split' | 'rsplit', text: string, args: CallArguments, budget: Budget): Value {
+function split(name: 'split' | 'rsplit', text: string, args: CallArguments, budget: StepBudget): Value {
   const [separator = null, maxSplit = -1] = bindArguments(name, args, ['sep', 'maxsplit']);
   const count = integerOf(maxSplit) < 0 ? Infinity : integerOf(maxSplit);
   if (separator === null) return splitWhitespace(text, name === 'rsplit' ? -count : count);
@@ -103,7 +103,7 @@ function prefixes(name: string, args: CallArguments): readonly string[] {
 }
 
 /** A text with a part replaced by another, all times or the first few. */
-export function replaceText(text: string, args: readonly (Value | undefined)[], budget: Budget): string {
+export function replaceText(text: string, args: readonly (Value | undefined)[], budget: StepBudget): string {
   const [old, replacement, count = -1] = args;
   const by = stringOf(requireArgument('replace', replacement));
   const limit = count === null || integerOf(count) < 0 ? Infinity : integerOf(count);
@@ -130,12 +130,12 @@ function partition(text: string, separator: string, at: number): Tuple {
   return new Tuple([text.slice(0, at), separator, text.slice(at + separator.length)]);
 }
 
-function padding(name: string, text: string, args: CallArguments, budget: Budget): string {
+function padding(name: string, text: string, args: CallArguments, budget: StepBudget): string {
   const [width, fill = ' '] = bindArguments(name, args, ['width', 'fillchar']);
   return repeatText(stringOf(fill), integerOf(requireArgument(name, width)) - lengthOf(text), budget);
 }
 
-function zeroFill(text: string, args: CallArguments, budget: Budget): string {
+function zeroFill(text: string, args: CallArguments, budget: StepBudget): string {
   const [width] = bindArguments('zfill', args, ['width']);
   const sign = /^[-+]?/.exec(text)?.[0] ?? '';
   const zeros = repeatText('0', integerOf(requireArgument('zfill', width)) - lengthOf(text), budget);

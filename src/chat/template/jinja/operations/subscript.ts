@@ -1,4 +1,4 @@
-import type { Budget } from '../budget.ts';
+import type { StepBudget } from '../stepBudget.ts';
 import { methodOf } from './methods.ts';
 import { integerOf, orUndefined, requireDefined, sizeOf } from '../values/coercion.ts';
 import { Dict, Loop, Namespace, Tuple, Undefined, View, typeName, type Value } from '../values/values.ts';
@@ -15,7 +15,7 @@ export function attributeOf(value: Value, name: string): Value {
 }
 
 /** `object[key]`: an entry of a dict, an item of a list or text, else an attribute. @throws Error for an undefined object. */
-export function itemOf(value: Value, key: Value, budget: Budget): Value {
+export function itemOf(value: Value, key: Value, budget: StepBudget): Value {
   const object = requireDefined(value);
   const item = ownItem(object, key, budget);
   if (item !== undefined) return item;
@@ -30,7 +30,7 @@ function ownAttribute(object: Value, name: string): Value | undefined {
   return object instanceof Loop ? object.attribute(name) : undefined;
 }
 
-function ownItem(object: Value, key: Value, budget: Budget): Value | undefined {
+function ownItem(object: Value, key: Value, budget: StepBudget): Value | undefined {
   if (object instanceof Dict) {
     budget.spend(sizeOf(key));
     // A key that cannot be looked up is not in the dict.
@@ -41,7 +41,7 @@ function ownItem(object: Value, key: Value, budget: Budget): Value | undefined {
 }
 
 /** The items of a value that has indices. */
-function indexable(object: Value, budget: Budget): readonly Value[] | undefined {
+function indexable(object: Value, budget: StepBudget): readonly Value[] | undefined {
   if (Array.isArray(object)) return object;
   if (object instanceof Tuple || (object instanceof View && object.kind === 'range')) return object.items;
   if (typeof object !== 'string') return undefined;
@@ -53,7 +53,7 @@ function indexable(object: Value, budget: Budget): readonly Value[] | undefined 
  * `object[start:stop:step]`.
  * @throws Error for a value without indices, bounds that are no integers, a step of 0.
  */
-export function sliceOf(value: Value, bounds: readonly (Value | undefined)[], budget: Budget): Value {
+export function sliceOf(value: Value, bounds: readonly (Value | undefined)[], budget: StepBudget): Value {
   const object = requireDefined(value);
   const [start, stop, step = 1] = bounds.map((bound) =>
     bound === undefined || bound === null ? undefined : integerOf(bound),

@@ -11,7 +11,7 @@ export interface ConvertedData {
  * @throws Error for data that is no JSON and no function, or too deep.
  */
 export function fromData(data: unknown, depth = 0): ConvertedData {
-  if (depth > maxDepth) throw new Error(`the messages or tools nest data more than ${maxDepth} times`);
+  if (depth > maxDataDepth) throw new Error(`the messages or tools nest data more than ${maxDataDepth} times`);
   if (data === null || data === undefined) return { value: null, size: 1 };
   if (typeof data === 'boolean') return { value: data, size: 1 };
   if (typeof data === 'string') return { value: data, size: data.length };
@@ -36,7 +36,7 @@ export function fromData(data: unknown, depth = 0): ConvertedData {
 // JavaScript writes a larger integer with an exponent, which makes it a float.
 const isInt = (number: number): boolean => Number.isInteger(number) && Math.abs(number) < 1e21;
 
-const maxDepth = 100;
+const maxDataDepth = 100;
 
 type TemplateFunction = (...args: readonly unknown[]) => unknown;
 

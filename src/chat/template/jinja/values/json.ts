@@ -1,4 +1,4 @@
-import type { Budget } from '../budget.ts';
+import type { StepBudget } from '../stepBudget.ts';
 import { compareText } from './characters.ts';
 import { floatText, integerText } from './text.ts';
 import { Dict, Float, Generator, Tuple, typeName, type Value } from './values.ts';
@@ -18,7 +18,7 @@ export interface JsonSettings {
  * rely on it.
  * @throws Error for a value that JSON does not have, such as undefined.
  */
-export function toJson(value: Value, settings: JsonSettings, budget: Budget, margin = '\n'): string {
+export function toJson(value: Value, settings: JsonSettings, budget: StepBudget, margin = '\n'): string {
   budget.spend(4);
   budget.spendText(margin.length);
   if (typeof value === 'string') {

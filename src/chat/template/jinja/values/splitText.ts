@@ -1,11 +1,11 @@
-import type { Budget } from '../budget.ts';
+import type { StepBudget } from '../stepBudget.ts';
 import { isWhitespace } from './characters.ts';
 
 /**
  * The parts of a text between a separator; an empty one is between all characters, and at both ends.
  * @param maxSplits splits after which the rest is one part.
  */
-export function splitText(text: string, separator: string, maxSplits: number, budget: Budget): string[] {
+export function splitText(text: string, separator: string, maxSplits: number, budget: StepBudget): string[] {
   budget.spend(1 + text.length / 16);
   const parts: string[] = [];
   let start = 0;

@@ -1,15 +1,15 @@
 import { Callable, Dict, Float, Loop, Namespace, Tuple, Undefined, View, typeName, type Value } from './values.ts';
-import type { Budget } from '../budget.ts';
+import type { StepBudget } from '../stepBudget.ts';
 
 /** The text that a value is printed as: Python's `str`; undefined is empty. */
-export function toText(value: Value, budget: Budget): string {
+export function toText(value: Value, budget: StepBudget): string {
   if (typeof value === 'string') return value;
   if (value instanceof Undefined) return '';
   return toRepr(value, budget);
 }
 
 /** Python's `repr` of a value: its text inside of a list or a dict. */
-export function toRepr(value: Value, budget: Budget): string {
+export function toRepr(value: Value, budget: StepBudget): string {
   budget.spend(4);
   if (value === null) return 'None';
   if (Array.isArray(value)) return `[${listRepr(value, budget)}]`;
@@ -33,10 +33,10 @@ export function toRepr(value: Value, budget: Budget): string {
   return `<${typeName(value)}${value instanceof Loop ? '' : ' object'}>`;
 }
 
-const listRepr = (items: readonly Value[], budget: Budget): string =>
+const listRepr = (items: readonly Value[], budget: StepBudget): string =>
   budget.nested(() => items.map((item) => toRepr(item, budget)).join(', '));
 
-const dictRepr = (entries: readonly (readonly [Value, Value])[], budget: Budget): string =>
+const dictRepr = (entries: readonly (readonly [Value, Value])[], budget: StepBudget): string =>
   budget.nested(
     () => `{${entries.map(([key, value]) => `${toRepr(key, budget)}: ${toRepr(value, budget)}`).join(', ')}}`,
   );

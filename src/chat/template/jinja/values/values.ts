@@ -1,4 +1,4 @@
-import type { Budget } from '../budget.ts';
+import type { StepBudget } from '../stepBudget.ts';
 
 /**
  * A value of a template, with Python's types: an int is a JavaScript number, a list an array.
@@ -145,7 +145,7 @@ export interface CallArguments {
 /** A macro, a global function or a method. */
 export class Callable {
   readonly name: string;
-  readonly call: (args: CallArguments, budget: Budget) => Value;
+  readonly call: (args: CallArguments, budget: StepBudget) => Value;
 
   constructor(name: string, call: Callable['call']) {
     this.name = name;

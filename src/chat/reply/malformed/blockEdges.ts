@@ -1,14 +1,18 @@
 import { openingFenceBefore, skipInlineCode } from '../detect/markdownCode.ts';
 import type { BrokenMarks } from './brokenMarks.ts';
 import type { ToolNameFinder } from './toolNames.ts';
-import type { FoundBlocks, UnreadBlock } from './unreadBlocks.ts';
+import type { FoundBlocks, MalformedBlock } from './malformedBlocks.ts';
 
 /**
  * Blocks with what belongs to them at their edges: punctuation of JSON, broken marks, and a code fence around the block.
  * Blocks with nothing else between them are one. Broken marks that stand alone are blocks, too.
  */
-export function withEdges(text: string, { blocks, data }: FoundBlocks, finders: EdgeFinders): readonly UnreadBlock[] {
-  const widened: UnreadBlock[] = [];
+export function withEdges(
+  text: string,
+  { blocks, data }: FoundBlocks,
+  finders: EdgeFinders,
+): readonly MalformedBlock[] {
+  const widened: MalformedBlock[] = [];
   const all = withLoneMarks(text, { blocks: joinAdjacent(text, blocks), data }, finders.broken);
   for (const [index, block] of all.entries()) {
     const from = widened.at(-1)?.end ?? 0;
@@ -35,7 +39,7 @@ const closeFence = /^\s*`{3,}(?!\w)/;
 const closers = /^(?:\s*[\]}),;"'])+/;
 const maxEdge = 200;
 
-function widen(text: string, block: UnreadBlock, { from, until, broken, names }: Surroundings): UnreadBlock {
+function widen(text: string, block: MalformedBlock, { from, until, broken, names }: Surroundings): MalformedBlock {
   let { start, end } = block;
   for (let last = -1; last !== start;) {
     last = start;
@@ -91,8 +95,8 @@ function isInside(gap: string, next: string): boolean {
 
 const onlyLink = /^(?:[\s,;:[\](){}"'`]|```\w*)*$/;
 
-function joinAdjacent(text: string, blocks: readonly UnreadBlock[]): readonly UnreadBlock[] {
-  const joined: UnreadBlock[] = [];
+function joinAdjacent(text: string, blocks: readonly MalformedBlock[]): readonly MalformedBlock[] {
+  const joined: MalformedBlock[] = [];
   for (const block of blocks) {
     const last = joined.at(-1);
     if (last && isInside(text.slice(last.end, block.start), text.slice(block.start, block.start + 2)))
@@ -105,7 +109,7 @@ function joinAdjacent(text: string, blocks: readonly UnreadBlock[]): readonly Un
 // Of two blocks, the one that holds more says what is wrong.
 const weights = { rest: 0, mark: 1, call: 2 } as const;
 
-const join = (first: UnreadBlock, second: UnreadBlock): UnreadBlock => ({
+const join = (first: MalformedBlock, second: MalformedBlock): MalformedBlock => ({
   ...(weights[first.holds] < weights[second.holds] ? second : first),
   start: first.start,
   end: second.end,
@@ -115,8 +119,8 @@ const join = (first: UnreadBlock, second: UnreadBlock): UnreadBlock => ({
 const lonePattern =
   /`+|[<[]?[/|]{0,2}(?<![\w-])[A-Za-z_]{4,24}[|]?[>\]]|[<[][/|]{0,2}[A-Za-z_]{4,24}|(?<=^|\n)[ \t]*<[/|]{0,2}[A-Za-z_]{0,24}[|]?[ \t]*(?=\n|$)/g;
 
-function withLoneMarks(text: string, { blocks, data }: FoundBlocks, broken: BrokenMarks): readonly UnreadBlock[] {
-  const all: UnreadBlock[] = [];
+function withLoneMarks(text: string, { blocks, data }: FoundBlocks, broken: BrokenMarks): readonly MalformedBlock[] {
+  const all: MalformedBlock[] = [];
   let [next, nextData] = [0, 0];
   lonePattern.lastIndex = 0;
   for (let match = lonePattern.exec(text); match; match = lonePattern.exec(text)) {

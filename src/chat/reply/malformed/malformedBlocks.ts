@@ -5,10 +5,10 @@ import { isMentioned } from './mentionedMark.ts';
 import { scanMarkup, type MarkupItem } from './markupScanner.ts';
 import { isLink, openedBlock } from './openedBlock.ts';
 import type { ToolNameFinder } from './toolNames.ts';
-import type { UnreadContext } from './unreadContext.ts';
+import type { MarkupContext } from './markupContext.ts';
 
 /** A range of a text that is markup of a call, and why it gave none; `end` is exclusive. */
-export interface UnreadBlock {
+export interface MalformedBlock {
   readonly start: number;
   readonly end: number;
   readonly reason: string;
@@ -18,14 +18,14 @@ export interface UnreadBlock {
 
 /** The blocks of markup in a text, and the JSON that is data: a mark in it is a part of a string. */
 export interface FoundBlocks {
-  readonly blocks: readonly UnreadBlock[];
+  readonly blocks: readonly MalformedBlock[];
   readonly data: readonly LooseJson[];
 }
 
 /** Finds the blocks of markup in a text whose calls are taken out, in order. Takes time linear in the text. */
-export function unreadBlocks(text: string, context: UnreadContext): FoundBlocks {
+export function malformedBlocks(text: string, context: MarkupContext): FoundBlocks {
   const items = scanMarkup(text, context.finder);
-  const blocks: UnreadBlock[] = [];
+  const blocks: MalformedBlock[] = [];
   const data: LooseJson[] = [];
   for (let index = 0; index < items.length;) {
     const item = items[index];
@@ -41,8 +41,12 @@ export function unreadBlocks(text: string, context: UnreadContext): FoundBlocks 
 }
 
 /** The blocks, and the calls between them that begin with the name of a tool. */
-function withNamedCalls(text: string, blocks: readonly UnreadBlock[], names: ToolNameFinder): readonly UnreadBlock[] {
-  const all: UnreadBlock[] = [];
+function withNamedCalls(
+  text: string,
+  blocks: readonly MalformedBlock[],
+  names: ToolNameFinder,
+): readonly MalformedBlock[] {
+  const all: MalformedBlock[] = [];
   let from = 0;
   for (const block of [...blocks, undefined]) {
     for (const { start, end } of names.calls(text.slice(from, block?.start), block !== undefined))
@@ -57,14 +61,14 @@ function withNamedCalls(text: string, blocks: readonly UnreadBlock[], names: Too
 function restOfBlock(
   text: string,
   item: MarkupItem | undefined,
-  last: UnreadBlock | undefined,
-): UnreadBlock | undefined {
+  last: MalformedBlock | undefined,
+): MalformedBlock | undefined {
   if (item?.kind !== 'json' || item.value !== undefined || !last || !isLink(text.slice(last.end, item.start)))
     return undefined;
   return { start: item.start, end: item.end, reason: 'the JSON of a call is malformed', holds: 'call' };
 }
 
-const cutOffMark = (text: string, start: number): UnreadBlock => ({
+const cutOffMark = (text: string, start: number): MalformedBlock => ({
   start,
   end: text.length,
   reason: 'the text ends inside a mark of a call',
@@ -73,11 +77,11 @@ const cutOffMark = (text: string, start: number): UnreadBlock => ({
 
 /** A block, if there is one, and the index of the item after it. */
 interface FoundBlock {
-  readonly block: UnreadBlock | undefined;
+  readonly block: MalformedBlock | undefined;
   readonly next: number;
 }
 
-function blockAt(text: string, items: readonly MarkupItem[], index: number, context: UnreadContext): FoundBlock {
+function blockAt(text: string, items: readonly MarkupItem[], index: number, context: MarkupContext): FoundBlock {
   const item = items[index];
   if (item === undefined) return { block: undefined, next: index + 1 };
   const { start, end, kind } = item;

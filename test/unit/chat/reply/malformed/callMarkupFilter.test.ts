@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createRng } from '../../../../../scripts/seededRandom.mjs';
-import { CallMarkupFilter } from '../../../../../src/chat/reply/unread/callMarkupFilter.ts';
+import { CallMarkupFilter } from '../../../../../src/chat/reply/malformed/callMarkupFilter.ts';
 import { mutatedReplies } from '../../../../helpers/mutatedReplies.ts';
 
 /** What a filter lets through of pieces of a text, and the markup that it takes out. */

@@ -11,7 +11,7 @@ export interface LooseJson {
   /** What ends it before it is closed; undefined: it is closed, or prose follows. */
   readonly cutOffBy: 'the end of the text' | 'a mark' | undefined;
   /** Whether its opening brace is not there. */
-  readonly isHeadless: boolean;
+  readonly lacksBrace: boolean;
 }
 
 const objectStart = /\{\s*(?:["'“}]|$|[A-Za-z_]{1,32}["']?\s*:|\{\s*["'{])/y;
@@ -28,7 +28,7 @@ const closedKey = /["'”]\s*:\s*["'“{[]/y;
 const maxKeyLength = 16;
 
 /** Where the key of a call stands at a quote outside of JSON, as its brace is lost: index of the key; undefined: none does. */
-export function headlessKeyAt(text: string, quote: number): number | undefined {
+export function keyWithoutBraceAt(text: string, quote: number): number | undefined {
   if (matchesAt(quotedKey, text, quote)) return quote;
   if (!matchesAt(closedKey, text, quote)) return undefined;
   const word = keyBeforeQuote.exec(text.slice(Math.max(0, quote - maxKeyLength), quote))?.[0];
@@ -37,10 +37,10 @@ export function headlessKeyAt(text: string, quote: number): number | undefined {
 
 /** What looks like JSON from one index to another; `isClosed`: its last bracket is there. */
 export function readLooseJson(text: string, start: number, end: number, isClosed: boolean): LooseJson {
-  const isHeadless = !'{['.includes(text[start] ?? ' ');
-  const loose = { kind: 'json', start, end, value: undefined, cutOffBy: undefined, isHeadless } as const;
+  const lacksBrace = !'{['.includes(text[start] ?? ' ');
+  const loose = { kind: 'json', start, end, value: undefined, cutOffBy: undefined, lacksBrace } as const;
   const isLast = !isClosed && end === text.length;
-  if (isHeadless) return isLast ? { ...loose, cutOffBy: 'the end of the text' } : loose;
+  if (lacksBrace) return isLast ? { ...loose, cutOffBy: 'the end of the text' } : loose;
   if (!isClosed && !isLast) return { ...loose, cutOffBy: 'a mark' };
   const parsed = parseJsonAt(text, start, { lenient: true });
   if (parsed.ok && parsed.end === end) return { ...loose, value: parsed.value };

@@ -1,6 +1,6 @@
 import { closingQuoteOrLineEnd } from '../../json/closingQuote.ts';
 import { skipInlineCode } from '../detect/markdownCode.ts';
-import { headlessKeyAt, isJsonStart, readLooseJson, type LooseJson } from './looseJson.ts';
+import { keyWithoutBraceAt, isJsonStart, readLooseJson, type LooseJson } from './looseJson.ts';
 import type { MarkFinder, MarkItem } from './markFinder.ts';
 
 /** A mark of a call, or what looks like JSON. */
@@ -24,7 +24,7 @@ class MarkupScanner {
   /** The closers of the brackets that are open, and how many there are of each. */
   #stack: ('}' | ']')[] = [];
   #jsonStart = 0;
-  #isHeadless = false;
+  #lacksBrace = false;
   /** Start of the first mark in a string of the JSON that is open. */
   #hiddenMark: number | undefined;
   #mark: MarkItem | undefined;
@@ -84,7 +84,7 @@ class MarkupScanner {
     const character = text[index];
     this.#index = index + 1;
     if (character === '\n') {
-      if (this.#isHeadless && this.#stack.length === 1) this.#endHeadlessLine(index);
+      if (this.#lacksBrace && this.#stack.length === 1) this.#endLineWithoutBrace(index);
     } else if (character === '`') {
       if (!this.#inJson) this.#index = skipInlineCode(text, index);
     } else if (character === '"') this.#acceptQuote(index);
@@ -93,17 +93,17 @@ class MarkupScanner {
     } else if (character === '}' || character === ']') this.#close(index, character);
   }
 
-  #endHeadlessLine(index: number): void {
+  #endLineWithoutBrace(index: number): void {
     continues.lastIndex = index;
     if (!continues.test(this.#text)) this.#endJson(index, false);
   }
 
   #acceptQuote(index: number): void {
     if (!this.#inJson) {
-      const key = headlessKeyAt(this.#text, index);
+      const key = keyWithoutBraceAt(this.#text, index);
       if (key === undefined) return;
       this.#open(key, '}');
-      this.#isHeadless = true;
+      this.#lacksBrace = true;
       // A quote that closes the key opens no string.
       if (key < index) return;
     }
@@ -121,7 +121,7 @@ class MarkupScanner {
   #open(index: number, closer: '}' | ']'): void {
     if (!this.#inJson) {
       this.#jsonStart = index;
-      this.#isHeadless = false;
+      this.#lacksBrace = false;
       this.#hiddenMark = undefined;
     }
     this.#stack.push(closer);

@@ -1,5 +1,3 @@
-import type { TotalBudget } from './totalBudget.ts';
-
 const baseSteps = 2_000_000;
 const stepsPerCharacter = 100;
 const charactersPerStep = 64;
@@ -8,16 +6,16 @@ const maxListLength = 1_000_000;
 const maxNesting = 150;
 
 /**
- * Limits the work of one rendering: templates come with model files, and a hostile one must not block the server or
+ * The step budget of one rendering, which limits its work: templates come with model files, and a hostile one must not block the server or
  * fill its memory. One step is about one node of the program; copied text and lists count as well.
  */
-export class Budget {
+export class StepBudget {
   #steps = baseSteps;
   #nesting = 0;
-  readonly #total: TotalBudget | undefined;
+  readonly #total: TotalStepBudget | undefined;
 
   /** @param total of the renderings that this one belongs to. */
-  constructor(total?: TotalBudget) {
+  constructor(total?: TotalStepBudget) {
     this.#total = total;
   }
 
@@ -69,5 +67,39 @@ export class Budget {
     } finally {
       this.#nesting--;
     }
+  }
+}
+
+const parsedCharactersPerStep = 4;
+const stepsPerRendering = 1000;
+
+/** Limits the work of several renderings together, on top of the limits of each: many small ones may take as long. */
+export class TotalStepBudget {
+  #steps: number;
+
+  /** @param steps of all renderings, as a `StepBudget` counts them. */
+  constructor(steps: number) {
+    this.#steps = steps;
+  }
+
+  /** Counts a rendering before it begins. @throws Error when the steps are used up. */
+  begin(): void {
+    this.spend(stepsPerRendering);
+  }
+
+  /** Counts a rendered text (UTF-16 units), which is parsed then. @throws Error when the steps are used up. */
+  spendText(length: number): void {
+    this.spend(length / parsedCharactersPerStep);
+  }
+
+  /** @throws Error when the steps are used up. */
+  spend(steps: number): void {
+    this.#steps -= steps;
+    this.check();
+  }
+
+  /** @throws Error when the steps are used up. */
+  check(): void {
+    if (this.#steps < 0) throw new Error('trying it out takes too many steps');
   }
 }

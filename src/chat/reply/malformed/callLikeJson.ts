@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../json/value.
 import type { LooseJson } from './looseJson.ts';
 import type { MarkFinder } from './markFinder.ts';
 import { isSimilar } from './similarWord.ts';
-import type { UnreadContext } from './unreadContext.ts';
+import type { MarkupContext } from './markupContext.ts';
 
 // The keys under which models write the parts of a call, in whatever format.
 const nameKeys = ['name', 'tool', 'function'];
@@ -12,7 +12,7 @@ const wrapperKeys = ['tool_calls', 'tool_call', 'function_call', 'function'];
 const metadataKeys: ReadonlySet<string> = new Set(['type', 'id', 'call_id', 'tool_call_id', 'index']);
 
 /** Why JSON that looks like a call is none: words that follow "it"; undefined: it does not look like a call. */
-export function whyNoCall(text: string, json: LooseJson, { finder, toolNames }: UnreadContext): string | undefined {
+export function whyNoCall(text: string, json: LooseJson, { finder, toolNames }: MarkupContext): string | undefined {
   const content = text.slice(json.start, json.end);
   const unmarked = finder.without(content);
   const isMarked = unmarked.length < content.length;
@@ -25,11 +25,11 @@ export function whyNoCall(text: string, json: LooseJson, { finder, toolNames }: 
   const isUnfinished = json.end === text.length || json.cutOffBy !== undefined;
   const isCall =
     isMarked ||
-    looksLikeCall(unmarked, json.isHeadless, toolNames) ||
+    looksLikeCall(unmarked, json.lacksBrace, toolNames) ||
     (isUnfinished && startsCall(unmarked, toolNames));
   if (!isCall) return undefined;
   if (json.cutOffBy === 'the end of the text') return 'is cut off by the end of the text';
-  return json.isHeadless ? 'lacks its opening brace' : 'is malformed';
+  return json.lacksBrace ? 'lacks its opening brace' : 'is malformed';
 }
 
 const restOfKey = /[^"'\n]{0,64}["']\s*:/y;
@@ -45,10 +45,10 @@ function isMarkInKey(content: string, finder: MarkFinder): boolean {
 const hasArguments = (content: string): boolean => /["'](?:arguments|parameters|args)["']\s*:\s*\{/.test(content);
 
 // Deeper, a call is an example in data.
-const maxDepth = 4;
+const maxCallDepth = 4;
 
 function whyNoCallValue(value: JsonValue, toolNames: ReadonlySet<string>, depth = 0): string | undefined {
-  if (depth > maxDepth) return undefined;
+  if (depth > maxCallDepth) return undefined;
   if (Array.isArray(value)) return firstDefined(value, (item) => whyNoCallValue(item, toolNames, depth + 1));
   if (!isJsonObject(value)) return undefined;
   const why = whyNoCallObject(value, toolNames, depth);
@@ -102,7 +102,7 @@ const holdsMore = (args: JsonValue | undefined): boolean =>
 const memberPattern = /["'“”]?([A-Za-z_]{3,16})["'“”]?\s*[:=]\s*(?=["'“”]?([\w.-]{1,64})|([{["'“<])|$)/g;
 
 /** Whether malformed JSON has the members of a call. */
-function looksLikeCall(content: string, isHeadless: boolean, toolNames: ReadonlySet<string>): boolean {
+function looksLikeCall(content: string, lacksBrace: boolean, toolNames: ReadonlySet<string>): boolean {
   let hasName = false;
   let isGivenArguments = false;
   for (const [, key = '', word, opening] of content.matchAll(memberPattern)) {
@@ -112,7 +112,7 @@ function looksLikeCall(content: string, isHeadless: boolean, toolNames: Readonly
     // Data that is cut off hardly ever has such a member; a malformed call mostly has it.
     if (isArguments && opening === '{' && key !== 'input') return true;
     // Without a brace, it may be prose.
-    if (isArguments && !(isHeadless && word !== undefined)) isGivenArguments = true;
+    if (isArguments && !(lacksBrace && word !== undefined)) isGivenArguments = true;
   }
   return isGivenArguments && (hasName || [...toolNames].some((name) => content.includes(`"${name}`)));
 }

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { createRng } from '../../../../../scripts/seededRandom.mjs';
 import { parseReply } from '../../../../../src/chat/reply/parseReply.ts';
-import { CallFreeText } from '../../../../../src/chat/reply/unread/callFreeText.ts';
+import { StreamableText } from '../../../../../src/chat/reply/malformed/streamableText.ts';
 import { mutatedReplies, replyTools, wholeReplies, type MutatedReply } from '../../../../helpers/mutatedReplies.ts';
 
 const toolNames = new Set(['set_lamp', 'wait']);
 
 /** What is sent of a text before its end, in pieces of some length. */
 function sent(text: string, length: number): string {
-  const stream = new CallFreeText({ toolNames });
+  const stream = new StreamableText({ toolNames });
   let all = '';
   for (let at = 0; at < text.length; at += length) all += stream.push(text.slice(at, at + length));
   return all;
@@ -62,7 +62,7 @@ function countDifferences(replies: Iterable<MutatedReply>): number {
   const names = new Set(replyTools.map(({ name }) => name));
   let differences = 0;
   for (const { dialect, text } of replies) {
-    const stream = new CallFreeText({ markup: dialect.format.markup, toolNames: names });
+    const stream = new StreamableText({ markup: dialect.format.markup, toolNames: names });
     let all = '';
     for (let at = 0; at < text.length;) {
       const length = 1 + random.below(9);

@@ -3,14 +3,14 @@ import { withEdges } from './blockEdges.ts';
 import { BrokenMarks } from './brokenMarks.ts';
 import { MarkFinder } from './markFinder.ts';
 import { ToolNameFinder } from './toolNames.ts';
-import { unreadBlocks } from './unreadBlocks.ts';
-import type { UnreadCall } from '../../unreadCall.ts';
+import { malformedBlocks } from './malformedBlocks.ts';
+import type { MalformedCall } from '../../malformedCall.ts';
 import { withoutBlocks } from './withoutBlocks.ts';
 
 /** A text without markup of calls, and the markup that gave none. */
 export interface SplitMarkup {
   readonly answer: string;
-  readonly unread: readonly UnreadCall[];
+  readonly unread: readonly MalformedCall[];
 }
 
 /** What a splitter knows of a reply. */
@@ -36,7 +36,7 @@ class MarkupSplitter {
   /** Takes the markup out of a text. Never throws; takes time linear in the text. */
   split(text: string, { hasCalls, ...options }: SplitMarkupOptions): SplitMarkup {
     const names = new ToolNameFinder(options.toolNames);
-    const found = unreadBlocks(text, { ...options, names, finder: this.finder });
+    const found = malformedBlocks(text, { ...options, names, finder: this.finder });
     const whole = withEdges(text, found, { broken: this.#brokenMarks, names });
     const unread = whole
       .filter(({ holds }) => !(holds === 'rest' && hasCalls))

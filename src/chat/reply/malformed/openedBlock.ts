@@ -3,7 +3,7 @@ import type { LooseJson } from './looseJson.ts';
 import type { MarkItem } from './markFinder.ts';
 import type { MarkupItem } from './markupScanner.ts';
 import { startsWithName } from './toolNames.ts';
-import type { UnreadContext } from './unreadContext.ts';
+import type { MarkupContext } from './markupContext.ts';
 
 /** What a mark opens: its end, why it is no call, and the index of the first item after it. */
 export interface OpenedBlock {
@@ -26,7 +26,7 @@ export function openedBlock(
   text: string,
   items: readonly MarkupItem[],
   index: number,
-  context: UnreadContext,
+  context: MarkupContext,
 ): OpenedBlock {
   const { finder, toolNames } = context;
   const [before, opening] = [items[index - 1], items[index] as MarkItem];
@@ -71,7 +71,7 @@ export function openedBlock(
   };
 }
 
-function whyJson(text: string, json: LooseJson, context: UnreadContext): string {
+function whyJson(text: string, json: LooseJson, context: MarkupContext): string {
   const why = whyNoCall(text, json, context);
   if (why !== undefined) return why;
   if (json.cutOffBy === 'the end of the text') return 'is cut off by the end of the text';

@@ -2,7 +2,7 @@ import type { MarkFinder } from './markFinder.ts';
 import type { ToolNameFinder } from './toolNames.ts';
 
 /** What the search for markup knows. */
-export interface UnreadContext {
+export interface MarkupContext {
   readonly finder: MarkFinder;
   /** The names of the declared tools. */
   readonly toolNames: ReadonlySet<string>;

@@ -2,11 +2,11 @@ import type { CallMarkup } from '../../callMarkup.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { commonMarkup } from '../detect/tags.ts';
 import { MarkSearch } from '../reasoning/markSearch.ts';
-import { headlessKeyAt, isJsonStart } from './looseJson.ts';
+import { keyWithoutBraceAt, isJsonStart } from './looseJson.ts';
 import { namedCallPattern } from './toolNames.ts';
 
-/** What a CallFreeText knows of the reply. */
-export interface CallFreeTextOptions {
+/** What a StreamableText knows of the reply. */
+export interface StreamableTextOptions {
   /** The marks of the format's calls; default: those that all models know. */
   readonly markup?: CallMarkup | undefined;
   /** The names of the declared tools. */
@@ -19,7 +19,7 @@ export interface CallFreeTextOptions {
  * of prose. From a mark of a call, the start of JSON or a tool's name before a bracket on, all waits for the end of the
  * reply. Reasoning is filtered before. Takes time linear in the text.
  */
-export class CallFreeText {
+export class StreamableText {
   readonly #marks: MarkSearch;
   readonly #named: RegExp | undefined;
   readonly #words: ReadonlySet<string>;
@@ -28,7 +28,7 @@ export class CallFreeText {
   #held = '';
   #isStopped = false;
 
-  constructor({ markup = commonMarkup, toolNames }: CallFreeTextOptions) {
+  constructor({ markup = commonMarkup, toolNames }: StreamableTextOptions) {
     this.#marks = new MarkSearch([...markup.opens, ...markup.closes, ...markup.inner]);
     this.#named = namedCallPattern(toolNames);
     this.#words = new Set([...callWords, ...[...toolNames].map((name) => name.toLowerCase())]);
@@ -63,7 +63,7 @@ export class CallFreeText {
       if (
         isBracket
           ? isJsonStart(text, index) && /\S/.test(text.slice(index + 1))
-          : headlessKeyAt(text, index) !== undefined
+          : keyWithoutBraceAt(text, index) !== undefined
       )
         return Math.min(index, this.#namedStart());
     }

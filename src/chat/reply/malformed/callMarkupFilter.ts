@@ -5,7 +5,7 @@ import { CodeSpanState } from './codeSpanState.ts';
 import type { MarkFinder, MarkItem } from './markFinder.ts';
 import { isMentioned } from './mentionedMark.ts';
 import { markupSplitter } from './splitMarkup.ts';
-import type { UnreadCall } from '../../unreadCall.ts';
+import type { MalformedCall } from '../../malformedCall.ts';
 
 /** What a step of the filter lets through. */
 interface Passed {
@@ -30,7 +30,7 @@ export class CallMarkupFilter {
   readonly #finder: MarkFinder;
   readonly #splitter: ReturnType<typeof markupSplitter>;
   readonly #code = new CodeSpanState();
-  readonly #unread: UnreadCall[] = [];
+  readonly #malformed: MalformedCall[] = [];
   /** Text that is held back; while a call is open, it starts with its mark. */
   #pending = '';
   #isOpen = false;
@@ -54,8 +54,8 @@ export class CallMarkupFilter {
   }
 
   /** The markup that was taken out so far. */
-  get unread(): readonly UnreadCall[] {
-    return this.#unread;
+  get unread(): readonly MalformedCall[] {
+    return this.#malformed;
   }
 
   /** Takes the next piece of text and returns what can be let through. */
@@ -170,10 +170,10 @@ export class CallMarkupFilter {
     return undefined;
   }
 
-  #takeOut(end: number, unread: readonly UnreadCall[]): Passed {
+  #takeOut(end: number, unread: readonly MalformedCall[]): Passed {
     this.#pending = this.#pending.slice(end);
     this.#isOpen = false;
-    this.#unread.push(...unread);
+    this.#malformed.push(...unread);
     this.#gap ??= '';
     return { text: '', isWaiting: false };
   }
@@ -199,9 +199,9 @@ export class CallMarkupFilter {
 
 const splitOptions = { toolNames: new Set<string>(), isBareSearched: false, hasCalls: false };
 
-const strayMark = (text: string): UnreadCall => ({ text, reason: `no call follows ${text}` });
+const strayMark = (text: string): MalformedCall => ({ text, reason: `no call follows ${text}` });
 
-const cutOffMark = (text: string): UnreadCall => ({ text, reason: 'the text ends inside a mark of a call' });
+const cutOffMark = (text: string): MalformedCall => ({ text, reason: 'the text ends inside a mark of a call' });
 
 const tail = /(?:\n\s*)?(?:`{3,}[\w+-]{0,16}\s*)?$/;
 const undecidedTail = /(?:\n\s*)?(?:`+|`{3,}[\w+-]{0,16}\s*)?$/;
