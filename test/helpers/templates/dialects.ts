@@ -1,5 +1,5 @@
 import { compileTemplate } from '../../../src/chat/template/compileTemplate.ts';
-import { readToolDialect } from '../../../src/chat/template/probe/readToolDialect.ts';
+import { readToolDialect } from '../../../src/chat/template/derive/readToolDialect.ts';
 import { formats } from '../../../src/chat/formats/index.ts';
 import { stringifyJson } from '../../../src/chat/json/value.ts';
 import type { CallLayout } from '../../../src/chat/dialect/layout.ts';

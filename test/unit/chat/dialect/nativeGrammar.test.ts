@@ -4,7 +4,7 @@ import { fits } from '../../../../src/chat/grammar/matcher.ts';
 import { stringifyJson } from '../../../../src/chat/json/value.ts';
 import type { CallLayout } from '../../../../src/chat/dialect/layout.ts';
 import { nativeFormat } from '../../../../src/chat/dialect/nativeFormat.ts';
-import { acceptedCalls } from '../../../../src/chat/dialect/proof/acceptedCalls.ts';
+import { acceptedCalls } from '../../../../src/chat/template/derive/acceptedCalls.ts';
 import { writeCalls } from '../../../../src/chat/dialect/writeCalls.ts';
 import type { Tool } from '../../../../src/chat/tool.ts';
 import { defaultReplyMarks } from '../../../../src/chat/replyMarks.ts';

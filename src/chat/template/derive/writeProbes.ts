@@ -1,8 +1,8 @@
 import { describeError } from '../../../protocol/fault.ts';
 import { parseJsonAt } from '../../json/lenientParser.ts';
 import { isJsonObject, stringifyJson } from '../../json/value.ts';
-import type { SampleCall } from '../../dialect/derive/samples.ts';
-import type { WrittenProbe } from '../../dialect/proof/prove.ts';
+import type { SampleCall } from './samples.ts';
+import type { WrittenProbe } from './prove.ts';
 import type { WrittenCall } from '../../calls.ts';
 import { isBasic, plainProbe, probeTools, type ToolProbe } from './probes.ts';
 import type { ProbeRenderer } from './renderProbe.ts';

@@ -1,7 +1,7 @@
 import { stringifyJson } from '../../json/value.ts';
-import { isMark, lexemes } from '../marks.ts';
-import type { CallLayout, CallObjectKeys, ParameterLayout } from '../layout.ts';
-import { visibleStart } from '../visibleStart.ts';
+import { isMark, lexemes } from '../../dialect/marks.ts';
+import type { CallLayout, CallObjectKeys, ParameterLayout } from '../../dialect/layout.ts';
+import { visibleStart } from './visibleStart.ts';
 import { callObjectKeys } from './callObject.ts';
 import { commonEnd, commonStart, withoutEnd } from './commonText.ts';
 import { deriveListMarks } from './listMarks.ts';

@@ -1,6 +1,6 @@
 import { toFunctionDefinition } from '../../formats/functionJson.ts';
 import { stringifyJson } from '../../json/value.ts';
-import { commonStart } from '../../dialect/derive/commonText.ts';
+import { commonStart } from './commonText.ts';
 import type { CallConvention, CallMessageForm } from '../../dialect/toolDialect.ts';
 import type { Tool } from '../../tool.ts';
 import type { RenderTemplate, TemplateMessage, TemplateToolCall } from '../templateInput.ts';

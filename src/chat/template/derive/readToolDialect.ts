@@ -1,10 +1,10 @@
 import { describeError } from '../../../protocol/fault.ts';
 import type { Formats } from '../../formats/index.ts';
-import { deriveLayouts, type CandidateLayouts } from '../../dialect/derive/deriveLayout.ts';
+import { deriveLayouts, type CandidateLayouts } from './deriveLayout.ts';
 import type { CallLayout } from '../../dialect/layout.ts';
 import { knownLayouts } from '../../dialect/knownLayouts.ts';
 import { nativeFormat, nativeFormatName } from '../../dialect/nativeFormat.ts';
-import { FormatProof, type WrittenProbe } from '../../dialect/proof/prove.ts';
+import { FormatProof, type WrittenProbe } from './prove.ts';
 import type { CallConvention, CallMessageForm, ToolDialect } from '../../dialect/toolDialect.ts';
 import { writeCalls } from '../../dialect/writeCalls.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../replyMarks.ts';

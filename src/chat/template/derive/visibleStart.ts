@@ -1,5 +1,5 @@
-import { createReasoningSkipper } from '../reply/reasoning/reasoningSpans.ts';
-import type { ReplyMarks } from '../replyMarks.ts';
+import { createReasoningSkipper } from '../../reply/reasoning/reasoningSpans.ts';
+import type { ReplyMarks } from '../../replyMarks.ts';
 
 /** Index of the first character that is neither white space nor reasoning. */
 export function visibleStart(text: string, marks: ReplyMarks): number {

@@ -1,4 +1,4 @@
-import { lexemes } from '../marks.ts';
+import { lexemes } from '../../dialect/marks.ts';
 
 /** The longest text of whole lexemes with which both texts start. */
 export function commonStart(a: string, b: string): string {

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { compileTemplate } from '../../../../src/chat/template/compileTemplate.ts';
-import { marksOf, proofProbes } from '../../../../src/chat/template/probe/probes.ts';
-import { ProbeRenderer } from '../../../../src/chat/template/probe/renderProbe.ts';
-import { plainText, writeProbes } from '../../../../src/chat/template/probe/writeProbes.ts';
-import { formats } from '../../../../src/chat/formats/index.ts';
-import { many, type Rule } from '../../../../src/chat/grammar/rule.ts';
-import type { CallLayout, ParameterLayout } from '../../../../src/chat/dialect/layout.ts';
-import { nativeFormat } from '../../../../src/chat/dialect/nativeFormat.ts';
-import { FormatProof, type WrittenProbe } from '../../../../src/chat/dialect/proof/prove.ts';
-import type { ToolCallFormat } from '../../../../src/chat/tool.ts';
-import { dialectOf, layoutOf } from '../../../helpers/templates/dialects.ts';
-import { notationTemplates } from '../../../helpers/templates/notations.ts';
+import { compileTemplate } from '../../../../../src/chat/template/compileTemplate.ts';
+import { marksOf, proofProbes } from '../../../../../src/chat/template/derive/probes.ts';
+import { ProbeRenderer } from '../../../../../src/chat/template/derive/renderProbe.ts';
+import { plainText, writeProbes } from '../../../../../src/chat/template/derive/writeProbes.ts';
+import { formats } from '../../../../../src/chat/formats/index.ts';
+import { many, type Rule } from '../../../../../src/chat/grammar/rule.ts';
+import type { CallLayout, ParameterLayout } from '../../../../../src/chat/dialect/layout.ts';
+import { nativeFormat } from '../../../../../src/chat/dialect/nativeFormat.ts';
+import { FormatProof, type WrittenProbe } from '../../../../../src/chat/template/derive/prove.ts';
+import type { ToolCallFormat } from '../../../../../src/chat/tool.ts';
+import { dialectOf, layoutOf } from '../../../../helpers/templates/dialects.ts';
+import { notationTemplates } from '../../../../helpers/templates/notations.ts';
 
 type Notation = keyof typeof notationTemplates;
 

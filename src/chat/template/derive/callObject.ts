@@ -1,6 +1,6 @@
 import { parseJsonAt } from '../../json/lenientParser.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../json/value.ts';
-import type { CallObjectKeys } from '../layout.ts';
+import type { CallObjectKeys } from '../../dialect/layout.ts';
 
 /**
  * The keys of a call that is a JSON object, from its text; undefined: the call is no JSON object. The object may be

@@ -1,4 +1,4 @@
-import type { SampleCall } from '../../dialect/derive/samples.ts';
+import type { SampleCall } from './samples.ts';
 import type { CallLayout } from '../../dialect/layout.ts';
 import { isMark, lexemes } from '../../dialect/marks.ts';
 import type { ArgumentsSchema, Tool } from '../../tool.ts';

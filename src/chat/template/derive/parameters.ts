@@ -1,8 +1,8 @@
 import { commonEnd, commonStart, withoutEnd } from './commonText.ts';
 import { locateText, type LocatedText } from './locate.ts';
 import { UnknownLayout, type CallSample, type LayoutSamples } from './samples.ts';
-import type { ParameterLayout, ParameterMarks, ValueMarks, ValueStyle } from '../layout.ts';
-import { valueNotations } from '../values/index.ts';
+import type { ParameterLayout, ParameterMarks, ValueMarks, ValueStyle } from '../../dialect/layout.ts';
+import { valueNotations } from '../../dialect/values/index.ts';
 
 /**
  * Reads the marks of parameters off a call whose arguments are a string, a number and a string: a layout for each

@@ -3,7 +3,7 @@ import { GrammarMatcher } from '../../grammar/matcher.ts';
 import type { Rule } from '../../grammar/rule.ts';
 import { findTrigger } from '../../reply/triggers.ts';
 import type { ReplyMarks } from '../../replyMarks.ts';
-import { lexemes } from '../marks.ts';
+import { lexemes } from '../../dialect/marks.ts';
 
 /** A range of a text that matches a grammar; `end` is exclusive. */
 export interface AcceptedText {

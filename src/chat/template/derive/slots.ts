@@ -1,4 +1,4 @@
-import type { LayoutPart } from '../layout.ts';
+import type { LayoutPart } from '../../dialect/layout.ts';
 
 // Private-use characters in place of an id and of the number of a call, so that texts of different calls compare equal.
 const idMark = '\uE0F0';

@@ -2,11 +2,11 @@ import { describeError } from '../../../protocol/fault.ts';
 import type { CallGrammar } from '../../grammar/grammar.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../replyMarks.ts';
 import type { Tool, ToolCallFormat } from '../../tool.ts';
-import type { SampleCall } from '../derive/samples.ts';
-import { sortedJson } from '../derive/sortedJson.ts';
-import { isMark, lexemes } from '../marks.ts';
-import type { ProbeVerdict } from '../toolDialect.ts';
-import { visibleStart } from '../visibleStart.ts';
+import type { SampleCall } from './samples.ts';
+import { sortedJson } from './sortedJson.ts';
+import { isMark, lexemes } from '../../dialect/marks.ts';
+import type { ProbeVerdict } from '../../dialect/toolDialect.ts';
+import { visibleStart } from './visibleStart.ts';
 import { acceptedCalls, acceptsCutCall, acceptsFromStart } from './acceptedCalls.ts';
 
 /** What a template wrote for a probe. */

@@ -1,5 +1,5 @@
 import type { ReplyMarks } from '../../replyMarks.ts';
-import type { CallSample, LayoutSamples } from '../../dialect/derive/samples.ts';
+import type { CallSample, LayoutSamples } from './samples.ts';
 import { layoutProbes, plainProbe, type ToolProbe } from './probes.ts';
 import type { ProbeRenderer } from './renderProbe.ts';
 
