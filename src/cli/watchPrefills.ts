@@ -1,5 +1,4 @@
-import type { Engine, Model, Sequence } from '../inference/contract/engine.ts';
-import type { WarmUpResult } from '../inference/contract/warmUpResult.ts';
+import type { Engine, Model, Sequence, WarmUpResult } from '../inference/contract/engine.ts';
 
 /** A prefill of a node of a graph. */
 export interface NodePrefill extends WarmUpResult {

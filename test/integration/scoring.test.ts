@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { chatProjection, defineNode, inferenceParams, InferenceRunner, resolveModel } from '../../src/index.ts';
-import type { ScriptLine } from '../helpers/heldEngine.ts';
-import { oneDayMs } from '../helpers/heldEngine.ts';
+import { type ScriptLine, oneDayMs } from '../helpers/heldEngine.ts';
 import { subprotocols, TestClient, useServer } from '../helpers/server.ts';
 
 const answers = ['order', 'chat'];

@@ -7,7 +7,7 @@ import { bertGguf } from '../../scripts/gguf/bert.mjs';
 import type { LoadOptions } from '../../src/inference/contract/engine.ts';
 import { httpEngine } from '../../src/inference/remote/engine.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
-import { totalMemory } from '../../src/inference/contract/modelMemory.ts';
+import { totalMemory } from '../../src/inference/contract/memory.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'turngraph-'));
 const file = join(folder, 'bert.gguf');

@@ -9,7 +9,7 @@ import type { Prompt } from '../../src/chat/dialog.ts';
 import type { LoadOptions, Model, ModelStats, Sequence } from '../../src/inference/contract/engine.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { BatchTimer } from '../../src/inference/llama/batching/batchTimer.ts';
-import { totalMemory, type MemoryUse } from '../../src/inference/contract/modelMemory.ts';
+import { totalMemory, type MemoryUse } from '../../src/inference/contract/memory.ts';
 import { generate, longText, neverAborted, nextPrompt, userPrompt } from '../contracts/generation.ts';
 import { shortenTimers } from '../helpers/shortTimers.ts';
 import { demoFile } from './demo.ts';

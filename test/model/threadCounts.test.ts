@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createContext } from '../../src/inference/llama/createContext.ts';
 import { ThreadTimingsCache } from '../../src/inference/llama/threads/threadTimingsCache.ts';
 import { LlamaModel } from '../../src/inference/llama/model.ts';
-import { noModelMemory } from '../../src/inference/contract/modelMemory.ts';
+import { noModelMemory } from '../../src/inference/contract/memory.ts';
 import { fullPace, Pace } from '../../src/inference/contract/pace.ts';
 import { generate as generateText, longText, userPrompt } from '../contracts/generation.ts';
 import { openDemo, type Demo } from './demo.ts';

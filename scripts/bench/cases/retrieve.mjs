@@ -10,7 +10,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { readFilter } from '../../../dist/graph/retrieval/filter/readFilter.js';
-import { normalizeVector } from '../../../dist/inference/contract/embedding.js';
+import { normalizeVector } from '../../../dist/inference/contract/model.js';
 import { createRetriever } from '../../../dist/graph/retrieval/retriever.js';
 import { findNearest } from '../../../dist/graph/retrieval/vectors/findNearest.js';
 import { SessionStorages } from '../../../dist/graph/storage/sessionStorages.js';

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import { Command, Option } from 'commander';
-import { bundledPath } from '../../base/bundledPath.ts';
+import { bundledPath } from '../../base/packageFiles.ts';
 import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
 import { UsageError } from '../options.ts';
 import { describeCheck, describeCheckTotals, type CheckResult } from '../output/conformanceReport.ts';

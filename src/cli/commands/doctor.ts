@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { bundledPath } from '../../base/packageFiles.ts';
 import { parseGpuLayers } from '../../inference/gpuChoice.ts';
 import { createUncachedLlamaEngine } from '../../server/llamaEngine.ts';
-import type { RemoteModel } from '../../inference/contract/remoteModel.ts';
+import type { RemoteModel } from '../../inference/contract/model.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { remoteModelOf } from '../../inference/models/catalogue/remoteEntry.ts';
 import { unknownModel } from '../../inference/models/catalogue/unknownModel.ts';

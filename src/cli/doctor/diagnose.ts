@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { ModelDetails } from '../../inference/contract/modelDetails.ts';
+import type { ModelDetails } from '../../inference/contract/model.ts';
 import type { ModelStats } from '../../inference/contract/engine.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { Formats } from '../../chat/formats/index.ts';

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { EmbeddingPrefixes } from '../../inference/contract/embedding.ts';
+import type { EmbeddingPrefixes } from '../../inference/contract/model.ts';
 import type { ModelStats } from '../../inference/contract/engine.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';

@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import type { ModelDetails } from '../../inference/contract/modelDetails.ts';
+import type { ModelDetails } from '../../inference/contract/model.ts';
 import type { Diagnosis } from '../doctor/diagnose.ts';
 import { countRight, type BenchmarkAnswer, type FormatScore } from '../doctor/toolBenchmark.ts';
 import type { ProbeVerdict, ToolDialect } from '../../chat/dialect/toolDialect.ts';

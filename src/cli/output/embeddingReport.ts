@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { totalMemory } from '../../inference/contract/modelMemory.ts';
+import { totalMemory } from '../../inference/contract/memory.ts';
 import type { EmbeddingDiagnosis } from '../doctor/diagnoseEmbedding.ts';
 import { formatBytes } from '../../base/units.ts';
 import type { Colors } from './colors.ts';

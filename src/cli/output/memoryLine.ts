@@ -1,4 +1,4 @@
-import { totalMemory, type LoadPlan, type MemoryUse } from '../../inference/contract/modelMemory.ts';
+import { totalMemory, type LoadPlan, type MemoryUse } from '../../inference/contract/memory.ts';
 import { formatBytes } from '../../base/units.ts';
 
 /** What a model is going to take, in one line. */

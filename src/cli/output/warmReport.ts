@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { KeptState } from '../../inference/contract/warmUpResult.ts';
+import type { KeptState } from '../../inference/contract/engine.ts';
 import type { VectorReport } from '../../graph/retrieval/vectors/storageVectors.ts';
 import type { NodePrefill } from '../watchPrefills.ts';
 

@@ -1,4 +1,4 @@
-import type { ModelPurpose } from '../../inference/contract/embedding.ts';
+import type { ModelPurpose } from '../../inference/contract/model.ts';
 import type { Model } from '../../inference/contract/engine.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
 import { InvalidOutside, InvalidParams, isResourceFault } from '../compile/node.ts';

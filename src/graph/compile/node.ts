@@ -1,4 +1,4 @@
-import type { ModelPurpose } from '../../inference/contract/embedding.ts';
+import type { ModelPurpose } from '../../inference/contract/model.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { CodeName } from '../../protocol/frames.gen.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';

@@ -1,24 +1,28 @@
+import type { InferenceSchedule } from './pace.ts';
+import { Fault } from '../../protocol/fault.ts';
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
-import type { EmbeddingFacts, EmbedOptions, Embeddings, ModelPurpose } from './embedding.ts';
+import type {
+  EmbeddingFacts,
+  Embeddings,
+  EmbedOptions,
+  LoraFile,
+  ModelDetails,
+  ModelLimits,
+  ModelPurpose,
+  ModelSupervision,
+  RemoteModel,
+} from './model.ts';
 import type { GpuChoice, GpuLayers } from '../gpuChoice.ts';
 import type { CallGrammar } from '../../chat/grammar/grammar.ts';
 import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
-import type { LoraFile } from './lora.ts';
-import type { ModelDetails } from './modelDetails.ts';
-import type { WarmUpOptions } from './warmUpOptions.ts';
-import type { WarmUpResult } from './warmUpResult.ts';
-import type { InferenceSchedule } from './pace.ts';
-import type { ModelLimits } from './modelLimits.ts';
-import type { LoadPlan, MemoryUse } from './modelMemory.ts';
-import type { ModelStats } from './modelStats.ts';
-import type { ModelSupervision } from './modelSupervision.ts';
-import type { RemoteModel } from './remoteModel.ts';
+import type { LoadPlan, MemoryUse, ModelStats, SlotResizing } from './memory.ts';
 import type { SamplingParams } from './samplingParams.ts';
-import type { SlotResizing } from './slotResizing.ts';
 
-export type { ModelStats } from './modelStats.ts';
-export type { ModelSupervision } from './modelSupervision.ts';
+export type { ModelStats } from './memory.ts';
+
+export type { ModelSupervision } from './model.ts';
+
 export type { SamplingParams } from './samplingParams.ts';
 
 /** Why a generation ended: end of generation token, max_tokens or full context, stop string, abort signal. */
@@ -105,6 +109,39 @@ export interface AnswerScores extends InferenceResult {
    */
   readonly scores: readonly number[];
   readonly finishReason: 'end' | 'aborted';
+}
+
+/** Options of a prefill. */
+export interface WarmUpOptions extends InferenceSchedule {
+  /**
+   * Whether its state may be kept on disk, where sequences of all agents and of later servers start from it: only for a
+   * prompt of a graph's own text, without words of a user. Default false.
+   */
+  readonly keep?: boolean;
+}
+
+/**
+ * Whether the state of a prefilled prompt is in the prompt cache on disk.
+ *
+ * | value        | the state                                                                |
+ * | ------------ | ------------------------------------------------------------------------ |
+ * | `saved`      | was written                                                              |
+ * | `present`    | was there before                                                         |
+ * | `few_tokens` | is not kept: so few tokens are evaluated faster than a file is read      |
+ * | `too_large`  | was not computed: the prompt does not fit in the context                 |
+ * | `not_asked`  | is not kept: there was no `keep`, or the prompt has more than its head   |
+ * | `no_cache`   | is not kept: there is no prompt cache                                    |
+ * | `failed`     | could not be written: the disk is full, or `--cache-limit` has no room   |
+ * | `stopped`    | is not complete: the prefill was aborted                                 |
+ */
+export type KeptState =
+  'saved' | 'present' | 'few_tokens' | 'too_large' | 'not_asked' | 'no_cache' | 'failed' | 'stopped';
+
+/** What a prefill has done. */
+export interface WarmUpResult {
+  /** Tokens of the part of the prompt that does not depend on the message. */
+  readonly tokens: number;
+  readonly kept: KeptState;
 }
 
 /** Options of a sequence. */
@@ -227,3 +264,14 @@ export interface Engine extends AsyncDisposable {
    */
   readonly estimate?: (file: string, options: LoadOptions) => Promise<LoadPlan>;
 }
+
+/**
+ * The error for a prompt that leaves no room for its answer in the context (all sizes in tokens).
+ * @param answer tokens of the longest answer that is to be scored; undefined: an answer of any length.
+ */
+export const promptTooLargeFault = (prompt: number, contextSize: number, answer?: number): Fault =>
+  new Fault(
+    'PROMPT_TOO_LARGE',
+    `the prompt has ${prompt} tokens and leaves no room for an answer${answer === undefined ? '' : ` of ${answer}`} ` +
+      `in a context of ${contextSize}: shorten the system message, the tools or the message, or raise context_size`,
+  );

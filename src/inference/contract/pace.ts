@@ -1,12 +1,13 @@
 import type { SendMessageRequest, SetPaceRequest } from '../../protocol/frames.gen.ts';
-import { TokenRate } from './tokenRate.ts';
-import { Listeners, onAbort, whenAny } from './whenAny.ts';
 
 /** Who goes first where inferences compete for slots and batches. */
 export type Priority = SendMessageRequest['priority'];
 
 /** The limits of a pace, as plain data. */
 export type PaceLimits = SetPaceRequest;
+
+/** No limits. */
+export const fullPace: PaceLimits = { paused: false, maxTokensPerSecond: 0, maxThreads: 0 };
 
 /** When an inference may compute. */
 export interface InferenceSchedule {
@@ -18,9 +19,6 @@ export interface InferenceSchedule {
    */
   readonly pace?: Pace;
 }
-
-/** No limits. */
-export const fullPace: PaceLimits = { paused: false, maxTokensPerSecond: 0, maxThreads: 0 };
 
 /** The pace of a session: limits of all its inferences together. Those that run are told when they change. */
 export class Pace {
@@ -50,5 +48,119 @@ export class Pace {
 /** Waits until a pace is not paused, or one of the signals is aborted. */
 export async function untilResumed(pace: Pace | undefined, ...signals: readonly AbortSignal[]): Promise<void> {
   while (pace?.limits.paused && !signals.some(({ aborted }) => aborted))
-    await whenAny(pace.onChange, ...signals.map(onAbort));
+    await onceAny(pace.onChange, ...signals.map(onAbort));
+}
+
+/** Holds back the tokens of one inference: by the pace of its session, and by a limit of its own. */
+export class TokenThrottle {
+  readonly #rates: readonly TokenRate[];
+  readonly #onChange: readonly Subscribe[];
+
+  /** @param maxTokensPerSecond its own limit; 0 = none. */
+  constructor(pace: Pace | undefined, maxTokensPerSecond = 0) {
+    this.#rates = [...(pace ? [pace.rate] : []), new TokenRate(() => maxTokensPerSecond)];
+    this.#onChange = pace ? [pace.onChange] : [];
+  }
+
+  /** Milliseconds until the next token may be computed; 0 = now. */
+  waitMs(): number {
+    return Math.max(...this.#rates.map((rate) => rate.waitMs()));
+  }
+
+  /** Counts tokens. */
+  spend(tokens: number): void {
+    for (const rate of this.#rates) rate.spend(tokens);
+  }
+
+  /** Waits until the next token may be computed, or one of the signals is aborted. */
+  async untilDue(...signals: readonly AbortSignal[]): Promise<void> {
+    for (let ms = this.waitMs(); ms > 0 && !signals.some(({ aborted }) => aborted); ms = this.waitMs())
+      await onceAny(afterMs(ms), ...this.#onChange, ...signals.map(onAbort));
+  }
+}
+
+/** Timers fire late. Tokens catch up with this many milliseconds, so that they are on the whole as fast as they may be. */
+const maxLagMs = 50;
+
+/** A limit of tokens per second: when the next token may be computed. */
+export class TokenRate {
+  readonly #perSecond: () => number;
+  #nextAt = 0;
+
+  /** @param perSecond the limit at the moment; 0 = none. */
+  constructor(perSecond: () => number) {
+    this.#perSecond = perSecond;
+  }
+
+  /** Milliseconds until the next token may be computed; 0 = now. */
+  waitMs(now = performance.now()): number {
+    return this.#perSecond() === 0 ? 0 : Math.max(0, this.#nextAt - now);
+  }
+
+  /** Counts tokens. */
+  spend(tokens: number, now = performance.now()): void {
+    const perSecond = this.#perSecond();
+    if (perSecond > 0) this.#nextAt = Math.max(this.#nextAt, now - maxLagMs) + (tokens * 1000) / perSecond;
+  }
+
+  /** The limit has changed: tokens that were counted under another one do not matter any more. */
+  reset(): void {
+    this.#nextAt = 0;
+  }
+}
+
+/** Subscribes to an event: the listener is called when it happens, until the returned function is called. */
+export type Subscribe = (listener: () => void) => () => void;
+
+/** Resolves when the first of some events happens, as `once` of node:events does for one. Then nothing listens any more. */
+export function onceAny(...events: readonly Subscribe[]): Promise<void> {
+  return new Promise((resolve) => {
+    const unsubscribes: (() => void)[] = [];
+    let isOver = false;
+    const happened = (): void => {
+      isOver = true;
+      for (const unsubscribe of unsubscribes.splice(0)) unsubscribe();
+      resolve();
+    };
+    for (const subscribe of events) {
+      if (isOver) return;
+      const unsubscribe = subscribe(happened);
+      if (isOver) unsubscribe();
+      else unsubscribes.push(unsubscribe);
+    }
+  });
+}
+
+/** The event that so many milliseconds have passed. */
+export const afterMs =
+  (ms: number): Subscribe =>
+  (happened) => {
+    const timer = setTimeout(happened, Math.ceil(ms));
+    return () => clearTimeout(timer);
+  };
+
+/** The event that a signal is aborted, or was before. */
+export const onAbort =
+  (signal: AbortSignal): Subscribe =>
+  (happened) => {
+    if (signal.aborted) happened();
+    signal.addEventListener('abort', happened);
+    return () => signal.removeEventListener('abort', happened);
+  };
+
+/** The listeners of one event. */
+export class Listeners {
+  readonly #listeners = new Set<() => void>();
+
+  /** Calls a listener each time, until the returned function is called. */
+  readonly add: Subscribe = (listener) => {
+    const own = (): void => listener();
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
+  };
+
+  /** The event happens now. */
+  call(): void {
+    for (const listener of this.#listeners) listener();
+  }
 }

@@ -1,6 +1,5 @@
 import type { Token } from 'node-llama-cpp';
-import type { Priority } from '../contract/pace.ts';
-import { Listeners } from '../contract/whenAny.ts';
+import { type Priority, Listeners } from '../contract/pace.ts';
 
 /** Which priority goes first: the larger one. */
 export const rankOf = (priority: Priority): number => ranks[priority];

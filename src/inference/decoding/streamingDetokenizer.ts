@@ -1,5 +1,5 @@
 import type { Token } from 'node-llama-cpp';
-import { StopStringFilter } from '../contract/stopStrings.ts';
+import { StopStringFilter } from './stopStrings.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
 /** Generated text with its tokens, as far as the tokens are exactly the text. */

@@ -1,5 +1,5 @@
 import type { LlamaContext } from 'node-llama-cpp';
-import { noMemory, totalMemory, type MemoryUse, type ModelMemory } from '../contract/modelMemory.ts';
+import { noMemory, totalMemory, type MemoryUse, type ModelMemory } from '../contract/memory.ts';
 import { limitCheckpoints } from './kvCache/checkpoints.ts';
 
 /**

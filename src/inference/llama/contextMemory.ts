@@ -2,7 +2,7 @@ import type { GgufInsights, Llama } from 'node-llama-cpp';
 import { Fault } from '../../protocol/fault.ts';
 import { ceilMegabytes } from '../../base/units.ts';
 import type { KvCacheType, LoadOptions } from '../contract/engine.ts';
-import { isWithin, type MemoryUse } from '../contract/modelMemory.ts';
+import { isWithin, type MemoryUse } from '../contract/memory.ts';
 import type { ContextSettings, EstimateContext, FittedContext } from './fitContext.ts';
 import { cacheTypeOptions } from './kvCache/cacheType.ts';
 

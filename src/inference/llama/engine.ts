@@ -2,7 +2,7 @@ import { EitherSignal } from '../../base/abort.ts';
 import type { Engine, LoadOptions, Model } from '../contract/engine.ts';
 import { LlamaInstancePool } from './llamaInstances.ts';
 import { loadModel } from './loadModel.ts';
-import type { LoadPlan } from '../contract/modelMemory.ts';
+import type { LoadPlan } from '../contract/memory.ts';
 import { estimateLoad } from './estimateLoad.ts';
 import type { ContextProgress } from './createContext.ts';
 import { DiskQuota } from '../../base/diskQuota.ts';

@@ -1,6 +1,6 @@
 import { GgufInsights, readGgufFileInfo, type Llama } from 'node-llama-cpp';
 import type { LoadOptions } from '../contract/engine.ts';
-import { addMemory, subtractMemory, type LoadPlan, type MemoryUse } from '../contract/modelMemory.ts';
+import { addMemory, subtractMemory, type LoadPlan, type MemoryUse } from '../contract/memory.ts';
 import {
   contextEstimates,
   embeddingEstimates,

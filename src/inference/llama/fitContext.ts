@@ -1,4 +1,4 @@
-import { isWithin, subtractMemory, type MemoryUse } from '../contract/modelMemory.ts';
+import { isWithin, subtractMemory, type MemoryUse } from '../contract/memory.ts';
 
 /** How many slots a context has, and how many tokens each of them. */
 export interface ContextSettings {

@@ -1,7 +1,7 @@
 import { InsufficientMemoryError, type Llama, type LlamaModel as Weights } from 'node-llama-cpp';
 import { Fault, describeError } from '../../protocol/fault.ts';
 import type { KvCacheType, LoadOptions, Model } from '../contract/engine.ts';
-import { addMemory, subtractMemory, type MemoryUse } from '../contract/modelMemory.ts';
+import { addMemory, subtractMemory, type MemoryUse } from '../contract/memory.ts';
 import {
   assertContextFits,
   contextEstimates,

@@ -2,7 +2,7 @@ import { freemem } from 'node:os';
 import type { Llama } from 'node-llama-cpp';
 import { Fault } from '../../protocol/fault.ts';
 import { ceilMegabytes } from '../../base/units.ts';
-import type { MemoryUse } from '../contract/modelMemory.ts';
+import type { MemoryUse } from '../contract/memory.ts';
 
 /** Free RAM in bytes. Respects the memory limits of containers from Node 20.13 on. */
 export const freeMemory = (): number => process.availableMemory?.() ?? freemem();

@@ -1,7 +1,7 @@
 import type { LlamaModel as Weights } from 'node-llama-cpp';
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
 import { createYielder } from '../../base/eventLoop.ts';
-import type { ModelDetails } from '../contract/modelDetails.ts';
+import type { ModelDetails } from '../contract/model.ts';
 import type { Model, ModelStats, Sequence, SequenceOptions } from '../contract/engine.ts';
 import { modelDetails, type MemoryMeasurements } from './modelDetails.ts';
 import { BackgroundGate } from './batching/backgroundGate.ts';

@@ -1,6 +1,6 @@
 import { GgmlType, GgufFileType, type LlamaModel as Weights } from 'node-llama-cpp';
-import type { ToolToken, ModelDetails } from '../contract/modelDetails.ts';
-import type { MemoryUse, ModelMemory } from '../contract/modelMemory.ts';
+import type { ToolToken, ModelDetails } from '../contract/model.ts';
+import type { MemoryUse, ModelMemory } from '../contract/memory.ts';
 import { nativeFormatName } from '../../chat/dialect/nativeFormat.ts';
 import { callMarks } from '../../chat/dialect/callMarks.ts';
 import type { ChatTemplate } from '../../chat/template/chatTemplate.ts';

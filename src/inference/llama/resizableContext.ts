@@ -1,6 +1,6 @@
 import type { LlamaModel as Weights } from 'node-llama-cpp';
 import type { KvCacheType, LoadOptions } from '../contract/engine.ts';
-import { addMemory, subtractMemory, type ModelMemory } from '../contract/modelMemory.ts';
+import { addMemory, subtractMemory, type ModelMemory } from '../contract/memory.ts';
 import { contextEstimates } from './contextMemory.ts';
 import type { ModelContext } from './createContext.ts';
 import { limitCheckpoints } from './kvCache/checkpoints.ts';

@@ -1,18 +1,18 @@
 import type { Token } from 'node-llama-cpp';
 import type { Message, Prompt } from '../../chat/dialog.ts';
-import type {
-  AnswerScores,
-  Completion,
-  GenerateOptions,
-  ScoreOptions,
-  Sequence,
-  FinishReason,
+import {
+  type AnswerScores,
+  type Completion,
+  type GenerateOptions,
+  type ScoreOptions,
+  type Sequence,
+  type FinishReason,
+  type WarmUpOptions,
+  type WarmUpResult,
+  promptTooLargeFault,
 } from '../contract/engine.ts';
-import { TokenThrottle } from '../contract/tokenThrottle.ts';
-import type { WarmUpOptions } from '../contract/warmUpOptions.ts';
-import type { WarmUpResult } from '../contract/warmUpResult.ts';
+import { TokenThrottle } from '../contract/pace.ts';
 import { commonPrefixLength } from '../../base/commonPrefix.ts';
-import { promptTooLargeFault } from '../contract/promptTooLarge.ts';
 import type { DeferredQueue } from './batching/deferredQueue.ts';
 import { createSampler } from './sampling/createSampler.ts';
 import { DrawSeeds } from './sampling/drawSeeds.ts';

@@ -6,7 +6,7 @@ import {
   textTooLong,
   type EmbedOptions,
   type Embeddings,
-} from '../contract/embedding.ts';
+} from '../contract/model.ts';
 import type { Model, ModelStats, Sequence } from '../contract/engine.ts';
 import { mockStats } from './mockStats.ts';
 import { countText } from './tokens.ts';

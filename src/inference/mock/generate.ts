@@ -4,9 +4,8 @@ import type { ScriptedReply } from './script.ts';
 import { countText, truncate } from './tokens.ts';
 import { waitMs } from './waitMs.ts';
 import { untilAborted } from '../../base/abort.ts';
-import { untilResumed } from '../contract/pace.ts';
-import { TokenThrottle } from '../contract/tokenThrottle.ts';
-import { StopStringFilter } from '../contract/stopStrings.ts';
+import { untilResumed, TokenThrottle } from '../contract/pace.ts';
+import { StopStringFilter } from '../decoding/stopStrings.ts';
 
 /** The result of a mock generation. */
 export interface MockGeneration {

@@ -1,4 +1,4 @@
-import { noModelMemory } from '../contract/modelMemory.ts';
+import { noModelMemory } from '../contract/memory.ts';
 
 /** Statistics of a model of the mock engine, which has neither slots nor memory. */
 export const mockStats = {

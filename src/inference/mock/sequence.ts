@@ -1,9 +1,16 @@
 import { toTextMessages, type Message, type Prompt } from '../../chat/dialog.ts';
-import type { AnswerScores, Completion, GenerateOptions, Model, ScoreOptions, Sequence } from '../contract/engine.ts';
-import { promptTooLargeFault } from '../contract/promptTooLarge.ts';
+import {
+  type AnswerScores,
+  type Completion,
+  type GenerateOptions,
+  type Model,
+  type ScoreOptions,
+  type Sequence,
+  promptTooLargeFault,
+  type WarmUpResult,
+} from '../contract/engine.ts';
 import { generateReply } from './generate.ts';
 import { untilResumed, type InferenceSchedule } from '../contract/pace.ts';
-import type { WarmUpResult } from '../contract/warmUpResult.ts';
 import { scoreAnswers } from './scoreAnswers.ts';
 import type { ScriptedReply, ScriptedScores } from './script.ts';
 import { mockOverhead, commonPrefixTokens, countMessages, countText, mockPieces } from './tokens.ts';

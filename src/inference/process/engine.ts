@@ -1,7 +1,7 @@
 import { EitherSignal, raceAbort } from '../../base/abort.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { Engine, LoadOptions, Model } from '../contract/engine.ts';
-import type { LoadPlan } from '../contract/modelMemory.ts';
+import type { LoadPlan } from '../contract/memory.ts';
 import type { CacheFolderOptions } from '../llama/engine.ts';
 import { DiskQuota } from '../../base/diskQuota.ts';
 import { StateStore } from '../llama/kvCache/stateStore.ts';

@@ -1,4 +1,4 @@
-import type { EmbedOptions, Embeddings } from '../contract/embedding.ts';
+import type { EmbedOptions, Embeddings } from '../contract/model.ts';
 import type { Model, ModelStats, Sequence } from '../contract/engine.ts';
 import type { CallGrammar } from '../../chat/grammar/grammar.ts';
 import type { BatchProgress } from './messages.ts';

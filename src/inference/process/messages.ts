@@ -1,12 +1,18 @@
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
 import type { CallGrammar } from '../../chat/grammar/grammar.ts';
-import type { AnswerScores, Completion, LoadOptions, Model, ModelStats, SamplingParams } from '../contract/engine.ts';
+import type {
+  AnswerScores,
+  Completion,
+  LoadOptions,
+  Model,
+  ModelStats,
+  SamplingParams,
+  WarmUpResult,
+} from '../contract/engine.ts';
 import type { NewPrompt, SavedPrompt } from '../llama/promptCache/promptFiles.ts';
-import type { EmbedOptions, Embeddings } from '../contract/embedding.ts';
-import type { ModelDetails } from '../contract/modelDetails.ts';
+import type { EmbedOptions, Embeddings, ModelDetails } from '../contract/model.ts';
 import type { PaceLimits, Priority } from '../contract/pace.ts';
-import type { LoadPlan, MemoryUse } from '../contract/modelMemory.ts';
-import type { WarmUpResult } from '../contract/warmUpResult.ts';
+import type { LoadPlan, MemoryUse } from '../contract/memory.ts';
 
 /** Facts about a loaded model that do not change. */
 export type LoadedFacts = Pick<

@@ -1,5 +1,5 @@
 import type { ModelStats } from '../contract/engine.ts';
-import type { SlotResizing } from '../contract/slotResizing.ts';
+import type { SlotResizing } from '../contract/memory.ts';
 import type { ServerRequests } from './messages.ts';
 import type { RequestHandlers } from './peer.ts';
 

@@ -1,4 +1,4 @@
-import type { SlotResizing } from '../contract/slotResizing.ts';
+import type { SlotResizing } from '../contract/memory.ts';
 import type { EnginePeer } from './remoteStateFiles.ts';
 
 /** The resizing of a model, as an engine process sees it: the server process has the memory budget and the log. */

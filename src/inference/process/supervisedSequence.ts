@@ -1,9 +1,15 @@
 import { untilAborted } from '../../base/abort.ts';
 import type { Prompt } from '../../chat/dialog.ts';
 import type { CallGrammar } from '../../chat/grammar/grammar.ts';
-import type { AnswerScores, Completion, GenerateOptions, ScoreOptions, Sequence } from '../contract/engine.ts';
-import type { WarmUpOptions } from '../contract/warmUpOptions.ts';
-import type { WarmUpResult } from '../contract/warmUpResult.ts';
+import type {
+  AnswerScores,
+  Completion,
+  GenerateOptions,
+  ScoreOptions,
+  Sequence,
+  WarmUpOptions,
+  WarmUpResult,
+} from '../contract/engine.ts';
 import { deliverText } from './deliverText.ts';
 import type { ModelProcess } from './modelProcess.ts';
 import { UnreceivedRequest, type RequestShape, type RunningRequest } from './peer.ts';

@@ -1,7 +1,6 @@
 import { describeError } from '../../protocol/fault.ts';
-import type { ModelLimits } from '../contract/modelLimits.ts';
-import { defaultTimeouts, type RemoteModel, type RemoteTimeouts } from '../contract/remoteModel.ts';
-import { HttpConnection } from './connection/httpConnection.ts';
+import { type ModelLimits, type RemoteModel } from '../contract/model.ts';
+import { defaultTimeouts, type RemoteTimeouts, HttpConnection } from './connection/httpConnection.ts';
 import { readApiKey } from './connection/readApiKey.ts';
 import { readTemplate } from './readTemplate.ts';
 import { serverApis } from './serverApis.ts';

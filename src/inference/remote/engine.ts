@@ -1,7 +1,8 @@
 import { EitherSignal } from '../../base/abort.ts';
 import { Fault, describeError } from '../../protocol/fault.ts';
 import type { Engine, LoadOptions, Model } from '../contract/engine.ts';
-import { defaultTimeouts, type RemoteModel, type RemoteTimeouts } from '../contract/remoteModel.ts';
+import { type RemoteModel } from '../contract/model.ts';
+import { defaultTimeouts, type RemoteTimeouts } from './connection/httpConnection.ts';
 
 export interface HttpEngineOptions {
   /** Default: `defaultTimeouts`. */

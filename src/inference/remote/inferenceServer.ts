@@ -1,6 +1,6 @@
 import type { Token } from '../decoding/token.ts';
 import type { SamplingParams } from '../contract/engine.ts';
-import type { ModelLimits } from '../contract/modelLimits.ts';
+import type { ModelLimits } from '../contract/model.ts';
 import type { HttpConnection } from './connection/httpConnection.ts';
 import type { Vocabulary } from './vocabulary.ts';
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Fault, describeError } from '../../protocol/fault.ts';
-import type { RemoteModel } from '../contract/remoteModel.ts';
+import type { RemoteModel } from '../contract/model.ts';
 
 /** The chat template that the catalogue names for a model; undefined: it names none. @throws Fault MODEL_LOAD_FAILED */
 export async function readTemplate({ templateFile: file }: RemoteModel): Promise<string | undefined> {

@@ -1,4 +1,4 @@
-import type { RemoteModel } from '../contract/remoteModel.ts';
+import type { RemoteModel } from '../contract/model.ts';
 import type { HttpConnection } from './connection/httpConnection.ts';
 import type { InferenceServer } from './inferenceServer.ts';
 import { LlamaServer } from './llamaServer/llamaServer.ts';

@@ -1,4 +1,4 @@
-import type { Embeddings } from '../../inference/contract/embedding.ts';
+import type { Embeddings } from '../../inference/contract/model.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { purposeProblem } from '../../inference/models/catalogue/modelPurpose.ts';

@@ -1,6 +1,6 @@
 import type { Downloads } from '../../inference/download/downloads.ts';
 import { Fault } from '../../protocol/fault.ts';
-import { noModelMemory, type MemoryUse, type ModelMemory } from '../../inference/contract/modelMemory.ts';
+import { noModelMemory, type MemoryUse, type ModelMemory } from '../../inference/contract/memory.ts';
 import type { ListModelsResponse, ModelInfo } from '../../protocol/frames.gen.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';

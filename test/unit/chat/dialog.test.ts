@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ToolBlock } from '../../../src/chat/dialog.ts';
-import { exchangesAsText, insertTools, type Message } from '../../../src/chat/dialog.ts';
+import { type ToolBlock, exchangesAsText, insertTools, type Message } from '../../../src/chat/dialog.ts';
 import { placeTemplate } from '../../../src/graph/projection/placement.ts';
 
 const toolBlock = (slot: ToolBlock['place']): ToolBlock => ({

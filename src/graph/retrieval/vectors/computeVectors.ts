@@ -1,4 +1,4 @@
-import type { EmbedOptions, Embeddings } from '../../../inference/contract/embedding.ts';
+import type { EmbedOptions, Embeddings } from '../../../inference/contract/model.ts';
 import type { VectorMatrix } from './vectorMatrix.ts';
 
 /** Vectors that are being computed. */

@@ -1,5 +1,5 @@
 import { raceAbort } from '../../../base/abort.ts';
-import type { EmbedOptions, Embeddings } from '../../../inference/contract/embedding.ts';
+import type { EmbedOptions, Embeddings } from '../../../inference/contract/model.ts';
 import { describeError, Fault } from '../../../protocol/fault.ts';
 import type { Log } from '../../../base/log.ts';
 import { computeVectors, type ComputeOptions, type VectorDraft } from './computeVectors.ts';

@@ -1,4 +1,4 @@
-import type { EmbeddingPrefixes } from '../../../inference/contract/embedding.ts';
+import type { EmbeddingPrefixes } from '../../../inference/contract/model.ts';
 import type { Model } from '../../../inference/contract/engine.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { Log } from '../../../base/log.ts';

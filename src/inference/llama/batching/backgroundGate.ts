@@ -1,4 +1,4 @@
-import { Listeners } from '../../contract/whenAny.ts';
+import { Listeners } from '../../contract/pace.ts';
 
 /** While an urgent inference runs, background steps take at most one part in so many of the time. */
 const shareDivisor = 20;

@@ -9,9 +9,9 @@ import {
   type EmbeddingFacts,
   type EmbedOptions,
   type Embeddings,
-} from '../../contract/embedding.ts';
+} from '../../contract/model.ts';
 import type { Model, ModelStats, Sequence } from '../../contract/engine.ts';
-import type { ModelMemory } from '../../contract/modelMemory.ts';
+import type { ModelMemory } from '../../contract/memory.ts';
 import { EmbeddingTokenizer } from './embeddingTokens.ts';
 import { StepQueue } from './stepQueue.ts';
 

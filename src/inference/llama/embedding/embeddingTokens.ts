@@ -1,5 +1,5 @@
 import type { LlamaEmbeddingContext, LlamaModel as Weights, Token } from 'node-llama-cpp';
-import { textTooLong } from '../../contract/embedding.ts';
+import { textTooLong } from '../../contract/model.ts';
 
 /** The tokens of a text for an embedding. */
 export interface EmbeddingTokens {

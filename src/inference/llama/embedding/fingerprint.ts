@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import { getModuleVersion, type LlamaModel as Weights } from 'node-llama-cpp';
-import { splitFileNames } from '../../contract/splitFiles.ts';
+import { splitFileNames } from '../../contract/model.ts';
 import { fileChecksum } from '../promptCache/fileChecksum.ts';
 
 /**

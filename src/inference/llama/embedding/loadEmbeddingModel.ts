@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import type { LlamaModel as Weights } from 'node-llama-cpp';
 import { Fault } from '../../../protocol/fault.ts';
 import type { LoadOptions, Model } from '../../contract/engine.ts';
-import { subtractMemory, type MemoryUse } from '../../contract/modelMemory.ts';
+import { subtractMemory, type MemoryUse } from '../../contract/memory.ts';
 import {
   assertContextFits,
   embeddingEstimates,

@@ -1,5 +1,5 @@
 import { readGgufFileInfo } from 'node-llama-cpp';
-import type { ModelPurpose } from '../../contract/embedding.ts';
+import type { ModelPurpose } from '../../contract/model.ts';
 
 /** How the vectors of the tokens of a text are joined, as `pooling_type` numbers it. */
 export const poolings: ReadonlyMap<unknown, string> = new Map([

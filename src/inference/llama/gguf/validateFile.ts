@@ -2,7 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { describeError, Fault } from '../../../protocol/fault.ts';
 import { describeFsError } from '../../../base/filesystem.ts';
-import { splitFileNames } from '../../contract/splitFiles.ts';
+import { splitFileNames } from '../../contract/model.ts';
 import { IncompleteHeader, parseHeader, type GgufHeader } from './header.ts';
 import { findHyperparameterProblem } from './hyperparameters.ts';
 import { findTypeProblem } from './tensorTypes.ts';

@@ -1,5 +1,5 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
-import type { KeptState } from '../../contract/warmUpResult.ts';
+import type { KeptState } from '../../contract/engine.ts';
 
 /** A cache of the states of heads of prompts, from which all sequences start. */
 export interface HeadCache {

@@ -1,10 +1,8 @@
 import type { Token } from 'node-llama-cpp';
 import { Fault, describeError } from '../../../protocol/fault.ts';
 import { untilAborted } from '../../../base/abort.ts';
-import type { GenerateOptions } from '../../contract/engine.ts';
-import { untilResumed } from '../../contract/pace.ts';
-import type { KeptState } from '../../contract/warmUpResult.ts';
-import type { TokenThrottle } from '../../contract/tokenThrottle.ts';
+import type { GenerateOptions, KeptState } from '../../contract/engine.ts';
+import { untilResumed, type TokenThrottle } from '../../contract/pace.ts';
 import type { BackgroundGate } from '../batching/backgroundGate.ts';
 import { fastTokens } from '../batching/batchScheduler.ts';
 import type { ThreadCap } from '../batching/threadCap.ts';

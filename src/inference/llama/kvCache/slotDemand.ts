@@ -1,4 +1,4 @@
-import type { MemoryUse } from '../../contract/modelMemory.ts';
+import type { MemoryUse } from '../../contract/memory.ts';
 
 /** More sequences in a batch make each of them slow. */
 const maxSlots = 16;

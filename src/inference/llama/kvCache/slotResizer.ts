@@ -1,7 +1,12 @@
 import type { LlamaContext } from 'node-llama-cpp';
 import { Fault, describeError } from '../../../protocol/fault.ts';
-import { subtractMemory, totalMemory, type MemoryUse, type ModelMemory } from '../../contract/modelMemory.ts';
-import type { SlotResizing } from '../../contract/slotResizing.ts';
+import {
+  subtractMemory,
+  totalMemory,
+  type MemoryUse,
+  type ModelMemory,
+  type SlotResizing,
+} from '../../contract/memory.ts';
 import { isPlentiful, moreSlots, SlotDemand } from './slotDemand.ts';
 import type { SlotPool } from './slots.ts';
 import type { StateSwap } from './stateSwap.ts';

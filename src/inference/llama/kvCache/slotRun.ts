@@ -1,7 +1,5 @@
 import type { EvaluationPriority } from 'node-llama-cpp';
-import type { Pace, Priority } from '../../contract/pace.ts';
-import type { TokenThrottle } from '../../contract/tokenThrottle.ts';
-import { afterMs, onAbort, whenAny } from '../../contract/whenAny.ts';
+import { type Pace, type Priority, type TokenThrottle, afterMs, onAbort, onceAny } from '../../contract/pace.ts';
 import type { BackgroundGate } from '../batching/backgroundGate.ts';
 import type { ThreadCap } from '../batching/threadCap.ts';
 import { rankOf } from '../../decoding/slotQueue.ts';
@@ -76,8 +74,8 @@ export class SlotRun implements Disposable {
   async wait(ms: number): Promise<void> {
     const { pace, slots, gate, signals } = this.#options;
     this.#setUrgent(false);
-    const occasions = [afterMs(ms), slots.onWait, gate.onOpen, ...signals.map(onAbort)];
-    await whenAny(...occasions, ...(pace ? [pace.onChange] : []));
+    const events = [afterMs(ms), slots.onWait, gate.onOpen, ...signals.map(onAbort)];
+    await onceAny(...events, ...(pace ? [pace.onChange] : []));
     this.#setUrgent(true);
   }
 

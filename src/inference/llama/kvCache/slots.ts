@@ -1,7 +1,7 @@
 import type { LlamaContext, Token } from 'node-llama-cpp';
 import type { ModelStats } from '../../contract/engine.ts';
 import type { Fault } from '../../../protocol/fault.ts';
-import { Listeners, whenAny, type Occasion } from '../../contract/whenAny.ts';
+import { Listeners, onceAny, type Subscribe } from '../../contract/pace.ts';
 import { checkpointBytesOf, openCache } from './checkpoints.ts';
 import { chooseFreeSlot, maxBy, type ChosenSlot } from './freeSlot.ts';
 import { emptySlots, type Slot, type SlotOwner, type SlotState } from './slot.ts';
@@ -116,7 +116,7 @@ export class SlotPool {
   async vacate(): Promise<void> {
     this.#isVacating = true;
     this.#queue.wake();
-    while (!this.isIdle) await whenAny(this.onRelease);
+    while (!this.isIdle) await onceAny(this.onRelease);
   }
 
   /** Replaces the slots by those of another context, which are empty, after `vacate`. */
@@ -134,7 +134,7 @@ export class SlotPool {
   }
 
   /** Calls a listener when a request begins to wait for a slot, until the returned function is called. */
-  get onWait(): Occasion {
+  get onWait(): Subscribe {
     return this.#queue.onWait;
   }
 

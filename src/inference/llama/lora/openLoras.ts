@@ -1,8 +1,7 @@
 import { basename } from 'node:path';
 import { describeError, Fault } from '../../../protocol/fault.ts';
-import type { LoraFile } from '../../contract/lora.ts';
-import type { MemoryUse } from '../../contract/modelMemory.ts';
-import { splitFileNames } from '../../contract/splitFiles.ts';
+import { type LoraFile, splitFileNames } from '../../contract/model.ts';
+import type { MemoryUse } from '../../contract/memory.ts';
 import { readGguf } from '../gguf/validateFile.ts';
 import { findLoraProblem } from './loraHeader.ts';
 

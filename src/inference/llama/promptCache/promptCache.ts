@@ -1,7 +1,7 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { describeError } from '../../../protocol/fault.ts';
-import type { KeptState } from '../../contract/warmUpResult.ts';
+import type { KeptState } from '../../contract/engine.ts';
 import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
 import { takeCheckpoint } from '../kvCache/checkpoints.ts';
 import type { HeadCache } from '../kvCache/headCache.ts';

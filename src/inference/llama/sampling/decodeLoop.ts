@@ -1,7 +1,7 @@
 import type { Token } from 'node-llama-cpp';
 import type { GenerateOptions, FinishReason } from '../../contract/engine.ts';
 import type { DeferredQueue } from '../batching/deferredQueue.ts';
-import type { TokenThrottle } from '../../contract/tokenThrottle.ts';
+import type { TokenThrottle } from '../../contract/pace.ts';
 import type { SlotRun } from '../kvCache/slotRun.ts';
 import type { Tokenizer } from '../../decoding/tokenizer.ts';
 import type { DrawSeeds } from './drawSeeds.ts';

@@ -1,5 +1,5 @@
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { splitFileNames, splitSuffixPattern } from '../../contract/splitFiles.ts';
+import { splitFileNames, splitSuffixPattern } from '../../contract/model.ts';
 import { createReader } from '../../../protocol/schema.ts';
 import { modelSchema, type CatalogueEntry } from './catalogue.ts';
 

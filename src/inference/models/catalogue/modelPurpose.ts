@@ -1,4 +1,4 @@
-import type { ModelPurpose } from '../../contract/embedding.ts';
+import type { ModelPurpose } from '../../contract/model.ts';
 import type { Catalogue, CatalogueEntry } from './catalogue.ts';
 
 const descriptions: Readonly<Record<ModelPurpose, string>> = {

@@ -1,4 +1,4 @@
-import { modelPurposes } from '../../contract/embedding.ts';
+import { modelPurposes } from '../../contract/model.ts';
 import { gpuChoices } from '../../gpuChoice.ts';
 import type { ObjectSchema } from '../../../protocol/schema.ts';
 import { loraSchema } from './loraSchema.ts';

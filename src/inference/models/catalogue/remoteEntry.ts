@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import type { RemoteModel } from '../../contract/remoteModel.ts';
+import type { RemoteModel } from '../../contract/model.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { FromSchema, SchemaError } from '../../../protocol/schema.ts';
 import type { modelSchema, variantSchema } from './modelSchema.ts';

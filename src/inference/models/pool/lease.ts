@@ -1,4 +1,4 @@
-import type { EmbeddingPrefixes } from '../../contract/embedding.ts';
+import type { EmbeddingPrefixes } from '../../contract/model.ts';
 import type { Model, SamplingParams } from '../../contract/engine.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue.ts';
 import { defaultSampling } from '../catalogue/sampling.ts';

@@ -1,7 +1,13 @@
 import { raceAbort } from '../../../base/abort.ts';
 import type { Engine, LoadOptions, Model } from '../../contract/engine.ts';
-import { addMemory, isWithin, totalMemory, type LoadPlan, type MemoryUse } from '../../contract/modelMemory.ts';
-import type { SlotResizing } from '../../contract/slotResizing.ts';
+import {
+  addMemory,
+  isWithin,
+  totalMemory,
+  type LoadPlan,
+  type MemoryUse,
+  type SlotResizing,
+} from '../../contract/memory.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import { ceilMegabytes } from '../../../base/units.ts';
 import type { MemoryBudget, MemoryHold } from './memoryBudget.ts';

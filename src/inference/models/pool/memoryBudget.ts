@@ -1,4 +1,4 @@
-import { addMemory, isWithin, noMemory, subtractMemory, type MemoryUse } from '../../contract/modelMemory.ts';
+import { addMemory, isWithin, noMemory, subtractMemory, type MemoryUse } from '../../contract/memory.ts';
 
 const bytesPerMegabyte = 1_000_000;
 

@@ -1,11 +1,37 @@
-import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { describeError } from '../../../protocol/fault.ts';
 import { drainResponse } from './drainResponse.ts';
 import { EventTooLarge, readEvents } from './eventStream.ts';
 import { IdleTimeout } from './idleTimeout.ts';
-import type { RemoteTimeouts } from '../../contract/remoteModel.ts';
 import { refusedBy, ServerFault } from './serverFault.ts';
+
+/** How long an inference server may take, in milliseconds. */
+export interface RemoteTimeouts {
+  /** Until a connection is open. */
+  readonly connectMs: number;
+  /** From a request to the head of its response, and from there to the first event: the prefill of a long prompt is in it. */
+  readonly firstByteMs: number;
+  /** Between two events of a response. Comments are none. */
+  readonly idleMs: number;
+  /** From one failed attempt to the next; twice as long after each. */
+  readonly retryMs: number;
+  /** For which an endpoint that has failed several times is not asked. */
+  readonly breakMs: number;
+  /** Since the last answer, after which a server is asked what it serves before it is used: it may have been exchanged. */
+  readonly recheckMs: number;
+}
+
+/** The time-outs of a server without others. */
+export const defaultTimeouts: RemoteTimeouts = {
+  connectMs: 5_000,
+  firstByteMs: 120_000,
+  idleMs: 60_000,
+  retryMs: 250,
+  breakMs: 10_000,
+  // Less than a server takes to end, and another one to load a model.
+  recheckMs: 1_000,
+};
 
 /** A request to an inference server. */
 export interface ServerRequest {

@@ -1,5 +1,5 @@
 import { Fault } from '../../../protocol/fault.ts';
-import type { RemoteModel } from '../../contract/remoteModel.ts';
+import type { RemoteModel } from '../../contract/model.ts';
 
 /**
  * The API key of a model; undefined: it needs none.

@@ -1,6 +1,6 @@
 import { describeError } from '../../../protocol/fault.ts';
 import type { InferenceServer } from '../inferenceServer.ts';
-import type { RemoteTimeouts } from '../../contract/remoteModel.ts';
+import type { RemoteTimeouts } from '../connection/httpConnection.ts';
 import type { RemoteSlots } from './remoteSlots.ts';
 
 /** Failures in a row after which an endpoint is not asked for a while. */

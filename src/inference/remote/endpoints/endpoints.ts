@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { raceAbort } from '../../../base/abort.ts';
 import { Fault, describeError } from '../../../protocol/fault.ts';
 import type { Endpoint } from './endpoint.ts';
-import type { RemoteTimeouts } from '../../contract/remoteModel.ts';
+import type { RemoteTimeouts } from '../connection/httpConnection.ts';
 import { ServerFault } from '../connection/serverFault.ts';
 
 /** Attempts of one request, the first one included. */

@@ -1,5 +1,5 @@
 import type { Token } from '../../decoding/token.ts';
-import { StopStringFilter } from '../../contract/stopStrings.ts';
+import { StopStringFilter } from '../../decoding/stopStrings.ts';
 import type { GeneratedText } from '../../decoding/streamingDetokenizer.ts';
 import type { RemotePrompts } from './remotePrompts.ts';
 

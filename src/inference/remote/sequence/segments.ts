@@ -1,7 +1,6 @@
 import type { Token } from '../../decoding/token.ts';
 import type { FinishReason, GenerateOptions } from '../../contract/engine.ts';
-import type { TokenThrottle } from '../../contract/tokenThrottle.ts';
-import { afterMs, onAbort, whenAny } from '../../contract/whenAny.ts';
+import { type TokenThrottle, afterMs, onAbort, onceAny } from '../../contract/pace.ts';
 import type { Generation } from './generation.ts';
 import type { GeneratedPiece } from './generatedText.ts';
 import type { RemoteCompletionPart, RemoteRequest, RemoteSampling } from '../inferenceServer.ts';
@@ -146,7 +145,7 @@ export class Segments {
       if (ms === 0) return undefined;
       // Others have the slot in the meantime.
       if (slots.waiting > 0) return 'paused';
-      await whenAny(afterMs(ms), slots.onWait, onAbort(signal), ...(pace ? [pace.onChange] : []));
+      await onceAny(afterMs(ms), slots.onWait, onAbort(signal), ...(pace ? [pace.onChange] : []));
     }
   }
 }

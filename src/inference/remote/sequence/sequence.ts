@@ -3,22 +3,22 @@ import { raceAbort } from '../../../base/abort.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import type { Message, Prompt } from '../../../chat/dialog.ts';
 import { answerMarkAfter, hasTag, openedAtEnd, type ReplyMarks } from '../../../chat/replyMarks.ts';
-import type {
-  AnswerScores,
-  Completion,
-  GenerateOptions,
-  ScoreOptions,
-  Sequence,
-  Transcript,
+import {
+  type AnswerScores,
+  type Completion,
+  type GenerateOptions,
+  type ScoreOptions,
+  type Sequence,
+  type Transcript,
+  promptTooLargeFault,
+  type WarmUpOptions,
+  type WarmUpResult,
 } from '../../contract/engine.ts';
 import type { RenderedPrompt } from '../../decoding/templateRenderer.ts';
 import { TokenHistory } from '../../decoding/tokenHistory.ts';
 import { promptPieces } from '../../decoding/transcript.ts';
 import { answerFrame } from '../../decoding/answerFrame.ts';
-import { promptTooLargeFault } from '../../contract/promptTooLarge.ts';
-import { TokenThrottle } from '../../contract/tokenThrottle.ts';
-import type { WarmUpOptions } from '../../contract/warmUpOptions.ts';
-import type { WarmUpResult } from '../../contract/warmUpResult.ts';
+import { TokenThrottle } from '../../contract/pace.ts';
 import type { Endpoints } from '../endpoints/endpoints.ts';
 import { Generation } from './generation.ts';
 import { greedySampling } from '../inferenceServer.ts';

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { httpEngine } from '../../../../src/inference/remote/engine.ts';
-import type { RemoteTimeouts } from '../../../../src/inference/contract/remoteModel.ts';
+import type { RemoteTimeouts } from '../../../../src/inference/remote/connection/httpConnection.ts';
 import type { Engine, Model, Sequence } from '../../../../src/inference/contract/engine.ts';
 import { generate, userPrompt } from '../../../contracts/generation.ts';
 import {

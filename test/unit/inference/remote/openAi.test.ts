@@ -7,11 +7,10 @@ import { generate, userPrompt } from '../../../contracts/generation.ts';
 import { scriptedTemplate, startScriptedServer } from '../../../helpers/inference/scriptedServer.ts';
 import type { RemoteCompletionPart } from '../../../../src/inference/remote/inferenceServer.ts';
 import { EstimatedTokenizer } from '../../../../src/inference/remote/openAi/estimatedTokenizer.ts';
-import { HttpConnection } from '../../../../src/inference/remote/connection/httpConnection.ts';
+import { HttpConnection, defaultTimeouts } from '../../../../src/inference/remote/connection/httpConnection.ts';
 import { OpenAiEvents } from '../../../../src/inference/remote/openAi/openAiEvents.ts';
 import { ServerJson } from '../../../../src/inference/remote/connection/serverJson.ts';
 import { Vocabulary } from '../../../../src/inference/remote/vocabulary.ts';
-import { defaultTimeouts } from '../../../../src/inference/contract/remoteModel.ts';
 import type { Token } from '../../../../src/inference/decoding/token.ts';
 
 const signal = new AbortController().signal;

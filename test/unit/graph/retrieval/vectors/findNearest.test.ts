@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { normalizeVector } from '../../../../../src/inference/contract/embedding.ts';
+import { normalizeVector } from '../../../../../src/inference/contract/model.ts';
 import { findNearest } from '../../../../../src/graph/retrieval/vectors/findNearest.ts';
 import { createRandom } from '../../../../../scripts/seededRandom.mjs';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { EmbedOptions, Embeddings } from '../../../../../src/inference/contract/embedding.ts';
+import type { EmbedOptions, Embeddings } from '../../../../../src/inference/contract/model.ts';
 import { DiskQuota } from '../../../../../src/base/diskQuota.ts';
 import { MockEmbeddingModel } from '../../../../../src/inference/mock/embeddingModel.ts';
 import type { Model } from '../../../../../src/inference/contract/engine.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { StopStringFilter } from '../../../../src/inference/contract/stopStrings.ts';
+import { StopStringFilter } from '../../../../src/inference/decoding/stopStrings.ts';
 
 function filter(stops: readonly string[], pieces: readonly string[]): { sent: readonly string[]; hit: boolean } {
   const stopFilter = new StopStringFilter(stops);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TokenRate } from '../../../../src/inference/contract/tokenRate.ts';
+import { TokenRate } from '../../../../src/inference/contract/pace.ts';
 
 describe('a token rate', () => {
   it('does not hold back tokens without a limit', () => {
