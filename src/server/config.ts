@@ -138,10 +138,9 @@ export const serverSchema = {
     },
     engineProcess: {
       type: 'string',
-      enum: ['child', 'shared', 'in'],
+      enum: ['child', 'in'],
       default: 'child',
-      description:
-        'where models run: child = a process for each, shared = one process for all, in = in the process of the server',
+      description: 'where models run: child = a process for each, in = in the process of the server',
     },
     processPriority: {
       type: 'string',

@@ -36,7 +36,6 @@ export async function createLlamaEngine(
     return engineInThisProcess(cache);
   }
   const engine = new ProcessEngine({
-    mode,
     cache,
     gpuDevice,
     priority,
@@ -56,8 +55,7 @@ export async function createUncachedLlamaEngine(
   options: Pick<ServerOptions, 'engineProcess' | 'gpuDevice'>,
 ): Promise<Engine> {
   const gpuDevice = gpuDeviceOf(options);
-  const { engineProcess: mode } = options;
-  return mode === 'in' ? engineInThisProcess() : new ProcessEngine({ mode, gpuDevice });
+  return options.engineProcess === 'in' ? engineInThisProcess() : new ProcessEngine({ gpuDevice });
 }
 
 /** @throws when the models have no process of their own, whose environment could name the card. */

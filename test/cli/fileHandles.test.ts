@@ -96,7 +96,7 @@ describe.skipIf(isSkipped('fileHandles'))('a server with few file handles', () =
     const script = `
       import { closeSync, openSync } from 'node:fs';
       import { ProcessEngine } from ${JSON.stringify(repositoryPath('dist/inference/process/engine.js'))};
-      const engine = new ProcessEngine({ mode: 'child', onCrash: () => console.log('crash') });
+      const engine = new ProcessEngine({ onCrash: () => console.log('crash') });
       const options = { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' };
       const load = () => engine.load(${JSON.stringify(repositoryPath('models/turngraph-demo.gguf'))}, options);
       const handles = [];

@@ -16,15 +16,14 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 engineContract({ ...demo, name: 'caching llama-cpp', open: () => llamaEngine({ folder, maxStateBytes: 1e9 }) });
 
-const processEngine = (mode: 'child' | 'shared') => (): ProcessEngine =>
-  new ProcessEngine({ mode, cache: { folder, maxStateBytes: 1e9 } });
-
-engineContract({ ...demo, name: 'llama-cpp with a process per model', open: processEngine('child') });
-
-engineContract({ ...demo, name: 'llama-cpp with a shared process', open: processEngine('shared') });
+engineContract({
+  ...demo,
+  name: 'llama-cpp with a process per model',
+  open: () => new ProcessEngine({ cache: { folder, maxStateBytes: 1e9 } }),
+});
 
 embeddingContract({
   name: 'llama-cpp in a process of its own',
-  open: () => new ProcessEngine({ mode: 'child' }),
+  open: () => new ProcessEngine(),
   file: bert,
 });

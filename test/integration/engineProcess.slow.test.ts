@@ -26,7 +26,7 @@ describe.each(subprotocols)('a server whose engine process crashes (%s)', (subpr
   const crash = (): void => void process.kill(pids.at(-1) ?? 0, 'SIGKILL');
   beforeAll(async () => {
     pids = [];
-    const engine = new ProcessEngine({ mode: 'child', onStart: (pid) => pids.push(pid) });
+    const engine = new ProcessEngine({ onStart: (pid) => pids.push(pid) });
     server = await startTestServer({ engines: { 'llama-cpp': engine } });
   });
   afterAll(() => server[Symbol.asyncDispose]());
@@ -108,7 +108,7 @@ describe.each(subprotocols)('a server whose engine process crashes (%s)', (subpr
 describe.each(subprotocols)('over %s, while a turn waits for results', (subprotocol) => {
   it('the engine process may crash: the next node is answered by the new one', async () => {
     const pids: number[] = [];
-    const engine = new ProcessEngine({ mode: 'child', onStart: (pid) => pids.push(pid) });
+    const engine = new ProcessEngine({ onStart: (pid) => pids.push(pid) });
     await using server = await startTestServer({ engines: { 'llama-cpp': engine } });
     await using client = await TestClient.connect(server.url, subprotocol, 'llama-cpp');
     const agentId = await client.createAgent('weather');

@@ -40,8 +40,8 @@ async function generateAndSignal(model: Model, pid: number, signal: NodeJS.Signa
   return generation.catch((error: unknown) => error);
 }
 
-describe.each(['child', 'shared'] as const)('a model in an engine process (%s)', (mode) => {
-  const rig = useProcessEngine(mode);
+describe('a model in an engine process', () => {
+  const rig = useProcessEngine();
 
   it('continues its dialogs in a new process after a crash', async () => {
     const model = await rig.engine.load(demoFile, options);
@@ -104,9 +104,8 @@ describe.each(['child', 'shared'] as const)('a model in an engine process (%s)',
   });
 });
 
-// The code of these cases does not know which models share a process.
 describe('a supervised model in an engine process', () => {
-  const rig = useProcessEngine('child');
+  const rig = useProcessEngine();
 
   it('ends what waits for a process that is stopped, and continues in a new one', async () => {
     await rig.engine[Symbol.asyncDispose]();
@@ -189,7 +188,7 @@ describe('a supervised model in an engine process', () => {
 describe('two models in engine processes of their own', () => {
   it('do not notice a crash of the other', async () => {
     const pids: number[] = [];
-    await using engine = new ProcessEngine({ mode: 'child', onStart: (pid) => pids.push(pid) });
+    await using engine = new ProcessEngine({ onStart: (pid) => pids.push(pid) });
     const [one, two] = [await engine.load(demoFile, options), await engine.load(demoFile, options)];
     const long = { ...neverEnding, sampling: { max_tokens: 200 } };
     const expected = await generate(two.openSequence(), userPrompt(story), long);
@@ -225,7 +224,7 @@ describe('an engine process', () => {
     await writeFile(preload, state === 'blocked' ? holdEventLoop : '');
     const script = `
       import { ProcessEngine } from ${JSON.stringify(repositoryPath('dist/inference/process/engine.js'))};
-      const engine = new ProcessEngine({ mode: 'child', onStart: (pid) => console.log(pid) });
+      const engine = new ProcessEngine({ onStart: (pid) => console.log(pid) });
       const options = ${JSON.stringify(options)};
       const onProgress = (at) => at === 1 && console.log('loaded');
       await engine.load(${JSON.stringify(demoFile)}, { ...options, onProgress });

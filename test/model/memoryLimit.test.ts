@@ -39,7 +39,6 @@ describe('models within a memory limit', () => {
   it.each([
     ['in', 'proto'],
     ['child', 'json'],
-    ['shared', 'proto'],
   ] as const)(
     'are loaded one after the other where both do not fit, with --engine-process %s',
     async (engineProcess, codec) => {

@@ -21,16 +21,15 @@ export interface ProcessEngineRig {
 }
 
 /** Opens an engine before each test, and disposes of it afterwards: none of its processes may be left. */
-export function useProcessEngine(mode: ProcessEngineOptions['mode']): ProcessEngineRig {
+export function useProcessEngine(): ProcessEngineRig {
   const open: ProcessEngineRig['open'] = (settings) =>
     new ProcessEngine({
-      mode,
       onStart: (pid) => rig.pids.push(pid),
       onCrash: (crash) => rig.crashes.push(crash),
       ...settings,
     });
   const rig: ProcessEngineRig = {
-    engine: new ProcessEngine({ mode }),
+    engine: new ProcessEngine(),
     folder: '',
     pids: [],
     crashes: [],

@@ -17,7 +17,7 @@ describe('an engine process', () => {
     ['below-normal', Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL)],
   ] as const)('runs all its threads with the priority %s', async (priority, expected) => {
     let pid = 0;
-    await using engine = new ProcessEngine({ mode: 'child', priority, onStart: (id) => (pid = id) });
+    await using engine = new ProcessEngine({ priority, onStart: (id) => (pid = id) });
     const model = await engine.load(demoFile, { contextSize: 256, slots: 1, threads: 2, gpu: 'off' });
     await generate(model.openSequence(), userPrompt('Hello!'), { sampling: { max_tokens: 4 } });
     expect([...new Set(prioritiesOf(pid))]).toEqual([expected]);
@@ -25,7 +25,7 @@ describe('an engine process', () => {
 
   it('lowers its priority to the lowest before it loads anything', async () => {
     let pid = 0;
-    await using engine = new ProcessEngine({ mode: 'child', priority: 'low', onStart: (id) => (pid = id) });
+    await using engine = new ProcessEngine({ priority: 'low', onStart: (id) => (pid = id) });
     engine.prepare('off');
     await vi.waitFor(() => expect(getPriority(pid)).toBe(constants.priority.PRIORITY_LOW), { timeout: 30_000 });
   });

@@ -30,8 +30,7 @@ beforeEach(async () => void (cache = await mkdtemp(join(tmpdir(), 'turngraph-'))
 afterEach(() => rm(cache, { recursive: true }));
 
 const inProcess = (maxStateBytes: number): Engine => llamaEngine({ folder: cache, maxStateBytes });
-const inChild = (maxStateBytes: number): Engine =>
-  new ProcessEngine({ mode: 'child', cache: { folder: cache, maxStateBytes } });
+const inChild = (maxStateBytes: number): Engine => new ProcessEngine({ cache: { folder: cache, maxStateBytes } });
 
 interface Run {
   readonly name?: string;

@@ -46,7 +46,7 @@ describe.each([
   ['one control token', byteLevelVocab({ pre: 'llama-bpe', control, bos: 0, eos: 0 })],
   ['letters', byteLevelVocab({ pre: 'llama-bpe', control: ['<|return|>'], bos: 0, eos: 0 })],
 ])('a model that spells each mark of its replies as %s', (spelling, vocab) => {
-  const engines = [llamaEngine(), new ProcessEngine({ mode: 'child' })];
+  const engines = [llamaEngine(), new ProcessEngine()];
   let folder = '';
   let file = '';
   beforeAll(async () => {

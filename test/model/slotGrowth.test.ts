@@ -234,7 +234,7 @@ describe('a model whose number of slots is not fixed', () => {
 });
 
 describe('a model in an engine process', () => {
-  const rig = useProcessEngine('child');
+  const rig = useProcessEngine();
 
   it('has more slots on demand, and begins anew when its process is killed meanwhile', async () => {
     const cache = { folder: join(rig.folder, 'cache'), maxStateBytes: 500e6 };

@@ -10,10 +10,9 @@ import { useProcessEngine } from './processEngineRig.ts';
 const options: LoadOptions = { contextSize: 1024, slots: 2, threads: 1, gpu: 'off' };
 
 describe('the supervision of an engine process', () => {
-  const rig = useProcessEngine('child');
+  const rig = useProcessEngine();
 
-  it.each(['child', 'shared'] as const)('refuses to count with a model that was unloaded (%s)', async (mode) => {
-    rig.engine = rig.open({ mode });
+  it('refuses to count with a model that was unloaded', async () => {
     const model = await rig.engine.load(demoFile, options);
     await model[Symbol.asyncDispose]();
     await expect(model.count(['lamp'])).rejects.toMatchObject({
@@ -92,16 +91,12 @@ describe('the supervision of an engine process', () => {
     expect(rig.crashes).toEqual([]);
   });
 
-  it.each(['child', 'shared'] as const)(
-    'ends the process of a load when the engine is disposed of (%s)',
-    async (mode) => {
-      rig.engine = rig.open({ mode });
-      const loading = rig.engine.load(demoFile, options).catch((error: unknown) => error);
-      await rig.engine[Symbol.asyncDispose]();
-      expect(rig.pids.map(isRunning)).toEqual([false]);
-      expect(await loading).toMatchObject({ message: expect.stringContaining('cancelled') });
-    },
-  );
+  it('ends the process of a load when the engine is disposed of', async () => {
+    const loading = rig.engine.load(demoFile, options).catch((error: unknown) => error);
+    await rig.engine[Symbol.asyncDispose]();
+    expect(rig.pids.map(isRunning)).toEqual([false]);
+    expect(await loading).toMatchObject({ message: expect.stringContaining('cancelled') });
+  });
 
   it('leaves one process when the third crash of a model is that of a load', async () => {
     let kills = 3;

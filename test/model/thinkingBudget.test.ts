@@ -171,7 +171,7 @@ describe('a budget of reasoning tokens', () => {
   });
 
   it('is known in an engine process', async () => {
-    await using processes = new ProcessEngine({ mode: 'child' });
+    await using processes = new ProcessEngine();
     expect((await runOn(processes, 'opened', { maxThinkingTokens: 4 })).text).toBe('<think>xyzx\n</think>\n\nOK');
   });
 });

@@ -11,15 +11,13 @@ import type { EngineProcessOptions } from './engineProcess.ts';
 import type { PlainLoadOptions } from './messages.ts';
 import { toLoadFault } from './modelProcess.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
-import { ProcessPerModel, SharedProcess, type ProcessHost } from './processHost.ts';
+import { ProcessHost } from './processHost.ts';
 import { SupervisedModel } from './supervisedModel.ts';
 import type { EngineCrash } from './supervisor.ts';
 import { defaultWatchdogLimits, type WatchdogLimits } from './watchdog.ts';
 
 /** Options of a llama.cpp engine in processes of its own. */
 export interface ProcessEngineOptions {
-  /** child: a process for each model. shared: one process for all models. */
-  readonly mode: 'child' | 'shared';
   /** Absent: nothing is written to disk. */
   readonly cache?: CacheFolderOptions;
   /** Receives the id of each process that is started. */
@@ -46,14 +44,13 @@ export class ProcessEngine implements Engine {
   readonly #closing = new AbortController();
 
   constructor({
-    mode,
     cache,
     onStart = () => undefined,
     onCrash = () => undefined,
     watchdog = defaultWatchdogLimits,
     gpuDevice,
     priority = 'normal',
-  }: ProcessEngineOptions) {
+  }: ProcessEngineOptions = {}) {
     const quota = cache?.quota ?? new DiskQuota(cache?.maxStateBytes ?? 0);
     this.#states = cache && new StateStore(cache.folder, quota, cache.onStateError);
     const prompts = cache && new PromptStore(cache.folder, quota, cache.onStateError);
@@ -68,7 +65,7 @@ export class ProcessEngine implements Engine {
       priority,
       onStart,
     };
-    this.#host = mode === 'shared' ? new SharedProcess(options) : new ProcessPerModel(options);
+    this.#host = new ProcessHost(options);
   }
 
   /**

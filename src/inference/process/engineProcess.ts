@@ -4,7 +4,7 @@ import { Fault } from '../../protocol/fault.ts';
 import type { StateFiles } from '../llama/kvCache/stateFiles.ts';
 import type { PromptFiles } from '../llama/promptCache/promptFiles.ts';
 import type { EngineRequests, ServerRequests } from './messages.ts';
-import { ModelListeners, type ModelListener } from './modelListeners.ts';
+import { modelHandlers, type ModelListener } from './modelListeners.ts';
 import { Peer, type EventOf, type RunningRequest } from './peer.ts';
 import { guardDescriptor } from './guard.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
@@ -32,8 +32,11 @@ export class EngineCrashedFault extends Fault {
   }
 }
 
-/** Receives the end of a process, and the models that had requests without an answer. */
-export type OnProcessEnd = (end: ProcessEnd, busyModels: ReadonlySet<number | undefined>) => void;
+/** Who hears of the model of a process, and of the end of the process before its pending requests are rejected. */
+export interface ProcessListener extends ModelListener {
+  /** The process has crashed or hung. `isBlamed` is false when only estimates for other models were pending. */
+  readonly onCrash: (end: ProcessEnd, isBlamed: boolean) => void;
+}
 
 /** What engine processes share. */
 export interface EngineProcessOptions {
@@ -51,7 +54,7 @@ export interface EngineProcessOptions {
 const stderrTailLength = 2000;
 const maxStderrWaitMs = 200;
 
-/** An engine process, as the server process sees it. */
+/** An engine process, as the server process sees it. One model is loaded in it, and the process ends with it. */
 export class EngineProcess {
   /** Resolves when the process has ended and its files are deleted. Never rejects. */
   readonly ended: Promise<ProcessEnd>;
@@ -66,10 +69,9 @@ export class EngineProcess {
   readonly #child: ChildProcess;
   readonly #peer: Peer<EngineRequests, ServerRequests>;
   readonly #watchdog: Watchdog;
-  readonly #models = new ModelListeners();
-  readonly #onEnd = new Set<OnProcessEnd>();
-  /** The models of the pending requests. */
-  readonly #requests = new Map<object, number | undefined>();
+  /** The pending requests, and whether they concern its model. */
+  readonly #requests = new Map<object, boolean>();
+  #listener: ProcessListener | undefined;
   #loads = 0;
   #stderr = '';
   #hang: string | undefined;
@@ -92,7 +94,7 @@ export class EngineProcess {
     this.#peer = new Peer<EngineRequests, ServerRequests>((messages) => this.#send(messages), {
       ...service.handlers,
       ...promptService.handlers,
-      ...this.#models.handlers,
+      ...modelHandlers(() => this.#listener),
       heartbeat: ({ params }) => {
         this.#watchdog.onHeartbeat(params);
         return undefined;
@@ -114,8 +116,8 @@ export class EngineProcess {
         .unref();
     this.ended = this.#whenEnded().then(async (end) => {
       this.#watchdog.stop();
-      const busyModels = new Set(this.#requests.values());
-      for (const onEnd of this.#onEnd) onEnd(end, busyModels);
+      const isBlamed = this.#requests.size === 0 || [...this.#requests.values()].includes(true);
+      if (end.reason !== 'killed') this.#listener?.onCrash(end, isBlamed);
       this.#peer.close(new EngineCrashedFault(end));
       await service[Symbol.asyncDispose]();
       await promptService[Symbol.asyncDispose]();
@@ -131,19 +133,9 @@ export class EngineProcess {
     return this.#alive && !this.#killed;
   }
 
-  /**
-   * A number for a new model.
-   * @param onEnd is called when the process ends, before its pending requests are rejected.
-   */
-  addModel(listener: ModelListener, onEnd: OnProcessEnd): number {
-    this.#onEnd.add(onEnd);
-    return this.#models.add(listener);
-  }
-
-  /** Forgets a model that was unloaded, or could not be loaded. */
-  removeModel(id: number, onEnd: OnProcessEnd): void {
-    this.#models.delete(id);
-    this.#onEnd.delete(onEnd);
+  /** Who hears of the model that is loaded in it from now on. */
+  listen(listener: ProcessListener): void {
+    this.#listener = listener;
   }
 
   /** Sends a request; the watchdog runs until it is answered, unless it is paused. */
@@ -156,9 +148,9 @@ export class EngineProcess {
       this.#watchdog.progressed();
       onEvent?.(event);
     });
-    const { model } = params as { readonly model?: number };
-    this.#requests.set(request, model);
-    const isLoad = name === 'load' || name === 'prepare' || name === 'estimate';
+    const isOfModel = name !== 'prepare' && name !== 'estimate';
+    this.#requests.set(request, isOfModel);
+    const isLoad = name === 'load' || !isOfModel;
     if (isLoad) this.#watchdog.isLoading = ++this.#loads > 0;
     this.#watch();
     this.#keepAlive(true);
@@ -173,8 +165,9 @@ export class EngineProcess {
     return request;
   }
 
-  /** Ends the process now, whatever it does. */
+  /** Ends the process now, whatever it does. Nobody hears of its model any more. */
   async kill(): Promise<void> {
+    this.#listener = undefined;
     this.#killed = true;
     this.#child.ref();
     this.#child.kill('SIGKILL');

@@ -3,7 +3,7 @@ import type { SetGuardState } from './guard.ts';
 import type { InferenceSchedule } from '../contract/pace.ts';
 import { ActivityTimer } from './activityTimer.ts';
 import { HostedModel } from './hostedModel.ts';
-import type { BatchProgress, EngineRequests, ServerRequests } from './messages.ts';
+import type { EngineRequests, ServerRequests } from './messages.ts';
 import { Peer, type RequestHandlers, type SendBatch } from './peer.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
 import { ReceivedPaces } from './receivedPaces.ts';
@@ -45,57 +45,39 @@ export function serveEngine(
     }
   };
   const paces = new ReceivedPaces();
-  const models = new Map<number, HostedModel>();
-  const hosted = (id: number): HostedModel => {
-    const model = models.get(id);
-    if (!model) throw new Error(`there is no model ${id} in this process`);
-    return model;
-  };
+  const hosted = new HostedModel();
   const handlers: RequestHandlers<EngineRequests> = {
     async prepare({ params: { gpu } }) {
       await whileLoading(() => engine.prepare(gpu));
       return undefined;
     },
     async load({ params, signal, emit }) {
-      const { model: id, file, options, isResizable } = params;
-      const own = new HostedModel(id);
-      models.set(id, own);
-      const onContext = (context: HostedModel['context']): void => void (own.context = context);
-      try {
-        const resizing = isResizable ? remoteResizing(peer, id) : undefined;
-        const load = () => engine.load(file, { ...options, resizing, signal, onProgress: emit }, onContext);
-        own.model = await whileLoading(load);
-      } catch (error) {
-        models.delete(id);
-        throw error;
-      }
-      const { contextSize, toolDialect, canSpeculate, notes, overhead, replyMarks, embedding } = own.model;
+      const { file, options, isResizable } = params;
+      const onContext = (context: HostedModel['context']): void => void (hosted.context = context);
+      const resizing = isResizable ? remoteResizing(peer) : undefined;
+      const load = () => engine.load(file, { ...options, resizing, signal, onProgress: emit }, onContext);
+      hosted.model = await whileLoading(load);
+      const { contextSize, toolDialect, canSpeculate, notes, overhead, replyMarks, embedding } = hosted.model;
       return { contextSize, toolDialect, canSpeculate, notes, overhead, replyMarks, embedding };
     },
     estimate: ({ params: { file, options }, signal }) =>
       whileLoading(() => engine.estimate(file, { ...options, signal })),
-    async stop({ params: { model } }) {
-      await hosted(model).stop();
+    async stop() {
+      await hosted.stop();
       return undefined;
     },
-    async shrink({ params: { model } }) {
-      await hosted(model).loaded.shrink?.();
+    async shrink() {
+      await hosted.loaded.shrink?.();
       return undefined;
     },
-    async unload({ params: { model } }) {
-      const { loaded } = hosted(model);
-      await loaded[Symbol.asyncDispose]();
-      models.delete(model);
-      return undefined;
-    },
-    count: ({ params: { model, texts } }) => hosted(model).loaded.count(texts),
-    embed: ({ params: { model, texts, options }, signal }) => hosted(model).embed(texts, { ...options, signal }),
-    countTools: ({ params: { model, tools } }) => hosted(model).loaded.countTools(tools),
-    render: ({ params: { model, prompt } }) => hosted(model).loaded.render(prompt),
-    describe: async ({ params: { model } }) => hosted(model).loaded.describe?.(),
+    count: ({ params: { texts } }) => hosted.loaded.count(texts),
+    embed: ({ params: { texts, options }, signal }) => hosted.embed(texts, { ...options, signal }),
+    countTools: ({ params: { tools } }) => hosted.loaded.countTools(tools),
+    render: ({ params: { prompt } }) => hosted.loaded.render(prompt),
+    describe: async () => hosted.loaded.describe?.(),
     generate({ params, signal, paused, emit }) {
       const { sampling, controlTokens, maxThinkingTokens, transcript, prompt } = params;
-      const target = hosted(params.model).sequence(params.sequence);
+      const target = hosted.sequence(params.sequence);
       const grammar = params.grammar === 'previous' ? target.grammar : params.grammar;
       target.grammar = grammar;
       const generate = (schedule: InferenceSchedule) =>
@@ -112,12 +94,12 @@ export function serveEngine(
         });
       return paces.run(params.schedule, generate);
     },
-    score({ params: { model, sequence: id, prompt, schedule: plain, answers, transcript }, signal }) {
-      const { sequence } = hosted(model).sequence(id);
+    score({ params: { sequence: id, prompt, schedule: plain, answers, transcript }, signal }) {
+      const { sequence } = hosted.sequence(id);
       return paces.run(plain, (schedule) => sequence.score(prompt, answers, { ...schedule, transcript, signal }));
     },
-    async prefill({ params: { model, sequence: id, prompt, schedule: plain, keep }, signal }) {
-      const { sequence } = hosted(model).sequence(id);
+    async prefill({ params: { sequence: id, prompt, schedule: plain, keep }, signal }) {
+      const { sequence } = hosted.sequence(id);
       return paces.run(plain, (schedule) => sequence.prefill(prompt, signal, { ...schedule, keep }));
     },
     setPace({ params: { id, limits } }) {
@@ -129,16 +111,14 @@ export function serveEngine(
       states.dropped(id);
       return undefined;
     },
-    async closeSequence({ params: { model, sequence } }) {
-      await models.get(model)?.closeSequence(sequence);
+    async closeSequence({ params: { sequence } }) {
+      await hosted.closeSequence(sequence);
       return undefined;
     },
   };
   const reportStats = (): void => {
-    for (const model of models.values()) {
-      const stats = model.changedStats();
-      if (stats) peer.tell('stats', { model: model.id, stats });
-    }
+    const stats = hosted.changedStats();
+    if (stats) peer.tell('stats', { stats });
   };
   // Called after each request that has come, and before each answer.
   const beforeFlush = (): void => {
@@ -153,13 +133,7 @@ export function serveEngine(
     timingsFolder: settings.timingsFolder,
     gpuDevice: settings.gpuDevice,
   });
-  const heartbeat = (): void => {
-    const progress = [...models.values()].map((model) => model.progress());
-    peer.tell(
-      'heartbeat',
-      progress.filter((known): known is BatchProgress => known !== undefined),
-    );
-  };
+  const heartbeat = (): void => peer.tell('heartbeat', hosted.progress());
   const isActive = (): boolean => peer.running > paces.paused;
   // Statistics also change without a message: a generation gets its slot.
   const timers = [

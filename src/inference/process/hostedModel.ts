@@ -10,21 +10,16 @@ interface HostedSequence {
   grammar: CallGrammar | undefined;
 }
 
-/** A model in an engine process, with its sequences by the numbers that the server process gave them. */
+/** The model of an engine process, with its sequences by the numbers that the server process gave them. */
 export class HostedModel {
-  readonly id: number;
   model: Model | undefined;
   context: ContextProgress | undefined;
   readonly #sequences = new Map<number, HostedSequence>();
   #lastStats = '';
 
-  constructor(id: number) {
-    this.id = id;
-  }
-
   /** The loaded model. @throws Error before it is loaded, which the server process waits for. */
   get loaded(): Model {
-    if (!this.model) throw new Error(`model ${this.id} is not loaded`);
+    if (!this.model) throw new Error('no model is loaded in this process');
     return this.model;
   }
 
@@ -47,7 +42,7 @@ export class HostedModel {
   /** @throws Error for a chat model, which the server process does not ask. */
   embed(texts: readonly string[], options: EmbedOptions): Promise<Embeddings> {
     const { embed } = this.loaded;
-    if (!embed) throw new Error(`model ${this.id} is no embedding model`);
+    if (!embed) throw new Error('the model is no embedding model');
     return embed.call(this.loaded, texts, options);
   }
 
@@ -69,6 +64,6 @@ export class HostedModel {
   progress(): BatchProgress | undefined {
     if (!this.context) return undefined;
     const { running, ended } = this.context.batchTimer;
-    return { model: this.id, running, ended, chunkMs: this.context.chunkMs() };
+    return { running, ended, chunkMs: this.context.chunkMs() };
   }
 }

@@ -23,10 +23,7 @@ export type LoadedFacts = Pick<
 /** Load options as plain data. */
 export type PlainLoadOptions = Omit<LoadOptions, 'signal' | 'onProgress' | 'afterCrashes' | 'resizing'>;
 
-/** The parameters of a request that concerns one model. The server process numbers the models. */
-interface OfModel {
-  readonly model: number;
-}
+type NoParams = Readonly<Record<string, never>>;
 
 /** The limits of a pace, which the server process numbers. */
 interface NumberedPace {
@@ -41,20 +38,20 @@ export interface PlainSchedule {
 }
 
 /** The parameters of a request that concerns one sequence. Sequences are opened when they are first named. */
-interface OfSequence extends OfModel {
+interface OfSequence {
   /** Numbered by the server process. */
   readonly sequence: number;
   readonly prompt: Prompt;
   readonly schedule: PlainSchedule;
 }
 
-/** The requests of the server process to an engine process. All parameters and results are plain data. */
+/** The requests of the server process to an engine process, which has one model. All parameters and results are plain data. */
 export type EngineRequests = {
   /** Loads the library before it is needed. */
   readonly prepare: { readonly params: Pick<LoadOptions, 'gpu'>; readonly result: undefined };
   /** Events: the loaded fraction. */
   readonly load: {
-    readonly params: OfModel & {
+    readonly params: {
       readonly file: string;
       readonly options: PlainLoadOptions;
       /** Whether its number of slots may change. */
@@ -68,22 +65,21 @@ export type EngineRequests = {
     readonly params: { readonly file: string; readonly options: PlainLoadOptions };
     readonly result: LoadPlan;
   };
-  /** Ends all generations of a model. */
-  readonly stop: { readonly params: OfModel; readonly result: undefined };
-  /** Gives back the slots that a model has got on demand. */
-  readonly shrink: { readonly params: OfModel; readonly result: undefined };
-  readonly unload: { readonly params: OfModel; readonly result: undefined };
+  /** Ends all generations. */
+  readonly stop: { readonly params: NoParams; readonly result: undefined };
+  /** Gives back the slots that the model has got on demand. */
+  readonly shrink: { readonly params: NoParams; readonly result: undefined };
   readonly count: {
-    readonly params: OfModel & { readonly texts: readonly string[] };
+    readonly params: { readonly texts: readonly string[] };
     readonly result: readonly number[];
   };
   readonly embed: {
-    readonly params: OfModel & { readonly texts: readonly string[]; readonly options: Omit<EmbedOptions, 'signal'> };
+    readonly params: { readonly texts: readonly string[]; readonly options: Omit<EmbedOptions, 'signal'> };
     readonly result: Embeddings;
   };
-  readonly countTools: { readonly params: OfModel & { readonly tools: ToolBlock }; readonly result: number };
-  readonly render: { readonly params: OfModel & { readonly prompt: Prompt }; readonly result: string };
-  readonly describe: { readonly params: OfModel; readonly result: ModelDetails | undefined };
+  readonly countTools: { readonly params: { readonly tools: ToolBlock }; readonly result: number };
+  readonly render: { readonly params: { readonly prompt: Prompt }; readonly result: string };
+  readonly describe: { readonly params: NoParams; readonly result: ModelDetails | undefined };
   /** Events: pieces of text. */
   readonly generate: {
     readonly params: OfSequence & {
@@ -109,9 +105,8 @@ export type EngineRequests = {
   readonly setPace: { readonly params: NumberedPace; readonly result: undefined };
 };
 
-/** The batches of one model's context. */
+/** The batches of the model's context. */
 export interface BatchProgress {
-  readonly model: number;
   /** Whether a batch is being evaluated. */
   readonly running: boolean;
   /** Batches that have ended. */
@@ -122,14 +117,14 @@ export interface BatchProgress {
 
 /** The requests of an engine process to the server process. */
 export type ServerRequests = {
-  /** Sent at intervals while a request runs. */
-  readonly heartbeat: { readonly params: readonly BatchProgress[]; readonly result: undefined };
-  /** Sent when the statistics of a model have changed. */
-  readonly stats: { readonly params: OfModel & { readonly stats: ModelStats }; readonly result: undefined };
-  /** Whether a model may take so much memory in all: see `SlotResizing`. */
-  readonly requestMemory: { readonly params: OfModel & { readonly use: MemoryUse }; readonly result: boolean };
-  /** A model has another number of slots. */
-  readonly resized: { readonly params: OfModel & { readonly stats: ModelStats }; readonly result: undefined };
+  /** Sent at intervals while a request runs; undefined before the model has a context. */
+  readonly heartbeat: { readonly params: BatchProgress | undefined; readonly result: undefined };
+  /** Sent when the statistics of the model have changed. */
+  readonly stats: { readonly params: { readonly stats: ModelStats }; readonly result: undefined };
+  /** Whether the model may take so much memory in all: see `SlotResizing`. */
+  readonly requestMemory: { readonly params: { readonly use: MemoryUse }; readonly result: boolean };
+  /** The model has another number of slots. */
+  readonly resized: { readonly params: { readonly stats: ModelStats }; readonly result: undefined };
   /** Reserves disk space for a KV state; undefined when the quota does not allow it. */
   readonly reserveState: {
     readonly params: { readonly bytes: number };

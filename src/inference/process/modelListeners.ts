@@ -11,33 +11,18 @@ export interface ModelListener {
   readonly resizing: SlotResizing | undefined;
 }
 
-/** The models of one engine process, by the numbers that they have there. */
-export class ModelListeners {
-  readonly #listeners = new Map<number, ModelListener>();
-  #lastModel = 0;
-
-  readonly handlers: Pick<RequestHandlers<ServerRequests>, 'stats' | 'requestMemory' | 'resized'> = {
-    stats: ({ params: { model, stats } }) => {
-      this.#listeners.get(model)?.onStats(stats);
-      return undefined;
-    },
-    requestMemory: async ({ params: { model, use } }) =>
-      (await this.#listeners.get(model)?.resizing?.requestMemory(use)) ?? false,
-    resized: ({ params: { model, stats } }) => {
-      const listener = this.#listeners.get(model);
-      listener?.onStats(stats);
-      listener?.resizing?.onResized(stats);
-      return undefined;
-    },
-  };
-
-  /** @returns the number of the model. */
-  add(listener: ModelListener): number {
-    this.#listeners.set(++this.#lastModel, listener);
-    return this.#lastModel;
-  }
-
-  delete(model: number): void {
-    this.#listeners.delete(model);
-  }
-}
+/** Answers what an engine process says of its model. @param listener returns who hears of it now, if anyone. */
+export const modelHandlers = (
+  listener: () => ModelListener | undefined,
+): Pick<RequestHandlers<ServerRequests>, 'stats' | 'requestMemory' | 'resized'> => ({
+  stats({ params: { stats } }) {
+    listener()?.onStats(stats);
+    return undefined;
+  },
+  requestMemory: async ({ params: { use } }) => (await listener()?.resizing?.requestMemory(use)) ?? false,
+  resized({ params: { stats } }) {
+    listener()?.onStats(stats);
+    listener()?.resizing?.onResized(stats);
+    return undefined;
+  },
+});

@@ -1,95 +1,57 @@
 import { raceAbort } from '../../base/abort.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { LoadOptions } from '../contract/engine.ts';
-import { EngineCrashedFault, type EngineProcess, type OnProcessEnd, type ProcessEnd } from './engineProcess.ts';
+import { EngineCrashedFault, type EngineProcess, type ProcessListener } from './engineProcess.ts';
 import type { EngineRequests, LoadedFacts, PlainLoadOptions } from './messages.ts';
-import type { ModelListener } from './modelListeners.ts';
 import { UnreceivedRequest, type EventOf, type RunningRequest } from './peer.ts';
 import type { InferenceSchedule } from '../contract/pace.ts';
 import type { ProcessHost } from './processHost.ts';
 import type { SentSchedule } from './sentPaces.ts';
 
 /** What is loaded, where, and who is told about it. */
-export interface ModelLoad extends ModelListener {
+export interface ModelLoad extends ProcessListener {
   readonly file: string;
   readonly options: PlainLoadOptions;
   readonly host: ProcessHost;
   readonly signal: AbortSignal;
   readonly onProgress: LoadOptions['onProgress'];
-  /** The process has crashed or hung. `isBlamed` is false when only requests of other models were pending. */
-  readonly onCrash: (end: ProcessEnd, isBlamed: boolean) => void;
 }
 
-/** The requests that concern one model. */
+/** The requests that concern the model. */
 type ModelRequests = Omit<EngineRequests, 'prepare' | 'estimate' | 'load' | 'stateEvicted' | 'setPace'>;
 
-type WithoutModel<Params> = Params extends unknown ? Omit<Params, 'model'> : never;
-
 const maxStopMs = 1000;
-const maxUnloadMs = 5000;
 
-/** A model in one engine process, from its load to its unloading or the end of the process. */
+/** A model in its engine process, from its load to its unloading or the end of the process. */
 export class ModelProcess {
   readonly facts: LoadedFacts;
   readonly #process: EngineProcess;
-  readonly #id: number;
-  readonly #release: () => Promise<void> | undefined;
 
-  private constructor(
-    facts: LoadedFacts,
-    process: EngineProcess,
-    id: number,
-    release: () => Promise<void> | undefined,
-  ) {
+  private constructor(facts: LoadedFacts, process: EngineProcess) {
     this.facts = facts;
     this.#process = process;
-    this.#id = id;
-    this.#release = release;
   }
 
   /**
-   * Loads a model in a process of the host. Aborting it ends a process that no other model uses.
+   * Loads a model in a process of the host. Aborting it ends the process.
    * @throws Fault MODEL_LOAD_FAILED, or ENGINE_CRASHED when the process crashes.
    */
   static async load(load: ModelLoad): Promise<ModelProcess> {
-    const { file, options, host, signal, onProgress, onCrash } = load;
+    const { file, options, host, signal, onProgress, resizing } = load;
     if (signal.aborted) throw cancelledFault(file);
     const process = host.acquire();
-    let isReleased = false;
-    const onEnd: OnProcessEnd = (end, busyModels) => {
-      if (!isReleased && end.reason !== 'killed') onCrash(end, busyModels.size === 0 || busyModels.has(id));
-    };
-    const id = process.addModel(load, onEnd);
-    const release = (): Promise<void> | undefined => {
-      if (isReleased) return undefined;
-      isReleased = true;
-      process.removeModel(id, onEnd);
-      return host.release(process) ? process.kill() : undefined;
-    };
-    const isResizable = load.resizing !== undefined;
-    const request = process.request('load', { model: id, file, options, isResizable }, onProgress);
-    const loading = request.result.then((facts) => new ModelProcess(facts, process, id, release));
-    const abort = (): void => {
-      request.control('abort');
-      void release();
-    };
-    signal.addEventListener('abort', abort);
+    process.listen(load);
+    const request = process.request('load', { file, options, isResizable: resizing !== undefined }, onProgress);
     try {
-      const loaded = await raceAbort(loading, signal);
-      if (!signal.aborted) return loaded;
+      const facts = await raceAbort(request.result, signal);
+      if (!signal.aborted) return new ModelProcess(facts, process);
     } catch (error) {
       if (!signal.aborted) {
-        await release();
+        await process.kill();
         throw error;
       }
-    } finally {
-      signal.removeEventListener('abort', abort);
     }
-    // It may be loaded in spite of the abort.
-    await settledWithin(
-      maxUnloadMs,
-      loading.then((loaded) => loaded.unload()),
-    );
+    await process.kill();
     throw cancelledFault(file);
   }
 
@@ -98,21 +60,19 @@ export class ModelProcess {
     return this.#process.paces.begin(schedule);
   }
 
-  /** Sends a request about this model. */
+  /** Sends a request about the model. */
   request<Name extends keyof ModelRequests & string>(
     name: Name,
-    params: WithoutModel<ModelRequests[Name]['params']>,
+    params: ModelRequests[Name]['params'],
     onEvent?: (event: EventOf<EngineRequests[Name]>) => void,
   ): RunningRequest<EngineRequests[Name]> {
-    const ownParams = { ...params, model: this.#id } as EngineRequests[Name]['params'];
-    return this.#process.request(name, ownParams, onEvent);
+    return this.#process.request(name, params, onEvent);
   }
 
-  /** Ends the generations of the model and frees its memory. */
+  /** Ends the generations of the model, and its process. */
   async unload(): Promise<void> {
     await settledWithin(maxStopMs, this.request('stop', {}).result);
-    const killed = this.#release();
-    await (killed ?? settledWithin(maxUnloadMs, this.request('unload', {}).result));
+    await this.#process.kill();
   }
 }
 

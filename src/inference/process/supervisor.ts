@@ -15,7 +15,7 @@ import type { ProcessHost } from './processHost.ts';
 export interface EngineCrash {
   readonly file: string;
   readonly end: ProcessEnd;
-  /** Crashes of this model since its last finished turn; 0 when the process was busy with other models only. */
+  /** Crashes of this model since its last finished turn; 0 when the process was only estimating others. */
   readonly count: number;
 }
 

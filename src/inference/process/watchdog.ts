@@ -23,8 +23,8 @@ const chunksUntilHang = 20;
 export class Watchdog {
   readonly #limits: WatchdogLimits;
   readonly #onHang: (seconds: number) => void;
-  readonly #endedBatches = new Map<number, number>();
   #timer: NodeJS.Timeout | undefined;
+  #endedBatches: number | undefined;
   #silentMs = 0;
   #stuckMs = 0;
   #chunkMs: number | undefined;
@@ -73,11 +73,10 @@ export class Watchdog {
     if (this.#isLoading) this.heard();
   }
 
-  onHeartbeat(contexts: readonly BatchProgress[]): void {
-    const isStuck = contexts.some(({ model, running, ended }) => running && this.#endedBatches.get(model) === ended);
-    for (const { model, ended } of contexts) this.#endedBatches.set(model, ended);
-    const measured = contexts.flatMap(({ chunkMs }) => chunkMs ?? []);
-    this.#chunkMs = measured.length > 0 ? Math.max(...measured) : undefined;
+  onHeartbeat(batches: BatchProgress | undefined): void {
+    const isStuck = batches?.running === true && batches.ended === this.#endedBatches;
+    this.#endedBatches = batches?.ended;
+    this.#chunkMs = batches?.chunkMs;
     if (!isStuck && !this.#isLoading) this.progressed();
   }
 

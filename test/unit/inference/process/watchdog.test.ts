@@ -17,7 +17,7 @@ describe('the watchdog of an engine process', () => {
     ) => {
       for (let second = 0; second < seconds; second++) {
         watchdog.heard();
-        watchdog.onHeartbeat([{ model: 1, running: true, ended: 0, chunkMs: 100, ...batches }]);
+        watchdog.onHeartbeat({ running: true, ended: 0, chunkMs: 100, ...batches });
         vi.advanceTimersByTime(tickMs);
       }
     };
