@@ -6,14 +6,12 @@ import type { CacheFolderOptions } from '../llama/engine.ts';
 import { DiskQuota } from '../../base/diskQuota.ts';
 import { StateStore } from '../llama/kvCache/stateStore.ts';
 import { PromptStore } from '../llama/promptCache/promptStore.ts';
-import { CrashCounts } from './crashes.ts';
+import { CrashCounts, type EngineCrash } from './supervisor.ts';
 import type { EngineProcessOptions } from './engineProcess.ts';
 import type { PlainLoadOptions } from './messages.ts';
-import { toLoadFault } from './modelProcess.ts';
+import { toLoadFault, ProcessHost } from './modelProcess.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
-import { ProcessHost } from './processHost.ts';
 import { SupervisedModel } from './supervisedModel.ts';
-import type { EngineCrash } from './supervisor.ts';
 import { defaultWatchdogLimits, type WatchdogLimits } from './watchdog.ts';
 
 /** Options of a llama.cpp engine in processes of its own. */

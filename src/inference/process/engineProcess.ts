@@ -1,17 +1,19 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { Socket } from 'node:net';
-import { Fault } from '../../protocol/fault.ts';
+import { describeError, Fault } from '../../protocol/fault.ts';
+import type { EngineProcessSettings } from './engineServer.ts';
+import type { ModelStats } from '../contract/engine.ts';
+import type { SlotResizing } from '../contract/memory.ts';
+import type { EngineRequests, ServerRequests } from './messages.ts';
+import { type EventOf, Peer, type RequestHandlers, type RunningRequest } from './peer.ts';
 import type { StateFiles } from '../llama/kvCache/stateFiles.ts';
 import type { PromptFiles } from '../llama/promptCache/promptFiles.ts';
-import type { EngineRequests, ServerRequests } from './messages.ts';
-import { modelHandlers, type ModelListener } from './modelListeners.ts';
-import { Peer, type EventOf, type RunningRequest } from './peer.ts';
 import { guardDescriptor } from './guard.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
-import { SentPaces } from './sentPaces.ts';
-import { startProcess } from './startProcess.ts';
-import { PromptService } from './promptService.ts';
-import { StateService } from './stateService.ts';
+import { SentPaces } from './paces.ts';
+import { PromptService, StateService } from './fileServices.ts';
 import { Watchdog, type WatchdogLimits } from './watchdog.ts';
 
 /** How an engine process ended. */
@@ -30,6 +32,14 @@ export class EngineCrashedFault extends Fault {
     super('ENGINE_CRASHED', `the engine process ${end.description}; try again: a new one takes over`);
     this.end = end;
   }
+}
+
+/** Who hears of a model in an engine process. */
+export interface ModelListener {
+  /** Its statistics have changed. */
+  readonly onStats: (stats: ModelStats) => void;
+  /** Undefined: its number of slots is fixed. */
+  readonly resizing: SlotResizing | undefined;
 }
 
 /** Who hears of the model of a process, and of the end of the process before its pending requests are rejected. */
@@ -52,6 +62,7 @@ export interface EngineProcessOptions {
 }
 
 const stderrTailLength = 2000;
+
 const maxStderrWaitMs = 200;
 
 /** An engine process, as the server process sees it. One model is loaded in it, and the process ends with it. */
@@ -94,7 +105,7 @@ export class EngineProcess {
     this.#peer = new Peer<EngineRequests, ServerRequests>((messages) => this.#send(messages), {
       ...service.handlers,
       ...promptService.handlers,
-      ...modelHandlers(() => this.#listener),
+      ...listenerHandlers(() => this.#listener),
       heartbeat: ({ params }) => {
         this.#watchdog.onHeartbeat(params);
         return undefined;
@@ -227,3 +238,73 @@ export class EngineProcess {
     });
   }
 }
+
+/** Answers what an engine process says of its model. @param listener returns who hears of it now, if anyone. */
+const listenerHandlers = (
+  listener: () => ModelListener | undefined,
+): Pick<RequestHandlers<ServerRequests>, 'stats' | 'requestMemory' | 'resized'> => ({
+  stats({ params: { stats } }) {
+    listener()?.onStats(stats);
+    return undefined;
+  },
+  requestMemory: async ({ params: { use } }) => (await listener()?.resizing?.requestMemory(use)) ?? false,
+  resized({ params: { stats } }) {
+    listener()?.onStats(stats);
+    listener()?.resizing?.onResized(stats);
+    return undefined;
+  },
+});
+
+/** The main file of an engine process: compiled, also when this file is run from its source. */
+const engineProcessFile = fileURLToPath(new URL('../../../dist/inference/process/child.js', import.meta.url));
+
+/** Starts an engine process. @throws Fault MODEL_LOAD_FAILED when it cannot be started now, which is no fault of a model. */
+function startProcess(settings: EngineProcessSettings): ChildProcess {
+  if (!existsSync(engineProcessFile)) {
+    throw new Fault(
+      'MODEL_LOAD_FAILED',
+      `the file of the engine process is missing: ${engineProcessFile}; install the whole package, or use --engine-process in`,
+    );
+  }
+  const child = spawnChild(settings);
+  if (child.pid !== undefined) return child;
+  // The reason follows as an event, too late for the caller.
+  child.on('error', () => undefined);
+  child.channel?.unref();
+  throw startFault(`there is no process or file handle left for it, or ${process.execPath} is missing`);
+}
+
+// Not `fork`, whose types lack `windowsHide`: without it a console window opens for a server that has none.
+function spawnChild(settings: EngineProcessSettings): ChildProcess {
+  const { NODE_OPTIONS: nodeOptions, ...environment } = process.env;
+  try {
+    return spawn(process.execPath, [engineProcessFile, JSON.stringify(settings)], {
+      serialization: 'advanced',
+      // The last one is the guard's.
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc', 'pipe'],
+      windowsHide: true,
+      env: {
+        ...environment,
+        // Not the debugger of this process: it has one port, and a process that waits for a debugger is taken for one that hangs.
+        ...(nodeOptions !== undefined && { NODE_OPTIONS: withoutDebugger(nodeOptions) }),
+        ...deviceEnvironment(settings.gpuDevice),
+        ELECTRON_RUN_AS_NODE: '1',
+      },
+    });
+  } catch (error) {
+    throw startFault(describeError(error));
+  }
+}
+
+const withoutDebugger = (nodeOptions: string): string =>
+  nodeOptions
+    .split(' ')
+    .filter((option) => !option.startsWith('--inspect'))
+    .join(' ');
+
+const startFault = (reason: string): Fault =>
+  new Fault('MODEL_LOAD_FAILED', `the engine process cannot be started: ${reason}; close other programs and try again`);
+
+/** The environment variables that show one card only to llama.cpp's backends. Metal has none: there is one card. */
+export const deviceEnvironment = (device: number | undefined): Readonly<Record<string, string>> =>
+  device === undefined ? {} : { CUDA_VISIBLE_DEVICES: String(device), GGML_VK_VISIBLE_DEVICES: String(device) };

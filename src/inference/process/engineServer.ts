@@ -1,15 +1,15 @@
+import type { Embeddings, EmbedOptions } from '../contract/model.ts';
+import type { Model, ModelStats, Sequence } from '../contract/engine.ts';
+import type { CallGrammar } from '../../chat/grammar/grammar.ts';
+import type { BatchProgress, EngineRequests, ServerRequests } from './messages.ts';
+import type { ContextProgress } from '../llama/createContext.ts';
 import { LlamaEngine } from '../llama/engine.ts';
 import type { SetGuardState } from './guard.ts';
-import type { InferenceSchedule } from '../contract/pace.ts';
-import { ActivityTimer } from './activityTimer.ts';
-import { HostedModel } from './hostedModel.ts';
-import type { EngineRequests, ServerRequests } from './messages.ts';
 import { Peer, type RequestHandlers, type SendBatch } from './peer.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
-import { ReceivedPaces } from './receivedPaces.ts';
-import { remoteResizing } from './remoteResizing.ts';
-import { RemotePromptFiles } from './remotePromptFiles.ts';
-import { RemoteStateFiles, type EnginePeer } from './remoteStateFiles.ts';
+import { ReceivedPaces } from './paces.ts';
+import { remoteResizing, RemotePromptFiles, type EnginePeer, RemoteStateFiles } from './remoteFiles.ts';
+import { ActivityTimer } from './activityTimer.ts';
 
 /** Settings that a server process gives an engine process when it starts it. */
 export interface EngineProcessSettings {
@@ -28,124 +28,222 @@ export interface EngineProcessSettings {
 
 const statsIntervalMs = 100;
 
-/** Serves the requests of the server process with the llama.cpp engine. `setGuardState` tells the guard of the process. */
-export function serveEngine(
-  sendBatch: SendBatch,
-  settings: EngineProcessSettings,
-  setGuardState: SetGuardState,
-): Pick<EnginePeer, 'receive'> {
-  let loads = 0;
-  const whileLoading = async <T>(work: () => Promise<T>): Promise<T> => {
-    loads++;
-    setGuardState('loading');
+/** Serves the requests of the server process with the llama.cpp engine. */
+export class EngineServer implements Pick<EnginePeer, 'receive'> {
+  readonly #hosted = new HostedModel();
+  readonly #paces = new ReceivedPaces();
+  readonly #peer: EnginePeer;
+  readonly #states: RemoteStateFiles;
+  readonly #engine: LlamaEngine;
+  readonly #setGuardState: SetGuardState;
+  readonly #timers: readonly ActivityTimer[];
+  #loads = 0;
+
+  /** @param setGuardState tells the guard of the process. */
+  constructor(sendBatch: SendBatch, settings: EngineProcessSettings, setGuardState: SetGuardState) {
+    this.#setGuardState = setGuardState;
+    const handlers = {
+      ...this.#loadHandlers(),
+      ...modelHandlers(this.#hosted),
+      ...sequenceHandlers(this.#hosted, this.#paces),
+      ...this.#noticeHandlers(),
+    };
+    this.#peer = new Peer<ServerRequests, EngineRequests>(sendBatch, handlers, () => this.#beforeFlush());
+    this.#states = new RemoteStateFiles(this.#peer);
+    this.#engine = new LlamaEngine({
+      states: settings.swapsStates ? this.#states : undefined,
+      prompts: settings.swapsStates ? new RemotePromptFiles(this.#peer) : undefined,
+      timingsFolder: settings.timingsFolder,
+      gpuDevice: settings.gpuDevice,
+    });
+    const isActive = (): boolean => this.#peer.running > this.#paces.paused;
+    const heartbeat = (): void => this.#peer.tell('heartbeat', this.#hosted.progress());
+    // Statistics also change without a message: a generation gets its slot.
+    this.#timers = [
+      new ActivityTimer(statsIntervalMs, isActive, () => this.#reportStats()),
+      new ActivityTimer(settings.heartbeatMs, isActive, heartbeat, () => setGuardState('idle')),
+    ];
+  }
+
+  receive(messages: readonly unknown[]): void {
+    // Before they are handled: that may block the event loop for ever.
+    if (this.#loads === 0) this.#setGuardState('working');
+    for (const timer of this.#timers) timer.start();
+    this.#peer.receive(messages);
+  }
+
+  #loadHandlers(): Handlers<'prepare' | 'load' | 'estimate'> {
+    return {
+      prepare: async ({ params: { gpu } }) => {
+        await this.#whileLoading(() => this.#engine.prepare(gpu));
+        return undefined;
+      },
+      load: async ({ params: { file, options, isResizable }, signal, emit }) => {
+        const onContext = (context: HostedModel['context']): void => void (this.#hosted.context = context);
+        const resizing = isResizable ? remoteResizing(this.#peer) : undefined;
+        const all = { ...options, resizing, signal, onProgress: emit };
+        const model = await this.#whileLoading(() => this.#engine.load(file, all, onContext));
+        this.#hosted.model = model;
+        const { contextSize, toolDialect, canSpeculate, notes, overhead, replyMarks, embedding } = model;
+        return { contextSize, toolDialect, canSpeculate, notes, overhead, replyMarks, embedding };
+      },
+      estimate: ({ params: { file, options }, signal }) =>
+        this.#whileLoading(() => this.#engine.estimate(file, { ...options, signal })),
+    };
+  }
+
+  #noticeHandlers(): Handlers<'setPace' | 'stateEvicted'> {
+    return {
+      setPace: ({ params: { id, limits } }) => {
+        this.#paces.set(id, limits);
+        for (const timer of this.#timers) timer.wake();
+        return undefined;
+      },
+      stateEvicted: ({ params: { id } }) => {
+        this.#states.dropped(id);
+        return undefined;
+      },
+    };
+  }
+
+  async #whileLoading<T>(work: () => Promise<T>): Promise<T> {
+    this.#loads++;
+    this.#setGuardState('loading');
     try {
       return await work();
     } finally {
-      if (--loads === 0) setGuardState('working');
+      if (--this.#loads === 0) this.#setGuardState('working');
     }
-  };
-  const paces = new ReceivedPaces();
-  const hosted = new HostedModel();
-  const handlers: RequestHandlers<EngineRequests> = {
-    async prepare({ params: { gpu } }) {
-      await whileLoading(() => engine.prepare(gpu));
-      return undefined;
-    },
-    async load({ params, signal, emit }) {
-      const { file, options, isResizable } = params;
-      const onContext = (context: HostedModel['context']): void => void (hosted.context = context);
-      const resizing = isResizable ? remoteResizing(peer) : undefined;
-      const load = () => engine.load(file, { ...options, resizing, signal, onProgress: emit }, onContext);
-      hosted.model = await whileLoading(load);
-      const { contextSize, toolDialect, canSpeculate, notes, overhead, replyMarks, embedding } = hosted.model;
-      return { contextSize, toolDialect, canSpeculate, notes, overhead, replyMarks, embedding };
-    },
-    estimate: ({ params: { file, options }, signal }) =>
-      whileLoading(() => engine.estimate(file, { ...options, signal })),
-    async stop() {
-      await hosted.stop();
-      return undefined;
-    },
-    async shrink() {
-      await hosted.loaded.shrink?.();
-      return undefined;
-    },
-    count: ({ params: { texts } }) => hosted.loaded.count(texts),
-    embed: ({ params: { texts, options }, signal }) => hosted.embed(texts, { ...options, signal }),
-    countTools: ({ params: { tools } }) => hosted.loaded.countTools(tools),
-    render: ({ params: { prompt } }) => hosted.loaded.render(prompt),
-    describe: async () => hosted.loaded.describe?.(),
-    generate({ params, signal, paused, emit }) {
-      const { sampling, controlTokens, maxThinkingTokens, transcript, prompt } = params;
-      const target = hosted.sequence(params.sequence);
-      const grammar = params.grammar === 'previous' ? target.grammar : params.grammar;
-      target.grammar = grammar;
-      const generate = (schedule: InferenceSchedule) =>
-        target.sequence.generate(prompt, {
-          ...schedule,
-          sampling,
-          controlTokens,
-          transcript,
-          signal,
-          onText: emit,
-          backpressure: paused,
-          ...(grammar && { grammar }),
-          ...(maxThinkingTokens !== undefined && { maxThinkingTokens }),
-        });
-      return paces.run(params.schedule, generate);
-    },
-    score({ params: { sequence: id, prompt, schedule: plain, answers, transcript }, signal }) {
-      const { sequence } = hosted.sequence(id);
-      return paces.run(plain, (schedule) => sequence.score(prompt, answers, { ...schedule, transcript, signal }));
-    },
-    async prefill({ params: { sequence: id, prompt, schedule: plain, keep }, signal }) {
-      const { sequence } = hosted.sequence(id);
-      return paces.run(plain, (schedule) => sequence.prefill(prompt, signal, { ...schedule, keep }));
-    },
-    setPace({ params: { id, limits } }) {
-      paces.set(id, limits);
-      for (const timer of timers) timer.wake();
-      return undefined;
-    },
-    stateEvicted({ params: { id } }) {
-      states.dropped(id);
-      return undefined;
-    },
-    async closeSequence({ params: { sequence } }) {
-      await hosted.closeSequence(sequence);
-      return undefined;
-    },
-  };
-  const reportStats = (): void => {
-    const stats = hosted.changedStats();
-    if (stats) peer.tell('stats', { stats });
-  };
-  // Called after each request that has come, and before each answer.
-  const beforeFlush = (): void => {
-    for (const timer of timers) timer.wake();
-    reportStats();
-  };
-  const peer: EnginePeer = new Peer<ServerRequests, EngineRequests>(sendBatch, handlers, beforeFlush);
-  const states = new RemoteStateFiles(peer);
-  const engine = new LlamaEngine({
-    states: settings.swapsStates ? states : undefined,
-    prompts: settings.swapsStates ? new RemotePromptFiles(peer) : undefined,
-    timingsFolder: settings.timingsFolder,
-    gpuDevice: settings.gpuDevice,
-  });
-  const heartbeat = (): void => peer.tell('heartbeat', hosted.progress());
-  const isActive = (): boolean => peer.running > paces.paused;
-  // Statistics also change without a message: a generation gets its slot.
-  const timers = [
-    new ActivityTimer(statsIntervalMs, isActive, reportStats),
-    new ActivityTimer(settings.heartbeatMs, isActive, heartbeat, () => setGuardState('idle')),
-  ];
-  return {
-    receive(messages) {
-      // Before they are handled: that may block the event loop for ever.
-      if (loads === 0) setGuardState('working');
-      for (const timer of timers) timer.start();
-      peer.receive(messages);
-    },
-  };
+  }
+
+  #reportStats(): void {
+    const stats = this.#hosted.changedStats();
+    if (stats) this.#peer.tell('stats', { stats });
+  }
+
+  /** Called after each request that has come, and before each answer. */
+  #beforeFlush(): void {
+    for (const timer of this.#timers) timer.wake();
+    this.#reportStats();
+  }
+}
+
+/** Those of the handlers that answer these requests. */
+type Handlers<Name extends keyof EngineRequests> = Pick<RequestHandlers<EngineRequests>, Name>;
+
+const modelHandlers = (
+  hosted: HostedModel,
+): Handlers<'stop' | 'shrink' | 'count' | 'embed' | 'countTools' | 'render' | 'describe'> => ({
+  async stop() {
+    await hosted.stop();
+    return undefined;
+  },
+  async shrink() {
+    await hosted.loaded.shrink?.();
+    return undefined;
+  },
+  count: ({ params: { texts } }) => hosted.loaded.count(texts),
+  embed: ({ params: { texts, options }, signal }) => hosted.embed(texts, { ...options, signal }),
+  countTools: ({ params: { tools } }) => hosted.loaded.countTools(tools),
+  render: ({ params: { prompt } }) => hosted.loaded.render(prompt),
+  describe: async () => hosted.loaded.describe?.(),
+});
+
+const sequenceHandlers = (
+  hosted: HostedModel,
+  paces: ReceivedPaces,
+): Handlers<'generate' | 'score' | 'prefill' | 'closeSequence'> => ({
+  generate({ params, signal, paused, emit }) {
+    const { sampling, controlTokens, maxThinkingTokens, transcript, prompt } = params;
+    const target = hosted.sequence(params.sequence);
+    const grammar = params.grammar === 'previous' ? target.grammar : params.grammar;
+    target.grammar = grammar;
+    const options = {
+      sampling,
+      controlTokens,
+      transcript,
+      signal,
+      onText: emit,
+      backpressure: paused,
+      ...(grammar && { grammar }),
+      ...(maxThinkingTokens !== undefined && { maxThinkingTokens }),
+    };
+    return paces.run(params.schedule, (schedule) => target.sequence.generate(prompt, { ...schedule, ...options }));
+  },
+  score({ params: { sequence: id, prompt, schedule: plain, answers, transcript }, signal }) {
+    const { sequence } = hosted.sequence(id);
+    return paces.run(plain, (schedule) => sequence.score(prompt, answers, { ...schedule, transcript, signal }));
+  },
+  async prefill({ params: { sequence: id, prompt, schedule: plain, keep }, signal }) {
+    const { sequence } = hosted.sequence(id);
+    return paces.run(plain, (schedule) => sequence.prefill(prompt, signal, { ...schedule, keep }));
+  },
+  async closeSequence({ params: { sequence } }) {
+    await hosted.closeSequence(sequence);
+    return undefined;
+  },
+});
+
+/** A sequence of a hosted model, with the grammar of its last generation. */
+interface HostedSequence {
+  readonly sequence: Sequence;
+  grammar: CallGrammar | undefined;
+}
+
+/** The model of an engine process, with its sequences by the numbers that the server process gave them. */
+export class HostedModel {
+  model: Model | undefined;
+  context: ContextProgress | undefined;
+  readonly #sequences = new Map<number, HostedSequence>();
+  #lastStats = '';
+
+  /** The loaded model. @throws Error before it is loaded, which the server process waits for. */
+  get loaded(): Model {
+    if (!this.model) throw new Error('no model is loaded in this process');
+    return this.model;
+  }
+
+  /** A sequence, which is opened if it is new. */
+  sequence(id: number): HostedSequence {
+    const existing = this.#sequences.get(id);
+    if (existing) return existing;
+    const opened: HostedSequence = { sequence: this.loaded.openSequence(), grammar: undefined };
+    this.#sequences.set(id, opened);
+    return opened;
+  }
+
+  /** Ends the generations of a sequence, and frees its KV state. */
+  async closeSequence(id: number): Promise<void> {
+    const hosted = this.#sequences.get(id);
+    this.#sequences.delete(id);
+    await hosted?.sequence[Symbol.asyncDispose]();
+  }
+
+  /** @throws Error for a chat model, which the server process does not ask. */
+  embed(texts: readonly string[], options: EmbedOptions): Promise<Embeddings> {
+    const { embed } = this.loaded;
+    if (!embed) throw new Error('the model is no embedding model');
+    return embed.call(this.loaded, texts, options);
+  }
+
+  /** Ends all generations. */
+  async stop(): Promise<void> {
+    await Promise.all([...this.#sequences.keys()].map((id) => this.closeSequence(id)));
+  }
+
+  /** The statistics, if they have changed since the last call. */
+  changedStats(): ModelStats | undefined {
+    const stats = this.model?.stats();
+    const text = stats ? JSON.stringify(stats) : '';
+    if (!stats || text === this.#lastStats) return undefined;
+    this.#lastStats = text;
+    return stats;
+  }
+
+  /** The progress of its batches; undefined before it has a context. */
+  progress(): BatchProgress | undefined {
+    if (!this.context) return undefined;
+    const { running, ended } = this.context.batchTimer;
+    return { running, ended, chunkMs: this.context.chunkMs() };
+  }
 }

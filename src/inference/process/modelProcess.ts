@@ -1,12 +1,11 @@
+import { EngineCrashedFault, EngineProcess, type EngineProcessOptions, type ProcessListener } from './engineProcess.ts';
 import { raceAbort } from '../../base/abort.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { LoadOptions } from '../contract/engine.ts';
-import { EngineCrashedFault, type EngineProcess, type ProcessListener } from './engineProcess.ts';
 import type { EngineRequests, LoadedFacts, PlainLoadOptions } from './messages.ts';
-import { UnreceivedRequest, type EventOf, type RunningRequest } from './peer.ts';
+import { type EventOf, type RunningRequest, UnreceivedRequest } from './peer.ts';
 import type { InferenceSchedule } from '../contract/pace.ts';
-import type { ProcessHost } from './processHost.ts';
-import type { SentSchedule } from './sentPaces.ts';
+import type { SentSchedule } from './paces.ts';
 
 /** What is loaded, where, and who is told about it. */
 export interface ModelLoad extends ProcessListener {
@@ -94,4 +93,33 @@ export function toLoadFault(file: string, error: unknown): unknown {
     'the file is damaged, or its model needs more memory than there is; download it again, or use a smaller one';
   const message = `${file} cannot be loaded: the engine process ${crash.end.description}: ${hint}`;
   return new Fault('MODEL_LOAD_FAILED', message, { cause: error });
+}
+
+/** Gives each model a process of its own to run in. */
+export class ProcessHost implements AsyncDisposable {
+  readonly #options: EngineProcessOptions;
+  #spare: EngineProcess | undefined;
+
+  constructor(options: EngineProcessOptions) {
+    this.#options = options;
+  }
+
+  /** The process that the next model gets, unless it has ended by then; it is started if there is none. */
+  prepare(): EngineProcess {
+    if (!this.#spare?.alive) this.#spare = new EngineProcess(this.#options);
+    return this.#spare;
+  }
+
+  /**
+   * The process to load a model in, which the caller ends. @throws Fault MODEL_LOAD_FAILED when it cannot be started.
+   */
+  acquire(): EngineProcess {
+    const spare = this.#spare;
+    this.#spare = undefined;
+    return spare?.alive ? spare : new EngineProcess(this.#options);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#spare?.kill();
+  }
 }

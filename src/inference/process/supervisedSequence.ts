@@ -1,6 +1,4 @@
 import { untilAborted } from '../../base/abort.ts';
-import type { Prompt } from '../../chat/dialog.ts';
-import type { CallGrammar } from '../../chat/grammar/grammar.ts';
 import type {
   AnswerScores,
   Completion,
@@ -10,11 +8,12 @@ import type {
   WarmUpOptions,
   WarmUpResult,
 } from '../contract/engine.ts';
-import { deliverText } from './deliverText.ts';
+import { type RequestControl, type RequestShape, type RunningRequest, UnreceivedRequest } from './peer.ts';
+import type { Prompt } from '../../chat/dialog.ts';
+import type { CallGrammar } from '../../chat/grammar/grammar.ts';
 import type { ModelProcess } from './modelProcess.ts';
-import { UnreceivedRequest, type RequestShape, type RunningRequest } from './peer.ts';
 import type { PlainSchedule } from './messages.ts';
-import type { SentSchedule } from './sentPaces.ts';
+import type { SentSchedule } from './paces.ts';
 import type { Supervisor } from './supervisor.ts';
 
 /** A sequence in one process, and the grammar that it has last been sent. */
@@ -210,3 +209,77 @@ const abortedScores = (ms: number): AnswerScores => ({
   tokens: { prompt: 0, reused: 0, generated: 0 },
   timings: { queuedMs: ms, firstTokenMs: 0, totalMs: ms },
 });
+
+/** Delivers the text of a generation in another process. */
+interface TextDelivery {
+  /** A piece has arrived. Does not throw. */
+  push(piece: string): void;
+  /** Sets how the generation is paused, resumed and aborted. */
+  control(send: (control: RequestControl) => void): void;
+  /** Resolves when all pieces are delivered. @throws what `onText` has thrown. */
+  delivered(): Promise<void>;
+  /** Delivers what has arrived, without backpressure. @throws what `onText` has thrown. */
+  flush(): void;
+}
+
+/**
+ * Applies backpressure to a generation in another process: pauses it there, and holds back the pieces that were on their
+ * way. After an abort nothing is held back. When `onText` throws, the generation is aborted.
+ */
+export function deliverText({
+  signal,
+  backpressure,
+  onText,
+}: Pick<GenerateOptions, 'signal' | 'backpressure'> & { readonly onText: (piece: string) => void }): TextDelivery {
+  const held: string[] = [];
+  let send: (control: RequestControl) => void = () => undefined;
+  let pause: Promise<void> | undefined;
+  let failure: { readonly error: unknown } | undefined;
+
+  const deliver = (piece: string): void => {
+    if (failure) return;
+    try {
+      onText(piece);
+    } catch (error) {
+      failure = { error };
+      send('abort');
+    }
+  };
+  const rethrow = (): void => {
+    if (failure) throw failure.error;
+  };
+  const flush = (): void => held.splice(0).forEach(deliver);
+
+  const holdBack = async (first: Promise<void>): Promise<void> => {
+    send('pause');
+    let wait: Promise<void> | undefined = first;
+    do {
+      if (wait) await untilAborted(wait, signal);
+      const next = held.shift();
+      if (next === undefined) break;
+      deliver(next);
+      wait = backpressure?.();
+    } while (!signal.aborted);
+    pause = undefined;
+    flush();
+    send('resume');
+  };
+
+  return {
+    push(piece) {
+      if (pause) return void held.push(piece);
+      deliver(piece);
+      const wait = failure ? undefined : backpressure?.();
+      if (wait) pause = holdBack(wait).catch((error: unknown) => void (failure ??= { error }));
+    },
+    control: (sender) => (send = sender),
+    async delivered() {
+      await pause;
+      rethrow();
+    },
+    flush() {
+      flush();
+      rethrow();
+    },
+  };
+}

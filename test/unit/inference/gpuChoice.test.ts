@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { deviceEnvironment } from '../../../src/inference/process/deviceEnvironment.ts';
+import { deviceEnvironment } from '../../../src/inference/process/engineProcess.ts';
 import { gpuSettingsFor, parseGpuLayers, type GpuSettings } from '../../../src/inference/gpuChoice.ts';
 
 describe('the settings of a graphics card', () => {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DiskQuota } from '../../../../../src/base/diskQuota.ts';
 import { StateStore } from '../../../../../src/inference/llama/kvCache/stateStore.ts';
 import { PromptStore } from '../../../../../src/inference/llama/promptCache/promptStore.ts';
-import { PromptService } from '../../../../../src/inference/process/promptService.ts';
+import { PromptService } from '../../../../../src/inference/process/fileServices.ts';
 
 let cache = '';
 beforeEach(async () => void (cache = await mkdtemp(join(tmpdir(), 'turngraph-'))));

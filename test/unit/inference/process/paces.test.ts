@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fullPace, Pace, type PaceLimits } from '../../../../src/inference/contract/pace.ts';
-import { SentPaces } from '../../../../src/inference/process/sentPaces.ts';
-import { ReceivedPaces } from '../../../../src/inference/process/receivedPaces.ts';
+import { SentPaces, ReceivedPaces } from '../../../../src/inference/process/paces.ts';
 
 const paused = { ...fullPace, paused: true };
 

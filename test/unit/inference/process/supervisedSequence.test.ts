@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { deliverText } from '../../../../src/inference/process/deliverText.ts';
+import { deliverText } from '../../../../src/inference/process/supervisedSequence.ts';
 import { Gate } from '../../../helpers/gate.ts';
 
 /** A delivery with a gate as the backpressure of its client. */

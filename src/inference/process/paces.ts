@@ -1,4 +1,4 @@
-import type { InferenceSchedule, Pace, PaceLimits } from '../contract/pace.ts';
+import { type InferenceSchedule, Pace, type PaceLimits } from '../contract/pace.ts';
 import type { PlainSchedule } from './messages.ts';
 
 /** A schedule as a request to an engine process has it, until the request ends. */
@@ -88,4 +88,34 @@ export class SentPaces {
 function shareOf(pace: Pace): PaceLimits {
   const processes = Math.max(1, processesOf.get(pace)?.size ?? 1);
   return { ...pace.limits, maxTokensPerSecond: pace.limits.maxTokensPerSecond / processes };
+}
+
+/** The paces of the requests that run in this engine process, as the server process sends them. */
+export class ReceivedPaces {
+  readonly #paces = new Map<number, { readonly pace: Pace; requests: number }>();
+
+  /** How many requests are paused. */
+  get paused(): number {
+    return [...this.#paces.values()].reduce((sum, { pace, requests }) => sum + (pace.limits.paused ? requests : 0), 0);
+  }
+
+  /** Replaces the limits of a pace. Those of one that no request has any more are of no interest. */
+  set(id: number, limits: PaceLimits): void {
+    this.#paces.get(id)?.pace.set(limits);
+  }
+
+  /** Runs a request with its schedule. */
+  async run<T>({ priority, pace }: PlainSchedule, request: (schedule: InferenceSchedule) => Promise<T>): Promise<T> {
+    if (!pace) return request({ priority });
+    const { id, limits } = pace;
+    const received = this.#paces.get(id) ?? { pace: new Pace(), requests: 0 };
+    this.#paces.set(id, received);
+    received.pace.set(limits);
+    received.requests++;
+    try {
+      return await request({ priority, pace: received.pace });
+    } finally {
+      if (--received.requests === 0) this.#paces.delete(id);
+    }
+  }
 }
