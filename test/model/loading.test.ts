@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine, LoadOptions, Model } from '../../src/inference/contract/engine.ts';
 import { familyGguf } from '../../scripts/gguf/families.mjs';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
-import { defaultSampling } from '../../src/inference/models/catalogue/sampling.ts';
+import { defaultSampling } from '../../src/inference/contract/samplingParams.ts';
 import { demoFile } from './demo.ts';
 
 describe('loading a GGUF file', () => {

@@ -1,4 +1,4 @@
-import type { ModelInfo, ModelProgress } from '../../../src/client/index.ts';
+import type { ModelInfo, ModelProgress } from '../../../src/protocol/frames.gen.ts';
 
 /** A name of a model and a value of it, as texts. */
 export interface ModelDetail {

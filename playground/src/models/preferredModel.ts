@@ -1,4 +1,4 @@
-import type { ModelInfo } from '../../../src/client/index.ts';
+import type { ModelInfo } from '../../../src/protocol/frames.gen.ts';
 
 const order: readonly ModelInfo['status'][] = ['LOADED', 'LOCAL', 'DOWNLOADED'];
 

@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { Fault } from '../../protocol/fault.ts';
 import type { Catalogue, CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import { createFileEntry, isGgufPath, localPath } from '../../inference/models/catalogue/fileEntry.ts';
-import { defaultSampling } from '../../inference/models/catalogue/sampling.ts';
+import { samplingColumn } from '../../inference/contract/samplingParams.ts';
 
 /** The model to diagnose: one of the catalogue, or a GGUF file that is not in it. */
 export interface DoctorTarget {
@@ -76,8 +76,7 @@ function createFileTarget(file: string, { models }: Catalogue, folder: string): 
 }
 
 // Parameters that users change most often, written out with the server's defaults.
-const { temperature, top_p, top_k, min_p, repeat_penalty } = defaultSampling;
-const draftSampling = { temperature, top_p, top_k, min_p, repeat_penalty };
+const draftSampling = samplingColumn('default', 'drafted');
 
 const filePaths = ({ file, loraFiles = [], variants }: CatalogueEntry): readonly string[] =>
   file === undefined

@@ -10,7 +10,7 @@ import type {
 import { paramError, type NodeContext } from '../compile/node.ts';
 import type { Turn } from '../compile/turn.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
-import { samplingSchema, type PartialSampling } from '../../inference/models/catalogue/sampling.ts';
+import { samplingSchema, type PartialSampling } from '../../inference/contract/samplingParams.ts';
 import type { PromptInputs, Projected, Projection } from '../projection/projection.ts';
 import type { Schema } from '../../protocol/schema.ts';
 import { ReasoningFilter } from '../../chat/reply/reasoning/reasoningFilter.ts';

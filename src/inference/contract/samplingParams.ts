@@ -1,49 +1,310 @@
-/** Sampling parameters of a generation. Names and meanings are llama.cpp's. */
-export interface SamplingParams {
-  /** 0 = greedy: always the most probable token. */
-  readonly temperature: number;
-  readonly top_p: number;
-  /** 0 = no limit. */
-  readonly top_k: number;
-  readonly min_p: number;
-  /** 1 = none. */
-  readonly repeat_penalty: number;
-  readonly presence_penalty: number;
-  readonly frequency_penalty: number;
-  /** Maximum number of tokens to generate. */
-  readonly max_tokens: number;
-  /** 0 = random. The same seed gives the same text. */
-  readonly seed: number;
-  /** 0 = no limit. */
-  readonly max_tokens_per_second: number;
-  /** Speculative decoding: `prompt` = drafts of what the prompt and the text so far repeat. The text does not depend on it. */
-  readonly speculate: 'off' | 'prompt';
-  /** Stop strings: the text ends before the first of them. */
-  readonly stop: readonly string[];
-  readonly dry: DryParams;
-  readonly xtc: XtcParams;
-  /** Texts, and what is added to the logit of each of their tokens; false = they are forbidden. */
-  readonly logit_bias: Readonly<Record<string, number | false>>;
+import type { FromSchema, ObjectSchema, Schema } from '../../protocol/schema.ts';
+import type { Sampling } from '../../protocol/frames.gen.ts';
+
+/** A sampling parameter: a row of `samplingTable`. */
+interface SamplingRow {
+  /** Without a default: absent ones come from the node, then from the model, then from the column `default`. */
+  readonly schema: Schema;
+  readonly default: unknown;
+  /** Name in the frames of the protocol. Absent: they do not have it. */
+  readonly wire?: keyof Sampling;
+  /** Of those that an inference server applies (the others are applied here): the value with which the likeliest token is taken. */
+  readonly greedy?: unknown;
+  /** Field of a request to llama-server; of an object the prefix of its members' fields. */
+  readonly llamaServer?: string;
+  /** Field of a request to an inference server with OpenAI's API, vLLM or SGLang. Absent: it has none. */
+  readonly openAi?: string;
+  /**
+   * Of those that the requests to the own OpenAI-compatible API have under the same name: the value that changes nothing, which a
+   * graph accepts, though it has its own sampling; undefined: there is none.
+   */
+  readonly api?: number | undefined;
+  /** Whether users change it often: a drafted entry of models.json has it. */
+  readonly drafted?: true;
 }
 
 /** DRY (Don't Repeat Yourself): a penalty for tokens that would continue a repetition, the larger the longer it is. */
-export interface DryParams {
-  /** 0 = off. */
-  readonly multiplier: number;
-  /** At least 1. */
-  readonly base: number;
-  /** Tokens of a repetition that is not penalized. */
-  readonly allowed_length: number;
-  /** Tokens at the end of the context in which repetitions are looked for, those of the prompt included; 0 = off. */
-  readonly penalty_last_n: number;
-  /** Texts that a repetition ends at; they are not penalized themselves. */
-  readonly sequence_breakers: readonly string[];
-}
+const drySchema = {
+  type: 'object',
+  additionalProperties: false,
+  description: "DRY (Don't Repeat Yourself): penalizes tokens that would continue a repetition.",
+  properties: {
+    multiplier: { type: 'number', minimum: 0, maximum: 100, default: 0, description: '0 = off; 0.8 is usual.' },
+    base: {
+      type: 'number',
+      minimum: 1,
+      maximum: 100,
+      default: 1.75,
+      description: 'The penalty is multiplier * base ^ (length of the repetition - allowed_length).',
+    },
+    allowed_length: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 1_000_000,
+      default: 2,
+      description: 'Shorter repetitions are not penalized, in tokens.',
+    },
+    penalty_last_n: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 1_000_000,
+      default: 64,
+      description: 'Only the last tokens of the prompt and the text so far are looked at, so many of them; 0 = off.',
+    },
+    sequence_breakers: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 64,
+      items: { type: 'string', minLength: 1, maxLength: 40 },
+      default: ['\n', ':', '"', '*'],
+      description: 'Texts that a repetition ends at; they are never penalized.',
+    },
+  },
+} as const satisfies ObjectSchema;
 
 /** XTC (Exclude Top Choices): of several likely tokens only the least likely one is kept. */
-export interface XtcParams {
-  /** How often it is applied, 0 to 1; 0 = off. */
-  readonly probability: number;
-  /** Probability from which on a token is a likely one; above 0.5 there cannot be two of them. */
-  readonly threshold: number;
+const xtcSchema = {
+  type: 'object',
+  additionalProperties: false,
+  description: 'XTC (Exclude Top Choices): of several likely tokens only the least likely one is kept.',
+  properties: {
+    probability: { type: 'number', minimum: 0, maximum: 1, default: 0, description: 'How often; 0 = off.' },
+    threshold: {
+      type: 'number',
+      minimum: 0,
+      maximum: 1,
+      default: 0.1,
+      description: 'Tokens at least this probable are the likely ones; above 0.5 there is only one, and it is kept.',
+    },
+  },
+} as const satisfies ObjectSchema;
+
+/**
+ * All sampling parameters of graphs and of models.json. Names and meanings are llama.cpp's. Types, schemas, defaults and the
+ * fields of frames and requests are derived from it.
+ */
+const samplingTable = {
+  temperature: {
+    schema: { type: 'number', minimum: 0, maximum: 5, description: '0 = always the likeliest token.' },
+    default: 0.7,
+    wire: 'temperature',
+    greedy: 0,
+    llamaServer: 'temperature',
+    openAi: 'temperature',
+    api: 1,
+    drafted: true,
+  },
+  top_p: {
+    schema: {
+      type: 'number',
+      minimum: 0,
+      maximum: 1,
+      description: 'Nucleus sampling: only the likeliest tokens whose probabilities add up to this; 1 = all.',
+    },
+    default: 1,
+    wire: 'topP',
+    greedy: 1,
+    llamaServer: 'top_p',
+    openAi: 'top_p',
+    api: 1,
+    drafted: true,
+  },
+  top_k: {
+    schema: { type: 'integer', minimum: 0, description: 'Only this many of the likeliest tokens; 0 = all.' },
+    default: 0,
+    wire: 'topK',
+    greedy: 0,
+    llamaServer: 'top_k',
+    openAi: 'top_k',
+    api: undefined,
+    drafted: true,
+  },
+  min_p: {
+    schema: {
+      type: 'number',
+      minimum: 0,
+      maximum: 1,
+      description: 'Only tokens at least this likely, relative to the likeliest one.',
+    },
+    default: 0.05,
+    wire: 'minP',
+    greedy: 0,
+    llamaServer: 'min_p',
+    openAi: 'min_p',
+    api: undefined,
+    drafted: true,
+  },
+  repeat_penalty: {
+    schema: {
+      type: 'number',
+      exclusiveMinimum: 0,
+      description: 'Divides the logits of recent tokens; 1 = no penalty.',
+    },
+    default: 1,
+    wire: 'repeatPenalty',
+    greedy: 1,
+    llamaServer: 'repeat_penalty',
+    openAi: 'repetition_penalty',
+    api: undefined,
+    drafted: true,
+  },
+  presence_penalty: {
+    schema: {
+      type: 'number',
+      minimum: -2,
+      maximum: 2,
+      description: 'Subtracted once from the logit of each recent token.',
+    },
+    default: 0,
+    wire: 'presencePenalty',
+    greedy: 0,
+    llamaServer: 'presence_penalty',
+    openAi: 'presence_penalty',
+    api: 0,
+  },
+  frequency_penalty: {
+    schema: {
+      type: 'number',
+      minimum: -2,
+      maximum: 2,
+      description: 'Subtracted from the logit of a recent token each time it occurred.',
+    },
+    default: 0,
+    wire: 'frequencyPenalty',
+    greedy: 0,
+    llamaServer: 'frequency_penalty',
+    openAi: 'frequency_penalty',
+    api: 0,
+  },
+  max_tokens: {
+    schema: { type: 'integer', minimum: 1, description: 'Maximum number of tokens of one answer.' },
+    default: 2048,
+    wire: 'maxTokens',
+  },
+  max_tokens_per_second: {
+    schema: {
+      type: 'integer',
+      minimum: 0,
+      description: 'Tokens are computed no faster, and the machine has time for other work; 0 = no limit.',
+    },
+    default: 0,
+    wire: 'maxTokensPerSecond',
+  },
+  speculate: {
+    schema: {
+      enum: ['off', 'prompt'],
+      description: 'prompt = guesses text that repeats the prompt and checks it in one batch; the text stays the same.',
+    },
+    default: 'off',
+    wire: 'speculate',
+  },
+  seed: {
+    schema: { type: 'integer', minimum: 0, maximum: 4294967295, description: '0 = random.' },
+    default: 0,
+    wire: 'seed',
+  },
+  stop: {
+    schema: {
+      type: 'array',
+      maxItems: 16,
+      items: { type: 'string', minLength: 1, maxLength: 256 },
+      description: 'Strings that end the answer.',
+    },
+    default: [],
+  },
+  dry: {
+    schema: drySchema,
+    default: memberDefaults(drySchema),
+    greedy: { multiplier: 0, base: 1, allowed_length: 0, penalty_last_n: 0, sequence_breakers: [] },
+    llamaServer: 'dry',
+  },
+  xtc: {
+    schema: xtcSchema,
+    default: memberDefaults(xtcSchema),
+    greedy: { probability: 0, threshold: 1 },
+    llamaServer: 'xtc',
+  },
+  logit_bias: {
+    schema: {
+      type: 'object',
+      maxProperties: 256,
+      propertyNames: { minLength: 1, maxLength: 256 },
+      additionalProperties: {
+        anyOf: [
+          { type: 'number', minimum: -100, maximum: 100, description: 'a number from -100 to 100' },
+          { type: 'boolean', enum: [false], description: 'false' },
+        ],
+      },
+      description:
+        'Texts, and what is added to the logit of each of their tokens; false = they are forbidden. "word" and " word" are different tokens.',
+    },
+    default: {},
+  },
+} as const satisfies Readonly<Record<string, SamplingRow>>;
+
+type SamplingTable = typeof samplingTable;
+type Column = keyof SamplingRow;
+
+/** The names of the parameters that have a column. */
+export type SamplingName<C extends Column = 'schema'> = {
+  [Name in keyof SamplingTable]: SamplingTable[Name] extends { readonly [Key in C]: unknown } ? Name : never;
+}[keyof SamplingTable];
+
+type Values<C extends Column, Has extends Column = C> = {
+  readonly [Name in SamplingName<C> & SamplingName<Has>]: SamplingTable[Name] extends {
+    readonly [Key in C]: infer Value;
+  }
+    ? Value
+    : never;
+};
+
+/** A column, in the order of the table: its value for each parameter that has it, and `other` if that is given. */
+export const samplingColumn = <C extends Column, Other extends Column = C>(
+  column: C,
+  other?: Other,
+): Values<C, Other> =>
+  Object.fromEntries(
+    Object.entries<SamplingRow>(samplingTable)
+      .filter(([, row]) => column in row && (other ?? column) in row)
+      .map(([name, row]) => [name, row[column]]),
+  ) as Values<C, Other>;
+
+/** Sampling parameters under the names of a column: those that have it. */
+export const renameSampling = <C extends 'wire' | 'llamaServer' | 'openAi'>(
+  sampling: Pick<SamplingParams, SamplingName<C>>,
+  column: C,
+): Renamed<C> =>
+  Object.fromEntries(
+    Object.entries(samplingColumn(column)).map(([name, field]) => [field, sampling[name as SamplingName<C>]]),
+  ) as Renamed<C>;
+
+type Renamed<C extends Column> = {
+  readonly [Name in SamplingName<C> as Values<C>[Name] & string]: SamplingParams[Name];
+};
+
+/** JSON Schema of sampling parameters in models.json and graphs. Absent ones come from the model, then from `defaultSampling`. */
+export const samplingSchema = {
+  type: 'object',
+  default: {},
+  additionalProperties: false,
+  description: 'How tokens are sampled; absent parameters come from the model.',
+  properties: samplingColumn('schema'),
+} as const satisfies ObjectSchema;
+
+/** Sampling parameters, each of them optional. */
+export type PartialSampling = FromSchema<typeof samplingSchema>;
+
+/** Sampling parameters of a generation. */
+export type SamplingParams = { readonly [Name in keyof SamplingTable]: FromSchema<SamplingTable[Name]['schema']> };
+
+/** The members of `dry`. */
+export type DryParams = SamplingParams['dry'];
+
+/** Sampling parameters that neither the graph nor the model sets. */
+export const defaultSampling: SamplingParams = samplingColumn('default');
+
+function memberDefaults<S extends ObjectSchema>({ properties }: S): FromSchema<S> {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, member]) => [name, member.default]),
+  ) as FromSchema<S>;
 }

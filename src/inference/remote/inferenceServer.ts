@@ -1,6 +1,6 @@
 import type { Token } from '../decoding/token.ts';
-import type { SamplingParams } from '../contract/engine.ts';
 import type { ModelLimits } from '../contract/model.ts';
+import { samplingColumn, type SamplingName, type SamplingParams } from '../contract/samplingParams.ts';
 import type { HttpConnection } from './connection/httpConnection.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
@@ -44,31 +44,10 @@ export interface RemoteRequest {
 }
 
 /** Sampling parameters that a server applies. */
-export type RemoteSampling = Pick<
-  SamplingParams,
-  | 'temperature'
-  | 'top_k'
-  | 'top_p'
-  | 'min_p'
-  | 'repeat_penalty'
-  | 'presence_penalty'
-  | 'frequency_penalty'
-  | 'dry'
-  | 'xtc'
->;
+export type RemoteSampling = Pick<SamplingParams, SamplingName<'greedy'>>;
 
 /** Takes the likeliest token. */
-export const greedySampling: RemoteSampling = {
-  temperature: 0,
-  top_k: 0,
-  top_p: 1,
-  min_p: 0,
-  repeat_penalty: 1,
-  presence_penalty: 0,
-  frequency_penalty: 0,
-  dry: { multiplier: 0, base: 1, allowed_length: 0, penalty_last_n: 0, sequence_breakers: [] },
-  xtc: { probability: 0, threshold: 1 },
-};
+export const greedySampling: RemoteSampling = samplingColumn('greedy');
 
 /** A part of a completion: a control token, or other tokens and their text; or none, where it only says what was reused. */
 export interface RemoteCompletionPart {

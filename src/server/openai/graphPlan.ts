@@ -1,4 +1,5 @@
 import { isObject } from '../../base/jsonTypes.ts';
+import { samplingColumn } from '../../inference/contract/samplingParams.ts';
 import type { Registry } from '../../graph/compile/registry.ts';
 import { resultLine } from '../../chat/calls.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
@@ -9,21 +10,15 @@ import { assistantText, textPart, type PlannedInteraction, type TurnPlan } from 
 
 /** Fields that a graph has itself, and their values that change nothing. */
 const graphsOwn = {
-  tools: '[]',
-  tool_choice: '"auto"',
-  response_format: '{"type":"text"}',
-  temperature: '1',
-  top_p: '1',
-  top_k: undefined,
-  min_p: undefined,
-  repeat_penalty: undefined,
-  presence_penalty: '0',
-  frequency_penalty: '0',
+  tools: [],
+  tool_choice: 'auto',
+  response_format: { type: 'text' },
+  ...samplingColumn('api'),
   max_tokens: undefined,
   max_completion_tokens: undefined,
   seed: undefined,
-  stop: '[]',
-} as const satisfies Partial<Record<keyof CompletionRequest, string | undefined>>;
+  stop: [],
+} as const satisfies Partial<Record<keyof CompletionRequest, unknown>>;
 
 /** What the plan of a graph's turn needs. */
 export interface GraphPlanOptions {
@@ -66,7 +61,7 @@ export function planGraphTurn(
 function assertOwnFields(request: CompletionRequest): void {
   for (const [field, neutral] of Object.entries(graphsOwn)) {
     const value = request[field as keyof typeof graphsOwn];
-    if (value === undefined || JSON.stringify(value) === neutral) continue;
+    if (value === undefined || JSON.stringify(value) === JSON.stringify(neutral)) continue;
     throw invalidField(
       field,
       'is not supported with a graph, which has its own; leave it out',

@@ -1,3 +1,4 @@
+import { samplingColumn, type SamplingName } from '../../inference/contract/samplingParams.ts';
 import type { Conversation, ConversationTurn } from './messages.ts';
 import type { CompletionRequest } from './requestSchema.ts';
 import { toolParameters } from './toolParameters.ts';
@@ -64,15 +65,9 @@ function formatOf({ response_format: format }: CompletionRequest): object {
 
 function samplingOf(request: CompletionRequest): object {
   const { max_tokens, max_completion_tokens = max_tokens, seed, stop } = request;
-  const { temperature, top_p, top_k, min_p, repeat_penalty, presence_penalty, frequency_penalty } = request;
+  const names = Object.keys(samplingColumn('api')) as SamplingName<'api'>[];
   const sampling = {
-    temperature,
-    top_p,
-    top_k,
-    min_p,
-    repeat_penalty,
-    presence_penalty,
-    frequency_penalty,
+    ...Object.fromEntries(names.map((name) => [name, request[name]])),
     max_tokens: max_completion_tokens,
     seed: seed === undefined ? undefined : toSeed(seed),
     stop: typeof stop === 'string' ? [stop] : stop,

@@ -1,7 +1,5 @@
-import { samplingSchema } from '../../inference/models/catalogue/sampling.ts';
+import { samplingColumn, samplingSchema } from '../../inference/contract/samplingParams.ts';
 import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
-
-const { top_p, top_k, min_p, repeat_penalty, presence_penalty, frequency_penalty } = samplingSchema.properties;
 
 const functionSchema = {
   type: 'object',
@@ -115,13 +113,8 @@ export const requestSchema = {
       additionalProperties: false,
       properties: { include_usage: { type: 'boolean', default: false } },
     },
+    ...samplingColumn('schema', 'api'),
     temperature: { type: 'number', minimum: 0, maximum: 2 },
-    top_p,
-    top_k,
-    min_p,
-    repeat_penalty,
-    presence_penalty,
-    frequency_penalty,
     max_tokens: { type: 'integer', minimum: 1 },
     max_completion_tokens: { type: 'integer', minimum: 1 },
     seed: { type: 'integer' },

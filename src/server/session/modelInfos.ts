@@ -1,11 +1,11 @@
 import type { Downloads } from '../../inference/download/downloads.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { noModelMemory, type MemoryUse, type ModelMemory } from '../../inference/contract/memory.ts';
-import type { ListModelsResponse, ModelInfo } from '../../protocol/frames.gen.ts';
+import type { ListModelsResponse, ModelInfo, Sampling } from '../../protocol/frames.gen.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
 import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
-import { defaultSampling } from '../../inference/models/catalogue/sampling.ts';
+import { defaultSampling, renameSampling } from '../../inference/contract/samplingParams.ts';
 
 // A page of 32 models is well under the 60 KiB of a frame.
 const modelsPerPage = 32;
@@ -33,7 +33,6 @@ async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: Catal
   const state = pool.state(entry.name);
   const [variant] = entry.variants;
   const [status, bytes] = await Promise.all([downloads.readStatus(entry), downloads.readSize(entry)]);
-  const { stop: _, ...sampling } = { ...defaultSampling, ...entry.default_sampling };
   return {
     name: entry.name,
     // One that other machines serve has no files that could be missing.
@@ -47,19 +46,7 @@ async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: Catal
     huggingfaceRepo: variant?.huggingface_repo ?? '',
     files: variant?.files ?? [],
     license: variant?.license ?? '',
-    defaultSampling: {
-      temperature: sampling.temperature,
-      topP: sampling.top_p,
-      topK: sampling.top_k,
-      minP: sampling.min_p,
-      repeatPenalty: sampling.repeat_penalty,
-      presencePenalty: sampling.presence_penalty,
-      frequencyPenalty: sampling.frequency_penalty,
-      maxTokens: sampling.max_tokens,
-      seed: sampling.seed,
-      maxTokensPerSecond: sampling.max_tokens_per_second,
-      speculate: sampling.speculate,
-    },
+    defaultSampling: readSampling(entry),
     description: entry.description,
     purpose: entry.purpose,
     backend: state.stats?.backend ?? '',
@@ -69,6 +56,13 @@ async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: Catal
     slots: state.stats?.slots ?? 0,
     ...memoryFigures(state.stats?.memory),
   };
+}
+
+/** What is sampled with by default, in the order of the message's fields. */
+function readSampling({ default_sampling: sampling }: CatalogueEntry): Sampling {
+  const values = renameSampling({ ...defaultSampling, ...sampling }, 'wire');
+  const { maxTokensPerSecond, speculate, ...others } = values;
+  return { ...others, maxTokensPerSecond, speculate };
 }
 
 function memoryFigures(memory: ModelMemory = noModelMemory) {

@@ -15,7 +15,7 @@ import { DrawSeeds } from '../../../src/inference/llama/sampling/drawSeeds.ts';
 import { samplingOptions } from '../../../src/inference/llama/sampling/samplingOptions.ts';
 import { createTokenBiases } from '../../../src/inference/llama/sampling/tokenBiases.ts';
 import { Tokenizer } from '../../../src/inference/decoding/tokenizer.ts';
-import { defaultSampling } from '../../../src/inference/models/catalogue/sampling.ts';
+import { defaultSampling } from '../../../src/inference/contract/samplingParams.ts';
 import { tokenProbabilities } from '../../../src/inference/llama/scoring/tokenProbabilities.ts';
 
 const file = fileURLToPath(new URL('../../../models/turngraph-demo.gguf', import.meta.url));

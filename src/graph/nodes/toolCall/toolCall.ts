@@ -24,7 +24,7 @@ import { ReplyText } from './replyText.ts';
 import { resolveFormat } from './resolveFormat.ts';
 import { toolCallFacts } from './toolCallFacts.ts';
 import { toolCallParams, type ToolCallParams } from './toolCallParams.ts';
-import type { PartialSampling } from '../../../inference/models/catalogue/sampling.ts';
+import type { PartialSampling } from '../../../inference/contract/samplingParams.ts';
 import { ToolOffers, type ToolOffer } from './toolOffers.ts';
 
 // Calls of a turn that repeat an answered one, after which the loop ends.

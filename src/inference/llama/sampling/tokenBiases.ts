@@ -9,7 +9,7 @@ import { findBreakers } from './sequenceBreakers.ts';
 export type TokenBiases = (context: readonly Token[]) => ReadonlyMap<Token, number>;
 
 /**
- * The biases of a generation: `logit_bias` and `dry`. In llama.cpp penalties of tokens (`repeat_penalty`) come before those of
+ * The biases of a generation: `logit_bias` and `dry`. In llama.cpp penalties of repeated tokens come before those of
  * DRY; here it is the other way round, which makes a difference only where both are used.
  * @returns undefined: there are none.
  */

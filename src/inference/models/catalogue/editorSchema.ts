@@ -1,6 +1,6 @@
 import { catalogueSchema } from './catalogue.ts';
 import { modelSchema } from './modelSchema.ts';
-import { defaultSampling, samplingSchema } from './sampling.ts';
+import { defaultSampling, samplingSchema } from '../../contract/samplingParams.ts';
 
 /** Builds models.schema.json: the JSON Schema (draft-07) with which editors complete and check models.json. */
 export const modelsSchema = (): object => ({

@@ -3,7 +3,7 @@ import { gpuChoices } from '../../gpuChoice.ts';
 import type { ObjectSchema } from '../../../protocol/schema.ts';
 import { loraSchema } from './loraSchema.ts';
 import { remoteProperties } from './remoteProperties.ts';
-import { samplingSchema } from './sampling.ts';
+import { samplingSchema } from '../../contract/samplingParams.ts';
 
 /** JSON Schema of one variant of a model: the files for one engine and how to load them, or where it is served. */
 export const variantSchema = {

@@ -1,5 +1,6 @@
 import type { Token } from '../../decoding/token.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
+import { renameSampling } from '../../contract/samplingParams.ts';
 import type { HttpConnection } from '../connection/httpConnection.ts';
 import type {
   InferenceServer,
@@ -111,42 +112,41 @@ const bias = 1000;
 const penaltyWindowTokens = 64;
 
 /** The body of a request. All sampling parameters are given, for the server can have other defaults. */
-const completionBody = ({
-  prompt,
-  slot,
-  maxTokens,
-  sampling: { dry, xtc, ...sampling },
-  biases = new Map(),
-  seed,
-  gbnf,
-  probabilities,
-}: RemoteRequest): object => ({
-  prompt,
-  id_slot: slot,
-  n_predict: maxTokens,
-  ...sampling,
-  logit_bias: probabilities ? [[probabilities.of, bias]] : [...biases],
-  seed,
-  repeat_last_n: penaltyWindowTokens,
-  typical_p: 1,
-  xtc_probability: xtc.probability,
-  xtc_threshold: xtc.threshold,
-  dry_multiplier: dry.multiplier,
-  dry_base: dry.base,
-  dry_allowed_length: dry.allowed_length,
-  dry_penalty_last_n: dry.penalty_last_n,
-  // The server refuses an empty list.
-  ...(dry.sequence_breakers.length > 0 && { dry_sequence_breakers: dry.sequence_breakers }),
-  mirostat: 0,
-  dynatemp_range: 0,
-  top_n_sigma: -1,
-  ...(gbnf !== undefined && { grammar: gbnf }),
-  ...(probabilities && { n_probs: probabilities.likeliest }),
-  stream: true,
-  return_tokens: true,
-  return_progress: true,
-  cache_prompt: true,
-});
+function completionBody(request: RemoteRequest): object {
+  const { prompt, slot, maxTokens, biases = new Map(), seed, gbnf, probabilities } = request;
+  const { temperature, top_k, dry, xtc, ...sampling } = renameSampling(request.sampling, 'llamaServer');
+  return {
+    prompt,
+    id_slot: slot,
+    n_predict: maxTokens,
+    temperature,
+    top_k,
+    ...sampling,
+    logit_bias: probabilities ? [[probabilities.of, bias]] : [...biases],
+    seed,
+    repeat_last_n: penaltyWindowTokens,
+    typical_p: 1,
+    ...memberFields('xtc', xtc),
+    ...memberFields('dry', dry),
+    mirostat: 0,
+    dynatemp_range: 0,
+    top_n_sigma: -1,
+    ...(gbnf !== undefined && { grammar: gbnf }),
+    ...(probabilities && { n_probs: probabilities.likeliest }),
+    stream: true,
+    return_tokens: true,
+    return_progress: true,
+    cache_prompt: true,
+  };
+}
+
+/** The fields of a parameter with members. The server refuses an empty list. */
+const memberFields = (prefix: string, members: object): object =>
+  Object.fromEntries(
+    Object.entries(members)
+      .filter(([, value]) => !Array.isArray(value) || value.length > 0)
+      .map(([name, value]) => [`${prefix}_${name}`, value as unknown]),
+  );
 
 function readLogprobs(probabilities: unknown): ReadonlyMap<number, number> {
   const found = new Map<number, number>();

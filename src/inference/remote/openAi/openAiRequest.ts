@@ -1,3 +1,4 @@
+import { renameSampling } from '../../contract/samplingParams.ts';
 import type { Token } from '../../decoding/token.ts';
 import type { RemoteRequest } from '../inferenceServer.ts';
 
@@ -45,14 +46,9 @@ export const completionBody = (
   prompt,
   // A prompt alone cannot be asked for.
   max_tokens: Math.max(1, maxTokens),
-  temperature: sampling.temperature,
-  top_p: sampling.top_p,
+  ...renameSampling(sampling, 'openAi'),
   // No limit is -1 for all of them, and 0 for some.
-  top_k: sampling.top_k === 0 ? -1 : sampling.top_k,
-  min_p: sampling.min_p,
-  repetition_penalty: sampling.repeat_penalty,
-  presence_penalty: sampling.presence_penalty,
-  frequency_penalty: sampling.frequency_penalty,
+  ...(sampling.top_k === 0 && { top_k: -1 }),
   ...(biases.size > 0 && biasBody(biases)),
   ...(seed !== 0 && { seed }),
   ...(gbnf !== undefined && grammarField && grammarBody(grammarField, gbnf)),

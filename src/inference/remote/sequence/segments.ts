@@ -3,7 +3,7 @@ import type { FinishReason, GenerateOptions } from '../../contract/engine.ts';
 import { type TokenThrottle, afterMs, onAbort, onceAny } from '../../contract/pace.ts';
 import type { Generation } from './generation.ts';
 import type { GeneratedPiece } from './generatedText.ts';
-import type { RemoteCompletionPart, RemoteRequest, RemoteSampling } from '../inferenceServer.ts';
+import type { RemoteCompletionPart, RemoteRequest } from '../inferenceServer.ts';
 import type { SlotLease } from './remoteRunner.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 
@@ -79,7 +79,7 @@ export class Segments {
       prompt: segment.context,
       slot: slot.id,
       maxTokens: this.#generation.maxSegmentTokens + replayed.reduce((sum, { count }) => sum + count, 0),
-      sampling: samplingOf(this.#options.sampling),
+      sampling: this.#options.sampling,
       biases: this.#options.biases,
       seed: segment.seed,
       gbnf: segment.gbnf,
@@ -151,18 +151,6 @@ export class Segments {
 }
 
 const maxSeed = 0xffffffff;
-/** The sampling parameters that a server applies; the others are applied here. */
-const samplingOf = (sampling: RemoteSampling): RemoteSampling => ({
-  temperature: sampling.temperature,
-  top_k: sampling.top_k,
-  top_p: sampling.top_p,
-  min_p: sampling.min_p,
-  repeat_penalty: sampling.repeat_penalty,
-  presence_penalty: sampling.presence_penalty,
-  frequency_penalty: sampling.frequency_penalty,
-  dry: sampling.dry,
-  xtc: sampling.xtc,
-});
 
 /** Makes pieces of the parts of a completion. A control token waits for the next part: it may be the end of the text. */
 class PieceReader {

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { mockEngine, readMockScript } from '../../../../src/inference/mock/engine.ts';
-import { defaultSampling } from '../../../../src/inference/models/catalogue/sampling.ts';
+import { defaultSampling } from '../../../../src/inference/contract/samplingParams.ts';
 import { countRight, benchmarkFormat, type FormatScore } from '../../../../src/cli/doctor/toolBenchmark.ts';
 import { chatml } from '../../../../src/chat/formats/chatml.ts';
 import { formats } from '../../../../src/chat/formats/index.ts';

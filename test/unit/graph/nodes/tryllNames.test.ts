@@ -5,7 +5,7 @@ import { codes } from '../../../../src/protocol/frames.gen.ts';
 import type { Counterparts } from '../../../../src/graph/compile/otherNames.ts';
 import { modelSchema, variantSchema } from '../../../../src/inference/models/catalogue/modelSchema.ts';
 import { readCatalogue } from '../../../../src/inference/models/catalogue/readCatalogue.ts';
-import { defaultSampling } from '../../../../src/inference/models/catalogue/sampling.ts';
+import { defaultSampling } from '../../../../src/inference/contract/samplingParams.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';
 import { tryllNames } from '../../../../src/graph/nodes/tryllNames.ts';
 import type { ObjectSchema } from '../../../../src/protocol/schema.ts';

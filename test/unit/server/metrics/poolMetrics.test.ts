@@ -9,7 +9,7 @@ import type { Catalogue } from '../../../../src/inference/models/catalogue/catal
 import { readCatalogue } from '../../../../src/inference/models/catalogue/readCatalogue.ts';
 import { createMeteredPool } from '../../../../src/server/metrics/poolMetrics.ts';
 import type { ModelPool } from '../../../../src/inference/models/pool/pool.ts';
-import { defaultSampling } from '../../../../src/inference/models/catalogue/sampling.ts';
+import { defaultSampling } from '../../../../src/inference/contract/samplingParams.ts';
 import { parseScrape, type Scrape } from '../../../helpers/prometheus.ts';
 
 const specialName = 'a "model"\\of\nmine, {le="1"}';

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { defaultSampling, samplingSchema } from '../../../../../src/inference/models/catalogue/sampling.ts';
-import { createReader } from '../../../../../src/protocol/schema.ts';
+import {
+  defaultSampling,
+  renameSampling,
+  samplingColumn,
+  samplingSchema,
+} from '../../../../src/inference/contract/samplingParams.ts';
+import { createReader } from '../../../../src/protocol/schema.ts';
 
 const readParams = createReader({ type: 'object', required: ['sampling'], properties: { sampling: samplingSchema } });
 const read = (sampling: object): ReturnType<typeof readParams> => readParams({ sampling });
@@ -59,5 +64,24 @@ describe('sampling parameters', () => {
     const errors = errorsOf(sampling);
     expect(errors).toHaveLength(1);
     expect(errors[0]).toContain(expected);
+  });
+
+  it('are renamed for a frame and for each API, in the order of the table, and those that it does not have are left out', () => {
+    const sampling = { ...defaultSampling, top_p: 0.9, repeat_penalty: 1.1 };
+    expect(renameSampling(sampling, 'wire')).toMatchObject({ topP: 0.9, repeatPenalty: 1.1, maxTokens: 2048 });
+    expect(Object.keys(renameSampling(sampling, 'openAi')).join()).toBe(
+      'temperature,top_p,top_k,min_p,repetition_penalty,presence_penalty,frequency_penalty',
+    );
+    expect(renameSampling(sampling, 'llamaServer')).not.toHaveProperty('speculate');
+  });
+
+  it('have their column for a drafted entry of models.json', () => {
+    expect(samplingColumn('default', 'drafted')).toEqual({
+      temperature: 0.7,
+      top_p: 1,
+      top_k: 0,
+      min_p: 0.05,
+      repeat_penalty: 1,
+    });
   });
 });
