@@ -1,7 +1,7 @@
 import type { ServerOptions } from './config.ts';
 import type { Engine } from '../inference/contract/engine.ts';
 import type { CacheFolderOptions } from '../inference/llama/engine.ts';
-import { DiskQuota } from '../base/diskQuota.ts';
+import { DiskQuota } from '../base/diskCache.ts';
 import { ProcessEngine } from '../inference/process/engine.ts';
 import { describeFsError } from '../base/filesystem.ts';
 import type { Log } from '../base/log.ts';

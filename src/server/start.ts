@@ -4,7 +4,7 @@ import { raceAbort } from '../base/abort.ts';
 import { type ServerOptions, limitsOf } from './config.ts';
 import { bundledPath } from '../base/packageFiles.ts';
 import type { Engine } from '../inference/contract/engine.ts';
-import type { DiskQuota } from '../base/diskQuota.ts';
+import type { DiskQuota } from '../base/diskCache.ts';
 import { cacheQuota, createLlamaEngine } from './llamaEngine.ts';
 import { httpEngine } from '../inference/remote/engine.ts';
 import { mockEngine, readMockScript } from '../inference/mock/engine.ts';

@@ -1,6 +1,5 @@
 import { create } from 'zustand';
-import { Fault, type AgentHandle } from '../../../src/client/index.ts';
-import type { ToolResult } from '../../../src/protocol/frames.gen.ts';
+import { Fault, type AgentHandle, type ToolResult } from '../../../src/client/index.ts';
 import { useConnection } from '../connection/connectionStore.ts';
 import { frameQueue } from './frameQueue.ts';
 import { addChange, changeOf, type LiveField } from './liveParams.ts';

@@ -1,5 +1,4 @@
-import type { AgentHandle, Fault, SendOptions, TurnHandle } from '../../../src/client/index.ts';
-import type { ModelProgress } from '../../../src/protocol/frames.gen.ts';
+import type { AgentHandle, Fault, ModelProgress, SendOptions, TurnHandle } from '../../../src/client/index.ts';
 import type { TurnRecord } from './turnRecord.ts';
 
 /** What is sent with a message. */

@@ -1,4 +1,4 @@
-import type { ModelInfo } from '../../../src/protocol/frames.gen.ts';
+import type { ModelInfo } from '../../../src/client/index.ts';
 import { Button } from '../ui/Button.tsx';
 import { useModels } from './modelStore.ts';
 

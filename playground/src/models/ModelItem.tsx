@@ -1,5 +1,5 @@
 import { useId, useState } from 'react';
-import type { ModelInfo } from '../../../src/protocol/frames.gen.ts';
+import type { ModelInfo } from '../../../src/client/index.ts';
 import { ModelActions } from './ModelActions.tsx';
 import { useModels } from './modelStore.ts';
 import { catalogueDetails, memoryDetails, progressText, statusText, type ModelDetail } from './modelText.ts';

@@ -1,6 +1,5 @@
 import { create } from 'zustand';
-import { Fault, type Client } from '../../../src/client/index.ts';
-import type { ModelInfo, ModelProgress } from '../../../src/protocol/frames.gen.ts';
+import { Fault, type Client, type ModelInfo, type ModelProgress } from '../../../src/client/index.ts';
 import { useConnection } from '../connection/connectionStore.ts';
 
 /** What is being done with a model on behalf of this page. */

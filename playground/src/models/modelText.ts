@@ -1,4 +1,4 @@
-import type { ModelInfo, ModelProgress } from '../../../src/protocol/frames.gen.ts';
+import type { ModelInfo, ModelProgress } from '../../../src/client/index.ts';
 
 /** A name of a model and a value of it, as texts. */
 export interface ModelDetail {

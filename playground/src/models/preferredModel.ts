@@ -1,4 +1,4 @@
-import type { ModelInfo } from '../../../src/protocol/frames.gen.ts';
+import type { ModelInfo } from '../../../src/client/index.ts';
 
 const order: readonly ModelInfo['status'][] = ['LOADED', 'LOCAL', 'DOWNLOADED'];
 

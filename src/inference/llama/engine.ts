@@ -5,7 +5,7 @@ import { loadModel } from './loadModel.ts';
 import type { LoadPlan } from '../contract/memory.ts';
 import { estimateLoad } from './estimateLoad.ts';
 import type { ContextProgress } from './createContext.ts';
-import { DiskQuota } from '../../base/diskQuota.ts';
+import { DiskQuota } from '../../base/diskCache.ts';
 import type { StateFiles } from './kvCache/stateFiles.ts';
 import { StateStore } from './kvCache/stateStore.ts';
 import type { PromptFiles } from './promptCache/promptFiles.ts';

@@ -3,7 +3,7 @@ import { Fault } from '../../protocol/fault.ts';
 import type { Engine, LoadOptions, Model } from '../contract/engine.ts';
 import type { LoadPlan } from '../contract/memory.ts';
 import type { CacheFolderOptions } from '../llama/engine.ts';
-import { DiskQuota } from '../../base/diskQuota.ts';
+import { DiskQuota } from '../../base/diskCache.ts';
 import { StateStore } from '../llama/kvCache/stateStore.ts';
 import { PromptStore } from '../llama/promptCache/promptStore.ts';
 import { CrashCounts, type EngineCrash } from './supervisor.ts';

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { bytesText, catalogueDetails, filterModels, memoryDetails, progressText, statusText } from '../../../playground/src/models/modelText.ts';
+import {
+  bytesText,
+  catalogueDetails,
+  filterModels,
+  memoryDetails,
+  progressText,
+  statusText,
+} from '../../../playground/src/models/modelText.ts';
 import { preferredModel } from '../../../playground/src/models/preferredModel.ts';
-import type { ModelInfo } from '../../../src/protocol/frames.gen.ts';
+import type { ModelInfo } from '../../../src/client/index.ts';
 
 const model = (more: Partial<ModelInfo> = {}): ModelInfo => ({
   name: 'demo',

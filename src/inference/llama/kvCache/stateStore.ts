@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { makeFolder } from '../../../base/filesystem.ts';
 import { isAbandoned } from '../../../base/ownership.ts';
-import { DiskQuota, type QuotaFile } from '../../../base/diskQuota.ts';
+import { DiskQuota, type QuotaFile } from '../../../base/diskCache.ts';
 import type { StateFile, StateFiles } from './stateFiles.ts';
 
 /**
@@ -16,7 +16,7 @@ export class StateStore implements StateFiles, AsyncDisposable {
   readonly #parent: string;
   readonly #folder: string;
   readonly #quota: DiskQuota;
-  readonly #files = new Set<QuotaFile>();
+  readonly #files = new Map<string, QuotaFile>();
   readonly #onWriteError: (error: unknown) => void;
   readonly #swept: Promise<void>;
   #folderReady: Promise<void> | undefined;
@@ -45,14 +45,18 @@ export class StateStore implements StateFiles, AsyncDisposable {
 
   async reserve(bytes: number, onDrop: () => void): Promise<StateFile | undefined> {
     const path = join(this.#folder, `${++this.#fileCount}.state`);
-    const file: QuotaFile = { bytes, inUse: true, drop: () => this.#drop(file, path, onDrop) };
-    if (!(await this.#quota.add(file))) return undefined;
+    const forget = (): void => {
+      this.#files.delete(path);
+      onDrop();
+    };
+    const file = await this.#quota.add({ paths: [path], bytes, inUse: true, onDrop: forget });
+    if (!file) return undefined;
     await (this.#folderReady ??= this.#createFolder()).catch((error: unknown) => {
       this.#folderReady = undefined;
       this.#quota.delete(file);
       throw error;
     });
-    this.#files.add(file);
+    this.#files.set(path, file);
     return {
       path,
       commit: (size) => void Object.assign(file, { bytes: size, inUse: false }),
@@ -71,7 +75,7 @@ export class StateStore implements StateFiles, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#heartbeat);
     await this.#swept;
-    for (const file of this.#files) this.#quota.delete(file);
+    for (const file of this.#files.values()) this.#quota.delete(file);
     this.#files.clear();
     // What cannot be removed is removed by the next store.
     if (this.#wasCreated) await rm(this.#folder, { recursive: true, force: true }).catch(() => undefined);
@@ -83,14 +87,6 @@ export class StateStore implements StateFiles, AsyncDisposable {
     this.#wasCreated = true;
     const touch = (): void => void utimes(this.#folder, new Date(), new Date()).catch(() => undefined);
     this.#heartbeat = setInterval(touch, heartbeatMs).unref();
-  }
-
-  async #drop(file: QuotaFile, path: string, onDrop: () => void): Promise<void> {
-    this.#files.delete(file);
-    if (!this.#quota.delete(file)) return;
-    onDrop();
-    // What cannot be removed now is removed with the folder.
-    await rm(path, { force: true }).catch(() => undefined);
   }
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { EmbedOptions, Embeddings } from '../../../../../src/inference/contract/model.ts';
-import { DiskQuota } from '../../../../../src/base/diskQuota.ts';
+import { DiskQuota } from '../../../../../src/base/diskCache.ts';
 import { MockEmbeddingModel } from '../../../../../src/inference/mock/embeddingModel.ts';
 import type { Model } from '../../../../../src/inference/contract/engine.ts';
 import type { VectorReport } from '../../../../../src/graph/retrieval/vectors/storageVectors.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { DiskQuota } from '../../../../../src/base/diskQuota.ts';
+import { DiskQuota } from '../../../../../src/base/diskCache.ts';
 import { StateStore } from '../../../../../src/inference/llama/kvCache/stateStore.ts';
 import { PromptStore } from '../../../../../src/inference/llama/promptCache/promptStore.ts';
 import { PromptService } from '../../../../../src/inference/process/fileServices.ts';
