@@ -4,7 +4,7 @@ import { probeChatTemplate } from '../../src/chat/template/chatTemplate.ts';
 import type { TemplateMessage } from '../../src/chat/template/templateInput.ts';
 import { toToolBlock, type Message, type Prompt, type ToolBlock } from '../../src/chat/dialog.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
-import { createExchange } from '../../src/graph/nodes/toolCall/exchange.ts';
+import { createExchange } from '../../src/graph/nodes/toolCall/recordCalls.ts';
 import { formats } from '../../src/chat/formats/index.ts';
 import { readTool } from '../../src/chat/tools/declaration/readTool.ts';
 import { unwrapParam } from '../../src/graph/compile/node.ts';

@@ -1,9 +1,10 @@
-import type { Call, Turn } from '../../compile/turn.ts';
-import type { AnsweredCall } from '../../../chat/calls.ts';
-import type { JsonObject } from '../../../chat/json/value.ts';
+import type { Message } from '../../../chat/dialog.ts';
+import type { Call, Exchange, Turn } from '../../compile/turn.ts';
+import { type AnsweredCall, resultContent, resultLine } from '../../../chat/calls.ts';
+import { callJson } from '../../../chat/formats/functionJson.ts';
+import { type JsonObject, stringifyJson } from '../../../chat/json/value.ts';
 import type { ToolCallFormat } from '../../../chat/tool.ts';
-import { createExchange } from './exchange.ts';
-import type { JudgedCall } from './judgeCall.ts';
+import type { JudgedCall } from './judgeReply.ts';
 import type { ToolCallParams } from './toolCallParams.ts';
 
 type Delivery = Pick<ToolCallParams, 'notify_client' | 'await_results' | 'results_timeout_ms'>;
@@ -88,3 +89,33 @@ export async function collectResults(
     turn.warn(`${nodeName} got no result of ${missing.join(', ')} within ${timeoutMs} ms (results_timeout_ms)`);
   return 'no_results';
 }
+
+// Keys of a call where the format has no text of its own for earlier calls.
+const plainKeys = { name: 'tool', arguments: 'args' } as const;
+
+/**
+ * Answered calls as messages of later prompts: for a chat template as calls and results, for any other in the wording of
+ * the format.
+ * @param text what the model wrote in addition to the calls.
+ */
+export function createExchange(calls: readonly AnsweredCall[], text: string, format: ToolCallFormat): Exchange {
+  const written = format.renderCalls?.(calls) ?? calls.map((call) => callJson(call, plainKeys)).join('\n');
+  const callMessage: Message = {
+    role: 'assistant',
+    text: text === '' ? written : `${text}\n${written}`,
+    toolExchange: {
+      kind: 'calls',
+      text,
+      calls: calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: toPlainObject(args) })),
+    },
+  };
+  const toResultMessage = (call: AnsweredCall): Message => ({
+    role: 'user',
+    text: format.renderResult?.(call) ?? resultLine(call),
+    toolExchange: { kind: 'result', callId: call.id, name: call.name, content: resultContent(call) },
+  });
+  return { calls, messages: [callMessage, ...calls.map(toResultMessage)] };
+}
+
+// Prompts are plain data: they cross to the engine process.
+const toPlainObject = (args: AnsweredCall['arguments']): object => JSON.parse(stringifyJson(args)) as object;

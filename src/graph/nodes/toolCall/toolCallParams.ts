@@ -1,9 +1,18 @@
-import type { Formats } from '../../../chat/formats/index.ts';
+import { didYouMean } from '../../../base/didYouMean.ts';
+import { dialectWarning, formatsOf } from '../../../chat/dialect/dialectFormats.ts';
 import { nativeFormatName } from '../../../chat/dialect/nativeFormat.ts';
+import { chooseFormat } from '../../../chat/formats/chooseFormat.ts';
+import type { Formats } from '../../../chat/formats/index.ts';
+import type { ToolCallFormat } from '../../../chat/tool.ts';
 import { toolSchema } from '../../../chat/tools/declaration/toolSchema.ts';
-import type { FromSchema, ObjectSchema } from '../../../protocol/schema.ts';
+import type { ModelLease } from '../../../inference/models/pool/lease.ts';
+import type { FromSchema, ObjectSchema, Schema } from '../../../protocol/schema.ts';
+import { warnOfUnknownKnowledge } from '../../compile/knowledgeNames.ts';
+import { InvalidParams, unwrapParam, type NodeContext } from '../../compile/node.ts';
+import { compileTemplate } from '../../compile/template.ts';
 import { inferenceParams } from '../inference.ts';
-import { toolChoiceParams } from './toolChoice.ts';
+
+type Params = Readonly<Record<string, Schema>>;
 
 /** Parameters of a ToolCall node, for the formats that can be named. */
 export const toolCallParams = (formats: Formats) =>
@@ -13,20 +22,7 @@ export const toolCallParams = (formats: Formats) =>
     required: ['tools'],
     properties: {
       ...inferenceParams,
-      tools: {
-        type: 'array',
-        minItems: 1,
-        live: true,
-        items: toolSchema,
-        description: 'The tools that the model may call.',
-      },
-      tools_from: {
-        type: 'string',
-        enum: ['node', 'selection'],
-        default: 'node',
-        description:
-          'Which of its tools the node offers in a turn: node = all; selection = those that a node before it selected, such as SelectTools. Where none is selected, the model is not asked, and the exit is no_tool_called.',
-      },
+      ...declarationParams,
       tool_call_format: {
         type: 'string',
         enum: ['', ...formats.keys(), nativeFormatName],
@@ -35,75 +31,9 @@ export const toolCallParams = (formats: Formats) =>
           'Tool-call format: how tools are put into the prompt and calls are detected; "" = what the model\'s chat template proves; native = the layout that is read off it.',
       },
       ...toolChoiceParams,
-      generate_on_no_tool: {
-        type: 'boolean',
-        default: false,
-        live: true,
-        description: 'Whether the text is sent as the answer when it has no call.',
-      },
-      stream: {
-        type: 'boolean',
-        default: false,
-        live: true,
-        description:
-          'With generate_on_no_tool: sends the text as deltas while it is generated, as far as it cannot be a part of a call any more; text around calls is sent, too.',
-      },
-      response_schema: {
-        type: 'object',
-        description:
-          'With generate_on_no_tool: an answer is one JSON value that matches this JSON Schema (constrained decoding), and calls match the declared tools and parameters.',
-      },
-      notify_client: {
-        type: 'boolean',
-        default: true,
-        live: true,
-        description: 'Sends a ToolCallNotification for each call.',
-      },
-      await_results: {
-        type: 'boolean',
-        default: false,
-        live: true,
-        description:
-          'Waits for the results of the calls (SubmitToolResultsRequest); later nodes of the turn see calls and results.',
-      },
-      results_timeout_ms: {
-        type: 'integer',
-        minimum: 1,
-        maximum: 86_400_000,
-        default: 30_000,
-        live: true,
-        description: 'Milliseconds to wait for the results of one reply; then the exit is no_results.',
-      },
-      max_rounds: {
-        type: 'integer',
-        minimum: 1,
-        default: 8,
-        live: true,
-        description: 'How often the model is asked for calls in one turn, on a loop; then the exit is no_tool_called.',
-      },
-      on_incomplete: {
-        type: 'string',
-        enum: ['ask', 'notify'],
-        default: 'ask',
-        live: true,
-        description:
-          'A call without a required value, or a consequential one with an issue: ask = an insight in its place; notify = a notification with its issues.',
-      },
-      retries: {
-        type: 'integer',
-        minimum: 0,
-        maximum: 2,
-        live: true,
-        description:
-          'How often the model is asked again after a call that was cut off, unreadable or incomplete. Default: that of the format, mostly 0.',
-      },
-      thought: {
-        type: 'boolean',
-        default: false,
-        live: true,
-        description:
-          'Offers each tool with a first parameter "thought": a short reason, which is only in the diagnostics.',
-      },
+      ...answerParams,
+      ...resultParams,
+      ...mistakeParams,
       spoken: {
         type: 'string',
         default: 'Done.',
@@ -117,3 +47,169 @@ export const toolCallParams = (formats: Formats) =>
 
 /** Validated parameters of a ToolCall node. */
 export type ToolCallParams = FromSchema<ReturnType<typeof toolCallParams>>;
+
+const declarationParams = {
+  tools: {
+    type: 'array',
+    minItems: 1,
+    live: true,
+    items: toolSchema,
+    description: 'The tools that the model may call.',
+  },
+  tools_from: {
+    type: 'string',
+    enum: ['node', 'selection'],
+    default: 'node',
+    description:
+      'Which of its tools the node offers in a turn: node = all; selection = those that a node before it selected, such as SelectTools. Where none is selected, the model is not asked, and the exit is no_tool_called.',
+  },
+} as const satisfies Params;
+
+/** Parameters that choose the calls a model may make (OpenAI's `tool_choice` and `strict`). */
+const toolChoiceParams = {
+  tool_choice: {
+    type: 'string',
+    default: 'auto',
+    live: true,
+    description:
+      'auto: the model decides; required: it has to call a tool; none: it is offered no tool; or the name of the tool that it has to call.',
+  },
+  strict: {
+    type: 'boolean',
+    default: false,
+    live: true,
+    description: 'Constrained decoding: calls always match the declared tools and parameters.',
+  },
+} as const satisfies Params;
+
+const answerParams = {
+  generate_on_no_tool: {
+    type: 'boolean',
+    default: false,
+    live: true,
+    description: 'Whether the text is sent as the answer when it has no call.',
+  },
+  stream: {
+    type: 'boolean',
+    default: false,
+    live: true,
+    description:
+      'With generate_on_no_tool: sends the text as deltas while it is generated, as far as it cannot be a part of a call any more; text around calls is sent, too.',
+  },
+  response_schema: {
+    type: 'object',
+    description:
+      'With generate_on_no_tool: an answer is one JSON value that matches this JSON Schema (constrained decoding), and calls match the declared tools and parameters.',
+  },
+} as const satisfies Params;
+
+const resultParams = {
+  notify_client: {
+    type: 'boolean',
+    default: true,
+    live: true,
+    description: 'Sends a ToolCallNotification for each call.',
+  },
+  await_results: {
+    type: 'boolean',
+    default: false,
+    live: true,
+    description:
+      'Waits for the results of the calls (SubmitToolResultsRequest); later nodes of the turn see calls and results.',
+  },
+  results_timeout_ms: {
+    type: 'integer',
+    minimum: 1,
+    maximum: 86_400_000,
+    default: 30_000,
+    live: true,
+    description: 'Milliseconds to wait for the results of one reply; then the exit is no_results.',
+  },
+  max_rounds: {
+    type: 'integer',
+    minimum: 1,
+    default: 8,
+    live: true,
+    description: 'How often the model is asked for calls in one turn, on a loop; then the exit is no_tool_called.',
+  },
+} as const satisfies Params;
+
+/** What becomes of calls that lack something, and of why a tool is called. */
+const mistakeParams = {
+  on_incomplete: {
+    type: 'string',
+    enum: ['ask', 'notify'],
+    default: 'ask',
+    live: true,
+    description:
+      'A call without a required value, or a consequential one with an issue: ask = an insight in its place; notify = a notification with its issues.',
+  },
+  retries: {
+    type: 'integer',
+    minimum: 0,
+    maximum: 2,
+    live: true,
+    description:
+      'How often the model is asked again after a call that was cut off, unreadable or incomplete. Default: that of the format, mostly 0.',
+  },
+  thought: {
+    type: 'boolean',
+    default: false,
+    live: true,
+    description: 'Offers each tool with a first parameter "thought": a short reason, which is only in the diagnostics.',
+  },
+} as const satisfies Params;
+
+/** What a node derives from its live parameters. @throws InvalidParams for parameters that contradict each other. */
+export function readSettings(params: ToolCallParams, context: NodeContext) {
+  const { await_results, notify_client, generate_on_no_tool, stream, response_schema: schema } = params;
+  if (await_results && !notify_client) {
+    const message = 'needs notify_client: the client learns of a call by its notification; set notify_client to true';
+    throw new InvalidParams([{ pointer: '/await_results', message }]);
+  }
+  const answering = stream ? '/stream' : schema ? '/response_schema' : undefined;
+  if (answering !== undefined && !generate_on_no_tool) {
+    const message = 'needs generate_on_no_tool: without it the node sends no text; set generate_on_no_tool to true';
+    throw new InvalidParams([{ pointer: answering, message }]);
+  }
+  const compile = (name: 'system_prompt' | 'spoken') => {
+    const place = `${context.nodeName}.params.${name}`;
+    const template = unwrapParam(`/${name}`, compileTemplate(params[name], place));
+    warnOfUnknownKnowledge(template, place, context);
+    return template;
+  };
+  return { ...params, system: compile('system_prompt'), spoken: compile('spoken') };
+}
+
+/** The tool-call format of a node, and why it was chosen. */
+export interface ResolvedFormat {
+  readonly format: ToolCallFormat;
+  readonly reason: string;
+  /** "" = none. */
+  readonly warning: string;
+}
+
+/** Resolves the format: the node's, else the catalogue's, else the one that the model proves. @throws InvalidParams */
+export function resolveFormat(named: string, { model, toolCallFormat }: ModelLease, formats: Formats): ResolvedFormat {
+  const { toolDialect } = model;
+  const { format: detected = '', because } = toolDialect;
+  const { name, reason } = chooseFormat({ node: named, catalogue: toolCallFormat, detected, because });
+  const available = formatsOf(toolDialect, formats);
+  const format = available.get(name);
+  if (!format) {
+    const known = `there are ${[...available.keys()].join(', ')}${didYouMean(name, available.keys())}`;
+    const message =
+      name === nativeFormatName
+        ? `cannot be native (${reason}), for the model has no layout of its own: ${because}; name another format, or none`
+        : `is no format: "${name}" (${reason}); ${known}`;
+    throw new InvalidParams([{ pointer: '/tool_call_format', message }]);
+  }
+  const contradicts = named !== '' && detected !== '' && named !== detected && named !== nativeFormatName;
+  const isDefault = named === '' && toolCallFormat === '';
+  const warning = contradicts
+    ? `is ${named}, but the model was trained on ${detected}: expect fewer and worse calls`
+    : isDefault && dialectWarning(toolDialect) !== ''
+      ? `is ${name} by default: ${dialectWarning(toolDialect)}`
+      : '';
+  return { format, reason, warning };
+}

@@ -1,0 +1,199 @@
+import { randomInt } from 'node:crypto';
+import type { Call, Turn } from '../../compile/turn.ts';
+import type { ParsedReply } from '../../../chat/reply/parseReply.ts';
+import type { DetectedCall, Tool } from '../../../chat/tool.ts';
+import { isAllowed } from './callConstraint.ts';
+import type { Dialog, DialogResult } from '../../../chat/dialog.ts';
+import type { AnsweredCall } from '../../../chat/calls.ts';
+import { canonicalJson } from '../../../chat/json/canonicalJson.ts';
+import { parseJsonAt } from '../../../chat/json/lenientParser.ts';
+import { isJsonObject, type JsonObject, stringifyJson } from '../../../chat/json/value.ts';
+import { validateCall } from '../../../chat/tools/validate/callIssues.ts';
+import { argumentsAsStrings, coerceArguments } from '../../../chat/tools/validate/coerceArguments.ts';
+import { collectMentions, type UserMentions } from '../../../chat/tools/validate/grounding.ts';
+import { createInsight, type Insight } from '../../../chat/tools/validate/insight.ts';
+import { splitThought } from './toolDeclarations.ts';
+import type { TurnTools } from './turnTools.ts';
+
+/** The reply of a model to one question for calls. */
+export interface Attempt {
+  readonly calls: readonly JudgedCall[];
+  /** The text in addition to the calls, without markup of calls. */
+  readonly answer: string;
+  /** What the model has to be asked again for: why no call of the reply can be used; undefined: there is nothing to mend. */
+  readonly problem: string | undefined;
+}
+
+interface AttemptOptions extends CallRules {
+  readonly nodeName: string;
+  /** Whether max_tokens ended the reply. */
+  readonly isCutOff: boolean;
+  /** Whether the node asks again after a mistake. */
+  readonly canRetry: boolean;
+  /** Whether a call of an unknown tool is such a mistake. */
+  readonly retriesUnknown: boolean;
+}
+
+/** Judges the calls of a reply. What could not be read is sent to the client (NodeEvent call_unread) with a warning. */
+export async function judgeReply(turn: Turn, reply: ParsedReply, options: AttemptOptions): Promise<Attempt> {
+  const { nodeName, turnTools, isCutOff, canRetry, retriesUnknown } = options;
+  const { declarations, tools, constraint } = turnTools;
+  const isLeftOut = (name: string): boolean => declarations.tools.has(name) && !tools.has(name);
+  const allowed: DetectedCall[] = [];
+  const unread = [...reply.unread];
+  for (const call of reply.calls) if (!isLeftOut(call.name) && (await isAllowed(call, constraint))) allowed.push(call);
+  for (const { reason } of unread) {
+    const settings = [...(constraint.grammar ? [] : ['strict']), ...(canRetry ? [] : ['retries'])];
+    const others = settings.length === 0 ? 'choose another model or format' : `set ${settings.join(' or ')}`;
+    const fix = isCutOff && reply.truncated ? 'raise sampling.max_tokens' : others;
+    turn.warn(`${nodeName} wrote a call that could not be used: ${reason}; ${fix}`);
+  }
+  const disallowed = reply.calls.filter((call) => !allowed.includes(call));
+  for (const { name, raw } of disallowed) {
+    const fault = isLeftOut(name) ? `of ${name}, which it does not offer in this turn` : 'that its tools do not allow';
+    turn.warn(`${nodeName} wrote a call ${fault}`);
+    const reason = isLeftOut(name) ? 'its tool is not offered in this turn' : 'the declared tools do not allow it';
+    unread.push({ text: raw, reason });
+  }
+  for (const { text, reason } of unread) turn.emitEvent('call_unread', { text, reason }, { always: true });
+  const calls = allowed.map((call) => judgeCall(turn, call, options));
+  return { calls, answer: reply.answer, problem: findProblem(calls, unread, retriesUnknown ? tools : undefined) };
+}
+
+/** @param tools those that a call has to name; undefined: it may name any. */
+function findProblem(
+  calls: readonly JudgedCall[],
+  unread: ParsedReply['unread'],
+  tools: ReadonlyMap<string, Tool> | undefined,
+): string | undefined {
+  const unknown = tools ? calls.flatMap((call) => unknownName(call) ?? []) : [];
+  const incompletes = calls.filter(({ kind }) => kind === 'incomplete');
+  if (calls.length > unknown.length + incompletes.length) return undefined;
+  const [bad] = unread;
+  if (bad) return `the call could not be read: ${bad.reason}`;
+  if (tools && unknown.length > 0) return `there is no tool "${unknown[0]}", but ${[...tools.keys()].join(', ')}`;
+  const incomplete = calls.find((call) => call.kind === 'incomplete');
+  if (!incomplete) return undefined;
+  const { tool, missing, invalid } = incomplete.insight;
+  const params = [...missing, ...invalid].map(({ message }) => message);
+  return `the call of ${tool} is incomplete: ${params.join('; ')}`;
+}
+
+const unknownName = (judged: JudgedCall): string | undefined =>
+  judged.kind === 'new' && !judged.call.known ? judged.call.name : undefined;
+
+/** What becomes of a detected call: it is sent, it has a result already, or it lacks something. */
+export type JudgedCall =
+  | { readonly kind: 'new'; readonly call: Call; readonly arguments: JsonObject }
+  | {
+      readonly kind: 'answered';
+      /** Whether the result is of this turn, or stays in the dialog. */
+      readonly event: 'call_repeated' | 'already_known';
+      readonly answered: AnsweredCall;
+    }
+  | { readonly kind: 'incomplete'; readonly insight: Insight };
+
+/** What calls are judged by. */
+interface CallRules {
+  readonly turnTools: TurnTools;
+  readonly mentions: () => UserMentions;
+  /** Whether a call that lacks something is sent all the same, with its issues. */
+  readonly sendsIncomplete: boolean;
+}
+
+/** Judges a detected call: checks it against its tool and looks for a result that it has already. */
+function judgeCall(
+  turn: Turn,
+  detected: DetectedCall,
+  { turnTools, mentions, sendsIncomplete }: CallRules,
+): JudgedCall {
+  const { call, thought } = splitThought(detected);
+  const { name, repaired } = call;
+  const tool = turnTools.tools.get(name);
+  const args = coerceArguments(call.arguments, tool);
+  const answered = findAnswered(turn, name, args);
+  if (answered) return { kind: 'answered', ...answered };
+  const issues = validateCall(name, args, tool, mentions());
+  const insight = tool && !sendsIncomplete ? createInsight(tool, call.arguments, issues) : undefined;
+  if (insight) return { kind: 'incomplete', insight };
+  const texts = { flatArguments: argumentsAsStrings(call.arguments), typedArguments: stringifyJson(args) };
+  const facts = {
+    because: guidelineOf(turn, name, turnTools) ?? turn.route,
+    known: tool !== undefined,
+    consequential: tool?.consequential ?? false,
+    repaired,
+    issues,
+  };
+  const id = createCallId();
+  return {
+    kind: 'new',
+    call: { id, name, ...texts, ...facts, ...(thought !== undefined && { thought }) },
+    arguments: args,
+  };
+}
+
+/** The guideline that selected a tool. Of several, the first counts. */
+const guidelineOf = ({ selection }: Turn, name: string, { declarations }: TurnTools): string | undefined =>
+  declarations.needsSelection ? selection?.tools.find((tool) => tool.name === name)?.because : undefined;
+
+/** The user's own words in a dialog. It is tokenized whole, so only for a turn with a call, and once for all calls of it. */
+export function lazyMentions({ dialog, message }: Turn): () => UserMentions {
+  let mentions: UserMentions | undefined;
+  return () => (mentions ??= collectMentions([...dialog.interactions.map(({ user }) => user), message]));
+}
+
+/** The result that a call with equal name and arguments has: of this turn, or of an earlier one that kept it. */
+function findAnswered(
+  turn: Turn,
+  name: string,
+  args: JsonObject,
+): { readonly event: 'call_repeated' | 'already_known'; readonly answered: AnsweredCall } | undefined {
+  const key = callKey(name, args);
+  const inTurn = turn.exchanges.flatMap(({ calls }) => calls).find((call) => answeredKey(call) === key);
+  if (inTurn) return { event: 'call_repeated', answered: inTurn };
+  const known = knownResults(turn.dialog).get(key);
+  if (!known) return undefined;
+  const { call_id: id, ok, content } = known;
+  return { event: 'already_known', answered: { id, name, arguments: args, ok, content, lifespan: 'TURN' } };
+}
+
+const idCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+// The chat template of Mistral accepts only ids of exactly nine of these characters.
+const idLength = 9;
+
+const createCallId = (): string =>
+  Array.from({ length: idLength }, () => idCharacters[randomInt(idCharacters.length)]).join('');
+
+/** A text that calls share if they are equal in name and arguments. */
+const callKey = (name: string, args: JsonObject): string => `${JSON.stringify(name)} ${canonicalJson(args)}`;
+
+// A loop compares each call with those before it, and each turn has all results of the dialog: keys are made once.
+const answeredKeys = new WeakMap<AnsweredCall, string>();
+const resultKeys = new WeakMap<DialogResult, string>();
+const knownByDialog = new WeakMap<Dialog, ReadonlyMap<string, DialogResult>>();
+
+/** The key of a call that has its result. */
+function answeredKey(call: AnsweredCall): string {
+  const key = answeredKeys.get(call) ?? callKey(call.name, call.arguments);
+  answeredKeys.set(call, key);
+  return key;
+}
+
+/** The results that stay in a dialog, by the key of their call; of equal calls the newest. */
+function knownResults(dialog: Dialog): ReadonlyMap<string, DialogResult> {
+  const known =
+    knownByDialog.get(dialog) ??
+    new Map(dialog.interactions.flatMap(({ results = [] }) => results.map((result) => [resultKey(result), result])));
+  knownByDialog.set(dialog, known);
+  return known;
+}
+
+function resultKey(result: DialogResult): string {
+  const known = resultKeys.get(result);
+  if (known !== undefined) return known;
+  const { name, arguments_json } = result;
+  const parsed = parseJsonAt(arguments_json, 0);
+  const key = parsed.ok && isJsonObject(parsed.value) ? callKey(name, parsed.value) : '';
+  resultKeys.set(result, key);
+  return key;
+}

@@ -1,0 +1,111 @@
+import { type ParsedReply, parseReply, type ParseReplyOptions } from '../../../chat/reply/parseReply.ts';
+import type { ToolCallFormat } from '../../../chat/tool.ts';
+import { type CallConstraint, isAllowed } from './callConstraint.ts';
+import type { Turn } from '../../compile/turn.ts';
+import { StreamableText, type StreamableTextOptions } from '../../../chat/reply/malformed/streamableText.ts';
+import { answerGrammar } from '../../../chat/grammar/jsonSchema/fromSchema.ts';
+import type { Rule } from '../../../chat/grammar/rule.ts';
+import type { InferenceRunner, PromptRequest } from '../inference.ts';
+
+/** Parses a reply. Where answers are JSON, what looks like a call that no tool allows is the answer. */
+export async function readReply(
+  text: string,
+  format: ToolCallFormat,
+  options: ParseReplyOptions,
+  constraint: CallConstraint,
+): Promise<ParsedReply> {
+  if (!constraint.answer) return parseReply(text, format, options);
+  const reply = parseReply(text, format, { ...options, isJson: true });
+  for (const call of reply.calls)
+    if (!(await isAllowed(call, constraint)))
+      return parseReply(text, format, { isJson: true, ...(options.marks && { marks: options.marks }) });
+  return reply;
+}
+
+/** Sends the text of one reply of a node: as deltas while it is generated, or at its end. */
+export class ReplyText {
+  readonly #turn: Turn;
+  readonly #stream: StreamableText | undefined;
+  #separator: string;
+
+  /**
+   * @param isLater whether another reply of the node has sent a text in this turn: this one begins a line.
+   * @param streamed what the streamed text must not have; undefined: it is not streamed.
+   */
+  constructor(turn: Turn, isLater: boolean, streamed: StreamableTextOptions | undefined) {
+    this.#turn = turn;
+    this.#separator = isLater ? '\n' : '';
+    this.#stream = streamed && new StreamableText(streamed);
+  }
+
+  /** Takes a piece of the reply. */
+  push(piece: string): void {
+    if (this.#stream) this.#say(this.#stream.push(piece), 'delta');
+  }
+
+  /** Sends a piece of an answer that is no reply with calls. */
+  pass(piece: string): void {
+    this.#say(piece, 'delta');
+  }
+
+  /** Sends what remains of the answer. */
+  end(answer: string): void {
+    if (this.#stream) this.#say(this.#stream.rest(answer), 'delta');
+    else this.#say(answer, 'whole');
+  }
+
+  #say(text: string, kind: 'delta' | 'whole'): void {
+    if (text === '') return;
+    this.#turn.say(this.#separator + text, kind);
+    this.#separator = '';
+  }
+}
+
+// A sentence may precede a call.
+const maxCharacters = 80;
+
+/** Ends a reply that goes on as prose: only whether it calls counts. */
+export class ProseLimit {
+  readonly #text: StreamableText;
+  readonly #enough = new AbortController();
+  #prose = '';
+
+  constructor(options: StreamableTextOptions) {
+    this.#text = new StreamableText(options);
+  }
+
+  /** Aborted when the reply has a line of prose, or a long sentence. */
+  get signal(): AbortSignal {
+    return this.#enough.signal;
+  }
+
+  /** Takes a piece of the reply. */
+  push(piece: string): void {
+    this.#prose += this.#text.push(piece);
+    if (this.#prose.length > maxCharacters || this.#prose.includes('\n')) this.#enough.abort();
+  }
+}
+
+/** How an answer in JSON is generated. */
+interface JsonAnswerOptions {
+  readonly nodeName: string;
+  /** What the answer matches. */
+  readonly rule: Rule;
+  /** Called with each piece of the answer. */
+  readonly onText?: (piece: string) => void;
+}
+
+/** Generates an answer in JSON. One that is cut off is a warning of the turn. */
+export async function completeJson(
+  turn: Turn,
+  inference: InferenceRunner,
+  request: PromptRequest,
+  { nodeName, rule, ...streaming }: JsonAnswerOptions,
+): Promise<string> {
+  const { text, finishReason } = await inference.complete(turn, request, {
+    grammar: answerGrammar(rule),
+    ...streaming,
+  });
+  if (finishReason === 'length') turn.warn(`${nodeName} was cut off inside its JSON; raise sampling.max_tokens`);
+  return text;
+}

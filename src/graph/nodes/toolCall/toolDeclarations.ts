@@ -1,0 +1,181 @@
+import { didYouMean } from '../../../base/didYouMean.ts';
+import { escapePointerToken } from '../../../base/jsonPointer.ts';
+import type { SchemaError } from '../../../protocol/schema.ts';
+import type { ToolChoice } from '../../../chat/grammar/grammar.ts';
+import { ruleFromSchema } from '../../../chat/grammar/jsonSchema/fromSchema.ts';
+import type { Rule } from '../../../chat/grammar/rule.ts';
+import type { JsonObject } from '../../../chat/json/value.ts';
+import type { DetectedCall, Tool } from '../../../chat/tool.ts';
+import { withSampleEnums } from '../../../chat/tools/declaration/enumSource.ts';
+import { readTool } from '../../../chat/tools/declaration/readTool.ts';
+import { describeGraphPointer } from '../../compile/document.ts';
+import { InvalidParams, unwrapParam, type NodeContext } from '../../compile/node.ts';
+import { constrainArguments, toolsError } from './callConstraint.ts';
+import type { ToolCallParams } from './toolCallParams.ts';
+
+// With more tools, small models choose badly.
+const recommendedMaxTools = 8;
+
+/** The parameters that declare the tools of a node, and how they may be called. */
+type DeclaringParams = Pick<
+  ToolCallParams,
+  'tools' | 'tools_from' | 'tool_choice' | 'strict' | 'thought' | 'response_schema'
+>;
+
+/** The tools that a node declares and its tool choice, read without a model; the same in every turn. */
+export interface ToolDeclarations {
+  /** By name. */
+  readonly tools: ReadonlyMap<string, Tool>;
+  /** undefined: `none`. */
+  readonly choice: ToolChoice | undefined;
+  /** Whether calls are constrained; they are where answers are. */
+  readonly strict: boolean;
+  /** What a reply without a call has to match; undefined: it is free. */
+  readonly answer: Rule | undefined;
+  /** Whether only those of the tools are offered that are selected in a turn. */
+  readonly needsSelection: boolean;
+  /** Whether the model sees each tool with the parameter `thought`. */
+  readonly thought: boolean;
+}
+
+/** The choice once a node has results in a turn: `required` and a name would never end a loop, so they count as `auto`. */
+export const laterChoice: ToolChoice = { kind: 'auto' };
+
+/** Reads the tools and the tool choice of a node. @throws InvalidParams */
+export function readToolDeclarations(params: DeclaringParams, context: NodeContext): ToolDeclarations {
+  const { thought, tool_choice, tools_from, response_schema: schema } = params;
+  const needsSelection = tools_from === 'selection';
+  const tools = readTools(params, context);
+  // Of selected tools, the node that selects them has a limit.
+  if (!needsSelection && tools.size > recommendedMaxTools) {
+    const place = `${context.nodeName}.params.tools`;
+    context.warn(`${place} has ${tools.size} entries: small models get lost above ${recommendedMaxTools}`);
+  }
+  const choice = readToolChoice(tool_choice, tools);
+  const answer = schema && unwrapParam('/response_schema', ruleFromSchema(schema));
+  const strict = params.strict || answer !== undefined;
+  const declarations = { tools, choice, strict, answer, needsSelection, thought };
+  try {
+    for (const { tools: group, choice: each } of groupsToCheck({
+      ...declarations,
+      tools: promptedTools(tools, thought),
+    }))
+      constrainArguments([...group.values()], { choice: each, strict });
+  } catch (error) {
+    throw toolsError(error, tools);
+  }
+  return declarations;
+}
+
+/** Reads the tools, by name; warnings are those of the agent. @throws InvalidParams with the errors of all tools. */
+function readTools(
+  { tools: declarations, strict }: DeclaringParams,
+  { limits, nodeName, warn }: NodeContext,
+): ReadonlyMap<string, Tool> {
+  if (declarations.length > limits.tools) {
+    const message = `has ${declarations.length} entries, and ${limits.tools} are allowed`;
+    throw new InvalidParams([{ pointer: '/tools', message, code: 'LIMIT_EXCEEDED' }]);
+  }
+  const tools = new Map<string, Tool>();
+  const errors: SchemaError[] = [];
+  for (const [index, declaration] of declarations.entries()) {
+    const pointer = `/tools/${index}`;
+    const place = `/nodes${escapePointerToken(nodeName)}/params${pointer}`;
+    const reading = readTool(declaration, (warning) => {
+      // With a strict node this tool is strict, as it asks for.
+      if (strict && warning.pointer === '/function/strict') return;
+      warn(`${describeGraphPointer(place + warning.pointer)} ${warning.message}`);
+    });
+    if (!reading.ok) {
+      errors.push(...reading.errors.map((error) => ({ ...error, pointer: pointer + error.pointer })));
+      continue;
+    }
+    const { name, origin } = reading.value;
+    if (tools.has(name))
+      errors.push({
+        pointer: `${pointer}${origin?.pointer ?? ''}/name`,
+        message: `is declared twice: "${name}"`,
+      });
+    tools.set(name, reading.value);
+  }
+  if (errors.length > 0) throw new InvalidParams(errors);
+  return tools;
+}
+
+const choiceKinds = ['auto', 'required', 'none'] as const;
+
+/** Reads `tool_choice`; undefined: `none`. @throws InvalidParams for a tool that does not exist. */
+function readToolChoice(value: string, tools: ReadonlyMap<string, Tool>): ToolChoice | undefined {
+  if (value === 'none') return undefined;
+  if (value === 'auto' || value === 'required') return { kind: value };
+  if (tools.has(value)) return { kind: 'tool', name: value };
+  const hint = didYouMean(value, [...choiceKinds, ...tools.keys()]);
+  const message = `must be ${choiceKinds.join(', ')} or the name of one of the tools, not "${value}"${hint}`;
+  throw new InvalidParams([{ pointer: '/tool_choice', message }]);
+}
+
+/**
+ * The groups of tools that are checked before any turn: all tools, with each choice that a turn can have. Values that come
+ * from a variable of the turn are not known, so there is one in their place. Which tools will be selected together is not
+ * known, so of a node that needs a selection each tool is checked alone.
+ */
+export function* groupsToCheck({
+  tools,
+  choice,
+  needsSelection,
+}: ToolDeclarations): Generator<{ readonly tools: ReadonlyMap<string, Tool>; readonly choice: ToolChoice }> {
+  const all = new Map([...tools].map(([name, tool]) => [name, withSampleEnums(tool)]));
+  const groups = needsSelection ? [...all].map((entry) => new Map([entry])) : [all];
+  const choices = choice ? [choice, ...(choice.kind === 'auto' ? [] : [laterChoice])] : [];
+  for (const each of choices)
+    for (const group of groups) if (each.kind !== 'tool' || group.has(each.name)) yield { tools: group, choice: each };
+}
+
+/** Whether two sets of parameters of a node have the same declarations. */
+export const hasSameDeclarations = (a: DeclaringParams, b: DeclaringParams): boolean => keyOf(a) === keyOf(b);
+
+// tools_from and response_schema are not live.
+const keyOf = ({ tools, tool_choice, strict, thought }: DeclaringParams): string =>
+  JSON.stringify([tools, tool_choice, strict, thought]);
+
+const thoughtName = 'thought';
+
+// In characters; `strict` enforces it.
+const maxThoughtLength = 200;
+
+const thoughtSchema = {
+  type: 'string',
+  description: 'Why this tool is called, in one short sentence.',
+  maxLength: maxThoughtLength,
+} as const;
+
+/**
+ * Tools as the model sees them.
+ * @param thought whether each has a first, optional parameter `thought`.
+ * @throws InvalidParams for a tool that has such a parameter of its own.
+ */
+export function promptedTools(tools: ReadonlyMap<string, Tool>, thought: boolean): ReadonlyMap<string, Tool> {
+  if (!thought) return tools;
+  return new Map(
+    [...tools].map(([name, tool]) => {
+      const { properties = {} } = tool.parameters;
+      if (Object.hasOwn(properties, thoughtName)) {
+        const message = `adds a parameter "${thoughtName}", which the tool "${name}" has itself; rename that one, or leave thought out`;
+        throw new InvalidParams([{ pointer: '/thought', message }]);
+      }
+      const parameters = { ...tool.parameters, properties: { [thoughtName]: thoughtSchema, ...properties } };
+      return [name, { ...tool, parameters }];
+    }),
+  );
+}
+
+/** A call without its thought, and the thought. */
+export function splitThought(call: DetectedCall): {
+  readonly call: DetectedCall;
+  readonly thought: string | undefined;
+} {
+  const value = call.arguments.get(thoughtName);
+  if (typeof value !== 'string') return { call, thought: call.thought };
+  const rest: JsonObject = new Map([...call.arguments].filter(([name]) => name !== thoughtName));
+  return { call: { ...call, arguments: rest }, thought: call.thought ?? value };
+}
