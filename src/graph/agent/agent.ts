@@ -13,10 +13,8 @@ import type { SessionStorages } from '../storage/sessionStorages.ts';
 import { AgentModels } from './agentModels.ts';
 import { nodeContexts } from './nodeContexts.ts';
 import { notAwaited } from './pendingResults.ts';
-import { RunningTurn } from './runningTurn.ts';
-import type { TurnOptions } from './turnOptions.ts';
-import { runTurn } from './runTurn.ts';
-import { TurnTimeout } from './turnTimeout.ts';
+import { RunningTurn, runTurn } from './runningTurn.ts';
+import { type TurnOptions, TurnTimeout } from './turnOptions.ts';
 
 // Nodes that one turn may visit.
 const defaultMaxSteps = 64;

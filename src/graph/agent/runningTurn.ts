@@ -1,9 +1,11 @@
-import { truncateMessage } from '../../protocol/fault.ts';
 import type { Dialog, Interaction } from '../../chat/dialog.ts';
+import { Fault, truncateMessage } from '../../protocol/fault.ts';
+import type { PathStep, ToolResult, TurnComplete } from '../../protocol/frames.gen.ts';
+import type { Graph } from '../compile/compile.ts';
+import { walk } from '../compile/walk.ts';
 import { untilAborted } from '../../base/abort.ts';
 import type { InferenceSchedule } from '../../inference/contract/pace.ts';
-import type { PathStep, ToolResult, TurnComplete } from '../../protocol/frames.gen.ts';
-import { withBlock, type KnowledgeBlock } from '../compile/knowledgeBlock.ts';
+import { type KnowledgeBlock, withBlock } from '../compile/knowledgeBlock.ts';
 import type {
   Call,
   CallDelivery,
@@ -16,12 +18,11 @@ import type {
 import { splitToFrames } from '../../protocol/frameSize.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
 import type { Insight } from '../../chat/tools/validate/insight.ts';
-import { createCallNotification } from './callNotification.ts';
-import { toInteraction } from './interaction.ts';
+import { createCallNotification, summarizeTurn } from './turnFrames.ts';
+import { toInteraction } from './history.ts';
 import { PendingResults } from './pendingResults.ts';
 import { TurnAnswer } from './turnAnswer.ts';
 import type { TurnOptions } from './turnOptions.ts';
-import { summarizeTurn } from './turnSummary.ts';
 
 /** A running turn: sends the output of its nodes as frames, and collects the turn summary and the interaction. */
 export class RunningTurn implements Turn {
@@ -248,5 +249,39 @@ export class RunningTurn implements Turn {
 
   get #elapsedMs(): number {
     return performance.now() - this.#startMs;
+  }
+}
+
+/** How the walk of a turn ended. */
+interface WalkOutcome {
+  readonly status: TurnComplete['status'];
+  readonly mark?: Interaction['mark'];
+  /** Why it failed, or why the server cancelled it. */
+  readonly error?: Fault;
+}
+
+/** Walks the graph for a turn, and sends what is still held. Never rejects. */
+export async function runTurn(
+  graph: Graph,
+  turn: RunningTurn,
+  { maxSteps, path, signal }: { readonly maxSteps: number; readonly path: PathStep[]; readonly signal: AbortSignal },
+): Promise<WalkOutcome> {
+  try {
+    await walk(graph, turn, {
+      maxSteps,
+      enter: (name) => turn.enter(name),
+      leave: (exit) => turn.leave(exit),
+      isOver: () => turn.isOver,
+      after: turn.after,
+      path,
+    });
+    turn.flush();
+    return { status: 'SUCCESS' };
+  } catch (thrown) {
+    const error: unknown = signal.aborted ? signal.reason : thrown;
+    if (signal.aborted && !(error instanceof Fault)) return { status: 'CANCELLED', mark: 'cancelled' };
+    const fault = Fault.from(error);
+    if (fault.name === 'SERVER_SHUTTING_DOWN') return { status: 'CANCELLED', mark: 'cancelled', error: fault };
+    return { status: 'ERROR', mark: 'failed', error: fault };
   }
 }

@@ -1,9 +1,8 @@
+import type { InferenceSchedule, Pace } from '../../inference/contract/pace.ts';
 import type { Dialog } from '../../chat/dialog.ts';
-import type { InferenceSchedule } from '../../inference/contract/pace.ts';
 import type { PathStep, ServerFrameBodies, TurnComplete } from '../../protocol/frames.gen.ts';
 import type { Call, Exchange } from '../compile/turn.ts';
 import type { Insight } from '../../chat/tools/validate/insight.ts';
-import type { TurnTimeout } from './turnTimeout.ts';
 
 /** Sends a frame of a turn; frames are sent in the order of the calls. */
 export type Emit = <K extends 'answerText' | 'toolCallNotification' | 'nodeEvent' | 'turnComplete'>(
@@ -46,4 +45,57 @@ export interface TurnOptions extends InferenceSchedule {
   readonly endsWithCalls?: boolean;
   /** Called when the turn has ended, before its last frames. */
   readonly onEnd?: (outcome: TurnOutcome) => void;
+}
+
+/**
+ * The timeout of a turn. It can be paused: time in which the turn waits for its client, or in which its session is paused,
+ * does not count.
+ */
+export class TurnTimeout implements Disposable {
+  readonly #onTimeout: () => void;
+  readonly #stopListening: (() => void) | undefined;
+  /** Why it is paused. */
+  readonly #pauses = new Set<object>();
+  #remainingMs: number;
+  #startedMs = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Starts at once. */
+  constructor(timeoutMs: number, onTimeout: () => void, pace?: Pace) {
+    this.#remainingMs = timeoutMs;
+    this.#onTimeout = onTimeout;
+    this.#start();
+    const follow = (): void => (pace?.limits.paused ? this.pause(pace) : this.resume(pace));
+    this.#stopListening = pace?.onChange(follow);
+    if (pace) follow();
+  }
+
+  /** Pauses it for a reason, until it is resumed for each one. */
+  pause(reason: object = this): void {
+    this.#pauses.add(reason);
+    this.#stop();
+  }
+
+  resume(reason: object = this): void {
+    this.#pauses.delete(reason);
+    if (this.#pauses.size === 0) this.#start();
+  }
+
+  [Symbol.dispose](): void {
+    this.#stopListening?.();
+    this.pause();
+  }
+
+  #start(): void {
+    if (this.#timer !== undefined) return;
+    this.#startedMs = performance.now();
+    this.#timer = setTimeout(this.#onTimeout, Math.max(0, this.#remainingMs));
+  }
+
+  #stop(): void {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#remainingMs -= performance.now() - this.#startedMs;
+  }
 }

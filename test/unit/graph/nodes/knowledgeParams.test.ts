@@ -3,7 +3,7 @@ import { Fault } from '../../../../src/protocol/fault.ts';
 import { changeParams } from '../../../../src/graph/compile/changeParams.ts';
 import { defineNode, type FactsContext } from '../../../../src/graph/compile/node.ts';
 import { createRegistry } from '../../../../src/graph/compile/registry.ts';
-import { explainKnowledge } from '../../../../src/graph/nodes/explainKnowledge.ts';
+import { explainKnowledge } from '../../../../src/graph/nodes/inference.ts';
 import { resolveStorage } from '../../../../src/graph/nodes/stringParams.ts';
 import { createList } from '../../../../src/graph/storage/stringStorage.ts';
 
