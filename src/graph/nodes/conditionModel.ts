@@ -1,10 +1,9 @@
 import type { NodeContext } from '../compile/node.ts';
 import { answeredCalls, type Turn } from '../compile/turn.ts';
-import { chatProjection } from '../projection/chat.ts';
+import { chatProjection } from '../projection/projection.ts';
 import { resultContent } from '../../chat/calls.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
-import { InferenceRunner, resolveModel } from './inference.ts';
-import { requireScores } from './modelLimits.ts';
+import { InferenceRunner, resolveModel, requireScores } from './inference.ts';
 
 const systemPrompt = "Read the user's message and decide whether a condition holds. Reply with yes or no only.";
 

@@ -4,13 +4,12 @@ import { compileTemplate } from '../compile/template.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import type { Turn } from '../compile/turn.ts';
 import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
-import { chatProjection } from '../projection/chat.ts';
+import { chatProjection } from '../projection/projection.ts';
 import { placeTemplate, placements } from '../projection/placement.ts';
 import { jsonGrammar } from '../../chat/grammar/jsonSchema/fromSchema.ts';
 import { markupOf } from '../../chat/dialect/dialectFormats.ts';
 import { answerWithoutCalls } from './answerWithoutCalls.ts';
-import { InferenceRunner, inferenceParams, resolveModel, type PromptRequest } from './inference.ts';
-import { requireGrammars } from './modelLimits.ts';
+import { InferenceRunner, inferenceParams, resolveModel, type PromptRequest, requireGrammars } from './inference.ts';
 
 const params = {
   type: 'object',

@@ -1,22 +1,25 @@
-import { raceAbort } from '../../base/abort.ts';
-import type { Dialog, Message } from '../../chat/dialog.ts';
+import { Fault } from '../../protocol/fault.ts';
+import type { KnowledgeBlock } from '../compile/knowledgeBlock.ts';
 import type {
   AnswerScores,
   Completion,
   GenerateOptions,
+  InferenceResult,
+  Model,
   SamplingParams,
   Sequence,
 } from '../../inference/contract/engine.ts';
-import { paramError, type NodeContext } from '../compile/node.ts';
+import { InvalidParams, type NodeContext, paramError } from '../compile/node.ts';
+import { raceAbort } from '../../base/abort.ts';
+import type { Dialog, Message } from '../../chat/dialog.ts';
 import type { Turn } from '../compile/turn.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
 import { samplingSchema, type PartialSampling } from '../../inference/contract/samplingParams.ts';
-import type { PromptInputs, Projected, Projection } from '../projection/projection.ts';
+import type { Projected, Projection } from '../projection/projection.ts';
+import type { PromptInputs } from '../projection/tokenBudget.ts';
 import type { Schema } from '../../protocol/schema.ts';
 import { ReasoningFilter } from '../../chat/reply/reasoning/reasoningFilter.ts';
 import { splitReply } from '../../chat/reply/reasoning/splitReply.ts';
-import { explainKnowledge } from './explainKnowledge.ts';
-import { inferenceEvent, type InferenceNotes } from './inferenceEvent.ts';
 
 /** Parameters of all nodes with a model. */
 export const inferenceParams = {
@@ -118,7 +121,7 @@ export class InferenceRunner implements AsyncDisposable {
     const sampling = this.#samplingParams(request);
     if (sampling.speculate === 'prompt') this.#warnOfSpeculation(turn);
     if (sampling.dry.multiplier > 0 || sampling.xtc.probability > 0) this.#warnOfSamplers(turn);
-    const { prompt, dropped } = await this.#project(turn, request, sampling.max_tokens);
+    const { prompt, dropped } = await this.#projection(turn, request, sampling.max_tokens);
     const { maxThinkingTokens } = request;
     const { replyMarks } = this.#lease.model;
     const filter = new ReasoningFilter(replyMarks);
@@ -159,7 +162,7 @@ export class InferenceRunner implements AsyncDisposable {
   ): Promise<AnswerScores> {
     // No token is less than a byte; the rest is for the marks around an answer.
     const maxTokens = markTokens + Math.max(0, ...answers.map((answer) => Buffer.byteLength(answer)));
-    const { prompt, dropped } = await this.#project(turn, { ...request, thinking: false }, maxTokens);
+    const { prompt, dropped } = await this.#projection(turn, { ...request, thinking: false }, maxTokens);
     // The events of many scorings may be far more than a client reads.
     await turn.backpressure();
     const result = await this.#sequence.score(prompt, answers, {
@@ -180,7 +183,7 @@ export class InferenceRunner implements AsyncDisposable {
 
   /** Prefills the part of the prompt that does not depend on the message, before there is one. */
   async prefill(turn: Turn, request: PromptRequest): Promise<void> {
-    const { prompt } = await this.#project(turn, request, this.#samplingParams(request).max_tokens);
+    const { prompt } = await this.#projection(turn, request, this.#samplingParams(request).max_tokens);
     // Nothing that a user or a client has said is in a prompt without a message, a dialog and variables.
     const hasOwnWords =
       turn.message !== '' || turn.dialog.interactions.length > 0 || Object.keys(turn.variables).length > 0;
@@ -191,7 +194,8 @@ export class InferenceRunner implements AsyncDisposable {
     return this.#sequence[Symbol.asyncDispose]();
   }
 
-  async #project(turn: Turn, request: ProjectedRequest, maxTokens: number): Promise<Projected> {
+  /** The prompt of a request, within the token budget. */
+  async #projection(turn: Turn, request: ProjectedRequest, maxTokens: number): Promise<Projected> {
     const { projection, thinking, system, last = [], dialog = true, exchanges = true } = request;
     const exchanged = exchanges ? turn.exchanges.flatMap(({ messages }) => messages) : [];
     const current = [...request.current, ...exchanged, ...last];
@@ -240,3 +244,70 @@ export const resolveModel = (context: NodeContext, modelName: string): Promise<M
   context.model(modelName === '' ? undefined : modelName).catch((error: unknown) => {
     throw paramError('/model_name', error);
   });
+
+/**
+ * The error of a prompt that is too large, with the knowledge that is in it and what to lower; other errors as they are.
+ * @param texts of the prompt.
+ */
+export function explainKnowledge(error: unknown, blocks: readonly KnowledgeBlock[], texts: readonly string[]): unknown {
+  if (!(error instanceof Fault) || error.name !== 'PROMPT_TOO_LARGE') return error;
+  const parts = blocks.flatMap(({ name, chunks }) => {
+    const shown = chunks.filter(({ text }) => texts.some((whole) => whole.includes(text)));
+    const characters = shown.reduce((sum, { text }) => sum + text.length, 0);
+    const entries = shown.length === 1 ? '1 entry' : `${shown.length} entries`;
+    return shown.length === 0 ? [] : [`${entries} of knowledge_${name} with ${characters} characters`];
+  });
+  if (parts.length === 0) return error;
+  const { message, detail } = error;
+  const hint = `the prompt has ${parts.join(', ')}: lower top_k of the node that finds them, or make the entries shorter`;
+  return new Fault('PROMPT_TOO_LARGE', `${message}; ${hint}`, { detail, cause: error });
+}
+
+/** Facts about an inference that its node adds to debug_info and to the event. */
+interface InferenceNotes {
+  /** The tool-call format. */
+  readonly tool_call_format?: string;
+  readonly [fact: string]: unknown;
+}
+
+/**
+ * The payload of the NodeEvent `inference`: what the model was given and what it generated; undefined where the result has
+ * no transcript.
+ * @param sampling undefined: answers were scored.
+ */
+function inferenceEvent(
+  { transcript, tokens, timings, finishReason }: InferenceResult,
+  sampling: SamplingParams | undefined,
+  model: string,
+  { tool_call_format: format, ...facts }: InferenceNotes,
+): object | undefined {
+  if (!transcript) return undefined;
+  const { queuedMs: queued_ms, firstTokenMs: first_token_ms, totalMs: total_ms } = timings;
+  return {
+    ...facts,
+    model,
+    ...(format !== undefined && { format }),
+    prompt: transcript.prompt,
+    text: transcript.text,
+    finish_reason: finishReason,
+    ...(sampling && { sampling }),
+    tokens,
+    timings: { queued_ms, first_token_ms, total_ms },
+  };
+}
+
+/**
+ * Checks that a model can decode by a grammar.
+ * @param pointer the parameter that needs it.
+ * @throws InvalidParams
+ */
+export function requireGrammars({ limits }: Pick<Model, 'limits'>, pointer: string): void {
+  if (limits?.grammars === undefined) return;
+  throw new InvalidParams([{ pointer, message: `cannot be had from this model: ${limits.grammars}` }]);
+}
+
+/** Checks that a model can score answers. @throws InvalidParams */
+export function requireScores({ limits }: Pick<Model, 'limits'>): void {
+  if (limits?.scores === undefined) return;
+  throw new InvalidParams([{ pointer: '/model_name', message: `names a model that cannot be used: ${limits.scores}` }]);
+}

@@ -3,12 +3,11 @@ import { liveParams } from '../compile/liveParams.ts';
 import { defineNode, type Node, type NodeContext } from '../compile/node.ts';
 import { routingFacts } from '../compile/nodeFacts.ts';
 import type { Turn } from '../compile/turn.ts';
-import { chatProjection } from '../projection/chat.ts';
+import { chatProjection } from '../projection/projection.ts';
 import { placeTemplate } from '../projection/placement.ts';
 import type { FromSchema, ObjectSchema, SchemaError } from '../../protocol/schema.ts';
 import type { PatternMatcher } from '../storage/patternSet.ts';
-import { InferenceRunner, inferenceParams, resolveModel } from './inference.ts';
-import { requireScores } from './modelLimits.ts';
+import { InferenceRunner, inferenceParams, resolveModel, requireScores } from './inference.ts';
 import { compileEntryPatterns } from './stringParams.ts';
 
 const notMatched = 'not_matched';

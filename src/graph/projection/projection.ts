@@ -1,18 +1,6 @@
-import type { Dialog, Message, Prompt } from '../../chat/dialog.ts';
+import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
 import type { Model } from '../../inference/contract/engine.ts';
-import { ContextWindow } from './contextWindow.ts';
-import { isAnswered, toMessages } from './interactionMessages.ts';
-
-/** What a node puts into its prompt. */
-export interface PromptInputs {
-  readonly dialog: Dialog;
-  /** Text of the system message; "" = none. */
-  readonly system: string;
-  /** The user's message and a template at its placement; never dropped. */
-  readonly current: readonly Message[];
-  /** Largest number of tokens of the answer. */
-  readonly maxTokens: number;
-}
+import { TokenBudget, type PromptInputs } from './tokenBudget.ts';
 
 /** A prompt, and how many of the oldest interactions it leaves out. */
 export interface Projected {
@@ -26,26 +14,28 @@ export interface Projection {
   project(inputs: PromptInputs): Promise<Projected>;
 }
 
-/** Makes the messages of a prompt and drops the oldest interactions that do not fit the context window. */
-export class MessageBudget {
-  readonly #window: ContextWindow;
+/** The projection of a node without tools: the dialog as chat messages. */
+export function chatProjection(model: Model): Projection {
+  const budget = new TokenBudget(model);
+  return {
+    async project(inputs) {
+      const { messages, dropped } = await budget.messages(inputs);
+      return { prompt: { messages }, dropped };
+    },
+  };
+}
 
-  constructor(model: Model) {
-    this.#window = new ContextWindow(model);
-  }
-
-  /** @param otherTokens tokens of the prompt that are not messages. */
-  async messages(
-    { dialog, system, current, maxTokens }: PromptInputs,
-    otherTokens = 0,
-  ): Promise<{ readonly messages: readonly Message[]; readonly dropped: number }> {
-    const systemMessages: readonly Message[] = system === '' ? [] : [{ role: 'system', text: system }];
-    const texts = [...systemMessages, ...current].map(({ text }) => text);
-    const { visible, dropped } = await this.#window.fit(
-      dialog.interactions.filter(isAnswered),
-      { texts, tokens: otherTokens },
-      maxTokens,
-    );
-    return { messages: [...systemMessages, ...visible.flatMap(toMessages), ...current], dropped };
-  }
+/**
+ * The projection of a node with tools: the dialog as chat messages, without earlier calls, and the tools.
+ * @param budget of the node's dialog; projections that share one count its tokens once.
+ */
+export function toolProjection(model: Model, tools: ToolBlock, budget = new TokenBudget(model)): Projection {
+  let toolTokens: number | undefined;
+  return {
+    async project(inputs) {
+      toolTokens ??= await model.countTools(tools);
+      const { messages, dropped } = await budget.messages(inputs, toolTokens);
+      return { prompt: { messages, tools }, dropped };
+    },
+  };
 }

@@ -9,9 +9,9 @@ import { readEnumValues, type EnumReading } from '../../../chat/tools/declaratio
 import type { Model } from '../../../inference/contract/engine.ts';
 import type { NodeContext } from '../../compile/node.ts';
 import type { Turn } from '../../compile/turn.ts';
-import { MessageBudget, type Projection } from '../../projection/projection.ts';
-import { toolProjection } from '../../projection/withTools.ts';
-import { requireGrammars } from '../modelLimits.ts';
+import { toolProjection, type Projection } from '../../projection/projection.ts';
+import { TokenBudget } from '../../projection/tokenBudget.ts';
+import { requireGrammars } from '../inference.ts';
 import { constrainCalls, constraintPointer, isConstrained, toolsError, type CallConstraint } from './callConstraint.ts';
 import { groupsToCheck, laterChoice, promptedTools, type ToolDeclarations } from './toolDeclarations.ts';
 
@@ -45,13 +45,13 @@ const maxCompiled = 16;
 export class ToolCompiler {
   readonly declarations: ToolDeclarations;
   readonly #options: CompilerOptions;
-  readonly #budget: MessageBudget;
+  readonly #budget: TokenBudget;
   readonly #compiled = new RecentlyUsed<string, CompiledTools>(maxCompiled);
 
   private constructor(declarations: ToolDeclarations, options: CompilerOptions) {
     this.declarations = declarations;
     this.#options = options;
-    this.#budget = new MessageBudget(options.model);
+    this.#budget = new TokenBudget(options.model);
   }
 
   /** Compiles what does not depend on a turn. @throws InvalidParams when the format has no grammar for the tools. */

@@ -1,12 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Interaction, Prompt, ToolBlock } from '../../../../src/chat/dialog.ts';
 import type { Model } from '../../../../src/inference/contract/engine.ts';
-import { chatProjection } from '../../../../src/graph/projection/chat.ts';
+import { chatProjection, toolProjection, type Projection } from '../../../../src/graph/projection/projection.ts';
 import { placeTemplate } from '../../../../src/graph/projection/placement.ts';
-import type { Projection } from '../../../../src/graph/projection/projection.ts';
 import { noDialect } from '../../../../src/chat/dialect/toolDialect.ts';
 import { defaultReplyMarks } from '../../../../src/chat/replyMarks.ts';
-import { toolProjection } from '../../../../src/graph/projection/withTools.ts';
 
 /** A model that counts one token per character, without overhead. */
 const model = (contextSize: number): Model => ({

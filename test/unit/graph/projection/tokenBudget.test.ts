@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Interaction } from '../../../../src/chat/dialog.ts';
 import type { Model } from '../../../../src/inference/contract/engine.ts';
-import { ContextWindow } from '../../../../src/graph/projection/contextWindow.ts';
+import { ContextWindow } from '../../../../src/graph/projection/tokenBudget.ts';
 
 /** A model that counts one token per character, and which texts it was asked to count. */
 function countingModel(contextSize: number): { readonly model: Model; readonly counted: string[] } {

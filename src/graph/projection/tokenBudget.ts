@@ -1,7 +1,42 @@
-import type { Interaction } from '../../chat/dialog.ts';
+import { resultLine } from '../../chat/calls.ts';
+import type { Dialog, DialogResult, Interaction, Message } from '../../chat/dialog.ts';
 import type { Model } from '../../inference/contract/engine.ts';
 import { Fault } from '../../protocol/fault.ts';
-import { toMessages } from './interactionMessages.ts';
+
+/** What a node puts into its prompt. */
+export interface PromptInputs {
+  readonly dialog: Dialog;
+  /** Text of the system message; "" = none. */
+  readonly system: string;
+  /** The user's message and a template at its placement; never dropped. */
+  readonly current: readonly Message[];
+  /** Largest number of tokens of the answer. */
+  readonly maxTokens: number;
+}
+
+/** The token budget of a node: makes the messages of a prompt, and drops the oldest interactions that do not fit it. */
+export class TokenBudget {
+  readonly #window: ContextWindow;
+
+  constructor(model: Model) {
+    this.#window = new ContextWindow(model);
+  }
+
+  /** @param otherTokens tokens of the prompt that are not messages. */
+  async messages(
+    { dialog, system, current, maxTokens }: PromptInputs,
+    otherTokens = 0,
+  ): Promise<{ readonly messages: readonly Message[]; readonly dropped: number }> {
+    const systemMessages: readonly Message[] = system === '' ? [] : [{ role: 'system', text: system }];
+    const texts = [...systemMessages, ...current].map(({ text }) => text);
+    const { visible, dropped } = await this.#window.fit(
+      dialog.interactions.filter(isAnswered),
+      { texts, tokens: otherTokens },
+      maxTokens,
+    );
+    return { messages: [...systemMessages, ...visible.flatMap(toMessages), ...current], dropped };
+  }
+}
 
 // A prompt above the limit is trimmed to this share of it. Trimming changes the prefix of the prompt and so costs a new
 // prefill; this makes the next one many turns away.
@@ -11,8 +46,8 @@ const trimTarget = 0.75;
 const maxInteractions = 500;
 
 /**
- * Context window truncation: a window over a dialog whose start only moves forward, and in large steps, so that the
- * prompts of consecutive turns share a prefix and the KV cache can be reused.
+ * Context window truncation, which cuts the dialog to the token budget: a window over the dialog whose start only moves
+ * forward, and in large steps, so that the prompts of consecutive turns share a prefix and the KV cache can be reused.
  */
 export class ContextWindow {
   readonly #model: Model;
@@ -90,3 +125,25 @@ const tooLarge = (size: string, limit: number, contextSize: number): Fault =>
     'PROMPT_TOO_LARGE',
     `system prompt, tools and message take ${size}, and ${limit} tokens of the context's ${contextSize} are free for them; shorten them or choose a larger context_size`,
   );
+
+/**
+ * Whether a prompt shows an interaction. One without an answer, for example of a turn that failed, would leave a question
+ * open, and the model would answer it again.
+ */
+const isAnswered = ({ assistant, spoken = '', messages }: Interaction): boolean =>
+  messages !== undefined || assistant !== '' || spoken !== '';
+
+/** An interaction as messages of a prompt. */
+function toMessages({ user, assistant, spoken, results = [], messages }: Interaction): readonly Message[] {
+  if (messages) return messages;
+  return [
+    // What was appended to the dialog may have no message of the user.
+    ...(user === '' && assistant !== '' ? [] : [{ role: 'user', text: user } as const]),
+    ...results.map((result) => ({ role: 'system', text: dialogResultLine(result) }) as const),
+    { role: 'assistant', text: assistant || (spoken ?? '') },
+  ];
+}
+
+/** A result of an earlier turn as a plain line: never as a call, because models imitate the calls that they see. */
+const dialogResultLine = ({ name, arguments_json, ok, content }: DialogResult): string =>
+  resultLine({ name: arguments_json === '{}' ? name : `${name} ${arguments_json}`, ok, content });
