@@ -44,6 +44,3 @@ export function didYouMean(name: string, names: Iterable<string>): string {
   const best = closestName(name, names);
   return best === undefined ? '' : `; did you mean "${best}"?`;
 }
-
-/** A message without the suggestion that `didYouMean` has added to its end. */
-export const withoutSuggestion = (message: string): string => message.replace(/; did you mean "[^"]*"\?$/, '');

@@ -1,10 +1,11 @@
 import { dirname } from 'node:path';
-import { checkGraph, type CheckContext, type GraphCheckResult } from '../server/checkGraph.ts';
+import type { CheckContext, GraphCheckResult } from '../server/checkGraph.ts';
 import type { ServerOptions } from '../server/config.ts';
 import { Fault } from '../protocol/fault.ts';
 import { findGraph } from './findGraph.ts';
 import { isTestFile } from './graphTests/casesFile.ts';
 import { readJsonFile } from './jsonFile.ts';
+import { checkPortedGraph } from './tryllNames.ts';
 
 /** A graph that a command names, checked as the server would. */
 export interface CheckedGraph extends GraphCheckResult {
@@ -47,7 +48,7 @@ export async function* checkedGraphs(
       process.stderr.write(`${path}: skipped, it has test cases or a recording\n`);
       continue;
     }
-    const result = await checkGraph(document, { ...context, storageRoot });
+    const result = await checkPortedGraph(document, { ...context, storageRoot });
     const messages = result.faults.map(({ message, pointer }) => `${positionOf(pointer)}: ${message}`);
     yield { path, storageRoot, document, ...result, messages };
   }

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { checkGraph } from '../../src/server/checkGraph.ts';
+import { checkPortedGraph } from '../../src/cli/tryllNames.ts';
 import { locateInJson } from '../../src/base/jsonLocations.ts';
 import { readCatalogue } from '../../src/inference/models/catalogue/readCatalogue.ts';
 import { registryWith } from '../../src/graph/nodes/index.ts';
@@ -40,7 +40,7 @@ async function turnOf(
 
 describe('a graph of the manual of Tryll', () => {
   it.each(written)('is answered with names of turngraph only: %s', async (file) => {
-    const { faults } = await checkGraph(JSON.parse(sourceOf(file)), context);
+    const { faults } = await checkPortedGraph(JSON.parse(sourceOf(file)), context);
     const messages = faults.map(({ message }) => message);
     expect(messages.length).toBeGreaterThan(0);
     expect(messages.filter((message) => !message.includes("; Tryll's ") && !message.endsWith(' is missing'))).toEqual(
@@ -51,17 +51,27 @@ describe('a graph of the manual of Tryll', () => {
   it.each(ported)('is without faults and warnings once it is ported: %s', async (file) => {
     const graph = JSON.parse(readFileSync(`${folder}/${file}`, 'utf8')) as unknown;
     expect(written).toContain(file);
-    expect(await checkGraph(graph, context)).toEqual({ faults: [], warnings: [] });
+    expect(await checkPortedGraph(graph, context)).toEqual({ faults: [], warnings: [] });
   });
 
   it('gets the answers that docs/from-tryll.md shows', async () => {
     const shown = blocksOf('docs/from-tryll.md').find(({ language }) => language === 'text')?.code ?? '';
     const source = sourceOf('porter.json');
     const { positionOf } = locateInJson(source);
-    const { faults } = await checkGraph(JSON.parse(source), context);
+    const { faults } = await checkPortedGraph(JSON.parse(source), context);
     const lines = faults.map(({ pointer, message }) => `porter.json:${positionOf(pointer)}: ${message}`);
     const types = [...context.registry.keys()].join(', ');
     expect(lines.map((line) => line.replace(`(there are ${types})`, '(…)'))).toEqual(shown.trim().split('\n'));
+  });
+});
+
+describe.each(subprotocols)('a graph of the manual of Tryll, in %s,', (subprotocol) => {
+  it('is refused by the server like any other graph with faults', async () => {
+    await using client = await TestClient.connect(server().url, subprotocol);
+    const answer = await client.request('createAgent', { graphJson: sourceOf('porter.json') });
+    const fault = answer.body === 'error' ? answer.error : undefined;
+    expect(fault?.message).toContain('guard.type is no node type: "HumanMessageGuardrail"');
+    expect(JSON.stringify(fault)).not.toContain('Tryll');
   });
 });
 

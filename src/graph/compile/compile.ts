@@ -8,12 +8,11 @@ import type { Edges } from './edges.ts';
 import { lintGraph } from './lint.ts';
 import { changeParams, type ChangeableNode } from './changeParams.ts';
 import { graphSchema, nodeSchema, type GraphDocument } from './document.ts';
-import { createGraphFault, explainOtherNames, invalidGraph, type GraphFault } from './faults.ts';
+import { createGraphFault, invalidGraph, type GraphFault } from './faults.ts';
 import { createNodes, disposeNodes, type NodePlan } from './createNodes.ts';
 import { GraphDeclarations } from './graphDeclarations.ts';
 import type { Node, NodeContext } from './node.ts';
-import { typeHere } from './otherNames.ts';
-import type { RegisteredType, Registry } from './registry.ts';
+import type { Registry } from './registry.ts';
 
 /** One node of a compiled graph. */
 export interface Step extends ChangeableNode {
@@ -71,11 +70,9 @@ export async function compile(
     ? []
     : reading.errors.map(({ pointer, message }) => createGraphFault(pointer, message));
   const graph = reading.ok ? reading.value : readValidParts(document);
-  const explain = (faults: readonly GraphFault[]): readonly GraphFault[] =>
-    explainOtherNames(faults, document, registry.otherNames);
-  if (!graph) throw invalidGraph(explain(schemaFaults));
+  if (!graph) throw invalidGraph(schemaFaults);
   const { plans, faults: nodeFaults } = await runChunk(() => checkDocument(graph, names, registry));
-  const faults = explain([...schemaFaults, ...nodeFaults]);
+  const faults = [...schemaFaults, ...nodeFaults];
   const declarations = new GraphDeclarations(plans, plans.size === names.length);
   const contextOf = (name: string): NodeContext => ({
     ...contextFor(name, graph.default_model_name),
@@ -158,13 +155,13 @@ function checkDocument(
       faults.push(
         createGraphFault(pointer, `is a name of ${name.length} characters, and ${maxNodeNameLength} are allowed`),
       );
-    if (!registry.has(typeName)) {
+    const type = registry.get(typeName);
+    if (!type) {
       const known = [...registry.keys()];
       const message = `is no node type: "${typeName}" (there are ${known.join(', ')})${didYouMean(typeName, known)}`;
       faults.push(createGraphFault(`${pointer}/type`, message));
+      continue;
     }
-    const type = registry.get(typeName) ?? typeOfOtherName(typeName, registry);
-    if (!type) continue;
     const reading = type.read(params);
     if (!reading.ok) {
       faults.push(
@@ -181,10 +178,6 @@ function checkDocument(
   }
   return { plans, faults };
 }
-
-// Of a node with the type's name of another engine the rest is checked, too.
-const typeOfOtherName = (name: string, registry: Registry): RegisteredType | undefined =>
-  registry.get((registry.otherNames && typeHere(registry.otherNames, name)) ?? '');
 
 // An exit with the target "" is the same as an absent one: it ends the turn.
 const exitTargets = (exits: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>

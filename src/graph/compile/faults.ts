@@ -1,11 +1,8 @@
-import { withoutSuggestion } from '../../base/didYouMean.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
 import { maxPartBytes, takeFitting } from '../../protocol/frameSize.ts';
 import type { CodeName } from '../../protocol/frames.gen.ts';
-import { pointerTokens } from '../../base/jsonPointer.ts';
 import { describeGraphPointer } from './document.ts';
 import { InvalidOutside, InvalidParams } from './node.ts';
-import { otherNameHint, type OtherNames } from './otherNames.ts';
 
 /** One error in a graph. */
 export interface GraphFault {
@@ -30,17 +27,6 @@ export const createGraphFault = (
   pointer,
   message: truncateMessage(`${describeGraphPointer(pointer)} ${message}`),
 });
-
-/** The faults of a graph: those of another engine's names say what stands here for the name. */
-export const explainOtherNames = (
-  faults: readonly GraphFault[],
-  document: unknown,
-  names: OtherNames | undefined,
-): readonly GraphFault[] =>
-  faults.map((fault) => {
-    const hint = names ? otherNameHint(names, document, pointerTokens(fault.pointer), fault.code) : '';
-    return hint === '' ? fault : { ...fault, message: truncateMessage(withoutSuggestion(fault.message) + hint) };
-  });
 
 /**
  * Combines the faults of a graph into one error: the first is its message, with the number of the others; the first

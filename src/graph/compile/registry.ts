@@ -2,7 +2,6 @@ import { createReader, type ObjectSchema, type ReadResult } from '../../protocol
 import { exitsFromParam, type ExitsFromParam } from './exits.ts';
 import type { AnyNodeType, FactsContext, Node, NodeContext, NodeOutput } from './node.ts';
 import type { NodeFacts } from './nodeFacts.ts';
-import type { OtherNames } from './otherNames.ts';
 
 /** A node type with its compiled parameter schema. */
 export interface RegisteredType {
@@ -30,18 +29,14 @@ export interface RegisteredType {
 }
 
 /** Node types by name. */
-export interface Registry extends ReadonlyMap<string, RegisteredType> {
-  /** What graphs of another engine call what is in a graph here. */
-  readonly otherNames?: OtherNames;
-}
+export type Registry = ReadonlyMap<string, RegisteredType>;
 
 /** Creates a registry of node types. @throws TypeError when two have the same name. */
-export function createRegistry(types: readonly AnyNodeType[], otherNames?: OtherNames): Registry {
+export function createRegistry(types: readonly AnyNodeType[]): Registry {
   const names = types.map(({ type }) => type);
   const duplicate = names.find((name, index) => names.indexOf(name) !== index);
   if (duplicate !== undefined) throw new TypeError(`there are two node types "${duplicate}"; give yours another name`);
-  const registry = new Map(types.map((type) => [type.type, register(type)]));
-  return Object.assign(registry, otherNames && { otherNames });
+  return new Map(types.map((type) => [type.type, register(type)]));
 }
 
 const isList = (exits: AnyNodeType['exits']): exits is readonly string[] => Array.isArray(exits);

@@ -10,7 +10,6 @@ import { retrieve } from './retrieve.ts';
 import { route } from './route.ts';
 import { selectTools } from './selectTools.ts';
 import { toolCallWith } from './toolCall/toolCall.ts';
-import { tryllNames } from './tryllNames.ts';
 
 /** Node types and tool-call formats that an application adds. */
 export interface Extension {
@@ -34,7 +33,7 @@ let builtIn: Registry | undefined;
 function createWith(nodeTypes: readonly AnyNodeType[], addedFormats: readonly ToolCallFormat[]): Registry {
   const toolCall = toolCallWith(formatsWith({ formats: addedFormats }));
   const types = [guardrail, toolCall, generate, cannedResponse, route, selectTools, retrieve];
-  return createRegistry([...types, ...nodeTypes], tryllNames);
+  return createRegistry([...types, ...nodeTypes]);
 }
 
 /** The built-in tool-call formats and those of an extension. @throws TypeError when two have the same name. */

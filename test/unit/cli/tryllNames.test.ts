@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { checkGraph } from '../../../../src/server/checkGraph.ts';
-import { defineNode } from '../../../../src/graph/compile/node.ts';
-import { readCatalogue } from '../../../../src/inference/models/catalogue/readCatalogue.ts';
-import { registryWith } from '../../../../src/graph/nodes/index.ts';
-import { repositoryPath } from '../../../helpers/server.ts';
+import { checkPortedGraph } from '../../../src/cli/tryllNames.ts';
+import { checkGraph } from '../../../src/server/checkGraph.ts';
+import { defineNode } from '../../../src/graph/compile/node.ts';
+import { readCatalogue } from '../../../src/inference/models/catalogue/readCatalogue.ts';
+import { registryWith } from '../../../src/graph/nodes/index.ts';
+import { repositoryPath } from '../../helpers/server.ts';
 
 /** A node type that has a name of Tryll's, with a parameter that has one, too. */
 const instruction = defineNode({
@@ -21,7 +22,7 @@ const instruction = defineNode({
 const catalogue = await readCatalogue(repositoryPath('models.json'));
 const context = { registry: registryWith(), catalogue, storageRoot: repositoryPath('graphs') };
 const messagesOf = async (graph: unknown, registry = context.registry): Promise<readonly string[]> =>
-  (await checkGraph(graph, { ...context, registry })).faults.map(({ message }) => message);
+  (await checkPortedGraph(graph, { ...context, registry })).faults.map(({ message }) => message);
 
 const ofNode = (node: object) => ({
   default_model_name: 'turngraph-demo',
@@ -128,8 +129,8 @@ describe('a name of another engine in a graph', () => {
   it('does not hide the other faults of its node', async () => {
     const node = { type: 'HumanMessageGuardrail', name: 'a', params: { triggered_exit: 'b', wach: 'answer' } };
     expect(await messagesOf(ofNode(node))).toEqual([
-      expect.stringContaining('a.name is not known here'),
       expect.stringContaining('a.type is no node type'),
+      expect.stringContaining('a.name is not known here'),
       expect.stringContaining('a.params.triggered_exit is not known here'),
       'a.params.wach is not known here; did you mean "watch"?',
     ]);
@@ -146,6 +147,18 @@ describe('a name of another engine in a graph', () => {
     expect(await messagesOf(ofNode({ type, params: { temperature: 1 }, exits: { default: 5 } }))).toEqual([
       'a.type must be a string, not {"toString":1,"valueOf":1}',
       'a.exits.default must be a string, not 5',
+    ]);
+  });
+
+  it('is a name like any other to the server', async () => {
+    const { faults } = await checkGraph(
+      ofNode({ type: 'HumanMessageGuardrail', params: { triggered_exit: 'b' } }),
+      context,
+    );
+    expect(faults.map(({ message }) => message)).toEqual([`a.type is no node type: "HumanMessageGuardrail" ${types}`]);
+    const node = { type: 'Retrieve', params: { embedded_string_storage: 'lore' } };
+    expect((await checkGraph(ofNode(node), context)).faults.map(({ message }) => message)).toEqual([
+      'a.params.embedded_string_storage is not known here',
     ]);
   });
 

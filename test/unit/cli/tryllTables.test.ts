@@ -1,18 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { checkGraph } from '../../../../src/server/checkGraph.ts';
-import { serverSchema } from '../../../../src/server/config.ts';
-import { codes } from '../../../../src/protocol/frames.gen.ts';
-import type { Counterparts } from '../../../../src/graph/compile/otherNames.ts';
-import { modelSchema, variantSchema } from '../../../../src/inference/models/catalogue/modelSchema.ts';
-import { readCatalogue } from '../../../../src/inference/models/catalogue/readCatalogue.ts';
-import { defaultSampling } from '../../../../src/inference/contract/samplingParams.ts';
-import { registryWith } from '../../../../src/graph/nodes/index.ts';
-import { tryllNames } from '../../../../src/graph/nodes/tryllNames.ts';
-import type { ObjectSchema } from '../../../../src/protocol/schema.ts';
-import { textOf } from '../../../helpers/docPages.ts';
-import { repositoryPath } from '../../../helpers/server.ts';
+import { serverSchema } from '../../../src/server/config.ts';
+import { codes } from '../../../src/protocol/frames.gen.ts';
+import { modelSchema, variantSchema } from '../../../src/inference/models/catalogue/modelSchema.ts';
+import { readCatalogue } from '../../../src/inference/models/catalogue/readCatalogue.ts';
+import { defaultSampling } from '../../../src/inference/contract/samplingParams.ts';
+import { registryWith } from '../../../src/graph/nodes/index.ts';
+import { checkPortedGraph, tryllNames, type Counterparts } from '../../../src/cli/tryllNames.ts';
+import type { ObjectSchema } from '../../../src/protocol/schema.ts';
+import { textOf } from '../../helpers/docPages.ts';
+import { repositoryPath } from '../../helpers/server.ts';
 
-// docs/from-tryll.md and src/graph/nodes/tryllNames.ts say the same: here the tables of the page are compared with the code.
+// docs/from-tryll.md and src/cli/tryllNames.ts say the same: here the tables of the page are compared with the code.
 
 const text = textOf('docs/from-tryll.md');
 const catalogue = await readCatalogue(repositoryPath('models.json'));
@@ -40,7 +38,7 @@ const sorted = (names: Iterable<string>): readonly string[] => [...new Set(names
 
 async function faultsOf(node: object): Promise<readonly string[]> {
   const graph = { default_model_name: 'turngraph-demo', start_node: 'a', nodes: { a: node, b: { type: 'Generate' } } };
-  const { faults } = await checkGraph(graph, { registry, catalogue, storageRoot: repositoryPath('graphs') });
+  const { faults } = await checkPortedGraph(graph, { registry, catalogue, storageRoot: repositoryPath('graphs') });
   return faults.map(({ message }) => message);
 }
 
