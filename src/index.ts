@@ -12,8 +12,14 @@ export { Fault } from './protocol/fault.ts';
 export type { GraphFault } from './graph/compile/faults.ts';
 export { liveParams, type LiveParams } from './graph/compile/liveParams.ts';
 export { unwrapParam, defineNode, InvalidParams } from './graph/compile/node.ts';
-export type { AnyNodeType, FactsContext, Node, NodeContext, NodeOutput, NodeType } from './graph/compile/node.ts';
-export { routingFacts, type CallableTool, type GuardFacts, type NodeFacts } from './graph/compile/nodeFacts.ts';
+export type { AnyNodeType, Node, NodeContext, NodeType } from './graph/compile/node.ts';
+export {
+  routingEffects,
+  type CallableTool,
+  type EffectsContext,
+  type GuardEffects,
+  type NodeEffects,
+} from './graph/compile/effects.ts';
 export { compileTemplate, type Template } from './graph/compile/template.ts';
 export type { KnowledgeBlock, KnowledgeChunk } from './graph/compile/knowledgeBlock.ts';
 export type { TemplateScope } from './graph/compile/templateData.ts';

@@ -1,6 +1,8 @@
 import { didYouMean } from '../base/didYouMean.ts';
 import type { GraphDocument } from '../graph/compile/document.ts';
-import { defineNode, type AnyNodeType, type NodeOutput } from '../graph/compile/node.ts';
+import type { NodeEffects } from '../graph/compile/effects.ts';
+import { isStated } from '../graph/compile/lint.ts';
+import { defineNode, type AnyNodeType } from '../graph/compile/node.ts';
 import type { Registry } from '../graph/compile/registry.ts';
 import type { ToolSelection } from '../graph/compile/turn.ts';
 import { isObject } from '../base/jsonTypes.ts';
@@ -42,7 +44,7 @@ export function promptGraph(graph: GraphDocument, options: PromptOptions, regist
   if (!node) throw new UsageError(`the graph has no node "${name}"${didYouMean(name, Object.keys(graph.nodes))}`);
   const own: Params = node.params;
   const params = { ...withModel(own, model), ...(format !== undefined && { tool_call_format: format }) };
-  const needsSelection = isStated(outputOf({ ...node, params }, registry)?.needsSelection);
+  const needsSelection = isStated(effectsOf({ ...node, params }, registry)?.needsSelection);
   const selector = needsSelection || guideline.length > 0 ? findSelector(graph, name, registry) : undefined;
   if (guideline.length > 0 && selector === undefined)
     throw new UsageError(
@@ -121,13 +123,11 @@ function namesNode(nodeName: string, typeName: string, params: object, registry:
   return { type: namesType, params: { tools, ...(source !== undefined && { source }) }, exits: {} };
 }
 
-function outputOf({ type: typeName, params }: GraphNode, registry: Registry): NodeOutput | undefined {
+function effectsOf({ type: typeName, params }: GraphNode, registry: Registry): NodeEffects | undefined {
   const type = registry.get(typeName);
   const reading = type?.read(params);
-  return type && reading?.ok ? type.output(reading.value) : undefined;
+  return type && reading?.ok ? type.effects(reading.value) : undefined;
 }
-
-const isStated = (tools: NodeOutput['selects']): boolean => tools !== undefined && tools !== false;
 
 /** The nearest node that selects tools and leads to a node; undefined: there is none. */
 function findSelector({ nodes }: GraphDocument, target: string, registry: Registry): string | undefined {
@@ -135,7 +135,7 @@ function findSelector({ nodes }: GraphDocument, target: string, registry: Regist
   for (const reached of found)
     for (const [name, node] of Object.entries(nodes)) {
       if (found.has(name) || !Object.values(node.exits).includes(reached)) continue;
-      if (isStated(outputOf(node, registry)?.selects)) return name;
+      if (isStated(effectsOf(node, registry)?.selects)) return name;
       found.add(name);
     }
   return undefined;

@@ -1,5 +1,4 @@
 import type { GraphDocument } from '../graph/compile/document.ts';
-import type { FactsContext } from '../graph/compile/node.ts';
 import type { Registry } from '../graph/compile/registry.ts';
 
 /** The nodes that lead to a node and find knowledge for its templates, by name. */
@@ -11,12 +10,7 @@ export interface KnowledgeFinders {
 }
 
 /** Finds the nodes whose knowledge a prompt may show. */
-export async function findKnowledgeFinders(
-  { nodes }: GraphDocument,
-  target: string,
-  registry: Registry,
-  context: Omit<FactsContext, 'nodeName'>,
-): Promise<KnowledgeFinders> {
+export function findKnowledgeFinders({ nodes }: GraphDocument, target: string, registry: Registry): KnowledgeFinders {
   const leading = new Set([target]);
   for (const reached of leading)
     for (const [name, { exits }] of Object.entries(nodes))
@@ -28,8 +22,7 @@ export async function findKnowledgeFinders(
     const reading = type?.read(node.params);
     if (!leading.has(nodeName) || nodeName === target || !type || !reading?.ok) continue;
     if (type.knowledgeSource(reading.value, nodeName) === undefined) continue;
-    const facts = await type.facts(reading.value, { ...context, nodeName });
-    (facts?.infers === false ? runnable : withModel).push(nodeName);
+    (type.effects(reading.value)?.infers === false ? runnable : withModel).push(nodeName);
   }
   return { runnable, withModel };
 }

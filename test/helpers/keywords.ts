@@ -21,7 +21,7 @@ export const keywords = defineNode({
     },
   },
   exits: ['default'],
-  output: () => ({ silentExits: ['default'], selects: true }),
+  effects: () => ({ silentExits: ['default'], selects: true }),
   create: ({ words }) =>
     Promise.resolve({
       run(turn) {

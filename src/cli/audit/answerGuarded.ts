@@ -32,9 +32,9 @@ export function proveAnswerGuarded(graph: AuditedGraph): PropertyVerdict {
 }
 
 function enterNode(node: AuditedNode, { hasCalls }: AnswerState): AnswerOffence | undefined {
-  const { facts, exits } = node;
-  if (exits.length > 0 && exits.every((exit) => facts.sends.includes(exit))) return { how: 'sent', by: node };
-  return facts.showsCalls && hasCalls ? { how: 'shown', by: node } : undefined;
+  const { effects, exits } = node;
+  if (exits.length > 0 && exits.every((exit) => effects.sends.includes(exit))) return { how: 'sent', by: node };
+  return effects.showsCalls && hasCalls ? { how: 'shown', by: node } : undefined;
 }
 
 function leaveNode({
@@ -43,9 +43,9 @@ function leaveNode({
   target,
   state,
 }: LeavingVisit<AnswerState>): { readonly state: AnswerState } | { readonly offence: AnswerOffence } {
-  const { facts } = node;
-  if (facts.sends.includes(exit)) return { offence: { how: 'sent', by: node } };
-  const isHeld = facts.held === 'replaced' || (facts.held === 'kept' && state.isUnguarded);
+  const { effects } = node;
+  if (effects.sends.includes(exit)) return { offence: { how: 'sent', by: node } };
+  const isHeld = effects.held === 'replaced' || (effects.held === 'kept' && state.isUnguarded);
   const isUnguarded = isHeld && !isGuarded(node, exit, 'answer');
   if (isUnguarded && !target) return { offence: { how: 'held', by: node } };
   return { state: { isUnguarded, hasCalls: state.hasCalls || recordsCalls(node) } };
@@ -65,7 +65,7 @@ function explain(graph: AuditedGraph, { path, offence }: OffendingWalk<AnswerOff
   }
   if (!isDeclared) {
     const reason = `${name} may send a text of a model to the client at once, as its type does not declare what it sends`;
-    return { ...refuted, reason, fix: `declare the facts of the node type ${type}` };
+    return { ...refuted, reason, fix: `declare the effects of the node type ${type}` };
   }
   const reason = `${name} sends a text of a model to the client at once: a Guardrail after it would be too late`;
   const fix = canHold
@@ -75,7 +75,7 @@ function explain(graph: AuditedGraph, { path, offence }: OffendingWalk<AnswerOff
 }
 
 function explainHeld(graph: AuditedGraph, path: readonly AuditStep[]): Refutation {
-  const index = path.findLastIndex(({ node }) => nodeOf(graph, node).facts.held === 'replaced');
+  const index = path.findLastIndex(({ node }) => nodeOf(graph, node).effects.held === 'replaced');
   const name = path[index]?.node ?? '';
   const early = path.slice(0, index).filter((step) => isGuarded(nodeOf(graph, step.node), step.exit ?? '', 'answer'));
   const notes = whyUnguarded(graph, [...early, ...path.slice(index)], 'answer');
@@ -86,7 +86,7 @@ function explainHeld(graph: AuditedGraph, path: readonly AuditStep[]): Refutatio
 
 function whyProven(graph: AuditedGraph): string {
   const nodes = [...reachableNodes(graph).keys()].map((name) => nodeOf(graph, name));
-  return nodes.some(({ facts }) => facts.held === 'replaced')
+  return nodes.some(({ effects }) => effects.held === 'replaced')
     ? 'every text of a model is held back, and passes a Guardrail on the answer or is replaced'
     : 'no text of a model is an answer';
 }

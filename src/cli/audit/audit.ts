@@ -1,5 +1,5 @@
 import type { GraphDocument } from '../../graph/compile/document.ts';
-import type { FactsContext } from '../../graph/compile/node.ts';
+import type { EffectsContext } from '../../graph/compile/effects.ts';
 import type { Registry } from '../../graph/compile/registry.ts';
 import { proveAnswerGuarded } from './answerGuarded.ts';
 import { readAuditedGraph } from './auditedGraph.ts';
@@ -27,7 +27,7 @@ export interface GraphAudit {
 export async function auditDocument(
   document: GraphDocument,
   registry: Registry,
-  strings: FactsContext['strings'],
+  strings: EffectsContext['strings'],
 ): Promise<GraphAudit> {
   const graph = await readAuditedGraph(document, registry, strings);
   const nodes = [...graph.nodes.values()];

@@ -1,25 +1,14 @@
 import { defaultServerOptions, limitsOf } from '../../server/config.ts';
+import { analyseNode, type AnalysedNode } from '../../graph/compile/analysis.ts';
 import type { GraphDocument } from '../../graph/compile/document.ts';
-import type { FactsContext } from '../../graph/compile/node.ts';
-import type { NodeFacts } from '../../graph/compile/nodeFacts.ts';
-import type { RegisteredType, Registry } from '../../graph/compile/registry.ts';
-import { completeFacts, type AuditedFacts } from './completeFacts.ts';
+import type { EffectsContext, NodeEffects } from '../../graph/compile/effects.ts';
+import type { Registry } from '../../graph/compile/registry.ts';
 
-/** A node as the audit sees it. */
-export interface AuditedNode {
-  readonly name: string;
-  readonly type: string;
-  /** The exits that it may take. */
-  readonly exits: readonly string[];
-  /** The exits that it never takes with its parameters. */
-  readonly unusedExits: readonly string[];
-  /** Target of each exit; an exit without one ends the turn. */
-  readonly targets: ReadonlyMap<string, string>;
-  readonly facts: AuditedFacts;
-  /** Whether its type declares facts. */
+/** A node as the audit sees it: what its type does not declare is the worst. */
+export interface AuditedNode extends AnalysedNode {
+  readonly effects: AuditedEffects;
+  /** Whether its type declares effects. */
   readonly isDeclared: boolean;
-  /** Whether its type has the parameter `hold`. */
-  readonly canHold: boolean;
 }
 
 /** A graph without faults, as the audit sees it. */
@@ -29,13 +18,13 @@ export interface AuditedGraph {
 }
 
 /**
- * Finds out the facts of the nodes of a graph without faults.
+ * Finds out the effects of the nodes of a graph without faults.
  * @throws TypeError for a graph that has faults, and for a mistake in what a node type declares.
  */
 export async function readAuditedGraph(
   { start_node: start, nodes }: GraphDocument,
   registry: Registry,
-  strings: FactsContext['strings'],
+  strings: EffectsContext['strings'],
 ): Promise<AuditedGraph> {
   const limits = limitsOf(defaultServerOptions());
   const audited = new Map<string, AuditedNode>();
@@ -43,42 +32,20 @@ export async function readAuditedGraph(
     const type = registry.get(node.type);
     const reading = type?.read(node.params);
     if (!type || !reading?.ok) throw new TypeError(`node ${name} has faults`);
-    const context = { nodeName: name, limits, strings, warn: () => undefined };
-    const facts = await type.facts(reading.value, context);
-    audited.set(name, toAuditedNode({ name, type, params: reading.value, targets: node.exits, facts }));
+    const params = reading.value;
+    const declared = type.effects(params);
+    const refined = await declared?.refine?.({ nodeName: name, limits, strings, warn: () => undefined });
+    const effects = completeEffects(type.type, declared && { ...declared, ...refined }, type.exits(params));
+    const targets = new Map(Object.entries(node.exits).filter(([, target]) => target !== ''));
+    const analysed = analyseNode(name, { type, params, targets }, effects);
+    audited.set(name, { ...analysed, effects, isDeclared: declared !== undefined });
   }
   return { start, nodes: audited };
 }
 
-function toAuditedNode({
-  name,
-  type,
-  params,
-  targets,
-  facts,
-}: {
-  readonly name: string;
-  readonly type: RegisteredType;
-  readonly params: object;
-  readonly targets: Readonly<Record<string, string>>;
-  readonly facts: NodeFacts | undefined;
-}): AuditedNode {
-  const allExits = type.exits(params);
-  const unused = new Set([...(type.output(params)?.unusedExits ?? []), ...(facts?.unusedExits ?? [])]);
-  return {
-    name,
-    type: type.type,
-    exits: allExits.filter((exit) => !unused.has(exit)),
-    unusedExits: allExits.filter((exit) => unused.has(exit)),
-    targets: new Map(Object.entries(targets).filter(([, target]) => target !== '')),
-    facts: completeFacts(type.type, facts, allExits),
-    isDeclared: facts !== undefined,
-    canHold: Object.hasOwn(type.params.properties, 'hold'),
-  };
-}
-
 /** Whether a node may record calls, or insights, which lines can show. */
-export const recordsCalls = ({ facts }: AuditedNode): boolean => facts.tools === undefined || facts.tools.length > 0;
+export const recordsCalls = ({ effects }: AuditedNode): boolean =>
+  effects.tools === undefined || effects.tools.length > 0;
 
 /** The node of an exit; undefined: the exit ends the turn. @throws TypeError for a graph that has faults. */
 export function targetOf(graph: AuditedGraph, { targets }: AuditedNode, exit: string): AuditedNode | undefined {
@@ -91,4 +58,41 @@ export function nodeOf({ nodes }: AuditedGraph, name: string): AuditedNode {
   const node = nodes.get(name);
   if (!node) throw new TypeError(`there is no node ${name}`);
   return node;
+}
+
+/** Effects of a node without a gap: where its type does not declare one, it is the worst. */
+type AuditedEffects = Required<
+  Pick<NodeEffects, 'infers' | 'sends' | 'showsCalls' | 'held' | 'limitedExits' | 'unusedExits'>
+> &
+  Pick<NodeEffects, 'tools' | 'guards'>;
+
+const heldValues: readonly NodeEffects['held'][] = ['kept', 'discarded', 'replaced'];
+
+/**
+ * Completes the effects that a node type declares. A mistake in them would make a proof wrong, so it is an error: extensions
+ * need not be TypeScript.
+ * @param exits all exits of the node.
+ * @throws TypeError that names the node type and the effect.
+ */
+function completeEffects(type: string, effects: NodeEffects | undefined, exits: readonly string[]): AuditedEffects {
+  const { infers, sends, showsCalls, held, tools, guards, limitedExits, unusedExits, silentExits } = effects ?? {};
+  const fail = (effect: string, problem: string): never => {
+    throw new TypeError(`effects.${effect} of the node type ${type} ${problem}`);
+  };
+  const named = { sends, limitedExits, unusedExits, silentExits, 'guards.exit': guards && [guards.exit] };
+  for (const [effect, list] of Object.entries(named)) {
+    const unknown = list?.find((exit) => !exits.includes(exit));
+    if (unknown !== undefined) fail(effect, `names an exit that the node does not have: "${unknown}"`);
+  }
+  if (held !== undefined && !heldValues.includes(held)) fail('held', `must be one of ${heldValues.join(', ')}`);
+  return {
+    infers: infers ?? true,
+    sends: sends ?? exits,
+    showsCalls: showsCalls ?? true,
+    held: held ?? 'replaced',
+    limitedExits: limitedExits ?? [],
+    unusedExits: unusedExits ?? [],
+    ...(tools && { tools }),
+    ...(guards && { guards }),
+  };
 }

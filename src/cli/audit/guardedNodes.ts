@@ -1,4 +1,4 @@
-import type { CallableTool, WatchedText } from '../../graph/compile/nodeFacts.ts';
+import type { CallableTool, WatchedText } from '../../graph/compile/effects.ts';
 import type { AuditedGraph, AuditedNode } from './auditedGraph.ts';
 import { isGuarded } from './guards.ts';
 import { reachableNodes } from './walk.ts';
@@ -32,7 +32,7 @@ export interface AuditedTool extends GuardedNode {
 /** The nodes that may run a model, of those that can be reached. */
 export function findModelNodes(graph: AuditedGraph, findGuards: FindGuards): readonly AuditedModelNode[] {
   const reached = reachableNodes(graph);
-  const nodes = [...graph.nodes.values()].filter(({ name, facts }) => facts.infers && reached.has(name));
+  const nodes = [...graph.nodes.values()].filter(({ name, effects }) => effects.infers && reached.has(name));
   return nodes.map((node) => ({ node: node.name, type: node.type, ...findGuards(node.name) }));
 }
 
@@ -50,7 +50,7 @@ export function findTools(graph: AuditedGraph, findGuards: FindGuards): readonly
 
 /** The tools of a node; undefined stands for those of a node that does not declare which it has. */
 function callableTools(graph: AuditedGraph, node: AuditedNode): readonly (CallableTool | undefined)[] {
-  const { tools } = node.facts;
+  const { tools } = node.effects;
   if (!tools) return [undefined];
   return tools.filter(({ onlyAfterResult }) => !onlyAfterResult || canBeVisitedAgain(graph, node));
 }
@@ -64,7 +64,7 @@ type FindGuards = (name: string) => Omit<GuardedNode, 'node'>;
 
 /** Prepares the search for the Guardrails before a node: which nodes can be reached past each of them is found out once. */
 export function guardFinder(graph: AuditedGraph): FindGuards {
-  const guards = [...graph.nodes.values()].filter(({ facts }) => (facts.guards?.patterns ?? 0) > 0);
+  const guards = [...graph.nodes.values()].filter(({ effects }) => (effects.guards?.patterns ?? 0) > 0);
   const past = guards.map((guard) => ({
     guard,
     reached: reachableNodes(graph, (from, exit) => from !== guard || !lets(from, exit)),
@@ -74,7 +74,7 @@ export function guardFinder(graph: AuditedGraph): FindGuards {
   const behind = guards
     .filter(({ name }) => pastAll.has(name))
     .map((guard) => {
-      const target = guard.targets.get(guard.facts.guards?.exit ?? '');
+      const target = guard.targets.get(guard.effects.guards?.exit ?? '');
       return { guard, reached: target === undefined ? new Map() : reachableNodes(graph, undefined, target) };
     });
   return (name) => {
@@ -89,7 +89,7 @@ export function guardFinder(graph: AuditedGraph): FindGuards {
 const lets = (node: AuditedNode, exit: string): boolean =>
   isGuarded(node, exit, 'message') || isGuarded(node, exit, 'answer');
 
-const toNodeGuard = ({ guard: { name, facts } }: { readonly guard: AuditedNode }): NodeGuard => ({
+const toNodeGuard = ({ guard: { name, effects } }: { readonly guard: AuditedNode }): NodeGuard => ({
   node: name,
-  watch: facts.guards?.watch ?? 'message',
+  watch: effects.guards?.watch ?? 'message',
 });

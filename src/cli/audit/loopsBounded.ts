@@ -7,7 +7,7 @@ import { reachableNodes, type AuditStep } from './walk.ts';
  * its node takes only a limited number of times in a turn. So without these exits there must be no loop.
  */
 export function proveLoopsBounded(graph: AuditedGraph): PropertyVerdict {
-  const path = shortestLoop(graph, (node, exit) => !node.facts.limitedExits.includes(exit));
+  const path = shortestLoop(graph, (node, exit) => !node.effects.limitedExits.includes(exit));
   if (!path) return { proven: true, reason: whyProven(graph) };
   const last = path.at(-1)?.node ?? '';
   const nodes = [...new Set(path.slice(path.findIndex(({ node }) => node === last)).map(({ node }) => node))];

@@ -10,7 +10,7 @@ import { reachableNodes, shortestOffence } from './walk.ts';
 export function proveMessageGuarded(graph: AuditedGraph): PropertyVerdict {
   const walk = shortestOffence<boolean, string>(graph, {
     initial: false,
-    enter: ({ name, facts }, isPassed) => (facts.infers && !isPassed ? name : undefined),
+    enter: ({ name, effects }, isPassed) => (effects.infers && !isPassed ? name : undefined),
     leave: ({ node, exit, state }) => ({ state: state || isGuarded(node, exit, 'message') }),
   });
   if (!walk) return { proven: true, reason: whyProven(graph) };
@@ -33,7 +33,7 @@ export function proveMessageGuarded(graph: AuditedGraph): PropertyVerdict {
 
 function whyProven(graph: AuditedGraph): string {
   const nodes = [...reachableNodes(graph).keys()].flatMap((name) => graph.nodes.get(name) ?? []);
-  return nodes.some(({ facts }) => facts.infers)
+  return nodes.some(({ effects }) => effects.infers)
     ? 'every path to a node that runs a model passes a Guardrail on the message'
     : 'no node runs a model';
 }

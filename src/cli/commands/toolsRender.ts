@@ -14,7 +14,6 @@ import { ModelPool } from '../../inference/models/pool/pool.ts';
 import { registryWith } from '../../graph/nodes/index.ts';
 import { createReader } from '../../protocol/schema.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
-import type { StringStorage } from '../../graph/storage/stringStorage.ts';
 import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
 import { addVariable } from '../withAgent.ts';
 import { findGraph } from '../findGraph.ts';
@@ -79,9 +78,7 @@ async function render(flags: RenderFlags): Promise<void> {
   const whole = await readGraph(path);
   const storages = new SessionStorages(new StorageRoot(options.storageRoot || dirname(path)), Infinity);
   const limits = limitsOf(options);
-  const strings = (name: string): Promise<StringStorage> => storages.find(name);
-  const context = { limits, strings, warn: () => undefined };
-  const { runnable, withModel } = await findKnowledgeFinders(whole, flags.node, registry, context);
+  const { runnable, withModel } = findKnowledgeFinders(whole, flags.node, registry);
   for (const name of withModel)
     process.stderr.write(
       `warning: "${name}" does not run here, because it needs a model: the prompt has nothing of it\n`,

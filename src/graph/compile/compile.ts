@@ -4,7 +4,7 @@ import { isObject } from '../../base/jsonTypes.ts';
 import { createReader } from '../../protocol/schema.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { Fault } from '../../protocol/fault.ts';
-import type { Edges } from './edges.ts';
+import { analyseNode, type AnalysedNode } from './analysis.ts';
 import { lintGraph } from './lint.ts';
 import { changeParams, type ChangeableNode } from './changeParams.ts';
 import { graphSchema, nodeSchema, type GraphDocument } from './document.ts';
@@ -80,7 +80,7 @@ export async function compile(
     knowledgeSources: () => declarations.knowledgeSources(),
   });
   const nodes = await createNodes(plans, contextOf, faults);
-  const lint = () => [...lintGraph(graph.start_node, edgesOf(plans)), ...declarations.warnings()];
+  const lint = () => [...lintGraph(graph.start_node, analyse(plans)), ...declarations.warnings()];
   if (warn) await runChunk(() => lint().forEach(warn));
   const steps = new Map([...plans].map(([name, plan]) => [name, { ...plan, node: requireNode(nodes, name) }]));
   return {
@@ -104,13 +104,8 @@ function requireNode(nodes: ReadonlyMap<string, Node>, name: string): Node {
   return node;
 }
 
-const edgesOf = (plans: ReadonlyMap<string, NodePlan>): Edges =>
-  new Map(
-    [...plans].map(([name, { type, params, exits, targets }]) => {
-      const canHold = Object.hasOwn(type.params.properties, 'hold');
-      return [name, { type: type.type, exits, targets, output: type.output(params), canHold }];
-    }),
-  );
+const analyse = (plans: ReadonlyMap<string, NodePlan>): ReadonlyMap<string, AnalysedNode> =>
+  new Map([...plans].map(([name, plan]) => [name, analyseNode(name, plan, plan.type.effects(plan.params))]));
 
 /**
  * The valid parts of a graph that has faults, so that those of its other parts are found, too; undefined when it has no

@@ -28,7 +28,7 @@ function exitsOf(
 ): readonly string[] | undefined {
   const reading = type?.read(params);
   const exits = reading?.ok ? type?.exits(reading.value) : type?.fixedExits;
-  const unused = reading?.ok ? type?.output(reading.value)?.unusedExits : undefined;
+  const unused = reading?.ok ? type?.effects(reading.value)?.unusedExits : undefined;
   return exits?.filter((exit) => (targets.get(exit) ?? '') !== '' || !unused?.includes(exit));
 }
 

@@ -6,7 +6,7 @@ import type { Match, Retriever } from '../retrieval/retriever.ts';
 import type { FromSchema, ObjectSchema, ReadResult, SchemaError } from '../../protocol/schema.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
 import type { ExitsFromParam } from './exits.ts';
-import type { NodeFacts } from './nodeFacts.ts';
+import type { NodeEffects } from './effects.ts';
 import type { Turn } from './turn.ts';
 
 /** A node of a graph, created for one agent. */
@@ -75,27 +75,6 @@ export interface NodeContext {
   warn(warning: string): void;
 }
 
-/** What the facts of a node can be found out with, without a model. */
-export type FactsContext = Pick<NodeContext, 'nodeName' | 'limits' | 'strings' | 'warn'>;
-
-/** What the client gets of a node in a turn, for the linter. */
-export interface NodeOutput {
-  /** When the text of the node reaches the client: at once, or at the end of the turn if nothing replaces it; absent: it has none. */
-  readonly text?: 'sent' | 'held';
-  /** The exits on which the client gets neither a text nor a call of the node. */
-  readonly silentExits: readonly string[];
-  /** The exits that a node with these parameters never takes; absent: none. */
-  readonly unusedExits?: readonly string[];
-  /** The exit that the node takes because of the answer so far; absent: it does not read it. */
-  readonly answerExit?: string;
-  /** Whether later nodes learn of what the node finds out by the turn, too: then its exits may all lead to one node. */
-  readonly informsLaterNodes?: boolean;
-  /** Whether the node can select tools for the nodes after it, and by which names; true: by any. Absent: no. */
-  readonly selects?: boolean | readonly string[];
-  /** Whether the node offers only tools that a node before it selected, and by which names; true: not known. Absent: no. */
-  readonly needsSelection?: boolean | readonly string[];
-}
-
 /** A node type: its name, parameters, exits and implementation in one value. */
 export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends string = string> {
   /** The name in a graph's "type". */
@@ -106,14 +85,12 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
   readonly params: P;
   /** The exits; where they follow from parameters, none of which may be live: from which list, or a function of all. */
   readonly exits: readonly Exit[] | ExitsFromParam | ((params: FromSchema<P>) => readonly Exit[]);
-  /** What the client gets of a node with these parameters; absent: the linter assumes that it gets something. */
-  output?(params: FromSchema<P>): NodeOutput;
+  /** What a node with these parameters may do in a turn; absent: the audit assumes the worst. */
+  effects?(params: FromSchema<P>): NodeEffects;
   /** The names of the tools that a node with these parameters declares; absent: none. */
   toolNames?(params: FromSchema<P>): readonly string[];
   /** The name of the block of knowledge that a node with these parameters finds; absent or undefined: it finds none. */
   knowledgeSource?(params: FromSchema<P>, nodeName: string): string | undefined;
-  /** What a node with these parameters may do, for `turngraph audit`; absent: the audit assumes the worst. */
-  facts?(params: FromSchema<P>, context: FactsContext): NodeFacts | Promise<NodeFacts>;
   /**
    * Creates a node from validated parameters. The node disposes of what it opens.
    * @throws InvalidParams, or the Fault of a resource that cannot be opened.
@@ -122,13 +99,12 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
 }
 
 /** A node type of any kind, as a registry takes it. */
-export type AnyNodeType = Omit<NodeType, 'create' | 'output' | 'exits' | 'toolNames' | 'knowledgeSource' | 'facts'> & {
+export type AnyNodeType = Omit<NodeType, 'create' | 'effects' | 'exits' | 'toolNames' | 'knowledgeSource'> & {
   readonly exits: readonly string[] | ExitsFromParam | ((params: never) => readonly string[]);
   create(params: never, context: NodeContext): Promise<Node>;
-  output?(params: never): NodeOutput;
+  effects?(params: never): NodeEffects;
   toolNames?(params: never): readonly string[];
   knowledgeSource?(params: never, nodeName: string): string | undefined;
-  facts?(params: never, context: FactsContext): NodeFacts | Promise<NodeFacts>;
 };
 
 /** Defines a node type. TypeScript infers its types from its values; returning an undeclared exit does not compile. */

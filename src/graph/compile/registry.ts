@@ -1,7 +1,7 @@
 import { createReader, type ObjectSchema, type ReadResult } from '../../protocol/schema.ts';
 import { exitsFromParam, type ExitsFromParam } from './exits.ts';
-import type { AnyNodeType, FactsContext, Node, NodeContext, NodeOutput } from './node.ts';
-import type { NodeFacts } from './nodeFacts.ts';
+import type { NodeEffects } from './effects.ts';
+import type { AnyNodeType, Node, NodeContext } from './node.ts';
 
 /** A node type with its compiled parameter schema. */
 export interface RegisteredType {
@@ -16,14 +16,12 @@ export interface RegisteredType {
   exits(params: object): readonly string[];
   /** Validates parameters and fills in their defaults. */
   read(params: unknown): ReadResult<object>;
-  /** What the client gets of a node with parameters that `read` has accepted; undefined: not known. */
-  output(params: object): NodeOutput | undefined;
+  /** What a node with parameters that `read` has accepted may do; undefined: its type does not declare it. */
+  effects(params: object): NodeEffects | undefined;
   /** The names of the tools that a node with such parameters declares. */
   toolNames(params: object): readonly string[];
   /** The name of the block of knowledge that a node with such parameters finds; undefined: it finds none. */
   knowledgeSource(params: object, nodeName: string): string | undefined;
-  /** What a node with such parameters may do; undefined: its type does not declare it. */
-  facts(params: object, context: FactsContext): Promise<NodeFacts | undefined>;
   /** Creates a node from parameters that `read` has accepted. @throws InvalidParams, or the Fault of a resource. */
   create(params: object, context: NodeContext): Promise<Node>;
 }
@@ -56,10 +54,9 @@ function register(type: AnyNodeType): RegisteredType {
       if (typeof exits === 'function') return exits(params as never);
       return exitsFrom ? exitsFromParam(exitsFrom, params) : (fixedExits ?? []);
     },
-    output: (params) => type.output?.(params as never),
+    effects: (params) => type.effects?.(params as never),
     toolNames: (params) => type.toolNames?.(params as never) ?? [],
     knowledgeSource: (params, nodeName) => type.knowledgeSource?.(params as never, nodeName),
-    facts: async (params, context) => type.facts?.(params as never, context),
     create: (params, context) => type.create(params as never, context),
   };
 }

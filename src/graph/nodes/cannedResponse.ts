@@ -2,7 +2,7 @@ import { runChunk } from '../../base/eventLoop.ts';
 import { warnOfUnknownKnowledge } from '../compile/knowledgeNames.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import { defineNode, type NodeContext } from '../compile/node.ts';
-import { routingFacts } from '../compile/nodeFacts.ts';
+import { routingEffects } from '../compile/effects.ts';
 import { showsCalls } from '../compile/shownCalls.ts';
 import { compileTemplate, type Template } from '../compile/template.ts';
 import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
@@ -26,11 +26,15 @@ export const cannedResponse = defineNode({
     },
   },
   exits: ['default'],
-  output: () => ({ text: 'sent', silentExits: [] }),
-  async facts(params, context) {
-    const { list } = await resolveStrings(params, context);
-    return { ...routingFacts, held: 'discarded', showsCalls: list.some(showsCalls) };
-  },
+  effects: (params) => ({
+    ...routingEffects,
+    held: 'discarded',
+    showsCalls: true,
+    async refine(context) {
+      const { list } = await resolveStrings(params, context);
+      return { showsCalls: list.some(showsCalls) };
+    },
+  }),
   async create(params, context) {
     const settings = await liveParams(params, async (current) => {
       const strings = await resolveStrings(current, context);

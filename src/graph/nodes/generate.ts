@@ -55,8 +55,7 @@ export const generate = defineNode({
   summary: 'Answers with the text of a model: streamed, in one frame, or held for a later node to check.',
   params,
   exits: ['default'],
-  output: ({ hold }) => ({ text: hold ? 'held' : 'sent', silentExits: [] }),
-  facts: ({ hold }) => ({
+  effects: ({ hold }) => ({
     infers: true,
     sends: hold ? [] : ['default'],
     showsCalls: false,

@@ -1,7 +1,7 @@
 import { liveParams } from '../compile/liveParams.ts';
 import { describeGraphPointer } from '../compile/document.ts';
 import { defineNode, type NodeContext } from '../compile/node.ts';
-import { routingFacts } from '../compile/nodeFacts.ts';
+import { routingEffects } from '../compile/effects.ts';
 import { escapePointerToken } from '../../base/jsonPointer.ts';
 import { compilePatterns } from '../storage/patternSet.ts';
 import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
@@ -25,14 +25,17 @@ export const guardrail = defineNode({
     },
   },
   exits: ['triggered', 'not_triggered'],
-  output: ({ watch }) => ({
-    silentExits: ['triggered', 'not_triggered'],
-    ...(watch === 'answer' && { answerExit: 'triggered' }),
-  }),
-  async facts({ watch, ...params }, context) {
-    const { list } = await resolveStrings(params, context);
-    const guards = { watch, exit: 'not_triggered', patterns: list.length };
-    return { ...routingFacts, guards, unusedExits: list.length === 0 ? ['triggered'] : [] };
+  effects({ watch, ...params }) {
+    const guards = { watch, exit: 'not_triggered', patterns: params.inline_strings.length };
+    return {
+      ...routingEffects,
+      guards,
+      silentExits: ['triggered', 'not_triggered'],
+      async refine(context) {
+        const { list } = await resolveStrings(params, context);
+        return { guards: { ...guards, patterns: list.length }, unusedExits: list.length === 0 ? ['triggered'] : [] };
+      },
+    };
   },
   async create(params, context) {
     const settings = await liveParams(params, async (current) => {

@@ -2,7 +2,7 @@ import type { Dialog } from '../../chat/dialog.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import { warnOfUnknownKnowledge } from '../compile/knowledgeNames.ts';
 import { defineNode, unwrapParam, type NodeContext } from '../compile/node.ts';
-import { routingFacts } from '../compile/nodeFacts.ts';
+import { routingEffects } from '../compile/effects.ts';
 import { compileTemplate } from '../compile/template.ts';
 import type { Turn } from '../compile/turn.ts';
 import { readFilter } from '../retrieval/filter/readFilter.ts';
@@ -87,12 +87,17 @@ export const retrieve = defineNode({
   summary: 'Finds the entries of a storage that fit the message best, for the templates of later nodes.',
   params,
   exits,
-  output: () => ({ silentExits: exits, informsLaterNodes: true }),
   knowledgeSource: ({ source }, nodeName) => source ?? nodeName,
-  async facts({ match, ...rest }, context) {
-    const { storage } = await resolveStorage(rest, context);
-    return { ...routingFacts, infers: match !== 'words', unusedExits: canFind(storage) ? [] : ['found'] };
-  },
+  effects: ({ match, ...rest }) => ({
+    ...routingEffects,
+    infers: match !== 'words',
+    silentExits: exits,
+    informsLaterNodes: true,
+    async refine(context) {
+      const { storage } = await resolveStorage(rest, context);
+      return { unusedExits: canFind(storage) ? [] : ['found'] };
+    },
+  }),
   async create(params, context) {
     const { nodeName } = context;
     warnOfUnused(params, context);

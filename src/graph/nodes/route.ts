@@ -1,7 +1,7 @@
 import { exitsFromParam } from '../compile/exits.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import { defineNode, type Node, type NodeContext } from '../compile/node.ts';
-import { routingFacts } from '../compile/nodeFacts.ts';
+import { routingEffects } from '../compile/effects.ts';
 import type { Turn } from '../compile/turn.ts';
 import { chatProjection } from '../projection/projection.ts';
 import { placeTemplate } from '../projection/placement.ts';
@@ -85,12 +85,13 @@ export const route = defineNode({
     'Chooses one of its labels for the message, by a model or by patterns: each label is an exit, and `not_matched` is one more.',
   params,
   exits: exitsOfRoute,
-  output: (settings) => ({
+  effects: (settings) => ({
+    ...routingEffects,
+    infers: settings.match === 'model',
     silentExits: exitsFromParam(exitsOfRoute, settings),
     unusedExits: unusedExits(settings),
     informsLaterNodes: true,
   }),
-  facts: ({ match }) => ({ ...routingFacts, infers: match === 'model' }),
   async create(routeParams, context) {
     const { labels, match } = routeParams;
     const matchers = await compileEntryPatterns('/labels', labels, context, [...findNameErrors(labels)]);

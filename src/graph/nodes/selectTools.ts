@@ -2,7 +2,7 @@ import { didYouMean } from '../../base/didYouMean.ts';
 import { describeGraphPointer } from '../compile/document.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import { defineNode, type NodeContext } from '../compile/node.ts';
-import { routingFacts } from '../compile/nodeFacts.ts';
+import { routingEffects } from '../compile/effects.ts';
 import { answeredCalls, type SelectedTool, type Turn } from '../compile/turn.ts';
 import { escapePointerToken } from '../../base/jsonPointer.ts';
 import type { FromSchema, ObjectSchema, SchemaError } from '../../protocol/schema.ts';
@@ -83,8 +83,13 @@ export const selectTools = defineNode({
   summary: 'Selects the tools of the guidelines that hold in a turn, so that a later ToolCall offers only these.',
   params,
   exits,
-  output: ({ guidelines }) => ({ silentExits: exits, informsLaterNodes: true, selects: namesOf(toolsOf(guidelines)) }),
-  facts: ({ match }) => ({ ...routingFacts, infers: match === 'model' }),
+  effects: ({ guidelines, match }) => ({
+    ...routingEffects,
+    infers: match === 'model',
+    silentExits: exits,
+    informsLaterNodes: true,
+    selects: namesOf(toolsOf(guidelines)),
+  }),
   async create(params, context) {
     const { nodeName, toolNames } = context;
     const settings = await liveParams(params, settingsReader(context));

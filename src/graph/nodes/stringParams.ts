@@ -1,4 +1,5 @@
-import { InvalidParams, paramError, type FactsContext, type NodeContext } from '../compile/node.ts';
+import type { EffectsContext } from '../compile/effects.ts';
+import { InvalidParams, paramError, type NodeContext } from '../compile/node.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { SchemaError, Schema } from '../../protocol/schema.ts';
 import { createList, type StringStorage } from '../storage/stringStorage.ts';
@@ -45,7 +46,7 @@ export interface StringParams {
  * Finds the strings of a node: those of the storage it names, else those in the graph.
  * @throws InvalidParams as `resolveStorage`, and for a KNOWLEDGE.
  */
-export async function resolveStrings(params: StringParams, context: FactsContext): Promise<ResolvedStrings> {
+export async function resolveStrings(params: StringParams, context: EffectsContext): Promise<ResolvedStrings> {
   const { storage, param } = await resolveStorage(params, context);
   const { kind, list } = storage;
   if (kind === 'KNOWLEDGE') {
@@ -71,7 +72,7 @@ export async function resolveStrings(params: StringParams, context: FactsContext
  */
 export async function resolveStorage(
   { string_storage, inline_strings }: StringParams,
-  { nodeName, strings, warn, limits }: FactsContext,
+  { nodeName, strings, warn, limits }: EffectsContext,
 ): Promise<ResolvedStorage> {
   if (inline_strings.length > limits.patterns) {
     const count = inline_strings.length;

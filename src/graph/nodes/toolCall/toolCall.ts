@@ -1,12 +1,11 @@
 import type { Formats } from '../../../chat/formats/index.ts';
 import { markupOf } from '../../../chat/dialect/dialectFormats.ts';
 import type { ToolCallFormat } from '../../../chat/tool.ts';
-import { readTool } from '../../../chat/tools/declaration/readTool.ts';
-import { declaredToolName, type ToolDeclaration } from '../../../chat/tools/declaration/toolSchema.ts';
+import { declaredToolName } from '../../../chat/tools/declaration/toolSchema.ts';
 import type { StreamableTextOptions } from '../../../chat/reply/malformed/streamableText.ts';
 import type { ModelLease } from '../../../inference/models/pool/lease.ts';
 import { liveParams, type LiveParams } from '../../compile/liveParams.ts';
-import { defineNode, type Node, type NodeContext, type NodeOutput } from '../../compile/node.ts';
+import { defineNode, type Node, type NodeContext } from '../../compile/node.ts';
 import type { Turn } from '../../compile/turn.ts';
 import { placeTemplate } from '../../projection/placement.ts';
 import { chatProjection, type Projection } from '../../projection/projection.ts';
@@ -16,7 +15,7 @@ import { judgeReply, type Attempt, lazyMentions } from './judgeReply.ts';
 import { isMatch } from './callConstraint.ts';
 import { completeJson, ProseLimit, readReply, ReplyText } from './reply.ts';
 import { collectResults, recordCalls } from './recordCalls.ts';
-import { toolCallFacts } from './toolCallFacts.ts';
+import { toolCallEffects } from './toolCallEffects.ts';
 import { readSettings, resolveFormat, toolCallParams, type ToolCallParams } from './toolCallParams.ts';
 import { hasSameDeclarations, readToolDeclarations } from './toolDeclarations.ts';
 import { ToolCompiler, type TurnTools } from './turnTools.ts';
@@ -41,8 +40,7 @@ export const toolCallWith = (formats: Formats) =>
     summary: 'Offers tools to a model, detects calls in its text and notifies the client of each.',
     params: toolCallParams(formats),
     exits: ['tool_called', 'no_tool_called', 'no_results'],
-    output: nodeOutput,
-    facts: toolCallFacts,
+    effects: toolCallEffects,
     toolNames: ({ tools }) => tools.map(declaredToolName),
     async create(params, context) {
       const { nodeName } = context;
@@ -247,26 +245,4 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
 function initialLoop({ continuesAfter, exchanges }: Turn, nodeName: string): LoopState {
   const rounds = continuesAfter === nodeName ? exchanges.length : 0;
   return { rounds, repeats: 0, hasResults: rounds > 0, hasText: false };
-}
-
-function nodeOutput(params: ToolCallParams): NodeOutput {
-  const { tools, tool_choice, generate_on_no_tool, notify_client, await_results } = params;
-  const needsSelection = params.tools_from === 'selection';
-  const named = tools.filter((tool) => declaredToolName(tool) === tool_choice);
-  const isAsked = !needsSelection && !(named.length > 0 ? named : tools).every(dependsOnTurn);
-  // With another choice the model has to call a tool. Where it is offered none, it is not asked.
-  const alwaysAnswers =
-    tool_choice === 'none' ? generate_on_no_tool : isAsked && (generate_on_no_tool || tool_choice !== 'auto');
-  return {
-    ...(generate_on_no_tool && { text: 'sent' }),
-    silentExits: [...(notify_client ? [] : ['tool_called']), ...(alwaysAnswers ? [] : ['no_tool_called'])],
-    unusedExits: await_results ? [] : ['no_results'],
-    needsSelection: needsSelection && tools.map(declaredToolName),
-  };
-}
-
-/** Whether a tool can be left out of a turn, because values of its parameters come with the message. */
-function dependsOnTurn(declaration: ToolDeclaration): boolean {
-  const reading = readTool(declaration);
-  return reading.ok && reading.value.enumSources !== undefined;
 }

@@ -3,7 +3,7 @@ import { auditDocument, type GraphAudit } from '../../../../src/cli/audit/audit.
 import { auditProperties, formatPath, type AuditProperty } from '../../../../src/cli/audit/property.ts';
 import { graphSchema } from '../../../../src/graph/compile/document.ts';
 import { defineNode } from '../../../../src/graph/compile/node.ts';
-import { routingFacts, type NodeFacts } from '../../../../src/graph/compile/nodeFacts.ts';
+import { routingEffects, type NodeEffects } from '../../../../src/graph/compile/effects.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';
 import { createReader } from '../../../../src/protocol/schema.ts';
 import { createList } from '../../../../src/graph/storage/stringStorage.ts';
@@ -406,7 +406,7 @@ describe('the tools of an audit', () => {
 });
 
 describe('a node type of an extension', () => {
-  const withFacts = (facts?: () => NodeFacts) =>
+  const withEffects = (effects?: () => NodeEffects) =>
     registryWith({
       nodeTypes: [
         defineNode({
@@ -414,7 +414,7 @@ describe('a node type of an extension', () => {
           summary: 'A node of an extension.',
           params: { type: 'object', additionalProperties: false, properties: {} },
           exits: ['yes', 'no'],
-          ...(facts && { facts }),
+          ...(effects && { effects }),
           create: () => Promise.resolve({ run: () => Promise.resolve<'yes' | 'no'>('yes') }),
         }),
       ],
@@ -427,7 +427,7 @@ describe('a node type of an extension', () => {
   const unguarded = { own: nodes.own, line: line() };
 
   it('does the worst where it declares nothing', async () => {
-    const registry = withFacts();
+    const registry = withEffects();
     expect(await refuted(nodes, registry)).toEqual({
       answer: 'guard -[not_triggered]-> own',
       bounded: 'guard -[not_triggered]-> own -[no]-> own',
@@ -438,49 +438,49 @@ describe('a node type of an extension', () => {
       { node: 'own', tool: undefined, guards: [{ node: 'guard', watch: 'message' }], passes: 'all' },
     ]);
     expect(undeclaredTypes).toEqual(['Own']);
-    expect(properties.answer).toMatchObject({ fix: 'declare the facts of the node type Own' });
+    expect(properties.answer).toMatchObject({ fix: 'declare the effects of the node type Own' });
   });
 
   it('does only what it declares', async () => {
-    const facts = { ...routingFacts, limitedExits: ['no'] };
+    const effects = { ...routingEffects, limitedExits: ['no'] };
     expect(
       await refuted(
         unguarded,
-        withFacts(() => facts),
+        withEffects(() => effects),
       ),
     ).toEqual({});
     expect(
       (
         await audit(
           unguarded,
-          withFacts(() => facts),
+          withEffects(() => effects),
         )
       ).undeclaredTypes,
     ).toEqual([]);
   });
 
   it('guards what it declares', async () => {
-    const registry = withFacts(() => ({ ...routingFacts, guards: { watch: 'message', exit: 'yes', patterns: 1 } }));
+    const registry = withEffects(() => ({ ...routingEffects, guards: { watch: 'message', exit: 'yes', patterns: 1 } }));
     const guarded = { own: { type: 'Own', exits: { yes: 'talk', no: 'line' } }, talk: held('line'), line: line() };
     expect(await refuted(guarded, registry)).toEqual({});
     const other = { ...guarded, own: { type: 'Own', exits: { no: 'talk', yes: 'line' } } };
     expect(await refuted(other, registry)).toEqual({ message: 'own -[no]-> talk' });
   });
 
-  it.each<[keyof NodeFacts, string]>([
+  it.each<[keyof NodeEffects, string]>([
     ['infers', 'message'],
     ['sends', 'answer'],
     ['held', 'answer'],
     ['showsCalls', 'answer'],
-  ])('does the worst of %s where that fact is missing', async (fact, property) => {
-    const { [fact]: _, ...rest } = { ...routingFacts, limitedExits: ['no'] } as NodeFacts;
+  ])('does the worst of %s where that effect is missing', async (effect, property) => {
+    const { [effect]: _, ...rest } = { ...routingEffects, limitedExits: ['no'] } as NodeEffects;
     const before = { detect: detect({ tool_called: 'own' }), own: { type: 'Own', exits: { yes: '', no: '' } } };
-    const start = fact === 'showsCalls' ? { guard: guard({ not_triggered: 'detect' }), ...before } : unguardedEnd;
+    const start = effect === 'showsCalls' ? { guard: guard({ not_triggered: 'detect' }), ...before } : unguardedEnd;
     expect(
       Object.keys(
         await refuted(
           start,
-          withFacts(() => rest),
+          withEffects(() => rest),
         ),
       ),
     ).toEqual([property]);
@@ -488,29 +488,29 @@ describe('a node type of an extension', () => {
   const unguardedEnd = { own: { type: 'Own', exits: {} } };
 
   it.each<[object, string]>([
-    [{ sends: ['default'] }, 'facts.sends of the node type Own names an exit that the node does not have: "default"'],
+    [{ sends: ['default'] }, 'effects.sends of the node type Own names an exit that the node does not have: "default"'],
     [
       { limitedExits: ['yes', 'on'] },
-      'facts.limitedExits of the node type Own names an exit that the node does not have: "on"',
+      'effects.limitedExits of the node type Own names an exit that the node does not have: "on"',
     ],
     [
       { guards: { watch: 'message', exit: 'pass', patterns: 1 } },
-      'facts.guards.exit of the node type Own names an exit that the node does not have: "pass"',
+      'effects.guards.exit of the node type Own names an exit that the node does not have: "pass"',
     ],
-    [{ held: 'discard' }, 'facts.held of the node type Own must be one of kept, discarded, replaced'],
+    [{ held: 'discard' }, 'effects.held of the node type Own must be one of kept, discarded, replaced'],
   ])('must not declare %j', async (mistake, message) => {
-    const registry = withFacts(() => ({ ...routingFacts, ...mistake }) as NodeFacts);
+    const registry = withEffects(() => ({ ...routingEffects, ...mistake }) as NodeEffects);
     await expect(audit(unguarded, registry)).rejects.toThrow(new TypeError(message));
   });
 
-  it('does the worst where a fact is undefined', async () => {
-    const registry = withFacts(() => ({ ...routingFacts, sends: undefined }) as unknown as NodeFacts);
+  it('does the worst where an effect is undefined', async () => {
+    const registry = withEffects(() => ({ ...routingEffects, sends: undefined }) as unknown as NodeEffects);
     expect(await refuted({ own: { type: 'Own' } }, registry)).toEqual({ answer: 'own' });
   });
 });
 
 describe('the node types', () => {
-  it('all declare their facts', async () => {
+  it('all declare their effects', () => {
     const params: Readonly<Record<string, object>> = {
       ToolCall: { tools },
       CannedResponse: { inline_strings: ['No.'] },
@@ -521,16 +521,10 @@ describe('the node types', () => {
     for (const type of registryWith().values()) {
       const reading = type.read(params[type.type] ?? {});
       if (!reading.ok) throw new Error(`no parameters for ${type.type}`);
-      const context = {
-        nodeName: 'n',
-        limits: { tools: 9, patterns: 9 },
-        strings: () => Promise.reject(new Error()),
-        warn: () => undefined,
-      };
-      const facts = (await type.facts(reading.value, context)) ?? {};
-      expect({ type: type.type, facts: Object.keys(facts) }).toEqual({
+      const effects = type.effects(reading.value) ?? {};
+      expect({ type: type.type, effects: Object.keys(effects) }).toEqual({
         type: type.type,
-        facts: expect.arrayContaining(complete) as unknown,
+        effects: expect.arrayContaining(complete) as unknown,
       });
     }
   });

@@ -20,7 +20,7 @@ const die = defineNode({
     properties: { sides: { type: 'array', items: { type: 'string' } } },
   },
   exits: ({ sides }) => [...sides, 'lost'],
-  output: ({ sides }) => ({ silentExits: [...sides, 'lost'] }),
+  effects: ({ sides }) => ({ silentExits: [...sides, 'lost'] }),
   create: ({ sides }) => Promise.resolve({ run: () => Promise.resolve(sides[0] ?? 'lost') }),
 });
 
@@ -124,7 +124,7 @@ describe('exits that follow from a list', () => {
 
   it('are checked in a graph, and named in the editor schema', async () => {
     const exits = { param: 'sides', and: ['lost'] } as const;
-    const { output: _, ...rest } = die;
+    const { effects: _, ...rest } = die;
     const coin = defineNode({ ...rest, type: 'Coin', exits });
     const coins = registryWith({ nodeTypes: [coin] });
     const nodes = { roll: { type: 'Coin', params: { sides: ['heads'] }, exits: { heads: 'roll', tails: 'roll' } } };

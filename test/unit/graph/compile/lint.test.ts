@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { analyseNode } from '../../../../src/graph/compile/analysis.ts';
 import { lintGraph } from '../../../../src/graph/compile/lint.ts';
-import { defineNode, type NodeOutput } from '../../../../src/graph/compile/node.ts';
+import type { NodeEffects } from '../../../../src/graph/compile/effects.ts';
+import { defineNode } from '../../../../src/graph/compile/node.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';
 
 const registry = registryWith();
@@ -11,16 +13,15 @@ type Nodes = Readonly<
 
 /** The warnings of a graph that starts with its first node. */
 function warningsOf(nodes: Nodes, types = registry): readonly string[] {
-  const edges = Object.entries(nodes).map(([name, { type: typeName, params = {}, exits = {} }]) => {
+  const analysed = Object.entries(nodes).map(([name, { type: typeName, params = {}, exits = {} }]) => {
     const type = types.get(typeName);
     const reading = type?.read(params);
     if (!type || !reading?.ok) throw new Error(`${name} is invalid`);
     const targets = new Map(Object.entries(exits).filter(([, target]) => target !== ''));
-    const canHold = Object.hasOwn(type.params.properties, 'hold');
-    const output = type.output(reading.value);
-    return [name, { type: typeName, exits: type.exits(reading.value), targets, output, canHold }] as const;
+    const valid = reading.value;
+    return [name, analyseNode(name, { type, params: valid, targets }, type.effects(valid))] as const;
   });
-  return [...lintGraph(Object.keys(nodes)[0] ?? '', new Map(edges))];
+  return [...lintGraph(Object.keys(nodes)[0] ?? '', new Map(analysed))];
 }
 
 const tools = [{ name: 'jump', description: 'Jumps.', parameters: [] }];
@@ -178,10 +179,20 @@ describe('an exit that is never taken', () => {
   });
 
   it('ends no turn without a word', () => {
-    const edge = { type: 'Ask', exits: ['asked', 'refused'], targets: new Map<string, string>(), canHold: false };
-    const warnings = (unusedExits: readonly string[]): readonly string[] => [
-      ...lintGraph('ask', new Map([['ask', { ...edge, output: { silentExits: ['refused'], unusedExits } }]])),
-    ];
+    const ask = defineNode({
+      type: 'Ask',
+      summary: 'Asks.',
+      params: {
+        type: 'object',
+        additionalProperties: false,
+        properties: { unused: { type: 'array', items: { type: 'string' } } },
+      },
+      exits: ['asked', 'refused'],
+      effects: ({ unused = [] }) => ({ silentExits: ['refused'], unusedExits: unused }),
+      create: () => Promise.resolve({ run: () => Promise.resolve('asked' as const) }),
+    });
+    const types = registryWith({ nodeTypes: [ask] });
+    const warnings = (unused: readonly string[]) => warningsOf({ ask: { type: 'Ask', params: { unused } } }, types);
     expect(warnings([])).toEqual([expect.stringMatching(/^ask\.exits\.refused can end a turn/)]);
     expect(warnings(['refused'])).toEqual([]);
   });
@@ -193,13 +204,13 @@ describe('an exit that is never taken', () => {
 });
 
 describe('exits that all lead to one node', () => {
-  const selector = (output: NodeOutput) =>
+  const selector = (effects: NodeEffects) =>
     defineNode({
       type: 'Selector',
       summary: 'Selects.',
       params: { type: 'object', additionalProperties: false, properties: {} },
       exits: ['yes', 'no'],
-      output: () => output,
+      effects: () => effects,
       create: () => Promise.resolve({ run: () => Promise.resolve('yes' as const) }),
     });
   const nodes = { select: { type: 'Selector', exits: { yes: 'answer', no: 'answer' } }, answer };
@@ -207,8 +218,8 @@ describe('exits that all lead to one node', () => {
   it.each([
     ['is a warning', {}, ['select.exits all lead to "answer": what this Selector finds out changes nothing']],
     ['is none where the turn tells later nodes what the node finds out', { informsLaterNodes: true }, []],
-  ])('%s', (_, output, warnings) => {
-    const types = registryWith({ nodeTypes: [selector({ silentExits: [], ...output })] });
+  ])('%s', (_, effects, warnings) => {
+    const types = registryWith({ nodeTypes: [selector({ silentExits: [], ...effects })] });
     expect(warningsOf(nodes, types)).toEqual(warnings);
   });
 });

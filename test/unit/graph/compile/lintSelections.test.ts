@@ -1,22 +1,23 @@
 import { describe, expect, it } from 'vitest';
-import type { NodeEdges } from '../../../../src/graph/compile/edges.ts';
-import { lintGraph } from '../../../../src/graph/compile/lint.ts';
-import { lintSelections } from '../../../../src/graph/compile/lintSelections.ts';
-import type { NodeOutput } from '../../../../src/graph/compile/node.ts';
+import type { AnalysedNode } from '../../../../src/graph/compile/analysis.ts';
+import type { NodeEffects } from '../../../../src/graph/compile/effects.ts';
+import { lintGraph, lintSelections } from '../../../../src/graph/compile/lint.ts';
+
+const any = { type: 'Any', unusedExits: [], canHold: false };
 
 /** The warnings of a graph: its first node is the start, and its exit x leads to the next. */
-function warningsOf(...outputs: readonly (NodeOutput | undefined)[]): readonly string[] {
-  const nodes = outputs.map((output, index) => {
-    const isLast = index === outputs.length - 1;
+function warningsOf(...effectsOfNodes: readonly (NodeEffects | undefined)[]): readonly string[] {
+  const nodes = effectsOfNodes.map((effects, index) => {
+    const isLast = index === effectsOfNodes.length - 1;
     const targets = new Map(isLast ? [] : [['x', `n${index + 1}`]]);
-    return [`n${index}`, { type: 'Any', exits: ['x'], targets, output, canHold: false } satisfies NodeEdges] as const;
+    return [`n${index}`, { ...any, name: `n${index}`, exits: ['x'], targets, effects } satisfies AnalysedNode] as const;
   });
   return [...lintGraph('n0', new Map(nodes))];
 }
 
-const selects: NodeOutput = { silentExits: [], selects: true };
-const needs: NodeOutput = { silentExits: [], needsSelection: true };
-const plain: NodeOutput = { silentExits: [] };
+const selects: NodeEffects = { silentExits: [], selects: true };
+const needs: NodeEffects = { silentExits: [], needsSelection: true };
+const plain: NodeEffects = { silentExits: [] };
 
 describe('a node that offers only selected tools', () => {
   const warning =
@@ -28,18 +29,18 @@ describe('a node that offers only selected tools', () => {
     expect(warningsOf(plain, needs)).toEqual([`n1 ${warning.replace('n0', 'n1')}`]);
   });
 
-  it.each<[string, readonly (NodeOutput | undefined)[]]>([
+  it.each<[string, readonly (NodeEffects | undefined)[]]>([
     ['a node that selects leads to it', [selects, needs]],
     ['one does so by way of other nodes', [selects, plain, needs]],
     ['one does that may select, for all that is known', [undefined, needs]],
-  ])('is none where %s', (_, outputs) => {
-    expect(warningsOf(...outputs)).toEqual([]);
+  ])('is none where %s', (_, effectsOfNodes) => {
+    expect(warningsOf(...effectsOfNodes)).toEqual([]);
   });
 });
 
 describe('a tool of a node that offers only selected tools', () => {
-  const some: NodeOutput = { silentExits: [], selects: ['jump'] };
-  const needsBoth: NodeOutput = { silentExits: [], needsSelection: ['jump', 'run'] };
+  const some: NodeEffects = { silentExits: [], selects: ['jump'] };
+  const needsBoth: NodeEffects = { silentExits: [], needsSelection: ['jump', 'run'] };
 
   it('is a warning where no node selects it', () => {
     expect(warningsOf(some, needsBoth)).toEqual([
@@ -47,12 +48,12 @@ describe('a tool of a node that offers only selected tools', () => {
     ]);
   });
 
-  it.each<[string, readonly (NodeOutput | undefined)[]]>([
+  it.each<[string, readonly (NodeEffects | undefined)[]]>([
     ['another node selects it', [some, { silentExits: [], selects: ['run'] }, needsBoth]],
     ['a node does not say what it selects', [some, selects, needsBoth]],
     ['a node may select it, for all that is known', [some, undefined, needsBoth]],
-  ])('is none where %s', (_, outputs) => {
-    expect(warningsOf(...outputs)).toEqual([]);
+  ])('is none where %s', (_, effectsOfNodes) => {
+    expect(warningsOf(...effectsOfNodes)).toEqual([]);
   });
 });
 
@@ -77,19 +78,19 @@ describe('a graph with many nodes and edges', () => {
     const exits = Array.from({ length: 60 }, (_, index) => `${index}`);
     const targetsOf = (from: number): ReadonlyMap<string, string> =>
       new Map(exits.map((exit, index) => [exit, `n${(from + 1 + index * 3) % count}`]));
-    const nodes = Array.from({ length: count }, (_, index): [string, NodeEdges] => {
+    const nodes = Array.from({ length: count }, (_, index): [string, AnalysedNode] => {
       const targets = targetsOf(index);
-      const edges: NodeEdges = {
-        type: 'Any',
+      const node: AnalysedNode = {
+        ...any,
+        name: `n${index}`,
         exits,
-        output: index === 0 ? selects : needs,
-        canHold: false,
+        effects: index === 0 ? selects : needs,
         get targets() {
           reads++;
           return targets;
         },
       };
-      return [`n${index}`, edges];
+      return [`n${index}`, node];
     });
     expect([...lintSelections(new Set(nodes.map(([name]) => name)), new Map(nodes))]).toEqual([]);
     expect(reads).toBeLessThan(count * 10);

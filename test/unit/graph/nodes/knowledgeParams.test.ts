@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { Fault } from '../../../../src/protocol/fault.ts';
 import { changeParams } from '../../../../src/graph/compile/changeParams.ts';
-import { defineNode, type FactsContext } from '../../../../src/graph/compile/node.ts';
+import type { EffectsContext } from '../../../../src/graph/compile/effects.ts';
+import { defineNode } from '../../../../src/graph/compile/node.ts';
 import { createRegistry } from '../../../../src/graph/compile/registry.ts';
 import { explainKnowledge } from '../../../../src/graph/nodes/inference.ts';
 import { resolveStorage } from '../../../../src/graph/nodes/stringParams.ts';
@@ -35,7 +36,7 @@ describe('a prompt that is too large', () => {
 describe('the storage of a node', () => {
   const context = (storages: Readonly<Record<string, readonly string[]>>) => {
     const warnings: string[] = [];
-    const strings: FactsContext['strings'] = async (name) => {
+    const strings: EffectsContext['strings'] = async (name) => {
       const list = storages[name];
       if (list) return createList(list);
       throw new Fault('STORAGE_FILE_NOT_FOUND', `there is no "${name}"`);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { analyseNode } from '../../../../src/graph/compile/analysis.ts';
 import { lintGraph } from '../../../../src/graph/compile/lint.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';
 import { routePrompt } from '../../../../src/graph/nodes/route.ts';
@@ -49,10 +50,9 @@ describe('a Route', () => {
     const reading = type?.read(params);
     if (!type || !reading?.ok) throw new Error('the parameters are invalid');
     const targets = new Map(Object.entries(exits));
-    const edge = { type: 'Route', exits: type.exits(reading.value), targets, output: type.output(reading.value) };
-    const say = { type: 'Say', exits: ['default'], targets: new Map<string, string>(), output: undefined };
-    const edges = { sort: { ...edge, canHold: false }, say: { ...say, canHold: false } };
-    return [...lintGraph('sort', new Map(Object.entries(edges)))];
+    const sort = analyseNode('sort', { type, params: reading.value, targets }, type.effects(reading.value));
+    const say = { ...sort, name: 'say', type: 'Say', exits: ['default'], targets: new Map(), effects: undefined };
+    return [...lintGraph('sort', new Map(Object.entries({ sort, say })))];
   }
 
   const labels = [{ name: 'a', patterns: ['a'] }, { name: 'b' }];

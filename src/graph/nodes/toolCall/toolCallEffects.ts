@@ -1,12 +1,17 @@
-import type { CallableTool, NodeFacts } from '../../compile/nodeFacts.ts';
+import type { CallableTool, NodeEffects } from '../../compile/effects.ts';
 import { readTool } from '../../../chat/tools/declaration/readTool.ts';
 import { declaredToolName, type ToolDeclaration } from '../../../chat/tools/declaration/toolSchema.ts';
 import type { ToolCallParams } from './toolCallParams.ts';
 
-/** What a ToolCall node may do in a turn, for `turngraph audit`. */
-export function toolCallFacts(params: ToolCallParams): NodeFacts {
-  const { tool_choice, generate_on_no_tool, stream } = params;
+/** What a ToolCall node may do in a turn. */
+export function toolCallEffects(params: ToolCallParams): NodeEffects {
+  const { tools, tool_choice, generate_on_no_tool, notify_client, await_results, stream } = params;
   const isOffered = tool_choice !== 'none';
+  const needsSelection = params.tools_from === 'selection';
+  const named = tools.filter((tool) => declaredToolName(tool) === tool_choice);
+  const isAsked = !needsSelection && !(named.length > 0 ? named : tools).every(dependsOnTurn);
+  // With another choice the model has to call a tool. Where it is offered none, it is not asked.
+  const alwaysAnswers = isOffered ? isAsked && (generate_on_no_tool || tool_choice !== 'auto') : generate_on_no_tool;
   return {
     // Without tools it only answers, or does nothing.
     infers: isOffered || generate_on_no_tool,
@@ -16,8 +21,16 @@ export function toolCallFacts(params: ToolCallParams): NodeFacts {
     tools: isOffered ? callableTools(params) : [],
     // After max_rounds the exit is no_tool_called.
     limitedExits: ['tool_called', 'no_results'],
-    unusedExits: isOffered ? [] : ['tool_called', 'no_results'],
+    unusedExits: isOffered ? (await_results ? [] : ['no_results']) : ['tool_called', 'no_results'],
+    silentExits: [...(notify_client ? [] : ['tool_called']), ...(alwaysAnswers ? [] : ['no_tool_called'])],
+    needsSelection: needsSelection && tools.map(declaredToolName),
   };
+}
+
+/** Whether a tool can be left out of a turn, because values of its parameters come with the message. */
+function dependsOnTurn(declaration: ToolDeclaration): boolean {
+  const reading = readTool(declaration);
+  return reading.ok && reading.value.enumSources !== undefined;
 }
 
 function callableTools(params: ToolCallParams): readonly CallableTool[] {
