@@ -19,7 +19,7 @@ export {
   type EffectsContext,
   type GuardEffects,
   type NodeEffects,
-} from './graph/compile/effects.ts';
+} from './graph/compile/node.ts';
 export { compileTemplate, type Template } from './graph/compile/template.ts';
 export type { KnowledgeBlock, KnowledgeChunk } from './graph/compile/knowledgeBlock.ts';
 export type { TemplateScope } from './graph/compile/templateData.ts';

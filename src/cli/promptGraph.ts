@@ -1,8 +1,7 @@
 import { didYouMean } from '../base/didYouMean.ts';
 import type { GraphDocument } from '../graph/compile/document.ts';
-import type { NodeEffects } from '../graph/compile/effects.ts';
+import { type NodeEffects, defineNode, type AnyNodeType } from '../graph/compile/node.ts';
 import { isStated } from '../graph/compile/lint.ts';
-import { defineNode, type AnyNodeType } from '../graph/compile/node.ts';
 import type { Registry } from '../graph/compile/registry.ts';
 import type { ToolSelection } from '../graph/compile/turn.ts';
 import { isObject } from '../base/jsonTypes.ts';

@@ -1,5 +1,5 @@
 import type { GraphDocument } from '../../graph/compile/document.ts';
-import type { EffectsContext } from '../../graph/compile/effects.ts';
+import type { EffectsContext } from '../../graph/compile/node.ts';
 import type { Registry } from '../../graph/compile/registry.ts';
 import { proveAnswerGuarded } from './answerGuarded.ts';
 import { readAuditedGraph } from './auditedGraph.ts';

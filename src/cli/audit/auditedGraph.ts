@@ -1,7 +1,7 @@
 import { defaultServerOptions, limitsOf } from '../../server/config.ts';
 import { analyseNode, type AnalysedNode } from '../../graph/compile/analysis.ts';
 import type { GraphDocument } from '../../graph/compile/document.ts';
-import type { EffectsContext, NodeEffects } from '../../graph/compile/effects.ts';
+import type { EffectsContext, NodeEffects } from '../../graph/compile/node.ts';
 import type { Registry } from '../../graph/compile/registry.ts';
 
 /** A node as the audit sees it: what its type does not declare is the worst. */

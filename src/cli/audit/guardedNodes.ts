@@ -1,4 +1,4 @@
-import type { CallableTool, WatchedText } from '../../graph/compile/effects.ts';
+import type { CallableTool, WatchedText } from '../../graph/compile/node.ts';
 import type { AuditedGraph, AuditedNode } from './auditedGraph.ts';
 import { isGuarded } from './guards.ts';
 import { reachableNodes } from './walk.ts';

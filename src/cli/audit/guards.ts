@@ -1,4 +1,4 @@
-import type { WatchedText } from '../../graph/compile/effects.ts';
+import type { WatchedText } from '../../graph/compile/node.ts';
 import { nodeOf, type AuditedGraph, type AuditedNode } from './auditedGraph.ts';
 import type { AuditStep } from './walk.ts';
 

@@ -1,5 +1,5 @@
 import type { NodePlan } from './createNodes.ts';
-import type { NodeEffects } from './effects.ts';
+import type { NodeEffects } from './node.ts';
 
 /** A node of a graph, as the warnings and the audit see it. */
 export interface AnalysedNode {

@@ -1,7 +1,6 @@
 import { createReader, type ObjectSchema, type ReadResult } from '../../protocol/schema.ts';
 import { exitsFromParam, type ExitsFromParam } from './exits.ts';
-import type { NodeEffects } from './effects.ts';
-import type { AnyNodeType, Node, NodeContext } from './node.ts';
+import type { NodeEffects, AnyNodeType, Node, NodeContext } from './node.ts';
 
 /** A node type with its compiled parameter schema. */
 export interface RegisteredType {

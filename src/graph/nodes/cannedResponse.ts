@@ -1,8 +1,7 @@
 import { runChunk } from '../../base/eventLoop.ts';
 import { warnOfUnknownKnowledge } from '../compile/knowledgeNames.ts';
 import { liveParams } from '../compile/liveParams.ts';
-import { defineNode, type NodeContext } from '../compile/node.ts';
-import { routingEffects } from '../compile/effects.ts';
+import { defineNode, type NodeContext, routingEffects } from '../compile/node.ts';
 import { showsCalls } from '../compile/shownCalls.ts';
 import { compileTemplate, type Template } from '../compile/template.ts';
 import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';

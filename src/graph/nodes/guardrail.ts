@@ -1,7 +1,6 @@
 import { liveParams } from '../compile/liveParams.ts';
 import { describeGraphPointer } from '../compile/document.ts';
-import { defineNode, type NodeContext } from '../compile/node.ts';
-import { routingEffects } from '../compile/effects.ts';
+import { defineNode, type NodeContext, routingEffects } from '../compile/node.ts';
 import { escapePointerToken } from '../../base/jsonPointer.ts';
 import { compilePatterns } from '../storage/patternSet.ts';
 import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';

@@ -1,8 +1,7 @@
 import type { Dialog } from '../../chat/dialog.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import { warnOfUnknownKnowledge } from '../compile/knowledgeNames.ts';
-import { defineNode, unwrapParam, type NodeContext } from '../compile/node.ts';
-import { routingEffects } from '../compile/effects.ts';
+import { defineNode, unwrapParam, type NodeContext, routingEffects } from '../compile/node.ts';
 import { compileTemplate } from '../compile/template.ts';
 import type { Turn } from '../compile/turn.ts';
 import { readFilter } from '../retrieval/filter/readFilter.ts';

@@ -1,7 +1,6 @@
 import { exitsFromParam } from '../compile/exits.ts';
 import { liveParams } from '../compile/liveParams.ts';
-import { defineNode, type Node, type NodeContext } from '../compile/node.ts';
-import { routingEffects } from '../compile/effects.ts';
+import { defineNode, type Node, type NodeContext, routingEffects } from '../compile/node.ts';
 import type { Turn } from '../compile/turn.ts';
 import { chatProjection } from '../projection/projection.ts';
 import { placeTemplate } from '../projection/placement.ts';

@@ -1,8 +1,7 @@
 import { didYouMean } from '../../base/didYouMean.ts';
 import { describeGraphPointer } from '../compile/document.ts';
 import { liveParams } from '../compile/liveParams.ts';
-import { defineNode, type NodeContext } from '../compile/node.ts';
-import { routingEffects } from '../compile/effects.ts';
+import { defineNode, type NodeContext, routingEffects } from '../compile/node.ts';
 import { answeredCalls, type SelectedTool, type Turn } from '../compile/turn.ts';
 import { escapePointerToken } from '../../base/jsonPointer.ts';
 import type { FromSchema, ObjectSchema, SchemaError } from '../../protocol/schema.ts';

@@ -1,5 +1,4 @@
-import type { EffectsContext } from '../compile/effects.ts';
-import { InvalidParams, paramError, type NodeContext } from '../compile/node.ts';
+import { type EffectsContext, InvalidParams, paramError, type NodeContext } from '../compile/node.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { SchemaError, Schema } from '../../protocol/schema.ts';
 import { createList, type StringStorage } from '../storage/stringStorage.ts';

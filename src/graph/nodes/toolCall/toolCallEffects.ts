@@ -1,4 +1,4 @@
-import type { CallableTool, NodeEffects } from '../../compile/effects.ts';
+import type { CallableTool, NodeEffects } from '../../compile/node.ts';
 import { readTool } from '../../../chat/tools/declaration/readTool.ts';
 import { declaredToolName, type ToolDeclaration } from '../../../chat/tools/declaration/toolSchema.ts';
 import type { ToolCallParams } from './toolCallParams.ts';

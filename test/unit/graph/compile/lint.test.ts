@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { analyseNode } from '../../../../src/graph/compile/analysis.ts';
 import { lintGraph } from '../../../../src/graph/compile/lint.ts';
-import type { NodeEffects } from '../../../../src/graph/compile/effects.ts';
-import { defineNode } from '../../../../src/graph/compile/node.ts';
+import { type NodeEffects, defineNode } from '../../../../src/graph/compile/node.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';
 
 const registry = registryWith();

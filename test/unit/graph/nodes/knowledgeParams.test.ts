@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Fault } from '../../../../src/protocol/fault.ts';
 import { changeParams } from '../../../../src/graph/compile/changeParams.ts';
-import type { EffectsContext } from '../../../../src/graph/compile/effects.ts';
-import { defineNode } from '../../../../src/graph/compile/node.ts';
+import { type EffectsContext, defineNode } from '../../../../src/graph/compile/node.ts';
 import { createRegistry } from '../../../../src/graph/compile/registry.ts';
 import { explainKnowledge } from '../../../../src/graph/nodes/inference.ts';
 import { resolveStorage } from '../../../../src/graph/nodes/stringParams.ts';
