@@ -1,8 +1,8 @@
 import { didYouMean } from '../base/didYouMean.ts';
 import type { GraphDocument } from '../graph/compile/document.ts';
-import { type NodeEffects, defineNode, type AnyNodeType } from '../graph/compile/node.ts';
 import { isStated } from '../graph/compile/lint.ts';
-import type { Registry } from '../graph/compile/registry.ts';
+import { defineNode, type AnyNodeType } from '../graph/compile/node.ts';
+import type { RegisteredType, Registry } from '../graph/compile/registry.ts';
 import type { ToolSelection } from '../graph/compile/turn.ts';
 import { isObject } from '../base/jsonTypes.ts';
 import { UsageError } from './options.ts';
@@ -14,8 +14,6 @@ export interface PromptOptions {
   readonly model?: string;
   /** The guidelines that hold; [] = those that the node that selects tools finds. */
   readonly guideline: readonly string[];
-  /** The nodes that run first, because they find knowledge for its templates. */
-  readonly finders: readonly string[];
 }
 
 /** The part of a graph that makes the prompt of one node. */
@@ -27,54 +25,61 @@ export interface PromptGraph {
   readonly selector: string | undefined;
   /** Whether the node offers only selected tools. */
   readonly needsSelection: boolean;
+  /** The nodes before it that find knowledge for it with a model: they do not run. */
+  readonly withModel: readonly string[];
 }
 
 type GraphNode = GraphDocument['nodes'][string];
 type Params = Readonly<Record<string, unknown>>;
 
 /**
- * Reduces a graph to one node, to those that find knowledge for it, and to the nearest node that selects tools before it where
- * its prompt needs a selection. The others only keep the names that they declare.
+ * Reduces a graph to one node, to those that find knowledge for it without a model, and to the nearest node that selects tools
+ * before it where its prompt needs a selection. The others only keep the names that they declare.
  * @throws UsageError for a node or a guideline that is not there.
  */
 export function promptGraph(graph: GraphDocument, options: PromptOptions, registry: Registry): PromptGraph {
-  const { node: name, format, model, guideline, finders } = options;
+  const { node: name, format, model, guideline } = options;
   const node = Object.hasOwn(graph.nodes, name) ? graph.nodes[name] : undefined;
   if (!node) throw new UsageError(`the graph has no node "${name}"${didYouMean(name, Object.keys(graph.nodes))}`);
   const own: Params = node.params;
   const params = { ...withModel(own, model), ...(format !== undefined && { tool_call_format: format }) };
   const needsSelection = isStated(effectsOf({ ...node, params }, registry)?.needsSelection);
-  const selector = needsSelection || guideline.length > 0 ? findSelector(graph, name, registry) : undefined;
+  const before = nodesBefore(graph, name);
+  const selector =
+    needsSelection || guideline.length > 0
+      ? before.find((other) => isStated(effectsOf(graph.nodes[other], registry)?.selects))
+      : undefined;
   if (guideline.length > 0 && selector === undefined)
     throw new UsageError(
       `no node that selects tools leads to "${name}", so it has no guidelines; leave --guideline out`,
     );
-  const nodes = new Map<string, GraphNode>(
-    Object.entries(graph.nodes).map(([other, { type, params: given }]) => [
-      other,
-      namesNode(other, type, given, registry),
-    ]),
+  const nodes = new Map(
+    Object.entries(graph.nodes).map(([other, given]) => [other, namesNode(other, given, registry)]),
   );
   nodes.set(name, { ...node, params, exits: {} });
-  const watchName = unusedName(nodes);
+  let start = name;
+  /** Puts a node before those that run already. */
+  const runFirst = (other: string, given: GraphNode): void => {
+    nodes.set(other, { ...given, exits: exitsTo(start, given, registry) });
+    start = other;
+  };
   if (selector !== undefined) {
-    const selecting = selectingNode(graph, selector, options, registry);
-    nodes.set(selector, { ...selecting, exits: exitsTo(watchName, selecting, registry) });
-    nodes.set(watchName, { type: watchType, params: {}, exits: { default: name } });
+    runFirst(unusedName(nodes), { type: watchType, params: {}, exits: {} });
+    runFirst(selector, selectingNode(graph, selector, options));
   }
-  let start = selector ?? name;
-  for (const finder of finders.toReversed()) {
-    const finding = graph.nodes[finder];
-    if (!finding) throw new TypeError(`there is no node ${finder}`);
-    nodes.set(finder, { ...finding, exits: exitsTo(start, finding, registry) });
-    start = finder;
-  }
+  const finders = Object.entries(graph.nodes).filter(([other, given]) => {
+    const found = readNode(given, registry);
+    return before.includes(other) && found?.type.knowledgeSource(found.params, other) !== undefined;
+  });
+  const needsModel = ([, given]: readonly [string, GraphNode]): boolean => effectsOf(given, registry)?.infers !== false;
+  for (const [finder, given] of finders.toReversed()) if (!needsModel([finder, given])) runFirst(finder, given);
   const named = typeof own['model_name'] === 'string' ? own['model_name'] : '';
   return {
     graph: { ...graph, start_node: start, nodes: Object.fromEntries(nodes) },
     modelName: model ?? (named || graph.default_model_name),
     selector,
     needsSelection,
+    withModel: finders.filter(needsModel).map(([finder]) => finder),
   };
 }
 
@@ -113,42 +118,40 @@ export const promptNodeTypes = (
   }),
 ];
 
-function namesNode(nodeName: string, typeName: string, params: object, registry: Registry): GraphNode {
-  const type = registry.get(typeName);
-  const reading = type?.read(params);
-  if (!type || !reading?.ok) return { type: namesType, params: { tools: [] }, exits: {} };
-  const source = type.knowledgeSource(reading.value, nodeName);
-  const tools = type.toolNames(reading.value);
+/** A node with valid parameters; undefined: they are not valid, or there is no such type. */
+function readNode(
+  node: GraphNode | undefined,
+  registry: Registry,
+): { readonly type: RegisteredType; readonly params: object } | undefined {
+  const type = registry.get(node?.type ?? '');
+  const reading = type?.read(node?.params);
+  return type && reading?.ok ? { type, params: reading.value } : undefined;
+}
+
+function effectsOf(node: GraphNode | undefined, registry: Registry) {
+  const found = readNode(node, registry);
+  return found?.type.effects(found.params);
+}
+
+function namesNode(nodeName: string, node: GraphNode, registry: Registry): GraphNode {
+  const found = readNode(node, registry);
+  const source = found?.type.knowledgeSource(found.params, nodeName);
+  const tools = found?.type.toolNames(found.params) ?? [];
   return { type: namesType, params: { tools, ...(source !== undefined && { source }) }, exits: {} };
 }
 
-function effectsOf({ type: typeName, params }: GraphNode, registry: Registry): NodeEffects | undefined {
-  const type = registry.get(typeName);
-  const reading = type?.read(params);
-  return type && reading?.ok ? type.effects(reading.value) : undefined;
-}
-
-/** The nearest node that selects tools and leads to a node; undefined: there is none. */
-function findSelector({ nodes }: GraphDocument, target: string, registry: Registry): string | undefined {
+/** The nodes that lead to a node, nearest first. */
+function nodesBefore({ nodes }: GraphDocument, target: string): readonly string[] {
   const found = new Set([target]);
   for (const reached of found)
-    for (const [name, node] of Object.entries(nodes)) {
-      if (found.has(name) || !Object.values(node.exits).includes(reached)) continue;
-      if (isStated(effectsOf(node, registry)?.selects)) return name;
-      found.add(name);
-    }
-  return undefined;
+    for (const [name, { exits }] of Object.entries(nodes)) if (Object.values(exits).includes(reached)) found.add(name);
+  return [...found].slice(1);
 }
 
 /** The node that selects tools; where guidelines are named, it has only these, and they hold. */
-function selectingNode(
-  { nodes }: GraphDocument,
-  name: string,
-  { guideline: chosen, model }: PromptOptions,
-  registry: Registry,
-): GraphNode {
+function selectingNode({ nodes }: GraphDocument, name: string, { guideline: chosen, model }: PromptOptions): GraphNode {
   const node = nodes[name];
-  if (!node || !registry.has(node.type)) throw new TypeError(`there is no node ${name}`);
+  if (!node) throw new TypeError(`there is no node ${name}`);
   const params: Params = node.params;
   if (chosen.length === 0) return { ...node, params: withModel(params, model) };
   const { guidelines } = params;
@@ -167,10 +170,9 @@ function selectingNode(
 const withModel = (params: Params, model: string | undefined): Params =>
   model !== undefined && 'model_name' in params ? { ...params, model_name: model } : params;
 
-function exitsTo(target: string, { type: typeName, params }: GraphNode, registry: Registry): Record<string, string> {
-  const type = registry.get(typeName);
-  const reading = type?.read(params);
-  const exits = type && reading?.ok ? type.exits(reading.value) : (type?.fixedExits ?? []);
+function exitsTo(target: string, node: GraphNode, registry: Registry): Record<string, string> {
+  const found = readNode(node, registry);
+  const exits = found ? found.type.exits(found.params) : (registry.get(node.type)?.fixedExits ?? []);
   return Object.fromEntries(exits.map((exit) => [exit, target]));
 }
 

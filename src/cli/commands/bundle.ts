@@ -55,52 +55,53 @@ export const bundleCommand = (): Command =>
       .option('--model <name...>', 'models in addition to those that the graphs name')
       .option('--entry <name...>', 'models that the game downloads: their entry only'),
     ['graphs', 'catalogue', 'models', 'extend', 'storageRoot', 'json'],
-  ).action(async (folder: string, flags: BundleFlags) => {
-    const { platform = platformOf(process), node = process.execPath, entry: entries = [] } = flags;
-    if (platform === undefined)
-      throw new UsageError('no bundle can be made for this system; give --platform and --node');
-    if (platform !== platformOf(process) && flags.node === undefined)
-      throw new UsageError(
-        `--platform ${platform} needs --node, the Node program of that system: nodejs.org/dist has its archive`,
-      );
-    await assertEmpty(folder);
-    using interrupt = onInterrupt();
-    const { catalogue, downloads, options } = await openCatalogue(flags);
-    const registry = registryWith(await loadExtension(options.extend));
-    const names = flags.graph ?? (await new GraphFolder(options.graphs).names()).toSorted();
-    const graphs: CheckedGraph[] = [];
-    for await (const graph of checkedGraphs(names, options, { registry, catalogue })) graphs.push(report(graph));
-    const named = graphs.flatMap(({ document }) => referencesOf(document).models);
-    const models = new Set(
-      [...named, ...(await storageModels(graphs)), ...(flags.model ?? [])].filter((name) => !entries.includes(name)),
+  ).action(bundle);
+
+async function bundle(folder: string, flags: BundleFlags): Promise<void> {
+  const { platform = platformOf(process), node = process.execPath, entry: entries = [] } = flags;
+  if (platform === undefined) throw new UsageError('no bundle can be made for this system; give --platform and --node');
+  if (platform !== platformOf(process) && flags.node === undefined)
+    throw new UsageError(
+      `--platform ${platform} needs --node, the Node program of that system: nodejs.org/dist has its archive`,
     );
-    const bundle = await planBundle({
-      platform,
-      node,
-      gpu: flags.gpu,
-      nodeLicense: flags.nodeLicense ?? '',
-      libraries: flags.libraries ?? '',
-      graphs,
-      models: [
-        ...(await findModels([...models].toSorted(), { catalogue, downloads })),
-        ...findEntries(entries, catalogue),
-      ],
-    });
-    try {
-      await writeBundle(
-        folder,
-        bundle.parts.flatMap(({ files }) => files),
-        interrupt.signal,
-      );
-    } catch (error) {
-      if (!interrupt.signal.aborted) throw error;
-      process.stderr.write(`stopped; nothing is left of ${folder}\n`);
-      process.exitCode = interruptedExitCode;
-      return;
-    }
-    if (process.platform === 'win32' && !isWindows(platform)) process.stderr.write(noExecutableBits(platform));
-    process.stdout.write(options.json ? bundleToJson(folder, bundle) : describeBundle(folder, bundle));
+  await assertEmpty(folder);
+  using interrupt = onInterrupt();
+  const { catalogue, downloads, options } = await openCatalogue(flags);
+  const registry = registryWith(await loadExtension(options.extend));
+  const names = flags.graph ?? (await new GraphFolder(options.graphs).names()).toSorted();
+  const graphs: CheckedGraph[] = [];
+  for await (const graph of checkedGraphs(names, options, { registry, catalogue })) graphs.push(report(graph));
+  const named = graphs.flatMap(({ document }) => referencesOf(document).models);
+  const models = new Set(
+    [...named, ...(await storageModels(graphs)), ...(flags.model ?? [])].filter((name) => !entries.includes(name)),
+  );
+  const planned = await planBundle({
+    platform,
+    node,
+    gpu: flags.gpu,
+    nodeLicense: flags.nodeLicense ?? '',
+    libraries: flags.libraries ?? '',
+    graphs,
+    models: [
+      ...(await findModels([...models].toSorted(), { catalogue, downloads })),
+      ...findEntries(entries, catalogue),
+    ],
   });
+  try {
+    await writeBundle(
+      folder,
+      planned.parts.flatMap(({ files }) => files),
+      interrupt.signal,
+    );
+  } catch (error) {
+    if (!interrupt.signal.aborted) throw error;
+    process.stderr.write(`stopped; nothing is left of ${folder}\n`);
+    process.exitCode = interruptedExitCode;
+    return;
+  }
+  if (process.platform === 'win32' && !isWindows(platform)) process.stderr.write(noExecutableBits(platform));
+  process.stdout.write(options.json ? bundleToJson(folder, planned) : describeBundle(folder, planned));
+}
 
 // The file systems of Windows have none.
 const noExecutableBits = (platform: BundlePlatform): string =>

@@ -13,7 +13,7 @@ import { isOnDisk, localCatalogue } from '../localCatalogue.ts';
 import { requireEntry } from '../openCatalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
 import { failedProbes, layoutRows, limitsTitle, probeLine, replyRows } from '../output/dialectReport.ts';
-import { captureOptions } from '../promptCapture.ts';
+import { captureOptions } from '../promptSource.ts';
 import { readTemplateFile } from '../templateFile.ts';
 
 interface FormatsFlags {

@@ -20,10 +20,15 @@ import { findGraph } from '../findGraph.ts';
 import { readJsonFile } from '../jsonFile.ts';
 import { localCatalogue } from '../localCatalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
-import { captureOptions, capturePrompts, type CaptureOptions } from '../promptCapture.ts';
-import { findKnowledgeFinders } from '../promptKnowledge.ts';
+import {
+  captureOptions,
+  capturePrompts,
+  type CaptureOptions,
+  findPromptSource,
+  type PromptSource,
+  type PromptSourceFlags,
+} from '../promptSource.ts';
 import { promptGraph, promptNodeTypes, type PromptGraph } from '../promptGraph.ts';
-import { findPromptSource, type PromptSourceFlags } from '../promptSource.ts';
 
 interface RenderFlags extends PromptSourceFlags {
   readonly graph: string;
@@ -75,36 +80,16 @@ async function render(flags: RenderFlags): Promise<void> {
     process.stderr.write(`${selectionLine(part.selector ?? '', selected)}\n`);
   });
   const registry = registryWith({ ...extension, nodeTypes: [...(extension.nodeTypes ?? []), ...ownTypes] });
-  const whole = await readGraph(path);
-  const storages = new SessionStorages(new StorageRoot(options.storageRoot || dirname(path)), Infinity);
-  const limits = limitsOf(options);
-  const { runnable, withModel } = findKnowledgeFinders(whole, flags.node, registry);
-  for (const name of withModel)
-    process.stderr.write(
-      `warning: "${name}" does not run here, because it needs a model: the prompt has nothing of it\n`,
-    );
-  const part = promptGraph(whole, { ...flags, finders: runnable }, registry);
-  const { graph, modelName, selector } = part;
-  const source = await findPromptSource(flags, { options, catalogue, modelName });
+  const part = promptGraph(await readGraph(path), flags, registry);
+  for (const name of part.withModel)
+    warn(`"${name}" does not run here, because it needs a model: the prompt has nothing of it`);
+  const source = await findPromptSource(flags, { options, catalogue, modelName: part.modelName });
   if (flags.tokens && !source.canAnswer) throw new UsageError('--tokens needs a model on disk; name one with --model');
-  let prompts = 0;
-  let isUndecided = false;
-  const onPrompt: CaptureOptions['onPrompt'] = async (prompt, model, node) => {
-    isUndecided = node === selector;
-    if (isUndecided) throw new Error('no model decides');
-    prompts++;
-    process.stdout.write(await source.render(prompt, model));
-    if (flags.tokens) process.stderr.write(`\nabout ${await countTokens(prompt, model)} tokens\n`);
-  };
-  const engine = capturePrompts(source.engine, {
-    onPrompt,
-    toolDialect: source.toolDialect,
-    answered: source.canAnswer ? selector : undefined,
-  });
+  const { engine, captured } = capture(source, part.selector, flags.tokens ?? false);
   await using pool = new ModelPool(engine, { ...captureOptions, catalogue: source.catalogue, idleMs: 0 });
   await using agent = await Agent.create({
     id: 1,
-    graph,
+    graph: part.graph,
     registry,
     isPart: true,
     pool,
@@ -112,20 +97,37 @@ async function render(flags: RenderFlags): Promise<void> {
     diagnostics: false,
     maxSteps: 0,
     history,
-    storages,
-    limits,
+    storages: new SessionStorages(new StorageRoot(options.storageRoot || dirname(path)), Infinity),
+    limits: limitsOf(options),
     turnTimeoutMs: options.turnTimeout * 1000,
   });
-  for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
+  agent.warnings.forEach(warn);
   const fault = await agent.send(flags.message, flags.var, { emit: warnOfTurn, backpressure: () => undefined });
-  if (isUndecided)
+  if (captured.isUndecided)
     throw new UsageError(
-      `"${selector}" lets a model decide which guidelines hold, and there is none; name them with --guideline, or a model on disk with --model`,
+      `"${part.selector}" lets a model decide which guidelines hold, and there is none; name them with --guideline, or a model on disk with --model`,
     );
   if (fault) throw fault;
-  if (prompts === 0) throw new Error(`"${flags.node}" asks no model for this message${whyNot(part, selection)}`);
+  if (captured.prompts === 0)
+    throw new Error(`"${flags.node}" asks no model for this message${whyNot(part, selection)}`);
   if (process.stdout.isTTY) process.stdout.write('\n');
 }
+
+/** An engine that prints the prompts in place of running them. */
+function capture(source: PromptSource, selector: string | undefined, showsTokens: boolean) {
+  const captured = { prompts: 0, isUndecided: false };
+  const onPrompt: CaptureOptions['onPrompt'] = async (prompt, model, node) => {
+    captured.isUndecided = node === selector;
+    if (captured.isUndecided) throw new Error('no model decides');
+    captured.prompts++;
+    process.stdout.write(await source.render(prompt, model));
+    if (showsTokens) process.stderr.write(`\nabout ${await countTokens(prompt, model)} tokens\n`);
+  };
+  const answered = source.canAnswer ? selector : undefined;
+  return { engine: capturePrompts(source.engine, { onPrompt, toolDialect: source.toolDialect, answered }), captured };
+}
+
+const warn = (warning: string): void => void process.stderr.write(`warning: ${warning}\n`);
 
 function selectionLine(selector: string, selection: ToolSelection | undefined): string {
   const tools = selection?.tools.map(({ name, because }) => `${name} (${because})`) ?? [];
@@ -157,9 +159,8 @@ async function readHistory(path: string): Promise<readonly Interaction[]> {
 
 const warnOfTurn: Emit = (body, frame) => {
   if (body !== 'turnComplete' || !('interactionsDropped' in frame)) return;
-  for (const warning of frame.warnings) process.stderr.write(`warning: ${warning}\n`);
-  if (frame.interactionsDropped > 0)
-    process.stderr.write(`warning: the prompt leaves out the oldest ${frame.interactionsDropped} interactions\n`);
+  frame.warnings.forEach(warn);
+  if (frame.interactionsDropped > 0) warn(`the prompt leaves out the oldest ${frame.interactionsDropped} interactions`);
 };
 
 async function readGraph(path: string): Promise<GraphDocument> {

@@ -1,5 +1,5 @@
 import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
-import { resultsSchema } from '../results/resultEntries.ts';
+import { callSchema, resultsSchema } from '../results/resultEntries.ts';
 
 const expectSchema = {
   type: 'object',
@@ -15,19 +15,7 @@ const expectSchema = {
     calls: {
       type: 'array',
       description: 'All calls of the turn, in order; [] = none.',
-      items: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['tool'],
-        properties: {
-          tool: { type: 'string', minLength: 1, description: 'The name of the tool.' },
-          arguments: {
-            type: 'object',
-            default: {},
-            description: 'Typed values that the call must have; it may have others, too.',
-          },
-        },
-      },
+      items: callSchema,
     },
     text: {
       description: 'The whole text of the turn, or what it must be like.',

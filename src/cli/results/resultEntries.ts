@@ -3,21 +3,29 @@ import { isWellFormed } from '../../protocol/codec/wellFormed.ts';
 import { describeCall, failure, type CallAnswer, type CallAnswerer, type NotifiedCall } from './callAnswer.ts';
 import { isPartOf } from './isPartOf.ts';
 
+/** JSON Schema of what names a call: its tool, and values of its arguments. */
+export const callSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['tool'],
+  properties: {
+    tool: { type: 'string', minLength: 1, description: 'The name of the tool.' },
+    arguments: {
+      type: 'object',
+      default: {},
+      description: 'Values that the call must have; it may have others, too. Default {}: every call matches.',
+    },
+  },
+} as const satisfies Schema;
+
 /** JSON Schema of a list of results: the file of `--results`, and `results` of a turn in a cases file. */
 export const resultsSchema = {
   type: 'array',
   description: 'Results of calls that the turn waits for; the first entry that matches a call is its result.',
   items: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['tool'],
+    ...callSchema,
     properties: {
-      tool: { type: 'string', minLength: 1, description: 'The name of the tool.' },
-      arguments: {
-        type: 'object',
-        default: {},
-        description: 'Values that the call must have; it may have others, too. Default {}: every call matches.',
-      },
+      ...callSchema.properties,
       ok: { type: 'boolean', default: true, description: 'Whether the call succeeds.' },
       content: { default: 'ok', description: 'The result: text, or any JSON value.' },
       lifespan: {
