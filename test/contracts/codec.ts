@@ -11,6 +11,7 @@ import {
   type Frames,
   bodiesOf,
 } from '../../src/protocol/codec/frame.ts';
+import { scaled } from '../helpers/depth.ts';
 
 /** Contract of every subprotocol, in both directions. */
 export function codecContract(subprotocol: Subprotocol): void {
@@ -57,8 +58,8 @@ export function codecContract(subprotocol: Subprotocol): void {
 
     it('decodes any bytes to a frame or a fault, and never throws', () => {
       const only = { serverCodecs: { [subprotocol]: server }, clientCodecs: { [subprotocol]: client } };
-      const counts = fuzzTarget({ ...only, shapes }, { count: 3000, seed: 20 });
-      expect(Math.min(counts.frames, counts.faults)).toBeGreaterThan(100);
+      const counts = fuzzTarget({ ...only, shapes }, { count: scaled(3000), seed: 20 });
+      expect(Math.min(counts.frames, counts.faults)).toBeGreaterThan(scaled(100));
     });
   });
 }
@@ -79,7 +80,7 @@ function direction<E extends Envelope>(
 
     it('is decoded with a value in every field', () => {
       const random = createRandom(7);
-      for (let round = 0; round < 20; round++) {
+      for (let round = 0; round < scaled(20); round++) {
         const frame = randomFrame(shapes, envelope, random, body);
         expect(reader.decode(writer.encode(frame))).toEqual({ ok: true, frame });
       }

@@ -4,6 +4,7 @@ import { nativeFormats, nativeLayouts } from '../../../../scripts/nativeLayouts.
 import { stringifyJson } from '../../../../src/chat/json/value.ts';
 import { callMarks } from '../../../../src/chat/dialect/callMarks.ts';
 import { nativeFormat } from '../../../../src/chat/dialect/nativeFormat.ts';
+import { scaled } from '../../../helpers/depth.ts';
 import { callText, layoutOf, sampleTools } from '../../../helpers/templates/dialects.ts';
 import { notationTemplates } from '../../../helpers/templates/notations.ts';
 
@@ -16,9 +17,11 @@ describe('the layouts that are attacked', () => {
 });
 
 describe('detection in native layouts', () => {
-  it('finds only valid calls in 4000 corrupted outputs', () => {
+  it('finds only valid calls in corrupted outputs', () => {
     const formats = nativeFormats(nativeFormat);
-    expect(fuzzTarget({ formats, stringifyJson }, { count: 4000, seed: 11 }).calls).toBeGreaterThan(1000);
+    expect(fuzzTarget({ formats, stringifyJson }, { count: scaled(4000), seed: 11 }).calls).toBeGreaterThan(
+      scaled(1000),
+    );
   });
 
   it.each(layouts)('of %s: a text that is cut anywhere has the first of its calls, or none', (_name, native) => {
@@ -51,7 +54,7 @@ describe('detection in native layouts', () => {
     ];
     for (const unit of units) {
       for (const start of ['', output.slice(0, output.indexOf('Oban'))]) {
-        const [short, long] = [start + unit.repeat(500), start + unit.repeat(4_000)];
+        const [short, long] = [start + unit.repeat(scaled(500)), start + unit.repeat(scaled(4_000))];
         // In quadratic time, one long text would take eight times as long as eight short ones of the same total length.
         let [longMs, eightShortMs] = [Infinity, Infinity];
         for (let tries = 0; tries < 20 && !(longMs < 4 * eightShortMs); tries++) {

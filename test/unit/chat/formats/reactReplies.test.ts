@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { react } from '../../../../src/chat/formats/react.ts';
 import { parseReply, type ParsedReply } from '../../../../src/chat/reply/parseReply.ts';
+import { scaled } from '../../../helpers/depth.ts';
 import { mutatedReplies, reactDialect, replyTools, wholeReplies } from '../../../helpers/mutatedReplies.ts';
 
 /*
@@ -19,7 +20,7 @@ const read = (text: string): ParsedReply => parseReply(text, react, { tools: rep
 
 describe('replies in react', () => {
   it('give each call as the model wrote it', () => {
-    for (const { text } of wholeReplies(400, 5, reactDialect)) {
+    for (const { text } of wholeReplies(scaled(400), 5, reactDialect)) {
       expect(keywordIn(text), text).toBeDefined();
       const { calls, unread, answer } = read(text);
       const written = text.match(/Action:/g)?.length;
@@ -33,9 +34,9 @@ describe('replies in react', () => {
     }
   });
 
-  it('with mistakes put no keyword into the answer, and lose no call that they open: 4,000 of them', () => {
+  it('with mistakes put no keyword into the answer, and lose no call that they open', () => {
     let [withCalls, withUnread] = [0, 0];
-    for (const { text } of mutatedReplies(4000, 20, reactDialect)) {
+    for (const { text } of mutatedReplies(scaled(4000), 20, reactDialect)) {
       // Tags of other formats within keywords are another matter.
       if (/<|\[[A-Z]/.test(text)) continue;
       const { calls, unread, answer, content } = read(text);
@@ -46,11 +47,11 @@ describe('replies in react', () => {
       withCalls += Number(calls.length > 0);
       withUnread += Number(unread.length > 0);
     }
-    expect(Math.min(withCalls, withUnread)).toBeGreaterThan(500);
+    expect(Math.min(withCalls, withUnread)).toBeGreaterThan(scaled(500));
   });
 
   it('that are cut off put no keyword into the answer, wherever the cut is', () => {
-    for (const { text } of wholeReplies(12, 7, reactDialect))
+    for (const { text } of wholeReplies(scaled(12), 7, reactDialect))
       for (let length = 0; length <= text.length; length++) {
         const cut = text.slice(0, length);
         const { calls, unread, answer } = read(cut);
@@ -75,7 +76,7 @@ describe('the time that react takes', () => {
     '\n** ',
     'Acti\n',
   ])('is linear in the text: %j', (unit) => {
-    const { residual } = react.detect(unit.repeat(16_000), { tools: replyTools });
+    const { residual } = react.detect(unit.repeat(scaled(16_000)), { tools: replyTools });
     expect(residual.length).toBeLessThanOrEqual(unit.length * 32_000);
   });
 });

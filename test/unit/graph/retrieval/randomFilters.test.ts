@@ -3,6 +3,7 @@ import { createRng, type Rng } from '../../../../scripts/seededRandom.mjs';
 import { readFilter } from '../../../../src/graph/retrieval/filter/readFilter.ts';
 import type { Metadata } from '../../../../src/graph/retrieval/filter/filter.ts';
 import type { KnowledgeField, MetadataValue } from '../../../../src/graph/storage/knowledge/knowledge.ts';
+import { scaled } from '../../../helpers/depth.ts';
 
 const fields: readonly KnowledgeField[] = [
   { name: 'level', type: 'int' },
@@ -160,7 +161,7 @@ describe('random filters', () => {
   it('agree on random metadata with a plain evaluation', () => {
     const random = createRng(26);
     const outcomes = { true: 0, false: 0 };
-    for (let round = 0; round < 10_000; round++) {
+    for (let round = 0; round < scaled(10_000); round++) {
       const isDeclared = round % 2 === 0;
       const maker = new FilterMaker(random, isDeclared);
       const filter = maker.filter(3);
@@ -175,6 +176,6 @@ describe('random filters', () => {
           expect.fail(`${JSON.stringify(filter)} on ${JSON.stringify(metadata)} must be ${String(expected)}`);
       }
     }
-    expect(Math.min(outcomes.true, outcomes.false)).toBeGreaterThan(5000);
+    expect(Math.min(outcomes.true, outcomes.false)).toBeGreaterThan(scaled(5000));
   });
 });

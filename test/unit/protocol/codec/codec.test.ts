@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { randomFrame } from '../../../../scripts/fuzz/frames.mjs';
+import { createRandom } from '../../../../scripts/seededRandom.mjs';
 import { clientCodecs, serverCodecs } from '../../../../src/protocol/codec/codec.ts';
-import { clientFrame, serverFrame } from '../../../../src/protocol/codec/frame.ts';
+import { clientFrame, serverFrame, bodiesOf } from '../../../../src/protocol/codec/frame.ts';
+import { shapes } from '../../../../src/protocol/frames.gen.ts';
 import { codecContract } from '../../../contracts/codec.ts';
 
 codecContract('turngraph.v1.proto');
@@ -8,6 +11,29 @@ codecContract('turngraph.v1.json');
 
 const json = serverCodecs['turngraph.v1.json'];
 const proto = serverCodecs['turngraph.v1.proto'];
+
+describe('both codecs', () => {
+  it.each([...bodiesOf('ClientFrame').keys()])('give a server the same frame of %s', (body) => {
+    const random = createRandom(3);
+    for (let round = 0; round < 20; round++) {
+      const frame = randomFrame(shapes, 'ClientFrame', random, body);
+      const [text, bytes] = [
+        clientCodecs[json.subprotocol].encode(frame),
+        clientCodecs[proto.subprotocol].encode(frame),
+      ];
+      expect(json.decode(text)).toEqual(proto.decode(bytes));
+    }
+  });
+
+  it.each([...bodiesOf('ServerFrame').keys()])('give a client the same frame of %s', (body) => {
+    const random = createRandom(4);
+    for (let round = 0; round < 20; round++) {
+      const frame = randomFrame(shapes, 'ServerFrame', random, body);
+      const [text, bytes] = [json.encode(frame), proto.encode(frame)];
+      expect(clientCodecs[json.subprotocol].decode(text)).toEqual(clientCodecs[proto.subprotocol].decode(bytes));
+    }
+  });
+});
 
 const errorOf = (decoded: ReturnType<typeof json.decode>): string =>
   decoded.ok ? 'no error' : `${decoded.fault.code} #${decoded.requestId}: ${decoded.fault.message}`;

@@ -3,6 +3,7 @@ import { fuzzTarget, corpus } from '../../../../../scripts/fuzz/detect.mjs';
 import { formats } from '../../../../../src/chat/formats/index.ts';
 import type { DetectedCall, Detection } from '../../../../../src/chat/tool.ts';
 import { stringifyJson } from '../../../../../src/chat/json/value.ts';
+import { scaled } from '../../../../helpers/depth.ts';
 import moreCases from '../../../../fixtures/cases/tool-calls-more.json' with { type: 'json' };
 import cases from '../../../../fixtures/cases/tool-calls.json' with { type: 'json' };
 
@@ -376,8 +377,8 @@ describe('a truncated text', () => {
 });
 
 describe('detection', () => {
-  it('detects only valid calls in 2000 corrupted outputs', () => {
-    expect(fuzzTarget({ formats, stringifyJson }, { count: 2000, seed: 7 }).calls).toBeGreaterThan(500);
+  it('detects only valid calls in corrupted outputs', () => {
+    expect(fuzzTarget({ formats, stringifyJson }, { count: scaled(2000), seed: 7 }).calls).toBeGreaterThan(scaled(500));
   });
 
   it('accepts values nested 64 levels deep, and rejects deeper ones without recursion', () => {
@@ -423,7 +424,7 @@ describe('detection', () => {
   ];
   it.each(repeatedUnits)('takes linear time for repeated %j', (unit) => {
     for (const start of ['', '<tool_call>{"a": "', "<tool_call>{'a': '", '[[[[']) {
-      const [short, long] = [start + unit.repeat(2_000), start + unit.repeat(16_000)];
+      const [short, long] = [start + unit.repeat(scaled(2_000)), start + unit.repeat(scaled(16_000))];
       // In quadratic time, one long text would take eight times as long as eight short ones of the same total length.
       let [longMs, eightShortMs] = [Infinity, Infinity];
       for (let tries = 0; tries < 20 && !(longMs < 4 * eightShortMs); tries++) {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createRng } from '../../../../../scripts/seededRandom.mjs';
 import { CallMarkupFilter } from '../../../../../src/chat/reply/malformed/callMarkupFilter.ts';
+import { scaled } from '../../../../helpers/depth.ts';
 import { mutatedReplies } from '../../../../helpers/mutatedReplies.ts';
 
 /** What a filter lets through of pieces of a text, and the markup that it takes out. */
@@ -76,9 +77,9 @@ describe('streamed text without call markup', () => {
     expect(markup.unread).toEqual([]);
   });
 
-  it('has no mark, however 4000 replies with mistakes are cut', () => {
+  it('has no mark, however replies with mistakes are cut', () => {
     const random = createRng(3);
-    for (const { dialect, text } of mutatedReplies(4000, 31)) {
+    for (const { dialect, text } of mutatedReplies(scaled(4000), 31)) {
       if (text.includes('`')) continue;
       const whole = filter([text], dialect.format.markup);
       const pieces: string[] = [];
@@ -117,7 +118,7 @@ describe('streamed text without call markup', () => {
     '\n',
     'a <tool_call> b ',
   ])('takes time linear in the text: %j', (unit) => {
-    const text = unit.repeat(16_000);
+    const text = unit.repeat(scaled(16_000));
     const pieces = Array.from({ length: Math.ceil(text.length / 10) }, (_, at) => text.slice(at * 10, at * 10 + 10));
     expect(filter(pieces)).toEqual(filter([text]));
   });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseReply, type ParsedReply } from '../../../../../src/chat/reply/parseReply.ts';
+import { scaled } from '../../../../helpers/depth.ts';
 import { dialects, mutatedReplies, replyTools, wholeReplies } from '../../../../helpers/mutatedReplies.ts';
 
 /*
@@ -102,7 +103,7 @@ const describeReply = (text: string, dialect: string, { answer, calls, unread }:
 
 describe('the definition of markup', () => {
   it('finds it in each reply as the model wrote it', () => {
-    for (const { dialect, text } of wholeReplies(400, 5)) {
+    for (const { dialect, text } of wholeReplies(scaled(400), 5)) {
       const isPython = dialect.name.includes('python') || dialect.name.includes('stringMarks');
       expect(hasOpening(text, dialect.name) || isPython || dialect.name === 'native channel', text).toBe(true);
       expect(markupIn(text, dialect.name), text).toBeDefined();
@@ -115,10 +116,10 @@ describe('the definition of markup', () => {
 });
 
 describe('replies with mistakes', () => {
-  it('put no markup of a call into the answer, and lose no call that they open: 10,000 of them', () => {
+  it('put no markup of a call into the answer, and lose no call that they open', () => {
     const failures: string[] = [];
     let [withCalls, withUnread, withBoth] = [0, 0, 0];
-    for (const { dialect, text } of mutatedReplies(10_000, 20)) {
+    for (const { dialect, text } of mutatedReplies(scaled(10_000), 20)) {
       const reply = read(text, dialect);
       const isLost = hasOpening(text, dialect.name) && reply.calls.length + reply.unread.length === 0;
       if (isLost || markupIn(reply.answer, dialect.name) !== undefined)
@@ -129,11 +130,11 @@ describe('replies with mistakes', () => {
     }
     expect(failures).toEqual([]);
     // The mistakes are of all kinds: some can be read over, others not.
-    expect(Math.min(withCalls, withUnread, withBoth)).toBeGreaterThan(1000);
+    expect(Math.min(withCalls, withUnread, withBoth)).toBeGreaterThan(scaled(1000));
   });
 
   it('have all that they say in the answer, the calls or the markup that gave none', () => {
-    for (const { dialect, text } of mutatedReplies(2000, 21)) {
+    for (const { dialect, text } of mutatedReplies(scaled(2000), 21)) {
       const { calls, content, answer, unread } = read(text, dialect);
       for (const call of unread) {
         expect(call.text.trim(), text).not.toBe('');
@@ -153,7 +154,7 @@ describe('replies that are cut off', () => {
   it.each(dialects.map((dialect) => [dialect.name, dialect] as const))(
     'put no markup into the answer, wherever the cut is: %s',
     (name, dialect) => {
-      for (const { text } of wholeReplies(6, 7, dialect))
+      for (const { text } of wholeReplies(scaled(6), 7, dialect))
         for (let length = 0; length <= text.length; length++) {
           const cut = text.slice(0, length);
           const reply = read(cut, dialect);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createRng } from '../../../../../scripts/seededRandom.mjs';
 import { parseReply } from '../../../../../src/chat/reply/parseReply.ts';
 import { StreamableText } from '../../../../../src/chat/reply/malformed/streamableText.ts';
+import { scaled } from '../../../../helpers/depth.ts';
 import { mutatedReplies, replyTools, wholeReplies, type MutatedReply } from '../../../../helpers/mutatedReplies.ts';
 
 const toolNames = new Set(['set_lamp', 'wait']);
@@ -48,11 +49,11 @@ describe('text that can be no part of a call', () => {
   });
 
   it('is the beginning of the answer, of whatever reply', () => {
-    expect(countDifferences(wholeReplies(400, 7))).toBe(0);
+    expect(countDifferences(wholeReplies(scaled(400), 7))).toBe(0);
   });
 
   it('is hardly ever anything else where a call has mistakes, and nothing of the answer is lost', () => {
-    expect(countDifferences(mutatedReplies(800, 9))).toBeLessThan(4);
+    expect(countDifferences(mutatedReplies(scaled(800), 9))).toBeLessThan(4);
   });
 });
 

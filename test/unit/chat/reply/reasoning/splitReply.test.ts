@@ -4,6 +4,7 @@ import { ReasoningFilter } from '../../../../../src/chat/reply/reasoning/reasoni
 import { createReasoningSkipper } from '../../../../../src/chat/reply/reasoning/reasoningSpans.ts';
 import { defaultReplyMarks, tagsOf, type ReplyMarks } from '../../../../../src/chat/replyMarks.ts';
 import { splitReply } from '../../../../../src/chat/reply/reasoning/splitReply.ts';
+import { scaled } from '../../../../helpers/depth.ts';
 import {
   channelMarks,
   harmonyMarks,
@@ -195,7 +196,7 @@ describe('a random mixture of marks', () => {
 
 describe('a long reply', () => {
   // In quadratic time, each of these would take minutes.
-  const repeats = 200_000;
+  const repeats = scaled(200_000);
 
   it.each([
     ['opening and closing marks', defaultReplyMarks, '<think></think>'],

@@ -4,6 +4,7 @@ import type { DryParams } from '../../../../../src/inference/contract/samplingPa
 import { DryPenalty } from '../../../../../src/inference/llama/sampling/dryPenalty.ts';
 import { findBreakers } from '../../../../../src/inference/llama/sampling/sequenceBreakers.ts';
 import { createRandom } from '../../../../../scripts/seededRandom.mjs';
+import { scaled } from '../../../../helpers/depth.ts';
 
 const params: DryParams = {
   multiplier: 1,
@@ -74,7 +75,7 @@ describe('DRY', () => {
   it('agrees with a plain search in random texts', () => {
     const random = createRandom(7);
     const letter = (): string => 'abc\n'[Math.floor(random() * 4)] ?? 'a';
-    for (let round = 0; round < 2000; round++) {
+    for (let round = 0; round < scaled(2000); round++) {
       const text = Array.from({ length: Math.floor(random() * 40) }, letter).join('');
       const dry = {
         ...params,
