@@ -21,7 +21,7 @@ const longFiles = [
   'test/model/engineProcess.test.ts',
   'test/e2e/bundle.test.ts',
   'test/e2e/samples.test.ts',
-  'test/contracts/engine.test.ts',
+  'test/contracts/processEngine.slow.test.ts',
   'test/e2e/clients/unity.test.ts',
   'test/e2e/clients/godot.test.ts',
   'test/model/supervision.test.ts',

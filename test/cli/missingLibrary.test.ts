@@ -1,8 +1,8 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, cp, link, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { libraryPackage } from '../../src/inference/llama/libraryFault.ts';
@@ -12,30 +12,43 @@ import { readFirstLine, untilExit } from './command.ts';
 
 const packageName = libraryPackage(process) ?? '';
 const modules = repositoryPath('node_modules');
-let folder = '';
+let root = '';
+
+// Without what no program reads.
+const isRead = (path: string): boolean => !/\.(?:bundle|d\.ts|map)$/.test(path);
+
+/** Gives the files of a folder a second place: as hard links, or as copies where that is on another disk. */
+async function placeFiles(from: string, to: string): Promise<void> {
+  for (const entry of await readdir(from, { recursive: true, withFileTypes: true })) {
+    const source = join(entry.parentPath, entry.name);
+    const target = join(to, source.slice(from.length));
+    if (!entry.isFile() || !isRead(source)) continue;
+    await mkdir(dirname(target), { recursive: true });
+    await link(source, target).catch(() => copyFile(source, target));
+  }
+}
 
 /**
- * An install of turngraph without a llama.cpp library: node-llama-cpp itself is copied, because Node looks for the library
- * from its real place.
+ * An install of turngraph without a llama.cpp library: node-llama-cpp itself has real files there, because Node looks for the
+ * library from its real place.
  */
-async function install(name: string): Promise<string> {
-  const root = join(folder, name);
+async function install(root: string): Promise<void> {
   const own = join(root, 'node_modules');
   await mkdir(own, { recursive: true });
   for (const file of await readdir(modules)) {
     if (!['@node-llama-cpp', 'node-llama-cpp', '.bin'].includes(file))
       await symlink(join(modules, file), join(own, file));
   }
-  // Without what no program reads.
-  const filter = (source: string): boolean => !/\.(?:bundle|d\.ts|map)$/.test(source);
-  await cp(join(modules, 'node-llama-cpp'), join(own, 'node-llama-cpp'), { recursive: true, filter });
-  for (const part of ['dist', 'package.json', 'models.json', 'models', 'graphs', 'proto'])
-    await cp(repositoryPath(part), join(root, part), { recursive: true, filter });
-  return root;
+  await placeFiles(join(modules, 'node-llama-cpp'), join(own, 'node-llama-cpp'));
+  for (const part of ['dist', 'models', 'graphs', 'proto']) await placeFiles(repositoryPath(part), join(root, part));
+  for (const file of ['package.json', 'models.json']) await copyFile(repositoryPath(file), join(root, file));
 }
 
-beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'turngraph-'))));
-afterAll(() => rm(folder, { recursive: true }));
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'turngraph-'));
+  await install(root);
+});
+afterAll(() => rm(root, { recursive: true }));
 
 const cliOf = (root: string): string => join(root, 'dist', 'cli', 'turngraph.js');
 
@@ -57,13 +70,13 @@ describe.each([
   [
     'is missing',
     everywhere,
-    async () => undefined,
+    () => rm(join(root, 'node_modules', packageName), { recursive: true, force: true }),
     `the llama.cpp library is missing: the npm package ${packageName} is not installed; run npm install again without --omit=optional`,
   ],
   [
     'cannot be loaded',
     oneOfEach,
-    async (root: string) => {
+    async () => {
       const target = join(root, 'node_modules', packageName);
       const keep = (source: string): boolean => !/\.(?:so|dylib|dll)$/.test(source);
       await cp(join(modules, packageName), target, { recursive: true, filter: keep });
@@ -72,16 +85,14 @@ describe.each([
     },
     `the llama.cpp library of the npm package ${packageName} cannot be loaded (`,
   ],
-])('an install whose llama.cpp library %s', (name, { commands, codecs }, prepare, sentence) => {
-  let root = '';
+])('an install whose llama.cpp library %s', (_, { commands, codecs }, prepare, sentence) => {
   let installed: readonly string[] = [];
   const readLibraryFiles = async (): Promise<readonly string[]> => {
     const library = join(root, 'node_modules', 'node-llama-cpp');
     return (await readdir(library, { recursive: true })).toSorted();
   };
   beforeAll(async () => {
-    root = await install(name.replaceAll(' ', '-'));
-    await prepare(root);
+    await prepare();
     installed = await readLibraryFiles();
   });
 

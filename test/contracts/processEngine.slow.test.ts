@@ -20,6 +20,7 @@ engineContract({
   ...demo,
   name: 'llama-cpp with a process per model',
   open: () => new ProcessEngine({ cache: { folder, maxStateBytes: 1e9 } }),
+  rounds: 3,
 });
 
 embeddingContract({

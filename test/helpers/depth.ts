@@ -1,5 +1,5 @@
-// vitest.config.ts sets it: short in `npm test`, whole in `npm run test:all` and in slow files.
-const isWhole = process.env['TURNGRAPH_TEST_DEPTH'] === 'whole';
+/** Whether all codecs, cases and sizes are tested: in `npm run test:all`, and always in slow files (`vitest.config.ts`). */
+export const isWhole = process.env['TURNGRAPH_TEST_DEPTH'] === 'whole';
 
 /** A number of random cases, or a size: a twentieth of it in `npm test`. */
 export const scaled = (count: number): number => (isWhole ? count : Math.ceil(count / 20));

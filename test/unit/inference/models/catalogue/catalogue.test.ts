@@ -6,6 +6,7 @@ import { fuzzTarget } from '../../../../../scripts/fuzz/catalogue.mjs';
 import type { Fault } from '../../../../../src/protocol/fault.ts';
 import { parseCatalogue } from '../../../../../src/inference/models/catalogue/catalogue.ts';
 import { readCatalogue } from '../../../../../src/inference/models/catalogue/readCatalogue.ts';
+import { scaled } from '../../../../helpers/depth.ts';
 
 /** A catalogue with one model per line, of which the last is valid. */
 const withModels = (...models: readonly string[]): string =>
@@ -462,7 +463,7 @@ describe('the variants of a model', () => {
 
 describe('any catalogue', () => {
   it('is parsed or rejected with a location, whatever was changed', () => {
-    const { read, faults, problems } = fuzzTarget({ parseCatalogue }, { count: 3000, seed: 20 });
-    expect(Math.min(read, faults, problems)).toBeGreaterThan(100);
+    const { read, faults, problems } = fuzzTarget({ parseCatalogue }, { count: scaled(3000), seed: 20 });
+    expect(Math.min(read, faults, problems)).toBeGreaterThan(scaled(100));
   });
 });
