@@ -54,7 +54,9 @@ describe('detection in native layouts', () => {
     ];
     for (const unit of units) {
       for (const start of ['', output.slice(0, output.indexOf('Oban'))]) {
-        const [short, long] = [start + unit.repeat(scaled(500)), start + unit.repeat(scaled(4_000))];
+        // Deeper than values may be nested, also in the short one.
+        const count = 100 + scaled(400);
+        const [short, long] = [start + unit.repeat(count), start + unit.repeat(8 * count)];
         // In quadratic time, one long text would take eight times as long as eight short ones of the same total length.
         let [longMs, eightShortMs] = [Infinity, Infinity];
         for (let tries = 0; tries < 200 && !(longMs < 4 * eightShortMs); tries++) {
