@@ -25,11 +25,11 @@ interface TracedRequest {
 
 /** What was sent and received in one session, on one connection after the other: finds violations of the rules. */
 export class SessionTrace {
-  readonly #rules: FrameRules;
+  readonly #rules: Pick<FrameRules, 'violate'>;
   readonly #requests = new Map<number, TracedRequest>();
   #lastSeq = 0;
 
-  constructor(rules: FrameRules) {
+  constructor(rules: Pick<FrameRules, 'violate'>) {
     this.#rules = rules;
   }
 
@@ -69,6 +69,11 @@ export class SessionTrace {
   unanswered(requestId: number, waited: string): void {
     const name = this.#requests.get(requestId)?.body ?? 'a frame';
     this.#rules.violate('final', `a final answer to ${name}, request ${requestId}`, waited);
+  }
+
+  /** The requests without a final answer, as `[id, body]`. */
+  open(): readonly (readonly [number, RequestBody | undefined])[] {
+    return [...this.#requests].flatMap(([id, { body, isAnswered }]) => (isAnswered ? [] : [[id, body] as const]));
   }
 
   #checkSeq({ seq, body, requestId }: ServerFrame): void {

@@ -1,10 +1,7 @@
 // Client scenario of the soak test: connects, creates agents, runs random actions, and disconnects, sometimes without a close
 // frame.
-import { finalResponse } from '../../dist/client/responses.js';
 import { actions, createAgent } from './clientActions.mjs';
-import { ProtocolChecker } from './protocolChecker.mjs';
 import { withTimeout } from './timeouts.mjs';
-import { createRecordingSocket } from './recordingSocket.mjs';
 import { SessionRecorder } from '../chaos/sessionRecorder.mjs';
 
 /** Counters shared by all clients. */
@@ -27,37 +24,27 @@ export const newTally = () => ({
  */
 export async function runClient({ server, end, codec, rng, tally, model, chaos }) {
   while (performance.now() < end) {
-    const { checker, socket, options, isCut } = chaos?.url ? cutConnection(chaos.url, tally) : directConnection();
+    const isCut = chaos?.url !== undefined;
+    const recorder = new SessionRecorder();
+    recorder.onResumed = () => tally.resumes++;
+    const options = { WebSocket: recorder.webSocketClass(), ...(isCut ? { url: chaos.url } : { reconnect: false }) };
     const isAllowed = (error) => chaos !== undefined && error.code === engineCrashed;
     try {
-      await runSession({ server, end, codec, rng, tally, model, checker, socket, options, isCut, isAllowed });
+      await runSession({ server, end, codec, rng, tally, model, recorder, options, isCut, isAllowed });
     } catch (error) {
       // A connection that is cut before it has a session cannot be resumed.
       if (isCut && error.code === connectionFailed) continue;
       tally.faults.push(`${codec}: ${error.code ?? ''} ${error.name}: ${error.message}`);
-      socket.terminate();
+      if (!isCut) recorder.terminate();
       await pause(100);
     }
-    const violations = (checker.violations ?? checker.faults).filter((one) => !chaos || !crashedTurn.test(one));
+    const violations = recorder.faults.filter((one) => !chaos || !crashedTurn.test(one));
     tally.faults.push(...violations.map((violation) => `${codec}: ${violation}`));
   }
 }
 
-function directConnection() {
-  const checker = new ProtocolChecker(finalResponse);
-  const socket = createRecordingSocket(checker);
-  return { checker, socket, options: { WebSocket: socket.WebSocket, reconnect: false }, isCut: false };
-}
-
-function cutConnection(url, tally) {
-  const checker = new SessionRecorder();
-  checker.onResumed = () => tally.resumes++;
-  const socket = { WebSocket: checker.webSocketClass(), terminate: () => {} };
-  return { checker, socket, options: { WebSocket: socket.WebSocket, url }, isCut: true };
-}
-
 async function runSession(session) {
-  const { server, end, codec, rng, tally, model, checker, socket, options, isCut, isAllowed } = session;
+  const { server, end, codec, rng, tally, model, recorder, options, isCut, isAllowed } = session;
   const client = await server.connect(codec, options);
   tally.sessions++;
   const scenario = { client, rng, tally, model, agents: [] };
@@ -71,7 +58,7 @@ async function runSession(session) {
     }
     await pause(rng.between(0, 200));
   }
-  await rng.pick(isCut ? closingEndings : sessionEndings)({ ...scenario, checker, socket });
+  await rng.pick(isCut ? closingEndings : sessionEndings)({ ...scenario, recorder });
 }
 
 /** Waits for what may fail with an error that is allowed; others are thrown. */
@@ -89,13 +76,13 @@ const crashedTurn = /^a turn failed: ENGINE_CRASHED/;
 
 /** Ways to end a session after all answers have arrived. */
 const closingEndings = [
-  async ({ client, checker }) => {
-    checker.expectAllAnswered();
+  async ({ client, recorder }) => {
+    recorder.expectAllAnswered();
     await client.close();
   },
-  async ({ client, agents, checker }) => {
+  async ({ client, agents, recorder }) => {
     await Promise.all(agents.map(({ agent }) => agent.destroy()));
-    checker.expectAllAnswered();
+    recorder.expectAllAnswered();
     await client.close();
   },
 ];
@@ -103,15 +90,15 @@ const closingEndings = [
 /** All ways to end a session; some drop it. */
 const sessionEndings = [
   ...closingEndings,
-  async ({ tally, socket }) => {
+  async ({ tally, recorder }) => {
     tally.drops++;
-    socket.terminate();
+    recorder.terminate();
   },
-  async ({ agents, rng, tally, socket }) => {
+  async ({ agents, rng, tally, recorder }) => {
     tally.drops++;
     const turns = agents.map(({ agent }) => agent.send('Tell me a story.'));
     await pause(rng.between(0, 150));
-    socket.terminate();
+    recorder.terminate();
     await Promise.allSettled(turns.map((turn) => turn.done));
   },
 ];

@@ -147,8 +147,8 @@ describe('the session recorder', () => {
     lost.recorder.expectAllAnswered();
     const all = [repeated, leftOut, sentTwice, changed, lost, resumeSession(2, 0)];
     expect(all.map(({ recorder }) => recorder.faults[0])).toEqual([
-      'seq 1 where 2 was due',
-      'seq 3 where 2 was due',
+      'expected seq 2 on the next frame (ack), came 1',
+      'expected seq 2 on the next frame (ack), came 3',
       'request 2 (unloadModel) was sent again, but had been received',
       'request 2 (unloadModel) was sent again with other bytes',
       'request 2 (unloadModel) has had no final answer',

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { CanarySearch } from '../../scripts/stress/canarySearch.mjs';
-import { ProtocolChecker } from '../../scripts/stress/protocolChecker.mjs';
+import { SessionRecorder } from '../../scripts/chaos/sessionRecorder.mjs';
 import { createRng } from '../../scripts/seededRandom.mjs';
 import { median, quantile, trendOf, type Sample } from '../../scripts/stress/leakDetection.mjs';
-import { finalResponse } from '../../src/client/responses.ts';
 import type { AnswerText, ServerFrame, TurnComplete } from '../../src/protocol/frames.gen.ts';
+import { clientCodecs, serverCodecs } from '../../src/protocol/codec/codec.ts';
 import { clientFrame, serverFrame } from '../../src/protocol/codec/frame.ts';
 
 /** Samples of half an hour, one every five seconds. */
@@ -98,12 +98,15 @@ describe('the protocol checker', () => {
 
   /** Violations in the answers to one message. */
   function findViolations(frames: readonly ServerFrame[]): readonly string[] {
-    const checker = new ProtocolChecker(finalResponse);
-    checker.frameReceived(greeting);
-    checker.requestSent(clientFrame(1, 'sendMessage', { agentId: 1, text: 'Hello!' }));
-    for (const frame of frames) checker.frameReceived(frame);
-    checker.expectAllAnswered();
-    return checker.violations;
+    const recorder = new SessionRecorder();
+    const { sent, received } = recorder.connection('turngraph.v1.json');
+    const receive = (frame: ServerFrame) => received(serverCodecs['turngraph.v1.json'].encode(frame));
+    receive(greeting);
+    const message = clientFrame(1, 'sendMessage', { agentId: 1, text: 'Hello!' });
+    sent(clientCodecs['turngraph.v1.json'].encode(message));
+    frames.forEach(receive);
+    recorder.expectAllAnswered();
+    return recorder.faults;
   }
 
   it('accepts a valid turn', () => {
@@ -111,24 +114,24 @@ describe('the protocol checker', () => {
   });
 
   it.each<[string, readonly ServerFrame[], RegExp]>([
-    ['a gap', [answerText(1, text), answerText(3, last), turnComplete(4)], /seq 3 where 2 was due/],
-    ['two final answers', [answerText(1, last), turnComplete(2), turnComplete(3)], /has had its final answer/],
+    ['a gap', [answerText(1, text), answerText(3, last), turnComplete(4)], /expected seq 2 .* came 3/],
+    ['two final answers', [answerText(1, last), turnComplete(2), turnComplete(3)], /no frame after the final answer/],
     ['no final answer', [answerText(1, text), answerText(2, last)], /has had no final answer/],
-    ['no last text', [answerText(1, text), turnComplete(2)], /turnComplete without a last text/],
+    ['no last text', [answerText(1, text), turnComplete(2)], /isFinal before TurnComplete/],
     [
       'text after the last text',
       [answerText(1, last), answerText(2, text), turnComplete(3)],
-      /answerText after the last text/,
+      /no AnswerText after the final one/,
     ],
     [
       "another agent's text",
       [answerText(1, { ...text, agentId: 2 }), answerText(2, last), turnComplete(3)],
-      /agent 2 speaks in a turn of/,
+      /expected agent 1, turn \d+, came .*"agentId":2/,
     ],
     [
       "another turn's text",
       [answerText(1, text), answerText(2, { ...last, turnId: 7 }), turnComplete(3)],
-      /turn 7 within turn 1/,
+      /turn 1, came .*"turnId":7/,
     ],
     ['a failed turn', [answerText(1, last), turnComplete(2, { ...complete, status: 'ERROR' })], /a turn failed/],
   ])('reports %s', (_, frames, sentence) => {
