@@ -46,10 +46,7 @@ async function cutAnswers({ session: { driver, proxy, recorder, codec, log }, mo
   const frameBytes = codec === 'proto' ? 40 : 160;
   let [cuts, cutsOfTurn, isAnswering] = [0, 0, false];
   const arm = (bytes) =>
-    isAnswering &&
-    cuts < count &&
-    cutsOfTurn < maxCutsPerTurn &&
-    proxy.arm({ direction: 'toClient', bytes: 1 + rng.below(bytes) });
+    isAnswering && cuts < count && cutsOfTurn < maxCutsPerTurn && proxy.cutAfter('toClient', 1 + rng.below(bytes));
   // Short ones are often cuts of a replay, long ones of what is being generated.
   const armInAnswer = () => arm(rng.pick([5, 150]) * frameBytes);
   // A connection that has resumed while an answer is open was cut in the middle of it.
@@ -70,7 +67,7 @@ async function cutAnswers({ session: { driver, proxy, recorder, codec, log }, mo
   for (; cuts < count; turns++) {
     told.push(await tellStory({ driver, model, chapters, number: told.length, onText }));
     [isAnswering, cutsOfTurn] = [false, 0];
-    proxy.arm(undefined);
+    proxy.cutAfter('toClient');
   }
   return { cuts, resumedBeforeTheEnd: recorder.resumedBeforeTheEnd, turns };
 }

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findPython, missingFor } from '../../test/helpers/requirements.mjs';
-import { startProxy } from './proxy.mjs';
+import { TcpProxy } from '../../test/helpers/tcpProxy.mjs';
+import { createRng } from '../seededRandom.mjs';
 import { drivers } from './drivers.mjs';
 import { SessionRecorder } from './sessionRecorder.mjs';
 
@@ -16,7 +17,7 @@ const protoFolder = fileURLToPath(new URL('../../proto/turngraph/v1', import.met
  * A session through a proxy that cuts its connections.
  * @typedef {object} CutSession
  * @property {import('./drivers.mjs').Driver} driver
- * @property {Awaited<ReturnType<typeof startProxy>>} proxy
+ * @property {TcpProxy} proxy
  * @property {SessionRecorder} recorder
  * @property {'proto' | 'json'} codec
  * @property {(line: string) => void} log
@@ -41,7 +42,7 @@ export async function runEachClient({ port, seed, log }, work) {
   for (const [kind, codec] of kinds.flatMap((one) => codecs.map((codec) => /** @type {const} */ ([one, codec])))) {
     const title = `${kind} over ${codec}`;
     const fail = (/** @type {string} */ message) => faults.push(`${title}: ${message}`);
-    const proxy = await startProxy({ port, seed });
+    const proxy = await TcpProxy.start(`ws://127.0.0.1:${port}`, { random: createRng(seed) });
     const recorder = new SessionRecorder();
     try {
       const driver = await drivers[kind]({ url: proxy.url, codec, recorder, python, wireFolder });
@@ -52,7 +53,7 @@ export async function runEachClient({ port, seed, log }, work) {
     } catch (error) {
       fail(error.message);
     }
-    await proxy.close();
+    await proxy.stop();
     figures[title] = { ...figures[title], ...recorder.figures };
     recorder.faults.forEach(fail);
   }

@@ -37,13 +37,13 @@ async function cutRequests({ driver, proxy, recorder, log }, rng, count) {
   };
   while (cuts < count) {
     const direction = rng.oneIn(3) ? 'toClient' : 'toServer';
-    proxy.arm({ direction, bytes: 1 + rng.below(direction === 'toServer' ? 600 : 150) });
+    proxy.cutAfter(direction, 1 + rng.below(direction === 'toServer' ? 600 : 150));
     const requests = Array.from({ length: 1 + rng.below(maxRequestsAtOnce) }, () => {
       open++;
       return world.act(rng).finally(() => open--);
     });
     await Promise.all(requests);
-    proxy.arm(undefined);
+    proxy.cutAfter('toClient');
   }
   await world.check();
   return { cuts, ...world.figures };

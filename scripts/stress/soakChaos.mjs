@@ -1,7 +1,7 @@
 // Chaos for the soak test: cuts the connections of a proxy, and kills or stops engine processes, all the time.
 import { setTimeout as wait } from 'node:timers/promises';
+import { TcpProxy } from '../../test/helpers/tcpProxy.mjs';
 import { findEngineProcesses, signalProcess } from '../chaos/processes.mjs';
-import { startProxy } from '../chaos/proxy.mjs';
 import { createRng } from '../seededRandom.mjs';
 
 const [minCutMs, maxCutMs] = [100, 1000];
@@ -16,7 +16,7 @@ const oneStoppedIn = 6;
  * @param {number} seed
  */
 export async function startChaos(server, seed) {
-  const proxy = await startProxy({ port: server.port, seed });
+  const proxy = await TcpProxy.start(`ws://127.0.0.1:${server.port}`, { random: createRng(seed) });
   const rng = createRng(seed);
   const end = new AbortController();
   const counts = { cuts: 0, killed: 0, stopped: 0 };
@@ -29,7 +29,7 @@ export async function startChaos(server, seed) {
   };
   const cut = () => {
     const direction = rng.oneIn(3) ? 'toServer' : 'toClient';
-    proxy.arm({ direction, bytes: 1 + rng.below(maxBytesBeforeCut) });
+    proxy.cutAfter(direction, 1 + rng.below(maxBytesBeforeCut));
   };
   const kill = async () => {
     const [pid] = await findEngineProcesses(server.pid);
@@ -40,13 +40,13 @@ export async function startChaos(server, seed) {
   const running = [repeat(minCutMs, maxCutMs, cut), repeat(minKillMs, maxKillMs, kill)];
   return {
     url: proxy.url,
-    counts: () => ({ ...counts, cuts: proxy.counts.cuts }),
+    counts: () => ({ ...counts, cuts: proxy.cuts }),
     /** Ends the chaos; connections through the proxy stay. */
     async stop() {
       end.abort();
       await Promise.all(running);
-      proxy.arm(undefined);
+      proxy.cutAfter('toClient');
     },
-    close: () => proxy.close(),
+    close: () => proxy.stop(),
   };
 }

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connect, type AgentHandle, type Client, type ConnectOptions } from '../../src/client/index.ts';
 import type { TurngraphServer } from '../../src/server/socket/server.ts';
-import { CuttingProxy } from '../helpers/cuttingProxy.ts';
+import { TcpProxy } from '../helpers/tcpProxy.mjs';
 import { Gate } from '../helpers/gate.ts';
 import { chat } from '../helpers/graphs.ts';
 import { Nginx } from '../helpers/nginx.ts';
@@ -103,7 +103,7 @@ describe.skipIf(isSkipped('nginx'))('two graph servers behind nginx', () => {
 
   describe.each(codecs)('over %s', (codec) => {
     it('resume a session in the middle of an answer, on the server that has it', async () => {
-      await using proxy = await CuttingProxy.start(nginx.url);
+      await using proxy = await TcpProxy.start(nginx.url);
       const before = await resumes();
       let resumed = 0;
       const onConnectionChange: ConnectOptions['onConnectionChange'] = ({ state }) => {
@@ -165,7 +165,7 @@ describe.skipIf(isSkipped('nginx'))('two graph servers behind nginx', () => {
   });
 
   it('give no new session to the one that is marked as down, and its own sessions go on and resume', async () => {
-    await using proxy = await CuttingProxy.start(nginx.url);
+    await using proxy = await TcpProxy.start(nginx.url);
     await using old = await connectTo('a', proxy.url, {});
     await using agent = await old.createAgent({ graph: chat() });
     const turn = agent.send('a story');

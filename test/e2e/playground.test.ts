@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Locator, Page } from 'playwright-core';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openPage, useChromium, type WatchedPage } from '../helpers/chromium.ts';
-import { CuttingProxy } from '../helpers/cuttingProxy.ts';
+import { TcpProxy } from '../helpers/tcpProxy.mjs';
 import {
   messagesOf,
   newAgent,
@@ -187,7 +187,7 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
   });
 
   it('resumes after its connection was cut in the middle of an answer, and loses no text', async () => {
-    await using proxy = await CuttingProxy.start(server().url);
+    await using proxy = await TcpProxy.start(server().url);
     await page.goto(httpOf(proxy.url));
     await openGraphFile(page, 'slow-lamp', slowLamp);
     await newAgent(page);

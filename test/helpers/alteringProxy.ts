@@ -1,7 +1,7 @@
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { encodeWebSocketFrame, opcodes } from '../../conformance/client/webSocketFrame.ts';
 import type { ServerFrame } from '../../src/protocol/frames.gen.ts';
 import { clientCodecs, serverCodecs, type Subprotocol } from '../../src/protocol/codec/codec.ts';
+import { TcpProxy } from './tcpProxy.mjs';
 
 /** What a proxy changes in what a server sends. Each connection gets its own. */
 export interface Alteration {
@@ -15,60 +15,33 @@ export interface Alteration {
   readonly swapsKinds?: boolean;
 }
 
-const opcodes = { text: 1, binary: 2, close: 8 } as const;
-
-/** A proxy in front of a server: passes on what the client sends, and alters the frames of the server. */
-export class AlteringProxy implements AsyncDisposable {
-  readonly url: string;
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
-
-  private constructor(server: Server, targetPort: number, alter: () => Alteration) {
-    this.#server = server;
-    this.url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    server.on('connection', (client) => {
-      const target = this.#track(connect(targetPort, '127.0.0.1'));
-      this.#track(client).pipe(target);
-      const reader = new FrameAlterer(alter(), (bytes) => client.write(bytes));
-      target.on('data', (data: Buffer) => reader.push(data));
-      target.on('end', () => client.end()).on('close', () => client.destroy());
-      client.on('close', () => target.destroy());
-    });
-  }
-
-  /** Starts a proxy to a server on 127.0.0.1. `alter` is called for each connection. */
-  static async start(url: string, alter: () => Alteration): Promise<AlteringProxy> {
-    const server = createServer();
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    return new AlteringProxy(server, Number(new URL(url).port), alter);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const closed = once(this.#server.close(), 'close');
-    for (const socket of this.#sockets) socket.destroy();
-    await closed;
-  }
-
-  #track(socket: Socket): Socket {
-    this.#sockets.add(socket);
-    socket.setNoDelay();
-    return socket.on('error', () => {}).on('close', () => this.#sockets.delete(socket));
-  }
-}
+/** Starts a proxy that alters the frames of a server on 127.0.0.1. `alter` is called for each connection. */
+export const startAlteringProxy = (url: string, alter: () => Alteration): Promise<TcpProxy> =>
+  TcpProxy.start(url, {
+    alter: () => {
+      const alterer = new FrameAlterer(alter());
+      return (bytes) => alterer.push(bytes);
+    },
+  });
 
 /** Reads what a server sends: HTTP is passed on, and the frames of a WebSocket are altered. */
 class FrameAlterer {
   readonly #alteration: Alteration;
-  readonly #write: (bytes: Uint8Array) => void;
   #mode: 'head' | 'http' | Subprotocol = 'head';
   #rest: Buffer = Buffer.alloc(0);
+  readonly #written: Uint8Array[] = [];
 
-  constructor(alteration: Alteration, write: (bytes: Uint8Array) => void) {
+  constructor(alteration: Alteration) {
     this.#alteration = alteration;
-    this.#write = write;
   }
 
-  push(data: Buffer): void {
+  /** Returns what the client gets for bytes of the server. */
+  push(data: Buffer): Buffer {
+    this.#push(data);
+    return Buffer.concat(this.#written.splice(0));
+  }
+
+  #push(data: Buffer): void {
     this.#rest = Buffer.concat([this.#rest, data]);
     if (this.#mode === 'head') this.#readHead();
     if (this.#mode === 'http') this.#write(this.#take(this.#rest.length));
@@ -114,8 +87,12 @@ class FrameAlterer {
     for (const frame of frames ? frames(decoded.frame) : [decoded.frame]) {
       const encoded = serverCodecs[mode].encode(frame);
       const altered = typeof encoded === 'string' ? text(encoded) : encoded;
-      this.#write(webSocketFrame(isBinary ? opcodes.binary : opcodes.text, Buffer.from(altered)));
+      this.#write(encodeWebSocketFrame(isBinary ? opcodes.binary : opcodes.text, Buffer.from(altered)));
     }
+  }
+
+  #write(bytes: Uint8Array): void {
+    this.#written.push(bytes);
   }
 
   #take(length: number): Buffer {
@@ -123,13 +100,4 @@ class FrameAlterer {
     this.#rest = this.#rest.subarray(length);
     return taken;
   }
-}
-
-function webSocketFrame(opcode: number, payload: Buffer): Buffer {
-  const head = payload.length < 126 ? Buffer.alloc(2) : payload.length < 65_536 ? Buffer.alloc(4) : Buffer.alloc(10);
-  head[0] = 0x80 + opcode;
-  head[1] = head.length === 2 ? payload.length : head.length === 4 ? 126 : 127;
-  if (head.length === 4) head.writeUInt16BE(payload.length, 2);
-  if (head.length === 10) head.writeBigUInt64BE(BigInt(payload.length), 2);
-  return Buffer.concat([head, payload]);
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { Client } from '../../examples/browser/turngraph.js';
-import { CuttingProxy } from '../helpers/cuttingProxy.ts';
+import { TcpProxy } from '../helpers/tcpProxy.mjs';
 import { Gate } from '../helpers/gate.ts';
 import { startTestServer, type TestServerOptions } from '../helpers/server.ts';
 
@@ -30,7 +30,7 @@ interface PageAgent {
 /** A server, a proxy that cuts connections, and a client with one agent. `events` has what the client reports. */
 async function setUp(options: TestServerOptions = {}) {
   const server = await startTestServer({ script, ...options });
-  const proxy = await CuttingProxy.start(server.url);
+  const proxy = await TcpProxy.start(server.url);
   const events: string[] = [];
   let notice = (): void => undefined;
   const add = (event: string): void => {

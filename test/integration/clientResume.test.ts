@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { connect, type Client, type ConnectionChange, type ConnectOptions } from '../../src/client/index.ts';
 import { codecs, scaled } from '../helpers/depth.ts';
-import { CuttingProxy } from '../helpers/cuttingProxy.ts';
+import { TcpProxy } from '../helpers/tcpProxy.mjs';
 import { chat } from '../helpers/graphs.ts';
 import { parseScrape } from '../helpers/prometheus.ts';
 import { startTestServer, useServer } from '../helpers/server.ts';
@@ -11,11 +11,11 @@ const story = Array.from({ length: 60 }, (_, index) => `line ${index}: näh, 東
 
 const server = useServer({ script: [{ match: 'a story', answer: story, chunk: 7 }] });
 
-let proxy: CuttingProxy;
+let proxy: TcpProxy;
 let changes: ConnectionChange[] = [];
 beforeEach(async () => {
   changes = [];
-  proxy = await CuttingProxy.start(server().url);
+  proxy = await TcpProxy.start(server().url);
 });
 afterEach(() => proxy.stop());
 
@@ -133,7 +133,7 @@ describe.each(codecs)('a client over %s', (codec) => {
 describe('a client whose server no longer has its session', () => {
   it('rejects what is pending, and says what to do', async () => {
     await using strict = await startTestServer({ resumeGrace: 0 });
-    await using strictProxy = await CuttingProxy.start(strict.url);
+    await using strictProxy = await TcpProxy.start(strict.url);
     await using client = await connect(strictProxy.url, {
       reconnect: { firstDelayMs: 0 },
       onConnectionChange: (change) => changes.push(change),

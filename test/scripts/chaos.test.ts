@@ -6,7 +6,6 @@ import * as answers from '../../scripts/chaos/answers.mjs';
 import * as files from '../../scripts/chaos/files.mjs';
 import * as kills from '../../scripts/chaos/kills.mjs';
 import { layoutOf, mutate } from '../../scripts/chaos/mutations.mjs';
-import { startProxy } from '../../scripts/chaos/proxy.mjs';
 import * as requests from '../../scripts/chaos/requests.mjs';
 import * as serverEnds from '../../scripts/chaos/serverEnds.mjs';
 import { SessionRecorder } from '../../scripts/chaos/sessionRecorder.mjs';
@@ -14,6 +13,7 @@ import { createRng } from '../../scripts/seededRandom.mjs';
 import { clientCodecs, serverCodecs } from '../../src/protocol/codec/codec.ts';
 import { clientFrame, serverFrame } from '../../src/protocol/codec/frame.ts';
 import { isSkipped } from '../helpers/requirements.mjs';
+import { TcpProxy } from '../helpers/tcpProxy.mjs';
 import { demoFile } from '../model/demo.ts';
 
 // Short versions of the cases of `npm run chaos`, and tests of what they use.
@@ -35,8 +35,9 @@ describe('the proxy', () => {
     const server = createServer((socket) => accepted.push(socket.on('error', log)));
     await once(server.listen(0, '127.0.0.1'), 'listening');
     cleanups.push(() => server.close());
-    const proxy = await startProxy({ port: (server.address() as AddressInfo).port, seed: 1 });
-    cleanups.push(() => proxy.close());
+    const { port } = server.address() as AddressInfo;
+    const proxy = await TcpProxy.start(`ws://127.0.0.1:${port}`, { random: createRng(1) });
+    cleanups.push(() => proxy.stop());
     const client = connect(proxy.port, '127.0.0.1').on('error', log);
     await Promise.all([once(client, 'connect'), once(server, 'connection')]);
     const [far] = accepted as [Socket];
@@ -55,19 +56,19 @@ describe('the proxy', () => {
     await ends;
     expect(Buffer.concat(chunks.toServer).equals(sent)).toBe(true);
     expect(Buffer.concat(chunks.toClient).equals(sent)).toBe(true);
-    expect(proxy.counts).toMatchObject({ connections: 1, cuts: 0 });
-    expect(proxy.counts.pieces).toBeGreaterThan(80);
+    expect(proxy).toMatchObject({ connections: 1, cuts: 0 });
+    expect(proxy.pieces).toBeGreaterThan(80);
   });
 
   it.each(['toServer', 'toClient'] as const)('cuts a connection after some more bytes %s', async (direction) => {
     const { proxy, client, far, chunks } = await connectThroughProxy();
-    proxy.arm({ direction, bytes: 1234 });
+    proxy.cutAfter(direction, 1234);
     const closes = Promise.all([far, client].map((socket) => new Promise((resolve) => socket.on('close', resolve))));
     (direction === 'toServer' ? client : far).write(Buffer.alloc(20_000));
     await closes;
     // A reset may overtake the last of them.
     expect(Buffer.concat(chunks[direction]).length).toBeLessThanOrEqual(1234);
-    expect(proxy.counts.cuts).toBe(1);
+    expect(proxy.cuts).toBe(1);
   });
 });
 

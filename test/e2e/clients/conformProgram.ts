@@ -1,7 +1,7 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
-import { CuttingProxy } from '../../helpers/cuttingProxy.ts';
+import { TcpProxy } from '../../helpers/tcpProxy.mjs';
 
 /** A JSON line that a client program has written (docs/conformance.md). */
 interface ConformEvent {
@@ -107,7 +107,7 @@ export async function expectResume(
   command: readonly [string, ...string[]],
   env?: Readonly<Record<string, string>>,
 ): Promise<void> {
-  await using proxy = await CuttingProxy.start(serverUrl);
+  await using proxy = await TcpProxy.start(serverUrl);
   await using program = new ConformProgram(proxy.url, command, env);
   expect(await program.run('connect')).toMatchObject({
     event: 'connected',

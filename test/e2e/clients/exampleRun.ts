@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { expect } from 'vitest';
-import { CuttingProxy } from '../../helpers/cuttingProxy.ts';
+import { TcpProxy } from '../../helpers/tcpProxy.mjs';
 import { Gate } from '../../helpers/gate.ts';
 import { heldEngine } from '../../helpers/heldEngine.ts';
 import { chatmlCall } from '../../helpers/resultGraphs.ts';
@@ -61,7 +61,7 @@ export async function runExample(
     { match: '', answer: 'No call.' },
   ]);
   await using server = await startTestServer({ ...serverOptions, engines: { 'llama-cpp': engine } });
-  await using proxy = await CuttingProxy.start(server.url);
+  await using proxy = await TcpProxy.start(server.url);
   try {
     const example = await open(proxy.url);
     await example.until(/^It/m);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ServerFrame, ServerFrameBodies } from '../../../src/protocol/frames.gen.ts';
 import type { CodecName } from '../../../conformance/report.ts';
 import { checkServer } from '../../../conformance/server/checkServer.ts';
-import { AlteringProxy, type Alteration } from '../../helpers/alteringProxy.ts';
+import { startAlteringProxy, type Alteration } from '../../helpers/alteringProxy.ts';
 import { useServer } from '../../helpers/server.ts';
 
 const server = useServer();
@@ -227,17 +227,17 @@ async function failedChecks(url: string, codec: CodecName, timeoutMs = 10_000): 
 
 describe.each(['json', 'proto'] as const)('the checks of a server in %s', (codec) => {
   it('pass through a proxy that changes nothing', async () => {
-    await using proxy = await AlteringProxy.start(server().url, () => ({}));
+    await using proxy = await startAlteringProxy(server().url, () => ({}));
     expect(await failedChecks(proxy.url, codec)).toEqual([]);
   });
 
   it.each(faults)('name the fault of one that %s', async (_, alter, failed) => {
-    await using proxy = await AlteringProxy.start(server().url, alter);
+    await using proxy = await startAlteringProxy(server().url, alter);
     expect(await failedChecks(proxy.url, codec)).toEqual(failed);
   });
 
   it('name the fault of one that does not answer a request', async () => {
-    await using proxy = await AlteringProxy.start(
+    await using proxy = await startAlteringProxy(
       server().url,
       on('configureSession', () => []),
     );
@@ -247,12 +247,12 @@ describe.each(['json', 'proto'] as const)('the checks of a server in %s', (codec
 
 it('the checks of a server in JSON name the fault of one that leaves a field out because it has its default', async () => {
   const alter = (): Alteration => ({ text: (text) => text.replace('"isFinal":false', '"other":false') });
-  await using proxy = await AlteringProxy.start(server().url, alter);
+  await using proxy = await startAlteringProxy(server().url, alter);
   expect(await failedChecks(proxy.url, 'json')).toEqual([rules.form]);
 });
 
 it('a failure says what was expected, what came, and where PROTOCOL.md says so', async () => {
-  await using proxy = await AlteringProxy.start(server().url, () => ({
+  await using proxy = await startAlteringProxy(server().url, () => ({
     closeCode: (code) => (code === 4406 ? 1000 : code),
   }));
   const results = [];

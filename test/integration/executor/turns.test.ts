@@ -10,7 +10,7 @@ import {
 } from '../../../src/client/index.ts';
 import { codecs } from '../../helpers/depth.ts';
 import { eventTexts, openClient, resultsIn, weatherEngine } from '../../helpers/executorGraphs.ts';
-import { CuttingProxy } from '../../helpers/cuttingProxy.ts';
+import { TcpProxy } from '../../helpers/tcpProxy.mjs';
 import { Gate } from '../../helpers/gate.ts';
 import { chatmlCall, weather } from '../../helpers/resultGraphs.ts';
 import { startTestServer, useServer } from '../../helpers/server.ts';
@@ -186,7 +186,7 @@ describe.each(codecs)('over %s, a tool that runs', (codec) => {
   });
 
   it('runs once when the connection is cut meanwhile, and its result arrives after the resume', async () => {
-    await using proxy = await CuttingProxy.start(server().url);
+    await using proxy = await TcpProxy.start(server().url);
     await using client = await openClient(proxy.url, { codec, reconnect: { firstDelayMs: 0 } });
     const agent = await client.createAgent({ graph: weather() });
     let runs = 0;
@@ -208,7 +208,7 @@ describe.each(codecs)('over %s, a tool that runs', (codec) => {
   });
 
   it('runs once, wherever the connection is cut', async () => {
-    await using proxy = await CuttingProxy.start(server().url);
+    await using proxy = await TcpProxy.start(server().url);
     await using client = await openClient(proxy.url, { codec, reconnect: { firstDelayMs: 0 } });
     const agent = await client.createAgent({ graph: weather() });
     let runs = 0;
@@ -232,7 +232,7 @@ describe.each(codecs)('over %s, a tool that runs', (codec) => {
 
   it('is aborted when its session is lost', async () => {
     await using strict = await startTestServer({ resumeGrace: 0, engines: { mock: engine } });
-    await using proxy = await CuttingProxy.start(strict.url);
+    await using proxy = await TcpProxy.start(strict.url);
     const client = await openClient(proxy.url, { codec, reconnect: { firstDelayMs: 0 } });
     const agent = await client.createAgent({ graph: weather() });
     const tool = new HeldTool();

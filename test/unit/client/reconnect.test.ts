@@ -3,7 +3,7 @@ import { WebSocket } from 'ws';
 import { connect, type ConnectionChange } from '../../../src/client/index.ts';
 import { reconnectDelayMs } from '../../../src/client/reconnect.ts';
 import { codecs } from '../../helpers/depth.ts';
-import { CuttingProxy } from '../../helpers/cuttingProxy.ts';
+import { TcpProxy } from '../../helpers/tcpProxy.mjs';
 import { cleanups, createTestAgent, useCleanups } from '../../helpers/fakeServer.ts';
 import { connectToFakeSession, FakeSession, type SessionScript } from '../../helpers/fakeSession.ts';
 
@@ -513,7 +513,7 @@ describe('the delay before an attempt', () => {
 async function connectThroughProxy(options: { readonly attemptTimeoutMs?: number; readonly timeLimitMs?: number }) {
   const session = new FakeSession(answerAll);
   await session.listen();
-  const proxy = await CuttingProxy.start(session.url);
+  const proxy = await TcpProxy.start(session.url);
   cleanups.push(() => proxy.stop());
   const reasons: string[] = [];
   const client = await connect(proxy.url, {
