@@ -1,5 +1,5 @@
 import { runCheck, type CheckResult, type CodecName } from '../report.ts';
-import type { ClientCheck } from './clientCheck.ts';
+import { type ClientCheck, Stage } from './stage.ts';
 import { ruleResults } from './rules.ts';
 import { agentChecks } from './scenarios/agents.ts';
 import { callChecks } from './scenarios/calls.ts';
@@ -8,7 +8,6 @@ import { handshakeChecks } from './scenarios/handshake.ts';
 import { lostConnectionChecks } from './scenarios/lostConnection.ts';
 import { messageChecks } from './scenarios/messages.ts';
 import { newerServerChecks } from './scenarios/newerServer.ts';
-import { Stage } from './stage.ts';
 
 /** What `checkClient` checks. */
 export interface ClientCheckOptions {

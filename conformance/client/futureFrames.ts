@@ -1,5 +1,5 @@
 import { isPlainObject } from '../../src/protocol/codec/wellFormed.ts';
-import { changeBody, double, fixed32, lengthDelimited, varintField } from './protobufFields.ts';
+import { changeBody, double, fixed32, lengthDelimited, varintField } from '../protobufFields.ts';
 
 /** An encoded server frame: text of the JSON form, bytes of the binary form. */
 export type FramePayload = string | Uint8Array;

@@ -1,10 +1,9 @@
 import type { Fault } from '../../src/protocol/fault.ts';
 import { ConformanceFailure, expectEqual, expectThat, shown } from '../expect.ts';
 import type { FramePayload } from './futureFrames.ts';
-import type { ScriptedConnection } from './scriptedConnection.ts';
+import type { ScriptedConnection, ClientRequest } from './scriptedConnection.ts';
 import type { ScriptedSession } from './scriptedSession.ts';
 import type { ScriptedTurn } from './scriptedTurn.ts';
-import type { ClientRequest } from './clientRequest.ts';
 import type { Stage } from './stage.ts';
 
 /** What a client does after a connection that broke. */

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
+import type { ClientFrame, ClientFrameBodies, ServerFrameBodies } from '../../src/protocol/frames.gen.ts';
 import type { Fault } from '../../src/protocol/fault.ts';
-import type { ClientFrame, ServerFrameBodies } from '../../src/protocol/frames.gen.ts';
 import { serverCodecs, type Subprotocol } from '../../src/protocol/codec/codec.ts';
 import { serverFrame } from '../../src/protocol/codec/frame.ts';
 import type { FrameChange, FramePayload } from './futureFrames.ts';
@@ -228,4 +228,12 @@ export class ScriptedConnection {
     const { code, name, message, detail } = fault;
     this.send(requestId, 'error', { code, name, message, detail });
   }
+}
+
+/** A request of one kind, with the bytes of its frame. */
+export interface ClientRequest<Name extends keyof ClientFrameBodies> {
+  readonly requestId: number;
+  readonly fields: ClientFrameBodies[Name];
+  readonly bytes: Buffer;
+  readonly connection: ScriptedConnection;
 }

@@ -1,8 +1,7 @@
 import type { ToolCallNotification, TurnComplete } from '../../src/protocol/frames.gen.ts';
 import { ConformanceFailure, expectEqual, expectThat, shown } from '../expect.ts';
 import { eventOf } from './inbox.ts';
-import type { Delivery, ScriptedConnection } from './scriptedConnection.ts';
-import type { ClientRequest } from './clientRequest.ts';
+import type { Delivery, ScriptedConnection, ClientRequest } from './scriptedConnection.ts';
 import type { EventNamed, Stage } from './stage.ts';
 import type { StageAgent } from './stageAgent.ts';
 

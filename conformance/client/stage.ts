@@ -1,13 +1,19 @@
+import type { Check } from '../report.ts';
 import type { ClientFrame, ClientFrameBodies } from '../../src/protocol/frames.gen.ts';
 import { ConformanceFailure, expectEqual, expectThat, shown } from '../expect.ts';
 import type { ProtocolSection } from '../sections.ts';
 import type { CommandEvent, CommandEventName, ConnectionEvent } from './clientEvent.ts';
 import type { ProgramExit } from './clientProgram.ts';
-import type { ClientRequest } from './clientRequest.ts';
+import type { ClientRequest, ScriptedConnection } from './scriptedConnection.ts';
 import { ClientRun, type ClientRunOptions } from './clientRun.ts';
 import { eventOf, type Inbox, type InboxTakeOptions } from './inbox.ts';
-import type { ScriptedConnection } from './scriptedConnection.ts';
 import { StageAgent } from './stageAgent.ts';
+
+/** One check of a client program: a scenario, after which nothing may be left that it has not expected. */
+export interface ClientCheck extends Check<Stage> {
+  /** The program has exited after it. */
+  readonly endsProgram?: true;
+}
 
 /** An event that belongs to a command, by its name. */
 export type EventNamed<Name extends CommandEventName> = Extract<CommandEvent, { readonly event: Name }>;

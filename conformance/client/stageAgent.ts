@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CreateAgentRequest } from '../../src/protocol/frames.gen.ts';
 import { expectEqual } from '../expect.ts';
 import type { ScriptedAgent } from './scriptedSession.ts';
-import type { ClientRequest } from './clientRequest.ts';
+import type { ClientRequest } from './scriptedConnection.ts';
 
 /** An agent of the client program, which can be created again in another session. */
 export class StageAgent {

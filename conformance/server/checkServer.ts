@@ -1,6 +1,6 @@
 import type { Subprotocol } from '../../src/protocol/codec/codec.ts';
 import { runCheck, type CheckResult, type CodecName } from '../report.ts';
-import { CheckSockets } from './checkSockets.ts';
+import { CheckSockets, type ServerCheck, type ServerFacts, type ServerUnderTest } from './serverUnderTest.ts';
 import { agentChecks } from './checks/agentChecks.ts';
 import { dialogChecks } from './checks/dialogChecks.ts';
 import { connectCheck, handshakeChecks } from './checks/handshakeChecks.ts';
@@ -21,9 +21,8 @@ import { encodingChecksOf } from './checks/encodingChecks.ts';
 import { limitChecks } from './checks/limitChecks.ts';
 import { malformedChecksOf } from './checks/malformedChecks.ts';
 import { findFacts } from './facts.ts';
-import { FrameRules } from './frameRules.ts';
+import { FrameRules } from './sessionTrace.ts';
 import { Patience } from './patience.ts';
-import type { ServerCheck, ServerFacts, ServerUnderTest } from './serverUnderTest.ts';
 
 /** Which server is checked, and how. */
 export interface ServerCheckOptions {

@@ -8,7 +8,7 @@ import { ConformanceFailure, shown } from '../expect.ts';
 import { readServerFrame } from './readServerFrame.ts';
 import { isFinalAnswer, SessionTrace } from './sessionTrace.ts';
 import type { ServerUnderTest } from './serverUnderTest.ts';
-import { WakeUps } from './wakeUps.ts';
+import { WakeUps } from './patience.ts';
 import { openWebSocket, type Handshake, type WebSocketSettings } from './webSocket.ts';
 
 const maxFrameBytes = 60 * 1024;

@@ -1,8 +1,7 @@
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { describeError } from '../../src/protocol/fault.ts';
 import { ConformanceFailure } from '../expect.ts';
-import { readBody } from './readBody.ts';
 import type { ServerUnderTest } from './serverUnderTest.ts';
 
 /** A response to plain HTTP. */
@@ -51,4 +50,18 @@ export function fetchPage(
     outgoing.on('error', end);
     outgoing.end();
   });
+}
+
+const maxBytes = 4 * 1024 * 1024;
+
+/** Reads the body of a response. @throws Error when it is cut off, or longer than 4 MiB. */
+export async function readBody(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw new Error(`a body of more than ${maxBytes} bytes`);
+  }
+  return Buffer.concat(chunks).toString();
 }

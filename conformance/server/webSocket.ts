@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
 import { describeError } from '../../src/protocol/fault.ts';
 import { ConformanceFailure } from '../expect.ts';
-import { readBody } from './readBody.ts';
+import { readBody } from './fetchPage.ts';
 
 /** How a WebSocket is opened. */
 export interface WebSocketSettings {

@@ -1,5 +1,5 @@
 import { ConformanceFailure, expectThat, shown } from '../../expect.ts';
-import type { ClientCheck } from '../clientCheck.ts';
+import type { ClientCheck } from '../stage.ts';
 import { eventOf } from '../inbox.ts';
 import { ScriptedTurn } from '../scriptedTurn.ts';
 import { StageAgent } from '../stageAgent.ts';

@@ -1,7 +1,6 @@
 import { expectEqual, expectThat, shown } from '../../expect.ts';
-import type { ClientCheck } from '../clientCheck.ts';
+import type { ClientCheck, Stage } from '../stage.ts';
 import { ScriptedTurn } from '../scriptedTurn.ts';
-import type { Stage } from '../stage.ts';
 import type { ToolResult } from '../../../src/protocol/frames.gen.ts';
 
 const typedArgumentsJson = JSON.stringify({

@@ -1,7 +1,6 @@
 import { expectThat, shown } from '../../expect.ts';
-import type { ClientCheck } from '../clientCheck.ts';
+import type { ClientCheck, Stage } from '../stage.ts';
 import { ScriptedTurn } from '../scriptedTurn.ts';
-import type { Stage } from '../stage.ts';
 
 /** Waits for a close frame of the client and for the end of the program. */
 async function expectClosed(stage: Stage): Promise<void> {

@@ -1,7 +1,6 @@
 import { expectEqual, expectThat, shown } from '../../expect.ts';
-import type { ClientCheck } from '../clientCheck.ts';
+import type { ClientCheck, Stage } from '../stage.ts';
 import type { HandshakeAnswer } from '../scriptedServer.ts';
-import type { Stage } from '../stage.ts';
 
 /** Lets the program connect, and expects that it says why that failed. */
 async function expectRefused(stage: Stage, answer: HandshakeAnswer, codes: readonly number[]): Promise<void> {

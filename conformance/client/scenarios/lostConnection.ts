@@ -1,10 +1,9 @@
 import { Fault } from '../../../src/protocol/fault.ts';
 import { expectThat, shown } from '../../expect.ts';
-import type { ClientCheck } from '../clientCheck.ts';
+import type { ClientCheck, Stage } from '../stage.ts';
 import { eventOf } from '../inbox.ts';
 import { reconnection } from '../reconnection.ts';
 import { ScriptedTurn } from '../scriptedTurn.ts';
-import type { Stage } from '../stage.ts';
 import type { StageAgent } from '../stageAgent.ts';
 
 /** A connected program with an agent that has had one turn, so that there is a dialog to restore. */

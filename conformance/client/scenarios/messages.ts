@@ -1,4 +1,4 @@
-import type { ClientCheck } from '../clientCheck.ts';
+import type { ClientCheck } from '../stage.ts';
 import { withEscapes } from '../futureFrames.ts';
 import { ScriptedTurn } from '../scriptedTurn.ts';
 

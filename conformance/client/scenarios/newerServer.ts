@@ -1,5 +1,5 @@
 import { expectThat, shown } from '../../expect.ts';
-import type { ClientCheck } from '../clientCheck.ts';
+import type { ClientCheck } from '../stage.ts';
 import { unknownMessage, withoutDefaults, withUnknownEnum, withUnknownFields } from '../futureFrames.ts';
 import { ScriptedTurn } from '../scriptedTurn.ts';
 

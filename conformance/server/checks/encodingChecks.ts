@@ -3,7 +3,7 @@ import { expectEqual } from '../../expect.ts';
 import type { CodecName } from '../../report.ts';
 import { CheckedConnection } from '../connection.ts';
 import { canned } from '../graphs.ts';
-import { bytesField, varintField } from '../protobuf.ts';
+import { lengthDelimited, varintField } from '../../protobufFields.ts';
 import { createAgent, expectAnswer, exportDialog, runTurn } from '../requests.ts';
 import type { ServerCheck } from '../serverUnderTest.ts';
 
@@ -72,7 +72,7 @@ const protoChecks: readonly ServerCheck[] = [
     async run(server) {
       await using connection = await CheckedConnection.open(server);
       connection.trace.sent(7, 'listModels');
-      connection.sendBytes(Uint8Array.from([...bytesField(12, []), ...varintField(1, 7)]));
+      connection.sendBytes(Uint8Array.from([...lengthDelimited(12, []), ...varintField(1, 7)]));
       expectAnswer(await connection.answerTo(7), 'listModels', 'listModels');
     },
   },

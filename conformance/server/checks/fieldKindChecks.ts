@@ -1,7 +1,7 @@
 import { shapes, type FieldShape } from '../../../src/protocol/frames.gen.ts';
 import type { CodecName } from '../../report.ts';
 import { CheckedConnection } from '../connection.ts';
-import { bytesField, frameBytes, varintField } from '../protobuf.ts';
+import { lengthDelimited, frameBytes, varintField } from '../../protobufFields.ts';
 import { answered, expectError } from '../requests.ts';
 import type { ServerCheck } from '../serverUnderTest.ts';
 
@@ -34,12 +34,12 @@ const wrongScalars = {
 } as const satisfies Readonly<Record<string, readonly unknown[]>>;
 
 /** Encodings of a field that have another wire type than its own. */
-function wrongFields(shape: FieldShape, number: number): readonly (readonly number[])[] {
+function wrongFields(shape: FieldShape, number: number): readonly Uint8Array[] {
   const isNumber = 'enum' in shape || ('scalar' in shape && shape.scalar !== 'string');
-  if (isNumber) return [bytesField(number, [0x61])];
+  if (isNumber) return [lengthDelimited(number, [0x61])];
   if (!('message' in shape)) return [varintField(number, 1)];
   const ofFields = fieldsOf(shape.message).flatMap(([, field, inner]) => wrongFields(field, inner));
-  return [varintField(number, 1), ...ofFields.map((bytes) => bytesField(number, bytes))];
+  return [varintField(number, 1), ...ofFields.map((bytes) => lengthDelimited(number, bytes))];
 }
 
 function wrongFrames(codec: CodecName, body: string, shape: FieldShape, number: number): readonly WrongFrame[] {

@@ -3,7 +3,7 @@ import { expectEqual, expectThat, shown } from '../../expect.ts';
 import type { CodecName } from '../../report.ts';
 import { CheckedConnection } from '../connection.ts';
 import { canned } from '../graphs.ts';
-import { bytesField, frameBytes, varintField } from '../protobuf.ts';
+import { lengthDelimited, frameBytes, varintField } from '../../protobufFields.ts';
 import { answered, createAgent, expectError, runTurn } from '../requests.ts';
 import type { ServerCheck } from '../serverUnderTest.ts';
 
@@ -52,8 +52,8 @@ const jsonFrames: readonly MalformedFrame[] = [
   malformed('one field in two forms', '{"requestId":7,"createAgent":{"graph":{},"graphJson":"{}"}}'),
 ];
 
-const listModels = bytesField(12, []);
-const exportDialog = bytesField(9, varintField(1, 1));
+const listModels = lengthDelimited(12, []);
+const exportDialog = lengthDelimited(9, varintField(1, 1));
 
 const protoFrames: readonly MalformedFrame[] = [
   { ...malformed('text', '{"requestId":7,"listModels":{}}', 0), binary: false },
@@ -62,14 +62,14 @@ const protoFrames: readonly MalformedFrame[] = [
   malformed('an invalid wire type', frameBytes(7, [0x67])),
   unknown('nothing', Uint8Array.of(), 0),
   unknown('no message', frameBytes(7)),
-  unknown('an unknown message', frameBytes(7, bytesField(1000, []))),
+  unknown('an unknown message', frameBytes(7, lengthDelimited(1000, []))),
   malformed('two messages', frameBytes(7, listModels, exportDialog)),
-  malformed('a message and an unknown field', frameBytes(7, listModels, bytesField(1000, []))),
+  malformed('a message and an unknown field', frameBytes(7, listModels, lengthDelimited(1000, []))),
   malformed(
     'an unknown field of its message',
-    frameBytes(7, bytesField(6, [...varintField(1, 1), ...varintField(15, 1)])),
+    frameBytes(7, lengthDelimited(6, [...varintField(1, 1), ...varintField(15, 1)])),
   ),
-  malformed('a number that its enum does not have', frameBytes(7, bytesField(18, varintField(2, 9)))),
+  malformed('a number that its enum does not have', frameBytes(7, lengthDelimited(18, varintField(2, 9)))),
 ];
 
 const framesOf: Readonly<Record<CodecName, readonly MalformedFrame[]>> = { json: jsonFrames, proto: protoFrames };

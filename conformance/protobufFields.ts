@@ -6,9 +6,18 @@ const wireTypes = { varint: 0, fixed64: 1, lengthDelimited: 2, fixed32: 5 } as c
 export const varintField = (number: number, value: number): Uint8Array =>
   Buffer.from([...varint((number << 3) | wireTypes.varint), ...varint(value)]);
 
-/** A field with bytes, text or a message. */
-export const lengthDelimited = (number: number, value: Uint8Array): Uint8Array =>
-  Buffer.concat([Buffer.from([...varint((number << 3) | wireTypes.lengthDelimited), ...varint(value.length)]), value]);
+/** A field with bytes, text, a message, or an item of a list. */
+export const lengthDelimited = (number: number, value: Iterable<number>): Uint8Array => {
+  const bytes = Uint8Array.from(value);
+  return Buffer.concat([
+    Buffer.from([...varint((number << 3) | wireTypes.lengthDelimited), ...varint(bytes.length)]),
+    bytes,
+  ]);
+};
+
+/** A frame with a request id and the bytes after it, which can be those that no encoder would write. */
+export const frameBytes = (requestId: number, ...rest: readonly Iterable<number>[]): Uint8Array =>
+  Uint8Array.from([varintField(1, requestId), ...rest].flatMap((bytes) => [...bytes]));
 
 /** A field with four bytes. */
 export function fixed32(number: number, value: number): Uint8Array {
