@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { raceAbort } from '../base/abort.ts';
 import { type ServerOptions, limitsOf } from './config.ts';
 import { bundledPath } from '../base/packageFiles.ts';
@@ -19,7 +20,6 @@ import { LiveCatalogue } from '../inference/models/catalogue/liveCatalogue.ts';
 import { readCatalogue } from '../inference/models/catalogue/readCatalogue.ts';
 import { watchCatalogue } from '../inference/models/catalogue/watchCatalogue.ts';
 import { Metrics } from './metrics/metrics.ts';
-import { createGiveWay } from './metrics/giveWay.ts';
 import { MemoryBudget } from '../inference/models/pool/memoryBudget.ts';
 import { createMeteredPool, exportBudget, type MeteredPoolOptions } from './metrics/poolMetrics.ts';
 import type { ModelPool } from '../inference/models/pool/pool.ts';
@@ -53,90 +53,14 @@ export interface StartSettings extends Omit<ListenSettings, 'closing'> {
  * Composes the server of its parts and starts it.
  * @throws the reason of `stop`, when it is aborted before the models of `preload` are loaded.
  */
-export async function start(
-  options: ServerOptions,
-  {
-    extension,
-    extraModels = [],
-    downloads: downloadOptions,
-    engines = {},
-    log = logFor(options),
-    stop,
-    quota = cacheQuota(options),
-    vectorListener,
-    ...settings
-  }: StartSettings = {},
-): Promise<TurngraphServer> {
-  for (const [flag, folder] of [
-    ['--graphs', options.graphs],
-    ['--storage-root', options.storageRoot],
-  ] as const) {
-    if (folder !== '' && !existsSync(folder)) throw new Error(`${flag} ${folder}: there is no such folder`);
-    if (folder !== '') await assertFolder(flag, folder);
-  }
-  await assertFolder('--models', options.models);
-  const writeProblem = await findWriteProblem(options.cache);
-  if (writeProblem !== undefined) log.warn({ cache: options.cache, why: writeProblem }, cacheUnwritableMessage);
+export async function start(options: ServerOptions, settings: StartSettings = {}): Promise<TurngraphServer> {
+  const { extraModels = [], log = logFor(options), stop } = settings;
+  const canCache = await checkFolders(options, log);
   const read = async (): Promise<Catalogue> => withModels(await readCatalogue(options.catalogue), extraModels);
   const catalogue = new LiveCatalogue(await read());
   for (const problem of catalogue.problems) log.warn({ problem }, 'the catalogue has an entry that cannot be used');
-  const metrics = new Metrics();
-  const downloads = new Downloads(options.models, downloadOptions);
-  const findFile = (entry: CatalogueEntry): Promise<string | undefined> => downloads.findFile(entry);
-  const gpuLayers = parseGpuLayers(options.gpuLayers);
-  const budget = new MemoryBudget(options);
-  exportBudget(budget, metrics);
-  const createPool = (engine: Engine, remoteEngine?: Engine): ModelPool =>
-    createMeteredPool(
-      engine,
-      {
-        ...options,
-        ...(remoteEngine && { remoteEngine }),
-        gpuLayers,
-        budget,
-        catalogue,
-        idleMs: options.modelIdle * 1000,
-        onLoaded: logLoadedModel(log),
-        onResized: (model, { slots, memory }) =>
-          log.info(
-            { model, slots, contextBytes: memory.context.ram + memory.context.vram },
-            'slots of a model changed',
-          ),
-        findFile,
-        findLoras: (entry) => downloads.findLoras(entry),
-      },
-      metrics,
-    );
-  const added = extension ?? (await raceAbort(loadExtension(options.extend), stop));
-  const [registry, formats] = [registryWith(added), formatsWith(added)];
-  const pools: ModelPool[] = [];
-  const hasStore = options.cacheLimit > 0 && writeProblem === undefined;
-  const vectors = new VectorPool({
-    log,
-    store: hasStore ? new VectorStore(options.cache, quota, log) : undefined,
-    idleMs: options.modelIdle * 1000,
-    giveWay: createGiveWay(() => pools),
-    listener: vectorListener,
-  });
-  const mock = engines.mock ?? (await createMockEngine(options.mockScript));
   const closing = new AbortController();
-  // After all that can fail: it starts a process.
-  const llamaEngine = engines['llama-cpp'] ?? (await createLlamaEngine(options, log, metrics, quota));
-  const context: ServerContext = {
-    registry,
-    formats,
-    pools: { 'llama-cpp': createPool(llamaEngine, engines.http ?? httpEngine()), mock: createPool(mock) },
-    graphs: new GraphFolder(options.graphs, describeGraphFolder(options.graphs)),
-    vectors,
-    storageRoot: options.storageRoot || options.graphs,
-    limits: limitsOf(options),
-    turnTimeoutMs: options.turnTimeout * 1000,
-    closing: closing.signal,
-    log,
-    metrics,
-    downloads,
-  };
-  pools.push(...Object.values(context.pools));
+  const context = await createContext(options, settings, { catalogue, log, canCache, closing: closing.signal });
   const listening = await listenOrDispose(context, options, { ...settings, closing });
   const watcher =
     options.watchModels === 'on' ? watchCatalogue({ path: options.catalogue, read, catalogue, log }) : undefined;
@@ -158,6 +82,130 @@ export async function start(
     throw error;
   }
 }
+
+/** Returns whether the cache folder can be written to. @throws Error for another folder that cannot be used. */
+async function checkFolders({ graphs, storageRoot, models, cache }: ServerOptions, log: Log): Promise<boolean> {
+  for (const [flag, folder] of [
+    ['--graphs', graphs],
+    ['--storage-root', storageRoot],
+  ] as const) {
+    if (folder !== '' && !existsSync(folder)) throw new Error(`${flag} ${folder}: there is no such folder`);
+    if (folder !== '') await assertFolder(flag, folder);
+  }
+  await assertFolder('--models', models);
+  const writeProblem = await findWriteProblem(cache);
+  if (writeProblem !== undefined) log.warn({ cache, why: writeProblem }, cacheUnwritableMessage);
+  return writeProblem === undefined;
+}
+
+/** What is created before the parts of a server. */
+interface Groundwork {
+  readonly catalogue: LiveCatalogue;
+  readonly log: Log;
+  /** Whether the cache folder can be written to. */
+  readonly canCache: boolean;
+  /** Aborted when the server begins to shut down. */
+  readonly closing: AbortSignal;
+}
+
+async function createContext(
+  options: ServerOptions,
+  settings: StartSettings,
+  { catalogue, log, canCache, closing }: Groundwork,
+): Promise<ServerContext> {
+  const { engines = {}, quota = cacheQuota(options), stop } = settings;
+  const metrics = new Metrics();
+  const downloads = new Downloads(options.models, settings.downloads);
+  const createPool = poolFactory(options, { catalogue, downloads, log, metrics });
+  const extension = settings.extension ?? (await raceAbort(loadExtension(options.extend), stop));
+  const [registry, formats] = [registryWith(extension), formatsWith(extension)];
+  const pools: ModelPool[] = [];
+  const vectors = new VectorPool({
+    log,
+    store: options.cacheLimit > 0 && canCache ? new VectorStore(options.cache, quota, log) : undefined,
+    idleMs: options.modelIdle * 1000,
+    yieldToTurns: createYieldToTurns(pools),
+    listener: settings.vectorListener,
+  });
+  const mock = engines.mock ?? (await createMockEngine(options.mockScript));
+  // After all that can fail: it starts a process.
+  const llamaEngine = engines['llama-cpp'] ?? (await createLlamaEngine(options, log, metrics, quota));
+  const poolByEngine = {
+    'llama-cpp': createPool(llamaEngine, engines.http ?? httpEngine()),
+    mock: createPool(mock),
+  };
+  pools.push(...Object.values(poolByEngine));
+  return {
+    registry,
+    formats,
+    pools: poolByEngine,
+    graphs: new GraphFolder(options.graphs, describeGraphFolder(options.graphs)),
+    vectors,
+    storageRoot: options.storageRoot || options.graphs,
+    limits: limitsOf(options),
+    turnTimeoutMs: options.turnTimeout * 1000,
+    closing,
+    log,
+    metrics,
+    downloads,
+  };
+}
+
+/** Creates the function that creates the pool of an engine. All pools share one memory budget. */
+function poolFactory(
+  options: ServerOptions,
+  {
+    catalogue,
+    downloads,
+    log,
+    metrics,
+  }: Pick<ServerContext, 'downloads' | 'log' | 'metrics'> & Pick<Groundwork, 'catalogue'>,
+): (engine: Engine, remoteEngine?: Engine) => ModelPool {
+  const gpuLayers = parseGpuLayers(options.gpuLayers);
+  const budget = new MemoryBudget(options);
+  exportBudget(budget, metrics);
+  return (engine, remoteEngine) =>
+    createMeteredPool(
+      engine,
+      {
+        ...options,
+        ...(remoteEngine && { remoteEngine }),
+        gpuLayers,
+        budget,
+        catalogue,
+        idleMs: options.modelIdle * 1000,
+        onLoaded: logLoadedModel(log),
+        onResized: (model, { slots, memory }) =>
+          log.info(
+            { model, slots, contextBytes: memory.context.ram + memory.context.vram },
+            'slots of a model changed',
+          ),
+        findFile: (entry) => downloads.findFile(entry),
+        findLoras: (entry) => downloads.findLoras(entry),
+      },
+      metrics,
+    );
+}
+
+/** While turns compute, background work takes at most one part in so many of the time. */
+const shareDivisor = 20;
+/** Background work goes on after this time, even if turns compute all the while. */
+const maxYieldMs = 2000;
+const pollMs = 25;
+
+/** Creates the function that background work calls between its steps: it waits while turns need the processor. */
+const createYieldToTurns =
+  (pools: readonly ModelPool[]) =>
+  async (stepMs: number, signal: AbortSignal): Promise<void> => {
+    const end = performance.now() + Math.min(maxYieldMs, stepMs * shareDivisor);
+    while (performance.now() < end && isComputing(pools)) await wait(pollMs, undefined, { signal });
+  };
+
+/** Whether a chat model of some pools computes. */
+const isComputing = (pools: readonly ModelPool[]): boolean =>
+  pools.some((pool) =>
+    pool.entries.some(({ name, purpose }) => purpose === 'chat' && (pool.state(name).stats?.slotsBusy ?? 0) > 0),
+  );
 
 /** Starts to listen; disposes of the models when that fails, because an engine can have a process already. */
 async function listenOrDispose(

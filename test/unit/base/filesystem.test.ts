@@ -1,10 +1,10 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { describeFsError, makeFolder, readRegularFile } from '../../../src/base/filesystem.ts';
+import { describeFsError, findPathProblem, makeFolder, readRegularFile } from '../../../src/base/filesystem.ts';
 import { GraphFolder } from '../../../src/graph/compile/graphFolder.ts';
 import { readCatalogue } from '../../../src/inference/models/catalogue/readCatalogue.ts';
 import { isSkipped } from '../../helpers/requirements.mjs';
@@ -89,4 +89,47 @@ describe('a graphs folder that cannot be read', () => {
     const path = 'a'.repeat(300);
     await expect(new GraphFolder(path).read('lamp')).rejects.toThrow('the graphs folder cannot be read: ');
   });
+});
+
+describe('a relative path', () => {
+  it.each([
+    'model.gguf',
+    'Q4_K_M/model-00001-of-00002.gguf',
+    'a b.gguf',
+    '.hidden',
+    'console.gguf',
+    'com.gguf',
+    'COM10.gguf',
+    'nullable',
+    'Modèle-日本.gguf',
+  ])('names the same file on every system: %s', (path) => expect(findPathProblem(path)).toBeUndefined());
+
+  it.each([
+    ['', 'empty part'],
+    ['/x.gguf', 'empty part'],
+    ['a//x.gguf', 'empty part'],
+    ['a/', 'empty part'],
+    ['../x.gguf', '".."'],
+    ['a/./x.gguf', '"."'],
+    ['CON', 'a device'],
+    ['con', 'a device'],
+    ['NUL.gguf', 'a device'],
+    ['nul.tar.gz', 'a device'],
+    ['aux .gguf', 'a device'],
+    ['a/PRN/x.gguf', 'a device'],
+    ['COM1', 'a device'],
+    ['lpt9.gguf', 'a device'],
+    ['COM².gguf', 'a device'],
+    ['CONIN$', 'a device'],
+    ['x.gguf.', 'dot or space'],
+    ['x.gguf ', 'dot or space'],
+    ['a./x.gguf', 'dot or space'],
+    ['.. /x.gguf', 'dot or space'],
+    ['...', 'dot or space'],
+    ['x.gguf:stream', '":"'],
+    ['a\\x.gguf', '"\\\\"'],
+    ['a\u0007.gguf', '"\\u0007"'],
+    ['a\u0085.gguf', 'in it, which no file name'],
+    ['a*.gguf', '"*"'],
+  ])('does not: %j', (path, reason) => expect(findPathProblem(path)).toContain(reason));
 });

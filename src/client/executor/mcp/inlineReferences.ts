@@ -18,68 +18,87 @@ const maxSchemas = 4096;
  * @param path names the schema in errors.
  * @throws Fault MALFORMED_MESSAGE with the place for what a declaration cannot express.
  */
-export function inlineReferences(root: JsonSchema, path: string): JsonSchema {
-  let schemas = 0;
+export const inlineReferences = (root: JsonSchema, path: string): JsonSchema =>
+  new ReferenceInliner(root, path).read(root, { pointer: '', within: [] }) as JsonSchema;
 
-  const read = (schema: unknown, pointer: string, within: readonly string[]): unknown => {
+/** Where a value of the schema is. */
+interface Place {
+  /** JSON pointer in the schema that is made. */
+  readonly pointer: string;
+  /** The references that led there, outermost first. */
+  readonly within: readonly string[];
+}
+
+class ReferenceInliner {
+  readonly #root: JsonSchema;
+  readonly #path: string;
+  #schemas = 0;
+
+  constructor(root: JsonSchema, path: string) {
+    this.#root = root;
+    this.#path = path;
+  }
+
+  /** Reads a schema: an object, or a boolean, which stays as it is. */
+  read(schema: unknown, place: Place): unknown {
     if (!isObject(schema)) return schema;
-    if (++schemas > maxSchemas)
-      throw refusal(path, pointer, `has more than ${maxSchemas} schemas, references included`);
+    if (++this.#schemas > maxSchemas)
+      throw this.#refusal(place, `has more than ${maxSchemas} schemas, references included`);
     for (const keyword of Object.keys(schema)) {
       if (facts.has(keyword))
-        throw refusal(path, pointer, `has the keyword "${keyword}", which is no keyword of JSON Schema`);
-      if (dynamic.has(keyword)) throw refusal(path, pointer, `has ${keyword}, which a declaration cannot express`);
+        throw this.#refusal(place, `has the keyword "${keyword}", which is no keyword of JSON Schema`);
+      if (dynamic.has(keyword)) throw this.#refusal(place, `has ${keyword}, which a declaration cannot express`);
     }
     const { $ref: reference, ...others } = schema;
-    if (reference === undefined) return members(schema, pointer, within);
-    const target = resolve(reference, pointer, within);
-    const inlined = read(target, pointer, [...within, String(reference)]);
-    const own = members(others, pointer, within);
+    if (reference === undefined) return this.#members(schema, place);
+    const target = this.#resolve(reference, place);
+    const inlined = this.read(target, { ...place, within: [...place.within, String(reference)] });
+    const own = this.#members(others, place);
     return isObject(inlined) ? { ...inlined, ...own } : inlined;
-  };
+  }
 
-  const members = (schema: JsonSchema, pointer: string, within: readonly string[]): JsonSchema =>
-    Object.fromEntries(
-      Object.entries(schema)
-        .filter(([keyword]) => !left.has(keyword))
-        .map(([keyword, value]) => [keyword, member(keyword, value, pointer + escapePointerToken(keyword), within)]),
+  #members(schema: JsonSchema, place: Place): JsonSchema {
+    const shown = Object.entries(schema).filter(([keyword]) => !left.has(keyword));
+    return Object.fromEntries(
+      shown.map(([keyword, value]) => [keyword, this.#member(keyword, value, inside(place, keyword))]),
     );
+  }
 
-  const member = (keyword: string, value: unknown, pointer: string, within: readonly string[]): unknown => {
+  #member(keyword: string, value: unknown, place: Place): unknown {
     if ((branchKeywords.has(keyword) || listKeywords.has(keyword)) && Array.isArray(value))
-      return value.map((item: unknown, index) => read(item, `${pointer}/${index}`, within));
+      return value.map((item: unknown, index) => this.read(item, inside(place, index)));
     if (keyword === 'properties' || namedKeywords.has(keyword)) {
-      if (!isObject(value)) throw refusal(path, pointer, 'must be an object of JSON Schemas');
+      if (!isObject(value)) throw this.#refusal(place, 'must be an object of JSON Schemas');
       return Object.fromEntries(
-        Object.entries(value).map(([name, inner]) => [name, read(inner, pointer + escapePointerToken(name), within)]),
+        Object.entries(value).map(([name, inner]) => [name, this.read(inner, inside(place, name))]),
       );
     }
-    if (keyword === 'examples' && !Array.isArray(value)) throw refusal(path, pointer, 'must be a list');
-    return keyword === 'items' || schemaKeywords.has(keyword) ? read(value, pointer, within) : value;
-  };
+    if (keyword === 'examples' && !Array.isArray(value)) throw this.#refusal(place, 'must be a list');
+    return keyword === 'items' || schemaKeywords.has(keyword) ? this.read(value, place) : value;
+  }
 
-  const resolve = (reference: unknown, pointer: string, within: readonly string[]): unknown => {
+  #resolve(reference: unknown, place: Place): unknown {
     const name = JSON.stringify(reference);
     if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference))
-      throw refusal(
-        path,
-        pointer,
-        `refers to ${name}; only references within the schema, such as "#/$defs/x", are read`,
-      );
-    if (reference === '#' || within.includes(reference))
-      throw refusal(path, pointer, `refers to ${name}, which contains itself`);
-    let target: unknown = root;
+      throw this.#refusal(place, `refers to ${name}; only references within the schema, such as "#/$defs/x", are read`);
+    if (reference === '#' || place.within.includes(reference))
+      throw this.#refusal(place, `refers to ${name}, which contains itself`);
+    let target: unknown = this.#root;
     for (const token of pointerTokens(decodeURIComponent(reference.slice(1)))) {
       const entries: unknown = target;
       const isMember = (isObject(entries) || Array.isArray(entries)) && Object.hasOwn(entries, token);
       target = isMember ? (entries as Readonly<Record<string, unknown>>)[token] : undefined;
     }
-    if (target === undefined) throw refusal(path, pointer, `refers to ${name}, which it does not have`);
+    if (target === undefined) throw this.#refusal(place, `refers to ${name}, which it does not have`);
     return target;
-  };
+  }
 
-  return read(root, '', []) as JsonSchema;
+  #refusal({ pointer }: Place, problem: string): Fault {
+    return new Fault('MALFORMED_MESSAGE', `${this.#path}${describePointer(pointer)} ${problem}`);
+  }
 }
 
-const refusal = (path: string, pointer: string, problem: string): Fault =>
-  new Fault('MALFORMED_MESSAGE', `${path}${describePointer(pointer)} ${problem}`);
+const inside = ({ pointer, within }: Place, token: string | number): Place => ({
+  pointer: pointer + escapePointerToken(token),
+  within,
+});

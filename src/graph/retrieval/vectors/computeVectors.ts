@@ -19,7 +19,7 @@ export interface ComputeOptions {
   /** A model that is loaded now. @throws when there is none. */
   readonly embed: () => (texts: readonly string[], options: EmbedOptions) => Promise<Embeddings>;
   /** Waits while turns need the processor; called between batches with the milliseconds that the last one took. */
-  readonly giveWay: (batchMs: number, signal: AbortSignal) => Promise<void>;
+  readonly yieldToTurns: (batchMs: number, signal: AbortSignal) => Promise<void>;
   /** Called after each batch. */
   readonly onProgress: () => void;
 }
@@ -32,7 +32,7 @@ const textsPerBatch = 8;
  * @throws the reason of the signal; what the model throws.
  */
 export async function computeVectors(draft: VectorDraft, options: ComputeOptions): Promise<void> {
-  const { texts, prefix, signal, embed, giveWay, onProgress } = options;
+  const { texts, prefix, signal, embed, yieldToTurns, onProgress } = options;
   const { values, dimensions } = draft.matrix;
   while (draft.done < texts.length) {
     signal.throwIfAborted();
@@ -43,6 +43,6 @@ export async function computeVectors(draft: VectorDraft, options: ComputeOptions
     draft.done += batch.length;
     draft.truncated += truncated.length;
     onProgress();
-    if (draft.done < texts.length) await giveWay(performance.now() - started, signal);
+    if (draft.done < texts.length) await yieldToTurns(performance.now() - started, signal);
   }
 }

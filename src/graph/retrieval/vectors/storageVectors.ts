@@ -31,7 +31,7 @@ export interface VectorProgress extends Pick<VectorReport, 'name' | 'model' | 't
 }
 
 /** What the vectors of one storage are made of. */
-export interface StorageVectorsOptions extends Pick<ComputeOptions, 'texts' | 'prefix' | 'giveWay'> {
+export interface StorageVectorsOptions extends Pick<ComputeOptions, 'texts' | 'prefix' | 'yieldToTurns'> {
   /** See `vectorsId`. */
   readonly id: string;
   readonly name: string;
@@ -144,7 +144,7 @@ export class StorageVectors {
   }
 
   async #compute(draft: VectorDraft, signal: AbortSignal): Promise<void> {
-    const { texts, prefix, name, model, log, giveWay, onProgress } = this.#options;
+    const { texts, prefix, name, model, log, yieldToTurns, onProgress } = this.#options;
     const started = performance.now();
     let loggedAt = started;
     const facts = { vectorsOf: name, model, texts: texts.length };
@@ -155,7 +155,7 @@ export class StorageVectors {
       signal,
       embed: () => this.#embed,
       // Of a search that waits a turn is waiting, too.
-      giveWay: async (batchMs, aborted) => (this.#waiting > 0 ? undefined : giveWay(batchMs, aborted)),
+      yieldToTurns: async (batchMs, aborted) => (this.#waiting > 0 ? undefined : yieldToTurns(batchMs, aborted)),
       onProgress: () => {
         onProgress({ name, model, texts: texts.length, done: draft.done });
         if (performance.now() - loggedAt < logIntervalMs) return;

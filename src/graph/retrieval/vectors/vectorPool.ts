@@ -17,7 +17,7 @@ export interface VectorPoolOptions {
   /** Milliseconds that vectors stay in memory after their last user. */
   readonly idleMs: number;
   /** Waits while turns need the processor; default: not at all. */
-  readonly giveWay?: (batchMs: number, signal: AbortSignal) => Promise<void>;
+  readonly yieldToTurns?: (batchMs: number, signal: AbortSignal) => Promise<void>;
   readonly listener?: VectorListener | undefined;
 }
 
@@ -74,7 +74,7 @@ export class VectorPool implements AsyncDisposable {
     const { fingerprint, dimensions } = embedding;
     const texts = storage.list;
     const id = await vectorsId(texts, fingerprint ?? `${modelName}/${dimensions}`, prefixes.document);
-    const { log, giveWay = async () => undefined, listener = {} } = this.#options;
+    const { log, yieldToTurns = async () => undefined, listener = {} } = this.#options;
     const { onReady = () => undefined, onProgress = () => undefined } = listener;
     const pooled = this.#pooled.get(id) ?? {
       vectors: new StorageVectors({
@@ -86,7 +86,7 @@ export class VectorPool implements AsyncDisposable {
         dimensions,
         store: fingerprint === undefined ? 'its model is not a file' : this.#storeOf(storage),
         log,
-        giveWay,
+        yieldToTurns,
         onProgress,
       }),
       idleTimer: undefined,

@@ -53,17 +53,17 @@ class WatchedModel extends MockEmbeddingModel {
 interface PoolSettings {
   readonly maxBytes?: number;
   readonly reports?: VectorReport[];
-  readonly giveWay?: () => Promise<void>;
+  readonly yieldToTurns?: () => Promise<void>;
   readonly idleMs?: number;
 }
 
-const createPool = ({ maxBytes = 1e6, reports = [], idleMs = 0, giveWay }: PoolSettings = {}): VectorPool =>
+const createPool = ({ maxBytes = 1e6, reports = [], idleMs = 0, yieldToTurns }: PoolSettings = {}): VectorPool =>
   new VectorPool({
     log,
     idleMs,
     store: new VectorStore(folder, new DiskQuota(maxBytes), log),
     listener: { onReady: (report) => void reports.push(report) },
-    ...(giveWay && { giveWay }),
+    ...(yieldToTurns && { yieldToTurns }),
   });
 const noPrefixes = { query: '', document: '' };
 const open = (pool: VectorPool, model: Model, storage: StringStorage, prefixes = noPrefixes): Promise<OpenVectors> =>
@@ -125,8 +125,8 @@ describe('the vectors of a storage', () => {
 
   it('give way to turns after each batch, unless a turn waits for them', async () => {
     let waits = 0;
-    const giveWay = async (): Promise<void> => void waits++;
-    await using pool = createPool({ giveWay });
+    const yieldToTurns = async (): Promise<void> => void waits++;
+    await using pool = createPool({ yieldToTurns });
     using vectors = await open(pool, new WatchedModel(), many);
     await vectors.computed;
     expect(waits).toBe(4);
