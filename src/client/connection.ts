@@ -22,19 +22,6 @@ export interface RequestOptions {
   readonly onFrame?: ((frame: ServerFrame) => void) | undefined;
 }
 
-/** Calls `reject` when the signal is aborted or the timeout expires; the returned function releases both. */
-function rejectOnAbort(reject: (reason: unknown) => void, name: string, options: RequestOptions): () => void {
-  const { signal, timeoutMs } = options;
-  const onAbort = (): void => reject(signal?.reason);
-  const onTimeout = (): void => reject(new Fault('TIMEOUT', `${name} had no answer within ${timeoutMs} ms`));
-  const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs);
-  signal?.addEventListener('abort', onAbort, { once: true });
-  return () => {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', onAbort);
-  };
-}
-
 /** The end of a channel, and what a session needs to be resumed after it. */
 export interface Drop {
   readonly drop: ChannelEnd;
@@ -310,4 +297,17 @@ export class FrameSequence {
     this.#last = seq;
     return true;
   }
+}
+
+/** Calls `reject` when the signal is aborted or the timeout expires; the returned function releases both. */
+function rejectOnAbort(reject: (reason: unknown) => void, name: string, options: RequestOptions): () => void {
+  const { signal, timeoutMs } = options;
+  const onAbort = (): void => reject(signal?.reason);
+  const onTimeout = (): void => reject(new Fault('TIMEOUT', `${name} had no answer within ${timeoutMs} ms`));
+  const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs);
+  signal?.addEventListener('abort', onAbort, { once: true });
+  return () => {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+  };
 }

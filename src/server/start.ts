@@ -98,8 +98,8 @@ async function checkFolders({ graphs, storageRoot, models, cache }: ServerOption
   return writeProblem === undefined;
 }
 
-/** What is created before the parts of a server. */
-interface Groundwork {
+/** What the context of a server is created from, besides its options and settings. */
+interface ContextParts {
   readonly catalogue: LiveCatalogue;
   readonly log: Log;
   /** Whether the cache folder can be written to. */
@@ -111,7 +111,7 @@ interface Groundwork {
 async function createContext(
   options: ServerOptions,
   settings: StartSettings,
-  { catalogue, log, canCache, closing }: Groundwork,
+  { catalogue, log, canCache, closing }: ContextParts,
 ): Promise<ServerContext> {
   const { engines = {}, quota = cacheQuota(options), stop } = settings;
   const metrics = new Metrics();
@@ -159,7 +159,7 @@ function poolFactory(
     downloads,
     log,
     metrics,
-  }: Pick<ServerContext, 'downloads' | 'log' | 'metrics'> & Pick<Groundwork, 'catalogue'>,
+  }: Pick<ServerContext, 'downloads' | 'log' | 'metrics'> & Pick<ContextParts, 'catalogue'>,
 ): (engine: Engine, remoteEngine?: Engine) => ModelPool {
   const gpuLayers = parseGpuLayers(options.gpuLayers);
   const budget = new MemoryBudget(options);

@@ -28,7 +28,7 @@ export interface CallRun {
   /** The call is blocked; called before the next call is decided. */
   readonly onBlocked: () => void;
   /** The next call may be decided. May be called more than once. */
-  readonly leaveGate: () => void;
+  readonly release: () => void;
   /** The call ends before its tool does, because of the signal; what the tool does all the same comes later. */
   readonly onGivenUp: (later: Promise<ToolOutcome>) => void;
   /** Called once, as the last. */
@@ -51,7 +51,7 @@ export async function runCall(run: CallRun): Promise<void> {
     else {
       run.onStarted(decision.arguments);
       const running = decision.tool.run(decision.arguments, { signal, call });
-      run.leaveGate();
+      run.release();
       const { lifespan } = decision.tool;
       const toOutcome = (value: unknown): ToolOutcome => outcomeOf(value, call.toolName, lifespan);
       if (isPromiseLike(running)) {
@@ -67,14 +67,14 @@ export async function runCall(run: CallRun): Promise<void> {
   if (hooks.after && !signal.aborted) {
     try {
       const changing = hooks.after(call, end.result);
-      if (isPromiseLike(changing)) run.leaveGate();
+      if (isPromiseLike(changing)) run.release();
       end = changedEnd(end, isPromiseLike(changing) ? await wait(changing) : changing);
     } catch (thrown) {
       end = failedBy(thrown, signal);
     }
   }
   run.onEnd(end);
-  run.leaveGate();
+  run.release();
 }
 
 function failedBy(thrown: unknown, { aborted, reason }: AbortSignal): ToolEnd {

@@ -105,7 +105,7 @@ export class TurnTools {
   #start(tracked: TrackedCall, onFinish: (call: Promise<FinishedCall>) => void): void {
     const { call, reply, signal } = tracked;
     const { options, find } = this.#parts;
-    this.#queue.add((leaveGate) =>
+    this.#queue.add((release) =>
       runCall({
         call,
         tool: find(call),
@@ -116,7 +116,7 @@ export class TurnTools {
         onBlocked: () => {
           if (options.stopOnBlock) reply.blockedTool ??= call.toolName;
         },
-        leaveGate,
+        release,
         onGivenUp: (later) => (tracked.later = later),
         onEnd: (end) => onFinish(this.#finish(tracked, end)),
       }),
@@ -181,8 +181,8 @@ export class TurnTools {
 const isAboutResult = (thrown: unknown): boolean =>
   thrown instanceof Fault && ['LIMIT_EXCEEDED', 'FRAME_TOO_LARGE', 'MALFORMED_MESSAGE'].includes(thrown.name);
 
-/** Work on one call. It calls `leaveGate` when the next call may be decided. */
-type QueuedCall = (leaveGate: () => void) => Promise<void>;
+/** Work on one call. It calls `release` when the next call may be decided. */
+type QueuedCall = (release: () => void) => Promise<void>;
 
 /**
  * Runs calls in their order, at most so many at the same time. They are decided one after the other: a user is asked one
@@ -210,16 +210,16 @@ class CallQueue {
     if (!call) return;
     this.#running++;
     this.#isDeciding = true;
-    let isInGate = true;
-    const leaveGate = (): void => {
-      if (!isInGate) return;
-      isInGate = false;
+    let isHeld = true;
+    const release = (): void => {
+      if (!isHeld) return;
+      isHeld = false;
       this.#isDeciding = false;
       this.#startNext();
     };
-    void call(leaveGate).finally(() => {
+    void call(release).finally(() => {
       this.#running--;
-      leaveGate();
+      release();
       this.#startNext();
     });
   }

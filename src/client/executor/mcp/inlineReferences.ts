@@ -6,10 +6,10 @@ import { branchKeywords, listKeywords, namedKeywords, ownFacts, schemaKeywords }
 type JsonSchema = Readonly<Record<string, unknown>>;
 
 // What a model is not shown: names and definitions, which stand where they are referred to.
-const left: ReadonlySet<string> = new Set(['$schema', '$id', '$comment', '$defs', 'definitions']);
-const dynamic: ReadonlySet<string> = new Set(['$dynamicRef', '$recursiveRef']);
-// Facts of turngraph would be read as such, whatever the server means by them.
-const facts: ReadonlySet<string> = new Set(ownFacts);
+const omittedKeywords: ReadonlySet<string> = new Set(['$schema', '$id', '$comment', '$defs', 'definitions']);
+const dynamicReferences: ReadonlySet<string> = new Set(['$dynamicRef', '$recursiveRef']);
+// Keywords of turngraph would be read as such, whatever the server means by them.
+const ownKeywords: ReadonlySet<string> = new Set(ownFacts);
 
 const maxSchemas = 4096;
 
@@ -45,9 +45,10 @@ class ReferenceInliner {
     if (++this.#schemas > maxSchemas)
       throw this.#refusal(place, `has more than ${maxSchemas} schemas, references included`);
     for (const keyword of Object.keys(schema)) {
-      if (facts.has(keyword))
+      if (ownKeywords.has(keyword))
         throw this.#refusal(place, `has the keyword "${keyword}", which is no keyword of JSON Schema`);
-      if (dynamic.has(keyword)) throw this.#refusal(place, `has ${keyword}, which a declaration cannot express`);
+      if (dynamicReferences.has(keyword))
+        throw this.#refusal(place, `has ${keyword}, which a declaration cannot express`);
     }
     const { $ref: reference, ...others } = schema;
     if (reference === undefined) return this.#members(schema, place);
@@ -58,7 +59,7 @@ class ReferenceInliner {
   }
 
   #members(schema: JsonSchema, place: Place): JsonSchema {
-    const shown = Object.entries(schema).filter(([keyword]) => !left.has(keyword));
+    const shown = Object.entries(schema).filter(([keyword]) => !omittedKeywords.has(keyword));
     return Object.fromEntries(
       shown.map(([keyword, value]) => [keyword, this.#member(keyword, value, inside(place, keyword))]),
     );
