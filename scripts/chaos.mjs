@@ -5,7 +5,7 @@
 //   --model NAME   a model of models.json; default turngraph-demo
 //   --json         one JSON document on standard output instead of lines
 import { fileURLToPath } from 'node:url';
-import { readCatalogue } from '../dist/inference/models/catalogue/readCatalogue.js';
+import { readCatalogue } from '../dist/inference/models/catalogue/catalogue.js';
 import * as answers from './chaos/answers.mjs';
 import * as files from './chaos/files.mjs';
 import * as kills from './chaos/kills.mjs';

@@ -2,7 +2,7 @@ import { checkGraph as check, type GraphCheckResult } from './server/checkGraph.
 import { defaultServerOptions, readServerOptions, type ServerOptions } from './server/config.ts';
 import { editorSchema } from './graph/compile/editorSchema.ts';
 import { start } from './server/start.ts';
-import { readCatalogue } from './inference/models/catalogue/readCatalogue.ts';
+import { readCatalogue } from './inference/models/catalogue/catalogue.ts';
 import { registryWith, type Extension } from './graph/nodes/index.ts';
 import type { TurngraphServer } from './server/socket/server.ts';
 
@@ -26,7 +26,7 @@ export type { TemplateScope } from './graph/compile/templateData.ts';
 export type { Call, InferenceRecord, Turn } from './graph/compile/turn.ts';
 export { InferenceRunner, inferenceParams, resolveModel } from './graph/nodes/inference.ts';
 export type { Extension } from './graph/nodes/index.ts';
-export { modelsSchema } from './inference/models/catalogue/editorSchema.ts';
+export { modelsSchema } from './inference/models/catalogue/catalogue.ts';
 export { chatProjection, toolProjection } from './graph/projection/projection.ts';
 export { placeTemplate } from './graph/projection/placement.ts';
 export type { FromSchema, ObjectSchema, ReadResult, SchemaError, Schema } from './protocol/schema.ts';

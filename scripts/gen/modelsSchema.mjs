@@ -2,6 +2,6 @@
 
 /** The text of models.schema.json. */
 export async function modelsSchemaText() {
-  const { modelsSchema } = await import('../../dist/inference/models/catalogue/editorSchema.js');
+  const { modelsSchema } = await import('../../dist/inference/models/catalogue/catalogue.js');
   return `${JSON.stringify(modelsSchema(), null, 2)}\n`;
 }

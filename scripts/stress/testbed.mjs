@@ -1,5 +1,5 @@
 // Testbed of the stress tests: the model file, its token reader, and servers that run it.
-import { readCatalogue } from '../../dist/inference/models/catalogue/readCatalogue.js';
+import { readCatalogue } from '../../dist/inference/models/catalogue/catalogue.js';
 import { openTokenReader } from './tokenReader.mjs';
 import { readServeFlags, startServer } from './serverProcess.mjs';
 

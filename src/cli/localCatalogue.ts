@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import type { ServerOptions } from '../server/config.ts';
 import { Downloads } from '../inference/download/downloads.ts';
 import { assertFolder } from '../base/filesystem.ts';
-import type { Catalogue, CatalogueEntry } from '../inference/models/catalogue/catalogue.ts';
-import { readCatalogue } from '../inference/models/catalogue/readCatalogue.ts';
+import { type Catalogue, type CatalogueEntry, readCatalogue } from '../inference/models/catalogue/catalogue.ts';
 
 /**
  * Reads the catalogue that the options name; entries of downloaded models get the path of their file, as entries with a

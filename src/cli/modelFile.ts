@@ -2,9 +2,8 @@ import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { ServerOptions } from '../server/config.ts';
 import { Fault } from '../protocol/fault.ts';
-import type { CatalogueEntry } from '../inference/models/catalogue/catalogue.ts';
+import { type CatalogueEntry, readCatalogue } from '../inference/models/catalogue/catalogue.ts';
 import { createFileEntry, isGgufPath } from '../inference/models/catalogue/fileEntry.ts';
-import { readCatalogue } from '../inference/models/catalogue/readCatalogue.ts';
 import { UsageError } from './options.ts';
 
 /** Checks a `--model` that is used with `--url`. @throws UsageError when it is a file. */

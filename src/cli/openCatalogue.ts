@@ -2,9 +2,12 @@ import type { Command } from 'commander';
 import type { ServerOptions } from '../server/config.ts';
 import { Downloads } from '../inference/download/downloads.ts';
 import { assertFolder } from '../base/filesystem.ts';
-import type { Catalogue, CatalogueEntry } from '../inference/models/catalogue/catalogue.ts';
-import { readCatalogue } from '../inference/models/catalogue/readCatalogue.ts';
-import { unknownModel } from '../inference/models/catalogue/unknownModel.ts';
+import {
+  type Catalogue,
+  type CatalogueEntry,
+  readCatalogue,
+  unknownModel,
+} from '../inference/models/catalogue/catalogue.ts';
 import { serverFlags, serverOptions, UsageError } from './options.ts';
 
 /** A catalogue, and the downloads of its models. */

@@ -1,4 +1,4 @@
-import { parseGpuLayers } from '../inference/gpuChoice.ts';
+import { parseGpuLayers } from '../server/config.ts';
 import { createLog } from '../base/log.ts';
 import { Metrics } from '../server/metrics/metrics.ts';
 import { ModelPool } from '../inference/models/pool/pool.ts';

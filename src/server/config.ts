@@ -1,9 +1,9 @@
+import envPaths from 'env-paths';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import envPaths from 'env-paths';
 import type { Limits } from '../graph/limits.ts';
 import { bundledPath } from '../base/packageFiles.ts';
-import { gpuOptions } from '../inference/gpuChoice.ts';
+import { gpuChoices, type GpuLayers } from '../inference/contract/engine.ts';
 import { createReader, type FromSchema, type ObjectSchema, type ReadResult, type Schema } from '../protocol/schema.ts';
 
 /** The options of the server that limit memory, as JSON Schemas by name. */
@@ -65,6 +65,29 @@ const networkOptions = {
 
 // The longest delay of a Node timer: 2^31 - 1 ms.
 const maxTimerSeconds = 2_147_483;
+
+/** The options of the server about graphics cards, as JSON Schemas by name. */
+const gpuOptions = {
+  gpu: {
+    type: 'string',
+    enum: gpuChoices,
+    default: 'auto',
+    description: 'what models run on: the best there is, the CPU only, or a backend by name',
+  },
+  gpuLayers: {
+    type: 'string',
+    pattern: '^(auto|[0-9]{1,4})$',
+    default: 'auto',
+    description: 'auto or a number: layers of each model on the graphics card; auto = as many as fit',
+  },
+  gpuDevice: {
+    type: 'integer',
+    minimum: -1,
+    maximum: 63,
+    default: -1,
+    description: 'the graphics card to use, from 0; -1 = all of them; for --engine-process child only',
+  },
+} as const;
 
 /**
  * Server options as a JSON Schema: the single source of truth for the flags of `turngraph serve`, their environment
@@ -301,3 +324,5 @@ export const limitsOf = (options: ServerOptions): Limits => ({
   tools: options.maxTools,
   steps: options.maxSteps,
 });
+/** Reads the text of a flag, which its schema has checked. */
+export const parseGpuLayers = (text: string): GpuLayers => (text === 'auto' ? 'auto' : Number(text));

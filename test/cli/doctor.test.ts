@@ -7,7 +7,7 @@ import { bertGguf } from '../../scripts/gguf/bert.mjs';
 import { families, familyGguf } from '../../scripts/gguf/families.mjs';
 import { tinyGguf } from '../../scripts/gguf/gguf.mjs';
 import { threadCandidates } from '../../src/inference/llama/threads/threadTuner.ts';
-import { readCatalogue } from '../../src/inference/models/catalogue/readCatalogue.ts';
+import { readCatalogue } from '../../src/inference/models/catalogue/catalogue.ts';
 import type { Diagnosis } from '../../src/cli/doctor/diagnose.ts';
 import { taggedTemplate, unescapedTemplate } from '../helpers/dialectTemplates.ts';
 import { repositoryPath } from '../helpers/server.ts';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { checkPortedGraph } from '../../src/cli/tryllNames.ts';
 import { locateInJson } from '../../src/base/jsonLocations.ts';
-import { readCatalogue } from '../../src/inference/models/catalogue/readCatalogue.ts';
+import { readCatalogue } from '../../src/inference/models/catalogue/catalogue.ts';
 import { registryWith } from '../../src/graph/nodes/index.ts';
 import { blocksOf } from '../helpers/docPages.ts';
 import { lastPrompt, scriptedEngine } from '../helpers/resultGraphs.ts';

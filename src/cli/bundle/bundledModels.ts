@@ -1,8 +1,7 @@
 import { basename } from 'node:path';
 import type { Downloads } from '../../inference/download/downloads.ts';
-import type { Catalogue, CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import { type Catalogue, type CatalogueEntry, unknownModel } from '../../inference/models/catalogue/catalogue.ts';
 import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
-import { unknownModel } from '../../inference/models/catalogue/unknownModel.ts';
 import type { BundleFile } from './bundlePart.ts';
 import { filesWithoutConflict } from './bundledGraphs.ts';
 

@@ -5,7 +5,7 @@ import { didYouMean } from '../../base/didYouMean.ts';
 import { loadExtension } from '../../server/extensions.ts';
 import { graphSchema } from '../../graph/compile/document.ts';
 import type { Registry } from '../../graph/compile/registry.ts';
-import { readCatalogue } from '../../inference/models/catalogue/readCatalogue.ts';
+import { readCatalogue } from '../../inference/models/catalogue/catalogue.ts';
 import { registryWith } from '../../graph/nodes/index.ts';
 import { createReader } from '../../protocol/schema.ts';
 import { SessionStorages } from '../../graph/storage/sessionStorages.ts';

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { loadExtension } from '../../server/extensions.ts';
-import { readCatalogue } from '../../inference/models/catalogue/readCatalogue.ts';
+import { readCatalogue } from '../../inference/models/catalogue/catalogue.ts';
 import { registryWith } from '../../graph/nodes/index.ts';
 import { checkedGraphs, type CheckedGraph } from '../checkedGraphs.ts';
 import { checkStorage, isStorageFile } from '../checkStorage.ts';

@@ -1,16 +1,15 @@
 import { dirname } from 'node:path';
 import { Command } from 'commander';
 import { bundledPath } from '../../base/packageFiles.ts';
-import { parseGpuLayers } from '../../inference/gpuChoice.ts';
+import { parseGpuLayers } from '../../server/config.ts';
 import { createUncachedLlamaEngine } from '../../server/llamaEngine.ts';
 import type { RemoteModel } from '../../inference/contract/model.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { remoteModelOf } from '../../inference/models/catalogue/remoteEntry.ts';
-import { unknownModel } from '../../inference/models/catalogue/unknownModel.ts';
+import { unknownModel, type CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import { diagnose } from '../doctor/diagnose.ts';
 import { diagnoseEmbedding } from '../doctor/diagnoseEmbedding.ts';
 import type { Engine } from '../../inference/contract/engine.ts';
-import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import { loadOptionsFor, type PoolOptions } from '../../inference/models/pool/poolOptions.ts';
 import { MemoryBudget } from '../../inference/models/pool/memoryBudget.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';

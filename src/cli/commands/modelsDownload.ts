@@ -1,5 +1,5 @@
 import type { Downloads } from '../../inference/download/downloads.ts';
-import type { LocalFile } from '../../inference/download/local/localFile.ts';
+import type { LocalFile } from '../../inference/download/local/findLocalFiles.ts';
 import type { DownloadProgress } from '../../inference/download/progress.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';

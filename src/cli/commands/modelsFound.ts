@@ -1,4 +1,4 @@
-import type { LocalFile } from '../../inference/download/local/localFile.ts';
+import type { LocalFile } from '../../inference/download/local/findLocalFiles.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import { formatBytes } from '../../base/units.ts';
 import { openCatalogue } from '../openCatalogue.ts';

@@ -2,7 +2,7 @@ import type { ModelPurpose } from '../../inference/contract/model.ts';
 import type { Model } from '../../inference/contract/engine.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
 import { InvalidOutside, InvalidParams, isResourceFault } from '../compile/node.ts';
-import { purposeProblem } from '../../inference/models/catalogue/modelPurpose.ts';
+import { purposeProblem } from '../../inference/models/catalogue/catalogue.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';

@@ -1,18 +1,7 @@
 import type { InferenceSchedule } from './pace.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
-import type {
-  EmbeddingFacts,
-  Embeddings,
-  EmbedOptions,
-  LoraFile,
-  ModelDetails,
-  ModelLimits,
-  ModelPurpose,
-  ModelSupervision,
-  RemoteModel,
-} from './model.ts';
-import type { GpuChoice, GpuLayers } from '../gpuChoice.ts';
+import type { EmbeddingFacts, Embeddings, EmbedOptions, LoraFile, ModelDetails, ModelLimits, ModelPurpose, ModelSupervision, RemoteModel } from './model.ts';
 import type { CallGrammar } from '../../chat/grammar/grammar.ts';
 import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
@@ -221,6 +210,15 @@ export interface Model extends AsyncDisposable {
 
 /** Data type of the KV cache (quantization), by llama.cpp's names. */
 export type KvCacheType = 'f16' | 'q8_0' | 'q4_0';
+
+/** What a model may run on: `auto` = the best backend that there is, `off` = the CPU only, or a backend by name. */
+export const gpuChoices = ['auto', 'off', 'vulkan', 'cuda', 'metal'] as const;
+
+/** One of `gpuChoices`. */
+export type GpuChoice = (typeof gpuChoices)[number];
+
+/** How many layers of a model are on the graphics card; `auto`: as many as fit. */
+export type GpuLayers = number | 'auto';
 
 export interface LoadOptions {
   /** Tokens; 0 = 8192 or the context size that the model was trained with, whichever is smaller. */

@@ -1,24 +1,23 @@
+import { resolve, sep } from 'node:path';
 import { homedir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../protocol/fault.ts';
+import { describeFsError } from '../../base/filesystem.ts';
 import { isLocked } from './disk/lockFile.ts';
 import { DownloadManifest } from './disk/manifest.ts';
 import { fileSize, partialFileSize } from './disk/modelFile.ts';
-import { partialPath } from './disk/resumeInfo.ts';
-import { downloadModel, systemFreeBytes, type FreeBytes } from './downloadModel.ts';
-import { hubCacheFolder, readHubSettings, type Environment } from './hub/endpoint.ts';
-import type { SearchPaths } from './isComplete.ts';
-import { locateModel, type LocatedModel } from './locate.ts';
+import { partialPath } from './disk/partialFile.ts';
+import { downloadModel, type FreeBytes, systemFreeBytes } from './downloadModel.ts';
+import { type Environment, hubCacheFolder, readHubSettings } from './hub/endpoint.ts';
+import { allTargets, type LocatedModel, locateModel, missingTargets, type SearchPaths } from './locate.ts';
 import { findLocalFiles, type LocalModels } from './local/findLocalFiles.ts';
 import { findModelStores } from './local/stores.ts';
 import { progressOf } from './progress.ts';
 import { remove, type RemoveOptions } from './remove.ts';
 import type { RetryPolicy } from './retry.ts';
-import { SharedDownload, type DownloadReport, type Downloaded, type SubscribeOptions } from './sharedDownload.ts';
-import { allTargets, missingTargets } from './missingTargets.ts';
+import { type Downloaded, type DownloadReport, SharedDownload, type SubscribeOptions } from './sharedDownload.ts';
 import type { ModelSource } from './target.ts';
-import { toDownloadFault } from './toFault.ts';
-import { verify, type Verified } from './verify.ts';
+import { type Verified, verify } from './verify.ts';
 
 /** Where a model is: not on disk, being downloaded, in the models folder or the Hugging Face cache, or a `local_path`. */
 export type DownloadStatus = 'ABSENT' | 'DOWNLOADING' | 'DOWNLOADED' | 'LOCAL';
@@ -225,3 +224,31 @@ const noRelease = async (): Promise<undefined> => undefined;
 /** The files of a catalogue entry as a text: entries with different names may have the same files. */
 export const filesKey = ({ file, variants: [variant] }: ModelSource): string =>
   JSON.stringify([file, variant?.huggingface_repo, variant?.revision, variant?.files, variant?.lora]);
+
+/**
+ * Converts what ended a download to a Fault: an abort to DOWNLOAD_CANCELLED, a full disk to INSUFFICIENT_DISK_SPACE, another
+ * error of the file system to DOWNLOAD_FAILED with its path.
+ * @param folder the models folder.
+ */
+export function toDownloadFault(thrown: unknown, folder: string): Fault {
+  if (thrown instanceof Fault) return thrown;
+  const { name, code, path } = Object(thrown) as Readonly<Record<string, unknown>>;
+  if (name === 'AbortError') return new Fault('DOWNLOAD_CANCELLED', 'it was cancelled', { cause: thrown });
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return new Fault('INSUFFICIENT_DISK_SPACE', `the disk of ${folder} is full; what came so far is kept`, {
+      cause: thrown,
+    });
+  if (typeof code !== 'string') return Fault.from(thrown);
+  const failedPath = typeof path === 'string' ? path : folder;
+  // Another models folder does not help with a file elsewhere, for example one of the user's own that is only read.
+  const hint =
+    isWithin(failedPath, folder) || isWithin(folder, failedPath) ? '; choose another folder with --models' : '';
+  return new Fault('DOWNLOAD_FAILED', `${failedPath} cannot be written or read: ${describeFsError(thrown)}${hint}`, {
+    cause: thrown,
+  });
+}
+
+const isWithin = (path: string, folder: string): boolean =>
+  withSeparator(resolve(path)).startsWith(withSeparator(resolve(folder)));
+
+const withSeparator = (folder: string): string => (folder.endsWith(sep) ? folder : `${folder}${sep}`);

@@ -1,9 +1,18 @@
 import { fileSize, hasModelMagic } from './disk/modelFile.ts';
-import { findInHubCache } from './hub/localCache.ts';
-import type { FileRecord } from './disk/manifest.ts';
-import { isComplete, type SearchPaths } from './isComplete.ts';
-import { locateLoras } from './lora.ts';
-import { localFiles, targetsOrEmpty, type ModelSource } from './target.ts';
+import type { DownloadManifest, FileRecord } from './disk/manifest.ts';
+import {
+  type ExpectedFile,
+  hubUrlPattern,
+  localFiles,
+  type LoraSource,
+  type ModelSource,
+  repositoryTargets,
+  type Target,
+  targetsOf,
+  targetsOrEmpty,
+} from './target.ts';
+import { findInHubCache } from './hub/endpoint.ts';
+import { Fault } from '../../protocol/fault.ts';
 
 /** The files of a model on disk. */
 export interface LocatedModel {
@@ -64,4 +73,111 @@ async function findAll(
   const sizes = (await Promise.all(files.map(fileSize))).filter((bytes) => bytes !== undefined);
   if (files.length === 0 || sizes.length < files.length) return undefined;
   return { source, files, bytes: sizes.reduce((sum, bytes) => sum + bytes, 0) };
+}
+
+/** Where models are searched. */
+export interface SearchPaths {
+  /** The models folder. */
+  readonly folder: string;
+  /** The Hugging Face cache, which other programs fill. */
+  readonly cache: string;
+  readonly manifest: DownloadManifest;
+}
+
+/** Whether a file of the models folder is complete: a model, as large as its record and the catalogue say, and of the expected hash. */
+export async function isComplete({ path, expected }: Target, record: FileRecord | undefined): Promise<boolean> {
+  const bytes = await fileSize(path);
+  if (bytes === undefined || bytes !== (record?.bytes ?? bytes) || bytes !== (expected.bytes ?? bytes)) return false;
+  if (!(await hasModelMagic(path))) return false;
+  return !record?.sha256 || record.sha256 === (expected.sha256 ?? record.sha256);
+}
+
+/** A LoRA adapter of a model, and where it is. */
+export interface LocatedLora {
+  readonly expected: ExpectedFile;
+  /** Where it is downloaded to; undefined: it is a file of the user's own. */
+  readonly target: Target | undefined;
+  /** Absolute path; undefined: it is not on disk. */
+  readonly path: string | undefined;
+  /** 0 = it is not on disk. */
+  readonly bytes: number;
+}
+
+/**
+ * The adapters of a model that are downloaded, and where they belong in a models folder.
+ * @throws Fault DOWNLOAD_NOT_AVAILABLE when an address is invalid.
+ */
+const loraTargets = (source: ModelSource, folder: string): readonly Target[] =>
+  (source.variants[0]?.lora ?? []).flatMap((lora) => targetOf(source, lora, folder) ?? []);
+
+/** Finds the adapters of a model, in the order of the catalogue. */
+export async function locateLoras(source: ModelSource, paths: SearchPaths): Promise<readonly LocatedLora[]> {
+  const loras = source.variants[0]?.lora ?? [];
+  const records = loras.length === 0 ? new Map<string, FileRecord>() : await paths.manifest.read();
+  return Promise.all(
+    loras.map(async (lora, index) => {
+      const target = targetOf(source, lora, paths.folder);
+      const path = target ? await findTarget(target, records, paths) : source.loraFiles?.[index];
+      const bytes = path === undefined ? undefined : await fileSize(path);
+      return { expected: expectedOf(lora), target, path: bytes === undefined ? undefined : path, bytes: bytes ?? 0 };
+    }),
+  );
+}
+
+async function findTarget(
+  target: Target,
+  records: ReadonlyMap<string, FileRecord>,
+  { cache }: SearchPaths,
+): Promise<string | undefined> {
+  if (await isComplete(target, records.get(target.key))) return target.path;
+  const cached = await findInHubCache(cache, target);
+  if (cached === undefined || !(await hasModelMagic(cached))) return undefined;
+  return (await fileSize(cached)) === (target.expected.bytes ?? (await fileSize(cached))) ? cached : undefined;
+}
+
+function targetOf(source: ModelSource, lora: LoraSource, folder: string): Target | undefined {
+  if (lora.url === undefined) return undefined;
+  const [, repo = '', revision = '', file = ''] = new RegExp(hubUrlPattern).exec(lora.url)?.map(decoded) ?? [];
+  const [target] = repositoryTargets(
+    source.name,
+    { repo, revision, files: [file], expected: expectedOf(lora) },
+    folder,
+  );
+  return target;
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return '';
+  }
+}
+
+const expectedOf = ({ sha256, size_bytes: bytes }: LoraSource): ExpectedFile => ({ sha256, bytes });
+
+/** The files of a model, its LoRA adapters included, that could be downloaded. */
+export function allTargets(source: ModelSource, folder: string): readonly Target[] {
+  const model = targetsOrEmpty(source, folder);
+  try {
+    return [...model, ...loraTargets(source, folder)];
+  } catch {
+    return model;
+  }
+}
+
+/**
+ * What is to be downloaded of a model: its files unless they are on disk, and the LoRA adapters that are not.
+ * @throws Fault DOWNLOAD_NOT_AVAILABLE when its entry does not say where from, or an adapter of the user's own is missing.
+ */
+export async function missingTargets(source: ModelSource, paths: SearchPaths): Promise<readonly Target[]> {
+  const model = (await locateFiles(source, paths)) ? [] : targetsOf(source, paths.folder);
+  const loras = await locateLoras(source, paths);
+  const own = loras.findIndex(({ path, target }) => path === undefined && target === undefined);
+  if (own >= 0)
+    throw new Fault(
+      'DOWNLOAD_NOT_AVAILABLE',
+      `"${source.name}" cannot be downloaded: there is no LoRA ${source.loraFiles?.[own]}, which is a file of your own`,
+    );
+  return [...model, ...loras.flatMap(({ path, target }) => (path === undefined && target ? [target] : []))];
 }

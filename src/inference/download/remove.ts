@@ -3,11 +3,8 @@ import { Fault } from '../../protocol/fault.ts';
 import { draftPath } from '../../base/filesystem.ts';
 import { acquireLock } from './disk/lockFile.ts';
 import type { LockWait } from './disk/manifest.ts';
-import { badPath } from './disk/partialFile.ts';
-import { partialPath, resumeInfoPath } from './disk/resumeInfo.ts';
-import type { SearchPaths } from './isComplete.ts';
-import { locateModel, type LocatedModel } from './locate.ts';
-import { allTargets } from './missingTargets.ts';
+import { badPath, partialPath, resumeInfoPath } from './disk/partialFile.ts';
+import { type SearchPaths, locateModel, type LocatedModel, allTargets } from './locate.ts';
 import type { ModelSource, Target } from './target.ts';
 
 /** How the files of a model are removed. */

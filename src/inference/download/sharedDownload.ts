@@ -1,5 +1,5 @@
 import { Fault } from '../../protocol/fault.ts';
-import type { LocalFile } from './local/localFile.ts';
+import type { LocalFile } from './local/findLocalFiles.ts';
 import { ProgressThrottle, type DownloadProgress, type OnDownload } from './progress.ts';
 
 /** How an owner (a session, a CLI command) waits for a download. */

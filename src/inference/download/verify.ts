@@ -1,15 +1,11 @@
 import type { BigIntStats } from 'node:fs';
 import { open, realpath, rename, stat } from 'node:fs/promises';
-import { isSameFile } from './disk/exclusiveFile.ts';
+import { isSameFile, fileSize, findMismatch, readMagic, hashFile } from './disk/modelFile.ts';
 import { acquireLock } from './disk/lockFile.ts';
 import type { LockWait } from './disk/manifest.ts';
-import { fileSize, findMismatch, readMagic } from './disk/modelFile.ts';
 import { badPath } from './disk/partialFile.ts';
-import { hashFile } from './disk/sha256.ts';
-import { blobHash } from './hub/localCache.ts';
-import type { SearchPaths } from './isComplete.ts';
-import { locateFiles } from './locate.ts';
-import { locateLoras, type LocatedLora } from './lora.ts';
+import { blobHash } from './hub/endpoint.ts';
+import { type SearchPaths, locateFiles, locateLoras, type LocatedLora } from './locate.ts';
 import { targetsOrEmpty, type ExpectedFile, type ModelSource, type Target } from './target.ts';
 
 /** Result of the verification of one file. */

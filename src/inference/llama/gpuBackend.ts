@@ -1,6 +1,6 @@
 import { getLlamaGpuTypes, type Llama } from 'node-llama-cpp';
 import { Fault } from '../../protocol/fault.ts';
-import type { GpuChoice } from '../gpuChoice.ts';
+import type { GpuChoice } from '../contract/engine.ts';
 import { libraryPackage } from './libraryFault.ts';
 
 /** Why a named backend cannot be used on this machine, and what can. */

@@ -1,7 +1,7 @@
 import type { Embeddings } from '../../inference/contract/model.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { isObject } from '../../base/jsonTypes.ts';
-import { purposeProblem } from '../../inference/models/catalogue/modelPurpose.ts';
+import { purposeProblem } from '../../inference/models/catalogue/catalogue.ts';
 import { createReader, type FromSchema, type ObjectSchema } from '../../protocol/schema.ts';
 import type { ServerContext } from '../session/session.ts';
 import { ApiError, invalidField } from './apiError.ts';

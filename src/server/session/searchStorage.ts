@@ -1,5 +1,5 @@
 import { Fault } from '../../protocol/fault.ts';
-import { purposeProblem } from '../../inference/models/catalogue/modelPurpose.ts';
+import { purposeProblem } from '../../inference/models/catalogue/catalogue.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
 import { createRetriever, type Hit, type SearchRequest, type SearchResult } from '../../graph/retrieval/retriever.ts';

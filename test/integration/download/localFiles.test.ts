@@ -2,7 +2,7 @@ import { link, lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writ
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Downloads } from '../../../src/inference/download/downloads.ts';
-import type { LocalFile } from '../../../src/inference/download/local/localFile.ts';
+import type { LocalFile } from '../../../src/inference/download/local/findLocalFiles.ts';
 import type { DownloadProgress } from '../../../src/inference/download/progress.ts';
 import { seededBytes, sha256 } from '../../helpers/fakeHub.ts';
 import { isSkipped } from '../../helpers/requirements.mjs';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeFsError, findPathProblem, makeFolder, readRegularFile } from '../../../src/base/filesystem.ts';
 import { GraphFolder } from '../../../src/graph/compile/graphFolder.ts';
-import { readCatalogue } from '../../../src/inference/models/catalogue/readCatalogue.ts';
+import { readCatalogue } from '../../../src/inference/models/catalogue/catalogue.ts';
 import { isSkipped } from '../../helpers/requirements.mjs';
 
 describe('makeFolder', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { checkPortedGraph } from '../../../src/cli/tryllNames.ts';
 import { checkGraph } from '../../../src/server/checkGraph.ts';
 import { defineNode } from '../../../src/graph/compile/node.ts';
-import { readCatalogue } from '../../../src/inference/models/catalogue/readCatalogue.ts';
+import { readCatalogue } from '../../../src/inference/models/catalogue/catalogue.ts';
 import { registryWith } from '../../../src/graph/nodes/index.ts';
 import { repositoryPath } from '../../helpers/server.ts';
 

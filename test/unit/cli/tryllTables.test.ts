@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { serverSchema } from '../../../src/server/config.ts';
 import { codes } from '../../../src/protocol/frames.gen.ts';
 import { modelSchema, variantSchema } from '../../../src/inference/models/catalogue/modelSchema.ts';
-import { readCatalogue } from '../../../src/inference/models/catalogue/readCatalogue.ts';
+import { readCatalogue } from '../../../src/inference/models/catalogue/catalogue.ts';
 import { defaultSampling } from '../../../src/inference/contract/samplingParams.ts';
 import { registryWith } from '../../../src/graph/nodes/index.ts';
 import { checkPortedGraph, tryllNames, type Counterparts } from '../../../src/cli/tryllNames.ts';

@@ -6,7 +6,7 @@ import { Agent } from '../../../src/graph/agent/agent.ts';
 import { defaultServerOptions, limitsOf } from '../../../src/server/config.ts';
 import { mockEngine } from '../../../src/inference/mock/engine.ts';
 import { Fault } from '../../../src/protocol/fault.ts';
-import { readCatalogue } from '../../../src/inference/models/catalogue/readCatalogue.ts';
+import { readCatalogue } from '../../../src/inference/models/catalogue/catalogue.ts';
 import { ModelPool } from '../../../src/inference/models/pool/pool.ts';
 import { registryWith } from '../../../src/graph/nodes/index.ts';
 import { StorageRoot } from '../../../src/graph/storage/storageRoot.ts';

@@ -1,4 +1,7 @@
-import { lstat, open, stat, type FileHandle } from 'node:fs/promises';
+import { createHash, type Hash } from 'node:crypto';
+import { type BigIntStats, createReadStream } from 'node:fs';
+import { constants, type FileHandle, lstat, open, stat } from 'node:fs/promises';
+import { createFile } from '../../../base/filesystem.ts';
 import type { ExpectedFile } from '../target.ts';
 
 /** The first four characters of every GGUF file. */
@@ -58,3 +61,74 @@ export async function hasModelMagic(path: string): Promise<boolean> {
 }
 
 const printable = (text: string): string => text.replaceAll(/[^ -~]/g, '.');
+
+/** A byte range of a file, and how it is read. */
+interface ByteRange {
+  /** Offset of the first byte. */
+  readonly from: number;
+  /** Offset after the last byte. */
+  readonly to: number;
+  readonly signal?: AbortSignal;
+  /** Receives the size of each chunk that has been read. */
+  readonly onBytes?: (bytes: number) => void;
+}
+
+/**
+ * Adds a byte range of a file to a hash.
+ * @param file its path, or the open file, which stays open.
+ * @throws the signal's reason when it is aborted; the system's error.
+ */
+export async function hashRange(
+  hash: Hash,
+  file: string | FileHandle,
+  { from, to, signal, onBytes }: ByteRange,
+): Promise<void> {
+  if (to <= from) return;
+  const options = { start: from, end: to - 1, highWaterMark: 2 ** 18 };
+  const stream =
+    typeof file === 'string'
+      ? createReadStream(file, options)
+      : file.createReadStream({ ...options, autoClose: false });
+  for await (const chunk of stream) {
+    signal?.throwIfAborted();
+    hash.update(chunk as Buffer);
+    onBytes?.((chunk as Buffer).byteLength);
+  }
+}
+
+/** The SHA-256 of a file, in hexadecimal. Parameters and errors as `hashRange`. */
+export async function hashFile(file: string | FileHandle, options: Partial<ByteRange> = {}): Promise<string> {
+  const hash = createHash('sha256');
+  await hashRange(hash, file, { from: 0, to: Infinity, ...options });
+  return hash.digest('hex');
+}
+
+/**
+ * Opens a file for reading and writing, and creates it when it is missing. A symbolic link, a device, or a file that has
+ * another name too (hard link) is not written to: the name is removed, and a new file created.
+ * @throws the system's error.
+ */
+export async function openExclusive(path: string): Promise<FileHandle> {
+  return (await openExisting(path)) ?? createFile(path);
+}
+
+// Windows has neither flag; there the file is compared before and after it is opened.
+const openFlags = constants.O_RDWR | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+
+async function openExisting(path: string): Promise<FileHandle | undefined> {
+  const before = await lstat(path, { bigint: true }).catch(undefinedIfMissing);
+  if (!before?.isFile() || before.nlink > 1n) return undefined;
+  const file = await open(path, openFlags).catch(undefinedIfMissing);
+  if (!file) return undefined;
+  if (isSameFile(await file.stat({ bigint: true }), before)) return file;
+  await file.close();
+  return undefined;
+}
+
+/** Whether two results of `stat` or `lstat` are of one file. */
+export const isSameFile = (a: BigIntStats, b: BigIntStats): boolean => a.ino === b.ino && a.dev === b.dev;
+
+function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
+  // ELOOP: a symbolic link took the place of the file.
+  if (error.code !== 'ENOENT' && error.code !== 'ELOOP') throw error;
+}

@@ -1,8 +1,7 @@
 import { Fault } from '../../../protocol/fault.ts';
 import { describeTarget, type ExpectedFile, type Target } from '../target.ts';
 import type { HubSettings } from './endpoint.ts';
-import { parseContentLength, parseEtag, requestFile, type HubResponse } from './request.ts';
-import { StallTimeout } from './stallTimeout.ts';
+import { parseContentLength, parseEtag, requestFile, type HubResponse, StallTimeout } from './request.ts';
 
 /** What the hub reports about a file. A partial download belongs to one ETag and starts over when that changes. */
 export interface RemoteFile {

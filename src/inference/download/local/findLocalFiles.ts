@@ -1,10 +1,24 @@
 import { readdir, realpath, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
+import type { ModelStore, StoreProgram } from './stores.ts';
+import { readRegularFile } from '../../../base/filesystem.ts';
+import { createReader, type ObjectSchema } from '../../../protocol/schema.ts';
 import { hasModelMagic } from '../disk/modelFile.ts';
-import { blobHash } from '../hub/localCache.ts';
-import type { LocalFile } from './localFile.ts';
-import { findOllamaFiles } from './ollama.ts';
-import type { ModelStore } from './stores.ts';
+import { blobHash } from '../hub/endpoint.ts';
+
+/** A GGUF file that another program keeps on the machine. */
+export interface LocalFile {
+  readonly program: StoreProgram;
+  /** The name that the program gives it: a path, or a name with a tag. */
+  readonly name: string;
+  /** Absolute path, without symbolic links. */
+  readonly path: string;
+  readonly bytes: number;
+  /** The SHA-256 that the program names it after; undefined = not known. It is not verified. */
+  readonly sha256: string | undefined;
+  /** Repository and path within it, where the program's folders say so. */
+  readonly source: { readonly repo: string; readonly file: string } | undefined;
+}
 
 /** What other programs have on the machine. */
 export interface LocalModels {
@@ -14,8 +28,8 @@ export interface LocalModels {
 }
 
 /** How deep and how many entries of a store are searched: it is a folder of the user, and may hold anything. */
-const maxDepth = 8;
-const maxEntries = 50_000;
+const maxStoreDepth = 8;
+const maxStoreEntries = 50_000;
 
 /**
  * Finds the GGUF files in the stores of other programs: each file once, in the order of the stores. What cannot be read is
@@ -57,17 +71,77 @@ function sourceOf(program: ModelStore['program'], parts: readonly string[]): Loc
 /** Paths of all `.gguf` files below a folder, as parts, sorted. Symbolic links to folders are not followed. */
 async function listGgufPaths(folder: string): Promise<readonly (readonly string[])[]> {
   const paths: (readonly string[])[] = [];
-  let entriesLeft = maxEntries;
+  let entriesLeft = maxStoreEntries;
   const visit = async (parts: readonly string[]): Promise<void> => {
     const entries = await readdir(join(folder, ...parts), { withFileTypes: true }).catch(() => []);
     entriesLeft -= entries.length;
     if (entriesLeft < 0) return;
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = [...parts, entry.name];
-      if (entry.isDirectory() && path.length < maxDepth) await visit(path);
+      if (entry.isDirectory() && path.length < maxStoreDepth) await visit(path);
       else if (/\.gguf$/i.test(entry.name) && (entry.isFile() || entry.isSymbolicLink())) paths.push(path);
     }
   };
   await visit([]);
   return paths;
+}
+
+const manifestSchema = {
+  type: 'object',
+  required: ['layers'],
+  properties: {
+    layers: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['mediaType', 'digest'],
+        properties: { mediaType: { type: 'string' }, digest: { type: 'string' } },
+      },
+    },
+  },
+} as const satisfies ObjectSchema;
+
+const parseManifest = createReader(manifestSchema);
+const modelMediaType = 'application/vnd.ollama.image.model';
+const maxManifests = 10_000;
+
+/**
+ * Finds the models of an Ollama folder: `manifests/REGISTRY/NAMESPACE/NAME/TAG` are JSON files that name the blob of the
+ * model, `blobs/sha256-HASH`.
+ */
+async function findOllamaFiles(folder: string): Promise<readonly LocalFile[]> {
+  const manifests = await readdir(join(folder, 'manifests'), { recursive: true }).catch(() => []);
+  const files: LocalFile[] = [];
+  for (const manifest of manifests.sort().slice(0, maxManifests)) {
+    const sha256 = await readModelHash(join(folder, 'manifests', manifest));
+    if (sha256 === undefined) continue;
+    const path = await realpath(join(folder, 'blobs', `sha256-${sha256}`)).catch(() => undefined);
+    const info = path === undefined ? undefined : await stat(path).catch(() => undefined);
+    if (path === undefined || !info?.isFile()) continue;
+    const name = modelName(manifest.split(sep));
+    files.push({ program: 'Ollama', name, path, bytes: info.size, sha256, source: undefined });
+  }
+  return files;
+}
+
+async function readModelHash(manifest: string): Promise<string | undefined> {
+  try {
+    const result = parseManifest(JSON.parse((await readRegularFile(manifest)).toString('utf8')));
+    const layer = result.ok ? result.value.layers.find(({ mediaType }) => mediaType === modelMediaType) : undefined;
+    return /^sha256:([0-9a-f]{64})$/.exec(layer?.digest ?? '')?.[1];
+  } catch {
+    return undefined;
+  }
+}
+
+/** The name that `ollama list` shows: without the default registry and namespace. */
+function modelName(parts: readonly string[]): string {
+  const [registry, namespace, ...rest] = parts.slice(0, -1);
+  const isDefault = registry === 'registry.ollama.ai' && namespace === 'library';
+  const name = isDefault
+    ? rest
+    : registry === 'registry.ollama.ai'
+      ? [namespace, ...rest]
+      : [registry, namespace, ...rest];
+  return `${name.join('/')}:${parts.at(-1) ?? ''}`;
 }

@@ -2,12 +2,10 @@ import { createReadStream, type BigIntStats } from 'node:fs';
 import { constants, copyFile, link, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { createFile, draftPath, syncFolder } from '../../../base/filesystem.ts';
-import { isSameFile } from '../disk/exclusiveFile.ts';
-import { findMismatch, readMagic } from '../disk/modelFile.ts';
-import { partialPath, resumeInfoPath } from '../disk/resumeInfo.ts';
-import { hashFile } from '../disk/sha256.ts';
+import { isSameFile, findMismatch, readMagic, hashFile } from '../disk/modelFile.ts';
+import { partialPath, resumeInfoPath } from '../disk/partialFile.ts';
 import type { ExpectedFile, Target } from '../target.ts';
-import type { LocalFile } from './localFile.ts';
+import type { LocalFile } from './findLocalFiles.ts';
 
 /** How a file of another program is taken. */
 export interface TakeOptions {

@@ -1,14 +1,17 @@
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { bundledPath } from '../../../base/packageFiles.ts';
+import { didYouMean } from '../../../base/didYouMean.ts';
+import type { ModelPurpose } from '../../contract/model.ts';
+import { modelSchema } from './modelSchema.ts';
+import { defaultSampling, samplingSchema } from '../../contract/samplingParams.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import { readRegularFile } from '../../../base/filesystem.ts';
-import { findSyntaxError, locateInJson, findDuplicateKeys } from '../../../base/jsonLocations.ts';
+import { findDuplicateKeys, findSyntaxError, locateInJson } from '../../../base/jsonLocations.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import { createReader, type FromSchema, type ObjectSchema, type SchemaError } from '../../../protocol/schema.ts';
-import { loraPaths } from './loraSchema.ts';
 import { templatePath } from './remoteEntry.ts';
 import { parseEntry } from './parseEntry.ts';
-import type { modelSchema } from './modelSchema.ts';
 
 export { modelSchema } from './modelSchema.ts';
 
@@ -56,10 +59,39 @@ export interface ParsedCatalogue extends Catalogue {
 const validateCatalogue = createReader(catalogueSchema);
 
 /**
+ * Reads a catalogue file, and adds the bundled models unless it has `"extends": false`: an entry of the file replaces the
+ * bundled one of its name, also when it has errors. The `local_path` of a bundled entry becomes absolute.
+ * @throws Fault UNKNOWN_MODEL when a file as a whole cannot be read, with the place of each error.
+ */
+export async function readCatalogue(path: string, bundled = bundledPath('models.json')): Promise<Catalogue> {
+  const { extends: isExtended, ...own } = await readCatalogueFile(path);
+  // An application may ship without the bundled catalogue.
+  if (!isExtended || !existsSync(bundled) || realpathSync(path) === realpathSync(bundled)) return own;
+  const base = await readCatalogueFile(bundled);
+  const isReplaced = (name: string): boolean => own.models.has(name) || own.rejected.has(name);
+  const added = [...base.models].filter(([name]) => !isReplaced(name));
+  return {
+    models: new Map([
+      ...own.models,
+      ...added.map(([name, entry]) => [name, withAbsolutePaths(entry, bundled)] as const),
+    ]),
+    problems: [...own.problems, ...base.problems],
+    rejected: new Map([...[...base.rejected].filter(([name]) => !isReplaced(name)), ...own.rejected]),
+  };
+}
+
+function withAbsolutePaths(entry: CatalogueEntry, catalogue: string): CatalogueEntry {
+  const variants = entry.variants.map(({ local_path: path, ...variant }) =>
+    path === undefined ? variant : { ...variant, local_path: resolve(dirname(catalogue), path) },
+  );
+  return { ...entry, variants };
+}
+
+/**
  * Reads one catalogue file.
  * @throws Fault UNKNOWN_MODEL when the file as a whole cannot be read, with the place of each error.
  */
-export async function readCatalogueFile(path: string): Promise<ParsedCatalogue> {
+async function readCatalogueFile(path: string): Promise<ParsedCatalogue> {
   const bytes = await readRegularFile(path).catch((cause: NodeJS.ErrnoException) => {
     const reasons = { ENOENT: 'there is no such file', EISDIR: 'it is a folder', ENOTREG: 'it is not a regular file' };
     const reason = new Map(Object.entries(reasons)).get(cause.code ?? '') ?? cause.message;
@@ -74,7 +106,7 @@ export async function readCatalogueFile(path: string): Promise<ParsedCatalogue> 
  * Parses the text of a catalogue file.
  * @param textWithBom may begin with a byte order mark, as some Windows editors write it.
  * @param path names the file in messages; local files are relative to its folder.
- * @throws Fault UNKNOWN_MODEL as `readCatalogueFile`.
+ * @throws Fault UNKNOWN_MODEL as `readCatalogue`.
  */
 export function parseCatalogue(textWithBom: string, path: string): ParsedCatalogue {
   const text = textWithBom.replace(/^\uFEFF/, '');
@@ -91,19 +123,13 @@ export function parseCatalogue(textWithBom: string, path: string): ParsedCatalog
     pointer,
     sentence: `${path}:${place}: ${pointer} is a duplicate key: an object can have "${name}" only once`,
   }));
-  const reading = validateCatalogue(JSON.parse(text));
-  const fatalDuplicates = duplicateKeys
-    .filter(({ pointer }) => !/^\/models\/\d+\//.test(pointer))
-    .map(({ sentence }) => sentence);
-  if (!reading.ok)
-    throw new Fault('UNKNOWN_MODEL', [...fatalDuplicates, ...reading.errors.map(describeSchemaError)].join('; '));
-  if (fatalDuplicates.length > 0) throw new Fault('UNKNOWN_MODEL', fatalDuplicates.join('; '));
+  const content = readContent(JSON.parse(text), duplicateKeys, describeSchemaError);
 
   const models = new Map<string, CatalogueEntry>();
   const problems: string[] = [];
   const rejected = new Map<string, string>();
   const positionOfName = new Map<string, string>();
-  reading.value.models.forEach((value, index) => {
+  content.models.forEach((value, index) => {
     const entryPointer = `/models${escapePointerToken(index)}`;
     const describeProblem = (error: SchemaError): string =>
       describeSchemaError({ ...error, pointer: entryPointer + error.pointer });
@@ -128,12 +154,27 @@ export function parseCatalogue(textWithBom: string, path: string): ParsedCatalog
     models.set(model.name, {
       ...model,
       file: localFilePath(model, dirname(path)),
-      loraFiles: loraPaths(model.variants, dirname(path)),
+      loraFiles: loraPaths(model, dirname(path)),
       templateFile: templatePath(model, path),
     });
   });
   for (const name of models.keys()) rejected.delete(name);
-  return { models, problems, rejected, extends: reading.value.extends };
+  return { models, problems, rejected, extends: content.extends };
+}
+
+/** The file as a whole, without its entries. @throws Fault UNKNOWN_MODEL with its errors, and with its duplicate keys. */
+function readContent(
+  value: unknown,
+  duplicateKeys: readonly { readonly pointer: string; readonly sentence: string }[],
+  describe: (error: SchemaError) => string,
+): FromSchema<typeof catalogueSchema> {
+  const reading = validateCatalogue(value);
+  const duplicates = duplicateKeys
+    .filter(({ pointer }) => !/^\/models\/\d+\//.test(pointer))
+    .map(({ sentence }) => sentence);
+  if (!reading.ok) throw new Fault('UNKNOWN_MODEL', [...duplicates, ...reading.errors.map(describe)].join('; '));
+  if (duplicates.length > 0) throw new Fault('UNKNOWN_MODEL', duplicates.join('; '));
+  return reading.value;
 }
 
 const nameOf = (entry: unknown): string =>
@@ -146,6 +187,13 @@ function localFilePath({ variants }: FromSchema<typeof modelSchema>, folder: str
     ? undefined
     : resolve(folder, variant.local_path, file);
 }
+
+/** The absolute paths of the adapters of a model, in their order; undefined: that one is downloaded, or the model has none. */
+const loraPaths = (
+  { variants: [variant] }: FromSchema<typeof modelSchema>,
+  catalogueFolder: string,
+): readonly (string | undefined)[] | undefined =>
+  variant?.lora?.map(({ file }) => (file === undefined ? undefined : resolve(catalogueFolder, file)));
 
 /** Finds the file of a model without looking at downloads: the entry's own local file, if it exists. */
 export const findLocalModelFile = async ({ file = '' }: CatalogueEntry): Promise<string | undefined> =>
@@ -176,3 +224,71 @@ export function fileMissingFault({ name, file, loraFiles = [], variants: [varian
       : `; downloadModel or turngraph models download "${name}" gets it${autoDownloadHint}`;
   return new Fault('MODEL_NOT_ON_DISK', `"${name}" is not on disk${place}${hint}`);
 }
+
+/**
+ * Error message for a model name that the catalogue does not have: why its entry cannot be used, or the nearest name, or
+ * where to look.
+ * @param detail what else was searched in vain, such as `, and there is no such file`.
+ */
+export function unknownModel(
+  name: string,
+  { models, rejected }: Pick<Catalogue, 'models' | 'rejected'>,
+  detail = '',
+): string {
+  const problems = name === '' ? undefined : rejected.get(name);
+  if (problems !== undefined) return `the catalogue has an entry "${name}", but it cannot be used: ${problems}`;
+  const unnamed = rejected.get('');
+  const hint =
+    didYouMean(name, [...models.keys(), ...rejected.keys()].filter(Boolean)) ||
+    (unnamed === undefined
+      ? '; turngraph models list shows what there is'
+      : `; an entry without a name is left out: ${unnamed}`);
+  return `the catalogue has no model "${name}"${detail}${hint}`;
+}
+
+const purposeDescriptions: Readonly<Record<ModelPurpose, string>> = {
+  chat: 'a chat model, which computes no vectors; name an embedding model',
+  embedding: 'an embedding model, which generates no text; name a chat model',
+};
+const maxNamedModels = 3;
+
+/** Why a model cannot be used for a purpose, and which can; undefined: it can be. */
+export function purposeProblem(
+  { name, purpose }: CatalogueEntry,
+  wanted: ModelPurpose,
+  { models }: Pick<Catalogue, 'models'>,
+): string | undefined {
+  if (purpose === wanted) return undefined;
+  const fitting = [...models.values()].filter((entry) => entry.purpose === wanted).map((entry) => `"${entry.name}"`);
+  const such = fitting.length > 0 ? ` such as ${fitting.slice(0, maxNamedModels).join(', ')}` : ' of models.json';
+  return `"${name}" is ${purposeDescriptions[purpose]}${such}`;
+}
+
+/** Builds models.schema.json: the JSON Schema (draft-07) with which editors complete and check models.json. */
+export const modelsSchema = (): object => ({
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  title: 'turngraph model catalogue',
+  ...catalogueSchema,
+  properties: {
+    ...catalogueSchema.properties,
+    models: { ...catalogueSchema.properties.models, items: { $ref: '#/definitions/model' } },
+  },
+  definitions: {
+    model: {
+      ...modelSchema,
+      properties: {
+        ...modelSchema.properties,
+        default_sampling: { ...samplingSchema, properties: samplingWithDefaults() },
+      },
+    },
+  },
+});
+
+// For editors only. `samplingSchema` itself has no defaults: absent values are filled in from the model and the node first.
+const samplingWithDefaults = (): object =>
+  Object.fromEntries(
+    Object.entries(samplingSchema.properties).map(([name, schema]) => [
+      name,
+      { ...schema, default: defaultSampling[name as keyof typeof defaultSampling] },
+    ]),
+  );

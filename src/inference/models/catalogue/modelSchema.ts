@@ -1,9 +1,81 @@
 import { modelPurposes } from '../../contract/model.ts';
-import { gpuChoices } from '../../gpuChoice.ts';
+import { gpuChoices } from '../../contract/engine.ts';
+import { hubUrlPattern } from '../../download/target.ts';
 import type { ObjectSchema } from '../../../protocol/schema.ts';
-import { loraSchema } from './loraSchema.ts';
-import { remoteProperties } from './remoteProperties.ts';
 import { samplingSchema } from '../../contract/samplingParams.ts';
+
+/** JSON Schema of a LoRA adapter of a variant. */
+const loraSchema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    file: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 1000,
+      description: 'A GGUF file of your own, relative to the catalogue; absent = it is downloaded from url.',
+    },
+    url: {
+      type: 'string',
+      maxLength: 1000,
+      pattern: hubUrlPattern,
+      description:
+        'https://huggingface.co/OWNER/NAME/resolve/REVISION/FILE.gguf, from where it is downloaded; absent = it is file.',
+    },
+    scale: {
+      type: 'number',
+      minimum: -10,
+      maximum: 10,
+      default: 1,
+      description: 'What its changes are multiplied by; 0 = none.',
+    },
+    sha256: {
+      type: 'string',
+      pattern: '^[0-9a-f]{64}$',
+      description: 'Hash of the file; absent = as the repository reports.',
+    },
+    size_bytes: { type: 'integer', minimum: 1, description: 'Size of the file; absent = as the repository reports.' },
+  },
+} as const satisfies ObjectSchema;
+
+const urlSchema = {
+  type: 'string',
+  pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
+  maxLength: 500,
+  description: 'http://HOST:PORT, without a name, a password or a query',
+} as const;
+
+/** Properties of a variant for the engine `http`: where the model is served, and how. */
+export const remoteProperties = {
+  api: {
+    type: 'string',
+    enum: ['llama-server', 'openai'],
+    description:
+      'Engine http: the API of the inference servers; openai: completions as vLLM and SGLang have them; absent = the model is a file.',
+  },
+  base_url: {
+    anyOf: [urlSchema, { type: 'array', minItems: 1, maxItems: 64, items: urlSchema }],
+    description:
+      'Engine http: the address of the inference server; a list = several that serve the same model; absent = the model is a file.',
+  },
+  model: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 200,
+    description: 'Engine http: the name of the model on the server; absent = it serves one.',
+  },
+  api_key_env: {
+    type: 'string',
+    pattern: '^[A-Za-z_][A-Za-z0-9_]{0,99}$',
+    description: 'Engine http: the environment variable that has the API key; absent = none is sent.',
+  },
+  chat_template: {
+    type: 'string',
+    minLength: 1,
+    description:
+      'Engine http: file with the chat template (Jinja), relative to the catalogue; absent = the one that the server has. The api openai needs it.',
+  },
+} as const;
 
 /** JSON Schema of one variant of a model: the files for one engine and how to load them, or where it is served. */
 export const variantSchema = {

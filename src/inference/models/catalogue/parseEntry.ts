@@ -1,10 +1,9 @@
+import { findPathProblem } from '../../../base/filesystem.ts';
 import { createReader, type FromSchema, type SchemaError } from '../../../protocol/schema.ts';
+import { modelSchema, variantSchema } from './modelSchema.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import { didYouMean } from '../../../base/didYouMean.ts';
-import { modelSchema, variantSchema } from './modelSchema.ts';
 import { engineErrors } from './remoteEntry.ts';
-import { loraErrors } from './loraSchema.ts';
-import { pathErrors } from './pathErrors.ts';
 
 type Model = FromSchema<typeof modelSchema>;
 
@@ -60,7 +59,7 @@ function validateEntry(value: unknown, originalIndex: (index: number) => number)
           listVariants(value).map((variant) => variant.value),
         ),
         ...purposeErrors(reading.value, value),
-        ...loraErrors(reading.value.variants, reading.value.purpose),
+        ...loraErrors(reading.value),
         ...splitFileHashErrors(reading.value),
         ...pathErrors(reading.value),
       ]
@@ -106,3 +105,33 @@ const splitFileHashErrors = ({ variants }: Model): readonly SchemaError[] =>
           },
         ],
   );
+
+/** Errors of file names that are others, or none, on some system. Pointers are relative to the entry. */
+const pathErrors = ({ variants }: FromSchema<typeof modelSchema>): readonly SchemaError[] =>
+  variants.flatMap(({ files, huggingface_repo: repo = 'none', revision }, index) => {
+    const paths: readonly (readonly [place: string, path: string])[] = [
+      ...files.map((file, place) => [`files/${place}`, file] as const),
+      ['huggingface_repo', repo],
+      // A folder has the revision after the name of the repository, so only its end counts.
+      ['revision', `@${encodeURIComponent(revision)}`],
+    ];
+    return paths.flatMap(([place, path]) => {
+      const message = findPathProblem(path);
+      return message === undefined ? [] : [{ pointer: `/variants/${index}/${place}`, message }];
+    });
+  });
+
+/** Errors of the adapters of an entry. Pointers are relative to it. */
+const loraErrors = ({ variants, purpose }: Model): readonly SchemaError[] =>
+  variants.flatMap(({ lora = [] }, variant) => {
+    const place = `/variants/${variant}/lora`;
+    const useless = 'is for chat models: remove it, or the purpose';
+    if (purpose === 'embedding' && lora.length > 0) return [{ pointer: place, message: useless }];
+    const sources = lora.map(({ file, url }) => file ?? url);
+    return lora.flatMap(({ file, url }, index) => {
+      const pointer = `${place}/${index}`;
+      if ((file === undefined) === (url === undefined)) return [{ pointer, message: 'must have either file or url' }];
+      const first = sources.indexOf(file ?? url);
+      return first < index ? [{ pointer, message: `is the same as ${place}/${first}: add up their scales` }] : [];
+    });
+  });

@@ -2,8 +2,7 @@ import { dirname, resolve } from 'node:path';
 import type { RemoteModel } from '../../contract/model.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { FromSchema, SchemaError } from '../../../protocol/schema.ts';
-import type { modelSchema, variantSchema } from './modelSchema.ts';
-import { remoteProperties } from './remoteProperties.ts';
+import { type modelSchema, type variantSchema, remoteProperties } from './modelSchema.ts';
 
 type Variant = FromSchema<typeof variantSchema>;
 

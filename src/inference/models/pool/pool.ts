@@ -1,12 +1,10 @@
 import type { Engine, LoadOptions, Model, ModelStats } from '../../contract/engine.ts';
 import { Fault } from '../../../protocol/fault.ts';
-import { fileMissingFault, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
-import { unknownModel } from '../catalogue/unknownModel.ts';
-import { engineFor } from './engineFor.ts';
+import { fileMissingFault, type Catalogue, type CatalogueEntry, unknownModel } from '../catalogue/catalogue.ts';
+import { engineFor, findFiles, loadOptionsFor, noFiles, type PoolOptions } from './poolOptions.ts';
 import { createLease, type ModelLease } from './lease.ts';
-import { loadWithinBudget } from './loadWithinBudget.ts';
-import type { MemoryHold } from './memoryBudget.ts';
-import { UnloadBarrier } from './unloadBarrier.ts';
+import { loadWithinBudget, type MemoryHold } from './memoryBudget.ts';
+import { UnloadBarrier, waitForLoad, type DownloadModel, type OnProgress, type LoadWait } from './loadWait.ts';
 import {
   assertNotGivenUp,
   assertUnused,
@@ -16,8 +14,6 @@ import {
   type ModelState,
   type LoadedModel,
 } from './loadedModel.ts';
-import { findFiles, loadOptionsFor, noFiles, type PoolOptions } from './poolOptions.ts';
-import { waitForLoad, type DownloadModel, type OnProgress, type LoadWait } from './loadWait.ts';
 
 /**
  * Model pool: loads each model once, shares it by reference counting, unloads it when it has been idle for `idleMs`.

@@ -1,8 +1,8 @@
-import type { Engine, LoadOptions, Model, ModelStats } from '../../contract/engine.ts';
-import { gpuSettingsFor } from '../../gpuChoice.ts';
+import type { Engine, GpuChoice, GpuLayers, LoadOptions, Model, ModelStats } from '../../contract/engine.ts';
+import { Fault } from '../../../protocol/fault.ts';
+import { type Catalogue, type CatalogueEntry, findLocalLoras, findLocalModelFile } from '../catalogue/catalogue.ts';
+import { isRemote, remoteModelOf } from '../catalogue/remoteEntry.ts';
 import type { MemoryBudget } from './memoryBudget.ts';
-import { findLocalLoras, findLocalModelFile, type Catalogue, type CatalogueEntry } from '../catalogue/catalogue.ts';
-import { remoteModelOf } from '../catalogue/remoteEntry.ts';
 
 /** Options of a model pool. */
 export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gpu' | 'gpuLayers'> {
@@ -66,4 +66,34 @@ export function loadOptionsFor(
   const loras = loraFiles.map((file, index) => ({ file, scale: variant?.lora?.[index]?.scale ?? 1 }));
   const adapted = loras.length > 0 ? { loras } : {};
   return { contextSize, purpose, kvCacheType, slots, threads, ...gpu, ...adapted, remote: remoteModelOf(entry) };
+}
+
+/** Which layers and which backend, where one of them is given for a model and for all of them. */
+export interface GpuSettings {
+  readonly gpu: GpuChoice;
+  readonly gpuLayers?: GpuLayers | undefined;
+}
+
+/** The settings of one model: its own ones, else those of the server, whose `off` holds for all models. */
+export function gpuSettingsFor(
+  own: { readonly [Name in keyof GpuSettings]: GpuSettings[Name] | undefined },
+  server: GpuSettings,
+): GpuSettings {
+  if (server.gpu === 'off') return { gpu: 'off' };
+  return { gpu: own.gpu ?? server.gpu, gpuLayers: own.gpuLayers ?? server.gpuLayers };
+}
+
+/**
+ * The engine that runs a model of a pool.
+ * @throws Fault MODEL_LOAD_FAILED when other machines serve it, and there is no engine for that.
+ */
+export function engineFor(entry: CatalogueEntry, engine: Engine, remoteEngine: Engine | undefined): Engine {
+  if (!isRemote(entry)) return engine;
+  if (remoteEngine) return remoteEngine;
+  // An engine without files runs whatever it is given.
+  if (!engine.needsFiles) return engine;
+  throw new Fault(
+    'MODEL_LOAD_FAILED',
+    `"${entry.name}" is served by other machines (engine http), and is not available here: use it through a server`,
+  );
 }

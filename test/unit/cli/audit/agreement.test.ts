@@ -4,7 +4,7 @@ import { checkGraph } from '../../../../src/server/checkGraph.ts';
 import { auditDocument, type GraphAudit } from '../../../../src/cli/audit/audit.ts';
 import type { AuditProperty, PropertyVerdict } from '../../../../src/cli/audit/property.ts';
 import { graphSchema } from '../../../../src/graph/compile/document.ts';
-import { readCatalogue } from '../../../../src/inference/models/catalogue/readCatalogue.ts';
+import { readCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';
 import { createReader } from '../../../../src/protocol/schema.ts';
 import { scaled } from '../../../helpers/depth.ts';

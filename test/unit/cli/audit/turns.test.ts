@@ -7,7 +7,7 @@ import { mockEngine } from '../../../../src/inference/mock/engine.ts';
 import type { MockScript } from '../../../../src/inference/mock/script.ts';
 import type { ServerFrameBodies, TurnComplete } from '../../../../src/protocol/frames.gen.ts';
 import { graphSchema } from '../../../../src/graph/compile/document.ts';
-import { readCatalogue } from '../../../../src/inference/models/catalogue/readCatalogue.ts';
+import { readCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
 import { ModelPool } from '../../../../src/inference/models/pool/pool.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';
 import { createReader } from '../../../../src/protocol/schema.ts';

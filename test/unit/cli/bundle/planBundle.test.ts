@@ -11,7 +11,7 @@ import {
   type BundlePlatform,
 } from '../../../../src/cli/bundle/platforms.ts';
 import { bundleToJson, describeBundle } from '../../../../src/cli/output/bundleReport.ts';
-import { readCatalogue } from '../../../../src/inference/models/catalogue/readCatalogue.ts';
+import { readCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
 import { formatBytes } from '../../../../src/base/units.ts';
 import { writeNodeBinary } from '../../../helpers/nodeBinaries.ts';
 import { repositoryPath } from '../../../helpers/server.ts';

@@ -5,7 +5,7 @@ import { editorSchema } from '../../../../src/graph/compile/editorSchema.ts';
 import { toMermaid } from '../../../../src/graph/compile/mermaid.ts';
 import { exitsFromParam } from '../../../../src/graph/compile/exits.ts';
 import { defineNode } from '../../../../src/graph/compile/node.ts';
-import { readCatalogue } from '../../../../src/inference/models/catalogue/readCatalogue.ts';
+import { readCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';
 import { repositoryPath } from '../../../helpers/server.ts';
 

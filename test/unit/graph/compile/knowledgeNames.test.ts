@@ -4,7 +4,7 @@ import { withBlock, type KnowledgeBlock, type KnowledgeChunk } from '../../../..
 import { defineNode } from '../../../../src/graph/compile/node.ts';
 import { compileTemplate } from '../../../../src/graph/compile/template.ts';
 import type { TemplateScope } from '../../../../src/graph/compile/templateData.ts';
-import { readCatalogue } from '../../../../src/inference/models/catalogue/readCatalogue.ts';
+import { readCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';
 import { repositoryPath } from '../../../helpers/server.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Agent } from '../../../../src/graph/agent/agent.ts';
 import { defaultServerOptions, limitsOf } from '../../../../src/server/config.ts';
 import { mockEngine } from '../../../../src/inference/mock/engine.ts';
-import { readCatalogue } from '../../../../src/inference/models/catalogue/readCatalogue.ts';
+import { readCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
 import { ModelPool } from '../../../../src/inference/models/pool/pool.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';
 import { SessionStorages } from '../../../../src/graph/storage/sessionStorages.ts';

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fuzzTarget } from '../../../../../scripts/fuzz/catalogue.mjs';
 import type { Fault } from '../../../../../src/protocol/fault.ts';
-import { parseCatalogue } from '../../../../../src/inference/models/catalogue/catalogue.ts';
-import { readCatalogue } from '../../../../../src/inference/models/catalogue/readCatalogue.ts';
+import { parseCatalogue, readCatalogue } from '../../../../../src/inference/models/catalogue/catalogue.ts';
 import { scaled } from '../../../../helpers/depth.ts';
 
 /** A catalogue with one model per line, of which the last is valid. */

@@ -2,8 +2,7 @@ import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { unknownModel } from '../../../../../src/inference/models/catalogue/unknownModel.ts';
-import { readCatalogue } from '../../../../../src/inference/models/catalogue/readCatalogue.ts';
+import { unknownModel, readCatalogue } from '../../../../../src/inference/models/catalogue/catalogue.ts';
 import { repositoryPath } from '../../../../helpers/server.ts';
 
 const variant = { engine: 'llama-cpp', local_path: 'gguf', files: ['x.gguf'] };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { deviceEnvironment } from '../../../src/inference/process/engineProcess.ts';
-import { gpuSettingsFor, parseGpuLayers, type GpuSettings } from '../../../src/inference/gpuChoice.ts';
+import { gpuSettingsFor, type GpuSettings } from '../../../../../src/inference/models/pool/poolOptions.ts';
+import { deviceEnvironment } from '../../../../../src/inference/process/engineProcess.ts';
+import { parseGpuLayers } from '../../../../../src/server/config.ts';
 
 describe('the settings of a graphics card', () => {
   const nothing = { gpu: undefined, gpuLayers: undefined };
