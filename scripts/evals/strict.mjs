@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { llamaEngine } from '../../dist/inference/llama/engine.js';
 import { jsonGrammar } from '../../dist/chat/grammar/jsonSchema/fromSchema.js';
 import { formats } from '../../dist/chat/formats/index.js';
-import { formatsOf } from '../../dist/chat/dialect/dialectFormats.js';
+import { formatsOf } from '../../dist/chat/dialect/nativeFormat.js';
 import { nativeFormatName } from '../../dist/chat/dialect/nativeFormat.js';
 import { withEnums } from '../../dist/chat/tools/declaration/enumSource.js';
 import { readTool } from '../../dist/chat/tools/declaration/readTool.js';

@@ -1,4 +1,4 @@
-import { toFunctionDefinition } from './formats/functionJson.ts';
+import { toFunctionDefinition } from './formats/toolText.ts';
 import type { Tool, ToolCallFormat } from './tool.ts';
 
 /** One chat message of a prompt, as a model's chat template takes it. */

@@ -1,9 +1,6 @@
-import type { AnsweredCall, WrittenCall } from './calls.ts';
-import type { CallGrammar, ToolChoice } from './grammar/grammar.ts';
-import type { CallMarkup } from './callMarkup.ts';
 import type { JsonObject } from './json/value.ts';
+import type { CallGrammar, ToolChoice } from './grammar/rule.ts';
 import type { ReplyMarks } from './replyMarks.ts';
-import type { MalformedCall } from './malformedCall.ts';
 
 /** JSON Schema of a tool's arguments; the order of the keys is that of the prompt. */
 export interface ArgumentsSchema {
@@ -131,3 +128,56 @@ export interface ToolCallFormat {
 
 /** Defines a tool-call format. */
 export const defineFormat = (format: ToolCallFormat): ToolCallFormat => format;
+
+/** The marks that a format writes around calls; plain data. A mark that ends with `=` goes on to the next `>`. */
+export interface CallMarkup {
+  /** Marks that start calls. */
+  readonly opens: readonly string[];
+  /** Marks that end them. */
+  readonly closes: readonly string[];
+  /** Marks between the two. */
+  readonly inner: readonly string[];
+}
+
+/** The marks of several formats together, each once; what opens in one of them opens in all. */
+export function joinMarkup(list: readonly CallMarkup[]): CallMarkup {
+  const opens = new Set(list.flatMap((markup) => markup.opens));
+  const closes = new Set(list.flatMap((markup) => markup.closes).filter((mark) => !opens.has(mark)));
+  const inner = list.flatMap((markup) => markup.inner).filter((mark) => !opens.has(mark) && !closes.has(mark));
+  return { opens: [...opens], closes: [...closes], inner: [...new Set(inner)] };
+}
+
+/** A call as it is written into a prompt. */
+export interface WrittenCall {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: JsonObject;
+}
+
+/** A call with the result that the client gave for it. */
+export interface AnsweredCall extends WrittenCall {
+  /** Whether the call succeeded. */
+  readonly ok: boolean;
+  /** Text or JSON. */
+  readonly content: string;
+  /** Whether later turns see the result, too. */
+  readonly lifespan: 'TURN' | 'DIALOG';
+}
+
+/** The content of a result as a model reads it: text of a failed call says that it is an error, JSON stays as it is. */
+export function resultContent({ ok, content }: Pick<AnsweredCall, 'ok' | 'content'>): string {
+  if (ok || /^\s*[[{]/.test(content)) return content;
+  return content === '' ? 'Error' : `Error: ${content}`;
+}
+
+/** A result as a plain line of text, with the name of the tool. */
+export const resultLine = (call: Pick<AnsweredCall, 'name' | 'ok' | 'content'>): string =>
+  `Result of ${call.name}: ${resultContent(call)}`;
+
+/** Markup in a model's text that opened a call and gave none. */
+export interface MalformedCall {
+  /** The markup and what it opened, as the model wrote it. */
+  readonly text: string;
+  /** Why it is no call, in plain English without a full stop. */
+  readonly reason: string;
+}

@@ -1,7 +1,7 @@
 import { isJsonObject, JsonNumber, type JsonValue } from '../../src/chat/json/value.ts';
 import type { ParameterLayout } from '../../src/chat/dialect/layout.ts';
-import { SearchedText } from '../../src/chat/dialect/searchedText.ts';
-import { readParameters } from '../../src/chat/dialect/values/readParameters.ts';
+import { SearchedText } from '../../src/chat/dialect/looseMark.ts';
+import { readParameters } from '../../src/chat/dialect/values/parameterList.ts';
 import type { ArgumentsSchema } from '../../src/chat/tool.ts';
 
 const jsonWords = { true: 'true', false: 'false', null: 'null' };

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chainGguf } from '../../scripts/gguf/chain.mjs';
 import { byteLevelVocab } from '../../scripts/gguf/vocabulary.mjs';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
-import type { CallGrammar } from '../../src/chat/grammar/grammar.ts';
+import type { CallGrammar } from '../../src/chat/grammar/rule.ts';
 import { jsonGrammar } from '../../src/chat/grammar/jsonSchema/fromSchema.ts';
 import { generate } from '../contracts/generation.ts';
 import { chat } from '../helpers/graphs.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Message, Prompt, ToolBlock } from '../../src/chat/dialog.ts';
 import { unwrapParam } from '../../src/graph/compile/node.ts';
-import { toFunctionDefinition } from '../../src/chat/formats/functionJson.ts';
+import { toFunctionDefinition } from '../../src/chat/formats/toolText.ts';
 import { formats } from '../../src/chat/formats/index.ts';
 import { readTool } from '../../src/chat/tools/declaration/readTool.ts';
 

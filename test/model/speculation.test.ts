@@ -8,8 +8,7 @@ import type { GenerateOptions, SamplingParams, Sequence } from '../../src/infere
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { patchNativeMethod } from '../../src/inference/llama/nativeMethods.ts';
 import { Pace } from '../../src/inference/contract/pace.ts';
-import type { CallGrammar } from '../../src/chat/grammar/grammar.ts';
-import { all, any, text } from '../../src/chat/grammar/rule.ts';
+import { type CallGrammar, all, any, text } from '../../src/chat/grammar/rule.ts';
 import { generate, nextPrompt, userPrompt } from '../contracts/generation.ts';
 import { openDemo, type Demo } from './demo.ts';
 import { writeRecurrentModel } from './recurrentFile.ts';

@@ -10,12 +10,12 @@ import { nativeFamilies, nativeGguf } from '../../scripts/gguf/nativeFamilies.mj
 import type { Prompt } from '../../src/chat/dialog.ts';
 import type { Engine, Model, Sequence } from '../../src/inference/contract/engine.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
-import { toFunctionDefinition } from '../../src/chat/formats/functionJson.ts';
+import { toFunctionDefinition } from '../../src/chat/formats/toolText.ts';
 import { chatml } from '../../src/chat/formats/chatml.ts';
 import { formats } from '../../src/chat/formats/index.ts';
-import type { CallGrammar, ToolChoice } from '../../src/chat/grammar/grammar.ts';
+import type { CallGrammar, ToolChoice } from '../../src/chat/grammar/rule.ts';
 import { jsonGrammar } from '../../src/chat/grammar/jsonSchema/fromSchema.ts';
-import { formatsOf } from '../../src/chat/dialect/dialectFormats.ts';
+import { formatsOf } from '../../src/chat/dialect/nativeFormat.ts';
 import { readTool } from '../../src/chat/tools/declaration/readTool.ts';
 import type { ToolDeclaration } from '../../src/chat/tools/declaration/toolSchema.ts';
 import type { Tool } from '../../src/chat/tool.ts';

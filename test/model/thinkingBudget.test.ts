@@ -7,9 +7,8 @@ import { byteLevelVocab } from '../../scripts/gguf/vocabulary.mjs';
 import type { Completion, Engine, GenerateOptions, SamplingParams } from '../../src/inference/contract/engine.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { ProcessEngine } from '../../src/inference/process/engine.ts';
-import type { CallGrammar } from '../../src/chat/grammar/grammar.ts';
-import { all, any, text } from '../../src/chat/grammar/rule.ts';
-import { anyString } from '../../src/chat/grammar/strings.ts';
+import { type CallGrammar, all, any, text } from '../../src/chat/grammar/rule.ts';
+import { anyString } from '../../src/chat/grammar/jsonRules.ts';
 import { textWithout } from '../../src/chat/grammar/textWithout.ts';
 import { generate } from '../contracts/generation.ts';
 

@@ -5,7 +5,7 @@
 // which the worst counts; in native layouts these are repeats of their own marks. Each time is the minimum of several, because noise only adds to it.
 import { readFile } from 'node:fs/promises';
 import { formats } from '../../../dist/chat/formats/index.js';
-import { callMarks } from '../../../dist/chat/dialect/callMarks.js';
+import { callMarks } from '../../../dist/chat/dialect/layout.js';
 import { nativeFormat } from '../../../dist/chat/dialect/nativeFormat.js';
 import { nativeFormats, nativeLayouts } from '../../nativeLayouts.mjs';
 import { createResult, median } from '../results.mjs';

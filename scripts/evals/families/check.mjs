@@ -2,9 +2,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toToolBlock } from '../../../dist/chat/dialog.js';
-import { chooseFormat } from '../../../dist/chat/formats/chooseFormat.js';
+import { chooseFormat } from '../../../dist/chat/formats/index.js';
 import { formats } from '../../../dist/chat/formats/index.js';
-import { formatsOf } from '../../../dist/chat/dialect/dialectFormats.js';
+import { formatsOf } from '../../../dist/chat/dialect/nativeFormat.js';
 import { readTool } from '../../../dist/chat/tools/declaration/readTool.js';
 import { tinyGguf } from '../../gguf/gguf.mjs';
 import { vocabularyOf } from '../../gguf/tokenizerJson.mjs';

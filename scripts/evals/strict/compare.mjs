@@ -1,6 +1,6 @@
 // Compares strict (grammar-constrained) calls of the demo model with unconstrained ones: the calls and their generation time.
 import { fileURLToPath } from 'node:url';
-import { toFunctionDefinition } from '../../../dist/chat/formats/functionJson.js';
+import { toFunctionDefinition } from '../../../dist/chat/formats/toolText.js';
 import { formats } from '../../../dist/chat/formats/index.js';
 import { readTool } from '../../../dist/chat/tools/declaration/readTool.js';
 import { stringifyJson } from '../../../dist/chat/json/value.js';

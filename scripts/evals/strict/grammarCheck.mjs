@@ -1,7 +1,7 @@
 // Checks grammar-constrained decoding: a model with random weights writes calls and JSON under a grammar, and Ajv and
 // JSON.parse check every text.
 /** @import { Model } from '../../../src/inference/contract/engine.ts' */
-/** @import { CallGrammar, ToolChoice } from '../../../src/chat/grammar/grammar.ts' */
+/** @import { CallGrammar, ToolChoice } from '../../../src/chat/grammar/rule.ts' */
 /** @import { Tool, ToolCallFormat } from '../../../src/chat/tool.ts' */
 import { Ajv } from 'ajv';
 import { readCallsIn, readWholeCall } from './readCalls.mjs';

@@ -1,3 +1,5 @@
+import { isMark, lexemes } from './marks.ts';
+
 /**
  * What is read off a chat template about tool calls, as plain data: an engine process sends it to the server. Literals
  * are the template's own text; white space in them is what a grammar writes, and a reader takes any.
@@ -76,4 +78,33 @@ export interface ValueStyle {
   readonly null: string;
   /** How `tagged` and `python` write lists and objects: as Python's `repr`; absent: as JSON. */
   readonly nested?: 'python';
+}
+
+/** The marks that a layout writes around calls and values, each once. */
+export function callMarks({
+  header,
+  open,
+  close,
+  separator = '',
+  before,
+  between,
+  after,
+  arguments: notation,
+}: CallLayout): readonly string[] {
+  const parts = [header, open, ...before, ...between, ...after, separator, close];
+  if (notation.kind === 'parameters') {
+    const { key, string, other, style } = notation;
+    parts.push(notation.open, key, string.open, string.close, other.open, other.close, notation.separator, style.quote);
+  }
+  const texts = parts.filter((part) => typeof part === 'string');
+  return [...new Set(texts.flatMap(lexemes).filter(isMark))];
+}
+
+/**
+ * The name of the notation in which a layout writes calls: `json` (a call is a JSON object), `named json` (a name between
+ * marks, then JSON arguments), or that of its parameter values: `tagged`, `keyValue`, `python`.
+ */
+export function notationName({ arguments: notation }: CallLayout): string {
+  if (notation.kind === 'parameters') return notation.values;
+  return notation.keys ? 'json' : 'named json';
 }

@@ -1,4 +1,4 @@
-import { all, tag, text, type Rule } from '../grammar/rule.ts';
+import { all, type CallGrammar, type Rule, tag, text } from '../grammar/rule.ts';
 
 /** What vocabularies name control tokens: `<...>` without white space, `[UPPER_CASE]`. */
 const markPattern = /<[^<>\s]+>|\[\/?[A-Z][A-Z0-9_]*\]/;
@@ -36,3 +36,9 @@ export function literalRule(literal: string): Rule {
   const [first = text(''), ...others] = rules;
   return others.length === 0 ? first : all(...rules);
 }
+
+/** The grammar of an answer with the mark before it that opens answers; any other grammar as it is. */
+export const withAnswerMark = (grammar: CallGrammar, mark: string): CallGrammar =>
+  grammar.kind === 'full' && grammar.answer && mark !== ''
+    ? { ...grammar, rule: all(literalRule(mark), grammar.rule) }
+    : grammar;

@@ -1,11 +1,18 @@
+import { createArgumentRules, maxTokensPerCall, UnsupportedToolSchema } from '../formats/callGrammar.ts';
+import { all, anyOf, type CallGrammar, char, many, type Rule, text, type ToolChoice } from '../grammar/rule.ts';
+import { GrammarSize, sizeProblem } from '../grammar/size.ts';
+import type { CallMarkup, Tool, ToolCallFormat, WrittenCall } from '../tool.ts';
+import type { CallLayout, LayoutPart } from './layout.ts';
+import { literalRule } from './marks.ts';
+import { nativeMarkup, nativeTags, triggerOf } from './read/nativeTags.ts';
+import { parametersRule, writeParameters } from './values/parameterList.ts';
+import { stringifyJson } from '../json/value.ts';
+import { commonMarkup } from '../reply/detect/tags.ts';
+import type { Formats } from '../formats/index.ts';
+import type { ToolDialect } from './toolDialect.ts';
 import { detect } from '../reply/detect/detect.ts';
 import type { CallKeys } from '../reply/detect/callShape.ts';
-import { functionJson } from '../formats/functionJson.ts';
-import type { ToolCallFormat } from '../tool.ts';
-import type { CallLayout } from './layout.ts';
-import { nativeGrammar } from './nativeGrammar.ts';
-import { nativeMarkup, nativeTags } from './read/nativeTags.ts';
-import { writeCalls } from './writeCalls.ts';
+import { functionJson } from '../formats/toolText.ts';
 
 /** Name of the format that is read off a model's chat template. */
 export const nativeFormatName = 'native';
@@ -37,4 +44,100 @@ export const exampleCall = (layout: CallLayout): string =>
 function callKeys({ arguments: notation }: CallLayout): CallKeys {
   const keys = notation.kind === 'json' ? notation.keys : undefined;
   return keys ?? { name: 'name', arguments: 'arguments' };
+}
+
+/** The grammar of calls in a layout, as `callGrammar` makes it for the other formats. @throws UnsupportedToolSchema */
+export function nativeGrammar(tools: readonly Tool[], choice: ToolChoice, layout: CallLayout): CallGrammar {
+  const callable = choice.kind === 'tool' ? tools.filter(({ name }) => name === choice.name) : tools;
+  const call = callRule(callable, layout);
+  const opening = [layout.open, ...layout.before];
+  const budget = maxTokensPerCall;
+  if (choice.kind !== 'auto')
+    return {
+      kind: 'full',
+      rule: all(...rulesOf([layout.header, ...opening]), call, literalRule(layout.close)),
+      budget,
+    };
+  const trigger = triggerOf(layout);
+  const start = trigger === '' ? '{' : trigger;
+  const rule = all(...rulesOf(from(start, opening)), call, ...furtherCalls(call, layout), literalRule(layout.close));
+  const where = trigger === '' ? 'first' : 'anywhere';
+  return { kind: 'lazy', triggers: [{ text: start, where, rule }], budget };
+}
+
+/** From the name of a call to its end. */
+function callRule(tools: readonly Tool[], { between, after, arguments: layout }: CallLayout): Rule {
+  const rules = layout.kind === 'json' ? createArgumentRules(tools) : createParameterRules(tools, layout);
+  return all(anyOf([...rules].map(([name, args]) => all(text(name), ...rulesOf(between), args))), ...rulesOf(after));
+}
+
+function createParameterRules(
+  tools: readonly Tool[],
+  layout: Extract<CallLayout['arguments'], { kind: 'parameters' }>,
+): ReadonlyMap<string, Rule> {
+  const size = new GrammarSize();
+  const rules = new Map<string, Rule>();
+  for (const { name, parameters } of tools) {
+    const compiled = parametersRule(parameters, layout);
+    if (!compiled.ok) throw new UnsupportedToolSchema(compiled.errors.map((error) => ({ ...error, tool: name })));
+    const problem = sizeProblem(size, compiled.value);
+    if (problem !== undefined)
+      throw new UnsupportedToolSchema([
+        { tool: name, pointer: '', message: `together with the tools before it ${problem}` },
+      ]);
+    rules.set(name, compiled.value);
+  }
+  return rules;
+}
+
+// Outside of a section a further call starts with its own trigger.
+function furtherCalls(call: Rule, { open, separator, before }: CallLayout): readonly Rule[] {
+  if (open === '' || separator === undefined) return [];
+  return [many(all(literalRule(separator), ...rulesOf(before), call), { min: 0 })];
+}
+
+/** The parts from the first occurrence of a text on. */
+function from(start: string, parts: readonly LayoutPart[]): readonly LayoutPart[] {
+  const index = parts.findIndex((part) => typeof part === 'string' && part.includes(start));
+  const part = parts[index];
+  return typeof part === 'string' ? [part.slice(part.indexOf(start)), ...parts.slice(index + 1)] : parts;
+}
+
+const slotRules = {
+  id: many(char('A-Z', 'a-z', '0-9'), { min: 9, max: 9 }),
+  index: many(char('0-9'), { min: 1, max: 2 }),
+} as const;
+
+const rulesOf = (parts: readonly LayoutPart[]): readonly Rule[] =>
+  parts
+    .filter((part) => part !== '')
+    .map((part) => (typeof part === 'string' ? literalRule(part) : slotRules[part.slot]));
+
+/** The text of calls in a layout, as the model's chat template writes them. */
+export function writeCalls(calls: readonly WrittenCall[], layout: CallLayout): string {
+  const written = calls.map((call, index) => writeCall(call, index, layout));
+  return `${layout.header}${layout.open}${written.join(layout.separator ?? '\n')}${layout.close}`;
+}
+
+function writeCall({ id, name, arguments: args }: WrittenCall, index: number, layout: CallLayout): string {
+  const write = (parts: readonly LayoutPart[]): string =>
+    parts.map((part) => (typeof part === 'string' ? part : part.slot === 'id' ? id : String(index))).join('');
+  const { before, between, after, arguments: notation } = layout;
+  const writtenArguments = notation.kind === 'json' ? stringifyJson(args) : writeParameters(args, notation);
+  return `${write(before)}${name}${write(between)}${writtenArguments}${write(after)}`;
+}
+
+/** The formats that a model can be used with: all, and `native` where its chat template proves a layout of its own. */
+export function formatsOf({ layout }: ToolDialect, formats: Formats): Formats {
+  return layout ? new Map<string, ToolCallFormat>([...formats, [nativeFormatName, nativeFormat(layout)]]) : formats;
+}
+
+/** The marks around the calls of a model, whatever format it is used with. */
+export const markupOf = ({ layout }: ToolDialect): CallMarkup => (layout ? nativeMarkup(layout) : commonMarkup);
+
+/** Why the chat template of a model that knows tools gives no format: a warning; "" = it gives one, or knows no tools. */
+export function dialectWarning({ format, knowsTools, because }: ToolDialect): string {
+  return format === undefined && knowsTools
+    ? `the model's tool calls may not be read, for ${because}; "turngraph tools formats" shows the probes; name a format, or set strict`
+    : '';
 }

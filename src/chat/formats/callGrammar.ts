@@ -1,7 +1,16 @@
 import type { ReadResult, SchemaError } from '../../protocol/schema.ts';
 import type { Tool } from '../tool.ts';
-import type { CallGrammar, Trigger, ToolChoice } from '../grammar/grammar.ts';
-import { all, anyOf, tag, text, type ManyRule, type Rule } from '../grammar/rule.ts';
+import {
+  type CallGrammar,
+  type Trigger,
+  type ToolChoice,
+  all,
+  anyOf,
+  tag,
+  text,
+  type ManyRule,
+  type Rule,
+} from '../grammar/rule.ts';
 import { GrammarSize, sizeProblem } from '../grammar/size.ts';
 import { ruleFromSchema } from '../grammar/jsonSchema/fromSchema.ts';
 

@@ -1,9 +1,8 @@
 import { detect } from '../reply/detect/detect.ts';
 import { callGrammar } from './callGrammar.ts';
 import { all, tag, text, type Rule } from '../grammar/rule.ts';
-import type { ToolCallFormat } from '../tool.ts';
-import { resultContent } from '../calls.ts';
-import { callJson, functionJson } from './functionJson.ts';
+import { type ToolCallFormat, resultContent } from '../tool.ts';
+import { callJson, functionJson } from './toolText.ts';
 
 const keys = { name: 'name', arguments: 'arguments' } as const;
 

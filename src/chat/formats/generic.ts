@@ -1,7 +1,7 @@
 import { detect } from '../reply/detect/detect.ts';
 import { callGrammar } from './callGrammar.ts';
 import type { ToolCallFormat } from '../tool.ts';
-import { toolSignature } from './toolSignature.ts';
+import { toolSignature } from './toolText.ts';
 
 const keys = { name: 'tool', arguments: 'args' } as const;
 

@@ -1,8 +1,7 @@
 import { detect } from '../reply/detect/detect.ts';
 import { callGrammar } from './callGrammar.ts';
-import type { ToolCallFormat } from '../tool.ts';
-import { resultContent } from '../calls.ts';
-import { callJson, functionJson } from './functionJson.ts';
+import { type ToolCallFormat, resultContent } from '../tool.ts';
+import { callJson, functionJson } from './toolText.ts';
 
 const keys = { name: 'name', arguments: 'parameters' } as const;
 

@@ -1,10 +1,9 @@
 import { detect } from '../reply/detect/detect.ts';
 import { callGrammar } from './callGrammar.ts';
 import { all, char, many, optional, text, type ManyRule, type Rule } from '../grammar/rule.ts';
-import type { ToolCallFormat } from '../tool.ts';
-import { resultContent } from '../calls.ts';
+import { type ToolCallFormat, resultContent } from '../tool.ts';
 import { stringifyJson } from '../json/value.ts';
-import { callJson, functionJson } from './functionJson.ts';
+import { callJson, functionJson } from './toolText.ts';
 
 const keys = { name: 'name', arguments: 'arguments' } as const;
 

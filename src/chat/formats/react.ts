@@ -1,4 +1,12 @@
-import { resultContent } from '../calls.ts';
+import {
+  resultContent,
+  type DetectedCall,
+  type DetectOptions,
+  type Detection,
+  type Tool,
+  type ToolCallFormat,
+  type MalformedCall,
+} from '../tool.ts';
 import { extractCalls, type ParsedArguments } from '../reply/detect/callShape.ts';
 import { detect } from '../reply/detect/detect.ts';
 import { withoutOpenFence } from '../reply/detect/markdownCode.ts';
@@ -11,14 +19,11 @@ import {
   type MalformedArguments,
 } from '../reply/detect/ownArguments.ts';
 import { withoutEndTokens } from '../reply/detect/tags.ts';
-import type { CallGrammar, ToolChoice } from '../grammar/grammar.ts';
-import { all, anyOf, many, optional, text as literal } from '../grammar/rule.ts';
+import { type CallGrammar, type ToolChoice, all, anyOf, many, optional, text as literal } from '../grammar/rule.ts';
 import { charExcept } from '../grammar/textWithout.ts';
 import { stringifyJson } from '../json/value.ts';
-import type { DetectedCall, DetectOptions, Detection, Tool, ToolCallFormat } from '../tool.ts';
-import type { MalformedCall } from '../malformedCall.ts';
 import { createArgumentRules, maxTokensPerCall } from './callGrammar.ts';
-import { toolSignature } from './toolSignature.ts';
+import { toolSignature } from './toolText.ts';
 
 /** Tool-call format for models without tool training (ReAct): thoughts, actions and observations as lines of text. */
 export const react: ToolCallFormat = {

@@ -1,8 +1,7 @@
-import { expandJsonRule } from './anyJson.ts';
-import type { Stack } from './expand.ts';
+import { expandJsonRule } from './jsonRules.ts';
+import { type Stack, beforeValue, memberSeparator } from './expand.ts';
 import type { GrammarMatcher } from './matcher.ts';
 import { groupByPrefix } from './prefixTree.ts';
-import { beforeValue, memberSeparator } from './remaining.ts';
 import { maxCopiedRepetitions } from './size.ts';
 import type { CharRule, ManyRule, Member, MembersRule, Rule } from './rule.ts';
 

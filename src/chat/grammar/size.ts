@@ -1,4 +1,4 @@
-import { expandJsonRule } from './anyJson.ts';
+import { expandJsonRule } from './jsonRules.ts';
 import { groupByPrefix } from './prefixTree.ts';
 import type { ManyRule, MembersRule, Rule } from './rule.ts';
 

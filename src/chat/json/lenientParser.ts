@@ -227,3 +227,24 @@ function endsInWord(text: string, index: number): boolean {
   lastWordPattern.lastIndex = index;
   return lastWordPattern.test(text);
 }
+
+const [quote, backslash, lineFeed] = [0x22, 0x5c, 0x0a];
+
+/** Index of the closing quote of a string, or of the line feed or the end of the text before it. */
+export function closingQuoteOrLineEnd(text: string, contentStart: number): number {
+  for (let index = contentStart; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code === quote || code === lineFeed) return index;
+    if (code === backslash) index++;
+  }
+  return text.length;
+}
+
+const separators = /[\s,;]*/y;
+
+/** The index of the first character at or after `index` that is no white space, comma or semicolon. */
+export function skipSeparators(text: string, index: number): number {
+  separators.lastIndex = index;
+  separators.test(text);
+  return separators.lastIndex;
+}

@@ -3,10 +3,8 @@ import { commonMarkup, withoutEndTokens } from './detect/tags.ts';
 import { parseJsonAt } from '../json/lenientParser.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../replyMarks.ts';
 import { splitReply } from './reasoning/splitReply.ts';
-import { markupSplitter } from './malformed/splitMarkup.ts';
-import { withoutBlocks, type TextRange } from './malformed/withoutBlocks.ts';
-import type { MalformedCall } from '../malformedCall.ts';
-import type { DetectOptions, Detection, ToolCallFormat } from '../tool.ts';
+import { markupSplitter, withoutBlocks, type TextRange } from './malformed/splitMarkup.ts';
+import type { MalformedCall, DetectOptions, Detection, ToolCallFormat } from '../tool.ts';
 
 /** The parts of a model's reply: calls, reasoning and answer. */
 export interface ParsedReply extends Detection {

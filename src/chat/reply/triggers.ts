@@ -1,7 +1,7 @@
-import { skipSeparators } from '../json/separators.ts';
+import { skipSeparators } from '../json/lenientParser.ts';
 import { createReasoningSkipper, type SkipReasoning } from './reasoning/reasoningSpans.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../replyMarks.ts';
-import type { Trigger } from '../grammar/grammar.ts';
+import type { Trigger } from '../grammar/rule.ts';
 
 /** A trigger that was found in a text. */
 export interface TriggerMatch {

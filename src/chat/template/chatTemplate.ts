@@ -4,7 +4,7 @@ import type { ReplyMarks } from '../replyMarks.ts';
 import { deriveReplyMarks } from './deriveReplyMarks.ts';
 import { noDialect, type ToolDialect } from '../dialect/toolDialect.ts';
 import { findThinkingVariable, type ThinkingVariable } from './thinkingVariable.ts';
-import { toolDialectOf } from './derive/toolDialectOf.ts';
+import { toolDialectOf } from './derive/readToolDialect.ts';
 import { TotalStepBudget } from './jinja/stepBudget.ts';
 import type { RenderTemplate } from './templateInput.ts';
 import { messageRules } from './messageRules.ts';

@@ -1,4 +1,4 @@
-import { chooseFormat, type FormatChoice } from '../../chat/formats/chooseFormat.ts';
+import { chooseFormat, type FormatChoice } from '../../chat/formats/index.ts';
 import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import type { DoctorTarget } from './target.ts';

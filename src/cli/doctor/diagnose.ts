@@ -3,7 +3,7 @@ import type { ModelDetails } from '../../inference/contract/model.ts';
 import type { ModelStats } from '../../inference/contract/engine.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { Formats } from '../../chat/formats/index.ts';
-import { formatsOf } from '../../chat/dialect/dialectFormats.ts';
+import { formatsOf } from '../../chat/dialect/nativeFormat.ts';
 import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import { adviseOn, formatFor, type FormatAdvice } from './advice.ts';

@@ -3,9 +3,8 @@ import type { Model, SamplingParams, Sequence } from '../../inference/contract/e
 import { Fault } from '../../protocol/fault.ts';
 import { coerceArguments } from '../../chat/tools/validate/coerceArguments.ts';
 import { createArgumentRules } from '../../chat/formats/callGrammar.ts';
-import type { CallGrammar } from '../../chat/grammar/grammar.ts';
+import type { CallGrammar, Rule } from '../../chat/grammar/rule.ts';
 import { fits } from '../../chat/grammar/matcher.ts';
-import type { Rule } from '../../chat/grammar/rule.ts';
 import type { DetectedCall, Detection, ToolCallFormat } from '../../chat/tool.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
 import { questionTools, toolQuestions, type ToolQuestion, type ExpectedCall } from './toolQuestions.ts';

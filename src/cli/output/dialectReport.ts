@@ -1,5 +1,5 @@
 import { exampleCall } from '../../chat/dialect/nativeFormat.ts';
-import { notationName } from '../../chat/dialect/notationName.ts';
+import { notationName } from '../../chat/dialect/layout.ts';
 import type { MarkPair, ReplyMarks } from '../../chat/replyMarks.ts';
 import type { ProbeVerdict, ToolDialect } from '../../chat/dialect/toolDialect.ts';
 

@@ -6,18 +6,10 @@ import { walk } from '../compile/walk.ts';
 import { untilAborted } from '../../base/abort.ts';
 import type { InferenceSchedule } from '../../inference/contract/pace.ts';
 import { type KnowledgeBlock, withBlock } from '../compile/knowledgeBlock.ts';
-import type {
-  Call,
-  CallDelivery,
-  CallResult,
-  Exchange,
-  InferenceRecord,
-  ToolSelection,
-  Turn,
-} from '../compile/turn.ts';
+import type { Call, CallDelivery, CallResult, Exchange, InferenceRecord, ToolSelection, Turn } from '../compile/turn.ts';
 import { splitToFrames } from '../../protocol/frameSize.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
-import type { Insight } from '../../chat/tools/validate/insight.ts';
+import type { Insight } from '../../chat/tools/validate/callIssues.ts';
 import { createCallNotification, summarizeTurn } from './turnFrames.ts';
 import { toInteraction } from './history.ts';
 import { PendingResults } from './pendingResults.ts';

@@ -2,7 +2,7 @@ import type { InferenceSchedule, Pace } from '../../inference/contract/pace.ts';
 import type { Dialog } from '../../chat/dialog.ts';
 import type { PathStep, ServerFrameBodies, TurnComplete } from '../../protocol/frames.gen.ts';
 import type { Call, Exchange } from '../compile/turn.ts';
-import type { Insight } from '../../chat/tools/validate/insight.ts';
+import type { Insight } from '../../chat/tools/validate/callIssues.ts';
 
 /** Sends a frame of a turn; frames are sent in the order of the calls. */
 export type Emit = <K extends 'answerText' | 'toolCallNotification' | 'nodeEvent' | 'turnComplete'>(

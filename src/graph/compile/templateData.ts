@@ -1,6 +1,6 @@
 import { parseJsonAt } from '../../chat/json/lenientParser.ts';
 import { JsonNumber, stringifyJson, type JsonObject, type JsonValue } from '../../chat/json/value.ts';
-import { visibleInsight } from '../../chat/tools/validate/insight.ts';
+import { visibleInsight } from '../../chat/tools/validate/callIssues.ts';
 import { knowledgeVariables } from './knowledgeBlock.ts';
 import { answeredCalls, type Call, type Turn } from './turn.ts';
 

@@ -2,8 +2,8 @@ import type { Dialog, Message } from '../../chat/dialog.ts';
 import type { InferenceResult } from '../../inference/contract/engine.ts';
 import type { InferenceSchedule } from '../../inference/contract/pace.ts';
 import type { ToolCallIssue } from '../../protocol/frames.gen.ts';
-import type { AnsweredCall } from '../../chat/calls.ts';
-import type { Insight } from '../../chat/tools/validate/insight.ts';
+import type { AnsweredCall } from '../../chat/tool.ts';
+import type { Insight } from '../../chat/tools/validate/callIssues.ts';
 import type { KnowledgeBlock } from './knowledgeBlock.ts';
 
 /** A tool call as a turn records it. */

@@ -1,6 +1,6 @@
 import type { Completion } from '../../inference/contract/engine.ts';
 import type { Turn } from '../compile/turn.ts';
-import type { CallMarkup } from '../../chat/callMarkup.ts';
+import type { CallMarkup } from '../../chat/tool.ts';
 import { CallMarkupFilter } from '../../chat/reply/malformed/callMarkupFilter.ts';
 import type { InferenceRunner, PromptRequest } from './inference.ts';
 

@@ -1,7 +1,7 @@
 import type { NodeContext } from '../compile/node.ts';
 import { answeredCalls, type Turn } from '../compile/turn.ts';
 import { chatProjection } from '../projection/projection.ts';
-import { resultContent } from '../../chat/calls.ts';
+import { resultContent } from '../../chat/tool.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
 import { InferenceRunner, resolveModel, requireScores } from './inference.ts';
 

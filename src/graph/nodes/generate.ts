@@ -7,7 +7,7 @@ import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
 import { chatProjection } from '../projection/projection.ts';
 import { placeTemplate, placements } from '../projection/placement.ts';
 import { jsonGrammar } from '../../chat/grammar/jsonSchema/fromSchema.ts';
-import { markupOf } from '../../chat/dialect/dialectFormats.ts';
+import { markupOf } from '../../chat/dialect/nativeFormat.ts';
 import { answerWithoutCalls } from './answerWithoutCalls.ts';
 import { InferenceRunner, inferenceParams, resolveModel, type PromptRequest, requireGrammars } from './inference.ts';
 

@@ -1,25 +1,16 @@
 import { Fault } from '../../protocol/fault.ts';
 import type { KnowledgeBlock } from '../compile/knowledgeBlock.ts';
-import type {
-  AnswerScores,
-  Completion,
-  GenerateOptions,
-  InferenceResult,
-  Model,
-  SamplingParams,
-  Sequence,
-} from '../../inference/contract/engine.ts';
+import type { AnswerScores, Completion, GenerateOptions, InferenceResult, Model, Sequence } from '../../inference/contract/engine.ts';
+import { type SamplingParams, samplingSchema, type PartialSampling } from '../../inference/contract/samplingParams.ts';
 import { InvalidParams, type NodeContext, paramError } from '../compile/node.ts';
 import { raceAbort } from '../../base/abort.ts';
 import type { Dialog, Message } from '../../chat/dialog.ts';
 import type { Turn } from '../compile/turn.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
-import { samplingSchema, type PartialSampling } from '../../inference/contract/samplingParams.ts';
 import type { Projected, Projection } from '../projection/projection.ts';
 import type { PromptInputs } from '../projection/tokenBudget.ts';
 import type { Schema } from '../../protocol/schema.ts';
-import { ReasoningFilter } from '../../chat/reply/reasoning/reasoningFilter.ts';
-import { splitReply } from '../../chat/reply/reasoning/splitReply.ts';
+import { ReasoningFilter, splitReply } from '../../chat/reply/reasoning/splitReply.ts';
 
 /** Parameters of all nodes with a model. */
 export const inferenceParams = {

@@ -6,7 +6,7 @@ import { answeredCalls, type SelectedTool, type Turn } from '../compile/turn.ts'
 import { escapePointerToken } from '../../base/jsonPointer.ts';
 import type { FromSchema, ObjectSchema, SchemaError } from '../../protocol/schema.ts';
 import type { PatternMatcher } from '../storage/patternSet.ts';
-import { resultLine } from '../../chat/calls.ts';
+import { resultLine } from '../../chat/tool.ts';
 import { createConditionModel } from './conditionModel.ts';
 import { inferenceParams } from './inference.ts';
 import { compileEntryPatterns } from './stringParams.ts';

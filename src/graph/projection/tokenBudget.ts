@@ -1,4 +1,4 @@
-import { resultLine } from '../../chat/calls.ts';
+import { resultLine } from '../../chat/tool.ts';
 import type { Dialog, DialogResult, Interaction, Message } from '../../chat/dialog.ts';
 import type { Model } from '../../inference/contract/engine.ts';
 import { Fault } from '../../protocol/fault.ts';

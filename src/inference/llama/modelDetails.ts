@@ -2,7 +2,7 @@ import { GgmlType, GgufFileType, type LlamaModel as Weights } from 'node-llama-c
 import type { ToolToken, ModelDetails } from '../contract/model.ts';
 import type { MemoryUse, ModelMemory } from '../contract/memory.ts';
 import { nativeFormatName } from '../../chat/dialect/nativeFormat.ts';
-import { callMarks } from '../../chat/dialect/callMarks.ts';
+import { callMarks } from '../../chat/dialect/layout.ts';
 import type { ChatTemplate } from '../../chat/template/chatTemplate.ts';
 import type { ThreadTimings } from './threads/threadTuner.ts';
 import type { Tokenizer } from '../decoding/tokenizer.ts';

@@ -1,6 +1,6 @@
 import type { Embeddings, EmbedOptions } from '../contract/model.ts';
 import type { Model, ModelStats, Sequence } from '../contract/engine.ts';
-import type { CallGrammar } from '../../chat/grammar/grammar.ts';
+import type { CallGrammar } from '../../chat/grammar/rule.ts';
 import type { BatchProgress, EngineRequests, ServerRequests } from './messages.ts';
 import type { ContextProgress } from '../llama/createContext.ts';
 import { LlamaEngine } from '../llama/engine.ts';

@@ -1,18 +1,11 @@
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
-import type { CallGrammar } from '../../chat/grammar/grammar.ts';
-import type {
-  AnswerScores,
-  Completion,
-  LoadOptions,
-  Model,
-  ModelStats,
-  SamplingParams,
-  WarmUpResult,
-} from '../contract/engine.ts';
+import type { CallGrammar } from '../../chat/grammar/rule.ts';
+import type { AnswerScores, Completion, LoadOptions, Model, WarmUpResult } from '../contract/engine.ts';
+import type { ModelStats, LoadPlan, MemoryUse } from '../contract/memory.ts';
+import type { SamplingParams } from '../contract/samplingParams.ts';
 import type { NewPrompt, SavedPrompt } from '../llama/promptCache/promptFiles.ts';
 import type { EmbedOptions, Embeddings, ModelDetails } from '../contract/model.ts';
 import type { PaceLimits, Priority } from '../contract/pace.ts';
-import type { LoadPlan, MemoryUse } from '../contract/memory.ts';
 
 /** Facts about a loaded model that do not change. */
 export type LoadedFacts = Pick<

@@ -1,16 +1,8 @@
 import { untilAborted } from '../../base/abort.ts';
-import type {
-  AnswerScores,
-  Completion,
-  GenerateOptions,
-  ScoreOptions,
-  Sequence,
-  WarmUpOptions,
-  WarmUpResult,
-} from '../contract/engine.ts';
+import type { AnswerScores, Completion, GenerateOptions, ScoreOptions, Sequence, WarmUpOptions, WarmUpResult } from '../contract/engine.ts';
 import { type RequestControl, type RequestShape, type RunningRequest, UnreceivedRequest } from './peer.ts';
 import type { Prompt } from '../../chat/dialog.ts';
-import type { CallGrammar } from '../../chat/grammar/grammar.ts';
+import type { CallGrammar } from '../../chat/grammar/rule.ts';
 import type { ModelProcess } from './modelProcess.ts';
 import type { PlainSchedule } from './messages.ts';
 import type { SentSchedule } from './paces.ts';

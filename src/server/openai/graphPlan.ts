@@ -1,7 +1,7 @@
 import { isObject } from '../../base/jsonTypes.ts';
 import { samplingColumn } from '../../inference/contract/samplingParams.ts';
 import type { Registry } from '../../graph/compile/registry.ts';
-import { resultLine } from '../../chat/calls.ts';
+import { resultLine } from '../../chat/tool.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
 import { invalidField } from './apiError.ts';
 import type { Conversation, ConversationPart, ConversationTurn } from './messages.ts';

@@ -3,7 +3,7 @@ import { invalidField } from './apiError.ts';
 import type { Message } from '../../chat/dialog.ts';
 import { parseJsonAt } from '../../chat/json/lenientParser.ts';
 import { isJsonObject, type JsonObject } from '../../chat/json/value.ts';
-import type { AnsweredCall } from '../../chat/calls.ts';
+import type { AnsweredCall } from '../../chat/tool.ts';
 import type { RequestMessage } from './requestSchema.ts';
 
 /** A part of a conversation after a message of the user. */

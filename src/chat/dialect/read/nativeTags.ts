@@ -1,8 +1,7 @@
 import { commonKind, commonMarkup, TagSet, type TagKind } from '../../reply/detect/tags.ts';
-import { joinMarkup, type CallMarkup } from '../../callMarkup.ts';
-import { callMarks } from '../callMarks.ts';
+import { joinMarkup, type CallMarkup } from '../../tool.ts';
+import { callMarks, type CallLayout, type LayoutPart } from '../layout.ts';
 import { isMark, lexemes } from '../marks.ts';
-import type { CallLayout, LayoutPart } from '../layout.ts';
 import { CallReader } from './callReader.ts';
 import { TolerantPattern } from './pattern.ts';
 

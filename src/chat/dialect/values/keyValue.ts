@@ -1,12 +1,11 @@
 import { parseJsonAt } from '../../json/lenientParser.ts';
 import { isJsonObject, JsonNumber, stringifyJson, type JsonValue } from '../../json/value.ts';
-import { memoized, type RuleStyle } from '../../grammar/jsonSchema/ruleStyle.ts';
+import { memoized, type RuleStyle } from '../../grammar/jsonRules.ts';
 import { all, anyOf, char, many, text, type Rule } from '../../grammar/rule.ts';
 import { textWithout } from '../../grammar/textWithout.ts';
 import type { ValueStyle } from '../layout.ts';
-import { findMark, looseMark, skipWhiteSpace, type LooseMark } from '../looseMark.ts';
+import { findMark, looseMark, skipWhiteSpace, type LooseMark, type SearchedText } from '../looseMark.ts';
 import { literalRule } from '../marks.ts';
-import type { SearchedText } from '../searchedText.ts';
 import { readLiteral, type LiteralSyntax, type QuotedString } from './literalReader.ts';
 import { anyValue, knownByDepth, knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';
 import type { ValueNotation } from './valueNotation.ts';

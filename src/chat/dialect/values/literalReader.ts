@@ -1,6 +1,12 @@
 import { JsonNumber, type JsonObject, type JsonValue } from '../../json/value.ts';
-import { findMark, looseMark, matchMarkAfterSpace, skipWhiteSpace, type LooseMark } from '../looseMark.ts';
-import type { SearchedText } from '../searchedText.ts';
+import {
+  findMark,
+  looseMark,
+  matchMarkAfterSpace,
+  skipWhiteSpace,
+  type LooseMark,
+  type SearchedText,
+} from '../looseMark.ts';
 import type { ValuePosition, ValueRead, MalformedValue } from './valueNotation.ts';
 
 /** Where a value stands; it tells what may follow. */

@@ -1,6 +1,5 @@
 import { all, any, anyOf, type Rule } from '../../grammar/rule.ts';
-import { memoized, type RepetitionLimits, type RuleStyle } from '../../grammar/jsonSchema/ruleStyle.ts';
-import { number } from '../../grammar/numbers.ts';
+import { memoized, type RepetitionLimits, type RuleStyle, number } from '../../grammar/jsonRules.ts';
 import type { ParameterLayout } from '../layout.ts';
 import { literalRule } from '../marks.ts';
 

@@ -1,14 +1,24 @@
-import type { ReadResult } from '../../../protocol/schema.ts';
-import { ruleFromSchema } from '../../grammar/jsonSchema/fromSchema.ts';
-import type { RuleStyle } from '../../grammar/jsonSchema/ruleStyle.ts';
-import { all, any, type Member, type Rule } from '../../grammar/rule.ts';
-import type { JsonObject } from '../../json/value.ts';
+import { isObject } from '../../../base/jsonTypes.ts';
+import type { JsonObject, JsonValue } from '../../json/value.ts';
 import type { ArgumentsSchema } from '../../tool.ts';
 import type { ParameterLayout } from '../layout.ts';
+import {
+  endsWithinMark,
+  looseMark,
+  type LooseMark,
+  matchMark,
+  matchMarkAfterSpace,
+  type SearchedText,
+  skipWhiteSpace,
+} from '../looseMark.ts';
+import { keyProblem, readKey } from './parameterKey.ts';
+import type { MalformedValue, ValueNotation } from './valueNotation.ts';
+import type { ReadResult } from '../../../protocol/schema.ts';
+import { ruleFromSchema } from '../../grammar/jsonSchema/fromSchema.ts';
+import type { RuleStyle } from '../../grammar/jsonRules.ts';
+import { all, any, type Member, type Rule } from '../../grammar/rule.ts';
 import { literalRule } from '../marks.ts';
 import { valueNotations } from './index.ts';
-import { keyProblem } from './parameterKey.ts';
-import type { ValueNotation } from './valueNotation.ts';
 
 /** The notation of the values of a layout. @throws Error for a name that no notation has. */
 export function notationOf({ values }: ParameterLayout): ValueNotation {
@@ -66,3 +76,143 @@ function listRule(members: readonly Member[], layout: ParameterLayout): Rule {
   const given = open === '' ? parameters : all(literalRule(open), parameters);
   return empty === open || members.some(({ required }) => required) ? given : any(given, literalRule(empty));
 }
+
+/** The arguments of a call that were read. */
+interface ParametersRead {
+  readonly ok: true;
+  readonly arguments: JsonObject;
+  /** Index after the last parameter. */
+  readonly end: number;
+  /** Whether a mark was missing, a value was malformed but readable, or a parameter was written twice. */
+  readonly repaired: boolean;
+}
+
+/** How parameters are read. */
+interface ReadParametersOptions {
+  readonly layout: ParameterLayout;
+  /** JSON Schema of the arguments; undefined: the tool is unknown. */
+  readonly schema: ArgumentsSchema | undefined;
+  /** The first mark after the last parameter; "" = none. */
+  readonly after: string;
+}
+
+/**
+ * Reads the arguments of a call: parameters in any order, with free white space; the last one counts where one is
+ * written twice. Never throws; takes linear time.
+ * @param start index after the tool's name.
+ */
+export function readParameters(
+  source: SearchedText,
+  start: number,
+  options: ReadParametersOptions,
+): ParametersRead | MalformedValue {
+  return new ParameterReader(source, options).read(start);
+}
+
+class ParameterReader {
+  readonly #source: SearchedText;
+  readonly #options: ReadParametersOptions;
+  readonly #properties: Readonly<Record<string, unknown>>;
+  readonly #nextKeys: Set<string>;
+  readonly #arguments = new Map<string, JsonValue>();
+  #repaired = false;
+
+  constructor(source: SearchedText, options: ReadParametersOptions) {
+    const properties = options.schema?.properties;
+    this.#source = source;
+    this.#options = options;
+    this.#properties = isObject(properties) ? properties : {};
+    this.#nextKeys = new Set(Object.keys(this.#properties));
+  }
+
+  read(start: number): ParametersRead | MalformedValue {
+    const { layout } = this.#options;
+    const { text } = this.#source;
+    const open = matchMarkAfterSpace(looseMark(layout.open), text, start);
+    let end = open ?? matchMarkAfterSpace(looseMark(layout.empty), text, start);
+    if (end === undefined) return this.#malformed(start, looseMark(layout.open));
+    for (;;) {
+      const keyStart = open === undefined ? undefined : this.#keyStart(end);
+      if (keyStart === undefined && this.#isCutInKey(end)) return { ok: false, truncated: true };
+      if (keyStart === undefined) break;
+      const read = this.#readParameter(keyStart);
+      if (typeof read !== 'number') return read;
+      end = read;
+    }
+    if (this.#arguments.size === 0) {
+      end = Math.max(end, matchMarkAfterSpace(looseMark(layout.empty), text, start) ?? end);
+    }
+    return { ok: true, arguments: this.#arguments, end: this.#endAfterSeparator(end), repaired: this.#repaired };
+  }
+
+  /** Index of the key of the parameter that follows at an index; undefined: none follows. */
+  #keyStart(index: number): number | undefined {
+    const { layout, after } = this.#options;
+    const { text } = this.#source;
+    const start = skipWhiteSpace(text, index);
+    const separator = this.#arguments.size > 0 ? looseMark(layout.separator) : looseMark('');
+    const separated = matchMark(separator, text, start);
+    const key = looseMark(layout.key);
+    const keyMark = skipWhiteSpace(text, separated ?? start);
+    const keyStart = matchMark(key, text, keyMark);
+    if (keyStart === undefined) return undefined;
+    const afterMark = looseMark(after);
+    const isEnd = afterMark.pieces.length > 0 && matchMark(afterMark, text, keyMark) !== undefined;
+    if (isEnd || (key.pieces.length === 0 && !readKey(text, keyStart, layout))) return undefined;
+    if (separated === undefined) this.#repaired = true;
+    return keyStart;
+  }
+
+  /** Whether the text ends in the mark before a key, or in a key that has no mark before it. */
+  #isCutInKey(index: number): boolean {
+    const key = looseMark(this.#options.layout.key);
+    const { text } = this.#source;
+    const start = skipWhiteSpace(text, index);
+    if (key.pieces.length > 0) return endsWithinMark(key, text, start);
+    const rest = text.slice(start, start + maxKeyLength);
+    return start + rest.length === text.length && startOfBareKey.test(rest);
+  }
+
+  /** Index after the parameter whose key begins at an index. */
+  #readParameter(keyStart: number): number | MalformedValue {
+    const { layout, after } = this.#options;
+    const key = readKey(this.#source.text, keyStart, layout);
+    if (!key) return this.#malformed(keyStart, undefined);
+    const isDeclared = Object.hasOwn(this.#properties, key.name);
+    this.#nextKeys.delete(key.name);
+    const read = notationOf(layout).read({
+      source: this.#source,
+      start: key.end,
+      layout,
+      schema: isDeclared ? this.#properties[key.name] : undefined,
+      nextKeys: this.#nextKeys,
+      after,
+    });
+    if (!read.ok) return read;
+    if (read.repaired || this.#arguments.has(key.name)) this.#repaired = true;
+    this.#arguments.set(key.name, read.value);
+    return read.end;
+  }
+
+  /** A separator after the last parameter is one too many. */
+  #endAfterSeparator(end: number): number {
+    const separator = looseMark(this.#options.layout.separator);
+    if (this.#arguments.size === 0 || separator.pieces.length === 0) return end;
+    const separated = matchMarkAfterSpace(separator, this.#source.text, end);
+    if (separated !== undefined) this.#repaired = true;
+    return separated ?? end;
+  }
+
+  /** What could not be read: the text ends in the mark or the key that begins at an index, or something else stands there. */
+  #malformed(index: number, mark: LooseMark | undefined): MalformedValue {
+    const { text } = this.#source;
+    const start = skipWhiteSpace(text, index);
+    const isCut = mark ? endsWithinMark(mark, text, start) : text.length - start < maxKeyLength;
+    return { ok: false, truncated: start === text.length || isCut };
+  }
+}
+
+const startOfBareKey = /^,?\s*[\p{L}_$][\p{L}\p{M}\p{N}_.$ -]*$/u;
+
+/** UTF-16 units: a longer text does not end within a key. */
+const maxKeyLength = 256;

@@ -1,13 +1,19 @@
 import { stringifyJson, type JsonValue } from '../../json/value.ts';
-import { memoized, type RepetitionLimits } from '../../grammar/jsonSchema/ruleStyle.ts';
+import { memoized, type RepetitionLimits } from '../../grammar/jsonRules.ts';
 import { all, any, anyOf, char, many, text, type Rule } from '../../grammar/rule.ts';
 import { charExcept } from '../../grammar/textWithout.ts';
 import type { ValueStyle } from '../layout.ts';
 import { looseMark } from '../looseMark.ts';
 import { readLiteral } from './literalReader.ts';
 import { knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';
-import { limitedText, pythonLiteral, pythonLiteralStyle, textsRule } from './pythonLiteral.ts';
-import { readPythonString, writePythonString } from './pythonString.ts';
+import {
+  limitedText,
+  pythonLiteral,
+  pythonLiteralStyle,
+  textsRule,
+  readPythonString,
+  writePythonString,
+} from './pythonLiteral.ts';
 import type { ValueNotation } from './valueNotation.ts';
 
 /**

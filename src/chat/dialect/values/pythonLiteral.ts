@@ -1,11 +1,109 @@
-import { isJsonObject, JsonNumber, stringifyJson, type JsonValue } from '../../json/value.ts';
-import { jsonStyle, memoized, type RepetitionLimits, type RuleStyle } from '../../grammar/jsonSchema/ruleStyle.ts';
-import { all, any, anyOf, char, list, many, text, type Rule } from '../../grammar/rule.ts';
-import { hexCodePoint } from '../../grammar/strings.ts';
+import { parseJsonAt } from '../../json/lenientParser.ts';
+import { type SearchedText, skipWhiteSpace } from '../looseMark.ts';
+import type { LiteralPlace, QuotedString } from './literalReader.ts';
+import { isJsonObject, JsonNumber, type JsonValue, stringifyJson } from '../../json/value.ts';
+import { hexCodePoint, jsonStyle, memoized, type RepetitionLimits, type RuleStyle } from '../../grammar/jsonRules.ts';
+import { all, any, anyOf, char, list, many, type Rule, text } from '../../grammar/rule.ts';
 import { charExcept } from '../../grammar/textWithout.ts';
 import type { ValueStyle } from '../layout.ts';
 import { anyValue, knownByDepth, knownByLimits } from './markedStyle.ts';
-import { writePythonString } from './pythonString.ts';
+
+/**
+ * Reads the Python string that begins with a quote at an index. Templates write strings without escaping their quotes, so
+ * a quote closes only where the call can go on after it. The first quote counts, of those
+ *
+ * 1. after which comes what has to come at this place: the next argument's name, the next item, the end of the call ...
+ * 2. after which comes any of `,` `)` `]` `}` `:`
+ * 3. as 1, but with a backslash before the quote.
+ *
+ * undefined: no quote stands there. A string that is not closed ends at Infinity.
+ */
+export function readPythonString(source: SearchedText, index: number, place: LiteralPlace): QuotedString | undefined {
+  const { text } = source;
+  const quote = text[index];
+  if (quote !== '"' && quote !== "'") return undefined;
+  const triple = quote.repeat(3);
+  if (text.startsWith(triple, index)) {
+    const end = source.indexOf(triple, index + triple.length);
+    return end === Infinity
+      ? { value: '', end, repaired: false }
+      : { value: decode(text.slice(index + triple.length, end)), end: end + triple.length, repaired: false };
+  }
+  if (quote === '"' && place !== 'argument') {
+    // JSON has other escapes.
+    const parsed = parseJsonAt(text, index);
+    if (parsed.ok && typeof parsed.value === 'string' && canFollow(text, parsed.end, place))
+      return { value: parsed.value, end: parsed.end, repaired: false };
+  }
+  const search = (rule: string, isClosing: (at: number) => boolean): number =>
+    source.find(`\0${rule}${quote}`, index + 1, () => {
+      let at = text.indexOf(quote, index + 1);
+      while (at >= 0 && !isClosing(at)) at = text.indexOf(quote, at + 1);
+      return at < 0 ? Infinity : at;
+    });
+  const searches = [
+    () => search(place, (at) => !isEscaped(text, at) && canFollow(text, at + 1, place)),
+    () => search('any', (at) => !isEscaped(text, at) && ',)]}:'.includes(text[skipWhiteSpace(text, at + 1)] ?? '')),
+    () => search(`escaped ${place}`, (at) => canFollow(text, at + 1, place)),
+  ];
+  for (const [tier, find] of searches.entries()) {
+    const end = find();
+    if (end !== Infinity) return { value: decode(text.slice(index + 1, end)), end: end + 1, repaired: tier > 0 };
+  }
+  return { value: '', end: Infinity, repaired: false };
+}
+
+/** What may follow a string, by its place. A `)` ends a call: another call, a closing mark or nothing follows. */
+const followers: Readonly<Record<LiteralPlace, RegExp>> = {
+  argument: /(?:$|\)\s{0,64}(?:$|[,;\])}<\n])|,\s{0,64}(?:$|\)|[\p{L}_][\p{L}\p{N}_]{0,64}\s{0,8}=(?!=)))/uy,
+  item: /(?:$|[\])]|,\s{0,64}(?:$|[-\d'"[{(\])]|true\b|false\b|null\b|True\b|False\b|None\b))/uy,
+  key: /(?:$|:)/uy,
+  member: /(?:$|\}|,\s{0,64}(?:$|['"}]))/uy,
+};
+
+function canFollow(text: string, index: number, place: LiteralPlace): boolean {
+  const pattern = followers[place];
+  pattern.lastIndex = skipWhiteSpace(text, index);
+  return pattern.test(text);
+}
+
+/** Whether an odd number of backslashes stands before an index. */
+function isEscaped(text: string, index: number): boolean {
+  let start = index;
+  while (text[start - 1] === '\\') start--;
+  return (index - start) % 2 === 1;
+}
+
+const escapes: ReadonlyMap<string, string> = new Map([
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+  ['"', '"'],
+  ["'", "'"],
+  ['\\', '\\'],
+]);
+
+/** Decodes escapes; both characters of an unknown one stay. */
+const decode = (content: string): string =>
+  content.replaceAll(/\\(?:u([0-9a-fA-F]{4})|([^]))/g, (escape, digits: string | undefined, character: string) =>
+    digits === undefined ? (escapes.get(character) ?? escape) : String.fromCharCode(parseInt(digits, 16)),
+  );
+
+/** A string in quotes, with escapes for the quote, backslashes and line breaks. */
+export const writePythonString = (content: string, quote: string): string =>
+  quote +
+  content.replaceAll(/[\\'"\n\r\t]/g, (character) =>
+    (character === '"' || character === "'") && character !== quote
+      ? character
+      : `\\${escapeNames.get(character) ?? character}`,
+  ) +
+  quote;
+
+const escapeNames: ReadonlyMap<string, string> = new Map([
+  ['\n', 'n'],
+  ['\r', 'r'],
+  ['\t', 't'],
+]);
 
 /** A value as Python's `repr` writes it; takes plain data too. */
 export function pythonLiteral(value: unknown): string {

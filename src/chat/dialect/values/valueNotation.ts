@@ -1,7 +1,7 @@
-import type { RuleStyle } from '../../grammar/jsonSchema/ruleStyle.ts';
+import type { RuleStyle } from '../../grammar/jsonRules.ts';
 import type { JsonValue } from '../../json/value.ts';
 import type { ParameterLayout, ParameterMarks } from '../layout.ts';
-import type { SearchedText } from '../searchedText.ts';
+import type { SearchedText } from '../looseMark.ts';
 
 /** Where a value stands, for its reader. */
 export interface ValuePosition {

@@ -1,10 +1,8 @@
 import type { ReadResult } from '../../../protocol/schema.ts';
 import { hasJsonType, isObject } from '../../../base/jsonTypes.ts';
 import { areDisjoint } from './disjoint.ts';
-import { defaultJsonDepth, json } from '../anyJson.ts';
-import type { CallGrammar } from '../grammar.ts';
-import { anyOf, type Rule } from '../rule.ts';
-import type { RuleStyle } from './ruleStyle.ts';
+import { defaultJsonDepth, json, type RuleStyle } from '../jsonRules.ts';
+import { type CallGrammar, anyOf, type Rule } from '../rule.ts';
 import { SchemaCursor, type JsonSchema } from './schemaCursor.ts';
 import { typeRules, typesOf } from './types.ts';
 

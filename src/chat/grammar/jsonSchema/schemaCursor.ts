@@ -1,7 +1,7 @@
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import type { SchemaError } from '../../../protocol/schema.ts';
 import { text, type Rule } from '../rule.ts';
-import { jsonStyle, type RuleStyle } from './ruleStyle.ts';
+import { jsonStyle, type RuleStyle } from '../jsonRules.ts';
 import { GrammarSize, maxGrammarSize, sizePerRule, sizeProblem } from '../size.ts';
 
 /** A JSON Schema that was not yet validated. */

@@ -1,5 +1,4 @@
-import { parseJsonAt } from '../../json/lenientParser.ts';
-import { skipSeparators } from '../../json/separators.ts';
+import { parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
 import type { JsonValue } from '../../json/value.ts';
 
 /** A parsed JSON value and its range in the text; `end` is exclusive. */

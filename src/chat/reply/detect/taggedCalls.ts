@@ -1,10 +1,15 @@
 import { skipOpeningFence } from './markdownCode.ts';
-import { createCallSpan, type CallSpans, type CallSpan } from './callSpan.ts';
-import type { DetectionContext } from './detectionContext.ts';
-import { skipSeparators } from '../../json/separators.ts';
+import {
+  createCallSpan,
+  type CallSpans,
+  type CallSpan,
+  parseArguments,
+  extractCalls,
+  type ParsedArguments,
+} from './callShape.ts';
+import { type DetectionContext, toolNameIn, withLeadingText, type Tag, type TaggedBlock, type TagSet } from './tags.ts';
+import { skipSeparators } from '../../json/lenientParser.ts';
 import { parseObjectAt, parseObjects, type ObjectListError } from './objectList.ts';
-import { parseArguments, extractCalls, type ParsedArguments } from './callShape.ts';
-import { toolNameIn, withLeadingText, type Tag, type TaggedBlock, type TagSet } from './tags.ts';
 
 /** Finds the calls in tags. The tags of all formats count, because models also write those of other families. */
 export function taggedCalls(text: string, context: DetectionContext): CallSpans {

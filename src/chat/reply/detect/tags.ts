@@ -1,7 +1,6 @@
 import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
-import type { CallSpan } from './callSpan.ts';
-import type { Tool } from '../../tool.ts';
-import type { CallMarkup } from '../../callMarkup.ts';
+import type { CallKeys, CallSpan } from './callShape.ts';
+import type { CallMarkup, Tool } from '../../tool.ts';
 import { skipInlineCode } from './markdownCode.ts';
 
 /** A tag that models write before calls. */
@@ -174,3 +173,13 @@ export const commonMarkup: CallMarkup = {
   closes: commonKinds.flatMap(({ closes }) => closes ?? []),
   inner: ['[ARGS]', '[CALL_ID]'],
 };
+
+/** What the parsers of one text share. */
+export interface DetectionContext extends BlockContext {
+  /** The JSON keys of a call's name and arguments. */
+  readonly keys: CallKeys;
+  readonly tags: TagSet;
+  /** Whether a call may begin with a thought. */
+  readonly thought: boolean;
+  readonly skipReasoning: SkipReasoning;
+}

@@ -1,5 +1,5 @@
 import { openingFenceBefore, skipInlineCode } from '../detect/markdownCode.ts';
-import type { BrokenMarks } from './brokenMarks.ts';
+import type { BrokenMarks } from './markFinder.ts';
 import type { ToolNameFinder } from './toolNames.ts';
 import type { FoundBlocks, MalformedBlock } from './malformedBlocks.ts';
 

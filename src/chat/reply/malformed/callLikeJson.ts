@@ -1,9 +1,8 @@
 import { parseJsonAt } from '../../json/lenientParser.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../json/value.ts';
 import type { LooseJson } from './looseJson.ts';
-import type { MarkFinder } from './markFinder.ts';
-import { isSimilar } from './similarWord.ts';
-import type { MarkupContext } from './markupContext.ts';
+import { type MarkFinder, isSimilar } from './markFinder.ts';
+import type { MarkupContext } from './markupScanner.ts';
 
 // The keys under which models write the parts of a call, in whatever format.
 const nameKeys = ['name', 'tool', 'function'];

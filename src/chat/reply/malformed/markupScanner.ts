@@ -1,7 +1,8 @@
-import { closingQuoteOrLineEnd } from '../../json/closingQuote.ts';
-import { skipInlineCode } from '../detect/markdownCode.ts';
-import { keyWithoutBraceAt, isJsonStart, readLooseJson, type LooseJson } from './looseJson.ts';
 import type { MarkFinder, MarkItem } from './markFinder.ts';
+import type { ToolNameFinder } from './toolNames.ts';
+import { closingQuoteOrLineEnd } from '../../json/lenientParser.ts';
+import { skipInlineCode } from '../detect/markdownCode.ts';
+import { isJsonStart, keyWithoutBraceAt, type LooseJson, readLooseJson } from './looseJson.ts';
 
 /** A mark of a call, or what looks like JSON. */
 export type MarkupItem = MarkItem | LooseJson;
@@ -157,4 +158,14 @@ class MarkupScanner {
     this.#mark = this.#finder.next(this.#text, hidden);
     return true;
   }
+}
+
+/** What the search for markup knows. */
+export interface MarkupContext {
+  readonly finder: MarkFinder;
+  /** The names of the declared tools. */
+  readonly toolNames: ReadonlySet<string>;
+  readonly names: ToolNameFinder;
+  /** Whether JSON without a mark may be a call. */
+  readonly isBareSearched: boolean;
 }

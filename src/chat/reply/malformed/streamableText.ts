@@ -1,4 +1,4 @@
-import type { CallMarkup } from '../../callMarkup.ts';
+import type { CallMarkup } from '../../tool.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { commonMarkup } from '../detect/tags.ts';
 import { MarkSearch } from '../reasoning/markSearch.ts';

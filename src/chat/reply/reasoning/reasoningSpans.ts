@@ -1,6 +1,5 @@
 import { defaultReplyMarks, type ReasoningMarks, type ReplyMarks } from '../../replyMarks.ts';
-import { searchesFor } from './replySearches.ts';
-import { ReplyScanner } from './replyScanner.ts';
+import { searchesFor, ReplyScanner } from './replyScanner.ts';
 
 /** Returns the first index at or after the given one that is outside of reasoning. */
 export type SkipReasoning = (index: number) => number;

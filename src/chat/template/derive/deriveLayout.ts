@@ -1,14 +1,11 @@
-import { stringifyJson } from '../../json/value.ts';
+import { parseJsonAt } from '../../json/lenientParser.ts';
+import { isJsonObject, type JsonObject, type JsonValue, stringifyJson } from '../../json/value.ts';
+import type { CallLayout, CallObjectKeys, LayoutPart, ParameterLayout } from '../../dialect/layout.ts';
 import { isMark, lexemes } from '../../dialect/marks.ts';
-import type { CallLayout, CallObjectKeys, ParameterLayout } from '../../dialect/layout.ts';
-import { visibleStart } from './visibleStart.ts';
-import { callObjectKeys } from './callObject.ts';
-import { commonEnd, commonStart, withoutEnd } from './commonText.ts';
-import { deriveListMarks } from './listMarks.ts';
-import { locateJson, locateText, type LocatedText } from './locate.ts';
-import { deriveParameters } from './parameters.ts';
-import { UnknownLayout, type CallSample, type LayoutSamples } from './samples.ts';
-import { markIds, toParts, withIndexMarks } from './slots.ts';
+import { type LocatedText, locateJson, locateText, visibleStart } from './locate.ts';
+import { commonEnd, commonStart, deriveListMarks, withoutEnd } from './commonText.ts';
+import { deriveParameters } from './deriveParameters.ts';
+import { type CallSample, type LayoutSamples, UnknownLayout } from './probes.ts';
 
 /**
  * Derives how a chat template writes calls, from messages that differ in one thing only. Where its values can be in
@@ -202,3 +199,65 @@ const endOfMessage = ({ plain: { text, answer } }: LayoutSamples): string =>
 /** Parts as text, with something in each slot. */
 const writeParts = (parts: CallLayout['before']): string =>
   parts.map((part) => (typeof part === 'string' ? part : part.slot === 'id' ? 'a00000000' : '0')).join('');
+
+/**
+ * The keys of a call that is a JSON object, from its text; undefined: the call is no JSON object. The object may be
+ * nested in another one (`{"type": "function", "function": {"name": ...}}`).
+ */
+function callObjectKeys(
+  text: string,
+  name: string,
+  isArguments: (value: JsonValue) => boolean,
+): CallObjectKeys | undefined {
+  for (let start = text.indexOf('{'); start >= 0; start = text.indexOf('{', start + 1)) {
+    const parsed = parseJsonAt(text, start);
+    if (parsed.ok && isJsonObject(parsed.value)) return keysIn(parsed.value, name, isArguments);
+  }
+  return undefined;
+}
+
+function keysIn(
+  object: JsonObject,
+  name: string,
+  isArguments: (value: JsonValue) => boolean,
+): CallObjectKeys | undefined {
+  const members = [...object];
+  const argumentKey = members.find(([, value]) => isArguments(value))?.[0];
+  if (argumentKey === name) return { name: undefined, arguments: '' };
+  const nameKey = members.find(([, value]) => value === name)?.[0];
+  if (nameKey !== undefined && argumentKey !== undefined) return { name: nameKey, arguments: argumentKey };
+  for (const [, value] of members) {
+    const inner = isJsonObject(value) ? keysIn(value, name, isArguments) : undefined;
+    if (inner) return inner;
+  }
+  return undefined;
+}
+
+// Private-use characters in place of an id and of the number of a call, so that texts of different calls compare equal.
+const idMark = '\uE0F0';
+const indexMark = '\uE0F1';
+
+/** A text with the ids of calls replaced by a mark. */
+const markIds = (text: string, ids: readonly string[]): string =>
+  ids.reduce((marked, id) => marked.replaceAll(id, idMark), text);
+
+const lastNumber = (number: number): RegExp => new RegExp(`(?<![\\d.])${number}(?![\\d.])(?=[^\\d]*$)`);
+
+/** Two texts that belong to the first and to the second call, with their numbers (0 and 1, or 1 and 2) marked. */
+function* withIndexMarks(first: string, second: string): Generator<readonly [first: string, second: string]> {
+  yield [first, second];
+  for (const start of [0, 1]) {
+    const [inFirst, inSecond] = [lastNumber(start), lastNumber(start + 1)];
+    if (inFirst.test(first) && inSecond.test(second))
+      yield [first.replace(inFirst, indexMark), second.replace(inSecond, indexMark)];
+  }
+}
+
+/** The literals and slots of a marked text. */
+const toParts = (text: string): readonly LayoutPart[] =>
+  text
+    .split(/([\uE0F0\uE0F1])/)
+    .filter((part) => part !== '')
+    .map((part) =>
+      part === idMark ? { slot: 'id' as const } : part === indexMark ? { slot: 'index' as const } : part,
+    );

@@ -1,18 +1,16 @@
+import { formats, type Formats } from '../../formats/index.ts';
+import type { CallConvention, CallMessageForm, ToolDialect } from '../../dialect/toolDialect.ts';
+import { defaultReplyMarks, type ReplyMarks } from '../../replyMarks.ts';
+import type { TotalStepBudget } from '../jinja/stepBudget.ts';
+import type { RenderTemplate } from '../templateInput.ts';
 import { describeError } from '../../../protocol/fault.ts';
-import type { Formats } from '../../formats/index.ts';
-import { deriveLayouts, type CandidateLayouts } from './deriveLayout.ts';
+import { type CandidateLayouts, deriveLayouts } from './deriveLayout.ts';
 import type { CallLayout } from '../../dialect/layout.ts';
 import { knownLayouts } from '../../dialect/knownLayouts.ts';
-import { nativeFormat, nativeFormatName } from '../../dialect/nativeFormat.ts';
+import { nativeFormat, nativeFormatName, writeCalls } from '../../dialect/nativeFormat.ts';
 import { FormatProof, type WrittenProbe } from './prove.ts';
-import type { CallConvention, CallMessageForm, ToolDialect } from '../../dialect/toolDialect.ts';
-import { writeCalls } from '../../dialect/writeCalls.ts';
-import { defaultReplyMarks, type ReplyMarks } from '../../replyMarks.ts';
-import type { RenderTemplate } from '../templateInput.ts';
-import { layoutSamples } from './layoutSamples.ts';
+import { layoutSamples, plainText, ProbeRenderer, toWrittenCall, writeProbes } from './renderProbe.ts';
 import { layoutProbes, marksOf, probeTools, proofProbes, type ToolProbe } from './probes.ts';
-import { ProbeRenderer } from './renderProbe.ts';
-import { plainText, toWrittenCall, writeProbes } from './writeProbes.ts';
 
 const anyForm: CallMessageForm = { arguments: 'object', content: '', ids: 'any' };
 
@@ -144,4 +142,28 @@ function chooseProved(
   }
   const because = 'its chat template has a layout of its own, which proved itself';
   return { ...common, format: nativeFormatName, because, probes: native };
+}
+
+// Models are loaded again after they were unloaded, and several files of a family have the same template.
+const dialects = new Map<string, ToolDialect>();
+const maxDialects = 32;
+
+/**
+ * The tool-call dialect of a chat template, read off it once for each text.
+ * @param total what `render` may take, all in all.
+ * @throws Error when that is used up: what was read off is wrong then.
+ */
+export function toolDialectOf(
+  source: string,
+  render: RenderTemplate,
+  marks: ReplyMarks,
+  total?: TotalStepBudget,
+): ToolDialect {
+  const known = dialects.get(source);
+  if (known) return known;
+  const dialect = readToolDialect(render, formats, marks);
+  total?.check();
+  if (dialects.size >= maxDialects) dialects.clear();
+  dialects.set(source, dialect);
+  return dialect;
 }

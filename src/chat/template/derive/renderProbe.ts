@@ -1,10 +1,23 @@
-import { toFunctionDefinition } from '../../formats/functionJson.ts';
-import { stringifyJson } from '../../json/value.ts';
+import type { ReplyMarks } from '../../replyMarks.ts';
+import {
+  type CallSample,
+  isBasic,
+  layoutProbes,
+  type LayoutSamples,
+  plainProbe,
+  probeTools,
+  type SampleCall,
+  type ToolProbe,
+} from './probes.ts';
+import { describeError } from '../../../protocol/fault.ts';
+import { parseJsonAt } from '../../json/lenientParser.ts';
+import { isJsonObject, stringifyJson } from '../../json/value.ts';
+import type { WrittenProbe } from './prove.ts';
+import type { Tool, WrittenCall } from '../../tool.ts';
+import { toFunctionDefinition } from '../../formats/toolText.ts';
 import { commonStart } from './commonText.ts';
 import type { CallConvention, CallMessageForm } from '../../dialect/toolDialect.ts';
-import type { Tool } from '../../tool.ts';
 import type { RenderTemplate, TemplateMessage, TemplateToolCall } from '../templateInput.ts';
-import { layoutProbes, plainProbe, probeTools, type ToolProbe } from './probes.ts';
 
 const question = 'Zqword question.';
 const user: TemplateMessage = { role: 'user', content: question };
@@ -108,4 +121,64 @@ export class ProbeRenderer {
     if (start < 0) throw new Error("the template leaves the user's message out");
     return text.slice(start + question.length);
   }
+}
+
+/** The messages from which the layout of a template's calls is derived. @throws Error when it refuses a single call. */
+export function layoutSamples(renderer: ProbeRenderer, marks: ReplyMarks): LayoutSamples {
+  const sample = (probe: ToolProbe): CallSample => ({ text: renderer.calls(probe), calls: probe.calls });
+  const optional = (probe: ToolProbe): CallSample | undefined => {
+    try {
+      const written = sample(probe);
+      return probe.calls.every(({ name }) => written.text.includes(name)) ? written : undefined;
+    } catch {
+      return undefined;
+    }
+  };
+  const { afterText, afterReasoning } = layoutProbes;
+  const preceded = [
+    { written: optional(afterText), preceding: afterText.text },
+    { written: optional(afterReasoning), preceding: afterReasoning.reasoning },
+  ].flatMap(({ written, preceding }) => (written?.text.includes(preceding) ? [{ text: written.text, preceding }] : []));
+  return {
+    one: sample(layoutProbes.one),
+    empty: optional(layoutProbes.empty),
+    two: optional(layoutProbes.two),
+    list: optional(layoutProbes.list),
+    literals: optional(layoutProbes.literals) ?? optional(layoutProbes.booleans),
+    plain: { text: renderer.answer(plainProbe), answer: plainProbe },
+    preceded,
+    marks,
+  };
+}
+
+/**
+ * What a template writes for probes, and for a message without calls.
+ * @param write throws where the template refuses a probe.
+ */
+export function writeProbes(
+  probes: readonly ToolProbe[],
+  write: (probe: ToolProbe) => string,
+  plain: string,
+): readonly WrittenProbe[] {
+  const written = probes.map((probe): WrittenProbe => {
+    const { name, required, calls, tools, text, reasoning } = probe;
+    const startsWithCall = text === undefined && reasoning === undefined;
+    const common = { name, required, isBasic: isBasic(probe), calls, tools, startsWithCall };
+    try {
+      return { ...common, text: write(probe), refusal: '' };
+    } catch (error) {
+      return { ...common, text: undefined, refusal: describeError(error) };
+    }
+  });
+  const withoutCalls = { calls: [], tools: probeTools, startsWithCall: false, text: plain, refusal: '' };
+  return [...written, { name: 'a message without calls', required: true, isBasic: true, ...withoutCalls }];
+}
+
+/** What a template writes for the message without calls. */
+export const plainText = (renderer: ProbeRenderer): string => renderer.answer(plainProbe);
+
+/** A call of a probe, to be written in a layout. */
+export function toWrittenCall({ id, name, arguments: args }: SampleCall): WrittenCall {
+  const parsed = parseJsonAt(stringifyJson(args), 0);
+  return { id, name, arguments: parsed.ok && isJsonObject(parsed.value) ? parsed.value : new Map() };
 }

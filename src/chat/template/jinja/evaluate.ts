@@ -1,24 +1,34 @@
+import {
+  Callable,
+  type CallArguments,
+  Dict,
+  Float,
+  Loop,
+  Tuple,
+  typeName,
+  Undefined,
+  type Value,
+} from './values/values.ts';
+import type { JinjaFilter, JinjaRuntime } from './runtime.ts';
+import { listFilters } from './filters/lists.ts';
+import { numberFilters } from './filters/numbers.ts';
+import { textFilters } from './filters/text.ts';
 import type { ArgumentList, Expression } from './syntax/ast.ts';
 import type { StepBudget } from './stepBudget.ts';
-import { jinjaFilters } from './filters/index.ts';
 import { calculate, compare } from './operations/operators.ts';
-import type { JinjaRuntime } from './runtime.ts';
-import type { Scope } from './scope.ts';
 import { attributeOf, itemOf, sliceOf } from './operations/subscript.ts';
 import { jinjaTests } from './operations/tests.ts';
 import { toText } from './values/text.ts';
 import { isTrue, iterate, numberOf, requireDefined, sizeOf, stringOf } from './values/coercion.ts';
-import {
-  Callable,
-  Dict,
-  Loop,
-  Tuple,
-  Undefined,
-  typeName,
-  Float,
-  type CallArguments,
-  type Value,
-} from './values/values.ts';
+
+/** The filters of Jinja, with the `tojson` of Hugging Face's transformers. */
+const jinjaFilters: ReadonlyMap<string, JinjaFilter> = new Map([...textFilters, ...numberFilters, ...listFilters]);
+
+/** Expressions with an operator. */
+type Operation = Extract<
+  Expression,
+  { readonly type: 'not' | 'sign' | 'arithmetic' | 'concatenation' | 'and' | 'or' | 'comparison' | 'condition' }
+>;
 
 /** Evaluates the expressions of a template, as Python's Jinja does. */
 export class Evaluator implements JinjaRuntime {
@@ -63,17 +73,24 @@ export class Evaluator implements JinjaRuntime {
         const { operand, name, args } = expression;
         return this.applyTest(name, this.evaluate(operand, scope), this.evaluateArguments(args, scope));
       }
+      default:
+        return this.#operate(expression, scope);
+    }
+  }
+
+  #operate(operation: Operation, scope: Scope): Value {
+    switch (operation.type) {
       case 'not':
-        return !isTrue(this.evaluate(expression.operand, scope));
+        return !isTrue(this.evaluate(operation.operand, scope));
       case 'sign':
-        return signed(expression.operator, this.evaluate(expression.operand, scope));
+        return signed(operation.operator, this.evaluate(operation.operand, scope));
       case 'arithmetic': {
-        const left = this.evaluate(expression.left, scope);
-        return calculate(expression.operator, left, this.evaluate(expression.right, scope), this.budget);
+        const left = this.evaluate(operation.left, scope);
+        return calculate(operation.operator, left, this.evaluate(operation.right, scope), this.budget);
       }
       case 'concatenation': {
         let text = '';
-        for (const part of expression.parts) {
+        for (const part of operation.parts) {
           text += toText(this.evaluate(part, scope), this.budget);
           this.budget.spendText(text.length);
         }
@@ -81,17 +98,17 @@ export class Evaluator implements JinjaRuntime {
       }
       case 'and':
       case 'or': {
-        const left = this.evaluate(expression.left, scope);
-        return isTrue(left) === (expression.type === 'or') ? left : this.evaluate(expression.right, scope);
+        const left = this.evaluate(operation.left, scope);
+        return isTrue(left) === (operation.type === 'or') ? left : this.evaluate(operation.right, scope);
       }
       case 'comparison':
-        return this.#compare(expression, scope);
+        return this.#compare(operation, scope);
       case 'condition':
-        if (isTrue(this.evaluate(expression.test, scope))) return this.evaluate(expression.whenTrue, scope);
-        if (expression.whenFalse) return this.evaluate(expression.whenFalse, scope);
+        if (isTrue(this.evaluate(operation.test, scope))) return this.evaluate(operation.whenTrue, scope);
+        if (operation.whenFalse) return this.evaluate(operation.whenFalse, scope);
         return new Undefined('the condition is false, and there is no else');
       default:
-        return expression satisfies never;
+        return operation satisfies never;
     }
   }
 
@@ -150,4 +167,26 @@ function signed(operator: '+' | '-', value: Value): Value {
   const result = operator === '-' ? -number : number;
   // There is no negative zero among integers.
   return value instanceof Float ? new Float(result) : result + 0;
+}
+
+/** The variables of a template, a loop, a macro or a block. Assignments stay in it; outer variables can be read. */
+export class Scope {
+  readonly #variables = new Map<string, Value>();
+  readonly #parent: Scope | undefined;
+
+  constructor(parent?: Scope) {
+    this.#parent = parent;
+  }
+
+  get(name: string): Value {
+    for (let scope: Scope | undefined = this; scope; scope = scope.#parent) {
+      const value = scope.#variables.get(name);
+      if (value !== undefined) return value;
+    }
+    return new Undefined(`'${name}' is undefined`);
+  }
+
+  set(name: string, value: Value): void {
+    this.#variables.set(name, value);
+  }
 }

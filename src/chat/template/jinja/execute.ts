@@ -1,20 +1,10 @@
-import type { AssignmentTarget, FilterCall, ForStatement, MacroParameter, Statement } from './syntax/ast.ts';
 import type { StepBudget } from './stepBudget.ts';
-import { Evaluator } from './evaluate.ts';
-import { createLoop } from './loop.ts';
-import { Scope } from './scope.ts';
-import { toText } from './values/text.ts';
+import { areEqual } from './operations/operators.ts';
 import { isTrue, iterate, orUndefined } from './values/coercion.ts';
-import {
-  Callable,
-  Dict,
-  Namespace,
-  Tuple,
-  Undefined,
-  type CallArguments,
-  type Loop,
-  type Value,
-} from './values/values.ts';
+import { Callable, type CallArguments, Dict, Loop, Namespace, Tuple, Undefined, type Value } from './values/values.ts';
+import type { AssignmentTarget, FilterCall, ForStatement, MacroParameter, Statement } from './syntax/ast.ts';
+import { Evaluator, Scope } from './evaluate.ts';
+import { toText } from './values/text.ts';
 
 type LoopControl = 'break' | 'continue';
 
@@ -98,14 +88,9 @@ export class Executor {
       case 'macro':
         scope.set(statement.name, this.#createMacro(statement.name, statement.parameters, statement.body, scope));
         return undefined;
-      case 'callBlock': {
-        const { callee, args } = statement.call;
-        const caller = this.#createMacro('caller', statement.parameters, statement.body, scope);
-        const { positional, keywords } = this.#evaluator.evaluateArguments(args, scope);
-        const all = { positional, keywords: new Map([...keywords, ['caller', caller]]) };
-        this.#write(toText(this.#evaluator.call(this.#evaluator.evaluate(callee, scope), all), budget), output);
+      case 'callBlock':
+        this.#write(this.#callText(statement, scope), output);
         return undefined;
-      }
       case 'filterBlock': {
         const text = this.render(statement.body, new Scope(scope));
         this.#write(toText(this.#filtered(text, statement.filters, scope), budget), output);
@@ -129,6 +114,14 @@ export class Executor {
     this.#evaluator.budget.spendText(text.length);
     this.#evaluator.budget.checkText(output.length + text.length);
     output.write(text);
+  }
+
+  /** What a macro writes that takes a block as its `caller`. */
+  #callText({ call, parameters, body }: Statement & { readonly type: 'callBlock' }, scope: Scope): string {
+    const caller = this.#createMacro('caller', parameters, body, scope);
+    const { positional, keywords } = this.#evaluator.evaluateArguments(call.args, scope);
+    const all = { positional, keywords: new Map([...keywords, ['caller', caller]]) };
+    return toText(this.#evaluator.call(this.#evaluator.evaluate(call.callee, scope), all), this.#evaluator.budget);
   }
 
   #filtered(text: string, filters: readonly FilterCall[], scope: Scope): Value {
@@ -227,4 +220,55 @@ export class Executor {
   #parameterDefault({ name, fallback }: MacroParameter, scope: Scope): Value {
     return fallback ? this.#evaluator.evaluate(fallback, scope) : new Undefined(`parameter '${name}' was not provided`);
   }
+}
+
+interface LoopContext {
+  readonly budget: StepBudget;
+  /** Remembers the arguments of `changed`; returns those before. */
+  readonly noteChange: (value: Value) => Value | undefined;
+  readonly recurse: Loop['recurse'];
+}
+
+/** The variable `loop` in one iteration of a loop over some items. */
+function createLoop(items: readonly Value[], index: number, depth: number, context: LoopContext): Loop {
+  const attribute = (name: string): Value | undefined => {
+    switch (name) {
+      case 'index':
+        return index + 1;
+      case 'index0':
+        return index;
+      case 'revindex':
+        return items.length - index;
+      case 'revindex0':
+        return items.length - index - 1;
+      case 'first':
+        return index === 0;
+      case 'last':
+        return index === items.length - 1;
+      case 'length':
+        return items.length;
+      case 'depth':
+        return depth + 1;
+      case 'depth0':
+        return depth;
+      case 'previtem':
+        return orUndefined(items[index - 1], 'there is no previous item');
+      case 'nextitem':
+        return orUndefined(items[index + 1], 'there is no next item');
+      case 'cycle':
+        return new Callable(name, ({ positional }) => {
+          const item = positional[index % positional.length];
+          if (item === undefined) throw new Error('no items for cycling given');
+          return item;
+        });
+      case 'changed':
+        return new Callable(name, ({ positional }) => {
+          const previous = context.noteChange(new Tuple(positional));
+          return previous === undefined || !areEqual(previous, new Tuple(positional), context.budget);
+        });
+      default:
+        return undefined;
+    }
+  };
+  return new Loop(attribute, context.recurse);
 }

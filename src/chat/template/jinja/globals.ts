@@ -1,7 +1,6 @@
-import { bindArguments, requireArgument } from './operations/callArguments.ts';
+import { bindArguments, requireArgument, Callable, Dict, Namespace, View, type Value } from './values/values.ts';
 import { toText } from './values/text.ts';
 import { integerOf, iterate, stringOf } from './values/coercion.ts';
-import { Callable, Dict, Namespace, View, type Value } from './values/values.ts';
 
 const maxRangeLength = 100_000;
 

@@ -1,10 +1,10 @@
 import { StepBudget, type TotalStepBudget } from './stepBudget.ts';
 import type { Statement } from './syntax/ast.ts';
-import { fromData } from './values/data.ts';
+import { fromData } from './values/coercion.ts';
 import { Executor } from './execute.ts';
 import { jinjaGlobals } from './globals.ts';
 import { parseTemplate } from './syntax/parse.ts';
-import { Scope } from './scope.ts';
+import { Scope } from './evaluate.ts';
 
 /** A Jinja template, with the settings and filters that Hugging Face's transformers gives it. */
 export class JinjaTemplate {

@@ -1,6 +1,6 @@
-import { escapePointerToken, pointerTokens } from '../../../base/jsonPointer.ts';
-import { isObject } from '../../../base/jsonTypes.ts';
+import { hasJsonType, isObject } from '../../../base/jsonTypes.ts';
 import type { EnumSource, Tool } from '../../tool.ts';
+import { escapePointerToken, pointerTokens } from '../../../base/jsonPointer.ts';
 
 /** The types of parameters whose values a list can name. */
 export const enumTypes = ['string', 'integer', 'number'] as const satisfies readonly EnumSource['types'][number][];
@@ -51,4 +51,70 @@ export function schemaPointer(declared: string, list: readonly string[] | undefi
   if (!list) return declared;
   const [index = '', ...rest] = pointerTokens(declared);
   return ['properties', list[Number(index)] ?? '', ...rest].map(escapePointerToken).join('');
+}
+
+// A longer list fits into no prompt of a small model.
+const maxValues = 1000;
+const maxCharacters = 32_768;
+
+/** The values of a parameter, or what is wrong with the text that has them: the end of a sentence about it, with a fix. */
+export type EnumReading =
+  { readonly ok: true; readonly values: readonly unknown[] } | { readonly ok: false; readonly problem: string };
+
+/** Reads the values of a parameter from the text of a variable: a JSON list; equal values count once. */
+export function readEnumValues(text: string | undefined, { types }: Pick<EnumSource, 'types'>): EnumReading {
+  const fix = `send it with the message as a JSON list of ${types.map((type) => `${type}s`).join(' or ')}`;
+  if (text === undefined) return failed(`is missing; ${fix}`);
+  if (text.length > maxCharacters)
+    return failed(`has ${text.length} characters, and ${maxCharacters} are allowed; send fewer or shorter values`);
+  const list = parseList(text);
+  if (!list) return failed(`is no JSON list; ${fix}`);
+  // Nothing to fix: the game has no value at the moment.
+  if (list.length === 0) return failed('is an empty list');
+  if (list.length > maxValues)
+    return failed(`has ${list.length} values, and ${maxValues} are allowed; send fewer values`);
+  for (const [index, value] of list.entries()) {
+    const problem = problemOf(value, types);
+    if (problem !== undefined) return failed(`has ${describe(value)} at index ${index}, which ${problem}; ${fix}`);
+  }
+  return { ok: true, values: [...new Set(list)] };
+}
+
+const failed = (problem: string): EnumReading => ({ ok: false, problem });
+
+function parseList(text: string): readonly unknown[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function problemOf(value: unknown, types: EnumSource['types']): string | undefined {
+  if (typeof value === 'number' && !isExact(value)) return 'is too large a number to be exact';
+  if (!types.some((type) => hasJsonType(value, type))) return `is no ${types.join(' or ')}`;
+  return typeof value === 'string' && /\p{Surrogate}/u.test(value) ? 'has half of a surrogate pair' : undefined;
+}
+
+const isExact = (value: number): boolean => Math.abs(value) <= Number.MAX_SAFE_INTEGER;
+
+function describe(value: unknown): string {
+  // It may be nested deeper than JSON.stringify can follow.
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object';
+  const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}
+
+/**
+ * The pointer into the declaration of a tool for one into its parameters. Where parameters were declared as a list, it has
+ * the index of the parameter instead of its name.
+ */
+export function declaredPointer(pointer: string, { origin = { pointer: '' } }: Tool): string {
+  const place = `${origin.pointer}/parameters`;
+  for (const [index, name] of (origin.list ?? []).entries()) {
+    const property = `/properties${escapePointerToken(name)}`;
+    if (`${pointer}/`.startsWith(`${property}/`)) return `${place}/${index}${pointer.slice(property.length)}`;
+  }
+  return place + pointer;
 }

@@ -1,12 +1,10 @@
+import type { EnumSource, ParamNotes, Tool } from '../../tool.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import { createReader, type SchemaError } from '../../../protocol/schema.ts';
-import type { EnumSource, ParamNotes } from '../../tool.ts';
 import { enumTypes, enumTypesOf } from './enumSource.ts';
-import { notesKey } from './paramNotes.ts';
 import { branchKeywords, listKeywords, namedKeywords, ownFacts, schemaKeywords } from '../../../base/schemaKeywords.ts';
 import { factSchemas } from './toolSchema.ts';
-import { jsonTypeOf } from './typeNames.ts';
 
 /** Receives what is understood in a declaration, and should be written in another way. */
 export type WarnOfDeclaration = (warning: SchemaError) => void;
@@ -202,3 +200,25 @@ export class SchemaReader {
 }
 
 const memberPath = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);
+
+/** The type names of Python and those of JSON Schema that they mean. Many tool lists are written for Python. */
+const jsonTypeOf: ReadonlyMap<unknown, string> = new Map([
+  ['str', 'string'],
+  ['int', 'integer'],
+  ['float', 'number'],
+  ['bool', 'boolean'],
+  ['list', 'array'],
+  ['dict', 'object'],
+]);
+
+/** The key of a parameter's path in the notes of a tool: all items of a list are one parameter (`items[2].name` -> `items[].name`). */
+export const notesKey = (path: string): string => path.replaceAll(/\[\d+\]/g, '[]');
+
+/** The facts of a parameter, by its path; what it does not say is that of the parameter it is in. */
+export function notesOf({ notes }: Tool, path: string): Partial<ParamNotes> {
+  let facts: Partial<ParamNotes> = {};
+  for (let key = notesKey(path); key !== ''; key = parentOf(key)) facts = { ...notes.get(key), ...facts };
+  return facts;
+}
+
+const parentOf = (key: string): string => key.slice(0, Math.max(key.lastIndexOf('.'), key.lastIndexOf('['), 0));

@@ -1,17 +1,17 @@
-import { truncateMessage } from '../../../protocol/fault.ts';
-import type { ToolCallIssue } from '../../../protocol/frames.gen.ts';
-import { isObject } from '../../../base/jsonTypes.ts';
-import { notesKey } from '../declaration/paramNotes.ts';
-import { isGrounded, type UserMentions } from './grounding.ts';
-import type { ArgumentsSchema, Tool } from '../../tool.ts';
+import { notesKey, notesOf } from '../declaration/schemaReader.ts';
 import {
   isJsonObject,
   isOfType,
-  stringifyJson,
   JsonNumber,
   type JsonObject,
   type JsonValue,
+  stringifyJson,
 } from '../../json/value.ts';
+import type { ArgumentsSchema, Tool } from '../../tool.ts';
+import { truncateMessage } from '../../../protocol/fault.ts';
+import type { ToolCallIssue } from '../../../protocol/frames.gen.ts';
+import { isObject } from '../../../base/jsonTypes.ts';
+import { isGrounded, type UserMentions } from './grounding.ts';
 
 /** The kinds of issues of a call. Clients depend on them, so they are stable. */
 export type IssueCode =
@@ -142,3 +142,52 @@ function propertyOf({ properties }: { readonly properties?: unknown }, name: str
 // Names of integers that are no number of things: `room_number`, `floor`, `itemId`.
 const identifies =
   /(?:^|[_-])(?:id|index|number|no|nr|code|level|floor|room|gate|slot|row|column|page|port|channel|year|month|day|hour|minute|age)$|(?:Id|Index|Number|Code|Level)$/;
+
+/** A parameter that keeps a call from being sent. */
+interface InsightParam {
+  readonly name: string;
+  readonly message: string;
+  readonly significance: string;
+  readonly examples: readonly unknown[];
+  /** Order in which parameters are asked for, lowest first. */
+  readonly precedence: number;
+  readonly hidden: boolean;
+}
+
+/** A detected call that was not sent, and why: its missing and its invalid parameters. */
+export interface Insight {
+  readonly tool: string;
+  /** As the model wrote them: not coerced, not rounded. */
+  readonly arguments: JsonObject;
+  readonly missing: readonly InsightParam[];
+  readonly invalid: readonly InsightParam[];
+}
+
+/**
+ * The insight that replaces the notification of a call; undefined: the call is sent. Only these calls are not sent: a
+ * consequential call with any issue, and any call with a required parameter that is missing or not grounded in what the
+ * user has said.
+ */
+export function createInsight(tool: Tool, args: JsonObject, issues: readonly Issue[]): Insight | undefined {
+  const isBlocking = ({ code, param }: Issue): boolean =>
+    tool.consequential ||
+    code === 'missing_param' ||
+    (code === 'ungrounded_value' && notesOf(tool, param).required === true);
+  if (!issues.some(isBlocking)) return undefined;
+  const paramsWith = (missing: boolean): InsightParam[] =>
+    issues.filter(({ code }) => (code === 'missing_param') === missing).map((issue) => toInsightParam(tool, issue));
+  return { tool: tool.name, arguments: args, missing: paramsWith(true), invalid: paramsWith(false) };
+}
+
+/** The part of an insight that templates show: parameters that are not hidden and have the lowest precedence. */
+export function visibleInsight({ missing, invalid, ...call }: Insight): Insight {
+  const visible = [...missing, ...invalid].filter(({ hidden }) => !hidden);
+  const lowest = Math.min(...visible.map(({ precedence }) => precedence));
+  const isShown = ({ hidden, precedence }: InsightParam): boolean => !hidden && precedence === lowest;
+  return { ...call, missing: missing.filter(isShown), invalid: invalid.filter(isShown) };
+}
+
+function toInsightParam(tool: Tool, { param, message }: Issue): InsightParam {
+  const { significance = '', examples = [], precedence = 0, hidden = false } = notesOf(tool, param);
+  return { name: param, message, significance, examples, precedence, hidden };
+}

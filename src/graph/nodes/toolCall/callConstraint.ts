@@ -1,10 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { InvalidParams } from '../../compile/node.ts';
-import { declaredPointer } from '../../../chat/tools/declaration/declaredPointer.ts';
+import { declaredPointer } from '../../../chat/tools/declaration/enumSource.ts';
 import { createArgumentRules, UnsupportedToolSchema } from '../../../chat/formats/callGrammar.ts';
-import type { CallGrammar, ToolChoice, Trigger } from '../../../chat/grammar/grammar.ts';
+import { type CallGrammar, type ToolChoice, type Trigger, anyOf, type Rule } from '../../../chat/grammar/rule.ts';
 import { GrammarMatcher } from '../../../chat/grammar/matcher.ts';
-import { anyOf, type Rule } from '../../../chat/grammar/rule.ts';
 import { stringifyJson } from '../../../chat/json/value.ts';
 import type { DetectedCall, Tool, ToolCallFormat } from '../../../chat/tool.ts';
 

@@ -1,17 +1,14 @@
 import { randomInt } from 'node:crypto';
 import type { Call, Turn } from '../../compile/turn.ts';
 import type { ParsedReply } from '../../../chat/reply/parseReply.ts';
-import type { DetectedCall, Tool } from '../../../chat/tool.ts';
+import type { DetectedCall, Tool, AnsweredCall } from '../../../chat/tool.ts';
 import { isAllowed } from './callConstraint.ts';
 import type { Dialog, DialogResult } from '../../../chat/dialog.ts';
-import type { AnsweredCall } from '../../../chat/calls.ts';
-import { canonicalJson } from '../../../chat/json/canonicalJson.ts';
+import { canonicalJson, isJsonObject, type JsonObject, stringifyJson } from '../../../chat/json/value.ts';
 import { parseJsonAt } from '../../../chat/json/lenientParser.ts';
-import { isJsonObject, type JsonObject, stringifyJson } from '../../../chat/json/value.ts';
-import { validateCall } from '../../../chat/tools/validate/callIssues.ts';
+import { validateCall, createInsight, type Insight } from '../../../chat/tools/validate/callIssues.ts';
 import { argumentsAsStrings, coerceArguments } from '../../../chat/tools/validate/coerceArguments.ts';
 import { collectMentions, type UserMentions } from '../../../chat/tools/validate/grounding.ts';
-import { createInsight, type Insight } from '../../../chat/tools/validate/insight.ts';
 import { splitThought } from './toolDeclarations.ts';
 import type { TurnTools } from './turnTools.ts';
 

@@ -1,9 +1,8 @@
 import type { Message } from '../../../chat/dialog.ts';
 import type { Call, Exchange, Turn } from '../../compile/turn.ts';
-import { type AnsweredCall, resultContent, resultLine } from '../../../chat/calls.ts';
-import { callJson } from '../../../chat/formats/functionJson.ts';
+import { type AnsweredCall, resultContent, resultLine, type ToolCallFormat } from '../../../chat/tool.ts';
+import { callJson } from '../../../chat/formats/toolText.ts';
 import { type JsonObject, stringifyJson } from '../../../chat/json/value.ts';
-import type { ToolCallFormat } from '../../../chat/tool.ts';
 import type { JudgedCall } from './judgeReply.ts';
 import type { ToolCallParams } from './toolCallParams.ts';
 

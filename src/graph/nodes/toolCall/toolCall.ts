@@ -1,5 +1,5 @@
 import type { Formats } from '../../../chat/formats/index.ts';
-import { markupOf } from '../../../chat/dialect/dialectFormats.ts';
+import { markupOf } from '../../../chat/dialect/nativeFormat.ts';
 import type { ToolCallFormat } from '../../../chat/tool.ts';
 import { declaredToolName } from '../../../chat/tools/declaration/toolSchema.ts';
 import type { StreamableTextOptions } from '../../../chat/reply/malformed/streamableText.ts';

@@ -1,8 +1,6 @@
 import { didYouMean } from '../../../base/didYouMean.ts';
-import { dialectWarning, formatsOf } from '../../../chat/dialect/dialectFormats.ts';
-import { nativeFormatName } from '../../../chat/dialect/nativeFormat.ts';
-import { chooseFormat } from '../../../chat/formats/chooseFormat.ts';
-import type { Formats } from '../../../chat/formats/index.ts';
+import { dialectWarning, formatsOf, nativeFormatName } from '../../../chat/dialect/nativeFormat.ts';
+import { chooseFormat, type Formats } from '../../../chat/formats/index.ts';
 import type { ToolCallFormat } from '../../../chat/tool.ts';
 import { toolSchema } from '../../../chat/tools/declaration/toolSchema.ts';
 import type { ModelLease } from '../../../inference/models/pool/lease.ts';

@@ -1,9 +1,8 @@
 import { didYouMean } from '../../../base/didYouMean.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import type { SchemaError } from '../../../protocol/schema.ts';
-import type { ToolChoice } from '../../../chat/grammar/grammar.ts';
+import type { ToolChoice, Rule } from '../../../chat/grammar/rule.ts';
 import { ruleFromSchema } from '../../../chat/grammar/jsonSchema/fromSchema.ts';
-import type { Rule } from '../../../chat/grammar/rule.ts';
 import type { JsonObject } from '../../../chat/json/value.ts';
 import type { DetectedCall, Tool } from '../../../chat/tool.ts';
 import { withSampleEnums } from '../../../chat/tools/declaration/enumSource.ts';

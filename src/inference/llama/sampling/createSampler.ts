@@ -4,7 +4,7 @@ import type { StreamingDetokenizer } from '../../decoding/streamingDetokenizer.t
 import type { Tokenizer } from '../../decoding/tokenizer.ts';
 import type { GrammarCache } from './grammarCache.ts';
 import { GrammarSampler } from './grammarSampler.ts';
-import { withAnswerMark } from '../../../chat/dialect/withAnswerMark.ts';
+import { withAnswerMark } from '../../../chat/dialect/marks.ts';
 import { ReasoningSampler } from './reasoningSampler.ts';
 import { FreeSampler, type Sampler } from './sampler.ts';
 

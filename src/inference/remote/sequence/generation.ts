@@ -1,12 +1,12 @@
 import type { Token } from '../../decoding/token.ts';
 import { Fault } from '../../../protocol/fault.ts';
-import type { CallGrammar, FullGrammar } from '../../../chat/grammar/grammar.ts';
+import type { CallGrammar, FullGrammar } from '../../../chat/grammar/rule.ts';
 import { GrammarMatcher } from '../../../chat/grammar/matcher.ts';
 import { findTrigger } from '../../../chat/reply/triggers.ts';
 import { tagsOf, type ReplyMarks } from '../../../chat/replyMarks.ts';
 import type { FinishReason, GenerateOptions } from '../../contract/engine.ts';
 import { toGbnf } from '../../../chat/grammar/gbnf.ts';
-import { withAnswerMark } from '../../../chat/dialect/withAnswerMark.ts';
+import { withAnswerMark } from '../../../chat/dialect/marks.ts';
 import { GenerationText, type GeneratedPiece } from './generatedText.ts';
 import { ReasoningBudget } from '../../decoding/reasoningBudget.ts';
 import { forceRemotely } from './remoteForcedText.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { jsonStyle } from '../../../../src/chat/grammar/jsonSchema/ruleStyle.ts';
+import { jsonStyle } from '../../../../src/chat/grammar/jsonRules.ts';
 import { all, any, many, text, type Rule } from '../../../../src/chat/grammar/rule.ts';
 import { charExcept } from '../../../../src/chat/grammar/textWithout.ts';
 import { parseJsonAt } from '../../../../src/chat/json/lenientParser.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { fuzzTarget } from '../../../../scripts/fuzz/detect.mjs';
 import { nativeFormats, nativeLayouts } from '../../../../scripts/nativeLayouts.mjs';
 import { stringifyJson } from '../../../../src/chat/json/value.ts';
-import { callMarks } from '../../../../src/chat/dialect/callMarks.ts';
+import { callMarks } from '../../../../src/chat/dialect/layout.ts';
 import { nativeFormat } from '../../../../src/chat/dialect/nativeFormat.ts';
 import { scaled } from '../../../helpers/depth.ts';
 import { callText, layoutOf, sampleTools } from '../../../helpers/templates/dialects.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { react } from '../../../../src/chat/formats/react.ts';
-import type { CallGrammar, ToolChoice } from '../../../../src/chat/grammar/grammar.ts';
+import type { CallGrammar, ToolChoice } from '../../../../src/chat/grammar/rule.ts';
 import { fits } from '../../../../src/chat/grammar/matcher.ts';
 import { stringifyJson } from '../../../../src/chat/json/value.ts';
 import { parseReply } from '../../../../src/chat/reply/parseReply.ts';

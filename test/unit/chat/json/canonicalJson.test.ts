@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canonicalJson } from '../../../../src/chat/json/canonicalJson.ts';
+import { canonicalJson } from '../../../../src/chat/json/value.ts';
 import { parseJsonAt } from '../../../../src/chat/json/lenientParser.ts';
 
 function canonical(text: string): string {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { probeChatTemplate } from '../../../../src/chat/template/chatTemplate.ts';
 import { formats } from '../../../../src/chat/formats/index.ts';
-import { formatsOf } from '../../../../src/chat/dialect/dialectFormats.ts';
+import { formatsOf } from '../../../../src/chat/dialect/nativeFormat.ts';
 import { parseReply, type ParsedReply, type ParseReplyOptions } from '../../../../src/chat/reply/parseReply.ts';
 import type { Tool } from '../../../../src/chat/tool.ts';
 import { namedJsonTemplate } from '../../../helpers/dialectTemplates.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Trigger } from '../../../../src/chat/grammar/grammar.ts';
+import type { Trigger } from '../../../../src/chat/grammar/rule.ts';
 import { findTrigger } from '../../../../src/chat/reply/triggers.ts';
 
 describe('a trigger', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { compileTemplate } from '../../../../src/graph/compile/template.ts';
 import type { TemplateScope } from '../../../../src/graph/compile/templateData.ts';
-import type { AnsweredCall } from '../../../../src/chat/calls.ts';
+import type { AnsweredCall } from '../../../../src/chat/tool.ts';
 import { parseJsonAt } from '../../../../src/chat/json/lenientParser.ts';
 
 vi.mock(import('../../../../src/chat/json/lenientParser.ts'), { spy: true });

@@ -8,7 +8,7 @@ import { registryWith } from '../../../../src/graph/nodes/index.ts';
 import { SessionStorages } from '../../../../src/graph/storage/sessionStorages.ts';
 import { StorageRoot } from '../../../../src/graph/storage/storageRoot.ts';
 import { chatml } from '../../../../src/chat/formats/chatml.ts';
-import type { ToolChoice } from '../../../../src/chat/grammar/grammar.ts';
+import type { ToolChoice } from '../../../../src/chat/grammar/rule.ts';
 import { UnsupportedToolSchema } from '../../../../src/chat/formats/callGrammar.ts';
 import { defineFormat, type ToolCallFormat } from '../../../../src/chat/tool.ts';
 import { collectMentions } from '../../../../src/chat/tools/validate/grounding.ts';

@@ -1,9 +1,35 @@
-import { bindArguments, requireArgument } from '../operations/callArguments.ts';
+import type { StepBudget } from '../stepBudget.ts';
+import { itemOf } from '../operations/subscript.ts';
+import { integerOf, isTrue, iterate, orUndefined, requireDefined, stringOf } from '../values/coercion.ts';
+import {
+  type CallArguments,
+  Dict,
+  Generator,
+  Tuple,
+  typeName,
+  Undefined,
+  type Value,
+  bindArguments,
+  requireArgument,
+} from '../values/values.ts';
 import { areEqual, compareValues } from '../operations/operators.ts';
 import type { JinjaFilter, JinjaRuntime } from '../runtime.ts';
-import { integerOf, isTrue, iterate, orUndefined, requireDefined, stringOf } from '../values/coercion.ts';
-import { Dict, Generator, Tuple, Undefined, typeName, type CallArguments, type Value } from '../values/values.ts';
-import { attributeReader, caseFolder } from './attributes.ts';
+
+/**
+ * A function that reads an attribute of an item, as filters name it: `a.b.0`, or an index.
+ * @param fallback in place of an undefined attribute.
+ */
+function attributeReader(attribute: Value, budget: StepBudget): (item: Value) => Value {
+  const path = typeof attribute === 'number' ? [attribute] : stringOf(attribute).split('.');
+  const keys = path.map((part) => (typeof part === 'string' && /^\d+$/.test(part) ? Number(part) : part));
+  return (item) => keys.reduce<Value>((value, key) => itemOf(value, key, budget), item);
+}
+
+/** A function that makes texts comparable without their case, unless it matters. */
+const caseFolder =
+  (isCaseSensitive: boolean) =>
+  (value: Value): Value =>
+    typeof value === 'string' && !isCaseSensitive ? value.toLowerCase() : value;
 
 // As in Jinja, there is nothing to map or select in none.
 const itemsOf = (value: Value): readonly Value[] => (isTrue(value) ? iterate(value) : []);

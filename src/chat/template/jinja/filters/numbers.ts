@@ -1,10 +1,9 @@
-import { bindArguments } from '../operations/callArguments.ts';
+import { bindArguments, Dict, Float, Tuple, Undefined, View, typeName, type Value } from '../values/values.ts';
 import { lengthOf } from '../values/characters.ts';
 import { calculate, numberResult } from '../operations/operators.ts';
 import type { JinjaFilter } from '../runtime.ts';
 import { toText } from '../values/text.ts';
 import { integerOf, iterate, numberOf, requireDefined, stringOf } from '../values/coercion.ts';
-import { Dict, Float, Tuple, Undefined, View, typeName, type Value } from '../values/values.ts';
 
 const length: JinjaFilter = (value) => {
   if (typeof value === 'string') return lengthOf(value);

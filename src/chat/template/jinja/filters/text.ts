@@ -1,14 +1,11 @@
-import { bindArguments } from '../operations/callArguments.ts';
-import { isWhitespace, lengthOf, stripEnd, stripStart } from '../values/characters.ts';
-import { toJson } from '../values/json.ts';
+import { bindArguments, Dict, Tuple, type Value } from '../values/values.ts';
+import { isWhitespace, lengthOf, stripEnd, stripStart, splitLines } from '../values/characters.ts';
+import { toJson, toText } from '../values/text.ts';
 import { repeatText } from '../operations/operators.ts';
-import { formatPercent } from '../operations/percentFormat.ts';
+import { formatPercent } from '../operations/format.ts';
 import type { JinjaFilter, JinjaRuntime } from '../runtime.ts';
-import { splitLines } from '../values/splitText.ts';
 import { capitalize, replaceText } from '../operations/stringMethods.ts';
-import { toText } from '../values/text.ts';
 import { integerOf, isTrue, iterate, stringOf } from '../values/coercion.ts';
-import { Dict, Tuple, type Value } from '../values/values.ts';
 
 /** A filter of the text that a value is printed as. */
 const ofText =

@@ -1,9 +1,17 @@
 import type { StepBudget } from '../stepBudget.ts';
-import { bindArguments, requireArgument } from './callArguments.ts';
+import {
+  bindArguments,
+  requireArgument,
+  Callable,
+  Dict,
+  Tuple,
+  View,
+  type CallArguments,
+  type Value,
+} from '../values/values.ts';
 import { areEqual } from './operators.ts';
 import { stringMethods } from './stringMethods.ts';
 import { integerOf, iterate, sizeOf } from '../values/coercion.ts';
-import { Callable, Dict, Tuple, View, type CallArguments, type Value } from '../values/values.ts';
 
 /** A method of a value, as a function; undefined where it has none of this name. */
 export function methodOf(value: Value, name: string): Callable | undefined {

@@ -1,7 +1,7 @@
 import type { ArithmeticOperator, ComparisonOperator } from '../syntax/ast.ts';
 import type { StepBudget } from '../stepBudget.ts';
 import { compareText } from '../values/characters.ts';
-import { formatPercent } from './percentFormat.ts';
+import { formatPercent } from './format.ts';
 import { iterate, numberOf, requireDefined, sizeOf, tryIterate } from '../values/coercion.ts';
 import { Dict, Float, Tuple, Undefined, typeName, type Value } from '../values/values.ts';
 

@@ -1,11 +1,17 @@
 import type { StepBudget } from '../stepBudget.ts';
-import { bindArguments, requireArgument } from './callArguments.ts';
-import { isWhitespace, lengthOf, stripEnd, stripStart } from '../values/characters.ts';
+import { bindArguments, requireArgument, Tuple, type CallArguments, type Value } from '../values/values.ts';
+import {
+  isWhitespace,
+  lengthOf,
+  stripEnd,
+  stripStart,
+  splitLines,
+  splitText,
+  splitWhitespace,
+} from '../values/characters.ts';
 import { repeatText } from './operators.ts';
-import { splitLines, splitText, splitWhitespace } from '../values/splitText.ts';
-import { formatBraces } from './braceFormat.ts';
+import { formatBraces } from './format.ts';
 import { integerOf, isTrue, iterate, stringOf } from '../values/coercion.ts';
-import { Tuple, type CallArguments, type Value } from '../values/values.ts';
 
 type StringMethod = (text: string, args: CallArguments, budget: StepBudget) => Value;
 

@@ -1,10 +1,7 @@
 import type { ComparisonOperator } from '../syntax/ast.ts';
-import { bindArguments, requireArgument } from './callArguments.ts';
-import { areEqual, compare, moduloOf } from './operators.ts';
-import type { JinjaRuntime } from '../runtime.ts';
-import { toText } from '../values/text.ts';
-import { numberOf, requireDefined } from '../values/coercion.ts';
 import {
+  bindArguments,
+  requireArgument,
   Callable,
   Dict,
   Float,
@@ -17,6 +14,10 @@ import {
   type CallArguments,
   type Value,
 } from '../values/values.ts';
+import { areEqual, compare, moduloOf } from './operators.ts';
+import type { JinjaRuntime } from '../runtime.ts';
+import { toText } from '../values/text.ts';
+import { numberOf, requireDefined } from '../values/coercion.ts';
 
 type JinjaTest = (value: Value, args: CallArguments, runtime: JinjaRuntime) => boolean;
 

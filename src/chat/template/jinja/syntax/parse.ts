@@ -1,6 +1,6 @@
 import type { AssignmentTarget, Expression, FilterCall, MacroParameter, Statement } from './ast.ts';
 import { parseExpression, parseFilter, parseItems, parseOr, parseTuple } from './parseExpression.ts';
-import { TokenStream } from './tokenStream.ts';
+import { TokenStream } from './lexer.ts';
 
 /**
  * Parses a template.

@@ -1,5 +1,5 @@
 import type { ArgumentList, ComparisonOperator, Expression, FilterCall } from './ast.ts';
-import type { TokenStream } from './tokenStream.ts';
+import type { TokenStream } from './lexer.ts';
 import { Float } from '../values/values.ts';
 
 /** Parses an expression; `a if b else c` is one. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { JsonNumber } from '../../../../../src/chat/json/value.ts';
-import { SearchedText } from '../../../../../src/chat/dialect/searchedText.ts';
-import { readParameters } from '../../../../../src/chat/dialect/values/readParameters.ts';
+import { SearchedText } from '../../../../../src/chat/dialect/looseMark.ts';
+import { readParameters } from '../../../../../src/chat/dialect/values/parameterList.ts';
 import {
   linesLayout,
   pairsLayout,

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ReasoningFilter } from '../../../../../src/chat/reply/reasoning/reasoningFilter.ts';
-import { stripReasoning } from '../../../../../src/chat/reply/reasoning/splitReply.ts';
+import { ReasoningFilter, stripReasoning } from '../../../../../src/chat/reply/reasoning/splitReply.ts';
 
 describe('reasoning in a streamed text', () => {
   it.each([

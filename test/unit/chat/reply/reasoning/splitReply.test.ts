@@ -1,18 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { MarkEscaper } from '../../../../../src/chat/reply/reasoning/escapeMarks.ts';
-import { ReasoningFilter } from '../../../../../src/chat/reply/reasoning/reasoningFilter.ts';
+import { MarkEscaper } from '../../../../../src/chat/reply/reasoning/markSearch.ts';
+import { ReasoningFilter, splitReply } from '../../../../../src/chat/reply/reasoning/splitReply.ts';
 import { createReasoningSkipper } from '../../../../../src/chat/reply/reasoning/reasoningSpans.ts';
 import { defaultReplyMarks, tagsOf, type ReplyMarks } from '../../../../../src/chat/replyMarks.ts';
-import { splitReply } from '../../../../../src/chat/reply/reasoning/splitReply.ts';
 import { scaled } from '../../../../helpers/depth.ts';
-import {
-  channelMarks,
-  harmonyMarks,
-  messageMarks,
-  plainMarks,
-  responseMarks,
-  wordMarks,
-} from '../../../../helpers/replyMarks.ts';
+import { channelMarks, harmonyMarks, messageMarks, plainMarks, responseMarks, wordMarks } from '../../../../helpers/replyMarks.ts';
 
 type Case = readonly [what: string, marks: ReplyMarks, text: string, reasoning: string, content: string];
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { compileTemplate } from '../../../../../src/chat/template/compileTemplate.ts';
 import { marksOf, proofProbes } from '../../../../../src/chat/template/derive/probes.ts';
-import { ProbeRenderer } from '../../../../../src/chat/template/derive/renderProbe.ts';
-import { plainText, writeProbes } from '../../../../../src/chat/template/derive/writeProbes.ts';
+import { ProbeRenderer, plainText, writeProbes } from '../../../../../src/chat/template/derive/renderProbe.ts';
 import { formats } from '../../../../../src/chat/formats/index.ts';
 import { many, type Rule } from '../../../../../src/chat/grammar/rule.ts';
 import type { CallLayout, ParameterLayout } from '../../../../../src/chat/dialect/layout.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readToolDialect } from '../../../../../src/chat/template/derive/readToolDialect.ts';
 import { formats } from '../../../../../src/chat/formats/index.ts';
 import type { CallLayout, ParameterLayout } from '../../../../../src/chat/dialect/layout.ts';
-import { writeCalls } from '../../../../../src/chat/dialect/writeCalls.ts';
+import { writeCalls } from '../../../../../src/chat/dialect/nativeFormat.ts';
 import { dialectOf, layoutOf } from '../../../../helpers/templates/dialects.ts';
 import { template } from '../../../../helpers/templates/frame.ts';
 import { notationTemplates } from '../../../../helpers/templates/notations.ts';

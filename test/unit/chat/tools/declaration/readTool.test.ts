@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { createReader, type ReadResult } from '../../../../../src/protocol/schema.ts';
-import { declaredPointer } from '../../../../../src/chat/tools/declaration/declaredPointer.ts';
+import { declaredPointer } from '../../../../../src/chat/tools/declaration/enumSource.ts';
 import { readTool } from '../../../../../src/chat/tools/declaration/readTool.ts';
 import { toolSchema } from '../../../../../src/chat/tools/declaration/toolSchema.ts';
-import { functionJson } from '../../../../../src/chat/formats/functionJson.ts';
+import { functionJson } from '../../../../../src/chat/formats/toolText.ts';
 import type { Tool } from '../../../../../src/chat/tool.ts';
 
 const checkForm = createReader(toolSchema);

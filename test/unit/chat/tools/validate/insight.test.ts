@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { coerceArguments } from '../../../../../src/chat/tools/validate/coerceArguments.ts';
 import { collectMentions } from '../../../../../src/chat/tools/validate/grounding.ts';
-import { createInsight, visibleInsight } from '../../../../../src/chat/tools/validate/insight.ts';
-import { validateCall } from '../../../../../src/chat/tools/validate/callIssues.ts';
+import { createInsight, visibleInsight, validateCall } from '../../../../../src/chat/tools/validate/callIssues.ts';
 import type { Tool } from '../../../../../src/chat/tool.ts';
 import { JsonNumber } from '../../../../../src/chat/json/value.ts';
 import { createTool, parseArguments } from '../../../../helpers/toolCalls.ts';

@@ -1,6 +1,6 @@
 import { commonEnd, commonStart, withoutEnd } from './commonText.ts';
 import { locateText, type LocatedText } from './locate.ts';
-import { UnknownLayout, type CallSample, type LayoutSamples } from './samples.ts';
+import { UnknownLayout, type CallSample, type LayoutSamples } from './probes.ts';
 import type { ParameterLayout, ParameterMarks, ValueMarks, ValueStyle } from '../../dialect/layout.ts';
 import { valueNotations } from '../../dialect/values/index.ts';
 

@@ -1,0 +1,216 @@
+import {
+  all,
+  any,
+  anyOf,
+  char,
+  type JsonRule,
+  list,
+  many,
+  type ManyRule,
+  type Member,
+  object,
+  optional,
+  type Rule,
+  text,
+} from './rule.ts';
+import { stringifyJson } from '../json/value.ts';
+
+// Fits a 64-bit integer: clients would read longer numbers as other ones, or not at all.
+const maxDigits = 18;
+
+/** Inclusive limits of a number, integers themselves; absent: none. */
+export interface NumberBounds {
+  readonly min?: number;
+  readonly max?: number;
+}
+
+/** A JSON integer within limits, of at most 18 digits. */
+export const integer = ({ min = -Infinity, max = Infinity }: NumberBounds = {}): Rule =>
+  min === -Infinity && max === Infinity ? anyInteger : integerBetween(min, max);
+
+/** A JSON number within limits, without exponent, with at most 18 digits before and after the point. */
+export const number = ({ min = -Infinity, max = Infinity }: NumberBounds = {}): Rule =>
+  min === -Infinity && max === Infinity ? anyNumber : numberBetween(min, max);
+
+function integerBetween(min: number, max: number): Rule {
+  const negative = min < 0 ? [all(text('-'), natural(Math.max(1, -max), -min))] : [];
+  const nonNegative = max >= 0 ? [natural(Math.max(0, min), max)] : [];
+  return any(...negative, ...nonNegative);
+}
+
+function numberBetween(min: number, max: number): Rule {
+  const negative = min < 0 ? [all(text('-'), decimal(Math.max(0, -max), -min))] : [];
+  const nonNegative = max >= 0 ? [decimal(Math.max(0, min), max)] : [];
+  return any(...negative, ...nonNegative);
+}
+
+const digit = char('0-9');
+const fraction = optional(all(text('.'), many(digit, { min: 1, max: maxDigits })));
+
+/** A number that is not negative, with an optional fraction. */
+function decimal(min: number, max: number): Rule {
+  if (max === Infinity) return all(natural(min, max), fraction);
+  const maxWithoutFraction = natural(max, max);
+  return max > min ? any(all(natural(min, max - 1), fraction), maxWithoutFraction) : maxWithoutFraction;
+}
+
+/** An integer that is not negative. */
+function natural(min: number, max: number): Rule {
+  if (max !== Infinity) return any(...between(String(min), String(max)));
+  const longerThan = (digits: number): Rule => all(char('1-9'), many(digit, { min: digits, max: maxDigits - 1 }));
+  if (min === 0) return any(text('0'), longerThan(0));
+  if (min === 1) return longerThan(0);
+  const digitCount = String(min).length;
+  return any(...between(String(min), '9'.repeat(digitCount)), longerThan(digitCount));
+}
+
+/** Alternatives for the integers from `low` to `high`, both in digits; those with fewer digits first. */
+function between(low: string, high: string): Rule[] {
+  if (low.length < high.length) {
+    return [...between(low, '9'.repeat(low.length)), ...between(`1${'0'.repeat(low.length)}`, high)];
+  }
+  const [lowFirst = '', highFirst = ''] = [low[0], high[0]];
+  const [lowRest, highRest] = [low.slice(1), high.slice(1)];
+  if (lowRest === '') return [digitRange(lowFirst, highFirst)];
+  if (lowFirst === highFirst) return [all(text(lowFirst), any(...between(lowRest, highRest)))];
+  const zeros = '0'.repeat(lowRest.length);
+  const nines = '9'.repeat(lowRest.length);
+  // First digits after which the other digits are free.
+  const freeFrom = lowRest === zeros ? lowFirst : addToDigit(lowFirst, 1);
+  const freeTo = highRest === nines ? highFirst : addToDigit(highFirst, -1);
+  const freeDigits = many(digit, { min: zeros.length, max: zeros.length });
+  return [
+    ...(lowRest === zeros ? [] : [all(text(lowFirst), any(...between(lowRest, nines)))]),
+    ...(freeFrom <= freeTo ? [all(digitRange(freeFrom, freeTo), freeDigits)] : []),
+    ...(highRest === nines ? [] : [all(text(highFirst), any(...between(zeros, highRest)))]),
+  ];
+}
+
+const digitRange = (first: string, last: string): Rule => (first === last ? text(first) : char(`${first}-${last}`));
+const addToDigit = (digitText: string, step: 1 | -1): string => String(Number(digitText) + step);
+
+// Without limits a rule is the same everywhere, so that a grammar has it once.
+const anyInteger = integerBetween(-Infinity, Infinity);
+const anyNumber = numberBetween(-Infinity, Infinity);
+
+const hex = char('0-9', 'a-f', 'A-F');
+const twoDigits = many(hex, { min: 2, max: 2 });
+
+/** The digits after `\u`: no surrogate, or a whole surrogate pair, for half of one is no character. */
+export const hexCodePoint = any(
+  all(char('0-9', 'a-c', 'e-f', 'A-C', 'E-F'), many(hex, { min: 3, max: 3 })),
+  all(char('d', 'D'), char('0-7'), twoDigits),
+  all(char('d', 'D'), char('8-9', 'a-b', 'A-B'), twoDigits, text('\\u'), char('d', 'D'), char('c-f', 'C-F'), twoDigits),
+);
+
+/** A character of a JSON string, as itself or escaped. */
+const character = any(
+  {
+    kind: 'char',
+    ranges: [
+      [0x20, 0x21],
+      [0x23, 0x5b],
+      [0x5d, 0xd7ff],
+      [0xe000, 0x10ffff],
+    ],
+  },
+  all(text('\\'), any(char('"', '\\', 'b', 'f', 'n', 'r', 't'), all(text('u'), hexCodePoint))),
+);
+
+/** A rule in the quotes of a JSON string. */
+const quoted = (rule: Rule): Rule => all(text('"'), rule, text('"'));
+
+/** Any JSON string. */
+export const anyString = quoted(many(character, { min: 0 }));
+
+/** A JSON string with a limited number of characters. The same limits give the same rule, which is then written once. */
+function string(length: Pick<ManyRule, 'min' | 'max'>): Rule {
+  const { min, max } = length;
+  if (min === 0 && max === undefined) return anyString;
+  const key = `${min} ${max}`;
+  const rule = stringsByLength.get(key) ?? quoted(many(character, length));
+  if (stringsByLength.size >= maxKnownStrings) stringsByLength.clear();
+  stringsByLength.set(key, rule);
+  return rule;
+}
+
+const stringsByLength = new Map<string, Rule>();
+const maxKnownStrings = 1000;
+
+/** Any JSON value with lists and objects nested at most `depth` deep. */
+export const json = (depth: number): JsonRule => ({ kind: 'json', depth });
+
+/** Any JSON object whose values have lists and objects nested at most `depth` deep. */
+const jsonObject = (depth: number): Rule =>
+  all(text('{'), many(all(anyString, text(': '), json(depth)), { min: 0, separator: ', ' }), text('}'));
+
+/** The rule for any JSON value, written out by one level. */
+export function expandJsonRule({ depth }: JsonRule): Rule {
+  const known = valueRulesByDepth.get(depth);
+  if (known) return known;
+  const value = any(...scalarRules, ...(depth > 0 ? [list(json(depth - 1)), jsonObject(depth - 1)] : []));
+  valueRulesByDepth.set(depth, value);
+  return value;
+}
+
+const valueRulesByDepth = new Map<number, Rule>();
+
+/** Nesting of lists and objects in a value that its schema leaves open. */
+export const defaultJsonDepth = 3;
+
+const scalarRules: readonly Rule[] = [anyString, number(), text('true'), text('false'), text('null')];
+
+/** Limits of a repetition. */
+export type RepetitionLimits = Pick<ManyRule, 'min' | 'max'>;
+
+/** How the rules of values are written: JSON, or the notation of a tool-call format. */
+export interface RuleStyle {
+  readonly boolean: Rule;
+  readonly null: Rule;
+  /** Style of the items of lists and of the members of objects. */
+  readonly nested: RuleStyle;
+  /** A string with a limited number of characters. The same rule for the same limits. */
+  string(limits: RepetitionLimits): Rule;
+  /** A string whose characters match a rule. The same rule for the same one. */
+  formatted(content: Rule): Rule;
+  /** A number in JSON, with what this style has around it. */
+  number(rule: Rule): Rule;
+  list(item: Rule, limits: RepetitionLimits): Rule;
+  object(members: readonly Member[]): Rule;
+  /** Any value with lists and objects nested at most `depth` deep. The same rule for the same depth. */
+  any(depth: number): Rule;
+  /** Any object whose values have lists and objects nested at most `depth` deep. */
+  anyObject(depth: number): Rule;
+  /** One of these values (plain data), at least one. */
+  values(values: readonly unknown[]): Rule;
+  /** Why this style cannot write a key or a string, as the end of a sentence; undefined: it can. */
+  problemOf?(content: string): string | undefined;
+}
+
+/** JSON, spaced as `stringifyJson` does it. */
+export const jsonStyle: RuleStyle = {
+  // The same rules everywhere, so that a grammar has them once.
+  boolean: anyOf([text('true'), text('false')]),
+  null: text('null'),
+  get nested() {
+    return jsonStyle;
+  },
+  string,
+  formatted: memoized(quoted),
+  number: (rule) => rule,
+  list,
+  object,
+  any: json,
+  anyObject: jsonObject,
+  values: (values) => anyOf([...new Set(values.map(stringifyJson))].map(text)),
+};
+
+/** A function of a rule that returns the same result for the same rule. */
+export function memoized<T extends object>(create: (rule: Rule) => T): (rule: Rule) => T {
+  const results = new WeakMap<Rule, T>();
+  return (rule) => {
+    const result = results.get(rule) ?? create(rule);
+    results.set(rule, result);
+    return result;
+  };
+}
