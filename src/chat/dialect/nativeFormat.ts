@@ -47,7 +47,7 @@ function callKeys({ arguments: notation }: CallLayout): CallKeys {
 }
 
 /** The grammar of calls in a layout, as `callGrammar` makes it for the other formats. @throws UnsupportedToolSchema */
-export function nativeGrammar(tools: readonly Tool[], choice: ToolChoice, layout: CallLayout): CallGrammar {
+function nativeGrammar(tools: readonly Tool[], choice: ToolChoice, layout: CallLayout): CallGrammar {
   const callable = choice.kind === 'tool' ? tools.filter(({ name }) => name === choice.name) : tools;
   const call = callRule(callable, layout);
   const opening = [layout.open, ...layout.before];

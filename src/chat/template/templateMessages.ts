@@ -84,7 +84,7 @@ function toJsonObject(args: object): JsonObject {
  * Messages with one call in each, followed by its result, for a template that writes only one call of a message.
  * @param content of a message that has only a call.
  */
-export function oneCallPerMessage(
+function oneCallPerMessage(
   messages: readonly TemplateMessage[],
   content: TemplateMessage['content'],
 ): readonly TemplateMessage[] {

@@ -21,7 +21,7 @@ import { literalRule } from '../marks.ts';
 import { valueNotations } from './index.ts';
 
 /** The notation of the values of a layout. @throws Error for a name that no notation has. */
-export function notationOf({ values }: ParameterLayout): ValueNotation {
+function notationOf({ values }: ParameterLayout): ValueNotation {
   const notation = valueNotations.get(values);
   if (!notation) throw new Error(`No value notation is named "${values}".`);
   return notation;

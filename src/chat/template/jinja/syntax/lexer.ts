@@ -14,7 +14,7 @@ export interface JinjaToken {
  * in the length of the source.
  * @throws Error when the source is not valid, with its line.
  */
-export function tokenizeTemplate(source: string): readonly JinjaToken[] {
+function tokenizeTemplate(source: string): readonly JinjaToken[] {
   if (source.length > maxSourceLength) throw new Error(`the template has more than ${maxSourceLength} characters`);
   const normalized = source.replace(/\r\n?/g, '\n');
   return new Lexer(normalized.endsWith('\n') ? normalized.slice(0, -1) : normalized).tokens();
@@ -173,7 +173,7 @@ class Lexer {
 }
 
 /** The line (from 1) of an offset of a template. */
-export const lineOf = (source: string, offset: number): number => source.slice(0, offset).split('\n').length;
+const lineOf = (source: string, offset: number): number => source.slice(0, offset).split('\n').length;
 
 const escaped = /\\(?:([0-7]{1,3})|x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|(\n)|([abfnrtv\\'"]))/g;
 

@@ -55,10 +55,10 @@ const dictRepr = (entries: readonly (readonly [Value, Value])[], budget: StepBud
   );
 
 /** All digits of an integer. */
-export const integerText = (value: number): string => (Math.abs(value) < 1e21 ? String(value) : String(BigInt(value)));
+const integerText = (value: number): string => (Math.abs(value) < 1e21 ? String(value) : String(BigInt(value)));
 
 /** A float as Python prints it: the fewest digits, and an exponent below 0.0001 and from 1e16. */
-export function floatText(value: number): string {
+function floatText(value: number): string {
   if (Number.isNaN(value)) return 'nan';
   if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf';
   const [mantissa = '', power = ''] = value.toExponential().split('e');
