@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readKvCacheShape } from '../../src/inference/llama/gguf/kvCacheShape.ts';
+import { readKvCacheShape } from '../../src/inference/llama/gguf/metadata.ts';
 import type { Diagnosis } from '../../src/cli/doctor/diagnose.ts';
 import type { TargetMachine, Suggestion } from '../../src/cli/suggest/suggest.ts';
 import { repositoryPath } from '../helpers/server.ts';

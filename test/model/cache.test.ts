@@ -9,7 +9,7 @@ import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
 import type { Prompt } from '../../src/chat/dialog.ts';
 import { reusePrefix } from '../../src/inference/llama/kvCache/prefixReuse.ts';
-import { correctWindowStart } from '../../src/inference/llama/kvCache/windowStart.ts';
+import { correctWindowStart } from '../../src/inference/llama/nativePatches.ts';
 import { userPrompt, nextPrompt, neverAborted, generate } from '../contracts/generation.ts';
 import { contextSize, openDemo, type Demo } from './demo.ts';
 

@@ -1,14 +1,14 @@
 import { fileURLToPath } from 'node:url';
 import { getLlama, LlamaLogLevel, type Llama, type LlamaContext, type LlamaModel } from 'node-llama-cpp';
 import { BackgroundGate } from '../../src/inference/llama/batching/backgroundGate.ts';
-import { hookBatches } from '../../src/inference/llama/batching/batchHooks.ts';
-import { ThreadCap } from '../../src/inference/llama/batching/threadCap.ts';
-import { DeferredQueue } from '../../src/inference/llama/batching/deferredQueue.ts';
+import { hookBatches } from '../../src/inference/llama/nativePatches.ts';
+import { ThreadCap } from '../../src/inference/llama/threads/batchThreads.ts';
+import { DeferredQueue } from '../../src/inference/llama/batching/batchScheduler.ts';
 import { GrammarCache } from '../../src/inference/llama/sampling/grammarCache.ts';
 import { probeChatTemplate } from '../../src/chat/template/chatTemplate.ts';
 import { SlotPool } from '../../src/inference/llama/kvCache/slots.ts';
 import { LlamaSequence } from '../../src/inference/llama/sequence.ts';
-import { PromptRenderer } from '../../src/inference/llama/prompt/promptRenderer.ts';
+import { PromptRenderer } from '../../src/inference/llama/promptRenderer.ts';
 import { Tokenizer } from '../../src/inference/decoding/tokenizer.ts';
 
 /** The bundled model. */

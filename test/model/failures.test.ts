@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
-import { hookBatches } from '../../src/inference/llama/batching/batchHooks.ts';
+import { hookBatches } from '../../src/inference/llama/nativePatches.ts';
 import { userPrompt, neverAborted, generate } from '../contracts/generation.ts';
 import { demoFile, openDemo, type Demo } from './demo.ts';
 

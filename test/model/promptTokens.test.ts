@@ -3,7 +3,7 @@ import type { Token } from 'node-llama-cpp';
 import type { Message } from '../../src/chat/dialog.ts';
 import { greedy, userPrompt } from '../contracts/generation.ts';
 import { probeChatTemplate } from '../../src/chat/template/chatTemplate.ts';
-import { PromptRenderer } from '../../src/inference/llama/prompt/promptRenderer.ts';
+import { PromptRenderer } from '../../src/inference/llama/promptRenderer.ts';
 import { openDemo, type Demo } from './demo.ts';
 
 describe('the tokens of a prompt', () => {

@@ -6,7 +6,7 @@ import { chainGguf } from '../../scripts/gguf/chain.mjs';
 import { byteLevelVocab } from '../../scripts/gguf/vocabulary.mjs';
 import type { GenerateOptions, SamplingParams, Sequence } from '../../src/inference/contract/engine.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
-import { patchNativeMethod } from '../../src/inference/llama/nativeMethods.ts';
+import { patchNativeMethod } from '../../src/inference/llama/nativePatches.ts';
 import { Pace } from '../../src/inference/contract/pace.ts';
 import { type CallGrammar, all, any, text } from '../../src/chat/grammar/rule.ts';
 import { generate, nextPrompt, userPrompt } from '../contracts/generation.ts';

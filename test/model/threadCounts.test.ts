@@ -13,7 +13,7 @@ import { generate as generateText, longText, userPrompt } from '../contracts/gen
 import { openDemo, type Demo } from './demo.ts';
 
 // Nothing is known of other programs, so that none of them changes a count.
-vi.mock(import('../../src/inference/llama/threads/cpuUse.ts'), async (original) => ({
+vi.mock(import('../../src/inference/llama/threads/freeCores.ts'), async (original) => ({
   ...(await original()),
   readCpuUse: () => undefined,
 }));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { getLlama, LlamaLogLevel, type LlamaModel } from 'node-llama-cpp';
 import { familyGguf } from '../../scripts/gguf/families.mjs';
 import { probeChatTemplate } from '../../src/chat/template/chatTemplate.ts';
-import { PromptRenderer } from '../../src/inference/llama/prompt/promptRenderer.ts';
+import { PromptRenderer } from '../../src/inference/llama/promptRenderer.ts';
 import { Tokenizer } from '../../src/inference/decoding/tokenizer.ts';
 
 /** The parts of a loaded tiny model of a family. */

@@ -71,7 +71,7 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
 async function withPurpose(target: DoctorTarget): Promise<DoctorTarget> {
   const [file] = target.files;
   if (target.isListed || file === undefined) return target;
-  const { readFilePurpose } = await import('../../inference/llama/gguf/filePurpose.ts');
+  const { readFilePurpose } = await import('../../inference/llama/gguf/metadata.ts');
   if ((await readFilePurpose(file)) === 'chat') return target;
   return { ...target, entry: { ...target.entry, purpose: 'embedding', default_sampling: {} } };
 }

@@ -9,7 +9,7 @@ import { openCatalogue, type OpenCatalogue } from '../openCatalogue.ts';
 export async function suggest(flags: Readonly<Record<string, unknown>>): Promise<void> {
   const opened = await openCatalogue(flags);
   const { catalogue, options } = opened;
-  const { readHardware } = await import('../../inference/llama/hardware.ts');
+  const { readHardware } = await import('../../inference/llama/llamaInstances.ts');
   const { problem, ...hardware } = await readHardware(options.gpu);
   if (problem !== undefined) process.stderr.write(`whether there is a graphics card is unknown: ${problem}\n`);
   const machine: TargetMachine = { ...hardware, bandwidth: await measureBandwidth(), slots: options.slots };
@@ -32,7 +32,7 @@ export async function suggest(flags: Readonly<Record<string, unknown>>): Promise
 }
 
 async function readFacts({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<ModelFacts> {
-  const { readKvCacheShape } = await import('../../inference/llama/gguf/kvCacheShape.ts');
+  const { readKvCacheShape } = await import('../../inference/llama/gguf/metadata.ts');
   const file = await downloads.findFile(entry);
   const shape = file === undefined ? undefined : await readKvCacheShape(file);
   const bytesOnDisk = file === undefined ? undefined : await downloads.readSize(entry);

@@ -1,5 +1,5 @@
-import type { Hardware } from '../../inference/llama/hardware.ts';
-import type { KvCacheShape } from '../../inference/llama/gguf/kvCacheShape.ts';
+import type { Hardware } from '../../inference/llama/llamaInstances.ts';
+import type { KvCacheShape } from '../../inference/llama/gguf/metadata.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import { estimateSize } from './modelSize.ts';
 

@@ -1,4 +1,4 @@
-import type { Token } from './token.ts';
+import type { Token } from './tokenizer.ts';
 
 /**
  * What is added to the logit of a forbidden token. It is finite, so that a grammar that allows nothing else has it: with an

@@ -1,10 +1,8 @@
+import type { Message, Prompt } from '../../chat/dialog.ts';
+import { describeError, Fault } from '../../protocol/fault.ts';
 import type { ChatTemplate } from '../../chat/template/chatTemplate.ts';
-import { renderInput, renderOrWriteOut, type PromptInput } from '../../chat/template/renderPrompt.ts';
-import type { Prompt } from '../../chat/dialog.ts';
-import { Fault, describeError } from '../../protocol/fault.ts';
+import { type PromptInput, renderInput, renderOrWriteOut } from '../../chat/template/renderPrompt.ts';
 import type { ControlTokenMatcher, TextSpan } from './controlTokens.ts';
-import { CharacterMask } from './controlTokenMask.ts';
-import { mapMessageStrings, mapStrings } from './mapStrings.ts';
 
 /** A prompt as the model's chat template renders it. Offsets are UTF-16 units of `text`. */
 export interface RenderedPrompt {
@@ -95,4 +93,105 @@ function textBetweenControls(controlSpans: readonly TextSpan[], from: number, en
   const starts = [from, ...controls.map((control) => control.end)];
   const ends = [...controls.map((control) => control.start), end];
   return starts.map((start, index) => ({ start, end: ends[index] ?? end }));
+}
+
+/**
+ * Masks characters of messages with private-use characters (U+E000 to U+F8FF) while a chat template renders them, and
+ * restores them in the output. Second step of the protection against special token injection; PromptRenderer describes
+ * all of it. A mask and the character it hides are one UTF-16 unit each, so offsets stay valid.
+ */
+export class CharacterMask {
+  readonly #unusedCharacters: Iterator<string>;
+  readonly #maskByCharacter = new Map<string, string>();
+  readonly #characterByMask = new Map<string, string>();
+
+  /** @param texts everything that the template can output: only characters that do not occur in them become masks. */
+  constructor(texts: readonly string[]) {
+    this.#unusedCharacters = unusedPrivateCharacters(texts);
+  }
+
+  /**
+   * A text with the UTF-16 units at some offsets masked; the same unit always gets the same mask.
+   * @throws Fault INFERENCE_FAILED when the texts use all private-use characters.
+   */
+  mask(text: string, offsets: readonly number[]): string {
+    const units = text.split('');
+    for (const offset of offsets) units[offset] = this.#maskFor(text.charAt(offset));
+    return units.join('');
+  }
+
+  /** The offsets of the masks in a text, ascending. */
+  maskedOffsets(text: string): readonly number[] {
+    if (this.#characterByMask.size === 0) return [];
+    const candidates = [...text.matchAll(privateUsePattern)];
+    return candidates.filter(([unit]) => this.#characterByMask.has(unit)).map(({ index }) => index);
+  }
+
+  /** A text with each mask replaced by the character that it hides. */
+  unmask(text: string): string {
+    if (this.#characterByMask.size === 0) return text;
+    return text.replace(privateUsePattern, (unit) => this.#characterByMask.get(unit) ?? unit);
+  }
+
+  #maskFor(character: string): string {
+    const known = this.#maskByCharacter.get(character);
+    if (known !== undefined) return known;
+    const next = this.#unusedCharacters.next();
+    if (next.done)
+      throw new Fault('INFERENCE_FAILED', 'the messages leave no private-use character unused: remove some');
+    this.#maskByCharacter.set(character, next.value);
+    this.#characterByMask.set(next.value, character);
+    return next.value;
+  }
+}
+
+const privateUsePattern = /[\uE000-\uF8FF]/g;
+
+function* unusedPrivateCharacters(texts: readonly string[]): Generator<string, undefined> {
+  const used = new Set(texts.flatMap((text) => text.match(privateUsePattern) ?? []));
+  for (let code = 0xe000; code <= 0xf8ff; code++) {
+    const unit = String.fromCharCode(code);
+    if (!used.has(unit)) yield unit;
+  }
+}
+
+type MapString = (text: string) => string;
+
+// JSON Schema's own words: chat templates compare strings with them, so a mask would change the output. They are whole
+// fixed words and contain no control string.
+const unmappedKeys: ReadonlySet<string> = new Set(
+  'array boolean description enum function integer items name null number object parameters properties required string type'.split(
+    ' ',
+  ),
+);
+
+/** Plain data with each string in it mapped, keys included; JSON Schema's own words stay. */
+function mapStrings<T>(value: T, mapString: MapString): T;
+
+function mapStrings(value: unknown, mapString: MapString): unknown {
+  if (typeof value === 'string') return unmappedKeys.has(value) ? value : mapString(value);
+  if (Array.isArray(value)) return value.map((entry) => mapStrings<unknown>(entry, mapString));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [mapStrings(key, mapString), mapStrings<unknown>(member, mapString)]),
+  );
+}
+
+/** A message with each string in it mapped. */
+function mapMessageStrings({ role, text, toolExchange }: Message, mapString: MapString): Message {
+  const message = { role, text: mapString(text) };
+  if (!toolExchange) return message;
+  if (toolExchange.kind === 'result') {
+    const { kind, callId, name, content } = toolExchange;
+    return {
+      ...message,
+      toolExchange: { kind, callId: mapString(callId), name: mapString(name), content: mapString(content) },
+    };
+  }
+  const calls = toolExchange.calls.map((call) => ({
+    id: mapString(call.id),
+    name: mapString(call.name),
+    arguments: mapStrings(call.arguments, mapString),
+  }));
+  return { ...message, toolExchange: { kind: toolExchange.kind, text: mapString(toolExchange.text), calls } };
 }

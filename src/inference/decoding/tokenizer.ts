@@ -1,8 +1,11 @@
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { createYielder } from '../../base/eventLoop.ts';
-import { defaultReplyMarks, tagsOf, type ReplyMarks } from '../../chat/replyMarks.ts';
+import { defaultReplyMarks, type ReplyMarks, tagsOf } from '../../chat/replyMarks.ts';
 import { ControlTokenMatcher } from './controlTokens.ts';
-import { TextSplitter, type TextPiece } from './textSplitter.ts';
+import { type TextPiece, TextSplitter } from './textSplitter.ts';
+
+/** A token of a vocabulary: a number that is nothing else. */
+export type { Token } from 'node-llama-cpp';
 
 /**
  * A model's tokenizer and detokenizer, with its control tokens: tokens that steer the model and are no text.

@@ -1,15 +1,80 @@
-import type { GgufInsights, Llama } from 'node-llama-cpp';
-import { Fault } from '../../protocol/fault.ts';
-import { ceilMegabytes } from '../../base/units.ts';
+import type { GgmlType, GgufInsights, Llama, LlamaContextOptions } from 'node-llama-cpp';
+import { freemem } from 'node:os';
+import { describeError, Fault } from '../../protocol/fault.ts';
 import type { KvCacheType, LoadOptions } from '../contract/engine.ts';
-import { isWithin, type MemoryUse } from '../contract/memory.ts';
-import type { ContextSettings, EstimateContext, FittedContext } from './fitContext.ts';
-import { cacheTypeOptions } from './kvCache/cacheType.ts';
+import { isWithin, type MemoryUse, subtractMemory } from '../contract/memory.ts';
+import { ceilMegabytes } from '../../base/units.ts';
+
+/** How many slots a context has, and how many tokens each of them. */
+export interface ContextSettings {
+  readonly slots: number;
+  readonly contextSize: number;
+}
+
+/** A context, and what it takes. */
+export interface FittedContext extends ContextSettings {
+  readonly context: MemoryUse;
+  /** What each slot has of it. */
+  readonly slot: MemoryUse;
+}
+
+/** Estimates the memory of a context. */
+type EstimateContext = (settings: ContextSettings) => Promise<MemoryUse>;
+
+/** A context is not made shorter than this, in tokens, unless it is asked to be. */
+const minContextSize = 2048;
+
+const contextStep = 256;
+
+/**
+ * Fits a context in an amount of memory: first with fewer slots, down to one, because their states can be swapped out; then
+ * with a shorter context. Returns the smallest one when that does not fit either.
+ */
+export async function fitContext(
+  estimate: EstimateContext,
+  wanted: ContextSettings,
+  within: MemoryUse,
+): Promise<FittedContext> {
+  const fits = async (settings: ContextSettings): Promise<boolean> => isWithin(await estimate(settings), within);
+  const settings = (await fits(wanted)) ? wanted : await reduce(fits, wanted);
+  const context = await estimate(settings);
+  const oneMore = await estimate({ ...settings, slots: settings.slots + 1 });
+  return { ...settings, context, slot: subtractMemory(oneMore, context) };
+}
+
+async function reduce(
+  fits: (settings: ContextSettings) => Promise<boolean>,
+  { slots, contextSize }: ContextSettings,
+): Promise<ContextSettings> {
+  const fewer = await largest(1, slots - 1, (count) => fits({ slots: count, contextSize }));
+  if (fewer !== undefined) return { slots: fewer, contextSize };
+  const shortest = Math.min(minContextSize, contextSize);
+  const steps = Math.floor((contextSize - shortest) / contextStep);
+  const sizeOf = (step: number): number => shortest + step * contextStep;
+  const step = await largest(0, steps, (count) => fits({ slots: 1, contextSize: sizeOf(count) }));
+  return { slots: 1, contextSize: sizeOf(step ?? 0) };
+}
+
+/** The largest whole number that passes a test which all smaller ones pass; undefined: none does. */
+async function largest(
+  from: number,
+  to: number,
+  passes: (value: number) => Promise<boolean>,
+): Promise<number | undefined> {
+  let [low, high] = [from, to];
+  while (low <= high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (await passes(middle)) low = middle + 1;
+    else high = middle - 1;
+  }
+  return high < from ? undefined : high;
+}
 
 /** Each slot takes the memory of a whole context, used or not, and the memory belongs to the game. */
 const defaultSlots = 4;
 
 const maxDefaultContextSize = 8192;
+
 /** Tokens of a batch. A cancel waits for at most one prefill chunk. */
 export const prefillChunkTokens = 256;
 
@@ -91,5 +156,68 @@ export function assertContextFits({ slots, contextSize, context }: FittedContext
     'MODEL_LOAD_FAILED',
     `in addition to its weights, ${slots} slot of ${contextSize} tokens needs ${ceilMegabytes(context[part])} MB, and ` +
       `${ceilMegabytes(Math.max(0, within[part]))} MB of ${flag} are left for it: raise it, or use a smaller model`,
+  );
+}
+
+/** Free RAM in bytes. Respects the memory limits of containers from Node 20.13 on. */
+export const freeMemory = (): number => process.availableMemory?.() ?? freemem();
+
+/** Free GPU memory in bytes; Infinity without a GPU, which therefore never is the limit. */
+const freeVram = async (llama: Llama): Promise<number> =>
+  llama.gpu === false ? Infinity : (await llama.getVramState()).free;
+
+/** Free RAM and GPU memory; 0 bytes of the latter without a GPU. */
+export async function freeBytes(llama: Llama): Promise<MemoryUse> {
+  return { ram: freeMemory(), vram: llama.gpu === false ? 0 : await freeVram(llama) };
+}
+
+/**
+ * Checks that an allocation fits in free RAM: otherwise the operating system may kill the process.
+ * @throws Fault MODEL_LOAD_FAILED with both sizes and the hint, when it does not fit.
+ */
+export function checkMemory(need: { readonly what: string; readonly bytes: number; readonly hint: string }): void {
+  const free = freeMemory();
+  if (need.bytes <= free) return;
+  throw new Fault(
+    'MODEL_LOAD_FAILED',
+    `${need.what} need ${ceilMegabytes(need.bytes)} MB of memory and ${ceilMegabytes(free)} MB are free: ${need.hint}`,
+  );
+}
+
+/** Options of node-llama-cpp that set a KV cache type, for its memory estimate and its context; empty for its default. */
+interface CacheTypeOptions {
+  readonly estimate: { readonly kvCacheKeyType?: GgmlType; readonly kvCacheValueType?: GgmlType };
+  readonly context: Pick<LlamaContextOptions, 'experimentalKvCacheKeyType' | 'experimentalKvCacheValueType'>;
+}
+
+// The values of node-llama-cpp's enum GgmlType: importing the enum would load the library.
+const ggmlTypes: Readonly<Record<Exclude<KvCacheType, 'f16'>, GgmlType>> = { q8_0: 8, q4_0: 2 };
+
+/** The library options for a KV cache type (llama.cpp: --cache-type-k and --cache-type-v, the same for both). */
+export function cacheTypeOptions(type: KvCacheType): CacheTypeOptions {
+  if (type === 'f16') return { estimate: {}, context: {} };
+  const ggmlType = ggmlTypes[type];
+  return {
+    estimate: { kvCacheKeyType: ggmlType, kvCacheValueType: ggmlType },
+    context: { experimentalKvCacheKeyType: ggmlType, experimentalKvCacheValueType: ggmlType },
+  };
+}
+
+/** Warnings about a KV cache type for the user; none for the default. */
+export const cacheTypeWarnings = (type: KvCacheType): readonly string[] =>
+  type === 'f16'
+    ? []
+    : [
+        `its kv_cache_type ${type} is experimental: answers can be worse, and with some models it does not work; f16 does`,
+      ];
+
+/** Converts the error of a context's creation to a Fault that names the cache type, if that is a possible cause. */
+export function cacheTypeFault(type: KvCacheType, error: unknown): unknown {
+  if (type === 'f16') return error;
+  const why = describeError(error);
+  return new Fault(
+    'MODEL_LOAD_FAILED',
+    `no context could be made with its kv_cache_type ${type}, which is experimental (${why}): take f16`,
+    { cause: error },
   );
 }

@@ -1,20 +1,30 @@
-import { availableParallelism } from 'node:os';
 import type { LlamaContext, LlamaContextOptions, LlamaModel as Weights } from 'node-llama-cpp';
-import type { LoadOptions } from '../contract/engine.ts';
-import { DeferredQueue } from './batching/deferredQueue.ts';
-import { contextShape, prefillChunkTokens } from './contextMemory.ts';
-import { hookBatches } from './batching/batchHooks.ts';
-import { BatchRejoin } from './batching/batchRejoin.ts';
-import { scheduleBatch, batchLoad, type BatchLoad } from './batching/batchScheduler.ts';
-import { cacheTypeFault, cacheTypeOptions } from './kvCache/cacheType.ts';
-import { correctWindowStart } from './kvCache/windowStart.ts';
-import { ThreadCap } from './batching/threadCap.ts';
+import { availableParallelism } from 'node:os';
+import type { KvCacheType, LoadOptions } from '../contract/engine.ts';
+import { addMemory, type ModelMemory, subtractMemory } from '../contract/memory.ts';
+import {
+  contextEstimates,
+  contextShape,
+  freeBytes,
+  prefillChunkTokens,
+  cacheTypeFault,
+  cacheTypeOptions,
+} from './contextMemory.ts';
+import { limitCheckpoints } from './kvCache/checkpoints.ts';
+import type { ResizableContext } from './kvCache/slotResizer.ts';
+import { DeferredQueue, BatchRejoin, batchLoad, type BatchLoad, scheduleBatch } from './batching/batchScheduler.ts';
+import { hookBatches, correctWindowStart } from './nativePatches.ts';
+import { ThreadCap, BatchThreads, type ThreadTuners } from './threads/batchThreads.ts';
 import { BatchTimer } from './batching/batchTimer.ts';
 import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
-import { ThreadTuner, fewestNearFastest, threadCandidates, type ThreadTimings } from './threads/threadTuner.ts';
-import { BatchThreads, type ThreadTuners } from './threads/batchThreads.ts';
+import {
+  fewestNearFastest,
+  threadCandidates,
+  type ThreadTimings,
+  ThreadTuner,
+  benchmarkThreads,
+} from './threads/threadTuner.ts';
 import { PrefillTuner } from './threads/prefillTuner.ts';
-import { benchmarkThreads } from './threads/threadBenchmark.ts';
 
 /** Progress of the batches of a context, for a watchdog. */
 export interface ContextProgress {
@@ -140,3 +150,37 @@ function createTuners(weights: Weights, maxThreads: number, timings: ThreadTimin
 
 const isOnGpu = ({ gpuLayers, fileInsights }: Weights): boolean => gpuLayers >= fileInsights.totalLayers;
 const halfOf = (threads: number): number => Math.max(1, Math.floor(threads / 2));
+
+/** What a loaded model says of its context. */
+interface ContextFacts extends Pick<LoadOptions, 'resizing'> {
+  /** Tokens. */
+  readonly contextSize: number;
+  readonly kvCacheType: KvCacheType;
+  readonly memory: ModelMemory;
+}
+
+/** The context of a loaded model, and how it is made again with another number of slots. */
+export function resizableContext(
+  weights: Weights,
+  { context, makeContext }: ModelContext,
+  { contextSize, kvCacheType, memory, resizing }: ContextFacts,
+): ResizableContext {
+  const { fileInsights, gpuLayers, llama } = weights;
+  const estimate = contextEstimates(fileInsights, { gpuLayers, kvCacheType });
+  const initial = { slots: context.totalSequences, contextSize };
+  return {
+    context,
+    resizing,
+    freeMemory: () => freeBytes(llama),
+    async makeContext(slots, signal) {
+      const made = await makeContext(slots, signal);
+      if (memory.checkpoints) limitCheckpoints(made, memory.checkpoints.ram);
+      return made;
+    },
+    // Other models of this process may be loaded meanwhile, so the difference is estimated and not measured.
+    async memoryWith(slots) {
+      const more = subtractMemory(await estimate({ slots, contextSize }), await estimate(initial));
+      return { ...memory, context: addMemory(memory.context, more) };
+    },
+  };
+}

@@ -1,19 +1,19 @@
-import { GgufInsights, readGgufFileInfo, type Llama } from 'node-llama-cpp';
+import { GgufInsights, type Llama, readGgufFileInfo } from 'node-llama-cpp';
+import { describeError, Fault } from '../../protocol/fault.ts';
 import type { LoadOptions } from '../contract/engine.ts';
-import { addMemory, subtractMemory, type LoadPlan, type MemoryUse } from '../contract/memory.ts';
+import { addMemory, type LoadPlan, type MemoryUse, subtractMemory } from '../contract/memory.ts';
 import {
   contextEstimates,
   embeddingEstimates,
+  fitContext,
   toMemoryUse,
   unlimitedMemory,
   wantedContext,
   wantedEmbeddingContext,
 } from './contextMemory.ts';
-import { fitContext } from './fitContext.ts';
 import { validateGgufFile } from './gguf/validateFile.ts';
 import type { LlamaInstancePool } from './llamaInstances.ts';
-import { checkLoras, loraMemory } from './lora/openLoras.ts';
-import { toLoadFault } from './loadFault.ts';
+import { checkLoras, loraMemory } from './loras.ts';
 
 /** What a model would take, by the library's estimates: nothing is allocated. @throws Fault MODEL_LOAD_FAILED */
 export async function estimateLoad(
@@ -71,3 +71,17 @@ export const limitVram = (llama: Llama, { vram }: MemoryUse): Promise<void> =>
  */
 export const mapsWeights = ({ gpu }: Llama, { ram }: MemoryUse): 'auto' | false =>
   gpu === false || Number.isFinite(ram) ? false : 'auto';
+
+/** The Fault of a model that could not be loaded, with its file. */
+export function toLoadFault(file: string, error: unknown, signal: AbortSignal | undefined): Fault {
+  if (error instanceof Fault)
+    return new Fault(error.name, `${file} cannot be loaded: ${error.message}`, { cause: error });
+  if (signal?.aborted) return new Fault('MODEL_LOAD_FAILED', `loading ${file} was cancelled`, { cause: error });
+  const reason = describeError(error);
+  return new Fault(
+    'MODEL_LOAD_FAILED',
+    `${file} cannot be loaded (${reason}): the file is damaged, cut short, or of a kind that this llama.cpp does not know; ` +
+      'download it again',
+    { cause: error },
+  );
+}

@@ -1,8 +1,8 @@
-import { getLlama, LlamaLogLevel, type Llama } from 'node-llama-cpp';
-import type { Fault } from '../../protocol/fault.ts';
+import { getLlama, type Llama, LlamaLogLevel } from 'node-llama-cpp';
+import { describeError, type Fault } from '../../protocol/fault.ts';
 import type { LoadOptions } from '../contract/engine.ts';
-import { assertBackend, unavailableBackendFault } from './gpuBackend.ts';
-import { toLibraryFault } from './libraryFault.ts';
+import { freeMemory } from './contextMemory.ts';
+import { assertBackend, toLibraryFault, unavailableBackendFault } from './libraryFault.ts';
 
 type Gpu = LoadOptions['gpu'];
 
@@ -98,3 +98,30 @@ const openLibrary = (gpu: Gpu): Promise<Llama> =>
 
 const toFault = (gpu: Gpu, error: unknown): Promise<Fault> =>
   gpu === 'auto' || gpu === 'off' ? toLibraryFault(error) : unavailableBackendFault(gpu, error);
+
+/** Memory that models can use, as llama.cpp sees it. */
+export interface Hardware {
+  /** Free RAM in bytes. */
+  readonly freeRam: number;
+  /** The graphics cards together; undefined: llama.cpp sees none, or it is off. */
+  readonly card:
+    { readonly names: readonly string[]; readonly freeBytes: number; readonly totalBytes: number } | undefined;
+  /** Why it is unknown whether there is a card. */
+  readonly problem: string | undefined;
+}
+
+/** Reads what memory there is. */
+export async function readHardware(gpu: LoadOptions['gpu']): Promise<Hardware> {
+  const freeRam = freeMemory();
+  const instances = new LlamaInstancePool();
+  try {
+    const llama = await instances.acquire(gpu);
+    if (llama.gpu === false) return { freeRam, card: undefined, problem: undefined };
+    const { free: freeBytes, total: totalBytes } = await llama.getVramState();
+    return { freeRam, card: { names: await llama.getGpuDeviceNames(), freeBytes, totalBytes }, problem: undefined };
+  } catch (error) {
+    return { freeRam, card: undefined, problem: describeError(error) };
+  } finally {
+    await instances.dispose();
+  }
+}

@@ -9,25 +9,25 @@ import {
   reductionNotes,
   unlimitedMemory,
   wantedContext,
+  fitContext,
+  type ContextSettings,
+  type FittedContext,
+  checkMemory,
+  freeBytes,
+  cacheTypeWarnings,
 } from './contextMemory.ts';
-import { createContext, type ContextProgress } from './createContext.ts';
-import { withCheckpoints } from './checkpointLimit.ts';
-import { limitVram, mapsWeights } from './estimateLoad.ts';
+import { createContext, type ContextProgress, resizableContext } from './createContext.ts';
+import { withCheckpoints } from './kvCache/checkpoints.ts';
+import { limitVram, mapsWeights, toLoadFault } from './estimateLoad.ts';
 import { loadEmbeddingModel } from './embedding/loadEmbeddingModel.ts';
-import { fitContext, type ContextSettings, type FittedContext } from './fitContext.ts';
 import { validateGgufFile } from './gguf/validateFile.ts';
-import { cacheTypeWarnings } from './kvCache/cacheType.ts';
 import type { LlamaInstancePool } from './llamaInstances.ts';
-import { toLoadFault } from './loadFault.ts';
-import { checkMemory, freeBytes } from './memoryCheck.ts';
-import { checkLoras, loraMemory, toLoraFault } from './lora/openLoras.ts';
+import { checkLoras, loraMemory, toLoraFault } from './loras.ts';
 import { LlamaModel } from './model.ts';
-import { resizableContext } from './resizableContext.ts';
 import type { StateFiles } from './kvCache/stateFiles.ts';
 import { StateSwap } from './kvCache/stateSwap.ts';
-import { PromptCache } from './promptCache/promptCache.ts';
+import { PromptCache, promptKey } from './promptCache/promptCache.ts';
 import type { PromptFiles } from './promptCache/promptFiles.ts';
-import { promptKey } from './promptCache/promptKey.ts';
 import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 
 /** What a load uses of its engine. */
@@ -44,6 +44,18 @@ export interface LoadDependencies {
 /** A model file, and the bytes of its LoRA adapters. */
 interface LoadedFile extends ModelFile {
   readonly loraBytes: number;
+}
+
+/** The weights of a model, and what is known of their load. */
+interface LoadedWeights {
+  readonly weights: Weights;
+  readonly file: LoadedFile;
+  /** Free memory just before the load. */
+  readonly free: MemoryUse;
+  /** What the instance took after the load, before there is a context. */
+  readonly loaded: MemoryUse;
+  readonly weightMemory: MemoryUse;
+  readonly notes: readonly string[];
 }
 
 /** Loads a GGUF model: the weights, and one context with all its slots. @throws Fault MODEL_LOAD_FAILED */
@@ -92,9 +104,9 @@ async function tryLoad(
   file: LoadedFile,
   options: LoadOptions,
   gpuLayers: 'fitting' | 'none',
-  { states, prompts, timingsCache, onClose, onBatches }: LoadDependencies,
+  dependencies: LoadDependencies,
 ): Promise<Model> {
-  const { signal, onProgress, within = unlimitedMemory, kvCacheType = 'f16' } = options;
+  const { signal, onProgress, within = unlimitedMemory } = options;
   const free = await freeBytes(llama);
   const before = await readMemoryUse(llama);
   await limitVram(llama, within);
@@ -110,52 +122,56 @@ async function tryLoad(
     // The library does not count adapters.
     const loraUse = loraMemory(file.loraBytes, weights.gpuLayers);
     const weightMemory = addMemory(subtractMemory(loaded, before), loraUse);
-    const gpuNotes = describeGpuProblem(llama, gpuLayers, options);
-    if (options.purpose === 'embedding')
-      return await loadEmbeddingModel(weights, {
-        file: file.file,
-        options,
-        weightMemory,
-        loaded,
-        notes: gpuNotes,
-        onBatches,
-        onClose,
-      });
-    assertGenerates(weights);
-    const { notes, ...wanted } = wantedContext(options, weights.trainContextSize);
-    const fitted = await fitModelContext(weights, wanted, {
-      kvCacheType,
-      within: subtractMemory(within, weightMemory),
-    });
-    const { slots, contextSize } = fitted;
-    const context = await createContext(weights, { ...options, slots, contextSize, file, timingsCache, onBatches });
-    const contextMemory = subtractMemory(await readMemoryUse(llama), loaded);
-    const parts = { weights: weightMemory, context: contextMemory, slot: fitted.slot };
-    const memory = withCheckpoints(context.context, parts, within);
-    const { batchTimer } = context;
-    const bytesPerToken = (fitted.slot.ram + fitted.slot.vram) / contextSize;
-    const key = prompts && (await promptKey(weights, file, { contextSize, kvCacheType, loras: options.loras }));
-    return new LlamaModel({
-      weights,
-      ...context,
-      ...resizableContext(weights, context, { contextSize, kvCacheType, memory, resizing: options.resizing }),
-      free,
-      memory,
-      stateSwap: states && new StateSwap(states, batchTimer, bytesPerToken),
-      promptCache: prompts && new PromptCache(prompts, { key: key ?? '', spare: states, batchTimer, bytesPerToken }),
-      contextSize,
-      notes: [
-        ...notes,
-        ...reductionNotes(wanted, fitted, options.slots > 0),
-        ...cacheTypeWarnings(kvCacheType),
-        ...gpuNotes,
-      ],
-      onClose,
-    });
+    const notes = describeGpuProblem(llama, gpuLayers, options);
+    const { onBatches, onClose } = dependencies;
+    const own = { weightMemory, loaded, notes };
+    return options.purpose === 'embedding'
+      ? await loadEmbeddingModel(weights, { ...own, file: file.file, options, onBatches, onClose })
+      : await createModel({ ...own, weights, file, free }, options, dependencies);
   } catch (error) {
     await weights.dispose();
     throw error;
   }
+}
+
+/** A chat model of loaded weights, with its context. */
+async function createModel(
+  { weights, file, free, loaded, weightMemory, notes: gpuNotes }: LoadedWeights,
+  options: LoadOptions,
+  { states, prompts, timingsCache, onClose, onBatches }: LoadDependencies,
+): Promise<Model> {
+  const { within = unlimitedMemory, kvCacheType = 'f16', loras, resizing } = options;
+  assertGenerates(weights);
+  const { notes, ...wanted } = wantedContext(options, weights.trainContextSize);
+  const fitted = await fitModelContext(weights, wanted, {
+    kvCacheType,
+    within: subtractMemory(within, weightMemory),
+  });
+  const { slots, contextSize } = fitted;
+  const context = await createContext(weights, { ...options, slots, contextSize, file, timingsCache, onBatches });
+  const contextMemory = subtractMemory(await readMemoryUse(weights.llama), loaded);
+  const parts = { weights: weightMemory, context: contextMemory, slot: fitted.slot };
+  const memory = withCheckpoints(context.context, parts, within);
+  const { batchTimer } = context;
+  const bytesPerToken = (fitted.slot.ram + fitted.slot.vram) / contextSize;
+  const key = prompts && (await promptKey(weights, file, { contextSize, kvCacheType, loras }));
+  return new LlamaModel({
+    weights,
+    ...context,
+    ...resizableContext(weights, context, { contextSize, kvCacheType, memory, resizing }),
+    free,
+    memory,
+    stateSwap: states && new StateSwap(states, batchTimer, bytesPerToken),
+    promptCache: prompts && new PromptCache(prompts, { key: key ?? '', spare: states, batchTimer, bytesPerToken }),
+    contextSize,
+    notes: [
+      ...notes,
+      ...reductionNotes(wanted, fitted, options.slots > 0),
+      ...cacheTypeWarnings(kvCacheType),
+      ...gpuNotes,
+    ],
+    onClose,
+  });
 }
 
 /** @throws Fault MODEL_LOAD_FAILED for an embedding model: its attention is not causal. */

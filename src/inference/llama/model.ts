@@ -1,24 +1,26 @@
-import type { LlamaModel as Weights } from 'node-llama-cpp';
+import { GgmlType, GgufFileType, type LlamaModel as Weights } from 'node-llama-cpp';
+import type { ModelDetails, ToolToken } from '../contract/model.ts';
+import type { MemoryUse, ModelMemory } from '../contract/memory.ts';
+import { nativeFormatName } from '../../chat/dialect/nativeFormat.ts';
+import { callMarks } from '../../chat/dialect/layout.ts';
+import { type ChatTemplate, probeChatTemplate } from '../../chat/template/chatTemplate.ts';
+import type { ThreadTimings } from './threads/threadTuner.ts';
+import { Tokenizer } from '../decoding/tokenizer.ts';
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
 import { createYielder } from '../../base/eventLoop.ts';
-import type { ModelDetails } from '../contract/model.ts';
 import type { Model, ModelStats, Sequence, SequenceOptions } from '../contract/engine.ts';
-import { modelDetails, type MemoryMeasurements } from './modelDetails.ts';
 import { BackgroundGate } from './batching/backgroundGate.ts';
-import type { DeferredQueue } from './batching/deferredQueue.ts';
-import type { BatchThreads } from './threads/batchThreads.ts';
-import type { ThreadCap } from './batching/threadCap.ts';
+import type { DeferredQueue } from './batching/batchScheduler.ts';
+import type { BatchThreads, ThreadCap } from './threads/batchThreads.ts';
 import { GrammarCache } from './sampling/grammarCache.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
-import { probeChatTemplate, type ChatTemplate } from '../../chat/template/chatTemplate.ts';
 import { SlotPool } from './kvCache/slots.ts';
-import { SlotResizer, type ResizableContext } from './kvCache/slotResizer.ts';
-import { replyLead } from '../decoding/replyLead.ts';
+import { type ResizableContext, SlotResizer } from './kvCache/slotResizer.ts';
+import { replyLead } from '../decoding/answers.ts';
 import { LlamaSequence } from './sequence.ts';
 import type { StateSwap } from './kvCache/stateSwap.ts';
 import type { PromptCache } from './promptCache/promptCache.ts';
-import { PromptRenderer } from './prompt/promptRenderer.ts';
-import { Tokenizer } from '../decoding/tokenizer.ts';
+import { PromptRenderer } from './promptRenderer.ts';
 
 /** What a model is made of. It owns and disposes `context` and `weights`. */
 export interface LlamaModelParts extends MemoryMeasurements, ResizableContext {
@@ -186,3 +188,74 @@ const noSwapStats = { statesSaved: 0, statesRestored: 0, stateBytes: 0 };
 const rule = { role: 'system', text: 'Choose.' } as const;
 const ask = { role: 'user', text: 'Which?' } as const;
 const answer = { role: 'assistant', text: 'This.' } as const;
+
+/** What was measured while a model was being loaded. */
+interface MemoryMeasurements {
+  /** Free memory before loading. */
+  readonly free: MemoryUse;
+  readonly memory: ModelMemory;
+  readonly threadTimings: ThreadTimings;
+}
+
+interface LoadedModelFacts extends MemoryMeasurements {
+  readonly weights: Weights;
+  readonly chatTemplate: ChatTemplate;
+  readonly tokenizer: Tokenizer;
+}
+
+/** Collects facts about a model file and how it was loaded. */
+async function modelDetails({
+  weights,
+  chatTemplate,
+  tokenizer,
+  ...measurements
+}: LoadedModelFacts): Promise<ModelDetails> {
+  const { fileInfo, fileInsights } = weights;
+  const { memory } = measurements;
+  const { fallbackReason, system, supportsTools } = chatTemplate;
+  return {
+    architecture: fileInfo.metadata.general.architecture,
+    layers: fileInfo.architectureMetadata.block_count ?? fileInsights.totalLayers,
+    parameters: fileInsights.totalParameters,
+    quantisation: quantization(weights),
+    trainedContext: weights.trainContextSize,
+    template: { fallbackReason, system, supportsTools },
+    tokens: { ...eogTokens(weights, tokenizer), toolTokens: findToolTokens(tokenizer, chatTemplate) },
+    memory: { weights: memory.weights, slots: memory.context, slot: memory.slot, free: measurements.free },
+    threadBenchmarks: [...measurements.threadTimings].map(([threads, ms]) => ({ threads, tokensPerSecond: 1000 / ms })),
+  };
+}
+
+// The file type in the metadata; else the type of most of the tensors.
+function quantization({ fileInfo, fileInsights }: Weights): string {
+  const { file_type: type } = fileInfo.metadata.general;
+  const name = type === undefined ? undefined : GgufFileType[type];
+  if (name !== undefined) return name.replace(/^(?:MOSTLY|ALL)_/, '');
+  const { dominantTensorType: dominant } = fileInsights;
+  return dominant === undefined ? 'unknown' : GgmlType[dominant];
+}
+
+function eogTokens({ tokens }: Weights, { bosToken }: Tokenizer): Omit<ModelDetails['tokens'], 'toolTokens'> {
+  const eogStrings = [tokens.eosString, tokens.eotString].filter((token) => token !== null);
+  return { bos: tokens.bosString ?? undefined, addsBos: bosToken !== undefined, eog: [...new Set(eogStrings)] };
+}
+
+function findToolTokens(
+  tokenizer: Tokenizer,
+  { toolDialect: { layout } }: ChatTemplate,
+): Readonly<Record<string, readonly ToolToken[]>> {
+  const textsByFormat = { ...toolTokensByFormat, ...(layout && { [nativeFormatName]: callMarks(layout) }) };
+  return Object.fromEntries(
+    Object.entries(textsByFormat).map(([format, texts]) => [
+      format,
+      texts.map((text) => ({ text, kind: tokenizer.tokenKind(text) })),
+    ]),
+  );
+}
+
+/** The strings around the calls of a format for which its model families have special tokens. */
+const toolTokensByFormat: Readonly<Record<string, readonly string[]>> = {
+  chatml: ['<tool_call>', '</tool_call>'],
+  llama3: ['<|python_tag|>', '<|eom_id|>'],
+  mistral: ['[AVAILABLE_TOOLS]', '[/AVAILABLE_TOOLS]', '[TOOL_CALLS]'],
+};

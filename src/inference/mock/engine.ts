@@ -1,14 +1,19 @@
-import { toTextMessages, type Prompt, type ToolBlock } from '../../chat/dialog.ts';
+import { noDialect, type ToolDialect } from '../../chat/dialect/toolDialect.ts';
+import { defaultReplyMarks, type ReplyMarks } from '../../chat/replyMarks.ts';
+import {
+  type Embeddings,
+  type EmbedOptions,
+  generatesNothing,
+  normalizeVector,
+  textTooLong,
+} from '../contract/model.ts';
+import type { Engine, LoadOptions, Model, ModelStats, Sequence, SequenceOptions } from '../contract/engine.ts';
+import { countMessages, countText, mockOverhead, mockPieces, MockSequence, type ScriptLookup } from './sequence.ts';
+import { noModelMemory } from '../contract/memory.ts';
+import { type Prompt, type ToolBlock, toTextMessages } from '../../chat/dialog.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { callsInTags } from '../../chat/dialect/knownLayouts.ts';
-import { noDialect, type ToolDialect } from '../../chat/dialect/toolDialect.ts';
-import type { Engine, LoadOptions, Model, ModelStats, Sequence, SequenceOptions } from '../contract/engine.ts';
-import { defaultReplyMarks, type ReplyMarks } from '../../chat/replyMarks.ts';
-import { MockEmbeddingModel } from './embeddingModel.ts';
-import { mockStats } from './mockStats.ts';
-import { findReply, findScores, scriptedRequest, type MockScript } from './script.ts';
-import { MockSequence, type ScriptLookup } from './sequence.ts';
-import { mockOverhead, countMessages, countText, mockPieces } from './tokens.ts';
+import { findReply, findScores, type MockScript, scriptedRequest } from './script.ts';
 
 /** A graph whose nodes name `native` can be checked and tested without a model: calls are then written as in chatml. */
 const mockDialect: ToolDialect = { ...noDialect('the mock engine has no chat template'), layout: callsInTags };
@@ -135,3 +140,88 @@ class MockModel implements Model {
     this.#onClose();
   }
 }
+
+const dimensions = 64;
+
+/** An embedding model without weights: texts are similar as far as they share words. */
+export class MockEmbeddingModel implements Model {
+  readonly contextSize: number;
+  readonly toolDialect = noDialect('an embedding model has no chat template');
+  readonly replyMarks = defaultReplyMarks;
+  readonly canSpeculate = false;
+  readonly notes = [];
+  readonly overhead = { prompt: 0, message: 0 };
+  readonly embedding = { dimensions };
+  readonly #onClose: () => void;
+
+  constructor(contextSize: number, onClose: () => void) {
+    this.contextSize = contextSize;
+    this.#onClose = onClose;
+  }
+
+  async embed(texts: readonly string[], { signal, truncate = false }: EmbedOptions): Promise<Embeddings> {
+    signal.throwIfAborted();
+    const counts = texts.map(countText);
+    const truncated = [...counts.keys()].filter((index) => (counts[index] ?? 0) > this.contextSize);
+    const [first] = truncated;
+    if (first !== undefined && !truncate) throw textTooLong(first, `${counts[first]} tokens`, this.contextSize);
+    return {
+      vectors: texts.map(hashedWords),
+      tokens: counts.map((count) => Math.min(count, this.contextSize)),
+      truncated,
+    };
+  }
+
+  async count(texts: readonly string[]): Promise<readonly number[]> {
+    return texts.map(countText);
+  }
+
+  countTools(): Promise<number> {
+    return Promise.reject(generatesNothing());
+  }
+
+  render(): Promise<string> {
+    return Promise.reject(generatesNothing());
+  }
+
+  openSequence(): Sequence {
+    throw generatesNothing();
+  }
+
+  stats(): ModelStats {
+    return { ...mockStats, sequences: 0 };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#onClose();
+  }
+}
+
+/** Counts words by their hash (feature hashing): the sign keeps unlike words apart that share a place. */
+function hashedWords(text: string): Float32Array {
+  const vector = new Float32Array(dimensions);
+  for (const [word] of text.toLowerCase().matchAll(/[\p{L}\p{N}]+/gu)) {
+    let hash = 2_166_136_261;
+    for (let index = 0; index < word.length; index++) hash = Math.imul(hash ^ word.charCodeAt(index), 16_777_619);
+    const place = (hash >>> 8) % dimensions;
+    vector[place] = (vector[place] ?? 0) + (hash & 1 ? 1 : -1);
+  }
+  return normalizeVector(vector);
+}
+
+/** Statistics of a model of the mock engine, which has neither slots nor memory. */
+const mockStats = {
+  backend: 'mock',
+  gpuLayers: 0,
+  memory: noModelMemory,
+  threads: 0,
+  prefillThreads: 0,
+  slots: 0,
+  slotsBusy: 0,
+  waiting: 0,
+  checkpointBytes: 0,
+  statesSaved: 0,
+  statesRestored: 0,
+  promptsRestored: 0,
+  stateBytes: 0,
+} as const;

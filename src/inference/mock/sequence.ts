@@ -1,19 +1,23 @@
-import { toTextMessages, type Message, type Prompt } from '../../chat/dialog.ts';
+import { setImmediate as nextRound, setTimeout as sleep } from 'node:timers/promises';
 import {
   type AnswerScores,
   type Completion,
+  type FinishReason,
   type GenerateOptions,
   type Model,
+  type PromptPiece,
+  promptTooLargeFault,
   type ScoreOptions,
   type Sequence,
-  promptTooLargeFault,
   type WarmUpResult,
 } from '../contract/engine.ts';
-import { generateReply } from './generate.ts';
-import { untilResumed, type InferenceSchedule } from '../contract/pace.ts';
-import { scoreAnswers } from './scoreAnswers.ts';
+import { type ReplyMarks, tagsOf } from '../../chat/replyMarks.ts';
 import type { ScriptedReply, ScriptedScores } from './script.ts';
-import { mockOverhead, commonPrefixTokens, countMessages, countText, mockPieces } from './tokens.ts';
+import { untilAborted } from '../../base/abort.ts';
+import { type InferenceSchedule, TokenThrottle, untilResumed } from '../contract/pace.ts';
+import { StopStringFilter } from '../decoding/streamingDetokenizer.ts';
+import { type Message, type Prompt, toTextMessages } from '../../chat/dialog.ts';
+import { commonPrefixLength } from '../../base/commonPrefix.ts';
 
 type InferenceOptions = Pick<GenerateOptions, 'message' | 'inference'>;
 
@@ -137,5 +141,179 @@ export class MockSequence implements Sequence {
     this.#cachedPrompt = messages;
     // The prompt's overhead is before the first message, so it is reused together with it.
     return prefixTokens === 0 ? 0 : Math.min(tokens - 1, mockOverhead.prompt + prefixTokens);
+  }
+}
+
+/** The result of a mock generation. */
+interface MockGeneration {
+  readonly text: string;
+  /** The same with the control tokens that `text` leaves out. */
+  readonly rawText: string;
+  readonly finishReason: FinishReason;
+  /** When the first text was emitted (performance.now()); 0 = no text. */
+  readonly firstTextAt: number;
+}
+
+/** Generates a scripted reply chunk by chunk, as a model would, up to its limit, a stop string or the abort signal. */
+async function generateReply(
+  reply: ScriptedReply,
+  options: GenerateOptions,
+  { maxTokens, replyMarks }: { readonly maxTokens: number; readonly replyMarks: ReplyMarks },
+): Promise<MockGeneration> {
+  const { signal, onText, backpressure, sampling, controlTokens, pace } = options;
+  const throttle = new TokenThrottle(pace, sampling.max_tokens_per_second);
+  const tags = tagsOf(replyMarks);
+  const shown = Array.isArray(controlTokens) ? [...tags, ...(controlTokens as readonly string[])] : tags;
+  const isHidden = (control: string): boolean => controlTokens !== true && !shown.some((tag) => tag.includes(control));
+  const fullAnswer = reply.answer.replace(controlTokenPattern, (control) => (isHidden(control) ? '' : control));
+  // A recorded answer was cut where its model ended it: its tokens are not those of this engine.
+  const answer = reply.finish === undefined ? truncate(fullAnswer, maxTokens) : fullAnswer;
+  const stopFilter = new StopStringFilter(sampling.stop);
+  let text = '';
+  let firstTextAt = 0;
+  const send = (piece: string): void => {
+    if (piece === '') return;
+    firstTextAt ||= performance.now();
+    text += piece;
+    onText?.(piece);
+  };
+  const sendChunks = async (): Promise<FinishReason> => {
+    for (const chunk of chunks(answer, reply.chunk)) {
+      await waitMs(reply.delay_ms, signal);
+      const wait = backpressure?.();
+      if (wait) await untilAborted(wait, signal);
+      await untilResumed(pace, signal);
+      while (throttle.waitMs() > 0 && !signal.aborted) {
+        await throttle.untilDue(signal);
+        await untilResumed(pace, signal);
+      }
+      if (signal.aborted) return 'aborted';
+      throttle.spend(countText(chunk));
+      send(stopFilter.push(chunk));
+      if (stopFilter.matched) return 'stop';
+    }
+    return reply.finish ?? (answer === fullAnswer ? 'end' : 'length');
+  };
+  const finishReason = await sendChunks();
+  send(stopFilter.flush());
+  const rawText = rawBeginning(reply.answer, text.length, isHidden);
+  return { text, rawText, finishReason, firstTextAt };
+}
+
+// Control tokens of a scripted answer, as real vocabularies write them. Those that mark its parts are always text.
+const controlTokenPattern = /<\|[^<>|]*\|>|\[TOOL_CALLS\]/g;
+
+/** The beginning of an answer of which so many characters are shown. */
+function rawBeginning(answer: string, shown: number, isHidden: (control: string) => boolean): string {
+  let end = shown;
+  for (const { index, 0: control } of answer.matchAll(controlTokenPattern)) {
+    if (index > end) break;
+    if (isHidden(control)) end += control.length;
+  }
+  return answer.slice(0, end);
+}
+
+function chunks(text: string, size: number): readonly string[] {
+  if (size === 0) return text.match(/\S*\s+|\S+/g) ?? [];
+  const characters = [...text];
+  return Array.from({ length: Math.ceil(characters.length / size) }, (_, index) =>
+    characters.slice(index * size, (index + 1) * size).join(''),
+  );
+}
+
+/** The probability of an answer that a script does not name, and the smallest one of those that it names. */
+const unnamedProbability = 1e-6;
+/** The share of all replies that are one of the answers, where a script has no scores. */
+const answerShare = 0.99;
+const maxCountedWords = 100;
+
+/**
+ * The logarithms of the probabilities of answers: those of a script; without one, an answer is ten times as probable for each
+ * of its words that occurs in the last message of the prompt.
+ * @returns undefined when the signal is aborted.
+ */
+async function scoreAnswers(
+  answers: readonly string[],
+  { script, lastMessage, signal }: ScoringInputs,
+): Promise<readonly number[] | undefined> {
+  // A turn may score answers many times, one after the other: the event loop runs in between.
+  await nextRound();
+  if (signal.aborted) return undefined;
+  for (const _ of answers) {
+    if (script) await waitMs(script.delay_ms, signal);
+    if (signal.aborted) return undefined;
+  }
+  if (!script) return scoresByWords(answers, lastMessage);
+  const named = new Map(Object.entries(script.scores));
+  return answers.map((answer) => Math.log(Math.max(named.get(answer) ?? 0, unnamedProbability)));
+}
+
+/** What the mock engine scores answers by. */
+interface ScoringInputs {
+  readonly script: ScriptedScores | undefined;
+  readonly lastMessage: string;
+  readonly signal: AbortSignal;
+}
+
+function scoresByWords(answers: readonly string[], message: string): readonly number[] {
+  const known = new Set(wordsOf(message));
+  const countKnown = (answer: string): number => wordsOf(answer).filter((word) => known.has(word)).length;
+  const weights = answers.map((answer) => 10 ** Math.min(maxCountedWords, countKnown(answer)));
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  return weights.map((weight) => Math.log((answerShare * weight) / total));
+}
+
+const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+
+const charactersPerToken = 4;
+
+/** Tokens that the mock's chat template adds to a prompt, and to each message. */
+export const mockOverhead = { prompt: 3, message: 4 } as const;
+
+/** Messages as the mock's chat template writes them: the role is a control token. */
+export const mockPieces = (messages: readonly Message[]): readonly PromptPiece[] =>
+  messages.flatMap(({ role, text }) => [
+    { text: `${role}: `, special: true },
+    { text: `${text}\n`, special: false },
+  ]);
+
+/** The number of tokens of a text: one for every four UTF-16 units, rounded up. */
+export const countText = (text: string): number => Math.ceil(text.length / charactersPerToken);
+
+/** The number of tokens of messages, including what the chat template adds to each. */
+export const countMessages = (messages: readonly Message[]): number =>
+  messages.reduce((sum, { text }) => sum + mockOverhead.message + countText(text), 0);
+
+/** The number of tokens in the longest common prefix of two lists of messages. */
+function commonPrefixTokens(a: readonly Message[], b: readonly Message[]): number {
+  let equalMessages = 0;
+  while (
+    equalMessages < a.length &&
+    a[equalMessages]?.role === b[equalMessages]?.role &&
+    a[equalMessages]?.text === b[equalMessages]?.text
+  )
+    equalMessages++;
+  const [nextA, nextB] = [a[equalMessages], b[equalMessages]];
+  const partial =
+    nextA && nextA.role === nextB?.role
+      ? mockOverhead.message + Math.floor(commonPrefixLength(nextA.text, nextB.text) / charactersPerToken)
+      : 0;
+  return countMessages(a.slice(0, equalMessages)) + partial;
+}
+
+/** The beginning of a text that fits in so many tokens; surrogate pairs stay whole. */
+function truncate(text: string, tokens: number): string {
+  const end = Math.max(0, tokens * charactersPerToken);
+  const splitsPair = /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) && end < text.length;
+  return text.slice(0, splitsPair ? end - 1 : end);
+}
+
+/** Waits so many milliseconds, or until the signal is aborted. */
+async function waitMs(milliseconds: number, signal: AbortSignal): Promise<void> {
+  if (milliseconds === 0) return;
+  try {
+    await sleep(milliseconds, undefined, { signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
   }
 }

@@ -191,7 +191,7 @@ interface HostedSequence {
 }
 
 /** The model of an engine process, with its sequences by the numbers that the server process gave them. */
-export class HostedModel {
+class HostedModel {
   model: Model | undefined;
   context: ContextProgress | undefined;
   readonly #sequences = new Map<number, HostedSequence>();

@@ -1,9 +1,7 @@
 import { describeError } from '../../protocol/fault.ts';
 import { type ModelLimits, type RemoteModel } from '../contract/model.ts';
 import { defaultTimeouts, type RemoteTimeouts, HttpConnection } from './connection/httpConnection.ts';
-import { readApiKey } from './connection/readApiKey.ts';
-import { readTemplate } from './readTemplate.ts';
-import { serverApis } from './serverApis.ts';
+import { readApiKey, readTemplate, serverApis } from './serverApis.ts';
 
 /** What an inference server says of itself; with a problem, nothing else is known. */
 export interface EndpointReport {

@@ -1,6 +1,6 @@
-import type { Token } from '../decoding/token.ts';
+import type { Token } from '../decoding/tokenizer.ts';
+import { type SamplingParams, samplingColumn, type SamplingName } from '../contract/samplingParams.ts';
 import type { ModelLimits } from '../contract/model.ts';
-import { samplingColumn, type SamplingName, type SamplingParams } from '../contract/samplingParams.ts';
 import type { HttpConnection } from './connection/httpConnection.ts';
 import type { Vocabulary } from './vocabulary.ts';
 

@@ -1,19 +1,16 @@
+import type { InferenceServer, ServerProps } from './inferenceServer.ts';
+import { ServerFault } from './connection/serverFault.ts';
 import { raceAbort } from '../../base/abort.ts';
 import { probeChatTemplate } from '../../chat/template/chatTemplate.ts';
-import { Fault, describeError } from '../../protocol/fault.ts';
+import { describeError, Fault } from '../../protocol/fault.ts';
 import type { LoadOptions, Model } from '../contract/engine.ts';
 import { HttpConnection, type RemoteTimeouts } from './connection/httpConnection.ts';
-import { Endpoint } from './endpoints/endpoint.ts';
-import { Endpoints } from './endpoints/endpoints.ts';
-import type { InferenceServer, ServerProps } from './inferenceServer.ts';
+import { Endpoint, Endpoints } from './endpoints/endpoints.ts';
 import { measureOverhead, RemoteServedModel, replyEnd } from './model.ts';
 import type { RemoteModel } from '../contract/model.ts';
-import { readApiKey } from './connection/readApiKey.ts';
-import { readTemplate } from './readTemplate.ts';
+import { readApiKey, readTemplate, serverApis } from './serverApis.ts';
 import { RemotePrompts, type RemoteTokenizer } from './sequence/remotePrompts.ts';
 import { RemoteSlots } from './endpoints/remoteSlots.ts';
-import { serverApis } from './serverApis.ts';
-import { checkServed } from './endpoints/servedModel.ts';
 
 /** How a remote model is loaded. */
 export interface RemoteLoadOptions extends Pick<LoadOptions, 'contextSize' | 'slots'> {
@@ -26,6 +23,12 @@ export interface RemoteLoadOptions extends Pick<LoadOptions, 'contextSize' | 'sl
 interface AnsweringServer {
   readonly server: InferenceServer;
   readonly props: ServerProps;
+}
+
+/** The servers that answer and serve the same model, and why the others are not used yet. */
+interface Answers {
+  readonly answering: readonly AnsweringServer[];
+  readonly problems: ReadonlyMap<InferenceServer, string>;
 }
 
 /** Asks the servers of a model what they serve. @throws Fault when none of them can be used. */
@@ -42,7 +45,8 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
   try {
     const named = { model: remote.model, chatTemplate: ownTemplate };
     const servers = connections.map((connection) => serverApis[remote.api](connection, named));
-    const { answering, problems } = await askAll(servers, signal);
+    const answers = await askAll(servers, signal);
+    const { answering, problems } = answers;
     const notes = [...problems.values()];
     const [first] = answering;
     if (!first) throw new Fault('MODEL_LOAD_FAILED', notes.join('; '));
@@ -50,24 +54,7 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
     const source = ownTemplate ?? props.chatTemplate;
     if (source === undefined) throw new Fault('MODEL_LOAD_FAILED', noTemplate);
     const contextSize = contextSizeOf(answering, options);
-    const slotCount = ({ slots }: Pick<ServerProps, 'slots'>): number =>
-      options.slots === 0 ? slots : Math.min(options.slots, slots);
-    const endpoints = new Endpoints(
-      servers.map((server) => {
-        const own = answering.find((one) => one.server === server)?.props;
-        const problem = problems.get(server);
-        const wanted = { ...props, contextSize, model: own?.model };
-        return new Endpoint(server, new RemoteSlots(own ? slotCount(own) : 0), {
-          ...timeouts,
-          ...(problem !== undefined && { problem }),
-          async check(slots, isAnother) {
-            const count = slotCount(await checkServed(server, wanted, closing.signal));
-            if (isAnother || count !== slots.count) slots.restart(count);
-          },
-        });
-      }),
-      timeouts,
-    );
+    const endpoints = toEndpoints(servers, answers, { ...props, contextSize }, options, closing.signal);
     const chatTemplate = probeChatTemplate(source, props);
     const vocabulary = await first.server.vocabulary(props, signal);
     const prompts = new RemotePrompts(chatTemplate, vocabulary, tokenizerOf(endpoints), closing.signal);
@@ -90,6 +77,32 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
     close();
     throw error;
   }
+}
+
+/** The endpoints of all servers: one that did not answer may be started later. */
+function toEndpoints(
+  servers: readonly InferenceServer[],
+  { answering, problems }: Answers,
+  served: ServerProps,
+  { slots: wantedSlots, timeouts }: RemoteLoadOptions,
+  closing: AbortSignal,
+): Endpoints {
+  const slotCount = ({ slots }: Pick<ServerProps, 'slots'>): number =>
+    wantedSlots === 0 ? slots : Math.min(wantedSlots, slots);
+  const endpoints = servers.map((server) => {
+    const own = answering.find((one) => one.server === server)?.props;
+    const problem = problems.get(server);
+    const wanted = { ...served, model: own?.model };
+    return new Endpoint(server, new RemoteSlots(own ? slotCount(own) : 0), {
+      ...timeouts,
+      ...(problem !== undefined && { problem }),
+      async check(slots, isAnother) {
+        const count = slotCount(await checkServed(server, wanted, closing));
+        if (isAnother || count !== slots.count) slots.restart(count);
+      },
+    });
+  });
+  return new Endpoints(endpoints, timeouts);
 }
 
 const noTemplate = 'the server has no chat template: name a file with chat_template in models.json';
@@ -123,14 +136,8 @@ function tokenizerOf(endpoints: Endpoints): RemoteTokenizer {
   };
 }
 
-/** The servers that answer and serve the same model as the first of them, and why the others are not used yet. */
-async function askAll(
-  servers: readonly InferenceServer[],
-  signal: AbortSignal,
-): Promise<{
-  readonly answering: readonly AnsweringServer[];
-  readonly problems: ReadonlyMap<InferenceServer, string>;
-}> {
+/** Asks all servers. Those are used that serve the same model as the first that answers. */
+async function askAll(servers: readonly InferenceServer[], signal: AbortSignal): Promise<Answers> {
   const answers = await Promise.allSettled(
     servers.map(async (server): Promise<AnsweringServer> => ({ server, props: await server.props(signal) })),
   );
@@ -153,3 +160,37 @@ const reducedContext = (wanted: number, served: number): readonly string[] =>
         `context_size is ${wanted}, but the server has ${served} tokens for each sequence: start it with a larger context`,
       ]
     : [];
+
+/** What a server has to serve, to be an endpoint of a loaded model. */
+interface ServedModel extends Pick<ServerProps, 'chatTemplate' | 'bos' | 'eos' | 'fingerprint'> {
+  /** Tokens of each slot, at least. */
+  readonly contextSize: number;
+  /** Name of the model that the server had before; undefined: it has not answered yet. */
+  readonly model: string | undefined;
+}
+
+/** Why a server cannot be an endpoint of a loaded model; undefined: it can. */
+function findDifference(wanted: ServedModel, props: ServerProps): string | undefined {
+  if (wanted.model !== undefined && wanted.model !== props.model)
+    return `serves another model than before: ${props.model} instead of ${wanted.model}`;
+  if (wanted.chatTemplate !== props.chatTemplate) return 'serves another model: its chat template differs';
+  if (wanted.bos !== props.bos || wanted.eos !== props.eos) return 'serves another model: its BOS or EOS token differs';
+  if (wanted.fingerprint !== props.fingerprint) return 'serves another model, or its abilities differ';
+  if (props.contextSize > 0 && props.contextSize < wanted.contextSize)
+    return `has slots of ${props.contextSize} tokens now, and the model was loaded with ${wanted.contextSize}`;
+  return undefined;
+}
+
+/** Asks a server whether it serves a model. @throws ServerFault when it does not. */
+async function checkServed(
+  server: InferenceServer,
+  wanted: ServedModel,
+  signal: AbortSignal,
+): Promise<Pick<ServerProps, 'slots'>> {
+  const props = await server.props(signal);
+  const difference = findDifference(wanted, props);
+  if (difference === undefined) return props;
+  const message = `${server.connection.url} ${difference}; start it with the same model, or unload the model and load it`;
+  // Another endpoint may serve it.
+  throw new ServerFault('INFERENCE_FAILED', message, { retryable: true });
+}

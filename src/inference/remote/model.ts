@@ -1,8 +1,8 @@
-import type { Token } from '../decoding/token.ts';
+import type { Token } from '../decoding/tokenizer.ts';
 import type { ChatTemplate } from '../../chat/template/chatTemplate.ts';
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
 import type { Model, ModelStats, Sequence, SequenceOptions } from '../contract/engine.ts';
-import { replyLead } from '../decoding/replyLead.ts';
+import { replyLead } from '../decoding/answers.ts';
 import type { ModelLimits } from '../contract/model.ts';
 import { noModelMemory } from '../contract/memory.ts';
 import type { Endpoints } from './endpoints/endpoints.ts';

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { describeError, Fault } from '../../protocol/fault.ts';
 import type { RemoteModel } from '../contract/model.ts';
 import type { HttpConnection } from './connection/httpConnection.ts';
 import type { InferenceServer } from './inferenceServer.ts';
@@ -17,3 +19,31 @@ export const serverApis: Readonly<
   'llama-server': (connection, { model }) => new LlamaServer(connection, model),
   openai: (connection, { model, chatTemplate = '' }) => new OpenAiServer(connection, model, chatTemplate),
 };
+
+/**
+ * The API key of a model; undefined: it needs none.
+ * @throws Fault MODEL_LOAD_FAILED when its environment variable is not set.
+ */
+export function readApiKey(
+  { apiKeyEnv }: RemoteModel,
+  environment: Readonly<Record<string, string | undefined>>,
+): string | undefined {
+  if (apiKeyEnv === undefined) return undefined;
+  const key = environment[apiKeyEnv];
+  if (key !== undefined && key !== '') return key;
+  throw new Fault(
+    'MODEL_LOAD_FAILED',
+    `the environment variable ${apiKeyEnv} (api_key_env) is not set: set it to the API key`,
+  );
+}
+
+/** The chat template that the catalogue names for a model; undefined: it names none. @throws Fault MODEL_LOAD_FAILED */
+export async function readTemplate({ templateFile: file }: RemoteModel): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    const message = `the chat template ${file} cannot be read: ${describeError(cause)}`;
+    throw new Fault('MODEL_LOAD_FAILED', message, { cause });
+  }
+}

@@ -1,4 +1,4 @@
-import type { Token } from '../decoding/token.ts';
+import type { Token } from '../decoding/tokenizer.ts';
 import { ControlTokenMatcher } from '../decoding/controlTokens.ts';
 
 /** The vocabulary of a remote model, and which of its tokens are control tokens. */

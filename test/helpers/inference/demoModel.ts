@@ -1,22 +1,12 @@
 import { fileURLToPath } from 'node:url';
-import {
-  getLlama,
-  LlamaGrammarEvaluationState,
-  type ControlledEvaluateInputItem,
-  type Llama,
-  type LlamaContext,
-  type LlamaContextSequence,
-  type LlamaModel,
-  type Token,
-} from 'node-llama-cpp';
+import { getLlama, LlamaGrammarEvaluationState, type ControlledEvaluateInputItem, type Llama, type LlamaContext, type LlamaContextSequence, type LlamaModel, type Token } from 'node-llama-cpp';
 import { commonPrefixLength } from '../../../src/base/commonPrefix.ts';
-import type { SamplingParams } from '../../../src/inference/contract/engine.ts';
+import { type SamplingParams, defaultSampling } from '../../../src/inference/contract/samplingParams.ts';
 import { DrawSeeds } from '../../../src/inference/llama/sampling/drawSeeds.ts';
 import { samplingOptions } from '../../../src/inference/llama/sampling/samplingOptions.ts';
 import { createTokenBiases } from '../../../src/inference/llama/sampling/tokenBiases.ts';
 import { Tokenizer } from '../../../src/inference/decoding/tokenizer.ts';
-import { defaultSampling } from '../../../src/inference/contract/samplingParams.ts';
-import { tokenProbabilities } from '../../../src/inference/llama/scoring/tokenProbabilities.ts';
+import { tokenProbabilities } from '../../../src/inference/llama/scoreAnswers.ts';
 
 const file = fileURLToPath(new URL('../../../models/turngraph-demo.gguf', import.meta.url));
 

@@ -1,19 +1,20 @@
-import type { LlamaEmbeddingContext, LlamaModel as Weights } from 'node-llama-cpp';
-import { EitherSignal } from '../../../base/abort.ts';
-import { Fault, describeError } from '../../../protocol/fault.ts';
-import { noDialect } from '../../../chat/dialect/toolDialect.ts';
-import { defaultReplyMarks } from '../../../chat/replyMarks.ts';
+import type { LlamaEmbeddingContext, LlamaModel as Weights, Token } from 'node-llama-cpp';
 import {
+  type EmbeddingFacts,
+  type Embeddings,
+  type EmbedOptions,
   generatesNothing,
   normalizeVector,
-  type EmbeddingFacts,
-  type EmbedOptions,
-  type Embeddings,
+  textTooLong,
 } from '../../contract/model.ts';
+import { EitherSignal, raceAbort } from '../../../base/abort.ts';
+import type { Priority } from '../../contract/pace.ts';
+import { rankOf } from '../../decoding/slotQueue.ts';
+import { describeError, Fault } from '../../../protocol/fault.ts';
+import { noDialect } from '../../../chat/dialect/toolDialect.ts';
+import { defaultReplyMarks } from '../../../chat/replyMarks.ts';
 import type { Model, ModelStats, Sequence } from '../../contract/engine.ts';
 import type { ModelMemory } from '../../contract/memory.ts';
-import { EmbeddingTokenizer } from './embeddingTokens.ts';
-import { StepQueue } from './stepQueue.ts';
 
 /** What an embedding model is made of. It owns and disposes `weights` and `context`. */
 export interface EmbeddingModelParts {
@@ -148,5 +149,103 @@ export class LlamaEmbeddingModel implements Model {
       progress.running = false;
       progress.ended++;
     }
+  }
+}
+
+/** The tokens of a text for an embedding. */
+interface EmbeddingTokens {
+  /** Without those that the model puts around it. */
+  readonly tokens: readonly Token[];
+  /** With them. */
+  readonly total: number;
+  readonly isCut: boolean;
+}
+
+/** A text with more characters than this for each token of the context is not tokenized as a whole. */
+const maxCharactersPerToken = 32;
+
+/** Makes tokens of texts, at most as many as fit in the context of an embedding model. */
+class EmbeddingTokenizer {
+  readonly #weights: Weights;
+  readonly #maxTokens: number;
+  /** What the model puts around each text. */
+  readonly #added: number;
+
+  constructor(weights: Weights, context: LlamaEmbeddingContext, contextSize: number) {
+    this.#weights = weights;
+    // The library refuses a text that fills the context.
+    this.#maxTokens = contextSize - 1;
+    this.#added = context.calculateInputLength([]);
+  }
+
+  count(text: string): number {
+    const { tokens, isPart } = this.#tokenize(text);
+    return isPart ? Math.max(tokens.length, this.#maxTokens + 2) : tokens.length;
+  }
+
+  /** @throws Fault PROMPT_TOO_LARGE when the text does not fit and is not to be cut. */
+  tokens(text: string, index: number, truncate: boolean): EmbeddingTokens {
+    const { tokens, isPart } = this.#tokenize(text);
+    const room = this.#maxTokens - this.#added;
+    const isCut = isPart || tokens.length > room;
+    if (isCut && !truncate) {
+      const size = isPart ? `${text.length} characters` : `${tokens.length + this.#added} tokens`;
+      throw textTooLong(index, size, this.#maxTokens);
+    }
+    const kept = tokens.slice(0, room);
+    return { tokens: kept, total: kept.length === 0 ? 0 : kept.length + this.#added, isCut };
+  }
+
+  #tokenize(text: string): { readonly tokens: readonly Token[]; readonly isPart: boolean } {
+    const limit = this.#maxTokens * maxCharactersPerToken;
+    const isPart = text.length > limit;
+    return { tokens: this.#weights.tokenize(isPart ? text.slice(0, limit) : text, false), isPart };
+  }
+}
+
+interface WaitingStep {
+  readonly rank: number;
+  readonly start: () => void;
+}
+
+/** Runs one step at a time: of those that wait the one with the highest priority, and of equal ones the first. */
+class StepQueue {
+  readonly #waiting: WaitingStep[] = [];
+  #isBusy = false;
+
+  /** Runs a step. @throws the reason of the signal when that is aborted before the step begins, or what the step throws. */
+  async run<T>(step: () => Promise<T>, priority: Priority, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
+    if (this.#isBusy) await this.#wait(rankOf(priority), signal);
+    else this.#isBusy = true;
+    try {
+      return await step();
+    } finally {
+      this.#next();
+    }
+  }
+
+  async #wait(rank: number, signal: AbortSignal): Promise<void> {
+    let start = (): void => undefined;
+    const started = new Promise<void>((resolve) => (start = resolve));
+    const entry: WaitingStep = { rank, start };
+    this.#waiting.push(entry);
+    try {
+      await raceAbort(started, signal);
+    } catch (error) {
+      const index = this.#waiting.indexOf(entry);
+      if (index >= 0) this.#waiting.splice(index, 1);
+      // It was started in the same moment: the next one runs instead.
+      else this.#next();
+      throw error;
+    }
+  }
+
+  #next(): void {
+    const highest = Math.max(...this.#waiting.map(({ rank }) => rank));
+    const index = this.#waiting.findIndex(({ rank }) => rank === highest);
+    const [next] = index < 0 ? [] : this.#waiting.splice(index, 1);
+    this.#isBusy = next !== undefined;
+    next?.start();
   }
 }

@@ -1,21 +1,24 @@
+import { createHash } from 'node:crypto';
+import { basename, dirname, join } from 'node:path';
+import { getModuleVersion, type LlamaModel as Weights } from 'node-llama-cpp';
 import { availableParallelism } from 'node:os';
-import type { LlamaModel as Weights } from 'node-llama-cpp';
+import { splitFileNames } from '../../contract/model.ts';
+import { fileChecksum } from '../promptCache/fileChecksum.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { LoadOptions, Model } from '../../contract/engine.ts';
-import { subtractMemory, type MemoryUse } from '../../contract/memory.ts';
+import { type MemoryUse, subtractMemory } from '../../contract/memory.ts';
 import {
   assertContextFits,
+  checkMemory,
   embeddingEstimates,
+  fitContext,
   readMemoryUse,
   reductionNotes,
   unlimitedMemory,
   wantedEmbeddingContext,
 } from '../contextMemory.ts';
 import type { ContextProgress } from '../createContext.ts';
-import { poolings } from '../gguf/filePurpose.ts';
-import { fitContext } from '../fitContext.ts';
-import { checkMemory } from '../memoryCheck.ts';
-import { embeddingFingerprint } from './fingerprint.ts';
+import { poolings } from '../gguf/metadata.ts';
 import { LlamaEmbeddingModel } from './embeddingModel.ts';
 
 /** What a load has done before the context of an embedding model is created. */
@@ -81,4 +84,17 @@ function assertPooling({ fileInfo }: Weights): void {
     'MODEL_LOAD_FAILED',
     `${why}, so it is no embedding model: remove "purpose" from its entry in models.json, or use another file`,
   );
+}
+
+/**
+ * What the vectors of an embedding model depend on apart from the texts, as a hash: all of its file or files, the tokens that
+ * a text may have, and the release of the engine.
+ */
+async function embeddingFingerprint({ llama }: Weights, file: string, contextSize: number): Promise<string> {
+  const names = splitFileNames(basename(file));
+  const checksums = await Promise.all(names.map((name) => fileChecksum(join(dirname(file), name))));
+  const engine = [await getModuleVersion(), llama.llamaCppRelease.release];
+  return createHash('sha256')
+    .update(JSON.stringify([checksums, contextSize, engine]))
+    .digest('hex');
 }

@@ -1,11 +1,10 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { type GgufHeader, IncompleteHeader, parseHeader, type TensorInfo } from './header.ts';
 import { describeError, Fault } from '../../../protocol/fault.ts';
 import { describeFsError } from '../../../base/filesystem.ts';
 import { splitFileNames } from '../../contract/model.ts';
-import { IncompleteHeader, parseHeader, type GgufHeader } from './header.ts';
 import { findHyperparameterProblem } from './hyperparameters.ts';
-import { findTypeProblem } from './tensorTypes.ts';
 
 /**
  * Validates the header of a GGUF file before llama.cpp reads it: llama.cpp aborts the process on some invalid headers.
@@ -51,6 +50,7 @@ async function readSplit(file: string): Promise<{ readonly header: GgufHeader; r
 }
 
 const initialReadBytes = 2 ** 20;
+
 const maxHeaderBytes = 2 ** 28;
 
 async function readHeader(handle: FileHandle, size: number): Promise<GgufHeader> {
@@ -70,9 +70,12 @@ async function readHeader(handle: FileHandle, size: number): Promise<GgufHeader>
 }
 
 const maxHyperparameter = 2 ** 31;
+
 const maxTensorDimension = 2 ** 40;
+
 /** Keys without the architecture in front of them (`llama.block_count`). */
 const requiredKeys = ['block_count', 'embedding_length', 'context_length'];
+
 /** Keys that are required if a tensor's name ends so. */
 const keysByTensor = { 'ffn_up.weight': 'feed_forward_length', 'attn_q.weight': 'attention.head_count' };
 
@@ -117,3 +120,25 @@ async function openFile(file: string): Promise<FileHandle> {
 }
 
 const loadFault = (why: string, cause?: unknown): Fault => new Fault('MODEL_LOAD_FAILED', why, { cause });
+
+// ggml types: f32, and those that hold no weights (i8, i16, i32, i64, f64).
+const f32 = 0;
+
+const numberTypes = new Set([24, 25, 26, 27, 28]);
+
+/** Weights of matrix products and embeddings. Other tensors may hold indexes. */
+const weights =
+  /^(?:token_embd|output|blk\.\d+\.(?:attn_(?:q|k|v|qkv|output)|ffn_(?:gate|up|down)(?:_exps|_shexp)?))\.weight$/;
+
+/** Vectors, which llama.cpp multiplies with or adds to f32 values: convert_hf_to_gguf.py and llama-quantize leave them f32. */
+const vectors = /(?:norm(?:_\w+)?\.(?:weight|bias)|\.bias|^rope_freqs\.weight|\.rope_freqs\.weight)$/;
+
+/** Finds a tensor of a type with which llama.cpp cannot calculate: it would abort the process at the first token. */
+export function findTypeProblem(tensors: readonly TensorInfo[]): string | undefined {
+  for (const { name, type, dimensions } of tensors) {
+    const isVector = dimensions.length === 1 && vectors.test(name);
+    if (isVector ? type !== f32 : numberTypes.has(type) && (weights.test(name) || vectors.test(name)))
+      return `its tensor ${name} has the type ${type} (ggml_type), with which llama.cpp cannot calculate`;
+  }
+  return undefined;
+}

@@ -1,5 +1,5 @@
 import type { LlamaContext, LlamaContextSequence } from 'node-llama-cpp';
-import { checkpointStore } from './checkpointStore.ts';
+import { type MemoryUse, type ModelMemory, noMemory, totalMemory } from '../../contract/memory.ts';
 
 /**
  * Where a checkpoint is taken: before the answers that are scored, after the head of a prompt (system message, tools), after
@@ -30,6 +30,18 @@ export function limitCheckpoints(context: LlamaContext, bytes: number): number {
   const limit = Math.min(bytes, maxCheckpointBytes);
   limits.set(context, limit);
   return limit;
+}
+
+/**
+ * Limits the checkpoints of a model to what its load has left of a limit of memory.
+ * @returns the memory of the model, with what its checkpoints may take.
+ */
+export function withCheckpoints(context: LlamaContext, memory: ModelMemory, within: MemoryUse): ModelMemory {
+  const { isRecurrent, isHybrid, swaSize } = context.model.fileInsights;
+  const needsCheckpoints = isRecurrent || isHybrid || swaSize !== undefined;
+  if (!needsCheckpoints || !Number.isFinite(within.ram)) return memory;
+  const bytes = limitCheckpoints(context, Math.max(0, within.ram - totalMemory(memory).ram));
+  return { ...memory, checkpoints: { ...noMemory, ram: bytes } };
 }
 
 const shareOf = ({ context }: LlamaContextSequence): number =>
@@ -80,3 +92,36 @@ export const checkpointBytesOf = (cache: LlamaContextSequence): number =>
 
 const totalBytes = (checkpoints: readonly Checkpoint[]): number =>
   checkpoints.reduce((sum, { bytes }) => sum + bytes, 0);
+
+/** The library's checkpoints of a cache, by name. */
+interface CheckpointStore {
+  /** In the order of their positions. */
+  readonly entries: readonly (readonly [
+    name: string | undefined,
+    checkpoint: { readonly maxPos: number; readonly size: number },
+  ])[];
+  /** Takes one with this name, in place of an earlier one. */
+  readonly take: (name: string) => Promise<void>;
+  readonly remove: (name: string) => void;
+}
+
+/**
+ * The checkpoints of a cache. The library declares only those without a name, of which it drops the oldest first: the one of
+ * the head of all prompts.
+ * @throws Error when this release of node-llama-cpp has other checkpoints.
+ */
+function checkpointStore(cache: LlamaContextSequence): CheckpointStore {
+  const store: unknown = Reflect.get(cache, '_checkpoints');
+  const entries: unknown = isObject(store) && Reflect.get(store, '_checkpoints');
+  const remove: unknown = isObject(store) && Reflect.get(store, '_pruneOldCheckpoints');
+  const take: unknown = Reflect.get(cache, '_takeNamedCheckpoint');
+  if (!Array.isArray(entries) || typeof remove !== 'function' || typeof take !== 'function')
+    throw new Error('this release of node-llama-cpp is not supported: it has other checkpoints');
+  return {
+    entries,
+    take: (name) => Reflect.apply(take, cache, [name, 1]) as Promise<void>,
+    remove: (name) => void Reflect.apply(remove, store, [name, 1]),
+  };
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;

@@ -1,10 +1,9 @@
 import type { EvaluationPriority } from 'node-llama-cpp';
 import { type Pace, type Priority, type TokenThrottle, afterMs, onAbort, onceAny } from '../../contract/pace.ts';
 import type { BackgroundGate } from '../batching/backgroundGate.ts';
-import type { ThreadCap } from '../batching/threadCap.ts';
+import type { ThreadCap } from '../threads/batchThreads.ts';
 import { rankOf } from '../../decoding/slotQueue.ts';
-import type { Slot } from './slot.ts';
-import type { SlotPool } from './slots.ts';
+import type { Slot, SlotPool } from './slots.ts';
 
 /** A slot that was given because of a long wait is not given up before so many steps. */
 const agedSteps = 16;

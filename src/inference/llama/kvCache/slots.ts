@@ -1,11 +1,26 @@
-import type { LlamaContext, Token } from 'node-llama-cpp';
+import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp';
+import { checkpointBytesOf, openCache } from './checkpoints.ts';
+import { cachedPrefixLength, reusableLength } from './prefixReuse.ts';
 import type { ModelStats } from '../../contract/engine.ts';
 import type { Fault } from '../../../protocol/fault.ts';
 import { Listeners, onceAny, type Subscribe } from '../../contract/pace.ts';
-import { checkpointBytesOf, openCache } from './checkpoints.ts';
-import { chooseFreeSlot, maxBy, type ChosenSlot } from './freeSlot.ts';
-import { emptySlots, type Slot, type SlotOwner, type SlotState } from './slot.ts';
-import { SlotQueue, rankOf, type SlotRequest } from '../../decoding/slotQueue.ts';
+import { rankOf, SlotQueue, type SlotRequest } from '../../decoding/slotQueue.ts';
+
+/** A slot, as in llama-server: one KV cache of the context, acquired by one owner at a time. */
+export interface Slot {
+  readonly cache: LlamaContextSequence;
+  /** The previous owner, whose KV cache is evicted and may be swapped out; undefined: nothing is evicted. */
+  readonly evicted: SlotOwner | undefined;
+  /** A slot that holds more of the prompt, to be copied from: it is not given to others until `releaseSource`. */
+  readonly source: Slot | undefined;
+  /** The number of tokens with which the owner's next prompt begins, where that is known to be fewer than all. */
+  stableTokens: number | undefined;
+  /** The rank of the request that it was given to: see `rankOf`. */
+  readonly rank: number;
+}
+
+/** What acquires slots: a sequence. Compared by identity. */
+export type SlotOwner = object;
 
 /** Options of a pool of slots. */
 export interface SlotPoolOptions {
@@ -209,4 +224,93 @@ export class SlotPool {
     if (!state) throw new Error('the slot belongs to another context');
     return state;
   }
+}
+
+/** A slot as its pool sees it. */
+interface SlotState extends Slot {
+  cache: LlamaContextSequence;
+  evicted: SlotOwner | undefined;
+  source: SlotState | undefined;
+  rank: number;
+  /** Whose tokens the cache holds; undefined: the slot is free. */
+  owner: SlotOwner | undefined;
+  /** Acquired and not yet released. */
+  busy: boolean;
+  /** Sequence number of the slot's last release: the smallest is the least recently used. */
+  lastUse: number;
+  /** The number of tokens of the prompt that it was acquired for. */
+  promptTokens: number;
+}
+
+/** The slots of a new context. */
+const emptySlots = (context: LlamaContext): readonly SlotState[] =>
+  Array.from({ length: context.totalSequences }, () => ({
+    cache: openCache(context),
+    owner: undefined,
+    evicted: undefined,
+    source: undefined,
+    promptTokens: 0,
+    stableTokens: undefined,
+    rank: 0,
+    busy: false,
+    lastUse: 0,
+  }));
+
+/** What the choice among free slots looks at. */
+interface FreeSlot {
+  readonly cache: LlamaContextSequence;
+  /** The number of tokens of the last prompt. */
+  readonly promptTokens: number;
+  /** Sequence number of the last release. */
+  readonly lastUse: number;
+}
+
+/** The slot for a prompt, and another one whose state is to be copied into it, as it holds more of the prompt. */
+interface ChosenSlot<S extends FreeSlot> {
+  readonly slot: S;
+  readonly source?: S;
+}
+
+/**
+ * Chooses a free slot for a prompt:
+ *
+ * | the slot with the longest common prefix (LCP)          | chosen                                                        |
+ * | ------------------------------------------------------ | ------------------------------------------------------------- |
+ * | its last prompt goes on: the same conversation         | this slot                                                     |
+ * | another conversation may go on with what it holds      | an empty one, else the least recently used, with a copy of it |
+ * | the same, where states cannot be copied                | an empty one, else the least recently used of those that      |
+ * |                                                        | reuse about as much                                           |
+ */
+function chooseFreeSlot<S extends FreeSlot>(
+  free: readonly S[],
+  prompt: Token[],
+  canCopy: boolean,
+): ChosenSlot<S> | undefined {
+  const lengths = new Map(free.map((slot) => [slot, reusableLength(slot.cache, prompt)]));
+  const lengthOf = (slot: S): number => lengths.get(slot) ?? 0;
+  const longest = maxBy(free, lengthOf);
+  if (!longest) return undefined;
+  if (continues(longest, prompt)) return { slot: longest };
+  const similar = free.filter((slot) => 8 * (lengthOf(longest) - lengthOf(slot)) <= prompt.length);
+  const empty = free.find(({ cache }) => cache.nextTokenIndex === 0);
+  const slot = empty ?? maxBy(canCopy ? free : similar, ({ lastUse }) => -lastUse) ?? longest;
+  return canCopy && slot !== longest ? { slot, source: longest } : { slot };
+}
+
+/**
+ * Whether a prompt goes on where the last one of a slot ended, whatever became of the answer: it may have been shortened, or
+ * have had reasoning that later prompts leave out. Also whether the slot holds all of it.
+ */
+function continues({ cache, promptTokens }: FreeSlot, prompt: Token[]): boolean {
+  const cached = cachedPrefixLength(cache, prompt);
+  return cached > 0 && cached >= Math.min(promptTokens, prompt.length) - maxOpeningTokens;
+}
+
+/** The end of a prompt may open an answer in another way than later prompts show it: `<think>\n\n</think>\n\n`. */
+const maxOpeningTokens = 4;
+
+/** The first item with the largest measure. */
+function maxBy<T>(items: readonly T[], measure: (item: T) => number): T | undefined {
+  const measures = items.map(measure);
+  return items[measures.indexOf(Math.max(...measures))];
 }

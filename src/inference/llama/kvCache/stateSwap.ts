@@ -3,7 +3,7 @@ import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
 import { loadState } from './loadState.ts';
 import { reusableLength, reusePrefix } from './prefixReuse.ts';
-import type { SlotOwner } from './slot.ts';
+import type { SlotOwner } from './slots.ts';
 import type { StateFile, StateFiles } from './stateFiles.ts';
 
 /** A KV state on disk. */

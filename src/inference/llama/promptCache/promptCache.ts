@@ -1,10 +1,15 @@
-import type { LlamaContextSequence, Token } from 'node-llama-cpp';
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { getModuleVersion, type LlamaContextSequence, type LlamaModel as Weights, type Token } from 'node-llama-cpp';
+import type { KeptState, KvCacheType, LoadOptions } from '../../contract/engine.ts';
+import type { ModelFile } from '../threads/threadTimingsCache.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { describeError } from '../../../protocol/fault.ts';
-import type { KeptState } from '../../contract/engine.ts';
-import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
+import { type BatchTimer, MovingAverage } from '../batching/batchTimer.ts';
 import { takeCheckpoint } from '../kvCache/checkpoints.ts';
-import type { HeadCache } from '../kvCache/headCache.ts';
+import type { HeadCache } from '../kvCache/sequenceCache.ts';
 import { loadState } from '../kvCache/loadState.ts';
 import { reusableLength } from '../kvCache/prefixReuse.ts';
 import type { StateFiles } from '../kvCache/stateFiles.ts';
@@ -111,3 +116,34 @@ function usableLength({ tokens }: SavedPrompt, cache: LlamaContextSequence, prom
 
 /** Prefilling fewer tokens takes less time than checking a file. */
 const minTokens = 64;
+
+/** Settings that a KV state depends on. */
+interface PromptSettings extends Pick<LoadOptions, 'loras'> {
+  /** Tokens. */
+  readonly contextSize: number;
+  readonly kvCacheType?: KvCacheType;
+}
+
+/**
+ * What the state of a prompt depends on apart from its tokens: the model file, its LoRA adapters, the release of the engine, and settings. The
+ * number of slots is none of them: see `loadState`.
+ */
+export async function promptKey(
+  weights: Weights,
+  { file, size }: ModelFile,
+  settings: PromptSettings,
+): Promise<string> {
+  const { mtimeMs } = await stat(file);
+  const { llama, gpuLayers } = weights;
+  const { contextSize, kvCacheType = 'f16', loras = [] } = settings;
+  const engine = `${await getModuleVersion()} ${llama.llamaCppRelease.release}`;
+  // Adapters change every KV state. Their order changes none, but rounds differently.
+  const adapters = await Promise.all(loras.map(async ({ file: lora, scale }) => `${await sha256(lora)} * ${scale}`));
+  return [size, mtimeMs, engine, llama.gpu, gpuLayers, contextSize, kvCacheType, ...adapters].join(' | ');
+}
+
+async function sha256(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(file), hash);
+  return hash.digest('hex');
+}

@@ -1,6 +1,6 @@
 import type { Token } from 'node-llama-cpp';
 import type { GenerateOptions, FinishReason } from '../../contract/engine.ts';
-import type { DeferredQueue } from '../batching/deferredQueue.ts';
+import type { DeferredQueue } from '../batching/batchScheduler.ts';
 import type { TokenThrottle } from '../../contract/pace.ts';
 import type { SlotRun } from '../kvCache/slotRun.ts';
 import type { Tokenizer } from '../../decoding/tokenizer.ts';

@@ -1,9 +1,7 @@
 import type { SamplingParams } from '../../contract/engine.ts';
 import { sumBiases } from '../../decoding/logitBias.ts';
-import type { Token } from '../../decoding/token.ts';
-import type { Tokenizer } from '../../decoding/tokenizer.ts';
-import { DryPenalty } from './dryPenalty.ts';
-import { findBreakers } from './sequenceBreakers.ts';
+import type { Token, Tokenizer } from '../../decoding/tokenizer.ts';
+import { DryPenalty, findBreakers } from './dryPenalty.ts';
 
 /** What is added to the logits of tokens after a context. */
 export type TokenBiases = (context: readonly Token[]) => ReadonlyMap<Token, number>;

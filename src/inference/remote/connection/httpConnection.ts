@@ -1,9 +1,7 @@
 import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
+import { finished } from 'node:stream';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { describeError } from '../../../protocol/fault.ts';
-import { drainResponse } from './drainResponse.ts';
-import { EventTooLarge, readEvents } from './eventStream.ts';
-import { IdleTimeout } from './idleTimeout.ts';
 import { refusedBy, ServerFault } from './serverFault.ts';
 
 /** How long an inference server may take, in milliseconds. */
@@ -251,5 +249,99 @@ export class HttpConnection implements Disposable {
     }
     const message = `${this.url} has stalled: ${timeout.what} has come for ${timeout.limitMs} ms`;
     throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });
+  }
+}
+
+/** How long a response may bring nothing that counts. */
+class IdleTimeout {
+  /** What is waited for. */
+  readonly what: string;
+  #limitMs: number;
+  #since = performance.now();
+
+  constructor(what: string, limitMs: number) {
+    this.what = what;
+    this.#limitMs = limitMs;
+  }
+
+  get limitMs(): number {
+    return this.#limitMs;
+  }
+
+  /** Milliseconds that are left; 0 = none. */
+  get leftMs(): number {
+    return Math.max(0, this.#limitMs - this.#waitedMs);
+  }
+
+  /** Whether it has been over for as long again: what comes without counting keeps timers from running. */
+  get isLongOver(): boolean {
+    return this.#waitedMs > 2 * this.#limitMs;
+  }
+
+  /** Begins anew: what counts has come, or is asked for from now on. */
+  renew(limitMs: number): void {
+    this.#limitMs = limitMs;
+    this.#since = performance.now();
+  }
+
+  get #waitedMs(): number {
+    return performance.now() - this.#since;
+  }
+}
+
+/** How long a response may take to end after its last event. */
+const maxDrainMs = 1000;
+
+/**
+ * Reads a response to its end, so that the next request can use its connection. One that does not end soon is closed, and
+ * so is that of a llama-server: it promises to keep the connection and closes it 0.3 ms after a stream (seen in a build of
+ * June 2026), when the next request may be under way.
+ */
+function drainResponse(response: IncomingMessage): void {
+  if (response.headers.server === 'llama.cpp') {
+    response.destroy();
+    return;
+  }
+  const timer = setTimeout(() => response.destroy(), maxDrainMs);
+  timer.unref();
+  finished(response, () => clearTimeout(timer));
+  response.resume();
+}
+
+/** Characters of one event. A larger one is no token. */
+const maxEventLength = 4_000_000;
+
+/** An event of a stream is larger than any that has a token. */
+class EventTooLarge extends Error {
+  constructor() {
+    super(`an event has more than ${maxEventLength} characters`);
+  }
+}
+
+/**
+ * Reads a stream of server-sent events: the data of each event, in order. Comments and other fields are left out.
+ * @throws EventTooLarge
+ */
+export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let pending = '';
+  let data: string[] = [];
+  let length = 0;
+  for await (const chunk of chunks) {
+    pending += decoder.decode(chunk, { stream: true });
+    const lines = pending.split(/\r\n|\n|\r(?!$)/);
+    pending = lines.pop() ?? '';
+    for (const line of lines) {
+      if (line === '') {
+        if (data.length > 0) yield data.join('\n');
+        data = [];
+        length = 0;
+      } else if (line.startsWith('data:')) {
+        data.push(line.slice(line.startsWith('data: ') ? 6 : 5));
+        // An empty line of data takes memory, too.
+        length += line.length;
+      }
+    }
+    if (pending.length + length > maxEventLength) throw new EventTooLarge();
   }
 }

@@ -1,7 +1,7 @@
-import type { Token } from '../../decoding/token.ts';
+import { ServerFault } from './serverFault.ts';
+import type { Token } from '../../decoding/tokenizer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { HttpConnection } from './httpConnection.ts';
-import { ServerFault } from './serverFault.ts';
 
 /** An object that a server has sent. */
 export type ServerObject = Readonly<Record<string, unknown>>;
@@ -80,3 +80,13 @@ export class ServerJson {
 }
 
 const isInteger = (value: unknown): boolean => Number.isInteger(value);
+
+/** A response that not every server has; empty where it has none. */
+export async function optional(response: Promise<ServerObject>): Promise<ServerObject> {
+  try {
+    return await response;
+  } catch (error) {
+    if (error instanceof ServerFault && [400, 404, 405, 422, 501].includes(error.status)) return {};
+    throw error;
+  }
+}

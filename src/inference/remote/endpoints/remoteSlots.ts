@@ -1,4 +1,4 @@
-import type { Token } from '../../decoding/token.ts';
+import type { Token } from '../../decoding/tokenizer.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { SlotQueue, type SlotRequest } from '../../decoding/slotQueue.ts';
 

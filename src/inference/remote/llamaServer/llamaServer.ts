@@ -1,18 +1,10 @@
-import type { Token } from '../../decoding/token.ts';
+import type { Token } from '../../decoding/tokenizer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import { renameSampling } from '../../contract/samplingParams.ts';
 import type { HttpConnection } from '../connection/httpConnection.ts';
-import type {
-  InferenceServer,
-  RemoteCompletionEnd,
-  RemoteCompletionPart,
-  RemoteRequest,
-  ServerProps,
-  TokenizeOptions,
-} from '../inferenceServer.ts';
-import { readLlamaVocabulary } from './llamaVocabulary.ts';
+import type { InferenceServer, RemoteCompletionEnd, RemoteCompletionPart, RemoteRequest, ServerProps, TokenizeOptions } from '../inferenceServer.ts';
 import { ServerJson, type ServerObject } from '../connection/serverJson.ts';
-import type { Vocabulary } from '../vocabulary.ts';
+import { Vocabulary } from '../vocabulary.ts';
 
 /** The HTTP API of llama-server, as far as the engine uses it. */
 export class LlamaServer implements InferenceServer {
@@ -160,4 +152,45 @@ function readLogprobs(probabilities: unknown): ReadonlyMap<number, number> {
   const top = isObject(first) ? first['top_logprobs'] : undefined;
   if (Array.isArray(top)) for (const entry of top) add(entry);
   return found;
+}
+
+/** Reads the vocabulary of the model of a llama-server. @throws ServerFault */
+async function readLlamaVocabulary(
+  json: ServerJson,
+  { bos, eos }: Pick<ServerProps, 'bos' | 'eos'>,
+  signal: AbortSignal,
+): Promise<Vocabulary> {
+  const spellings = await readSpellings(json, signal);
+  const tokenize = (content: string, special: boolean, withBos = false): Promise<readonly Token[]> =>
+    json.tokens({ content, parse_special: special, add_special: withBos }, signal);
+  // A control token is one that a text has only where special tokens are read in it.
+  const candidates = spellings.filter((text) => text === bos || text === eos || /[<>[\]|]/.test(text));
+  const joined = [...new Set(candidates)].filter((text) => text.length > 1).join(separator);
+  const [special, plain] = await Promise.all([tokenize(joined, true), tokenize(joined, false)]);
+  const inPlain = new Set(plain);
+  const control = special.filter((token) => !inPlain.has(token) && (spellings[token] ?? '').length > 1);
+  const [bosToken] = await tokenize('', false, true);
+  const twice = spellings[(await tokenize('a', false))[0] ?? -1] ?? '';
+  return new Vocabulary((token) => spellings[token] ?? '', new Set(control), {
+    bosToken,
+    addsLeadingSpace: twice !== 'a' && twice.trimStart() !== twice,
+  });
+}
+
+// A line break: no control string has one, and words end at it.
+const separator = '\n';
+const maxVocabulary = 2_000_000;
+
+/** The spelling of each token of the vocabulary; that of a part of a character is "". */
+async function readSpellings(json: ServerJson, signal: AbortSignal): Promise<readonly string[]> {
+  const { data } = await json.get('/v1/models', signal);
+  const meta = json.ownModel(data)?.['meta'];
+  const size = isObject(meta) ? meta['n_vocab'] : undefined;
+  if (typeof size !== 'number' || !Number.isInteger(size) || size < 1 || size > maxVocabulary)
+    throw json.malformed('/v1/models', 'it has no size of the vocabulary (meta.n_vocab)');
+  const content = Array.from({ length: size }, (_, token) => token);
+  const { tokens } = await json.post('/tokenize', { content, with_pieces: true }, signal);
+  if (!Array.isArray(tokens) || tokens.length !== size)
+    throw json.malformed('/tokenize', 'it does not spell the tokens that it is given (with_pieces)');
+  return tokens.map((entry: unknown) => (isObject(entry) && typeof entry['piece'] === 'string' ? entry['piece'] : ''));
 }

@@ -1,9 +1,8 @@
-import type { Token } from '../../decoding/token.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
+import type { Token } from '../../decoding/tokenizer.ts';
 import type { RemoteCompletionEnd, RemoteCompletionPart } from '../inferenceServer.ts';
 import { completionPath } from './openAiRequest.ts';
-import { readLogprobs } from './openAiLogprobs.ts';
-import type { ServerObject, ServerJson } from '../connection/serverJson.ts';
+import type { ServerJson, ServerObject } from '../connection/serverJson.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 
 /** Reads the events of one completion. An event may have several tokens, and the text of a character comes with its last token. */
@@ -94,4 +93,20 @@ export class OpenAiEvents {
     }
     if (end < text.length) yield { text: text.slice(end), tokens: [], count: 1 };
   }
+}
+
+/** The logarithms of probabilities of the first token of a choice, by token id; empty where the server names them by text. */
+export function readLogprobs(logprobs: unknown): ReadonlyMap<number, number> {
+  const found = new Map<number, number>();
+  if (!isObject(logprobs)) return found;
+  const { tokens, token_logprobs: own, top_logprobs: top } = logprobs;
+  const [likeliest] = Array.isArray(top) ? (top as readonly unknown[]) : [];
+  const entries = isObject(likeliest) ? Object.entries(likeliest) : [];
+  const [name] = Array.isArray(tokens) ? (tokens as readonly unknown[]) : [];
+  const [logprob] = Array.isArray(own) ? (own as readonly unknown[]) : [];
+  for (const [token, value] of [...entries, [name, logprob] as const]) {
+    const id = /^token_id:(\d+)$/.exec(String(token))?.[1];
+    if (id !== undefined && typeof value === 'number') found.set(Number(id), value);
+  }
+  return found;
 }

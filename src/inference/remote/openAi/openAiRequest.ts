@@ -1,5 +1,5 @@
 import { renameSampling } from '../../contract/samplingParams.ts';
-import type { Token } from '../../decoding/token.ts';
+import type { Token } from '../../decoding/tokenizer.ts';
 import type { RemoteRequest } from '../inferenceServer.ts';
 
 export const completionPath = '/v1/completions';

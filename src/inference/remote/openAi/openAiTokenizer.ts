@@ -1,6 +1,9 @@
-import type { Token } from '../../decoding/token.ts';
+import type { Token } from '../../decoding/tokenizer.ts';
+import { ControlTokenMatcher } from '../../decoding/controlTokens.ts';
 import type { TokenizeOptions } from '../inferenceServer.ts';
-import type { Vocabulary } from '../vocabulary.ts';
+import { optional, type ServerJson } from '../connection/serverJson.ts';
+import { Vocabulary } from '../vocabulary.ts';
+import { isObject } from '../../../base/jsonTypes.ts';
 
 /** How the texts of an OpenAI-style server become tokens, and tokens prompts. */
 export interface OpenAiTokenizer {
@@ -12,3 +15,240 @@ export interface OpenAiTokenizer {
   /** What a request has as its prompt. */
   promptOf(tokens: readonly Token[]): string | readonly Token[];
 }
+
+/**
+ * Tokenizes by the /tokenize of a server. It reads control strings in every text, so a text without control tokens is sent in
+ * parts: cut within each string that is a control string, or looks like one where they are not all known.
+ */
+class ServerTokenizer implements OpenAiTokenizer {
+  readonly kind = 'server';
+  readonly vocabulary: Vocabulary;
+  readonly controlStrings: readonly string[];
+  readonly bosSpelling: string;
+  readonly #json: ServerJson;
+  readonly #areAll: boolean;
+
+  constructor(json: ServerJson, vocabulary: Vocabulary, controls: ControlStrings, bosSpelling: string) {
+    this.#json = json;
+    this.vocabulary = vocabulary;
+    this.controlStrings = controls.strings;
+    this.#areAll = controls.areAll;
+    this.bosSpelling = bosSpelling;
+  }
+
+  async tokenize(text: string, { special, signal }: TokenizeOptions): Promise<readonly Token[]> {
+    const parts = special ? [text] : this.#cut(text);
+    return (await Promise.all(parts.map((part) => readTokens(this.#json, part, { signal })))).flat();
+  }
+
+  detokenize(tokens: readonly Token[], signal: AbortSignal): Promise<string> {
+    return readText(this.#json, tokens, signal);
+  }
+
+  promptOf(tokens: readonly Token[]): readonly Token[] {
+    return tokens;
+  }
+
+  #cut(text: string): readonly string[] {
+    const likely = this.#areAll ? [] : controlLike(text);
+    const matcher =
+      likely.length === 0
+        ? this.vocabulary.controlTokens
+        : new ControlTokenMatcher([...this.controlStrings, ...likely]);
+    return matcher.split(text).filter((part) => part !== '');
+  }
+}
+
+/** A tokenizer over the /tokenize of a server; undefined: it has none. */
+export async function openServerTokenizer(
+  json: ServerJson,
+  controls: ControlStrings,
+  signal: AbortSignal,
+): Promise<ServerTokenizer | undefined> {
+  const { tokens: sample } = await optional(json.post('/tokenize', tokenizeBody('a', false), signal));
+  if (!Array.isArray(sample) || sample.length === 0) return undefined;
+  const tokenize = (text: string, withBos = false): Promise<readonly Token[]> =>
+    readTokens(json, text, { withBos, signal });
+  const [plain, withBos, lead, led, ...alone] = await Promise.all([
+    tokenize('a'),
+    tokenize('a', true),
+    tokenize(separator),
+    tokenize(`${separator}a`),
+    ...controls.strings.map((string) => tokenize(string)),
+  ]);
+  const spellings = new Map<Token, string>();
+  for (const [index, string] of controls.strings.entries()) {
+    const [token, ...others] = alone[index] ?? [];
+    if (token !== undefined && others.length === 0) spellings.set(token, string);
+  }
+  const first = withBos.length > plain.length && withBos[0] !== plain[0] ? withBos[0] : undefined;
+  const bosSpelling = first === undefined ? '' : (spellings.get(first) ?? (await readText(json, [first], signal)));
+  if (first !== undefined && bosSpelling !== '') spellings.set(first, bosSpelling);
+  const vocabulary = new Vocabulary((token) => spellings.get(token), new Set(spellings.keys()), {
+    bosToken: bosSpelling === '' ? undefined : first,
+    addsLeadingSpace: led.slice(lead.length).join() !== plain.join(),
+  });
+  return new ServerTokenizer(json, vocabulary, controls, bosSpelling);
+}
+
+// A control character: tokenizers have it as a byte, which merges with nothing.
+const separator = '\u0001';
+
+const tokenizeBody = (prompt: string, withBos: boolean): object => ({ prompt, add_special_tokens: withBos });
+
+const readTokens = (
+  json: ServerJson,
+  text: string,
+  { withBos = false, signal }: { readonly withBos?: boolean; readonly signal: AbortSignal },
+): Promise<readonly Token[]> => json.tokens(tokenizeBody(text, withBos), signal);
+
+/** The text of tokens: vLLM calls it prompt, SGLang text. */
+async function readText(json: ServerJson, tokens: readonly Token[], signal: AbortSignal): Promise<string> {
+  const { prompt, text } = await json.post('/detokenize', { tokens, skip_special_tokens: false }, signal);
+  const found = prompt ?? text;
+  if (typeof found === 'string') return found;
+  throw json.malformed('/detokenize', 'it has no text');
+}
+
+/**
+ * Stands for the tokenizer of a server that tells nothing of it. Its tokens only count, and are sent as the text that they
+ * stand for. Rather too many: a token is two ASCII characters, or a byte of another character.
+ *
+ * | token                                  | stands for                                              |
+ * | -------------------------------------- | ------------------------------------------------------- |
+ * | below 2^14                             | two ASCII characters; a zero as the second one: only one |
+ * | 2^14 to 2^22                           | another character (its code point above 2^14)           |
+ * | 2^22                                   | nothing: the rest of such a character                   |
+ * | above                                  | a control string                                        |
+ */
+export class EstimatedTokenizer implements OpenAiTokenizer {
+  readonly kind = 'estimated';
+  readonly vocabulary: Vocabulary;
+  readonly controlStrings: readonly string[];
+  readonly #matcher: ControlTokenMatcher;
+
+  constructor(controlStrings: readonly string[]) {
+    this.controlStrings = controlStrings;
+    this.#matcher = new ControlTokenMatcher(controlStrings);
+    const control = new Set(controlStrings.map((_, index) => tokenOf(firstControl + index)));
+    const options = { bosToken: undefined, addsLeadingSpace: false, isExact: false };
+    this.vocabulary = new Vocabulary((token) => this.#spelling(token), control, options);
+  }
+
+  async tokenize(text: string, { special }: TokenizeOptions): Promise<readonly Token[]> {
+    if (!special) return plainTokens(text);
+    const tokens: Token[] = [];
+    let end = 0;
+    for (const span of this.#matcher.find(text)) {
+      tokens.push(...plainTokens(text.slice(end, span.start)));
+      tokens.push(tokenOf(firstControl + this.controlStrings.indexOf(text.slice(span.start, span.end))));
+      ({ end } = span);
+    }
+    return [...tokens, ...plainTokens(text.slice(end))];
+  }
+
+  async detokenize(tokens: readonly Token[]): Promise<string> {
+    return tokens.map((token) => this.#spelling(token)).join('');
+  }
+
+  /** The text of a prompt: control strings that are no control tokens in it are broken up. */
+  promptOf(tokens: readonly Token[]): string {
+    let text = '';
+    let plain = '';
+    const flush = (): void => {
+      text += this.#breakUp(plain);
+      plain = '';
+    };
+    for (const token of tokens) {
+      if (!this.vocabulary.isControl(token)) {
+        plain += this.#spelling(token);
+        continue;
+      }
+      flush();
+      text += this.#spelling(token);
+    }
+    flush();
+    return text;
+  }
+
+  #breakUp(text: string): string {
+    const likely = controlLike(text);
+    const matcher = likely.length === 0 ? this.#matcher : new ControlTokenMatcher([...this.controlStrings, ...likely]);
+    return matcher.split(text).join(invisible);
+  }
+
+  #spelling(token: Token): string {
+    const id = Number(token);
+    if (id >= firstControl) return this.controlStrings[id - firstControl] ?? '';
+    if (id === filler) return '';
+    if (id >= firstOther) return String.fromCodePoint(id - firstOther);
+    const second = id % asciiCount;
+    return String.fromCharCode(Math.floor(id / asciiCount), ...(second === 0 ? [] : [second]));
+  }
+}
+
+const asciiCount = 2 ** 7;
+const firstOther = asciiCount ** 2;
+const filler = 2 ** 22;
+const firstControl = filler + 1;
+// A zero-width space: it shows nothing, and no control string has one.
+const invisible = '\u200B';
+
+const tokenOf = (id: number): Token => id as Token;
+
+function plainTokens(text: string): readonly Token[] {
+  const tokens: Token[] = [];
+  for (const [part] of text.matchAll(/[\u0001-\u007F]{1,2}|[^]/gu)) {
+    const code = part.codePointAt(0) ?? 0;
+    if (code < asciiCount) tokens.push(tokenOf(code * asciiCount + (part.codePointAt(1) ?? 0)));
+    else tokens.push(tokenOf(firstOther + code), ...Array.from(Buffer.from(part).subarray(1), () => tokenOf(filler)));
+  }
+  return tokens;
+}
+
+/** The control strings of a model, as far as they are known. */
+interface ControlStrings {
+  readonly strings: readonly string[];
+  /** Whether there are no others. */
+  readonly areAll: boolean;
+  /** "" = not known. */
+  readonly bos: string;
+  /** "" = not known. */
+  readonly eos: string;
+}
+
+/**
+ * Asks a server for the control strings of its model. vLLM tells them (/tokenizer_info) where an option allows it; else they
+ * are those in the chat template that look like one.
+ */
+export async function readControlStrings(
+  json: ServerJson,
+  template: string,
+  signal: AbortSignal,
+): Promise<ControlStrings> {
+  const info = await optional(json.get('/tokenizer_info', signal));
+  const added = info['added_tokens_decoder'];
+  const entries = isObject(added) ? Object.values(added) : [];
+  const named = info['additional_special_tokens'];
+  const [bos, eos] = [contentOf(info['bos_token']), contentOf(info['eos_token'])];
+  const others = [info['pad_token'], info['unk_token'], ...(Array.isArray(named) ? (named as readonly unknown[]) : [])];
+  const special = [bos, eos, ...others.map(contentOf), ...entries.filter(isSpecial).map(contentOf)];
+  const areAll = entries.length > 0;
+  const strings = [...special, ...(areAll ? [] : controlLike(template))].filter((text) => text !== '');
+  return { strings: [...new Set(strings)], areAll, bos, eos };
+}
+
+/** Whether an added token is a control token. vLLM tells the strings of all added tokens, and not which of them are. */
+const isSpecial = (token: unknown): boolean =>
+  isObject(token) ? token['special'] === true : controlLike(contentOf(token))[0] === token;
+
+/** Strings in a text that control tokens look like. Tags such as `<tool_call>` are words of the vocabularies that have them. */
+const controlLike = (text: string): readonly string[] => text.match(controlPattern) ?? [];
+
+const controlPattern =
+  /<[|｜][^<>|｜\s'"]{1,60}[|｜]>|<\/?s>|<(?:bos|eos|pad|unk|mask|(?:start|end)_of_(?:turn|image|utterance|role|text))>|\[\/?[A-Z][A-Z_]{2,30}\]/g;
+
+const contentOf = (token: unknown): string => {
+  const content = isObject(token) ? token['content'] : token;
+  return typeof content === 'string' ? content : '';
+};

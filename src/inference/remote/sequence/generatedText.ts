@@ -1,6 +1,5 @@
-import type { Token } from '../../decoding/token.ts';
-import { StopStringFilter } from '../../decoding/stopStrings.ts';
-import type { GeneratedText } from '../../decoding/streamingDetokenizer.ts';
+import type { Token } from '../../decoding/tokenizer.ts';
+import { StopStringFilter, type GeneratedText } from '../../decoding/streamingDetokenizer.ts';
 import type { RemotePrompts } from './remotePrompts.ts';
 
 /** A piece of generated text, as a server has sent it or as it was appended here. */

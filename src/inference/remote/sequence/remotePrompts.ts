@@ -1,4 +1,4 @@
-import type { Token } from '../../decoding/token.ts';
+import type { Token } from '../../decoding/tokenizer.ts';
 import type { ChatTemplate } from '../../../chat/template/chatTemplate.ts';
 import type { Prompt } from '../../../chat/dialog.ts';
 import type { SamplingParams } from '../../contract/engine.ts';

@@ -1,10 +1,9 @@
-import type { Token } from '../../decoding/token.ts';
+import type { Token } from '../../decoding/tokenizer.ts';
 import { EitherSignal, raceAbort, untilAborted } from '../../../base/abort.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { GenerateOptions } from '../../contract/engine.ts';
 import { untilResumed, type InferenceSchedule, type TokenThrottle } from '../../contract/pace.ts';
-import type { Endpoint } from '../endpoints/endpoint.ts';
-import type { Endpoints } from '../endpoints/endpoints.ts';
+import type { Endpoint, Endpoints } from '../endpoints/endpoints.ts';
 import type { RemoteSlot } from '../endpoints/remoteSlots.ts';
 import { ServerFault } from '../connection/serverFault.ts';
 

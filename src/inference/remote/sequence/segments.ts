@@ -1,4 +1,4 @@
-import type { Token } from '../../decoding/token.ts';
+import type { Token } from '../../decoding/tokenizer.ts';
 import type { FinishReason, GenerateOptions } from '../../contract/engine.ts';
 import { type TokenThrottle, afterMs, onAbort, onceAny } from '../../contract/pace.ts';
 import type { Generation } from './generation.ts';

@@ -1,4 +1,7 @@
-import type { Token } from '../../decoding/token.ts';
+import type { Token } from '../../decoding/tokenizer.ts';
+import { answerFrame, type AnswerNode, createAnswerTree, inTreeOrder, nodesOf } from '../../decoding/answers.ts';
+import { greedySampling } from '../inferenceServer.ts';
+import { RemoteRunner, type SlotLease } from './remoteRunner.ts';
 import { raceAbort } from '../../../base/abort.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import type { Message, Prompt } from '../../../chat/dialog.ts';
@@ -7,24 +10,20 @@ import {
   type AnswerScores,
   type Completion,
   type GenerateOptions,
+  promptTooLargeFault,
   type ScoreOptions,
   type Sequence,
   type Transcript,
-  promptTooLargeFault,
   type WarmUpOptions,
   type WarmUpResult,
 } from '../../contract/engine.ts';
 import type { RenderedPrompt } from '../../decoding/templateRenderer.ts';
 import { TokenHistory } from '../../decoding/tokenHistory.ts';
 import { promptPieces } from '../../decoding/transcript.ts';
-import { answerFrame } from '../../decoding/answerFrame.ts';
 import { TokenThrottle } from '../../contract/pace.ts';
 import type { Endpoints } from '../endpoints/endpoints.ts';
 import { Generation } from './generation.ts';
-import { greedySampling } from '../inferenceServer.ts';
 import type { RemotePrompts } from './remotePrompts.ts';
-import { RemoteRunner } from './remoteRunner.ts';
-import { scoreRemotely } from './remoteScoring.ts';
 import { Segments } from './segments.ts';
 
 /** What a remote sequence uses of its model. */
@@ -224,4 +223,70 @@ export class RemoteSequence implements Sequence {
 function stopwatch(): () => number {
   const start = performance.now();
   return () => performance.now() - start;
+}
+
+/** Probabilities that are asked for with each token; those of wanted tokens beyond them are asked for one by one. */
+const likeliestTokens = 50;
+/** Of the smallest positive 32-bit float: a probability that is too small to be measured counts as this. */
+const smallestLogprob = Math.log(2 ** -149);
+
+interface RemoteScoring {
+  /** The tokens before the answers; at least one. */
+  readonly context: readonly Token[];
+  readonly answers: readonly (readonly Token[])[];
+  /** The end of generation tokens. */
+  readonly endTokens: readonly Token[];
+  /** Called with the tokens of each request that were in the KV cache. */
+  readonly onReused: (tokens: number) => void;
+  /** Whether the scoring is to wait: it begins again later. */
+  readonly shouldPause: () => boolean;
+}
+
+/**
+ * The logarithms of the probabilities of answers after a context, each with its end of generation. Each position of the tree of
+ * answers is one request for one token, of which the server reports the probability.
+ */
+async function scoreRemotely(
+  { context, answers, endTokens, onReused, shouldPause }: RemoteScoring,
+  { endpoint, slot, signal }: SlotLease,
+): Promise<readonly number[] | 'paused'> {
+  const root = createAnswerTree(answers);
+  const known = new Map<AnswerNode, Map<Token, number>>();
+  for (const answer of inTreeOrder(answers)) {
+    for (const [index, node] of nodesOf(answer, root).entries()) {
+      const logprobs = known.get(node) ?? new Map<Token, number>();
+      known.set(node, logprobs);
+      const wanted = [...node.next.keys(), ...(node.isEnd ? endTokens : [])];
+      const prompt = [...context, ...answer.slice(0, index)];
+      for (let next; (next = wanted.find((token) => !logprobs.has(token))) !== undefined;) {
+        if (shouldPause()) return 'paused';
+        slot.tokens = prompt;
+        const request = {
+          prompt,
+          slot: slot.id,
+          maxTokens: 1,
+          sampling: greedySampling,
+          seed: 0,
+          probabilities: { of: next, likeliest: likeliestTokens },
+        };
+        for await (const part of endpoint.server.complete(request, signal)) {
+          if (part.reused !== undefined) onReused(part.reused);
+          for (const [token, logprob] of part.logprobs ?? []) logprobs.set(token as Token, logprob);
+        }
+        // A server that does not report it has given it no probability.
+        if (!logprobs.has(next)) logprobs.set(next, smallestLogprob);
+      }
+    }
+  }
+  return answers.map((answer) => {
+    const nodes = nodesOf(answer, root);
+    const logprob = (index: number, token: Token): number => {
+      const node = nodes[index];
+      return Math.max(smallestLogprob, (node && known.get(node)?.get(token)) ?? smallestLogprob);
+    };
+    const text = answer.reduce((sum, token, index) => sum + logprob(index, token), 0);
+    if (endTokens.length === 0) return text;
+    const end = endTokens.reduce((sum, token) => sum + Math.exp(logprob(answer.length, token)), 0);
+    return text + Math.max(smallestLogprob, Math.log(end));
+  });
 }

@@ -6,12 +6,12 @@ import { httpEngine } from '../../../../src/inference/remote/engine.ts';
 import { generate, userPrompt } from '../../../contracts/generation.ts';
 import { scriptedTemplate, startScriptedServer } from '../../../helpers/inference/scriptedServer.ts';
 import type { RemoteCompletionPart } from '../../../../src/inference/remote/inferenceServer.ts';
-import { EstimatedTokenizer } from '../../../../src/inference/remote/openAi/estimatedTokenizer.ts';
+import { EstimatedTokenizer } from '../../../../src/inference/remote/openAi/openAiTokenizer.ts';
 import { HttpConnection, defaultTimeouts } from '../../../../src/inference/remote/connection/httpConnection.ts';
 import { OpenAiEvents } from '../../../../src/inference/remote/openAi/openAiEvents.ts';
 import { ServerJson } from '../../../../src/inference/remote/connection/serverJson.ts';
 import { Vocabulary } from '../../../../src/inference/remote/vocabulary.ts';
-import type { Token } from '../../../../src/inference/decoding/token.ts';
+import type { Token } from '../../../../src/inference/decoding/tokenizer.ts';
 
 const signal = new AbortController().signal;
 const token = (id: number): Token => id as Token;

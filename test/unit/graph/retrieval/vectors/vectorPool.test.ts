@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { EmbedOptions, Embeddings } from '../../../../../src/inference/contract/model.ts';
 import { DiskQuota } from '../../../../../src/base/diskCache.ts';
-import { MockEmbeddingModel } from '../../../../../src/inference/mock/embeddingModel.ts';
+import { MockEmbeddingModel } from '../../../../../src/inference/mock/engine.ts';
 import type { Model } from '../../../../../src/inference/contract/engine.ts';
 import type { VectorReport } from '../../../../../src/graph/retrieval/vectors/storageVectors.ts';
 import { VectorPool, type OpenVectors } from '../../../../../src/graph/retrieval/vectors/vectorPool.ts';

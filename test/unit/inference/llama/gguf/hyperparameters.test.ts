@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { GgufHeader, NumberList, TensorInfo } from '../../../../../src/inference/llama/gguf/header.ts';
 import { findHyperparameterProblem } from '../../../../../src/inference/llama/gguf/hyperparameters.ts';
-import { findTypeProblem } from '../../../../../src/inference/llama/gguf/tensorTypes.ts';
+import { findTypeProblem } from '../../../../../src/inference/llama/gguf/validateFile.ts';
 
 type Value = string | number | boolean | readonly number[];
 

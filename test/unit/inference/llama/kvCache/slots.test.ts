@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LlamaContext, Token } from 'node-llama-cpp';
 import { Fault } from '../../../../../src/protocol/fault.ts';
-import type { Slot } from '../../../../../src/inference/llama/kvCache/slot.ts';
-import { SlotPool, type SlotPoolOptions } from '../../../../../src/inference/llama/kvCache/slots.ts';
+import { type Slot, SlotPool, type SlotPoolOptions } from '../../../../../src/inference/llama/kvCache/slots.ts';
 
 const neverAborted = new AbortController().signal;
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Token } from 'node-llama-cpp';
 import type { DryParams } from '../../../../../src/inference/contract/samplingParams.ts';
-import { DryPenalty } from '../../../../../src/inference/llama/sampling/dryPenalty.ts';
-import { findBreakers } from '../../../../../src/inference/llama/sampling/sequenceBreakers.ts';
+import { DryPenalty, findBreakers } from '../../../../../src/inference/llama/sampling/dryPenalty.ts';
 import { createRandom } from '../../../../../scripts/seededRandom.mjs';
 import { scaled } from '../../../../helpers/depth.ts';
 

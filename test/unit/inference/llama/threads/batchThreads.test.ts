@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { BatchThreads, ThreadCap } from '../../../../../src/inference/llama/threads/batchThreads.ts';
+import { fullPace, Pace } from '../../../../../src/inference/contract/pace.ts';
 import type { BatchLoad } from '../../../../../src/inference/llama/batching/batchScheduler.ts';
-import { BatchThreads } from '../../../../../src/inference/llama/threads/batchThreads.ts';
 import { PrefillTuner } from '../../../../../src/inference/llama/threads/prefillTuner.ts';
 import { ThreadTuner } from '../../../../../src/inference/llama/threads/threadTuner.ts';
 
@@ -100,5 +101,23 @@ describe('the threads of a batch', () => {
     expect(threads.prefill).toBe(2);
     for (let now = 0; now < 300_000; now += 10) threads.onBatch(batch({ decode: 1, prefill: 0 }, 4, now), 2);
     expect(threads.decode).toBe(1);
+  });
+});
+
+describe('the largest number of threads of a batch', () => {
+  it('is the lowest limit of the inferences in it, as it is at the time', () => {
+    const cap = new ThreadCap();
+    const [one, two, three] = [{}, {}, {}];
+    expect(cap.threads).toBe(Infinity);
+    const pace = new Pace({ ...fullPace, maxThreads: 4 });
+    cap.enter(one, pace);
+    cap.enter(two, new Pace({ ...fullPace, maxThreads: 2 }));
+    cap.enter(three, undefined);
+    expect(cap.threads).toBe(2);
+    pace.set({ ...fullPace, maxThreads: 1 });
+    expect(cap.threads).toBe(1);
+    pace.set(fullPace);
+    cap.leave(two);
+    expect(cap.threads).toBe(Infinity);
   });
 });

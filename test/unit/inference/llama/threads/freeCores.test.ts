@@ -1,7 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { parseProcStat, readCpuUse, type CpuUse } from '../../../../../src/inference/llama/threads/cpuUse.ts';
-import { FreeCores } from '../../../../../src/inference/llama/threads/freeCores.ts';
+import {
+  parseProcStat,
+  readCpuUse,
+  type CpuUse,
+  FreeCores,
+} from '../../../../../src/inference/llama/threads/freeCores.ts';
 
 /** A machine with four cores, on which nothing has run yet. */
 function createMachine(): { use: CpuUse | undefined; run: (use: Partial<CpuUse>) => void } {

@@ -1,0 +1,145 @@
+import type { Token } from 'node-llama-cpp';
+import type { ChatTemplate } from '../../chat/template/chatTemplate.ts';
+import type { Message, Prompt } from '../../chat/dialog.ts';
+import { createYielder } from '../../base/eventLoop.ts';
+import type { Tokenizer } from '../decoding/tokenizer.ts';
+import { promptParts, type RenderedPrompt, TemplateRenderer } from '../decoding/templateRenderer.ts';
+import { commonPrefixLength } from '../../base/commonPrefix.ts';
+import { Fault } from '../../protocol/fault.ts';
+
+/**
+ * Renders prompts with the chat template and tokenizes them, protected against special token injection: a control
+ * string that a user, a document or a tool wrote (`<|im_end|>`) never becomes a control token, so it cannot end a
+ * message or begin a system message.
+ *
+ * 1. `ControlTokenMatcher.unsafeOffsets` finds, in each string of the messages and tools, the offsets at which a control
+ *    string starts, or could start once the template has written text before and after it.
+ * 2. `CharacterMask.mask` replaces the characters there with private-use characters that occur nowhere else.
+ * 3. The chat template renders. Every control string in its output is its own (`controlSpans`), and every mask shows
+ *    where unsafe text ended up (`maskedOffsets`). Then the masks are replaced by the original characters.
+ * 4. `tokens` tokenizes the text between two control spans by this table:
+ *
+ * | part of the text                    | tokenized                                                                 |
+ * | ----------------------------------- | ------------------------------------------------------------------------- |
+ * | control span                        | with control tokens                                                       |
+ * | text between, no masked offset      | with control tokens, in one piece with its neighbours, as llama.cpp would |
+ * | text between, with a masked offset  | as plain text, on its own                                                 |
+ *
+ * Plain text has no control token (`Tokenizer.tokenizePlain`). A prompt without unsafe text has exactly the tokens that
+ * llama.cpp gives for the rendered text.
+ */
+export class PromptRenderer {
+  readonly #template: TemplateRenderer;
+  readonly #tokenizer: Tokenizer;
+
+  constructor(chatTemplate: ChatTemplate, tokenizer: Tokenizer) {
+    this.#template = new TemplateRenderer(chatTemplate, tokenizer.controlTokens);
+    this.#tokenizer = tokenizer;
+  }
+
+  /** @throws Fault INFERENCE_FAILED when the chat template refuses the messages. */
+  render(prompt: Prompt): RenderedPrompt {
+    return this.#template.render(prompt);
+  }
+
+  /** The offsets (UTF-16 units, ascending) of the characters that are masked in a text of a message. */
+  unsafeOffsets(text: string): readonly number[] {
+    return this.#template.unsafeOffsets(text);
+  }
+
+  /**
+   * The tokens of a prompt, or of its rest.
+   * @param from where the rest starts: at the `start` of one of its control spans.
+   */
+  tokens(prompt: RenderedPrompt, from = 0): Token[] {
+    return [...this.#pieces(prompt, from)].flat();
+  }
+
+  /**
+   * As `tokens`; yields to the event loop meanwhile.
+   * @param atMost tokens after which the rest of the prompt is left out.
+   */
+  async tokensYielding(prompt: RenderedPrompt, from = 0, atMost = Infinity): Promise<Token[]> {
+    const yieldToOthers = createYielder();
+    const pieces: (readonly Token[])[] = [];
+    let count = 0;
+    for (const piece of this.#pieces(prompt, from)) {
+      pieces.push(piece);
+      count += piece.length;
+      if (count > atMost) break;
+      await yieldToOthers();
+    }
+    return pieces.flat();
+  }
+
+  *#pieces(prompt: RenderedPrompt, from = 0): Generator<readonly Token[]> {
+    const { bosToken } = this.#tokenizer;
+    let isFirst = from === 0 && bosToken !== undefined;
+    for (const tokens of this.#textTokens(prompt, from)) {
+      if (isFirst && tokens.length === 0) continue;
+      if (isFirst && bosToken !== undefined && tokens[0] !== bosToken) yield [bosToken];
+      isFirst = false;
+      yield tokens;
+    }
+    if (isFirst && bosToken !== undefined) yield [bosToken];
+  }
+
+  *#textTokens(prompt: RenderedPrompt, from: number): Generator<readonly Token[]> {
+    for (const { text, withControl } of promptParts(prompt, from))
+      yield* this.#tokenizer.tokenizeInPieces(text, withControl);
+  }
+}
+
+/** Where later prompts of the same node will differ from a prompt, in tokens from its start; 0 = not known. */
+export interface PromptBoundaries {
+  /** The end of the system message and the tools: the whole dialog may change, for example when it is truncated. */
+  readonly head: number;
+  /** The end of the last finished interaction: the message after it may not stay, or be rendered in another way. */
+  readonly interaction: number;
+  /** The end of the message: the reply may be another one than the generated text. */
+  readonly message: number;
+}
+
+/** What the boundaries of a prompt are found with. */
+interface BoundaryOptions {
+  readonly renderer: PromptRenderer;
+  /** The tokens of `prompt`. */
+  readonly tokens: readonly Token[];
+  /** The tokens of a prompt like it. */
+  readonly tokenize: (rendered: RenderedPrompt) => Promise<readonly Token[]>;
+}
+
+/** Finds the boundaries of a prompt: compares it with prompts that differ there, whatever its chat template does with them. */
+export async function findBoundaries(prompt: Prompt, options: BoundaryOptions): Promise<PromptBoundaries> {
+  const { messages } = prompt;
+  const headEnd = messages.findIndex(({ role }) => role !== 'system');
+  const interactionEnd = messages.findLastIndex(({ role, toolExchange }) => role === 'assistant' && !toolExchange) + 1;
+  // Calls and results of a turn are in the prompts of this turn only.
+  const exchangeStart = messages.findIndex(({ toolExchange }, index) => index >= interactionEnd && toolExchange);
+  const messageEnd = exchangeStart < 0 ? messages.length : exchangeStart;
+  const sharedWith = async (others: readonly Message[]): Promise<number> => {
+    try {
+      const rendered = options.renderer.render({ ...prompt, messages: others });
+      return commonPrefixLength(options.tokens, await options.tokenize(rendered));
+    } catch (error) {
+      // The chat template refuses other messages than those of the prompt.
+      if (error instanceof Fault) return 0;
+      throw error;
+    }
+  };
+  const cutAt = (end: number): readonly Message[] => [...messages.slice(0, end), otherMessage(messages[end])];
+  return {
+    head: headEnd < 0 ? 0 : await sharedWith(cutAt(headEnd)),
+    interaction: await sharedWith(cutAt(Math.max(interactionEnd, headEnd))),
+    message: await sharedWith([...messages.slice(0, messageEnd), reply, next]),
+  };
+}
+
+const reply: Message = { role: 'assistant', text: 'A' };
+const next: Message = { role: 'user', text: 'A' };
+
+/** A message of the user that begins with another character. */
+const otherMessage = (message: Message | undefined): Message => ({
+  role: 'user',
+  text: message?.text.trimStart().startsWith('A') ? 'B' : 'A',
+});
