@@ -67,7 +67,7 @@ export interface ScoreRequest extends Pick<PromptRequest, 'projection' | 'system
 export interface CompletionOptions extends Pick<GenerateOptions, 'onText' | 'controlTokens' | 'grammar'> {
   readonly notes?: InferenceNotes;
   /** Ends the text where it is when it is aborted; the turn goes on. */
-  readonly enough?: AbortSignal;
+  readonly stopSignal?: AbortSignal;
 }
 
 /** The completion of a prompt in a node. */
@@ -107,7 +107,7 @@ export class InferenceRunner implements AsyncDisposable {
   async complete(
     turn: Turn,
     request: PromptRequest,
-    { notes = {}, onText, enough, ...options }: CompletionOptions = {},
+    { notes = {}, onText, stopSignal, ...options }: CompletionOptions = {},
   ): Promise<NodeCompletion> {
     const sampling = this.#samplingParams(request);
     if (sampling.speculate === 'prompt') this.#warnOfSpeculation(turn);
@@ -124,7 +124,7 @@ export class InferenceRunner implements AsyncDisposable {
       transcript: turn.diagnostics,
       inference: turn.inferences + 1,
       message: promptedMessage(turn.message, request.current),
-      signal: enough ? AbortSignal.any([turn.signal, enough]) : turn.signal,
+      signal: stopSignal ? AbortSignal.any([turn.signal, stopSignal]) : turn.signal,
       ...turn.schedule,
       backpressure: () => turn.backpressure(),
       onText: (piece) => emit(filter.push(piece)),

@@ -67,7 +67,7 @@ const maxCharacters = 80;
 /** Ends a reply that goes on as prose: only whether it calls counts. */
 export class ProseLimit {
   readonly #text: StreamableText;
-  readonly #enough = new AbortController();
+  readonly #stop = new AbortController();
   #prose = '';
 
   constructor(options: StreamableTextOptions) {
@@ -76,13 +76,13 @@ export class ProseLimit {
 
   /** Aborted when the reply has a line of prose, or a long sentence. */
   get signal(): AbortSignal {
-    return this.#enough.signal;
+    return this.#stop.signal;
   }
 
   /** Takes a piece of the reply. */
   push(piece: string): void {
     this.#prose += this.#text.push(piece);
-    if (this.#prose.length > maxCharacters || this.#prose.includes('\n')) this.#enough.abort();
+    if (this.#prose.length > maxCharacters || this.#prose.includes('\n')) this.#stop.abort();
   }
 }
 

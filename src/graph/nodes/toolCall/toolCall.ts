@@ -176,7 +176,7 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
     const { grammar } = constraint;
     const prose = constraint.answer && !format.answersAtEnd && new ProseLimit(this.#markupOf(tools));
     const receiving = prose
-      ? { onText: (piece: string): void => prose.push(piece), enough: prose.signal }
+      ? { onText: (piece: string): void => prose.push(piece), stopSignal: prose.signal }
       : { onText: (piece: string): void => output.push(piece) };
     const notes = { tool_call_format: format.name, because: reason };
     const options = { controlTokens: true, notes, ...(grammar && { grammar }), ...receiving };
