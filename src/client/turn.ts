@@ -5,7 +5,7 @@ import { EventJoiner, parseToolCall, type ToolCall, type TurnEvent } from './too
 import type { Connection } from './connection.ts';
 import { addPreviousResults, type PreviousResults } from './executor/previousResults.ts';
 import type { FinishedCall } from './executor/toolOutcome.ts';
-import type { TurnTools } from './executor/turnTools.ts';
+import type { TurnCalls } from './executor/turnTools.ts';
 import type { Lifetime } from './lifetime.ts';
 import { ReplayStream } from './replayStream.ts';
 import { type FinishedTurn, summarize, type TurnUpdate } from './turnUpdate.ts';
@@ -71,7 +71,7 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
   readonly #options: SendOptions;
   readonly #updates = new ReplayStream<TurnUpdate>();
   readonly #joiner = new EventJoiner();
-  #tools: TurnTools | undefined;
+  #tools: TurnCalls | undefined;
   #turnId = 0;
   #cancelling = false;
   /** Why the program's own code has ended the turn. */
@@ -182,7 +182,7 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
     }
   }
 
-  #begin({ connection, previous, lifetime }: TurnAgent): TurnTools | undefined {
+  #begin({ connection, previous, lifetime }: TurnAgent): TurnCalls | undefined {
     return this.#options.tools?.begin({
       previous,
       lifetimes: [lifetime, connection.lifetime],

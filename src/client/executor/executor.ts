@@ -1,7 +1,7 @@
 import { checkExecutorOptions, type ExecutorOptions } from './executorOptions.ts';
 import { fromMcp } from './mcp/fromMcp.ts';
 import { readTools, type ToolRegistrations } from './toolRegistration.ts';
-import { TurnTools, type ExecutorParts, type ToolTurn } from './turnTools.ts';
+import { TurnCalls, type ExecutorParts, type ToolTurn } from './turnTools.ts';
 
 /** Runs the calls of turns: give it to `agent.send` or `agent.turn` as `tools`. One executor can serve many agents. */
 export class ToolExecutor {
@@ -13,8 +13,8 @@ export class ToolExecutor {
   }
 
   /** @internal Begins with the calls of a turn. */
-  begin(turn: ToolTurn): TurnTools {
-    return new TurnTools(this.#parts, turn);
+  begin(turn: ToolTurn): TurnCalls {
+    return new TurnCalls(this.#parts, turn);
   }
 }
 

@@ -54,7 +54,7 @@ interface TrackedCall {
 const defaultConcurrency = 4;
 
 /** Runs the calls of one turn, and sends or keeps their results. */
-export class TurnTools {
+export class TurnCalls {
   readonly #parts: ExecutorParts;
   readonly #turn: ToolTurn;
   readonly #queue: CallQueue;
