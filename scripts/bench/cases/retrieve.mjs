@@ -12,7 +12,7 @@ import { runInNewContext } from 'node:vm';
 import { readFilter } from '../../../dist/graph/retrieval/filter/readFilter.js';
 import { normalizeVector } from '../../../dist/inference/contract/model.js';
 import { createRetriever } from '../../../dist/graph/retrieval/retriever.js';
-import { findNearest } from '../../../dist/graph/retrieval/vectors/findNearest.js';
+import { findNearest } from '../../../dist/graph/retrieval/vectors/vectorMatrix.js';
 import { SessionStorages } from '../../../dist/graph/storage/sessionStorages.js';
 import { StorageRoot } from '../../../dist/graph/storage/storageRoot.js';
 import { createRandom } from '../../seededRandom.mjs';

@@ -1,12 +1,10 @@
+import type { KnowledgeEntry, MetadataValue } from '../storage/knowledge/knowledge.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
-import type { MetadataValue } from '../storage/knowledge/knowledge.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { createYielder } from '../../base/eventLoop.ts';
 import { raceAbort } from '../../base/abort.ts';
-import { readEntries, type SearchEntry } from './entries.ts';
 import type { EntryFilter } from './filter/filter.ts';
-import { fuseRanks } from './fuseRanks.ts';
-import type { RankedEntry, VectorSearch } from './vectorSearch.ts';
+import { fuseRanks, type RankedEntry, type VectorSearch } from './ranking.ts';
 import { wordIndexOf } from './words/wordIndex.ts';
 
 /** How entries are matched: by words (BM25), by the similarity of vectors, or by both (reciprocal rank fusion). */
@@ -132,3 +130,40 @@ const missingModel = (match: Match): Fault =>
     'INVALID_PARAM_VALUE',
     `match "${match}" needs an embedding model, and there is none; name one of models.json with "purpose": "embedding" as "embedding_model" of the storage's file or of the node, or match by "words"`,
   );
+
+/** What a hit shows of an entry. */
+type SearchEntry = Pick<KnowledgeEntry, 'id' | 'text' | 'metadata'>;
+
+/** The entries of a storage of any kind. */
+interface SearchEntries {
+  /** The indexes of the entries that every search brings. */
+  readonly always: readonly number[];
+  at(index: number): SearchEntry;
+  metadataAt(index: number): KnowledgeEntry['metadata'];
+  isAlways(index: number): boolean;
+}
+
+const noMetadata: KnowledgeEntry['metadata'] = {};
+const cache = new WeakMap<StringStorage, SearchEntries>();
+
+/** The entries of a storage. Those of a LIST have their indexes as ids; only a KNOWLEDGE has metadata. */
+function readEntries(storage: StringStorage): SearchEntries {
+  const cached = cache.get(storage);
+  if (cached) return cached;
+  const { list, keys, knowledge } = storage;
+  const always = (knowledge?.entries ?? []).flatMap((entry, index) => (entry.always ? [index] : []));
+  const alwaysSet = new Set(always);
+  const entries: SearchEntries = {
+    always,
+    at: (index) =>
+      knowledge?.entries[index] ?? {
+        id: keys[index] ?? String(index),
+        text: list[index] ?? '',
+        metadata: noMetadata,
+      },
+    metadataAt: (index) => knowledge?.entries[index]?.metadata ?? noMetadata,
+    isAlways: (index) => alwaysSet.has(index),
+  };
+  cache.set(storage, entries);
+  return entries;
+}

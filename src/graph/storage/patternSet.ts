@@ -1,8 +1,6 @@
 import { RE2JS, RE2JSCompileException, RE2JSSyntaxException, RE2Set } from 're2js';
 import { createYielder, runChunk } from '../../base/eventLoop.ts';
 import type { ReadResult, SchemaError } from '../../protocol/schema.ts';
-import { estimatePatternSize } from './patternSize.ts';
-import { ensureMemory, matchSet } from './setMatch.ts';
 
 /** Compiled regular expressions (RE2), matched in time linear in the text: there is no catastrophic backtracking. */
 export interface PatternMatcher {
@@ -199,3 +197,128 @@ const patternError = (reason: string, pattern: string | undefined, index: number
   pointer: `/${index}`,
   message: `is not a supported pattern (RE2 syntax, no lookaround or backreferences): ${JSON.stringify(pattern)}: ${reason}`,
 });
+
+// Instructions of a class of Unicode characters count as this many: it has hundreds of ranges.
+const unicodeClassSize = 10;
+// RE2 refuses a larger count itself.
+const maxRepeatCount = 1000;
+
+/** The pattern from its start or the last unclosed parenthesis on. */
+interface OpenGroup {
+  /** Size of all but the last atom. */
+  before: number;
+  /** Size of the last atom, which a repetition multiplies. */
+  last: number;
+}
+
+/**
+ * Estimates how large a regular expression is with its counted repetitions written out: `(ab{3}){10}` is about 60. One
+ * pass over the pattern, which need not be valid.
+ */
+export function estimatePatternSize(pattern: string): number {
+  const groups: OpenGroup[] = [{ before: 0, last: 0 }];
+  const current = (): OpenGroup => groups.at(-1) ?? { before: 0, last: 0 };
+  const addAtom = (size: number): void => {
+    const group = current();
+    group.before += group.last;
+    group.last = size;
+  };
+  const close = (): void => {
+    const group = groups.length > 1 ? groups.pop() : undefined;
+    if (group) addAtom(group.before + group.last + 1);
+  };
+  for (const [part] of pattern.matchAll(partPattern)) {
+    const [, min = '', max = ''] = repetition.exec(part) ?? [];
+    if (min !== '') current().last *= repeatCount(min, max);
+    else if (part === '(') groups.push({ before: 0, last: 0 });
+    else if (part === ')') close();
+    else addAtom(/^\[\^|\\[pP]/.test(part) ? unicodeClassSize : 1);
+  }
+  while (groups.length > 1) close();
+  const { before, last } = current();
+  return before + last;
+}
+
+// An escape, a class, a counted repetition, or one character.
+const partPattern = /\\[pP]\{[^}]*\}|\\[pP]?[^]?|\[\^?\]?(?:\\[^]|\[:\^?\w+:\]|[^\]\\])*\]?|\{\d+(?:,\d*)?\}|[^]/gu;
+const repetition = /^\{(\d+)(?:,(\d*))?\}$/;
+
+function repeatCount(min: string, max: string): number {
+  const count = Math.max(Number(min), Number(max));
+  return count > maxRepeatCount ? 1 : Math.max(1, count);
+}
+
+type Dfa = RE2Set['dfa'];
+
+/** A state of re2js's automaton, as far as it is read here. */
+interface State {
+  /** Known successors by character class; null = not known yet. */
+  readonly next: readonly (State | null)[] | null;
+  /** Instructions that are active in this state. */
+  readonly nfaStates: readonly number[];
+  /** Patterns whose match ends before the last character that was read. */
+  readonly matchIDs: readonly number[];
+}
+
+// Characters read, or instructions visited for a state that was not known, between two pauses: well below a millisecond.
+const workPerPause = 4096;
+
+// Of re2js, which are those of Go's regexp/syntax: BeginLine and BeginText.
+const beginFlags = 1 | 4;
+const endOfText = -1;
+const unanchored = 0;
+
+/**
+ * Matches a text against a compiled set, in pieces. `RE2Set.match` does it in one synchronous call, which takes minutes
+ * for some patterns that are a few characters long: their automaton has a new state for nearly each character.
+ * @param pause called between the pieces; it may wait, or throw to end the match.
+ * @returns the smallest index of a pattern that matches anywhere; undefined when none does.
+ */
+export async function matchSet({ dfa }: RE2Set, text: string, pause: () => Promise<void>): Promise<number | undefined> {
+  let state = findStart(dfa);
+  let smallest: number | undefined;
+  let work = 0;
+  for (let offset = 0; offset <= text.length && smallest !== 0; offset++) {
+    const rune = text.codePointAt(offset) ?? endOfText;
+    const runeClass = rune === endOfText ? dfa.numClasses : dfa.runeClass(rune);
+    const known = state.next?.[runeClass];
+    work += known ? 1 : 1 + state.nfaStates.length;
+    state = known ?? findNext(dfa, state, runeClass, rune);
+    for (const index of state.matchIDs) smallest = Math.min(smallest ?? index, index);
+    if (rune > 0xffff) offset++;
+    if (work < workPerPause) continue;
+    work = 0;
+    await pause();
+  }
+  return smallest;
+}
+
+/** Makes room for the states that one step needs; a set with many instructions needs more than its share. */
+export function ensureMemory({ dfa, prog }: RE2Set): void {
+  const instructions = (prog as { numInst(): number }).numInst();
+  const stateBytes = 1024 + 8 * (instructions + dfa.numClasses);
+  dfa.stateBudget = Math.max(dfa.stateBudget, 4 * stateBytes);
+  dfa.memBudget = dfa.stateBudget;
+}
+
+function findStart(dfa: Dfa): State {
+  const make = (): State | null =>
+    dfa.makeState([(dfa.prog as { start: number }).start], beginFlags, []) as State | null;
+  const state = make();
+  if (state) return state;
+  dfa.clearCache();
+  return assertState(make());
+}
+
+function findNext(dfa: Dfa, state: State, runeClass: number, rune: number): State {
+  const next = dfa.step(state, runeClass, rune, unanchored) as State | null;
+  if (next) return next;
+  // Its memory is full: it starts anew from this state.
+  const restored = assertState(dfa.resetCache(state) as State | null);
+  return assertState(dfa.step(restored, runeClass, rune, unanchored) as State | null);
+}
+
+function assertState(state: State | null): State {
+  if (!state) throw new TypeError('the memory of a pattern set is too small for one state');
+  return state;
+}

@@ -1,14 +1,14 @@
 import type { CreateStringStorageRequest } from '../../protocol/frames.gen.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { invalidStorage } from './invalidStorage.ts';
+import { createKnowledge, createList, createMap, type StringStorage } from './stringStorage.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import type { KnowledgeLimits } from './knowledge/knowledge.ts';
 import { maxFileBytes, readKnowledgeFile } from './knowledge/knowledgeFile.ts';
-import { knowledgeOfRequest } from './knowledge/requestKnowledge.ts';
+import { knowledgeOfRequest } from './knowledge/entries.ts';
 import { shareKnowledge } from './sharedKnowledge.ts';
 import { kindOfFile, readBytes, readStorageFile } from './storageFile.ts';
 import type { StorageRoot } from './storageRoot.ts';
-import { createKnowledge, createList, createMap, type StringStorage } from './stringStorage.ts';
 
 const storageName = /^[\p{L}\p{N}_][\p{L}\p{N}_. -]{0,127}$/u;
 

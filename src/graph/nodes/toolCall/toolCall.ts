@@ -235,7 +235,7 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
     };
   }
 
-  /** What is no part of an answer beside calls. */
+  /** What is no part of an answer that has calls, too. */
   #markupOf({ tools }: TurnTools): StreamableTextOptions {
     return { markup: this.#parts.format.markup, toolNames: new Set(tools.keys()) };
   }

@@ -3,8 +3,7 @@ import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { ReadResult, SchemaError } from '../../../protocol/schema.ts';
 import type { KnowledgeField } from '../../storage/knowledge/knowledge.ts';
-import { allOf, anyOf, not } from './combine.ts';
-import type { EntryFilter, OpenCondition } from './filter.ts';
+import { allOf, anyOf, not, type EntryFilter, type OpenCondition } from './filter.ts';
 import { isIn, isNotIn, singleOperators, type SingleOperator } from './operators.ts';
 import { FilterError, OperandReader } from './readOperand.ts';
 

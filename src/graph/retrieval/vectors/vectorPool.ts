@@ -1,12 +1,13 @@
 import type { EmbeddingPrefixes } from '../../../inference/contract/model.ts';
+import { createHash } from 'node:crypto';
+import { createYielder } from '../../../base/eventLoop.ts';
 import type { Model } from '../../../inference/contract/engine.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { Log } from '../../../base/log.ts';
 import type { StringStorage } from '../../storage/stringStorage.ts';
-import type { VectorSearch } from '../vectorSearch.ts';
-import { findNearest } from './findNearest.ts';
+import type { VectorSearch } from '../ranking.ts';
+import { findNearest } from './vectorMatrix.ts';
 import { StorageVectors, type VectorProgress, type VectorReport } from './storageVectors.ts';
-import { vectorsId } from './vectorsId.ts';
 import type { VectorStore } from './vectorStore.ts';
 
 /** Options of a vector pool. */
@@ -66,38 +67,22 @@ export class VectorPool implements AsyncDisposable {
    * Opens the vectors of a storage, and begins to compute them if they are not there.
    * @throws Fault INVALID_PARAM_VALUE when the engine of the model has no embeddings.
    */
-  async open({ storage, name, model, modelName, prefixes }: VectorSource): Promise<OpenVectors> {
+  async open(source: VectorSource): Promise<OpenVectors> {
+    const { storage, model, modelName, prefixes } = source;
     const { embedding } = model;
     const embed = model.embed?.bind(model);
     if (!embedding || !embed)
       throw new Fault('INVALID_PARAM_VALUE', `the engine of "${modelName}" has no embeddings; name another model`);
     const { fingerprint, dimensions } = embedding;
-    const texts = storage.list;
-    const id = await vectorsId(texts, fingerprint ?? `${modelName}/${dimensions}`, prefixes.document);
-    const { log, yieldToTurns = async () => undefined, listener = {} } = this.#options;
-    const { onReady = () => undefined, onProgress = () => undefined } = listener;
-    const pooled = this.#pooled.get(id) ?? {
-      vectors: new StorageVectors({
-        id,
-        texts,
-        prefix: prefixes.document,
-        name,
-        model: modelName,
-        dimensions,
-        store: fingerprint === undefined ? 'its model is not a file' : this.#storeOf(storage),
-        log,
-        yieldToTurns,
-        onProgress,
-      }),
-      idleTimer: undefined,
-    };
+    const id = await vectorsId(storage.list, fingerprint ?? `${modelName}/${dimensions}`, prefixes.document);
+    const pooled = this.#pooled.get(id) ?? { vectors: this.#vectorsOf(id, source, embedding), idleTimer: undefined };
     this.#pooled.set(id, pooled);
     clearTimeout(pooled.idleTimer);
     const { vectors } = pooled;
     const embedder = { embed };
     const computed = vectors.open(embedder).then(({ report }) => report);
     // Those who search are told what cannot be computed.
-    computed.then(onReady, () => undefined);
+    computed.then(this.#options.listener?.onReady, () => undefined);
     let isOpen = true;
     return {
       computed,
@@ -116,6 +101,27 @@ export class VectorPool implements AsyncDisposable {
         if (!vectors.isUsed) pooled.idleTimer = setTimeout(() => this.#drop(pooled), this.#options.idleMs).unref();
       },
     };
+  }
+
+  #vectorsOf(
+    id: string,
+    { storage, name, modelName, prefixes }: VectorSource,
+    { fingerprint, dimensions }: NonNullable<Model['embedding']>,
+  ): StorageVectors {
+    const { log, yieldToTurns = async () => undefined, listener = {} } = this.#options;
+    const { onProgress = () => undefined } = listener;
+    return new StorageVectors({
+      id,
+      texts: storage.list,
+      prefix: prefixes.document,
+      name,
+      model: modelName,
+      dimensions,
+      store: fingerprint === undefined ? 'its model is not a file' : this.#storeOf(storage),
+      log,
+      yieldToTurns,
+      onProgress,
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -137,4 +143,20 @@ export class VectorPool implements AsyncDisposable {
     if (isOfClient) return 'a client has sent its texts, and nothing of them is written to disk';
     return this.#options.store ?? 'there is no cache folder that can be written, or --cache-limit is 0';
   }
+}
+
+/**
+ * The name of the vectors of some texts: a hash of the texts and of all that their vectors depend on, in hexadecimal.
+ * @param model the fingerprint of the model.
+ * @param prefix stands before each text.
+ */
+async function vectorsId(texts: readonly string[], model: string, prefix: string): Promise<string> {
+  const yieldToOthers = createYielder();
+  const hash = createHash('sha256').update(JSON.stringify([model, prefix, texts.length]));
+  for (const text of texts) {
+    // With its length, so that the texts cannot be divided in another way.
+    hash.update(`${text.length}:`).update(text);
+    await yieldToOthers();
+  }
+  return hash.digest('hex');
 }

@@ -1,6 +1,5 @@
 import { createYielder } from '../../../base/eventLoop.ts';
-import { splitWords } from './splitWords.ts';
-import { wordStem } from './wordStem.ts';
+import { splitWords, wordStem } from './splitWords.ts';
 
 /** Max words of a key that are compared. */
 const maxKeyWords = 16;

@@ -1,3 +1,5 @@
+import { stemmer } from 'stemmer';
+
 /** Scripts that are written without spaces between words, and Hangul, whose words have endings without a space. */
 const spaceless =
   /[\p{Script=Hangul}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
@@ -52,3 +54,14 @@ export function* piecesOf(text: string): Generator<string> {
   }
   yield text.slice(start);
 }
+
+/** Longer words are no words of a language, and take the stemmer long. */
+const maxStemmedLength = 40;
+
+/**
+ * The stem that the forms of a word share: `families` and `family`, `hanged` and `hanging` (Porter's algorithm, which is for
+ * English; words of other languages lose at most an ending, in texts and queries alike). A final v counts as f, as in
+ * `wolves` and `wolf`.
+ */
+export const wordStem = (word: string): string =>
+  word.length > maxStemmedLength ? word.slice(0, maxStemmedLength) : stemmer(word).replace(/v$/, 'f');

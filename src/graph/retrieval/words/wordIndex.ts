@@ -1,14 +1,13 @@
 import { createYielder } from '../../../base/eventLoop.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { StringStorage } from '../../storage/stringStorage.ts';
-import type { RankedEntry, RankingRequest } from '../vectorSearch.ts';
+import type { RankedEntry, RankingRequest } from '../ranking.ts';
 import { functionWords } from './functionWords.ts';
+import { piecesOf, splitCharacters, splitWords, wordStem } from './splitWords.ts';
 import { KeyIndex } from './keyIndex.ts';
 import { PostingsBuilder } from './postings.ts';
-import { piecesOf, splitCharacters, splitWords } from './splitWords.ts';
 import { TermDictionary } from './termDictionary.ts';
 import { WordSearch } from './wordSearch.ts';
-import { wordStem } from './wordStem.ts';
 
 /** The words of a storage, and which entries have them. */
 export interface WordIndex {

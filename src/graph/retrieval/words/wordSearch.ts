@@ -1,11 +1,9 @@
 import { sharedAdmission } from '../../../base/eventLoop.ts';
-import type { RankedEntry, RankingRequest } from '../vectorSearch.ts';
-import { BestEntries } from '../bestEntries.ts';
+import { type RankedEntry, type RankingRequest, BestEntries } from '../ranking.ts';
 import { functionWords } from './functionWords.ts';
+import { splitWords, wordStem } from './splitWords.ts';
 import type { Postings } from './postings.ts';
-import { splitWords } from './splitWords.ts';
 import type { TermMatch, TermDictionary } from './termDictionary.ts';
-import { wordStem } from './wordStem.ts';
 
 /** Parameters of BM25: how soon further occurrences stop to count, and how much long texts count less. */
 const saturation = 1.2;

@@ -4,7 +4,6 @@ import { isObject } from '../../../base/jsonTypes.ts';
 import type { SchemaError } from '../../../protocol/schema.ts';
 import { decodeUtf8 } from '../../../base/filesystem.ts';
 import { invalidStorage } from '../invalidStorage.ts';
-import { JsonSliceError, sliceJson, type JsonSlice } from './jsonSlices.ts';
 import type { Fault } from '../../../protocol/fault.ts';
 
 /** The bytes of a JSON file, whose slices are parsed one by one; its faults have file, line and column. */
@@ -94,4 +93,193 @@ function countNames(value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + countNames(item), 0);
   if (!isObject(value)) return 0;
   return Object.values(value).reduce<number>((sum, item) => sum + 1 + countNames(item), 0);
+}
+
+/** A part of a JSON document: the value of a member of the whole, or one entry of a list. */
+export interface JsonSlice {
+  /** The member of the whole document; "" = the document is a list. */
+  readonly member: string;
+  /** Index or name of the entry; undefined: the slice is the value of the member. */
+  readonly key: string | undefined;
+  /** Whether it is the beginning of a list, whose entries follow. */
+  readonly opensList: boolean;
+  readonly start: number;
+  readonly end: number;
+  /** Names in all its objects, each as often as it is written. */
+  readonly names: number;
+}
+
+/** What is wrong in a JSON document, and where: its offset in bytes. */
+class JsonSliceError extends Error {
+  readonly offset: number;
+
+  constructor(offset: number, message: string) {
+    super(message);
+    this.offset = offset;
+  }
+}
+
+// What is parsed at once, so that the event loop is not held.
+const maxSliceBytes = 1024 * 1024;
+const maxDepth = 64;
+
+/**
+ * Slices a JSON document, so that each slice is parsed alone: `JSON.parse` of a whole large file would hold the event
+ * loop. The slices themselves are not checked.
+ * @param lists members of the document that are sliced into their entries.
+ * @throws JsonSliceError
+ */
+function* sliceJson(bytes: Uint8Array, lists: readonly string[]): Generator<JsonSlice, void> {
+  const scanner = new Scanner(bytes);
+  const first = scanner.peek();
+  if (first === '[') yield* sliceList(scanner, '');
+  else if (first === '{') {
+    for (const name of scanner.names()) {
+      const next = scanner.peek();
+      if (lists.includes(name) && (next === '[' || next === '{')) yield* sliceList(scanner, name);
+      else yield { member: name, key: undefined, opensList: false, ...scanner.value() };
+    }
+  } else throw new JsonSliceError(scanner.at, 'must be a JSON array or a JSON object');
+  if (scanner.peek() !== '') throw new JsonSliceError(scanner.at, 'is not valid JSON: the end of the file is expected');
+}
+
+function* sliceList(scanner: Scanner, member: string): Generator<JsonSlice, void> {
+  const { at } = scanner;
+  yield { member, key: undefined, opensList: true, start: at, end: at, names: 0 };
+  const keys = scanner.peek() === '[' ? scanner.indexes() : scanner.names();
+  for (const key of keys) yield { member, key, opensList: false, ...scanner.value() };
+}
+
+class Scanner {
+  readonly #bytes: Uint8Array;
+  at: number;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    const hasByteOrderMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+    this.at = hasByteOrderMark ? 3 : 0;
+  }
+
+  /** The next character that is no white space; "" = the end. */
+  peek(): string {
+    const limit = this.at + maxSliceBytes;
+    while (isSpace(this.#bytes[this.at])) {
+      if (++this.at > limit) throw new JsonSliceError(this.at, `has more than ${maxSliceBytes} bytes of white space`);
+    }
+    const byte = this.#bytes[this.at];
+    return byte === undefined ? '' : String.fromCharCode(byte);
+  }
+
+  /** Reads a list up to its end; the caller reads each value. */
+  *indexes(): Generator<string, void> {
+    this.at++;
+    if (this.#ends(']')) return;
+    for (let index = 0; ; index++) {
+      yield String(index);
+      if (this.#isLast(']')) return;
+    }
+  }
+
+  /** Reads an object up to its end; the caller reads each value. */
+  *names(): Generator<string, void> {
+    this.at++;
+    if (this.#ends('}')) return;
+    for (;;) {
+      if (this.peek() !== '"') throw this.#expected('a name in quotation marks');
+      const { start, end } = this.value();
+      const name = parseName(this.#bytes.subarray(start, end), start);
+      if (this.peek() !== ':') throw this.#expected('a colon');
+      this.at++;
+      this.peek();
+      yield name;
+      if (this.#isLast('}')) return;
+    }
+  }
+
+  /** Reads a value. */
+  value(): { readonly start: number; readonly end: number; readonly names: number } {
+    this.peek();
+    const start = this.at;
+    const limit = start + maxSliceBytes;
+    const first = this.#bytes[start];
+    let names = 0;
+    if (first === quote) this.#skipString(start, limit);
+    else if (first === openBrace || first === openBracket) names = this.#skipNested(start, limit);
+    else while (!isScalarEnd(this.#bytes[this.at]) && this.at < limit) this.at++;
+    if (this.at === start) throw this.#expected('a value');
+    if (this.at >= limit) throw tooLarge(start);
+    return { start, end: this.at, names };
+  }
+
+  // Skips a list or an object, and counts the names in it.
+  #skipNested(start: number, limit: number): number {
+    let [depth, names] = [0, 0];
+    do {
+      const byte = this.#bytes[this.at];
+      if (byte === undefined) throw this.#expected('the end of an object or a list');
+      if (this.at >= limit) throw tooLarge(start);
+      if (byte === quote) {
+        this.#skipString(start, limit);
+        continue;
+      }
+      if (byte === openBrace || byte === openBracket) depth++;
+      else if (byte === closeBrace || byte === closeBracket) depth--;
+      else if (byte === colon) names++;
+      if (depth > maxDepth) throw new JsonSliceError(this.at, `is nested too deeply: ${maxDepth} levels are allowed`);
+      this.at++;
+    } while (depth > 0);
+    return names;
+  }
+
+  #skipString(start: number, limit: number): void {
+    const opening = this.at++;
+    for (; this.#bytes[this.at] !== quote; this.at++) {
+      if (this.#bytes[this.at] === backslash) this.at++;
+      if (this.at >= this.#bytes.length) throw new JsonSliceError(opening, 'is not valid JSON: this string has no end');
+      if (this.at >= limit) throw tooLarge(start);
+    }
+    this.at++;
+  }
+
+  #ends(end: string): boolean {
+    if (this.peek() !== end) return false;
+    this.at++;
+    return true;
+  }
+
+  #isLast(end: string): boolean {
+    if (this.#ends(end)) return true;
+    if (this.peek() !== ',') throw this.#expected(`a comma or ${end}`);
+    const commaAt = this.at++;
+    if (this.peek() === end) throw new JsonSliceError(commaAt, 'is not valid JSON: a trailing comma is not allowed');
+    return false;
+  }
+
+  #expected(what: string): JsonSliceError {
+    return new JsonSliceError(this.at, `is not valid JSON: ${what} is expected`);
+  }
+}
+
+const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
+const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+
+const isScalarEnd = (byte: number | undefined): boolean =>
+  byte === undefined ||
+  byte === comma ||
+  byte === colon ||
+  byte === closeBracket ||
+  byte === closeBrace ||
+  isSpace(byte);
+
+const tooLarge = (start: number): JsonSliceError =>
+  new JsonSliceError(start, `is too large: one value has more than ${maxSliceBytes} bytes`);
+
+function parseName(bytes: Uint8Array, start: number): string {
+  try {
+    return String(JSON.parse(new TextDecoder().decode(bytes)));
+  } catch {
+    throw new JsonSliceError(start, 'is not valid JSON: this name is no string');
+  }
 }

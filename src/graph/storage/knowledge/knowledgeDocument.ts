@@ -3,11 +3,9 @@ import { Fault } from '../../../protocol/fault.ts';
 import { invalidStorage } from '../invalidStorage.ts';
 import { didYouMean } from '../../../base/didYouMean.ts';
 import type { ReadResult } from '../../../protocol/schema.ts';
-import { readFields } from './fields.ts';
-import type { JsonSlice } from './jsonSlices.ts';
-import { JsonSource } from './jsonSource.ts';
-import type { KnowledgeEntry, KnowledgeField } from './knowledge.ts';
-import { readLorebookEntry, readRecord } from './readEntry.ts';
+import { readFields, type KnowledgeEntry, type KnowledgeField } from './knowledge.ts';
+import { type JsonSlice, JsonSource } from './jsonSource.ts';
+import { readLorebookEntry, readRecord } from './entries.ts';
 
 /** An entry, and where it is written. */
 export interface PlacedEntry {

@@ -3,9 +3,9 @@ import { createYielder } from '../../../base/eventLoop.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { SchemaError } from '../../../protocol/schema.ts';
 import { invalidStorage } from '../invalidStorage.ts';
-import { findMetadataError } from './fields.ts';
-import { maxAlways, type Knowledge, type KnowledgeEntry, type KnowledgeField } from './knowledge.ts';
+import { findMetadataError, type Knowledge, type KnowledgeEntry, type KnowledgeField } from './knowledge.ts';
 import { readDocument, type PlacedEntry } from './knowledgeDocument.ts';
+import { EntryChecker } from './entries.ts';
 
 /** Max bytes of a knowledge file. */
 export const maxFileBytes = 64 * 1024 * 1024;
@@ -78,21 +78,4 @@ function defaultsOf(fields: readonly KnowledgeField[] | undefined): KnowledgeEnt
     value === undefined ? [] : [[name, value] as const],
   );
   return withDefault.length > 0 ? Object.fromEntries(withDefault) : undefined;
-}
-
-/** Finds what is wrong among the entries of one storage, entry by entry. */
-export class EntryChecker {
-  readonly #ids = new Set<string>();
-  #always = 0;
-
-  /** The error of the next entry; its pointer is relative to the entry. */
-  findError({ id, always }: KnowledgeEntry): SchemaError | undefined {
-    if (this.#ids.has(id))
-      return { pointer: '/id', message: `is "${id}", as that of an earlier entry; give it another one` };
-    this.#ids.add(id);
-    if (always) this.#always++;
-    if (this.#always <= maxAlways) return undefined;
-    const message = `is one entry too many with always (in a lorebook: constant): ${maxAlways} are allowed`;
-    return { pointer: '', message, code: 'LIMIT_EXCEEDED' };
-  }
 }

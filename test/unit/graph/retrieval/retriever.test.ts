@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readFilter } from '../../../../src/graph/retrieval/filter/readFilter.ts';
 import { createRetriever, type SearchRequest, type SearchResult } from '../../../../src/graph/retrieval/retriever.ts';
-import type { VectorSearch } from '../../../../src/graph/retrieval/vectorSearch.ts';
+import type { VectorSearch } from '../../../../src/graph/retrieval/ranking.ts';
 import type { KnowledgeEntry } from '../../../../src/graph/storage/knowledge/knowledge.ts';
 import {
   createKnowledge,

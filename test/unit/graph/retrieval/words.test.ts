@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createRetriever } from '../../../../src/graph/retrieval/retriever.ts';
-import { isSingleEdit } from '../../../../src/graph/retrieval/words/singleEdit.ts';
+import { isSingleEdit } from '../../../../src/graph/retrieval/words/termDictionary.ts';
 import { piecesOf, splitWords } from '../../../../src/graph/retrieval/words/splitWords.ts';
 import { wordIndexOf } from '../../../../src/graph/retrieval/words/wordIndex.ts';
 import { createKnowledge, createList, type StringStorage } from '../../../../src/graph/storage/stringStorage.ts';

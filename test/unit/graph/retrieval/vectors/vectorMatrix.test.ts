@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { normalizeVector } from '../../../../../src/inference/contract/model.ts';
-import { findNearest } from '../../../../../src/graph/retrieval/vectors/findNearest.ts';
+import { findNearest } from '../../../../../src/graph/retrieval/vectors/vectorMatrix.ts';
 import { createRandom } from '../../../../../scripts/seededRandom.mjs';
 
 const random = createRandom(7);

@@ -1,9 +1,11 @@
 import { didYouMean } from '../../../base/didYouMean.ts';
-import { escapePointerToken } from '../../../base/jsonPointer.ts';
+import { describePointer, escapePointerToken } from '../../../base/jsonPointer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
-import type { ReadResult } from '../../../protocol/schema.ts';
-import { isStringList, readMetadata } from './fields.ts';
-import type { KnowledgeEntry } from './knowledge.ts';
+import type { ReadResult, SchemaError } from '../../../protocol/schema.ts';
+import { isStringList, type Knowledge, type KnowledgeEntry, maxAlways, readMetadata } from './knowledge.ts';
+import { parseJson } from '../../../base/jsonLocations.ts';
+import { Fault } from '../../../protocol/fault.ts';
+import { invalidStorage } from '../invalidStorage.ts';
 
 const maxIdLength = 256;
 const members = ['id', 'text', 'metadata', 'keys', 'always'];
@@ -19,7 +21,7 @@ export function readRecord(value: unknown): ReadResult<KnowledgeEntry> {
 }
 
 /** Reads an entry whose id and text come apart from the rest, an object of JSON or nothing. */
-export function readOptions(id: string, text: string, value: unknown): ReadResult<KnowledgeEntry> {
+function readOptions(id: string, text: string, value: unknown): ReadResult<KnowledgeEntry> {
   if (!isObject(value)) return failed('', 'must be an object {"metadata"?, "keys"?, "always"?}');
   const unknown = Object.keys(value).find((name) => !options.includes(name));
   if (unknown !== undefined)
@@ -75,3 +77,63 @@ function readParts(id: unknown, text: unknown, rest: Readonly<Record<string, unk
 }
 
 const failed = (pointer: string, message: string): ReadResult<never> => ({ ok: false, errors: [{ pointer, message }] });
+
+/** Finds what is wrong among the entries of one storage, entry by entry. */
+export class EntryChecker {
+  readonly #ids = new Set<string>();
+  #always = 0;
+
+  /** The error of the next entry; its pointer is relative to the entry. */
+  findError({ id, always }: KnowledgeEntry): SchemaError | undefined {
+    if (this.#ids.has(id))
+      return { pointer: '/id', message: `is "${id}", as that of an earlier entry; give it another one` };
+    this.#ids.add(id);
+    if (always) this.#always++;
+    if (this.#always <= maxAlways) return undefined;
+    const message = `is one entry too many with always (in a lorebook: constant): ${maxAlways} are allowed`;
+    return { pointer: '', message, code: 'LIMIT_EXCEEDED' };
+  }
+}
+
+/** The lists of a request that creates a KNOWLEDGE storage. */
+interface KnowledgeLists {
+  readonly strings: readonly string[];
+  readonly keys: readonly string[];
+  /** One `{"metadata"?, "keys"?, "always"?}` per string, "" = nothing; [] = nothing for all. */
+  readonly metadataJson: readonly string[];
+}
+
+/**
+ * Creates the knowledge of a request.
+ * @param name its name in messages.
+ * @throws Fault INVALID_STRING_STORAGE_DATA with the index of the entry, LIMIT_EXCEEDED.
+ */
+export function knowledgeOfRequest({ strings, keys, metadataJson }: KnowledgeLists, name: string): Knowledge {
+  if (keys.length !== strings.length)
+    throw invalidStorage(
+      `${name} has ${strings.length} strings and ${keys.length} keys; each string needs a key, its id`,
+    );
+  if (metadataJson.length > 0 && metadataJson.length !== strings.length)
+    throw invalidStorage(
+      `${name} has ${strings.length} strings and ${metadataJson.length} metadataJson; give one per string, or none at all`,
+    );
+  const checker = new EntryChecker();
+  const entries = strings.map((text, index): KnowledgeEntry => {
+    const json = metadataJson[index] ?? '';
+    const subject = `${name}: metadataJson[${index}]`;
+    const value =
+      json === '' ? {} : parseJson(json, (problem, cause) => invalidStorage(`${subject} ${problem}`, cause));
+    const reading = readOptions(keys[index] ?? '', text, value);
+    const error = reading.ok ? checker.findError(reading.value) : reading.errors[0];
+    if (reading.ok && !error) return reading.value;
+    const { pointer = '', message = 'is invalid', code = 'INVALID_STRING_STORAGE_DATA' } = error ?? {};
+    throw new Fault(code, `${name}: ${subjectOf(pointer, index)} ${message}`);
+  });
+  const bytes = [...strings, ...keys, ...metadataJson].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  return { entries, fields: undefined, embeddingModel: undefined, bytes };
+}
+
+function subjectOf(pointer: string, index: number): string {
+  if (pointer === '/id') return `keys[${index}]`;
+  return pointer === '/text' ? `strings[${index}]` : `metadataJson[${index}]${describePointer(pointer)}`;
+}
