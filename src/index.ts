@@ -9,7 +9,7 @@ import type { TurngraphServer } from './server/socket/server.ts';
 export type { GraphCheckResult } from './server/checkGraph.ts';
 export type { ServerOptions } from './server/config.ts';
 export { Fault } from './protocol/fault.ts';
-export type { GraphFault } from './graph/compile/faults.ts';
+export type { GraphFault } from './graph/compile/document.ts';
 export { liveParams, type LiveParams } from './graph/compile/liveParams.ts';
 export { unwrapParam, defineNode, InvalidParams } from './graph/compile/node.ts';
 export type { AnyNodeType, Node, NodeContext, NodeType } from './graph/compile/node.ts';
@@ -21,7 +21,7 @@ export {
   type NodeEffects,
 } from './graph/compile/node.ts';
 export { compileTemplate, type Template } from './graph/compile/template.ts';
-export type { KnowledgeBlock, KnowledgeChunk } from './graph/compile/knowledgeBlock.ts';
+export type { KnowledgeBlock, KnowledgeChunk } from './graph/compile/turn.ts';
 export type { TemplateScope } from './graph/compile/templateData.ts';
 export type { Call, InferenceRecord, Turn } from './graph/compile/turn.ts';
 export { InferenceRunner, inferenceParams, resolveModel } from './graph/nodes/inference.ts';

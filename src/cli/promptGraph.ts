@@ -1,6 +1,6 @@
 import { didYouMean } from '../base/didYouMean.ts';
 import type { GraphDocument } from '../graph/compile/document.ts';
-import { isStated } from '../graph/compile/lint.ts';
+import { isStated } from '../graph/compile/analysis.ts';
 import { defineNode, type AnyNodeType } from '../graph/compile/node.ts';
 import type { RegisteredType, Registry } from '../graph/compile/registry.ts';
 import type { ToolSelection } from '../graph/compile/turn.ts';

@@ -7,7 +7,7 @@ import type { ServerOptions } from '../server/config.ts';
 import { mockEngine } from '../inference/mock/engine.ts';
 import { createUncachedLlamaEngine } from '../server/llamaEngine.ts';
 import type { Catalogue } from '../inference/models/catalogue/catalogue.ts';
-import { isOnDisk } from './localCatalogue.ts';
+import { isOnDisk } from './catalogue.ts';
 import { UsageError } from './options.ts';
 import { readTemplateFile } from './templateFile.ts';
 

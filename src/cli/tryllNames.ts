@@ -1,7 +1,7 @@
 import { escapePointerToken, pointerTokens } from '../base/jsonPointer.ts';
 import { isObject } from '../base/jsonTypes.ts';
 import { truncateMessage } from '../protocol/fault.ts';
-import type { GraphFault } from '../graph/compile/faults.ts';
+import type { GraphFault } from '../graph/compile/document.ts';
 import { checkGraph, type CheckContext, type GraphCheckResult } from '../server/checkGraph.ts';
 
 /** What stands here for a name of Tryll's graphs: another name, or what to do instead, or both. */

@@ -1,17 +1,16 @@
 import { dirname } from 'node:path';
-import { Option, type Command } from 'commander';
-import { connect, type AgentHandle, type Client, type ConnectionChange } from '../client/index.ts';
+import { type Command, Option } from 'commander';
+import { type AgentHandle, type Client, connect, type ConnectionChange } from '../client/index.ts';
 import type { ServerOptions } from '../server/config.ts';
 import type { CatalogueEntry } from '../inference/models/catalogue/catalogue.ts';
 import type { TurngraphServer } from '../server/socket/server.ts';
 import { engineNames } from '../server/session/session.ts';
 import { findGraph, isFile } from './findGraph.ts';
 import { readJsonFile } from './jsonFile.ts';
-import { assertModelName, findModelFile } from './modelFile.ts';
+import { assertModelName, findModelFile } from './catalogue.ts';
 import { engineOptions, serverFlags, serverOptions, UsageError } from './options.ts';
-import { connectionLine } from './output/connectionLine.ts';
-import type { CallAnswerer } from './results/callAnswer.ts';
-import { readResultsFile } from './results/resultsFile.ts';
+import type { CallAnswerer } from './callAnswers.ts';
+import { readResultsFile } from './resultsFile.ts';
 
 /** Flags of the commands that use an agent: chat and run. */
 export interface AgentFlags {
@@ -124,4 +123,12 @@ export function addVariable(
   const [name = '', ...value] = text.split('=');
   if (value.length === 0) throw new UsageError(`--var ${text} must be name=value`);
   return { ...variables, [name]: value.join('=') };
+}
+
+/** One line for the user about a connection that dropped; undefined for all attempts to reconnect but the first. */
+function connectionLine(change: ConnectionChange): string | undefined {
+  if (change.state === 'lost') return `-- connection lost (${change.code})`;
+  if (change.state === 'reconnecting') return change.attempt === 1 ? `-- reconnecting: ${change.reason}` : undefined;
+  const { replayed, resent } = change;
+  return `-- resumed: the server repeats ${replayed} frames, and ${resent} requests were sent again`;
 }

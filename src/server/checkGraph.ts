@@ -1,7 +1,7 @@
 import { defaultServerOptions, limitsOf } from './config.ts';
 import { mockEngine } from '../inference/mock/engine.ts';
 import { Fault } from '../protocol/fault.ts';
-import type { GraphFault } from '../graph/compile/faults.ts';
+import type { GraphFault } from '../graph/compile/document.ts';
 import type { Registry } from '../graph/compile/registry.ts';
 import type { Catalogue } from '../inference/models/catalogue/catalogue.ts';
 import { ModelPool } from '../inference/models/pool/pool.ts';

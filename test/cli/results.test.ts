@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../src/client/index.ts';
-import { TurnAnswers } from '../../src/cli/results/turnAnswers.ts';
+import { TurnAnswers } from '../../src/cli/callAnswers.ts';
 import type { ServerFrame } from '../../src/protocol/frames.gen.ts';
 import { oneDayMs } from '../helpers/heldEngine.ts';
 import { checkRequirement, isSkipped } from '../helpers/requirements.mjs';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chainGguf } from '../../scripts/gguf/chain.mjs';
 import { byteLevelVocab } from '../../scripts/gguf/vocabulary.mjs';
 import type { CaseSession } from '../../src/cli/graphTests/caseSession.ts';
-import { Recorder } from '../../src/cli/graphTests/recorder.ts';
+import { Recorder } from '../../src/cli/graphTests/recordInferences.ts';
 import { recordFile, type RecordOptions, type WrittenRecording } from '../../src/cli/graphTests/recordFile.ts';
 import type { FileResult } from '../../src/cli/graphTests/testFile.ts';
 import { namedJsonTemplate } from '../helpers/dialectTemplates.ts';

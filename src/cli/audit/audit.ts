@@ -1,13 +1,11 @@
 import type { GraphDocument } from '../../graph/compile/document.ts';
 import type { EffectsContext } from '../../graph/compile/node.ts';
 import type { Registry } from '../../graph/compile/registry.ts';
-import { proveAnswerGuarded } from './answerGuarded.ts';
+import { proveAnswerGuarded, proveMessageGuarded } from './guardProofs.ts';
 import { readAuditedGraph } from './auditedGraph.ts';
 import { findModelNodes, findTools, guardFinder, type AuditedModelNode, type AuditedTool } from './guardedNodes.ts';
-import { proveLoopsBounded } from './loopsBounded.ts';
-import { proveMessageGuarded } from './messageGuarded.ts';
-import { proveNodesReachable } from './nodesReachable.ts';
-import type { AuditProperty, PropertyVerdict } from './property.ts';
+import { proveLoopsBounded, proveNodesReachable } from './reachability.ts';
+import type { AuditProperty, PropertyVerdict } from './walk.ts';
 
 /** What the audit of a graph has found. */
 export interface GraphAudit {

@@ -1,6 +1,6 @@
 import type { CallableTool, WatchedText } from '../../graph/compile/node.ts';
 import type { AuditedGraph, AuditedNode } from './auditedGraph.ts';
-import { isGuarded } from './guards.ts';
+import { isGuarded } from './guardProofs.ts';
 import { reachableNodes } from './walk.ts';
 
 /** A Guardrail before a node. */

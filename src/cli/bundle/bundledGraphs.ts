@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
-import { referencesOf } from '../../graph/compile/graphReferences.ts';
+import { referencesOf } from '../../graph/compile/document.ts';
+import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
 import { findRecordsPath, maxFileBytes } from '../../graph/storage/knowledge/knowledgeFile.ts';
 import { kindOfFile, readBytes } from '../../graph/storage/storageFile.ts';
@@ -48,4 +49,20 @@ export function filesWithoutConflict(
     sources.set(path, source);
   }
   return [...sources].map(([path, source]) => ({ path, content: { copyOf: source } }));
+}
+
+/** The embedding models that storage files of graphs name, and that their nodes search by. @throws Fault of a file. */
+export async function storageModels(graphs: readonly BundledGraph[]): Promise<readonly string[]> {
+  const models = new Set<string>();
+  for (const { document, storageRoot } of graphs) {
+    const root = new StorageRoot(storageRoot);
+    const storages = new SessionStorages(root, Infinity);
+    for (const name of referencesOf(document).withOwnModel) {
+      // A name without a file is that of a storage that the client creates.
+      if ((await root.find(name)) === undefined) continue;
+      const { knowledge } = await storages.find(name);
+      if (knowledge?.embeddingModel !== undefined) models.add(knowledge.embeddingModel);
+    }
+  }
+  return [...models];
 }

@@ -4,14 +4,11 @@ import { join } from 'node:path';
 import { bundledPath } from '../../base/packageFiles.ts';
 import { graphFiles, type BundledGraph } from './bundledGraphs.ts';
 import { writeCatalogue, type BundledModel } from './bundledModels.ts';
-import type { BundleFile, BundlePart, LicensedPart, PartKind } from './bundlePart.ts';
-import { findLibraries } from './libraries.ts';
-import { readLlamaLicense, readNodeLicense, readPackageLicense } from './licenses.ts';
+import { type BundleFile, type BundlePart, type LicensedPart, type PartKind, listPackageFiles } from './bundlePart.ts';
+import { findLibraries, findProductionPackages, type PlacedPackage } from './productionPackages.ts';
+import { readLlamaLicense, readNodeLicense, readPackageLicense, noticesFile, writeNotices } from './licenses.ts';
 import { readNodeBinary } from './nodeBinary.ts';
-import { noticesFile, writeNotices } from './notices.ts';
-import { listPackageFiles } from './packageFiles.ts';
 import type { BundleGpu, BundlePlatform } from './platforms.ts';
-import { findProductionPackages, type PlacedPackage } from './productionPackages.ts';
 import { nodeFileOf, runtimeFolder, startFiles } from './startFiles.ts';
 
 /** What goes into a bundle. */

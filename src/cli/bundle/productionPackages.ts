@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
-import { readFile, realpath } from 'node:fs/promises';
+import { readdir, readFile, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isObject } from '../../base/jsonTypes.ts';
+import { type BundleGpu, type BundlePlatform, libraryPackagesOf } from './platforms.ts';
 
 /** An installed npm package. */
 export interface NpmPackage {
@@ -56,7 +57,7 @@ export async function findProductionPackages(root: string): Promise<readonly Pla
 }
 
 /** The folder of a package as Node finds it from a folder, symbolic links followed; undefined where it is not installed. */
-export async function findInstalled(name: string, from: string): Promise<string | undefined> {
+async function findInstalled(name: string, from: string): Promise<string | undefined> {
   for (let folder = from; ; folder = dirname(folder)) {
     const candidate = join(folder, 'node_modules', name);
     if (existsSync(join(candidate, 'package.json'))) return realpath(candidate);
@@ -65,7 +66,7 @@ export async function findInstalled(name: string, from: string): Promise<string 
 }
 
 /** Reads the package.json of a folder. @throws the system's error; SyntaxError. */
-export async function readPackage(folder: string): Promise<NpmPackage> {
+async function readPackage(folder: string): Promise<NpmPackage> {
   return readManifest(folder);
 }
 
@@ -105,4 +106,61 @@ function textOf(value: unknown, member: string): string {
   if (typeof value === 'string') return value;
   const text = isObject(value) ? value[member] : undefined;
   return typeof text === 'string' ? text : '';
+}
+
+/** An npm package with the llama.cpp library of one system. */
+interface LibraryPackage extends PlacedPackage {
+  /** The release of llama.cpp in it; "" = it does not say. */
+  readonly release: string;
+}
+
+/** Which library, and where it is. */
+interface LibraryOptions {
+  readonly platform: BundlePlatform;
+  readonly gpu: BundleGpu;
+  /** A folder in which npm installed it; "" = where the other packages are. */
+  readonly folder: string;
+}
+
+/** Finds the llama.cpp library of a system. @throws Error with the npm command that gets it, where it is missing. */
+export async function findLibraries(
+  packages: readonly PlacedPackage[],
+  { platform, gpu, folder }: LibraryOptions,
+): Promise<readonly LibraryPackage[]> {
+  const user = packages.find(({ name }) => name === 'node-llama-cpp');
+  if (!user) throw new Error('the npm package node-llama-cpp is not installed: run npm ci again');
+  const names = libraryPackagesOf(platform, gpu);
+  const wanted = names.map((name) => `${name}@${user.version}`);
+  // Without --force npm refuses a package of another system.
+  const remedy =
+    `run npm install --prefix libraries --no-save --ignore-scripts --force ${wanted.join(' ')} ` +
+    'and give --libraries libraries';
+  return Promise.all(
+    names.map(async (name) => {
+      const place = folder === '' ? await findInstalled(name, user.folder) : await findIn(folder, name);
+      const where = folder === '' ? '' : ` in ${folder}`;
+      if (place === undefined) throw new Error(`the npm package ${name} is not installed${where}: ${remedy}`);
+      const found = await readPackage(place);
+      if (found.version !== user.version)
+        throw new Error(`${place} has version ${found.version}; node-llama-cpp needs ${user.version}: ${remedy}`);
+      return { ...found, path: name, release: await readRelease(place) };
+    }),
+  );
+}
+
+async function findIn(folder: string, name: string): Promise<string | undefined> {
+  const place = [join(folder, 'node_modules', name), join(folder, name)].find((path) =>
+    existsSync(join(path, 'package.json')),
+  );
+  return place && realpath(place);
+}
+
+async function readRelease(folder: string): Promise<string> {
+  for (const bin of await readdir(join(folder, 'bins'))) {
+    const text = await readFile(join(folder, 'bins', bin, '_nlcBuildMetadata.json'), 'utf8').catch(() => '{}');
+    const { buildOptions } = JSON.parse(text) as { readonly buildOptions?: { readonly llamaCpp?: unknown } };
+    const llama = buildOptions?.llamaCpp;
+    if (isObject(llama) && typeof llama['release'] === 'string') return llama['release'];
+  }
+  return '';
 }

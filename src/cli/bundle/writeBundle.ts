@@ -1,4 +1,3 @@
-import { createReadStream, createWriteStream } from 'node:fs';
 import {
   chmod,
   copyFile,
@@ -12,11 +11,11 @@ import {
   stat,
   writeFile,
 } from 'node:fs/promises';
-import { dirname, join, posix, resolve } from 'node:path';
+import { basename, dirname, join, posix, resolve } from 'node:path';
+import { createReadStream, createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { describeFsError, makeFolder } from '../../base/filesystem.ts';
 import type { BundleFile } from './bundlePart.ts';
-import { removeOldDrafts } from './oldDrafts.ts';
 
 /**
  * Writes files into a new folder, all or none: they are written to a folder next to it, which is renamed at the end.
@@ -91,4 +90,31 @@ async function writeFileTo(
   else if ((await stat(content.copyOf)).size <= maxWholeCopyBytes) await copyFile(content.copyOf, target);
   else await pipeline(createReadStream(content.copyOf), createWriteStream(target), { signal });
   await chmod(target, isExecutable ? executableMode : fileMode);
+}
+
+/**
+ * Removes the drafts of a bundle's folder that killed processes have left next to it: folders whose name has the id of a
+ * process that does not run any more, and the six characters of `mkdtemp`.
+ * @throws the system's error.
+ */
+async function removeOldDrafts(folder: string): Promise<void> {
+  const prefix = `${basename(folder)}.new-`;
+  const parent = dirname(folder);
+  for (const entry of await readdir(parent, { withFileTypes: true })) {
+    if (!entry.isDirectory() || !entry.name.startsWith(prefix)) continue;
+    const [, id] = /^([1-9]\d*)-[A-Za-z0-9]{6}$/.exec(entry.name.slice(prefix.length)) ?? [];
+    if (id !== undefined && !isOtherProcess(Number(id)))
+      await rm(join(parent, entry.name), { recursive: true, force: true });
+  }
+}
+
+// A draft with the id of this process is of an earlier one: in a container each has the same.
+function isOtherProcess(id: number): boolean {
+  if (id === process.pid) return false;
+  try {
+    return process.kill(id, 0);
+  } catch (error) {
+    // EPERM: it runs, and belongs to another user.
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
 }

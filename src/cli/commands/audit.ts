@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { auditDocument, type GraphAudit } from '../audit/audit.ts';
-import { auditProperties, type AuditProperty } from '../audit/property.ts';
+import { auditProperties, type AuditProperty } from '../audit/walk.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { loadExtension } from '../../server/extensions.ts';
 import { graphSchema } from '../../graph/compile/document.ts';
@@ -12,7 +12,7 @@ import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
 import { checkedGraphs, type CheckedGraph } from '../checkedGraphs.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
-import { printable } from '../output/printable.ts';
+import { printable } from '../output/terminalText.ts';
 import { auditJson, auditMarkdown, refutedLine } from '../output/auditReport.ts';
 
 interface AuditFlags {

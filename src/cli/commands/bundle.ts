@@ -1,26 +1,26 @@
 import { Command, Option } from 'commander';
+import { planBundle, type PlannedBundle } from '../bundle/planBundle.ts';
+import { nodeFileOf, runtimeFolder, startFileOf } from '../bundle/startFiles.ts';
+import { formatBytes } from '../../base/units.ts';
 import { findEntries, findModels } from '../bundle/bundledModels.ts';
 import {
+  type BundleGpu,
   bundleGpus,
+  type BundlePlatform,
   bundlePlatforms,
   isWindows,
   platformOf,
-  type BundleGpu,
-  type BundlePlatform,
 } from '../bundle/platforms.ts';
-import { planBundle } from '../bundle/planBundle.ts';
-import { storageModels } from '../bundle/storageModels.ts';
-import { nodeFileOf, runtimeFolder, startFileOf } from '../bundle/startFiles.ts';
+import { storageModels } from '../bundle/bundledGraphs.ts';
 import { assertEmpty, writeBundle } from '../bundle/writeBundle.ts';
 import { loadExtension } from '../../server/extensions.ts';
 import { GraphFolder } from '../../graph/compile/graphFolder.ts';
-import { referencesOf } from '../../graph/compile/graphReferences.ts';
+import { referencesOf } from '../../graph/compile/document.ts';
 import { registryWith } from '../../graph/nodes/index.ts';
-import { checkedGraphs, type CheckedGraph } from '../checkedGraphs.ts';
+import { type CheckedGraph, checkedGraphs } from '../checkedGraphs.ts';
 import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
-import { openCatalogue } from '../openCatalogue.ts';
+import { openCatalogue } from '../catalogue.ts';
 import { serverFlags, UsageError } from '../options.ts';
-import { bundleToJson, describeBundle } from '../output/bundleReport.ts';
 
 interface BundleFlags {
   readonly platform?: BundlePlatform;
@@ -113,3 +113,20 @@ function report(graph: CheckedGraph): CheckedGraph {
   for (const warning of graph.warnings) process.stderr.write(`${graph.path}: warning: ${warning}\n`);
   return graph;
 }
+
+/** What is in a bundle, and how large each part is, for a terminal. */
+export function describeBundle(folder: string, { platform, parts }: PlannedBundle): string {
+  const sizes = parts.map(({ bytes }) => formatBytes(bytes));
+  const width = Math.max(...sizes.map((size) => size.length));
+  const rows = parts.map(({ title }, index) => `  ${sizes[index]?.padStart(width)}  ${title}`);
+  const start = `start it with ${folder}/${startFileOf(platform)}`;
+  return [`${folder} for ${platform}: ${formatBytes(totalOf(parts))}; ${start}`, ...rows, ''].join('\n');
+}
+
+/** The same for programs, as one JSON document. */
+export function bundleToJson(folder: string, { platform, parts }: PlannedBundle): string {
+  const list = parts.map(({ kind, title, bytes, files }) => ({ part: kind, title, bytes, files: files.length }));
+  return `${JSON.stringify({ folder, platform, start: startFileOf(platform), bytes: totalOf(parts), parts: list })}\n`;
+}
+
+const totalOf = (parts: PlannedBundle['parts']): number => parts.reduce((sum, { bytes }) => sum + bytes, 0);

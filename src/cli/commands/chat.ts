@@ -2,9 +2,7 @@ import { createInterface, type Interface } from 'node:readline/promises';
 import { Command } from 'commander';
 import type { AgentHandle, FinishedTurn, TurnHandle } from '../../client/index.ts';
 import { Fault } from '../../protocol/fault.ts';
-import { describeCall, noTools, type CallAnswerer } from '../results/callAnswer.ts';
-import { TerminalAnswerer } from '../results/terminalAnswerer.ts';
-import { TurnAnswers } from '../results/turnAnswers.ts';
+import { describeCall, noTools, type CallAnswerer, TerminalAnswerer, TurnAnswers } from '../callAnswers.ts';
 import { agentFlags, withAgent, type AgentFlags } from '../withAgent.ts';
 
 /** `turngraph chat`: a conversation in the terminal. */

@@ -2,9 +2,8 @@ import { Command } from 'commander';
 import { loadExtension } from '../../server/extensions.ts';
 import { readCatalogue } from '../../inference/models/catalogue/catalogue.ts';
 import { registryWith } from '../../graph/nodes/index.ts';
-import { checkedGraphs, type CheckedGraph } from '../checkedGraphs.ts';
-import { checkStorage, isStorageFile } from '../checkStorage.ts';
-import { printable } from '../output/printable.ts';
+import { checkedGraphs, type CheckedGraph, checkStorage, isStorageFile } from '../checkedGraphs.ts';
+import { printable } from '../output/terminalText.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 
 /** `turngraph check`: validates graph files. */

@@ -3,7 +3,17 @@ import { Command, Option } from 'commander';
 import { bundledPath } from '../../base/packageFiles.ts';
 import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
 import { UsageError } from '../options.ts';
-import { describeCheck, describeCheckTotals, type CheckResult } from '../output/conformanceReport.ts';
+import { printable } from '../output/terminalText.ts';
+
+/** What came of one check, as the conformance kit reports it. */
+export interface CheckResult {
+  readonly name: string;
+  /** Absent where a check has no codec, such as one of an HTTP path. */
+  readonly codec?: 'json' | 'proto';
+  readonly outcome: 'passed' | 'failed' | 'skipped';
+  /** Why the check did not pass. */
+  readonly reason: string;
+}
 
 /** What the command needs of the conformance kit, which is not in `src`. */
 export interface ConformanceKit {
@@ -99,3 +109,15 @@ async function checksOf({
 // Not an import that TypeScript follows: src does not know the kit.
 const loadKit = async (): Promise<ConformanceKit> =>
   await import(pathToFileURL(bundledPath('dist/conformance/index.js')).href);
+
+/** One line of a check: the outcome, the codec, the sentence, and after a colon why it did not pass. */
+export const describeCheck = ({ name, codec, outcome, reason }: CheckResult): string =>
+  printable(`${outcome.padEnd(7)} ${(codec ?? '').padEnd(5)} ${name}${reason && `: ${reason}`}`);
+
+/** The last line: how many checks had which outcome. */
+export function describeCheckTotals(results: readonly CheckResult[]): string {
+  const count = (outcome: CheckResult['outcome']): number =>
+    results.filter((result) => result.outcome === outcome).length;
+  const skipped = count('skipped');
+  return `${count('passed')} passed, ${count('failed')} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+}

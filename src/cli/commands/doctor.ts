@@ -15,14 +15,10 @@ import { MemoryBudget } from '../../inference/models/pool/memoryBudget.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';
 import { findTarget, type DoctorTarget } from '../doctor/target.ts';
 import { formats } from '../../chat/formats/index.ts';
-import { memoryLine } from '../output/memoryLine.ts';
-import { endpointsReport } from '../output/endpointsReport.ts';
-import { doctorReport } from '../output/doctorReport.ts';
-import { embeddingReport } from '../output/embeddingReport.ts';
-import { DoctorProgress } from '../output/doctorProgress.ts';
-import { localCatalogue } from '../localCatalogue.ts';
+import { memoryLine, endpointsReport, doctorReport, embeddingReport, DoctorProgress } from '../output/doctorReport.ts';
+import { localCatalogue } from '../catalogue.ts';
 import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
-import { colorsFor } from '../output/colors.ts';
+import { colorsFor } from '../output/terminalText.ts';
 
 /** `turngraph doctor`: checks and benchmarks a model. */
 export const doctorCommand = (): Command =>

@@ -3,7 +3,7 @@ import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.
 import { formatBytes } from '../../base/units.ts';
 import { onInterrupt } from '../interrupt.ts';
 import { serverFlags } from '../options.ts';
-import { requireEntry, modelFlags, openCatalogue, type OpenCatalogue } from '../openCatalogue.ts';
+import { requireEntry, modelFlags, openCatalogue, type OpenCatalogue } from '../catalogue.ts';
 import { download } from './modelsDownload.ts';
 import { found } from './modelsFound.ts';
 import { suggest } from './modelsSuggest.ts';

@@ -5,7 +5,7 @@ import { Fault } from '../../protocol/fault.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import { formatBytes } from '../../base/units.ts';
 import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
-import { requireEntry, openCatalogue } from '../openCatalogue.ts';
+import { requireEntry, openCatalogue } from '../catalogue.ts';
 import { progressBar } from '../output/progressBar.ts';
 
 /** Reports a download: as text for a terminal, or as JSON lines for a program. */

@@ -1,7 +1,7 @@
 import type { LocalFile } from '../../inference/download/local/findLocalFiles.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import { formatBytes } from '../../base/units.ts';
-import { openCatalogue } from '../openCatalogue.ts';
+import { openCatalogue } from '../catalogue.ts';
 
 /** `turngraph models found`: the GGUF files that other programs have on this machine, and the models that they are. */
 export async function found(flags: Readonly<Record<string, unknown>>): Promise<void> {

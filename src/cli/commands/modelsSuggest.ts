@@ -1,9 +1,15 @@
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
-import { measureBandwidth } from '../suggest/bandwidth.ts';
-import { suggestModels, type Figure, type Fit, type TargetMachine, type ModelFacts } from '../suggest/suggest.ts';
+import {
+  measureBandwidth,
+  suggestModels,
+  type Figure,
+  type Fit,
+  type TargetMachine,
+  type ModelFacts,
+} from '../suggest/suggest.ts';
 import { formatBytes } from '../../base/units.ts';
-import { openCatalogue, type OpenCatalogue } from '../openCatalogue.ts';
+import { openCatalogue, type OpenCatalogue } from '../catalogue.ts';
 
 /** `turngraph models suggest`: which models fit this machine. */
 export async function suggest(flags: Readonly<Record<string, unknown>>): Promise<void> {

@@ -1,13 +1,12 @@
 import { Command } from 'commander';
 import { CasesFileError, findCasesFiles } from '../graphTests/casesFile.ts';
 import { CaseSession } from '../graphTests/caseSession.ts';
-import { Recorder } from '../graphTests/recorder.ts';
+import { Recorder } from '../graphTests/recordInferences.ts';
 import { recordFile, type RecordOptions, type WrittenRecording } from '../graphTests/recordFile.ts';
 import type { CaseResult } from '../graphTests/runCase.ts';
 import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
 import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
-import { colorsFor } from '../output/colors.ts';
-import { printableLines } from '../output/printable.ts';
+import { colorsFor, printableLines } from '../output/terminalText.ts';
 import { describeCase, describeDifference } from '../output/testReport.ts';
 
 interface RecordFlags {

@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import type { ServerFrame, ServerFrameBodies } from '../../protocol/frames.gen.ts';
-import { noTools, type NotifiedCall } from '../results/callAnswer.ts';
-import { TurnAnswers } from '../results/turnAnswers.ts';
+import { noTools, type NotifiedCall, TurnAnswers } from '../callAnswers.ts';
 import { serverCodecs } from '../../protocol/codec/codec.ts';
 import { agentFlags, withAgent, type AgentFlags } from '../withAgent.ts';
 

@@ -1,13 +1,21 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { Command } from 'commander';
-import { createRetriever, type Hit } from '../../graph/retrieval/retriever.ts';
+import { parseGpuLayers } from '../../server/config.ts';
+import { createLog } from '../../base/log.ts';
+import { Metrics } from '../../server/metrics/metrics.ts';
+import { ModelPool } from '../../inference/models/pool/pool.ts';
+import { createRetriever, type Hit, type SearchRequest, type SearchResult } from '../../graph/retrieval/retriever.ts';
+import { VectorPool } from '../../graph/retrieval/vectors/vectorPool.ts';
+import { VectorStore } from '../../graph/retrieval/vectors/vectorStore.ts';
+import { searchEntries, type StorageSearch } from '../../server/session/searchStorage.ts';
+import { localCatalogue } from '../catalogue.ts';
+import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
+import { vectorProgress } from '../output/warmReport.ts';
 import { readSearch } from '../../graph/retrieval/readSearch.ts';
 import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
-import { engineOptions, serverFlags, UsageError } from '../options.ts';
-import { printable } from '../output/printable.ts';
-import { searchWithModel } from '../searchWithModel.ts';
+import { printable } from '../output/terminalText.ts';
 
 interface SearchFlags {
   readonly topK: string;
@@ -61,4 +69,32 @@ function describeHit({ id, text, score, metadata }: Hit): string {
     `${score.toFixed(3)}  ${printable(id)}${fields.length > 0 ? `  (${printable(fields.join('; '))})` : ''}\n`,
     `       ${printable(text)}\n`,
   ].join('');
+}
+
+/**
+ * Searches a storage with the embedding model that it names, in this process; the vectors are kept in the cache folder.
+ * @param flags of the server: the catalogue, the cache folder, how the model is loaded.
+ * @throws Fault as `searchEntries`.
+ */
+export async function searchWithModel(
+  request: SearchRequest,
+  search: Pick<StorageSearch, 'storage' | 'name' | 'embeddingModel'>,
+  flags: Readonly<Record<string, unknown>>,
+): Promise<SearchResult> {
+  const options = serverOptions(flags);
+  // Imported on demand: loading the engine takes time.
+  const { cacheQuota, createLlamaEngine } = await import('../../server/llamaEngine.ts');
+  const log = createLog({ level: 'error', json: false });
+  const quota = cacheQuota(options);
+  const engine = await createLlamaEngine(options, log, new Metrics(), quota);
+  const catalogue = await localCatalogue(options);
+  await using pool = new ModelPool(engine, {
+    ...options,
+    gpuLayers: parseGpuLayers(options.gpuLayers),
+    catalogue,
+    idleMs: 0,
+  });
+  const store = options.cacheLimit > 0 ? new VectorStore(options.cache, quota, log) : undefined;
+  await using vectors = new VectorPool({ log, store, idleMs: 0, listener: { onProgress: vectorProgress() } });
+  return await searchEntries(request, { ...search, pool, vectors, wait: {} });
 }

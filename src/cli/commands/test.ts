@@ -7,11 +7,9 @@ import { testFile, type FileResult, type TestOptions } from '../graphTests/testF
 import { readWatchedFiles, untilChanged, type WatchSettings } from '../graphTests/watchedFiles.ts';
 import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
 import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
-import { colorsFor } from '../output/colors.ts';
+import { colorsFor, printable, printableLines } from '../output/terminalText.ts';
 import { junitReport } from '../output/junitReport.ts';
-import { printable, printableLines } from '../output/printable.ts';
-import { testJson } from '../output/testJson.ts';
-import { describeBegin, describeCase, describeTotals } from '../output/testReport.ts';
+import { testJson, describeBegin, describeCase, describeTotals } from '../output/testReport.ts';
 
 interface TestFlags {
   readonly model?: string;

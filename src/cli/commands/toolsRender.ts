@@ -18,7 +18,7 @@ import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
 import { addVariable } from '../withAgent.ts';
 import { findGraph } from '../findGraph.ts';
 import { readJsonFile } from '../jsonFile.ts';
-import { localCatalogue } from '../localCatalogue.ts';
+import { localCatalogue } from '../catalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
 import {
   captureOptions,

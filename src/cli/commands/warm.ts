@@ -4,12 +4,19 @@ import { connect, type Client } from '../../client/index.ts';
 import { describeError } from '../../protocol/fault.ts';
 import { findGraph, type FoundGraph } from '../findGraph.ts';
 import { readJsonFile } from '../jsonFile.ts';
-import { assertModelName } from '../modelFile.ts';
+import { assertModelName } from '../catalogue.ts';
 import { engineOptions, serverFlags, serverOptions } from '../options.ts';
-import { describeFolder, describeGraph, isWarm, readFolder, type WarmedGraph } from '../output/warmReport.ts';
+import {
+  describeFolder,
+  describeGraph,
+  isWarm,
+  readFolder,
+  type WarmedGraph,
+  vectorProgress,
+  watchPrefills,
+  type NodePrefill,
+} from '../output/warmReport.ts';
 import type { VectorReport } from '../../graph/retrieval/vectors/storageVectors.ts';
-import { vectorProgress } from '../output/vectorProgress.ts';
-import { watchPrefills, type NodePrefill } from '../watchPrefills.ts';
 
 interface WarmFlags {
   readonly model?: string;

@@ -4,7 +4,7 @@ import type { ModelStats } from '../../inference/contract/engine.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
 import type { DoctorStage } from './diagnose.ts';
-import { draftEntry, type ModelEntry } from './entryDraft.ts';
+import { draftEntry, type ModelEntry } from './advice.ts';
 import type { DoctorTarget } from './target.ts';
 
 /** Report of `turngraph doctor` on an embedding model. */

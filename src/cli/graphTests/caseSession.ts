@@ -1,16 +1,20 @@
 import { dirname } from 'node:path';
 import type { ServerOptions } from '../../server/config.ts';
+import { type Client, connect } from '../../client/index.ts';
+import { mockEngine, type MockScript, type ScriptedRequest } from '../../inference/mock/engine.ts';
+import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import type { TurngraphServer } from '../../server/socket/server.ts';
+import type { EngineName } from '../../server/session/session.ts';
+import { type RecordedInference, recordInferences } from './recordInferences.ts';
+import type { Registry } from '../../graph/compile/registry.ts';
+import { isObject } from '../../base/jsonTypes.ts';
 import { loadExtension } from '../../server/extensions.ts';
 import { Fault } from '../../protocol/fault.ts';
-import type { GraphFault } from '../../graph/compile/faults.ts';
-import type { Registry } from '../../graph/compile/registry.ts';
-import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import type { GraphFault } from '../../graph/compile/document.ts';
 import { registryWith } from '../../graph/nodes/index.ts';
 import type { JsonFile } from '../jsonFile.ts';
-import { findModelFile } from '../modelFile.ts';
-import { CaseServer } from './caseServer.ts';
+import { findModelFile } from '../catalogue.ts';
 import { CasesFileError } from './casesFile.ts';
-import type { RecordedInference } from './recordInferences.ts';
 
 /** Options of a session of cases. */
 export interface CaseSessionOptions {
@@ -75,4 +79,134 @@ export async function locatingFaults<T>(graph: JsonFile, work: () => Promise<T>)
       lines.length > 0 ? lines.join('\n') : `${graph.path}: ${error.name} (${error.code}): ${error.message}`;
     throw new CasesFileError(message, { cause: error });
   }
+}
+
+/** What the server of cases needs besides its options. */
+interface CaseServerSettings {
+  /** Whether models are loaded; else only the mock engine runs. */
+  readonly usesModels: boolean;
+  /** The file of `--model`. */
+  readonly modelFile: CatalogueEntry | undefined;
+  /** Gets what the models answer. */
+  readonly onInference?: (recorded: RecordedInference) => void;
+}
+
+const maxConnectionRate = 100_000;
+
+/** A server in this process that all cases with graphs of one folder share. */
+export class CaseServer implements AsyncDisposable {
+  readonly script: ActiveScript;
+  readonly #server: TurngraphServer;
+
+  private constructor(server: TurngraphServer, script: ActiveScript) {
+    this.#server = server;
+    this.script = script;
+  }
+
+  /** Starts a server. @param storageRoot the folder of the storage files of the graphs. */
+  static async start(
+    options: ServerOptions,
+    storageRoot: string,
+    { usesModels, modelFile, onInference }: CaseServerSettings,
+  ): Promise<CaseServer> {
+    const script = new ActiveScript();
+    // A server with a script does not start a process for models.
+    const mockScript = usesModels ? '' : 'the recording of each file';
+    // Each file has a connection of its own, and many files take less than a second.
+    const ownOptions = { ...options, storageRoot, mockScript, maxConnectionRate };
+    // Imported on demand: loading the engine takes time.
+    const [{ start }, { createLlamaEngine }, { createLog }, { Metrics }] = await Promise.all([
+      import('../../server/start.ts'),
+      import('../../server/llamaEngine.ts'),
+      import('../../base/log.ts'),
+      import('../../server/metrics/metrics.ts'),
+    ]);
+    const log = createLog({ level: options.logLevel, json: false });
+    const llamaEngine = await createLlamaEngine(ownOptions, log, new Metrics());
+    const engines = {
+      mock: mockEngine({ script: script.entries }),
+      'llama-cpp': onInference ? recordInferences(llamaEngine, onInference) : llamaEngine,
+    };
+    const server = await start(ownOptions, { log, engines, extraModels: modelFile ? [modelFile] : [] });
+    return new CaseServer(server, script);
+  }
+
+  /** A client whose agents run on an engine. Storages are read anew for it. */
+  async connect(engine: EngineName): Promise<Client> {
+    const client = await connect(this.#server.url);
+    await client.configure({ engine });
+    return client;
+  }
+
+  [Symbol.asyncDispose](): PromiseLike<void> {
+    return this.#server[Symbol.asyncDispose]();
+  }
+}
+
+/** An inference that no entry of a script answers. */
+export type UnansweredInference = Pick<ScriptedRequest, 'message' | 'node' | 'inference'>;
+
+/** The mock script of a server whose cases have one each: it can be replaced while the server runs. */
+class ActiveScript {
+  readonly #entries: MockScript[number][] = [];
+  #place: Pick<ScriptedRequest, 'case' | 'turn'> = {};
+  #unanswered: readonly UnansweredInference[] = [];
+
+  /** The entries, for the engine. */
+  get entries(): MockScript {
+    return this.#entries;
+  }
+
+  /** Replaces the script. */
+  use(script: MockScript): void {
+    const atPlace = script.map((entry) => ({
+      ...entry,
+      matches: (request: ScriptedRequest) => entry.matches({ ...request, ...this.#place }),
+    }));
+    // The last entry is asked only where no other one matches; it matches nothing.
+    const last: MockScript[number] = {
+      matches: ({ message, node, inference }) => {
+        this.#unanswered = [...this.#unanswered, { message, node, inference }];
+        return false;
+      },
+      reply: { answer: '', delay_ms: 0, chunk: 0 },
+      scores: { scores: {}, delay_ms: 0 },
+    };
+    this.#entries.splice(0, this.#entries.length, ...atPlace, last);
+  }
+
+  /** Tells which turn of which case runs. */
+  enter(name: string, turn: number): void {
+    this.#place = { case: name, turn };
+    this.#unanswered = [];
+  }
+
+  /** The inferences of the turn that no entry answered: the engine gave its own answer. */
+  get unanswered(): readonly UnansweredInference[] {
+    return this.#unanswered;
+  }
+}
+
+/**
+ * A graph whose nodes sample with the seed of a run, so that each run is another one and can be repeated: the first run
+ * has the seed of the graph, or 1.
+ * @param graph a document that may have errors.
+ * @param run from 1.
+ */
+export function seededGraph(graph: unknown, registry: Registry, run: number): unknown {
+  if (!isObject(graph) || !isObject(graph['nodes'])) return graph;
+  const nodes = Object.entries(graph['nodes']).map(([name, node]) => [name, seededNode(node, registry, run)] as const);
+  return { ...graph, nodes: Object.fromEntries(nodes) };
+}
+
+function seededNode(node: unknown, registry: Registry, run: number): unknown {
+  if (!isObject(node)) return node;
+  const { sampling } = registry.get(String(node['type']))?.params.properties ?? {};
+  if (sampling?.properties?.['seed'] === undefined) return node;
+  const { params = {} } = node;
+  if (!isObject(params)) return node;
+  const { sampling: own = {} } = params;
+  if (!isObject(own)) return node;
+  const seed = typeof own['seed'] === 'number' && own['seed'] > 0 ? own['seed'] + run - 1 : run;
+  return { ...node, params: { ...params, sampling: { ...own, seed } } };
 }

@@ -8,7 +8,7 @@ import { readRegularFile } from '../../base/filesystem.ts';
 import { findGraph } from '../findGraph.ts';
 import { readJsonFile, type JsonFile } from '../jsonFile.ts';
 import { UsageError } from '../options.ts';
-import { findContentErrors } from '../results/resultEntries.ts';
+import { findContentErrors } from '../resultsFile.ts';
 import { casesSchema, type CasesDocument, type GraphCase } from './casesSchema.ts';
 import { findExpectationErrors } from './expectation.ts';
 

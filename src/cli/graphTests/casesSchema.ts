@@ -1,5 +1,5 @@
 import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
-import { callSchema, resultsSchema } from '../results/resultEntries.ts';
+import { callSchema, resultsSchema } from '../resultsFile.ts';
 
 const expectSchema = {
   type: 'object',

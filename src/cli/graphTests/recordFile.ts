@@ -1,19 +1,14 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { isRecording, type PlacedInference, recordingEntries, type Recorder } from './recordInferences.ts';
+import { type CaseContext, type CaseResult, runCase } from './runCase.ts';
+import type { TracedCall, TurnTrace } from './turnTrace.ts';
 import type { Client } from '../../client/index.ts';
 import { readMockScript } from '../../inference/mock/engine.ts';
 import { describeFsError, readRegularFile, writeAtomic } from '../../base/filesystem.ts';
-import { CasesFileError, readCasesFile, type CasesFile } from './casesFile.ts';
-import { locatingFaults, type CaseSession } from './caseSession.ts';
-import type { CaseServer } from './caseServer.ts';
-import { diffLines, type DiffLine } from './diffLines.ts';
-import { stepName } from './expectation.ts';
-import type { Recorder } from './recorder.ts';
-import { withPlainCalls } from './plainCalls.ts';
-import { isRecording, recordingEntries, type PlacedInference } from './recordingEntries.ts';
-import { runCase, type CaseContext, type CaseResult } from './runCase.ts';
-import { seededGraph } from './seededGraph.ts';
-import type { TurnTrace } from './turnTrace.ts';
+import { type CasesFile, CasesFileError, readCasesFile } from './casesFile.ts';
+import { type CaseServer, type CaseSession, locatingFaults, seededGraph } from './caseSession.ts';
+import { type DiffLine, diffLines, stepName } from './expectation.ts';
 
 /** How the cases of a file are recorded. */
 export interface RecordOptions {
@@ -190,3 +185,23 @@ const linesOf = ({ path, calls, text, error }: TurnTrace): readonly string[] => 
   JSON.stringify(text),
   ...(error === undefined ? [] : [error]),
 ];
+
+/**
+ * Writes the calls of recorded answers in `<tool_call>` tags, in the turns for which `isRewritten` holds. The mock engine
+ * has no chat template, and does not read calls in the layout of a model's own.
+ */
+function withPlainCalls(
+  inferences: readonly PlacedInference[],
+  cases: readonly CaseResult[],
+  isRewritten: (name: string, turn: number) => boolean,
+): readonly PlacedInference[] {
+  return inferences.map((one) => {
+    if (one.answer.answer === undefined || !isRewritten(one.case, one.turn)) return one;
+    const turn = cases.find(({ name }) => name === one.case)?.runs[0]?.turns[one.turn - 1];
+    const calls = turn?.trace.calls.filter((_, index) => turn.inferenceOfCalls[index] === one.inference) ?? [];
+    return calls.length === 0 ? one : { ...one, answer: { answer: calls.map(inTags).join('\n') } };
+  });
+}
+
+const inTags = ({ tool: name, arguments: args }: TracedCall): string =>
+  `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`;

@@ -2,11 +2,9 @@ import { readMockScript, type MockScript } from '../../inference/mock/engine.ts'
 import { Fault } from '../../protocol/fault.ts';
 import { describeFsError, readRegularFile, decodeUtf8 } from '../../base/filesystem.ts';
 import { isFile } from '../findGraph.ts';
-import type { UnansweredInference } from './activeScript.ts';
+import { type UnansweredInference, locatingFaults, type CaseSession, seededGraph } from './caseSession.ts';
 import { CasesFileError, readCasesFile, type CasesFile } from './casesFile.ts';
-import { locatingFaults, type CaseSession } from './caseSession.ts';
 import { runCase, type CaseResult } from './runCase.ts';
-import { seededGraph } from './seededGraph.ts';
 
 /** How the cases of a file run. */
 export interface TestOptions {

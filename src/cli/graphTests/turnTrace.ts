@@ -1,8 +1,8 @@
 import type { AgentHandle, Client } from '../../client/index.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { NodeEvent, ServerFrame, ToolCallNotification } from '../../protocol/frames.gen.ts';
-import { answererOf } from '../results/resultEntries.ts';
-import { TurnAnswers } from '../results/turnAnswers.ts';
+import { answererOf } from '../resultsFile.ts';
+import { TurnAnswers } from '../callAnswers.ts';
 import type { CaseTurn } from './casesSchema.ts';
 
 /** A call as traces show it: without its id. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { referencesOf } from '../../graph/compile/graphReferences.ts';
+import { referencesOf } from '../../graph/compile/document.ts';
 import { readRegularFile } from '../../base/filesystem.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { FileWatcher } from '../../inference/models/catalogue/fileWatcher.ts';

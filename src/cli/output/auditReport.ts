@@ -1,8 +1,8 @@
 import { basename } from 'node:path';
 import type { GraphAudit } from '../audit/audit.ts';
-import { auditProperties, formatPath, type AuditProperty, type PropertyVerdict } from '../audit/property.ts';
+import { auditProperties, formatPath, type AuditProperty, type PropertyVerdict } from '../audit/walk.ts';
 import type { AuditedTool, GuardedNode } from '../audit/guardedNodes.ts';
-import { printable } from './printable.ts';
+import { printable } from './terminalText.ts';
 
 const guarantees: Readonly<Record<AuditProperty, string>> = {
   message: 'every message passes a Guardrail before a model runs',

@@ -1,11 +1,13 @@
 import { relative } from 'node:path';
 import type { ModelDetails } from '../../inference/contract/model.ts';
-import type { Diagnosis } from '../doctor/diagnose.ts';
+import type { Diagnosis, DoctorStage } from '../doctor/diagnose.ts';
 import { countRight, type BenchmarkAnswer, type FormatScore } from '../doctor/toolBenchmark.ts';
 import type { ProbeVerdict, ToolDialect } from '../../chat/dialect/toolDialect.ts';
+import { type LoadPlan, type MemoryUse, totalMemory } from '../../inference/contract/memory.ts';
+import type { EmbeddingDiagnosis } from '../doctor/diagnoseEmbedding.ts';
 import { formatBytes } from '../../base/units.ts';
-import type { Colors } from './colors.ts';
-import { formatMemory } from './memoryLine.ts';
+import { type Colors, printable } from './terminalText.ts';
+import type { EndpointReport } from '../../inference/remote/checkEndpoints.ts';
 import { failedProbes, layoutRows, limitsTitle, probeLine, replyRows } from './dialectReport.ts';
 
 type Row = readonly [label: string, value: string];
@@ -188,3 +190,100 @@ function formatLargeCount(value: number): string {
 }
 
 const size = (bytes: number): string => formatBytes(bytes, 1);
+
+/** Formats a diagnosis of an embedding model as text, with the entry for models.json last. */
+export function embeddingReport(diagnosis: EmbeddingDiagnosis, colors: Colors): string {
+  const { name, files, bytes, dimensions, contextSize, prefixes, stats, similarities, notes, entry } = diagnosis;
+  const rows = [
+    ['purpose', 'embedding: it generates no text'],
+    ['size', formatBytes(bytes, 1)],
+    ['vectors', `${dimensions} numbers`],
+    ['context', `${contextSize} tokens; of longer texts only the beginning counts`],
+    ['query prefix', prefixes.query === '' ? 'none' : JSON.stringify(prefixes.query)],
+    ['document prefix', prefixes.document === '' ? 'none' : JSON.stringify(prefixes.document)],
+    ['memory', formatMemory(totalMemory(stats.memory))],
+    ['backend', stats.gpuLayers > 0 ? `${stats.backend}, with ${stats.gpuLayers} layers` : stats.backend],
+    ['threads', String(stats.prefillThreads)],
+    ['speed', `${rate(diagnosis.textsPerSecond)} short texts/s, ${rate(diagnosis.tokensPerSecond)} tokens/s`],
+    [
+      'similarity',
+      `${similarities.alike.toFixed(2)} in other words, ${similarities.unlike.toFixed(2)} to something else`,
+    ],
+  ];
+  const shown = files.map((file) => colors.dim(shortPath(file)));
+  const lines = rows.map(([label = '', value = '']) => `  ${label.padEnd(columnWidth)}${printable(value)}`);
+  const noteLines = notes.map((note) => `  - ${colors.warning(printable(note))}`);
+  const sections = [
+    [colors.bold(name), ...shown],
+    [colors.bold('Model'), ...lines],
+    ...(notes.length > 0 ? [[colors.bold('Notes'), ...noteLines]] : []),
+    [colors.bold('Entry for models.json'), JSON.stringify(entry, undefined, 2)],
+  ];
+  return `${sections.map((section) => section.join('\n')).join('\n\n')}\n`;
+}
+
+/** Formats what the inference servers of a model say, one line for each. */
+export function endpointsReport(name: string, endpoints: readonly EndpointReport[], colors: Colors): string {
+  const lines = endpoints.flatMap(({ url, problem, model, build, contextSize, slots, limits, notes }) => {
+    if (problem !== undefined) return [`  ${url} ${colors.warning(`cannot be used: ${problem}`)}`];
+    const size = contextSize === 0 ? 'an unknown context' : `${contextSize} tokens`;
+    const facts = `${slots} slots of ${size}, version ${build || 'unknown'}`;
+    const warnings = [...notes, ...Object.values(limits)].map((note) => `    ${colors.warning(note)}`);
+    return [`  ${url} answers: ${model || 'a model without a name'}, ${facts}`, ...warnings];
+  });
+  return `${colors.bold(name)}\n${lines.join('\n')}\n`;
+}
+
+/** What a model is going to take, in one line. */
+export function memoryLine(name: string, plan: LoadPlan): string {
+  const { weights, context, slots, contextSize } = plan;
+  const tokens = contextSize.toLocaleString('en-GB');
+  const contextText = `${formatMemory(context)} for ${slots} slot${slots === 1 ? '' : 's'} of ${tokens} tokens`;
+  const rest = `${formatMemory(weights)} of weights`;
+  return `${name} needs about ${formatMemory(totalMemory(plan))}: ${rest}, ${contextText}`;
+}
+
+/** Formats RAM, and memory of a graphics card where some is used. */
+const formatMemory = ({ ram, vram }: MemoryUse): string =>
+  vram > 0 ? `${formatBytes(ram, 1)}, ${formatBytes(vram, 1)} on the graphics card` : formatBytes(ram, 1);
+
+/** Progress of `turngraph doctor` on stderr: a status line on a terminal, one line per stage elsewhere. */
+export class DoctorProgress implements Disposable {
+  readonly #name: string;
+  readonly #isTerminal = process.stderr.isTTY;
+  #stage: DoctorStage['stage'] | undefined;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** Shows a step. */
+  step(step: DoctorStage): void {
+    if (this.#isTerminal) process.stderr.write(`\r\x1b[K${this.#describeStep(step)}`);
+    else if (step.stage !== this.#stage) process.stderr.write(`${this.#describeStage(step)}\n`);
+    this.#stage = step.stage;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isTerminal && this.#stage) process.stderr.write('\r\x1b[K');
+  }
+
+  #describeStep(step: DoctorStage): string {
+    const stage = this.#describeStage(step);
+    if (step.stage === 'loading') return `${stage} ${Math.floor(step.fraction * 100)} %`;
+    return step.stage === 'asking' ? `${stage}, ${step.done} done` : stage;
+  }
+
+  #describeStage(step: DoctorStage): string {
+    switch (step.stage) {
+      case 'loading':
+        return `loading ${this.#name}`;
+      case 'timing':
+        return 'measuring prefill and decode speed';
+      case 'asking':
+        return `asking ${step.all} tool questions`;
+      default:
+        return step satisfies never;
+    }
+  }
+}

@@ -1,7 +1,7 @@
 import { stepName } from '../graphTests/expectation.ts';
 import type { CaseResult } from '../graphTests/runCase.ts';
 import type { FileResult } from '../graphTests/testFile.ts';
-import { colorsFor } from './colors.ts';
+import { colorsFor } from './terminalText.ts';
 import { describeFailures } from './testReport.ts';
 
 /** The results of cases as JUnit XML, for CI: a test suite for each file, and a test case for each case. */

@@ -1,8 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { KeptState } from '../../inference/contract/engine.ts';
-import type { VectorReport } from '../../graph/retrieval/vectors/storageVectors.ts';
-import type { NodePrefill } from '../watchPrefills.ts';
+import type { KeptState, Engine, Model, Sequence, WarmUpResult } from '../../inference/contract/engine.ts';
+import type { VectorReport, VectorProgress } from '../../graph/retrieval/vectors/storageVectors.ts';
 
 /** What `turngraph warm` has done with a graph. */
 export interface WarmedGraph {
@@ -61,7 +60,7 @@ export function describeGraph({ graph, error, warnings, nodes, vectors }: Warmed
 }
 
 /** How many vectors there are, in words. */
-export const countVectors = (count: number): string => `${count} vector${count === 1 ? '' : 's'}`;
+const countVectors = (count: number): string => `${count} vector${count === 1 ? '' : 's'}`;
 
 function describeVectors({ isRestored, unsaved }: VectorReport): string {
   if (unsaved !== undefined) return `not saved: ${unsaved}`;
@@ -79,3 +78,45 @@ export async function readFolder(folder: string): Promise<PromptFolder> {
 /** The line for the folder. */
 export const describeFolder = ({ folder, prompts, bytes }: PromptFolder): string =>
   `${folder}: ${prompts} prompt${prompts === 1 ? '' : 's'}, ${(bytes / 1e6).toFixed(1)} MB\n`;
+
+/** A prefill of a node of a graph. */
+export interface NodePrefill extends WarmUpResult {
+  readonly node: string;
+}
+
+/** Lets a listener know of each prefill of the models that an engine loads from now on. */
+export function watchPrefills(engine: Engine, onPrefill: (prefill: NodePrefill) => void): Engine {
+  const load = engine.load.bind(engine);
+  return Object.assign(engine, {
+    load: async (...given: Parameters<Engine['load']>): Promise<Model> => watchModel(await load(...given), onPrefill),
+  });
+}
+
+function watchModel(model: Model, onPrefill: (prefill: NodePrefill) => void): Model {
+  const openSequence = model.openSequence.bind(model);
+  return Object.assign(model, {
+    openSequence(...given: Parameters<Model['openSequence']>): Sequence {
+      const sequence = openSequence(...given);
+      const prefill = sequence.prefill.bind(sequence);
+      return Object.assign(sequence, {
+        async prefill(...options: Parameters<Sequence['prefill']>): Promise<WarmUpResult> {
+          const result = await prefill(...options);
+          onPrefill({ node: sequence.label, ...result });
+          return result;
+        },
+      });
+    },
+  });
+}
+
+const intervalMs = 5000;
+
+/** Creates a function that prints to stderr how far vectors are, a line every five seconds. */
+export function vectorProgress(): (progress: VectorProgress) => void {
+  let printedAt = performance.now();
+  return ({ name, done, texts }) => {
+    if (performance.now() - printedAt < intervalMs) return;
+    printedAt = performance.now();
+    process.stderr.write(`  ${name}: ${done} of ${countVectors(texts)}\n`);
+  };
+}

@@ -1,7 +1,8 @@
 import type { Hardware } from '../../inference/llama/llamaInstances.ts';
 import type { KvCacheShape } from '../../inference/llama/gguf/metadata.ts';
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
-import { estimateSize } from './modelSize.ts';
 
 /** What is known of the files of a model. */
 export interface ModelFacts {
@@ -103,3 +104,106 @@ function fitOf(
   if (needed <= freeRam) return cpuRate !== undefined && cpuRate < minTokensPerSecond ? 'slow' : 'memory';
   return withOneSlot <= freeRam ? 'one-slot' : 'no';
 }
+
+// Bits per weight of whole models as llama.cpp quantizes them; some tensors have more bits than the name says.
+const bitsPerWeight: Readonly<Record<string, number>> = {
+  F32: 32,
+  F16: 16,
+  BF16: 16,
+  Q8_0: 8.5,
+  Q6_K: 6.56,
+  Q5_K_M: 5.7,
+  Q5_K_S: 5.5,
+  Q5_0: 5.5,
+  Q4_K_M: 4.85,
+  Q4_K_S: 4.6,
+  MXFP4: 4.63,
+  Q4_0: 4.55,
+  IQ4_XS: 4.3,
+  IQ4_NL: 4.5,
+  Q3_K_L: 4.3,
+  Q3_K_M: 3.9,
+  Q3_K_S: 3.5,
+  Q2_K: 3.2,
+};
+
+/**
+ * Estimates the size of a model in bytes from names such as `qwen2.5-3b-instruct-q4_k_m.gguf`; undefined where none has
+ * the number of parameters, or none the quantization.
+ */
+export function estimateSize(names: readonly string[]): number | undefined {
+  const parameters = firstMatch(names, parseParameters);
+  const bits = firstMatch(names, parseBits);
+  return parameters === undefined || bits === undefined ? undefined : (parameters * bits) / 8;
+}
+
+/** The number of parameters in a name: 3B, 0.5B, 360M. */
+function parseParameters(name: string): number | undefined {
+  const [, count, unit] = /(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])/i.exec(name) ?? [];
+  if (count === undefined || unit === undefined) return undefined;
+  return Number(count) * (unit.toLowerCase() === 'b' ? 1e9 : 1e6);
+}
+
+function parseBits(name: string): number | undefined {
+  const [quantization] = /(?<![a-z0-9])(?:i?q\d_[a-z0-9]+(?:_[sml])?|b?f16|f32|mxfp4)(?![a-z0-9])/i.exec(name) ?? [];
+  return quantization === undefined ? undefined : bitsPerWeight[quantization.toUpperCase()];
+}
+
+function firstMatch(names: readonly string[], parse: (name: string) => number | undefined): number | undefined {
+  for (const name of names) {
+    const value = parse(name);
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
+
+const maxThreads = 4;
+const measureMs = 200;
+// Both buffers of all threads together are larger than the caches of the processor.
+const bufferBytes = 64 * 1024 * 1024;
+
+// Comparing equal buffers reads both, with the widest instructions of the processor. The threads wait for each other, so
+// that they read at the same time.
+const source = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  const { bufferBytes, measureMs, ready, threads } = workerData;
+  const [first, second] = [Buffer.alloc(bufferBytes, 1), Buffer.alloc(bufferBytes, 1)];
+  Atomics.add(ready, 0, 1);
+  Atomics.notify(ready, 0);
+  for (let count; (count = Atomics.load(ready, 0)) < threads; ) Atomics.wait(ready, 0, count);
+  const start = performance.now();
+  let bytes = 0;
+  let ms = 0;
+  while (ms < measureMs) {
+    first.compare(second);
+    bytes += 2 * bufferBytes;
+    ms = performance.now() - start;
+  }
+  parentPort.postMessage((bytes * 1000) / ms);
+`;
+
+/**
+ * Measures the memory bandwidth in bytes per second, for a fraction of a second: reads by up to four threads at a time.
+ * Undefined when it cannot be measured, for example for want of memory.
+ */
+export async function measureBandwidth(): Promise<number | undefined> {
+  const threads = Math.min(availableParallelism(), maxThreads);
+  const ready = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const workerData = { bufferBytes, measureMs, ready, threads };
+  const workers = Array.from({ length: threads }, () => new Worker(source, { eval: true, workerData }));
+  try {
+    const rates = await Promise.all(workers.map(nextMessage));
+    return rates.reduce((sum, rate) => sum + rate, 0);
+  } catch {
+    return undefined;
+  } finally {
+    await Promise.all(workers.map((worker) => worker.terminate()));
+  }
+}
+
+const nextMessage = (worker: Worker): Promise<number> =>
+  new Promise((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.once('exit', () => reject(new Error('the worker has ended')));
+  });

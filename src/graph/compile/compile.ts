@@ -4,11 +4,16 @@ import { isObject } from '../../base/jsonTypes.ts';
 import { createReader } from '../../protocol/schema.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { Fault } from '../../protocol/fault.ts';
-import { analyseNode, type AnalysedNode } from './analysis.ts';
-import { lintGraph } from './lint.ts';
-import { changeParams, type ChangeableNode } from './changeParams.ts';
-import { graphSchema, nodeSchema, type GraphDocument } from './document.ts';
-import { createGraphFault, invalidGraph, type GraphFault } from './faults.ts';
+import { analyseNode, type AnalysedNode, lintGraph } from './analysis.ts';
+import { changeParams, type ChangeableNode } from './liveParams.ts';
+import {
+  graphSchema,
+  nodeSchema,
+  type GraphDocument,
+  createGraphFault,
+  invalidGraph,
+  type GraphFault,
+} from './document.ts';
 import { createNodes, disposeNodes, type NodePlan } from './createNodes.ts';
 import { GraphDeclarations } from './graphDeclarations.ts';
 import type { Node, NodeContext } from './node.ts';

@@ -1,6 +1,6 @@
 import { runChunk } from '../../base/eventLoop.ts';
 import { escapePointerToken } from '../../base/jsonPointer.ts';
-import { toGraphFaults, invalidGraph, type GraphFault } from './faults.ts';
+import { toGraphFaults, invalidGraph, type GraphFault } from './document.ts';
 import type { Node, NodeContext } from './node.ts';
 import type { RegisteredType } from './registry.ts';
 

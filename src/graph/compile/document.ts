@@ -1,5 +1,10 @@
+import { isObject } from '../../base/jsonTypes.ts';
+import { Fault, truncateMessage } from '../../protocol/fault.ts';
+import { maxPartBytes, takeFitting } from '../../protocol/frameSize.ts';
+import type { CodeName } from '../../protocol/frames.gen.ts';
+import { InvalidOutside, InvalidParams } from './node.ts';
 import { describePointer } from '../../base/jsonPointer.ts';
-import { type FromSchema, type ObjectSchema } from '../../protocol/schema.ts';
+import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
 
 /** JSON Schema of one node in a graph document. Its params are validated by its node type. */
 export const nodeSchema = {
@@ -44,4 +49,95 @@ export type GraphDocument = FromSchema<typeof graphSchema>;
 export function describeGraphPointer(pointer: string): string {
   const place = describePointer(pointer.replace(/^\/nodes(?=\/)/, ''));
   return place === '' ? 'the graph' : place.replace(/^\./, '');
+}
+
+/** What a graph names that is not in it. */
+interface GraphReferences {
+  /** Names of models, without duplicates. */
+  readonly models: readonly string[];
+  /** Files and session storages of its nodes, without duplicates. */
+  readonly storages: readonly string[];
+  /** Those of them that are searched by vectors of the model that the storage names. */
+  readonly withOwnModel: readonly string[];
+}
+
+/** Reads what a graph names, also where it has errors. */
+export function referencesOf(document: unknown): GraphReferences {
+  const graph = isObject(document) ? document : {};
+  const params = Object.values(isObject(graph['nodes']) ? graph['nodes'] : {}).map(
+    (node) => Object(Object(node).params) as Readonly<Record<string, unknown>>,
+  );
+  return {
+    models: namesAmong([
+      graph['default_model_name'],
+      ...params.map(({ model_name: name }) => name),
+      ...params.filter(hasVectors).map(({ embedding_model: name }) => name),
+    ]),
+    storages: namesAmong(params.map(({ string_storage: name }) => name)),
+    withOwnModel: namesAmong(
+      params.filter((node) => hasVectors(node) && !node['embedding_model']).map(({ string_storage: name }) => name),
+    ),
+  };
+}
+
+const hasVectors = ({ match }: Readonly<Record<string, unknown>>): boolean => match === 'vectors' || match === 'both';
+
+const namesAmong = (values: readonly unknown[]): readonly string[] => [
+  ...new Set(values.filter((value) => typeof value === 'string' && value !== '') as string[]),
+];
+
+/** One error in a graph. */
+export interface GraphFault {
+  readonly code: CodeName;
+  /** JSON pointer into the document. */
+  readonly pointer: string;
+  /** A sentence that begins with the place. */
+  readonly message: string;
+}
+
+const maxFaults = 100;
+// Message and detail of an error go into one frame.
+const maxDetailBytes = 3 * maxPartBytes;
+
+/** Creates a fault; the message is the place followed by `message`. */
+export const createGraphFault = (
+  pointer: string,
+  message: string,
+  code: CodeName = 'GRAPH_COMPILATION_FAILED',
+): GraphFault => ({
+  code,
+  pointer,
+  message: truncateMessage(`${describeGraphPointer(pointer)} ${message}`),
+});
+
+/**
+ * Combines the faults of a graph into one error: the first is its message, with the number of the others; the first
+ * `maxFaults` that fit are its detail.
+ * Of several faults of one value only the first counts.
+ */
+export function invalidGraph(allFaults: readonly GraphFault[]): Fault {
+  const pointers = new Set<string>();
+  const faults = allFaults.filter(({ pointer }) => !pointers.has(pointer) && pointers.add(pointer));
+  const [first] = faults;
+  if (!first) throw new TypeError('a graph was rejected without a fault');
+  const others = faults.length - 1;
+  const more =
+    others === 0
+      ? ''
+      : `; ${others} more ${others === 1 ? 'fault is' : 'faults are'} in the detail, and turngraph check shows all`;
+  return new Fault(first.code, first.message + more, {
+    detail: JSON.stringify(takeFitting(faults.slice(0, maxFaults), maxDetailBytes, true)),
+  });
+}
+
+/** Converts the error of a node that is not created to faults of the graph; [] for other errors, such as a model that does not load. */
+export function toGraphFaults(error: unknown, nodePointer: string): GraphFault[] {
+  if (error instanceof InvalidOutside) {
+    const { code, pointer, message } = error;
+    return [{ code, pointer, message: truncateMessage(message) }];
+  }
+  if (!(error instanceof InvalidParams)) return [];
+  return error.errors.map(({ pointer, message, code }) =>
+    createGraphFault(`${nodePointer}/params${pointer}`, message, code),
+  );
 }

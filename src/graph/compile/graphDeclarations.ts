@@ -1,5 +1,8 @@
+import { didYouMean } from '../../base/didYouMean.ts';
+import { knowledgePrefix } from './turn.ts';
+import type { NodeContext } from './node.ts';
+import type { Template } from './template.ts';
 import type { NodePlan } from './createNodes.ts';
-import { unnameableSources } from './knowledgeNames.ts';
 
 type Declarer = Pick<NodePlan, 'type' | 'params'>;
 
@@ -35,5 +38,39 @@ export class GraphDeclarations {
     this.#toolNames.set(nodeName, type.toolNames(params));
     const source = type.knowledgeSource(params, nodeName);
     if (source !== undefined) this.#sources.set(nodeName, source);
+  }
+}
+
+// What mustache reads as one name: a dot would be a member.
+const sourcePattern = /^[\p{L}\p{N}_-]+(?: [\p{L}\p{N}_-]+)*$/u;
+
+/** Warns of sources, by node, whose chunks no template can name. */
+function* unnameableSources(sources: ReadonlyMap<string, string>): Generator<string> {
+  for (const [node, source] of sources) {
+    if (sourcePattern.test(source)) continue;
+    yield `${node} finds knowledge for "${source}", and no template can name {{${knowledgePrefix}${source}}}: use letters, digits, _ and - only`;
+  }
+}
+
+/**
+ * Warns of names of knowledge in a template that no node of the graph finds: a section with such a name is empty in
+ * every turn, without a warning of the turn.
+ * @param place names the template.
+ */
+export function warnOfUnknownKnowledge(
+  { names }: Pick<Template, 'names'>,
+  place: string,
+  { knowledgeSources, warn }: Pick<NodeContext, 'knowledgeSources' | 'warn'>,
+): void {
+  const used = new Set([...names].map((name) => name.split('.')[0] ?? ''));
+  const ofKnowledge = [...used].filter((name) => name === 'knowledge' || name.startsWith(knowledgePrefix));
+  if (ofKnowledge.length === 0) return;
+  const sources = knowledgeSources();
+  if (!sources) return;
+  for (const name of ofKnowledge) {
+    const source = name.slice(knowledgePrefix.length);
+    if (name === 'knowledge' ? sources.size > 0 : sources.has(source)) continue;
+    const what = name === 'knowledge' ? 'any knowledge' : `knowledge for "${source}"${didYouMean(source, sources)}`;
+    warn(`${place} names {{${name}}}, and no node of the graph finds ${what}`);
   }
 }

@@ -1,3 +1,13 @@
+import { Fault } from '../../protocol/fault.ts';
+import type { CodeName } from '../../protocol/frames.gen.ts';
+import { escapePointerToken } from '../../base/jsonPointer.ts';
+import { isObject } from '../../base/jsonTypes.ts';
+import type { SchemaError } from '../../protocol/schema.ts';
+import { didYouMean } from '../../base/didYouMean.ts';
+import { describeGraphPointer } from './document.ts';
+import { InvalidParams, type Node } from './node.ts';
+import type { RegisteredType } from './registry.ts';
+
 /** Settings that a node derives from its live parameters, such as compiled templates; derived again after each change. */
 export interface LiveParams<Params, Derived> {
   readonly current: Derived;
@@ -19,4 +29,75 @@ export async function liveParams<Params, Derived>(
       current = await derive(changed);
     },
   };
+}
+
+/** A node whose live parameters can be changed. */
+export interface ChangeableNode {
+  readonly node: Node;
+  readonly type: RegisteredType;
+  /** Parameters as in the document or after the last change, without defaults. */
+  readonly rawParams: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Merges changes into the live parameters of a node: absent ones stay, null restores the default. An object whose members
+ * its schema declares is merged in the same way, one level deep; any other value replaces the former one.
+ * @returns the new parameters, without (raw) and with defaults.
+ * @throws Fault PARAM_NOT_MUTABLE or INVALID_PARAM_VALUE, and then nothing has changed.
+ */
+export async function changeParams(
+  { node, type, rawParams }: ChangeableNode,
+  changes: Readonly<Record<string, unknown>>,
+  nodeName: string,
+): Promise<{ readonly rawParams: Readonly<Record<string, unknown>>; readonly params: object }> {
+  const { properties } = type.params;
+  for (const name of Object.keys(changes)) {
+    const param = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const place = `${nodeName}.params.${name}`;
+    if (!param) throw createParamsFault(`${place} is not known here${didYouMean(name, Object.keys(properties))}`);
+    if (!param.live)
+      throw new Fault('PARAM_NOT_MUTABLE', `${place} is fixed when the agent is made; make a new agent to change it`);
+  }
+  const changedParams = merge(rawParams, changes, (name) => properties[name]?.properties !== undefined);
+  const reading = type.read(changedParams);
+  if (!reading.ok) throw createInvalidParamsFault(nodeName, reading.errors);
+  try {
+    // The cast is safe: `read` has validated the value.
+    await node.change?.(reading.value as never);
+  } catch (error) {
+    if (!(error instanceof InvalidParams)) throw error;
+    throw createInvalidParamsFault(nodeName, error.errors);
+  }
+  return { rawParams: changedParams, params: reading.value };
+}
+
+const createParamsFault = (message: string, code: CodeName = 'INVALID_PARAM_VALUE'): Fault => new Fault(code, message);
+
+function createInvalidParamsFault(nodeName: string, errors: readonly SchemaError[]): Fault {
+  const paramsPointer = `/nodes${escapePointerToken(nodeName)}/params`;
+  const [first] = errors;
+  return createParamsFault(
+    errors.map(({ pointer, message }) => `${describeGraphPointer(paramsPointer + pointer)} ${message}`).join('; '),
+    first?.code,
+  );
+}
+
+const noMembers = (): boolean => false;
+
+type Params = Readonly<Record<string, unknown>>;
+
+function merge(current: Params, changes: Params, hasMembers: (name: string) => boolean): Params {
+  const merged = new Map(Object.entries(current));
+  for (const [name, value] of Object.entries(changes)) {
+    const currentValue = merged.get(name);
+    if (value === null) merged.delete(name);
+    else
+      merged.set(
+        name,
+        hasMembers(name) && isObject(value)
+          ? merge(isObject(currentValue) ? currentValue : {}, value, noMembers)
+          : value,
+      );
+  }
+  return Object.fromEntries(merged);
 }

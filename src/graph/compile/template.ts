@@ -1,13 +1,13 @@
 import Mustache from 'mustache';
-import { Fault, describeError } from '../../protocol/fault.ts';
+import { describeError, Fault } from '../../protocol/fault.ts';
 import type { ReadResult } from '../../protocol/schema.ts';
 import {
   createTemplateData,
   templateMember,
+  type TemplateScope,
   templateText,
   templateValue,
   warnOfReservedNames,
-  type TemplateScope,
 } from './templateData.ts';
 
 /** Compiled Mustache template of a graph: no HTML escaping, no partials, no lambdas. */
@@ -164,3 +164,42 @@ class LimitedWriter extends Mustache.Writer {
 
 const templateLimitFault = (what: string, allowed: number): Fault =>
   new Fault('LIMIT_EXCEEDED', `a template renders to more than ${allowed} ${what}; give it less to render`);
+
+// The lists of a turn that have what a model wrote in its calls.
+const callLists: ReadonlySet<string> = new Set(['tool_calls', 'tool_results', 'insights']);
+// Of what is in scope within such a list, these do not come from a model.
+const ownNames: ReadonlySet<string> = new Set(['content', 'ok', 'tool', 'significance', 'user_message', 'route']);
+
+/**
+ * Whether a template may show what a model wrote in the calls of a turn: their names and arguments, but not the results,
+ * which the client sends. A section alone shows nothing.
+ */
+export function showsCalls(template: string): boolean {
+  if (!template.includes('{{')) return false;
+  return shows(new Mustache.Writer().parse(template) as readonly Token[], { inCalls: false, inArguments: false });
+}
+
+interface Scope {
+  readonly inCalls: boolean;
+  readonly inArguments: boolean;
+}
+
+function shows(tokens: readonly Token[], scope: Scope): boolean {
+  return tokens.some(([kind, name, , , inner]) => {
+    if (kind === 'name' || kind === '&') return isOfModel(name, scope);
+    return typeof inner === 'object' && shows(inner, kind === '#' ? enter(name, scope) : scope);
+  });
+}
+
+function isOfModel(name: string, { inCalls, inArguments }: Scope): boolean {
+  const [first = ''] = name.split('.');
+  // `.` alone is everything in scope, as JSON.
+  if (first === '' || inArguments || callLists.has(first)) return true;
+  return inCalls && !ownNames.has(first);
+}
+
+function enter(section: string, { inCalls, inArguments }: Scope): Scope {
+  const [first = '', ...rest] = section.split('.');
+  const isCalls = inCalls || callLists.has(first);
+  return { inCalls: isCalls, inArguments: inArguments || (isCalls && [first, ...rest].includes('arguments')) };
+}

@@ -1,8 +1,7 @@
 import { parseJsonAt } from '../../chat/json/lenientParser.ts';
 import { JsonNumber, stringifyJson, type JsonObject, type JsonValue } from '../../chat/json/value.ts';
 import { visibleInsight } from '../../chat/tools/validate/callIssues.ts';
-import { knowledgeVariables } from './knowledgeBlock.ts';
-import { answeredCalls, type Call, type Turn } from './turn.ts';
+import { knowledgeVariables, answeredCalls, type Call, type Turn } from './turn.ts';
 
 /** The part of a turn that a template reads. */
 export type TemplateScope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 'exchanges' | 'warn'> &

@@ -1,10 +1,10 @@
+import type { MetadataValue } from '../storage/knowledge/knowledge.ts';
 import type { Dialog, Message } from '../../chat/dialog.ts';
 import type { InferenceResult } from '../../inference/contract/engine.ts';
 import type { InferenceSchedule } from '../../inference/contract/pace.ts';
 import type { ToolCallIssue } from '../../protocol/frames.gen.ts';
 import type { AnsweredCall } from '../../chat/tool.ts';
 import type { Insight } from '../../chat/tools/validate/callIssues.ts';
-import type { KnowledgeBlock } from './knowledgeBlock.ts';
 
 /** A tool call as a turn records it. */
 export interface Call {
@@ -145,4 +145,40 @@ export interface Turn {
   emitEvent(event: string, payload: object, options?: { readonly always: boolean }): void;
   /** Adds a sentence to the turn's warnings. */
   warn(warning: string): void;
+}
+
+/** An entry of a storage that was found for a turn. */
+export interface KnowledgeChunk {
+  readonly id: string;
+  readonly text: string;
+  /** How well it fits, higher is better; comparable within one search only. */
+  readonly score: number;
+  readonly metadata: Readonly<Record<string, MetadataValue>>;
+}
+
+/** The entries that nodes of a turn have found under one name, for templates. */
+export interface KnowledgeBlock {
+  /** The source: a parameter of the node, by default its name. */
+  readonly name: string;
+  /** Best first; [] = nothing was found. */
+  readonly chunks: readonly KnowledgeChunk[];
+}
+
+/** What the name of a template variable with the chunks of one block begins with. */
+export const knowledgePrefix = 'knowledge_';
+
+/** The chunks of each block, by the name that templates have for them. */
+export const knowledgeVariables = (
+  blocks: readonly KnowledgeBlock[],
+): Readonly<Record<string, readonly KnowledgeChunk[]>> =>
+  Object.fromEntries(blocks.map(({ name, chunks }) => [knowledgePrefix + name, chunks]));
+
+/** Blocks with one more. If there is a block of its name, its chunks are added to that one; none is there twice. */
+export function withBlock(blocks: readonly KnowledgeBlock[], added: KnowledgeBlock): readonly KnowledgeBlock[] {
+  const index = blocks.findIndex(({ name }) => name === added.name);
+  const existing = blocks[index];
+  if (!existing) return [...blocks, added];
+  const isNew = ({ id, text }: KnowledgeChunk): boolean =>
+    !existing.chunks.some((chunk) => chunk.id === id && chunk.text === text);
+  return blocks.with(index, { ...existing, chunks: [...existing.chunks, ...added.chunks.filter(isNew)] });
 }

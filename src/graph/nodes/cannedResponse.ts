@@ -1,9 +1,8 @@
 import { runChunk } from '../../base/eventLoop.ts';
-import { warnOfUnknownKnowledge } from '../compile/knowledgeNames.ts';
+import { warnOfUnknownKnowledge } from '../compile/graphDeclarations.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import { defineNode, type NodeContext, routingEffects } from '../compile/node.ts';
-import { showsCalls } from '../compile/shownCalls.ts';
-import { compileTemplate, type Template } from '../compile/template.ts';
+import { showsCalls, compileTemplate, type Template } from '../compile/template.ts';
 import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
 
 /** The CannedResponse node: sends one of a list of lines as the answer, without a model. */

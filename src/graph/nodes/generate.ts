@@ -1,5 +1,5 @@
 import { unwrapParam, defineNode, type NodeContext } from '../compile/node.ts';
-import { warnOfUnknownKnowledge } from '../compile/knowledgeNames.ts';
+import { warnOfUnknownKnowledge } from '../compile/graphDeclarations.ts';
 import { compileTemplate } from '../compile/template.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import type { Turn } from '../compile/turn.ts';

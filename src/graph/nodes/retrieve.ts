@@ -1,6 +1,6 @@
 import type { Dialog } from '../../chat/dialog.ts';
 import { liveParams } from '../compile/liveParams.ts';
-import { warnOfUnknownKnowledge } from '../compile/knowledgeNames.ts';
+import { warnOfUnknownKnowledge } from '../compile/graphDeclarations.ts';
 import { defineNode, unwrapParam, type NodeContext, routingEffects } from '../compile/node.ts';
 import { compileTemplate } from '../compile/template.ts';
 import type { Turn } from '../compile/turn.ts';

@@ -1,5 +1,5 @@
 import { Fault } from '../../protocol/fault.ts';
-import type { GraphFault } from '../../graph/compile/faults.ts';
+import type { GraphFault } from '../../graph/compile/document.ts';
 import { InvalidParams } from '../../graph/compile/node.ts';
 import { describePointer } from '../../base/jsonPointer.ts';
 import { ApiError } from './apiError.ts';

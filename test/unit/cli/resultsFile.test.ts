@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CallAnswer } from '../../../src/cli/results/callAnswer.ts';
-import { readResultsFile } from '../../../src/cli/results/resultsFile.ts';
+import type { CallAnswer } from '../../../src/cli/callAnswers.ts';
+import { readResultsFile } from '../../../src/cli/resultsFile.ts';
 
 let path = '';
 beforeAll(async () => {

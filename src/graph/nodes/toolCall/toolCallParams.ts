@@ -5,7 +5,7 @@ import type { ToolCallFormat } from '../../../chat/tool.ts';
 import { toolSchema } from '../../../chat/tools/declaration/toolSchema.ts';
 import type { ModelLease } from '../../../inference/models/pool/lease.ts';
 import type { FromSchema, ObjectSchema, Schema } from '../../../protocol/schema.ts';
-import { warnOfUnknownKnowledge } from '../../compile/knowledgeNames.ts';
+import { warnOfUnknownKnowledge } from '../../compile/graphDeclarations.ts';
 import { InvalidParams, unwrapParam, type NodeContext } from '../../compile/node.ts';
 import { compileTemplate } from '../../compile/template.ts';
 import { inferenceParams } from '../inference.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createRng } from '../../../../scripts/seededRandom.mjs';
 import { checkGraph } from '../../../../src/server/checkGraph.ts';
 import { auditDocument, type GraphAudit } from '../../../../src/cli/audit/audit.ts';
-import type { AuditProperty, PropertyVerdict } from '../../../../src/cli/audit/property.ts';
+import type { AuditProperty, PropertyVerdict } from '../../../../src/cli/audit/walk.ts';
 import { graphSchema } from '../../../../src/graph/compile/document.ts';
 import { readCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';

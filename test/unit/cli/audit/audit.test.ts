@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { auditDocument, type GraphAudit } from '../../../../src/cli/audit/audit.ts';
-import { auditProperties, formatPath, type AuditProperty } from '../../../../src/cli/audit/property.ts';
+import { auditProperties, formatPath, type AuditProperty } from '../../../../src/cli/audit/walk.ts';
 import { graphSchema } from '../../../../src/graph/compile/document.ts';
 import { defineNode, routingEffects, type NodeEffects } from '../../../../src/graph/compile/node.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';

@@ -2,11 +2,10 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { graphFiles } from '../../../../src/cli/bundle/bundledGraphs.ts';
+import { graphFiles, storageModels } from '../../../../src/cli/bundle/bundledGraphs.ts';
 import { findEntries, findModels, writeCatalogue } from '../../../../src/cli/bundle/bundledModels.ts';
-import { storageModels } from '../../../../src/cli/bundle/storageModels.ts';
 import { Downloads } from '../../../../src/inference/download/downloads.ts';
-import { referencesOf } from '../../../../src/graph/compile/graphReferences.ts';
+import { referencesOf } from '../../../../src/graph/compile/document.ts';
 import { parseCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
 
 let folder = '';

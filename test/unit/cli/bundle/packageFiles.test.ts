@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { listPackageFiles } from '../../../../src/cli/bundle/packageFiles.ts';
+import { listPackageFiles } from '../../../../src/cli/bundle/bundlePart.ts';
 
 let root = '';
 beforeEach(async () => void (root = await mkdtemp(join(tmpdir(), 'turngraph-'))));

@@ -3,7 +3,7 @@ import {
   isRecording,
   recordingEntries,
   type PlacedInference,
-} from '../../../../src/cli/graphTests/recordingEntries.ts';
+} from '../../../../src/cli/graphTests/recordInferences.ts';
 import { findReply, readMockScript } from '../../../../src/inference/mock/script.ts';
 
 const inference = (fields: Partial<PlacedInference>): PlacedInference => ({

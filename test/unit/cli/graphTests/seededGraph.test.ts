@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { seededGraph } from '../../../../src/cli/graphTests/seededGraph.ts';
+import { seededGraph } from '../../../../src/cli/graphTests/caseSession.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';
 
 const graph = {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { colorsFor } from '../../../../src/cli/output/colors.ts';
+import { colorsFor } from '../../../../src/cli/output/terminalText.ts';
 import { describeCase, describeDifference } from '../../../../src/cli/output/testReport.ts';
 
 /** Moves the cursor, sets the title of the window, begins a control sequence in one character, and ends the line. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { estimateSize } from '../../../../src/cli/suggest/modelSize.ts';
+import { estimateSize } from '../../../../src/cli/suggest/suggest.ts';
 
 describe('the estimated size of a model', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkGraph } from '../../../../src/server/checkGraph.ts';
-import { withBlock, type KnowledgeBlock, type KnowledgeChunk } from '../../../../src/graph/compile/knowledgeBlock.ts';
+import { withBlock, type KnowledgeBlock, type KnowledgeChunk } from '../../../../src/graph/compile/turn.ts';
 import { defineNode } from '../../../../src/graph/compile/node.ts';
 import { compileTemplate } from '../../../../src/graph/compile/template.ts';
 import type { TemplateScope } from '../../../../src/graph/compile/templateData.ts';

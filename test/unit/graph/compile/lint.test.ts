@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { analyseNode } from '../../../../src/graph/compile/analysis.ts';
-import { lintGraph } from '../../../../src/graph/compile/lint.ts';
+import { analyseNode, lintGraph } from '../../../../src/graph/compile/analysis.ts';
 import { type NodeEffects, defineNode } from '../../../../src/graph/compile/node.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { AnalysedNode } from '../../../../src/graph/compile/analysis.ts';
+import { type AnalysedNode, lintGraph, lintSelections } from '../../../../src/graph/compile/analysis.ts';
 import type { NodeEffects } from '../../../../src/graph/compile/node.ts';
-import { lintGraph, lintSelections } from '../../../../src/graph/compile/lint.ts';
 
 const any = { type: 'Any', unusedExits: [], canHold: false };
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { showsCalls } from '../../../../src/graph/compile/shownCalls.ts';
+import { showsCalls } from '../../../../src/graph/compile/template.ts';
 
 it.each([
   'No.',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Fault } from '../../../../src/protocol/fault.ts';
-import { changeParams } from '../../../../src/graph/compile/changeParams.ts';
+import { changeParams } from '../../../../src/graph/compile/liveParams.ts';
 import { type EffectsContext, defineNode } from '../../../../src/graph/compile/node.ts';
 import { createRegistry } from '../../../../src/graph/compile/registry.ts';
 import { explainKnowledge } from '../../../../src/graph/nodes/inference.ts';

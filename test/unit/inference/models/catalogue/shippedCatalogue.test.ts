@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseCatalogue, modelsSchema } from '../../../../../src/inference/models/catalogue/catalogue.ts';
-import { estimateSize } from '../../../../../src/cli/suggest/modelSize.ts';
+import { estimateSize } from '../../../../../src/cli/suggest/suggest.ts';
 import { formats } from '../../../../../src/chat/formats/index.ts';
 import { repositoryPath } from '../../../../helpers/server.ts';
 

@@ -1,7 +1,8 @@
-import type { FromSchema, Schema, SchemaError } from '../../protocol/schema.ts';
-import { isWellFormed } from '../../protocol/codec/wellFormed.ts';
-import { describeCall, failure, type CallAnswer, type CallAnswerer, type NotifiedCall } from './callAnswer.ts';
-import { isPartOf } from './isPartOf.ts';
+import { createReader, type FromSchema, type Schema, type SchemaError } from '../protocol/schema.ts';
+import { isWellFormed } from '../protocol/codec/wellFormed.ts';
+import { type CallAnswer, type CallAnswerer, describeCall, failure, type NotifiedCall } from './callAnswers.ts';
+import { type JsonFile, readJsonFile } from './jsonFile.ts';
+import { isObject } from '../base/jsonTypes.ts';
 
 /** JSON Schema of what names a call: its tool, and values of its arguments. */
 export const callSchema = {
@@ -80,4 +81,46 @@ function findProblem(content: string): string | undefined {
   if (!isWellFormed(content)) return 'has half of a surrogate pair; write both halves, such as \\ud83d\\ude00';
   const bytes = Buffer.byteLength(content);
   return bytes > maxContentBytes ? `has ${bytes} bytes, and ${maxContentBytes} are allowed; shorten it` : undefined;
+}
+
+const readEntries = createReader(resultsSchema);
+
+/**
+ * Reads the file of `--results`: a list of results, each for the calls of a tool. The first entry that matches a call is
+ * its result.
+ * @throws Error that names the file, the place, the entry and the fix.
+ */
+export async function readResultsFile(path: string): Promise<CallAnswerer> {
+  const file = await readJsonFile(path);
+  if (file.syntaxError !== undefined) throw new Error(file.syntaxError);
+  const reading = readEntries(JSON.parse(file.text));
+  if (!reading.ok) {
+    throw new Error(reading.errors.map(({ pointer, message }) => describeAt(file, pointer, message)).join('\n'));
+  }
+  const [problem] = findContentErrors(reading.value);
+  if (problem) throw new Error(describeAt(file, problem.pointer, problem.message));
+  return answererOf(reading.value, path);
+}
+
+// People count from 1.
+function describeAt(file: JsonFile, pointer: string, message: string): string {
+  const place = file.positionOf(pointer);
+  const [, index, ...names] = pointer.split('/');
+  if (index === undefined)
+    return `${place}: the list of results ${message}; write [{"tool": "the name", "content": "the result"}]`;
+  const entry = `entry ${Number(index) + 1}`;
+  return `${place}: ${[entry, ...names].join('.')} ${message}${names.length === 0 ? '; write {"tool": "the name", "content": "the result"}' : ''}`;
+}
+
+/** Whether a value has all that is expected: objects may have more members, also inside of others; lists may not be longer. */
+export function isPartOf(expected: unknown, actual: unknown): boolean {
+  if (Array.isArray(expected)) {
+    if (!Array.isArray(actual) || actual.length !== expected.length) return false;
+    return expected.every((item, index) => isPartOf(item, actual[index]));
+  }
+  if (!isObject(expected)) return expected === actual;
+  if (!isObject(actual)) return false;
+  return Object.entries(expected).every(
+    ([name, value]) => Object.hasOwn(actual, name) && isPartOf(value, actual[name]),
+  );
 }

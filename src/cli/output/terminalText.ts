@@ -14,3 +14,9 @@ export function colorsFor(stream: { readonly isTTY?: boolean }): Colors {
       isColored ? `\x1b[${number}m${text}\x1b[0m` : text;
   return { bold: code(1), dim: code(2), warning: code(33) };
 }
+
+/** A text on one line without control characters: a file of a stranger must not write into the terminal, or into a report. */
+export const printable = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ');
+
+/** The same of a text of several lines. */
+export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n');

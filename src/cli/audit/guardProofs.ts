@@ -1,7 +1,48 @@
-import { nodeOf, recordsCalls, type AuditedGraph, type AuditedNode } from './auditedGraph.ts';
-import { isGuarded, whyUnguarded } from './guards.ts';
-import type { PropertyVerdict } from './property.ts';
-import { reachableNodes, shortestOffence, type AuditStep, type LeavingVisit, type OffendingWalk } from './walk.ts';
+import { type AuditedGraph, type AuditedNode, nodeOf, recordsCalls } from './auditedGraph.ts';
+import {
+  type AuditStep,
+  type LeavingVisit,
+  type OffendingWalk,
+  type PropertyVerdict,
+  reachableNodes,
+  shortestOffence,
+} from './walk.ts';
+import type { WatchedText } from '../../graph/compile/node.ts';
+
+/**
+ * Whether every path from the start to a node that runs a model passes a Guardrail on the message. The message stays the
+ * same in a turn: once it has passed, all later nodes are guarded.
+ */
+export function proveMessageGuarded(graph: AuditedGraph): PropertyVerdict {
+  const walk = shortestOffence<boolean, string>(graph, {
+    initial: false,
+    enter: ({ name, effects }, isPassed) => (effects.infers && !isPassed ? name : undefined),
+    leave: ({ node, exit, state }) => ({ state: state || isGuarded(node, exit, 'message') }),
+  });
+  if (!walk) return { proven: true, reason: whyMessageGuarded(graph) };
+  const { path, offence: name } = walk;
+  const isDeclared = graph.nodes.get(name)?.isDeclared ?? false;
+  const runs = isDeclared ? 'runs a model' : 'may run a model, as its type does not declare that it runs none';
+  const notes = whyUnguarded(graph, path, 'message');
+  const guard = 'a Guardrail with "watch": "message" and patterns';
+  return {
+    proven: false,
+    reason: [`${name} ${runs}, and no Guardrail has let the message pass before`, ...notes].join('; '),
+    fix:
+      path.length === 1
+        ? `start with ${guard}, and lead its exit not_triggered to ${name}`
+        : `lead this path to ${name} through ${guard}, by its exit not_triggered`,
+    path,
+    nodes: [name],
+  };
+}
+
+function whyMessageGuarded(graph: AuditedGraph): string {
+  const nodes = [...reachableNodes(graph).keys()].flatMap((name) => graph.nodes.get(name) ?? []);
+  return nodes.some(({ effects }) => effects.infers)
+    ? 'every path to a node that runs a model passes a Guardrail on the message'
+    : 'no node runs a model';
+}
 
 /** What matters of the past of a turn. */
 interface AnswerState {
@@ -28,7 +69,7 @@ export function proveAnswerGuarded(graph: AuditedGraph): PropertyVerdict {
     enter: enterNode,
     leave: leaveNode,
   });
-  return walk ? explain(graph, walk) : { proven: true, reason: whyProven(graph) };
+  return walk ? explain(graph, walk) : { proven: true, reason: whyAnswerGuarded(graph) };
 }
 
 function enterNode(node: AuditedNode, { hasCalls }: AnswerState): AnswerOffence | undefined {
@@ -84,9 +125,27 @@ function explainHeld(graph: AuditedGraph, path: readonly AuditStep[]): Refutatio
   return { proven: false, reason: [reason, ...notes].join('; '), fix, path, nodes: [name] };
 }
 
-function whyProven(graph: AuditedGraph): string {
+function whyAnswerGuarded(graph: AuditedGraph): string {
   const nodes = [...reachableNodes(graph).keys()].map((name) => nodeOf(graph, name));
   return nodes.some(({ effects }) => effects.held === 'replaced')
     ? 'every text of a model is held back, and passes a Guardrail on the answer or is replaced'
     : 'no text of a model is an answer';
+}
+
+/** Whether a node guards a text, if it is left by an exit. A Guardrail without patterns lets every text pass: it guards nothing. */
+export function isGuarded({ effects: { guards } }: AuditedNode, exit: string, watch: WatchedText): boolean {
+  return guards?.watch === watch && guards.exit === exit && guards.patterns > 0;
+}
+
+/** Why the Guardrails on a path do not guard a text, a sentence each. */
+function whyUnguarded(graph: AuditedGraph, path: readonly AuditStep[], watch: WatchedText): readonly string[] {
+  const sentences = path.flatMap(({ node: name, exit }) => {
+    const { guards } = nodeOf(graph, name).effects;
+    if (!guards || exit === undefined) return [];
+    if (guards.patterns === 0) return [`${name} has no patterns and lets every text pass`];
+    if (guards.watch !== watch) return [`${name} watches the ${guards.watch}`];
+    if (guards.exit !== exit) return [`the path leaves ${name} by ${exit}`];
+    return [`${name} comes too early: it watched another text`];
+  });
+  return [...new Set(sentences)];
 }
