@@ -82,10 +82,15 @@ describe('speculation', () => {
     expect(await turns(options, { speculate: 'prompt' })).toEqual(await turns(options, {}));
   });
 
+  // A grammar that is asked at each token takes long.
+  const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
+
   // Not always: on some CPUs batches of another shape round otherwise, and then about one draw of 300 comes out differently.
   it.each(drawn)('draws with the numbers of its seed %s', async (_, options) => {
     const run = (speculate: SamplingParams['speculate']): Promise<readonly string[]> =>
-      inOrder([1, 2, 3, 4], async (seed) => JSON.stringify(await turns(options, { seed, max_tokens: 12, speculate })));
+      inOrder(options.grammar ? seeds.slice(0, 3) : seeds, async (seed) =>
+        JSON.stringify(await turns(options, { seed, max_tokens: 12, speculate })),
+      );
     const [drafted, plain] = [await run('prompt'), await run('off')];
     const equal = drafted.filter((text, index) => text === plain[index]).length;
     const equalToOtherSeed = drafted.filter((text, index) => text === plain[(index + 1) % plain.length]).length;
