@@ -4,7 +4,12 @@ import { dirname, resolve } from 'node:path';
 import type { ServerOptions } from '../server/config.ts';
 import { Downloads } from '../inference/download/downloads.ts';
 import { assertFolder } from '../base/filesystem.ts';
-import { type Catalogue, type CatalogueEntry, readCatalogue, unknownModel } from '../inference/models/catalogue/catalogue.ts';
+import {
+  type Catalogue,
+  type CatalogueEntry,
+  readCatalogue,
+  unknownModel,
+} from '../inference/models/catalogue/catalogue.ts';
 import { serverFlags, serverOptions, UsageError } from './options.ts';
 import { Fault } from '../protocol/fault.ts';
 import { createFileEntry, isGgufPath } from '../inference/models/catalogue/fileEntry.ts';

@@ -42,7 +42,8 @@ const notRun: Readonly<Record<string, string>> = {
   'docs/launching.md#package-it-with-the-game sh 1': 'test/e2e/bundle.test.ts runs it',
   'docs/launching.md#package-it-with-the-game sh 2': 'test/e2e/bundle.test.ts runs it',
   'docs/launching.md#package-it-with-the-game text 1': 'test/e2e/bundle.test.ts compares it',
-  'docs/shipping.md#another-system sh 1': 'needs a network; test/unit/cli/bundle/planBundle.test.ts plans such a bundle',
+  'docs/shipping.md#another-system sh 1':
+    'needs a network; test/unit/cli/bundle/planBundle.test.ts plans such a bundle',
   'docs/many-machines.md#two-servers-behind-nginx sh 1':
     'servers that stay; test/e2e/nginx.test.ts runs two behind nginx',
   'docs/graphs.md#check-a-graph text 1': 'the page does not show broken.json',

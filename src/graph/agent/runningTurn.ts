@@ -5,7 +5,17 @@ import type { Graph } from '../compile/compile.ts';
 import { walk } from '../compile/walk.ts';
 import { untilAborted } from '../../base/abort.ts';
 import type { InferenceSchedule } from '../../inference/contract/pace.ts';
-import { type KnowledgeBlock, withBlock, type Call, type CallDelivery, type CallResult, type Exchange, type InferenceRecord, type ToolSelection, type Turn } from '../compile/turn.ts';
+import {
+  type KnowledgeBlock,
+  withBlock,
+  type Call,
+  type CallDelivery,
+  type CallResult,
+  type Exchange,
+  type InferenceRecord,
+  type ToolSelection,
+  type Turn,
+} from '../compile/turn.ts';
 import { splitToFrames } from '../../protocol/frameSize.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
 import type { Insight } from '../../chat/tools/validate/callIssues.ts';

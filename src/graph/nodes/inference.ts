@@ -1,6 +1,13 @@
 import { Fault } from '../../protocol/fault.ts';
 import type { KnowledgeBlock } from '../compile/turn.ts';
-import type { AnswerScores, Completion, GenerateOptions, InferenceResult, Model, Sequence } from '../../inference/contract/engine.ts';
+import type {
+  AnswerScores,
+  Completion,
+  GenerateOptions,
+  InferenceResult,
+  Model,
+  Sequence,
+} from '../../inference/contract/engine.ts';
 import { type SamplingParams, samplingSchema, type PartialSampling } from '../../inference/contract/samplingParams.ts';
 import { InvalidParams, type NodeContext, paramError } from '../compile/node.ts';
 import { raceAbort } from '../../base/abort.ts';

@@ -1,7 +1,17 @@
 import type { InferenceSchedule } from './pace.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
-import type { EmbeddingFacts, Embeddings, EmbedOptions, LoraFile, ModelDetails, ModelLimits, ModelPurpose, ModelSupervision, RemoteModel } from './model.ts';
+import type {
+  EmbeddingFacts,
+  Embeddings,
+  EmbedOptions,
+  LoraFile,
+  ModelDetails,
+  ModelLimits,
+  ModelPurpose,
+  ModelSupervision,
+  RemoteModel,
+} from './model.ts';
 import type { CallGrammar } from '../../chat/grammar/rule.ts';
 import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';

@@ -1,5 +1,13 @@
 import { untilAborted } from '../../base/abort.ts';
-import type { AnswerScores, Completion, GenerateOptions, ScoreOptions, Sequence, WarmUpOptions, WarmUpResult } from '../contract/engine.ts';
+import type {
+  AnswerScores,
+  Completion,
+  GenerateOptions,
+  ScoreOptions,
+  Sequence,
+  WarmUpOptions,
+  WarmUpResult,
+} from '../contract/engine.ts';
 import { type RequestControl, type RequestShape, type RunningRequest, UnreceivedRequest } from './peer.ts';
 import type { Prompt } from '../../chat/dialog.ts';
 import type { CallGrammar } from '../../chat/grammar/rule.ts';

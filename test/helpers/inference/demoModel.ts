@@ -1,5 +1,14 @@
 import { fileURLToPath } from 'node:url';
-import { getLlama, LlamaGrammarEvaluationState, type ControlledEvaluateInputItem, type Llama, type LlamaContext, type LlamaContextSequence, type LlamaModel, type Token } from 'node-llama-cpp';
+import {
+  getLlama,
+  LlamaGrammarEvaluationState,
+  type ControlledEvaluateInputItem,
+  type Llama,
+  type LlamaContext,
+  type LlamaContextSequence,
+  type LlamaModel,
+  type Token,
+} from 'node-llama-cpp';
 import { commonPrefixLength } from '../../../src/base/commonPrefix.ts';
 import { type SamplingParams, defaultSampling } from '../../../src/inference/contract/samplingParams.ts';
 import { DrawSeeds } from '../../../src/inference/llama/sampling/drawSeeds.ts';

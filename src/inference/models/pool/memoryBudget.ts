@@ -1,4 +1,13 @@
-import { addMemory, isWithin, noMemory, subtractMemory, type MemoryUse, type LoadPlan, totalMemory, type SlotResizing } from '../../contract/memory.ts';
+import {
+  addMemory,
+  isWithin,
+  noMemory,
+  subtractMemory,
+  type MemoryUse,
+  type LoadPlan,
+  totalMemory,
+  type SlotResizing,
+} from '../../contract/memory.ts';
 import { raceAbort } from '../../../base/abort.ts';
 import type { Engine, LoadOptions, Model } from '../../contract/engine.ts';
 import { Fault } from '../../../protocol/fault.ts';

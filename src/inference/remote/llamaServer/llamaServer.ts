@@ -2,7 +2,14 @@ import type { Token } from '../../decoding/tokenizer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import { renameSampling } from '../../contract/samplingParams.ts';
 import type { HttpConnection } from '../connection/httpConnection.ts';
-import type { InferenceServer, RemoteCompletionEnd, RemoteCompletionPart, RemoteRequest, ServerProps, TokenizeOptions } from '../inferenceServer.ts';
+import type {
+  InferenceServer,
+  RemoteCompletionEnd,
+  RemoteCompletionPart,
+  RemoteRequest,
+  ServerProps,
+  TokenizeOptions,
+} from '../inferenceServer.ts';
 import { ServerJson, type ServerObject } from '../connection/serverJson.ts';
 import { Vocabulary } from '../vocabulary.ts';
 

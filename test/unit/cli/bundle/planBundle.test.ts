@@ -4,7 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { planBundle, type BundleContent } from '../../../../src/cli/bundle/planBundle.ts';
-import { bundleGpus, bundlePlatforms, libraryPackagesOf, type BundlePlatform } from '../../../../src/cli/bundle/platforms.ts';
+import {
+  bundleGpus,
+  bundlePlatforms,
+  libraryPackagesOf,
+  type BundlePlatform,
+} from '../../../../src/cli/bundle/platforms.ts';
 import { bundleToJson, describeBundle } from '../../../../src/cli/commands/bundle.ts';
 import { readCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
 import { formatBytes } from '../../../../src/base/units.ts';

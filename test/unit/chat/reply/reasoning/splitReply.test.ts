@@ -4,7 +4,14 @@ import { ReasoningFilter, splitReply } from '../../../../../src/chat/reply/reaso
 import { createReasoningSkipper } from '../../../../../src/chat/reply/reasoning/reasoningSpans.ts';
 import { defaultReplyMarks, tagsOf, type ReplyMarks } from '../../../../../src/chat/replyMarks.ts';
 import { scaled } from '../../../../helpers/depth.ts';
-import { channelMarks, harmonyMarks, messageMarks, plainMarks, responseMarks, wordMarks } from '../../../../helpers/replyMarks.ts';
+import {
+  channelMarks,
+  harmonyMarks,
+  messageMarks,
+  plainMarks,
+  responseMarks,
+  wordMarks,
+} from '../../../../helpers/replyMarks.ts';
 
 type Case = readonly [what: string, marks: ReplyMarks, text: string, reasoning: string, content: string];
 
