@@ -135,7 +135,7 @@ describe.each(subprotocols)('resume over %s', (subprotocol) => {
     await first.waitFor(({ body }) => body === 'answerText');
     first.socket.terminate();
     await untilGauge(server, 'turns_running', 0);
-    for (const reader of [subprotocol, other]) {
+    for (const reader of new Set([subprotocol, other])) {
       const { client, replayed } = await resumed(server.url, reader, key, 2);
       await using second = client;
       second.socket.pause();
