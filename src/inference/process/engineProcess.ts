@@ -176,7 +176,7 @@ export class EngineProcess {
     return request;
   }
 
-  /** Ends the process now, whatever it does. Nobody hears of its model any more. */
+  /** Ends the process now, whatever it does. No one is told of its model afterwards. */
   async kill(): Promise<void> {
     this.#listener = undefined;
     this.#killed = true;
