@@ -1,4 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, normalize, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -57,6 +59,29 @@ function cyclesIn(targets: ReadonlyMap<string, Iterable<string>>): readonly stri
   return cycles;
 }
 
+/** The functions of src with more than 40 lines, the longest first: their lines, comments included, and their place. */
+function functionLengths(): readonly (readonly [lines: number, place: string])[] {
+  const folder = mkdtempSync(join(tmpdir(), 'turngraph-'));
+  const config = join(folder, 'oxlintrc.json');
+  writeFileSync(config, JSON.stringify({ rules: { 'max-lines-per-function': ['error', { max: 40 }] } }));
+  const options = ['-c', config, '-A', 'all', '-D', 'max-lines-per-function', '--format', 'json', '--ignore-pattern'];
+  const oxlint = join(root, 'node_modules', 'oxlint', 'bin', 'oxlint');
+  const { stdout } = spawnSync(process.execPath, [oxlint, ...options, '**/*.gen.ts', 'src'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  rmSync(folder, { recursive: true });
+  const { diagnostics } = JSON.parse(stdout) as {
+    diagnostics: readonly { message: string; filename: string; labels: readonly { span: { line: number } }[] }[];
+  };
+  return diagnostics
+    .map(({ message, filename, labels }) => {
+      const [, lines = ''] = /too many lines \((\d+)\)/.exec(message) ?? [];
+      return [Number(lines), `${filename}:${labels[0]?.span.line}`] as const;
+    })
+    .toSorted(([one], [other]) => other - one);
+}
+
 describe('the architecture of src', () => {
   it('has a layer for every module', () => {
     expect([...new Set(files.map(moduleOf))].filter((name) => layers[name] === undefined)).toEqual([]);
@@ -100,10 +125,27 @@ describe('the architecture of src', () => {
   });
 
   it('has no file of more than 400 lines', () => {
-    const long = [...sources, ...kit]
-      .map((file) => [file, (textOf.get(file) ?? '').split('\n').length - 1] as const)
-      .filter(([, lines]) => lines > 400);
-    expect(long).toEqual([]);
+    const lengths = [...sources, ...kit].map((file) => [(textOf.get(file) ?? '').split('\n').length - 1, file] as const);
+    const longest = lengths.toSorted(([one], [other]) => other - one);
+    console.log(
+      `the longest files: ${longest
+        .slice(0, 3)
+        .map(([lines, file]) => `${file} ${lines}`)
+        .join(', ')}`,
+    );
+    expect(longest.filter(([lines]) => lines > 400)).toEqual([]);
+  });
+
+  it('has no function of more than 60 lines', () => {
+    const lengths = functionLengths();
+    console.log(
+      `the longest functions: ${lengths
+        .slice(0, 3)
+        .map(([lines, place]) => `${place} ${lines}`)
+        .join(', ')}`,
+    );
+    expect(lengths.length).toBeGreaterThan(10);
+    expect(lengths.filter(([lines]) => lines > 60)).toEqual([]);
   });
 
   it('has no any, no default export, no enum, no namespace', () => {

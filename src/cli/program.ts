@@ -25,7 +25,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
 };
 
 /** The command that the arguments name; all commands for help, and to suggest one for a misspelt name. */
-async function loadCommands(name: string | undefined): Promise<readonly Command[]> {
+export async function loadCommands(name: string | undefined): Promise<readonly Command[]> {
   const load = name === undefined ? undefined : new Map(Object.entries(commands)).get(name);
   return load ? [await load()] : Promise.all(Object.values(commands).map((each) => each()));
 }

@@ -1,11 +1,10 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { serverSchema, variableOf } from '../../src/server/config.ts';
 import { metricDefinitions } from '../../src/server/metrics/definitions.ts';
 import { blocksOf, textOf } from '../helpers/docPages.ts';
-import { anchorsOf, linksOf } from '../helpers/markdown.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -23,16 +22,6 @@ const pages = [
 ];
 
 describe.each(pages)('%s', (page) => {
-  it('links only to files and headings that exist', () => {
-    const broken = linksOf(textOf(page)).filter((target) => {
-      const [path = '', anchor] = target.split('#');
-      const file = path === '' ? page : relative(root, join(root, dirname(page), path));
-      if (!existsSync(join(root, file))) return true;
-      return anchor !== undefined && file.endsWith('.md') && !anchorsOf(textOf(file)).has(anchor);
-    });
-    expect(broken).toEqual([]);
-  });
-
   it('has only valid JSON in its json blocks', () => {
     const wrong = blocksOf(page).filter(({ language, code }) => language === 'json' && !isJson(code));
     expect(wrong).toEqual([]);
