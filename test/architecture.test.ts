@@ -125,7 +125,9 @@ describe('the architecture of src', () => {
   });
 
   it('has no file of more than 400 lines', () => {
-    const lengths = [...sources, ...kit].map((file) => [(textOf.get(file) ?? '').split('\n').length - 1, file] as const);
+    const lengths = [...sources, ...kit].map(
+      (file) => [(textOf.get(file) ?? '').split('\n').length - 1, file] as const,
+    );
     const longest = lengths.toSorted(([one], [other]) => other - one);
     console.log(
       `the longest files: ${longest
