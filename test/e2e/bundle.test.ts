@@ -36,8 +36,8 @@ describe('the pages on shipping', () => {
   });
 
   it('name each option of the command, and no other', () => {
-    const table = section.slice(section.indexOf('| option'));
-    const named = [...table.matchAll(/`[^`]+`/g)].flatMap(([code]) => code.match(/--[a-z-]+/g) ?? []);
+    const list = section.slice(section.indexOf('\n- `--'));
+    const named = [...list.matchAll(/`[^`]+`/g)].flatMap(([code]) => code.match(/--[a-z-]+/g) ?? []);
     const options = bundleCommand().options.map(({ long }) => long);
     expect(named.filter((flag) => !options.includes(flag))).toEqual([]);
     expect(options.filter((flag) => !named.includes(flag ?? '') && flag !== '--storage-root')).toEqual([]);

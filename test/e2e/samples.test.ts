@@ -53,6 +53,8 @@ const notRun: Readonly<Record<string, string>> = {
   'docs/models.md#2-download-it text 1': 'downloads from a hub',
   'docs/models.md#3-chat-with-it text 1': 'needs the downloaded model',
   'docs/models.md#your-own-gguf text 1': 'shows a shortened home folder',
+  'models/turngraph-demo.md#the-demo-model-and-its-recipe bash 1': 'unpacks the recipe into the checkout',
+  'models/turngraph-demo.md#the-demo-model-and-its-recipe bash 2': 'packs a changed recipe',
   'docs/models.md#invalid-entries text 1': 'the page does not show the invalid entry',
 };
 
