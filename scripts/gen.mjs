@@ -12,8 +12,10 @@ import { staticCodec } from './gen/staticCodec.mjs';
 
 const root = new URL('..', import.meta.url);
 const proto = fileURLToPath(new URL('proto/turngraph/v1/wire.proto', root));
-const options = await prettier.resolveConfig(fileURLToPath(new URL('package.json', root)));
-const pretty = async (text, parser) => prettier.format(await text, { ...options, printWidth: 110, parser });
+const pretty = async (text, parser) => {
+  const options = await prettier.resolveConfig(fileURLToPath(new URL(parser === 'json' ? 'a.json' : 'a.md', root)));
+  return prettier.format(await text, { ...options, parser });
+};
 
 const outputs = {
   proto: {
