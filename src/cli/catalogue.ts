@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { ServerOptions } from '../server/config.ts';
@@ -10,7 +9,7 @@ import {
   readCatalogue,
   unknownModel,
 } from '../inference/models/catalogue/catalogue.ts';
-import { serverFlags, serverOptions, UsageError } from './options.ts';
+import { serverOptions, UsageError } from './options.ts';
 import { Fault } from '../protocol/fault.ts';
 import { createFileEntry, isGgufPath } from '../inference/models/catalogue/fileEntry.ts';
 
@@ -20,9 +19,6 @@ export interface OpenCatalogue {
   readonly catalogue: Catalogue;
   readonly downloads: Downloads;
 }
-
-/** Adds the flags of `openCatalogue` to a command. */
-export const modelFlags = (command: Command): Command => serverFlags(command, ['catalogue', 'models', 'json']);
 
 /** Reads the catalogue that the flags name; prints its invalid entries to stderr. */
 export async function openCatalogue(flags: Readonly<Record<string, unknown>>): Promise<OpenCatalogue> {

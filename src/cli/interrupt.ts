@@ -15,8 +15,5 @@ export function onInterrupt(): Interrupt {
   };
   const signals = ['SIGINT', 'SIGTERM'] as const;
   for (const name of signals) process.on(name, stop);
-  return {
-    signal: controller.signal,
-    [Symbol.dispose]: () => signals.forEach((name) => process.off(name, stop)),
-  };
+  return { signal: controller.signal, [Symbol.dispose]: () => signals.forEach((name) => process.off(name, stop)) };
 }

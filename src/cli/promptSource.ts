@@ -1,15 +1,17 @@
+import { readFile } from 'node:fs/promises';
 import type { Prompt } from '../chat/dialog.ts';
 import type { Engine, LoadOptions, Model } from '../inference/contract/engine.ts';
 import type { ToolDialect } from '../chat/dialect/toolDialect.ts';
 import { type ChatTemplate, probeChatTemplate } from '../chat/template/chatTemplate.ts';
+import { compileTemplate } from '../chat/template/compileTemplate.ts';
 import { renderPrompt } from '../chat/template/renderPrompt.ts';
 import type { ServerOptions } from '../server/config.ts';
 import { mockEngine } from '../inference/mock/engine.ts';
 import { createUncachedLlamaEngine } from '../server/llamaEngine.ts';
 import type { Catalogue } from '../inference/models/catalogue/catalogue.ts';
+import { describeError } from '../protocol/fault.ts';
 import { isOnDisk } from './catalogue.ts';
 import { UsageError } from './options.ts';
-import { readTemplateFile } from './templateFile.ts';
 
 /** What renders the prompts of a graph: a model, or a chat template alone. */
 export interface PromptSource {
@@ -54,8 +56,25 @@ export async function findPromptSource(
     return { engine, catalogue, render: (prompt, loaded) => loaded.render(prompt), canAnswer: true };
   }
   process.stderr.write(`${noModelReason(modelName)}, so this is our own wording in ChatML\n`);
-  const { engine, render } = templateSource(probeChatTemplate(undefined, { bos: '', eos: '' }));
+  const { engine, render } = templateSource(probeChatTemplate(undefined, noTokens));
   return { engine, render, catalogue, canAnswer: false };
+}
+
+// A template file names no tokens.
+const noTokens = { bos: '', eos: '' };
+
+/**
+ * Reads and probes a chat template (Jinja) that is a file of its own. Its `bos_token` and `eos_token` are empty.
+ * @throws Error that names the file, when it cannot be read or does not parse.
+ */
+export async function readTemplateFile(path: string): Promise<ChatTemplate> {
+  const source = await readFile(path, 'utf8');
+  try {
+    compileTemplate(source, noTokens);
+  } catch (error) {
+    throw new Error(`${path}: ${describeError(error)}`, { cause: error });
+  }
+  return probeChatTemplate(source, noTokens);
 }
 
 const templateSource = (template: ChatTemplate): Omit<PromptSource, 'catalogue'> => ({

@@ -62,9 +62,7 @@ const placement: Counterparts = {
 export const tryllNames: TryllNames = {
   graph: {
     routes: { how: 'are here in each node: write "exits": {"EXIT": "NODE"}' },
-    knowledge_presentation: {
-      how: 'is "template" and "placement" of a Generate node here',
-    },
+    knowledge_presentation: { how: 'is "template" and "placement" of a Generate node here' },
     enable_diagnostics: { how: 'is no part of a graph here: the client sets it when it creates the agent' },
     max_steps_per_turn: { how: 'is no part of a graph here: the client sets it when it creates the agent' },
   },
@@ -119,19 +117,13 @@ export const tryllNames: TryllNames = {
     },
     Route: {
       intents_ids: { how: 'is "name" of each label here: write "labels": [{"name": "..."}]' },
-      intents_prompt: {
-        how: 'is "when" of each label here: write "labels": [{"name": "...", "when": "..."}]',
-      },
+      intents_prompt: { how: 'is "when" of each label here: write "labels": [{"name": "...", "when": "..."}]' },
       system_prompt: { how: 'has no counterpart: say in "when" of each label what it is for' },
       history_turns: { how: 'has no counterpart: the model sees as much of the dialog as fits' },
       margin: { how: 'has no counterpart: only "threshold" decides' },
       notify_client: { how: 'has no counterpart: the client gets an event with the label' },
-      not_found_intent: {
-        how: 'is a label like any other here: lead its exit where "not_matched" leads',
-      },
-      embedded_string_storage: {
-        how: `${noVectors}; write them as "patterns" or "examples" of each label`,
-      },
+      not_found_intent: { how: 'is a label like any other here: lead its exit where "not_matched" leads' },
+      embedded_string_storage: { how: `${noVectors}; write them as "patterns" or "examples" of each label` },
       embedding_model: { how: noVectors },
       metadata_field: { how: 'has no counterpart: each label has its own "patterns" and "examples"' },
       filter: { how: noVectors },

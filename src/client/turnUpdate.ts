@@ -56,11 +56,7 @@ export type TurnUpdate =
 export function summarize(updates: readonly TurnUpdate[], complete: TurnComplete): FinishedTurn {
   const { status, error, debugInfo } = complete;
   if (status === 'ERROR') {
-    throw toFault({
-      name: error?.name ?? 'INTERNAL',
-      message: error?.message ?? 'the turn failed',
-      detail: debugInfo,
-    });
+    throw toFault({ name: error?.name ?? 'INTERNAL', message: error?.message ?? 'the turn failed', detail: debugInfo });
   }
   return {
     text: updates.flatMap((update) => (update.type === 'text' ? [update.text] : [])).join(''),

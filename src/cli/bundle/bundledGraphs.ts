@@ -4,15 +4,11 @@ import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
 import { findRecordsPath, maxFileBytes } from '../../graph/storage/knowledge/knowledgeFile.ts';
 import { kindOfFile, readBytes } from '../../graph/storage/storageFile.ts';
+import type { CheckedGraph } from '../checkedGraphs.ts';
 import type { BundleFile } from './bundlePart.ts';
 
 /** A graph that goes into a bundle. */
-export interface BundledGraph {
-  readonly path: string;
-  readonly document: unknown;
-  /** The folder of its storage files. */
-  readonly storageRoot: string;
-}
+export type BundledGraph = Pick<CheckedGraph, 'path' | 'document' | 'storageRoot'>;
 
 /** The graphs folder of a bundle: the graphs, and the storage files that they name. */
 export async function graphFiles(graphs: readonly BundledGraph[]): Promise<readonly BundleFile[]> {

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import type { Downloads } from '../../inference/download/downloads.ts';
 import { type Catalogue, type CatalogueEntry, unknownModel } from '../../inference/models/catalogue/catalogue.ts';
 import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
+import type { OpenCatalogue } from '../catalogue.ts';
 import type { BundleFile } from './bundlePart.ts';
 import { filesWithoutConflict } from './bundledGraphs.ts';
 
@@ -12,17 +13,14 @@ export interface BundledModel {
   readonly files: readonly BundleFile[];
 }
 
-/** Where models are found. */
-export interface ModelSources {
-  readonly catalogue: Catalogue;
-  readonly downloads: Downloads;
-}
-
 const folder = 'models';
 const loraFolder = `${folder}/lora`;
 
 /** Finds the files of models. @throws Error that names the command that gets them, where a model is not on disk. */
-export async function findModels(names: readonly string[], sources: ModelSources): Promise<readonly BundledModel[]> {
+export async function findModels(
+  names: readonly string[],
+  sources: Pick<OpenCatalogue, 'catalogue' | 'downloads'>,
+): Promise<readonly BundledModel[]> {
   const models: BundledModel[] = [];
   for (const name of names) {
     const entry = requireModel(name, sources.catalogue);

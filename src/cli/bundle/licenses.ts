@@ -79,14 +79,8 @@ ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEAL
 /** The file with the licences at the top of a bundle. */
 export const noticesFile = 'THIRD-PARTY-NOTICES';
 
-/** What the notices are about. */
-interface NoticesContent {
-  readonly parts: readonly LicensedPart[];
-  readonly models: readonly CatalogueEntry[];
-}
-
 /** Writes the notices: a list of all parts, then the licence text of each. */
-export function writeNotices({ parts, models }: NoticesContent): string {
+export function writeNotices(parts: readonly LicensedPart[], models: readonly CatalogueEntry[]): string {
   const list = parts.map((part) => `  ${titleOf(part)}`);
   const modelList = models.map(describeModel);
   return [

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundledPath } from '../../base/packageFiles.ts';
+import { plural } from '../output/terminalText.ts';
 import { graphFiles, type BundledGraph } from './bundledGraphs.ts';
 import { writeCatalogue, type BundledModel } from './bundledModels.ts';
 import { type BundleFile, type BundlePart, type LicensedPart, type PartKind, listPackageFiles } from './bundlePart.ts';
@@ -45,25 +46,17 @@ export async function planBundle(content: BundleContent): Promise<PlannedBundle>
   const [own, others] = [packages.filter(isOwn), packages.filter((found) => !isOwn(found))];
   const libraries = await findLibraries(packages, { platform, gpu, folder: content.libraries });
   const release = libraries[0]?.release ?? '';
-  const notices = writeNotices({
-    parts: [
-      await readNodeLicense(node, content.nodeLicense),
-      await readLlamaLicense(release),
-      ...(await readLicenses([...others, ...libraries])),
-      ...(await readPlaygroundLicenses()),
-    ],
-    models: models.map(({ entry }) => entry),
-  });
-  const [startFile, ...otherFiles] = startFiles(platform).map(({ path, text, isExecutable }): BundleFile => ({
-    path,
-    content: { text },
-    isExecutable,
-  }));
-  const texts: BundleFile[] = [
-    ...(startFile ? [startFile] : []),
-    ...otherFiles,
-    { path: 'models.json', content: { text: writeCatalogue(models) } },
+  const licensed = [
+    await readNodeLicense(node, content.nodeLicense),
+    await readLlamaLicense(release),
+    ...(await readLicenses([...others, ...libraries])),
+    ...(await readPlaygroundLicenses()),
   ];
+  const notices = writeNotices(
+    licensed,
+    models.map(({ entry }) => entry),
+  );
+  const catalogue: BundleFile = { path: 'models.json', content: { text: writeCatalogue(models) } };
   const lists: PartList[] = [
     [
       'node',
@@ -78,21 +71,19 @@ export async function planBundle(content: BundleContent): Promise<PlannedBundle>
       ]),
     )),
     ['turngraph', `turngraph ${own[0]?.version}`, await filesOf(own)],
-    ['packages', countOf(others.length, 'npm package'), await filesOf(others)],
-    ['graphs', `${countOf(graphs.length, 'graph')} and storages`, await graphFiles(graphs)],
+    ['packages', plural(others.length, 'npm package'), await filesOf(others)],
+    ['graphs', `${plural(graphs.length, 'graph')} and storages`, await graphFiles(graphs)],
     ...models.map(({ entry, files }): PartList => [
       'model',
       `${files.length === 0 ? 'entry of ' : ''}model ${entry.name}`,
       files,
     ]),
-    ['start', 'start file and model catalogue', texts],
+    ['start', 'start file and model catalogue', [...startFiles(platform), catalogue]],
     ['notices', 'licences', [{ path: noticesFile, content: { text: notices } }]],
   ];
   // Together, when nothing else is waited for: a file that has gone is an error of this call.
   return { platform, parts: await Promise.all(lists.map(part)) };
 }
-
-const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 const isOwn = ({ path }: PlacedPackage): boolean => path === 'turngraph';
 

@@ -15,11 +15,7 @@ export type BundleGpu = (typeof bundleGpus)[number];
  * with that of the CPU: a computer without that card uses it.
  */
 const libraries: Readonly<Record<BundlePlatform, Readonly<Partial<Record<BundleGpu, readonly string[]>>>>> = {
-  'linux-x64': {
-    off: ['linux-x64'],
-    vulkan: ['linux-x64', 'linux-x64-vulkan'],
-    cuda: ['linux-x64', 'linux-x64-cuda'],
-  },
+  'linux-x64': { off: ['linux-x64'], vulkan: ['linux-x64', 'linux-x64-vulkan'], cuda: ['linux-x64', 'linux-x64-cuda'] },
   'linux-arm64': { off: ['linux-arm64'] },
   'win-x64': { off: ['win-x64'], vulkan: ['win-x64', 'win-x64-vulkan'], cuda: ['win-x64', 'win-x64-cuda'] },
   'win-arm64': { off: ['win-arm64'] },

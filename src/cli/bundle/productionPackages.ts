@@ -65,11 +65,6 @@ async function findInstalled(name: string, from: string): Promise<string | undef
   }
 }
 
-/** Reads the package.json of a folder. @throws the system's error; SyntaxError. */
-async function readPackage(folder: string): Promise<NpmPackage> {
-  return readManifest(folder);
-}
-
 /** The package of this name that a package at this place would get. */
 function findVisible(
   placed: ReadonlyMap<string, PlacedPackage>,
@@ -84,6 +79,7 @@ function findVisible(
   return placed.get(name);
 }
 
+/** Reads the package.json of a folder. @throws the system's error; SyntaxError. */
 async function readManifest(folder: string): Promise<Manifest> {
   const json: unknown = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
   const fields = isObject(json) ? json : {};
@@ -140,7 +136,7 @@ export async function findLibraries(
       const place = folder === '' ? await findInstalled(name, user.folder) : await findIn(folder, name);
       const where = folder === '' ? '' : ` in ${folder}`;
       if (place === undefined) throw new Error(`the npm package ${name} is not installed${where}: ${remedy}`);
-      const found = await readPackage(place);
+      const found = await readManifest(place);
       if (found.version !== user.version)
         throw new Error(`${place} has version ${found.version}; node-llama-cpp needs ${user.version}: ${remedy}`);
       return { ...found, path: name, release: await readRelease(place) };

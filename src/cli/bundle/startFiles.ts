@@ -1,14 +1,8 @@
+import type { BundleFile } from './bundlePart.ts';
 import { isWindows, type BundlePlatform } from './platforms.ts';
 
 /** The folder of a bundle with Node and the program. */
 export const runtimeFolder = 'runtime';
-
-/** A small text file of a bundle. */
-export interface TextFile {
-  readonly path: string;
-  readonly text: string;
-  readonly isExecutable: boolean;
-}
 
 /** The name of Node in the runtime folder. */
 export const nodeFileOf = (platform: BundlePlatform): string => (isWindows(platform) ? 'node.exe' : 'node');
@@ -17,9 +11,9 @@ export const nodeFileOf = (platform: BundlePlatform): string => (isWindows(platf
 export const startFileOf = (platform: BundlePlatform): string => (isWindows(platform) ? 'turngraph.cmd' : 'turngraph');
 
 /** The file that starts a bundle, and the module that it starts Node with. */
-export const startFiles = (platform: BundlePlatform): readonly TextFile[] => [
-  { path: startFileOf(platform), text: isWindows(platform) ? command : script, isExecutable: true },
-  { path: `${runtimeFolder}/turngraph.mjs`, text: entryModule, isExecutable: false },
+export const startFiles = (platform: BundlePlatform): readonly BundleFile[] => [
+  { path: startFileOf(platform), content: { text: isWindows(platform) ? command : script }, isExecutable: true },
+  { path: `${runtimeFolder}/turngraph.mjs`, content: { text: entryModule } },
 ];
 
 // `command -p` finds readlink where PATH is empty; only a symbolic link needs it. `exec`: the process is Node's.

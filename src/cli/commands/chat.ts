@@ -1,4 +1,4 @@
-import { createInterface, type Interface } from 'node:readline/promises';
+import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
 import type { AgentHandle, FinishedTurn, TurnHandle } from '../../client/index.ts';
 import { Fault } from '../../protocol/fault.ts';
@@ -11,32 +11,28 @@ export const chatCommand = (): Command =>
     new Command('chat').description('chat with a graph in the terminal; Ctrl-C cancels a turn, Ctrl-D exits'),
   ).action((graph: string, flags: AgentFlags) =>
     withAgent(graph, flags, async ({ agent, variables, results }) => {
-      using lines = disposable(createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' }));
+      const input = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
+      using _ = { [Symbol.dispose]: () => input.close() };
       // Piped input ends before its lines are answered, and a closed interface cannot show a prompt.
       let open = true;
-      lines.input.on('close', () => (open = false));
+      input.on('close', () => (open = false));
       // Piped lines are messages: a question would take the next one for its answer.
       const asks = results === undefined && process.stdin.isTTY;
-      const answerer = asks ? new TerminalAnswerer(lines.input) : printing(results ?? noTools);
+      const answerer = asks ? new TerminalAnswerer(input) : printing(results ?? noTools);
       let turn: TurnHandle | undefined;
-      lines.input.on('SIGINT', () => (turn ? turn.cancel() : lines.input.close()));
-      lines.input.prompt();
-      for await (const text of lines.input) {
+      input.on('SIGINT', () => (turn ? turn.cancel() : input.close()));
+      input.prompt();
+      for await (const text of input) {
         if (text.trim() !== '') {
           const answers = new TurnAnswers(agent, answerer);
           turn = sendLine(agent, text, variables, answers);
           await printResult(turn.finally(() => answers.endWait()));
           turn = undefined;
         }
-        if (open) lines.input.prompt();
+        if (open) input.prompt();
       }
     }),
   );
-
-const disposable = (input: Interface): Disposable & { readonly input: Interface } => ({
-  input,
-  [Symbol.dispose]: () => input.close(),
-});
 
 // Text is written to stdout, calls and events to stderr, so that the output can be piped.
 function sendLine(

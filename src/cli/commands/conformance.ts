@@ -84,14 +84,8 @@ export const conformanceCommand = (): Command =>
     });
 
 /** The checks that the flags ask for. @throws UsageError */
-async function checksOf({
-  server,
-  client,
-  token,
-  codec,
-  model,
-  only,
-}: ConformanceFlags): Promise<AsyncIterable<CheckResult>> {
+async function checksOf(flags: ConformanceFlags): Promise<AsyncIterable<CheckResult>> {
+  const { server, client, token, codec, model, only } = flags;
   const choice = { ...(codec && { codecs: [codec] }), ...(only && { only }) };
   if (client !== undefined) {
     const others = Object.entries({ server, token, model }).find(([, value]) => value !== undefined);

@@ -7,7 +7,7 @@ import type { RemoteModel } from '../../inference/contract/model.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { remoteModelOf } from '../../inference/models/catalogue/remoteEntry.ts';
 import { unknownModel, type CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
-import { diagnose } from '../doctor/diagnose.ts';
+import { diagnose, type DoctorStage } from '../doctor/diagnose.ts';
 import { diagnoseEmbedding } from '../doctor/diagnoseEmbedding.ts';
 import type { Engine } from '../../inference/contract/engine.ts';
 import { loadOptionsFor, type PoolOptions } from '../../inference/models/pool/poolOptions.ts';
@@ -15,10 +15,10 @@ import { MemoryBudget } from '../../inference/models/pool/memoryBudget.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';
 import { findTarget, type DoctorTarget } from '../doctor/target.ts';
 import { formats } from '../../chat/formats/index.ts';
-import { memoryLine, endpointsReport, doctorReport, embeddingReport, DoctorProgress } from '../output/doctorReport.ts';
+import { memoryLine, endpointsReport, doctorReport, embeddingReport, doctorProgress } from '../output/doctorReport.ts';
 import { localCatalogue } from '../catalogue.ts';
 import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
-import { colorsFor } from '../output/terminalText.ts';
+import { colorsFor, printComplete } from '../output/terminalText.ts';
 
 /** `turngraph doctor`: checks and benchmarks a model. */
 export const doctorCommand = (): Command =>
@@ -50,17 +50,19 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
   const poolOptions: PoolOptions = { ...options, gpuLayers, budget, catalogue: ownCatalogue, idleMs: 0 };
   await using pool = new ModelPool(engine, poolOptions);
   await describePlan(engine, entry, poolOptions);
+  const colors = colorsFor(process.stdout);
+  const { signal } = new AbortController();
   if (entry.purpose === 'embedding') {
-    const { signal } = new AbortController();
     const report = await withProgress(entry.name, (onStage) => diagnoseEmbedding(pool, target, { signal, onStage }));
-    if (options.json) return void process.stdout.write(`${JSON.stringify(report, undefinedToNull)}\n`);
-    return void process.stdout.write(embeddingReport(report, colorsFor(process.stdout)));
+    if (options.json) printComplete(report);
+    else process.stdout.write(embeddingReport(report, colors));
+    return;
   }
-  const diagnosis = await withProgress(entry.name, (onStep) =>
-    diagnose(pool, target, { formats, quick, signal: new AbortController().signal, onStage: onStep }),
+  const diagnosis = await withProgress(entry.name, (onStage) =>
+    diagnose(pool, target, { formats, quick, signal, onStage }),
   );
-  if (options.json) process.stdout.write(`${JSON.stringify(diagnosis, undefinedToNull)}\n`);
-  else process.stdout.write(doctorReport(diagnosis, colorsFor(process.stdout)));
+  if (options.json) printComplete(diagnosis);
+  else process.stdout.write(doctorReport(diagnosis, colors));
 }
 
 /** A file without an entry is what its header says; an embedding model has no sampling. */
@@ -78,7 +80,7 @@ async function reportEndpoints(name: string, remote: RemoteModel, asJson: boolea
   const { checkEndpoints } = await import('../../inference/remote/checkEndpoints.ts');
   const { signal } = new AbortController();
   const endpoints = await checkEndpoints(remote, { environment: process.env, signal });
-  if (asJson) process.stdout.write(`${JSON.stringify({ name, endpoints }, undefinedToNull)}\n`);
+  if (asJson) printComplete({ name, endpoints });
   else process.stdout.write(endpointsReport(name, endpoints, colorsFor(process.stdout)));
   if (endpoints.every(({ problem }) => problem !== undefined))
     throw new Fault('MODEL_LOAD_FAILED', `no inference server of "${name}" can be used`);
@@ -87,23 +89,13 @@ async function reportEndpoints(name: string, remote: RemoteModel, asJson: boolea
 /** Says what a model is going to take, before it is loaded. What is wrong with its file is said by the load. */
 async function describePlan(engine: Engine, entry: CatalogueEntry, options: PoolOptions): Promise<void> {
   const { limit, isLimited } = options.budget ?? new MemoryBudget();
-  const within = isLimited ? { within: limit } : {};
-  const loadOptions = {
-    ...loadOptionsFor(
-      entry,
-      options,
-      entry.loraFiles?.filter((path) => path !== undefined),
-    ),
-    ...within,
-  };
+  const loras = entry.loraFiles?.filter((path) => path !== undefined);
+  const loadOptions = { ...loadOptionsFor(entry, options, loras), ...(isLimited && { within: limit }) };
   const plan = await engine.estimate?.(entry.file ?? '', loadOptions).catch(() => undefined);
   if (plan) process.stderr.write(`${memoryLine(entry.name, plan)}\n`);
 }
 
-// Programs get all keys, with null for unknown values.
-const undefinedToNull = (_: string, value: unknown): unknown => value ?? null;
-
-async function withProgress<T>(name: string, work: (onStep: DoctorProgress['step']) => Promise<T>): Promise<T> {
-  using progress = new DoctorProgress(name);
-  return await work((step) => progress.step(step));
+async function withProgress<T>(name: string, work: (onStage: (stage: DoctorStage) => void) => Promise<T>): Promise<T> {
+  using progress = doctorProgress(name);
+  return await work(progress.show);
 }

@@ -1,11 +1,12 @@
 import { Command } from 'commander';
+import type { LocalFile } from '../../inference/download/local/findLocalFiles.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import { formatBytes } from '../../base/units.ts';
 import { onInterrupt } from '../interrupt.ts';
 import { serverFlags } from '../options.ts';
-import { requireEntry, modelFlags, openCatalogue, type OpenCatalogue } from '../catalogue.ts';
+import { requireEntry, openCatalogue, type OpenCatalogue } from '../catalogue.ts';
+import { printLine } from '../output/terminalText.ts';
 import { download } from './modelsDownload.ts';
-import { found } from './modelsFound.ts';
 import { suggest } from './modelsSuggest.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
@@ -14,7 +15,7 @@ type Flags = Readonly<Record<string, unknown>>;
 export function modelsCommand(): Command {
   const models = new Command('models').description('list, download, verify and delete models');
   const command = (name: string, description: string): Command =>
-    modelFlags(models.command(name).description(description));
+    serverFlags(models.command(name).description(description), ['catalogue', 'models', 'json']);
   command('list', 'list the models of the catalogue').action(list);
   command('info', 'show details of a model').argument('<name>').action(info);
   serverFlags(command('suggest', 'list which models fit this machine, best first'), ['slots', 'gpu']).action(suggest);
@@ -25,21 +26,19 @@ export function modelsCommand(): Command {
   return models;
 }
 
-const print = (line: string): void => void process.stdout.write(`${line}\n`);
-
 async function list(flags: Flags): Promise<void> {
   const { catalogue, downloads, options } = await openCatalogue(flags);
   for (const entry of catalogue.models.values()) {
     const { name, description, tool_call_format, purpose } = entry;
     const status = await downloads.readStatus(entry);
     const size_bytes = await readSize(downloads, entry);
-    if (options.json) print(JSON.stringify({ name, status, size_bytes, purpose, tool_call_format, description }));
+    if (options.json) printLine(JSON.stringify({ name, status, size_bytes, purpose, tool_call_format, description }));
     else {
       const size = size_bytes === undefined ? '' : formatBytes(size_bytes);
       const columns = [name, status, size, purpose === 'chat' ? tool_call_format : purpose].filter(
         (column) => column !== '',
       );
-      print(`${columns.join('  ')}${description && `\n    ${description}`}`);
+      printLine(`${columns.join('  ')}${description && `\n    ${description}`}`);
     }
   }
 }
@@ -51,10 +50,10 @@ const readSize = async (downloads: OpenCatalogue['downloads'], entry: CatalogueE
 async function info(name: string, flags: Flags): Promise<void> {
   const folder = await openCatalogue(flags);
   const details = await readDetails(folder, requireEntry(folder.catalogue, name));
-  if (folder.options.json) return print(JSON.stringify(details));
+  if (folder.options.json) return printLine(JSON.stringify(details));
   for (const [key, value] of Object.entries(details)) {
     const shown = key === 'size_bytes' && typeof value === 'number' ? formatBytes(value) : value;
-    if (shown !== undefined && shown !== '') print(`${`${key}:`.padEnd(18)}${String(shown)}`);
+    if (shown !== undefined && shown !== '') printLine(`${`${key}:`.padEnd(18)}${String(shown)}`);
   }
 }
 
@@ -82,6 +81,30 @@ async function readDetails({ downloads }: OpenCatalogue, entry: CatalogueEntry):
   };
 }
 
+/** `turngraph models found`: the GGUF files that other programs have on this machine, and the models that they are. */
+async function found(flags: Flags): Promise<void> {
+  const { catalogue, downloads, options } = await openCatalogue(flags);
+  const { files, stores } = await downloads.findLocalModels();
+  for (const file of files) {
+    const { name, bytes, program, path, sha256 } = file;
+    const models = [...catalogue.models.values()].filter((entry) => isFileOf(entry, file)).map((entry) => entry.name);
+    const belongs = models.length === 0 ? '' : `  ${models.map((model) => `"${model}"`).join(', ')}`;
+    if (options.json) printLine(JSON.stringify({ name, size_bytes: bytes, program, file: path, sha256, models }));
+    else printLine(`${name}  ${formatBytes(bytes)}  ${program}${belongs}\n    ${path}`);
+  }
+  if (files.length > 0) return;
+  const places = stores.map(({ program, folder }) => `    ${folder} (${program})\n`).join('');
+  process.stderr.write(`no GGUF file of another program is on this machine; looked in\n${places}`);
+}
+
+/** Whether a file is one of a model: by the hash that its program names it after, or by its repository and path. */
+function isFileOf({ variants: [variant] }: CatalogueEntry, { sha256, source }: LocalFile): boolean {
+  if (!variant) return false;
+  // The hash of an entry is that of its one file.
+  if (variant.sha256 !== undefined && sha256 !== undefined) return variant.sha256 === sha256;
+  return source !== undefined && variant.huggingface_repo === source.repo && variant.files.includes(source.file);
+}
+
 async function verify(name: string | undefined, flags: Flags): Promise<void> {
   const { catalogue, downloads, options } = await openCatalogue(flags);
   const entries = name === undefined ? [...catalogue.models.values()] : [requireEntry(catalogue, name)];
@@ -92,9 +115,9 @@ async function verify(name: string | undefined, flags: Flags): Promise<void> {
     for (const { file, verdict, why, sha256, bytes, quarantined } of files) {
       if (verdict === 'BAD') process.exitCode = 1;
       if (options.json)
-        print(JSON.stringify({ model: entry.name, file, verdict, bytes, sha256, why, set_aside: quarantined }));
+        printLine(JSON.stringify({ model: entry.name, file, verdict, bytes, sha256, why, set_aside: quarantined }));
       else
-        print(
+        printLine(
           `${entry.name}  ${verdict}  ${file}${why && `\n    ${why}`}${quarantined && `; set aside as ${quarantined}`}`,
         );
     }
@@ -104,6 +127,6 @@ async function verify(name: string | undefined, flags: Flags): Promise<void> {
 async function remove(name: string, flags: Flags): Promise<void> {
   const { catalogue, downloads, options } = await openCatalogue(flags);
   const { bytes } = await downloads.remove(requireEntry(catalogue, name));
-  if (options.json) print(JSON.stringify({ event: 'deleted', model: name, bytes }));
+  if (options.json) printLine(JSON.stringify({ event: 'deleted', model: name, bytes }));
   else process.stderr.write(`${name}: deleted, ${formatBytes(bytes)} are free\n`);
 }

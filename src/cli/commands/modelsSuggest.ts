@@ -10,6 +10,7 @@ import {
 } from '../suggest/suggest.ts';
 import { formatBytes } from '../../base/units.ts';
 import { openCatalogue, type OpenCatalogue } from '../catalogue.ts';
+import { printComplete, printLine } from '../output/terminalText.ts';
 
 /** `turngraph models suggest`: which models fit this machine. */
 export async function suggest(flags: Readonly<Record<string, unknown>>): Promise<void> {
@@ -24,8 +25,7 @@ export async function suggest(flags: Readonly<Record<string, unknown>>): Promise
   const ownModels = [...catalogue.models.values()].filter((entry) => !isRemote(entry) && entry.purpose === 'chat');
   for (const entry of ownModels) facts.push(await readFacts(opened, entry));
   const suggestions = suggestModels(facts, machine);
-  if (options.json)
-    return void process.stdout.write(`${JSON.stringify({ machine, models: suggestions }, undefinedToNull)}\n`);
+  if (options.json) return printComplete({ machine, models: suggestions });
   const rows = suggestions.map((model) => [
     model.name,
     fitLabels[model.fit],
@@ -34,7 +34,7 @@ export async function suggest(flags: Readonly<Record<string, unknown>>): Promise
     showSpeed(model.tokensPerSecond),
     model.status,
   ]);
-  process.stdout.write(`${describeMachine(machine)}\n\n${table([headings, ...rows])}\n`);
+  printLine(`${describeMachine(machine)}\n\n${table([headings, ...rows])}`);
 }
 
 async function readFacts({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<ModelFacts> {
@@ -44,8 +44,6 @@ async function readFacts({ downloads }: OpenCatalogue, entry: CatalogueEntry): P
   const bytesOnDisk = file === undefined ? undefined : await downloads.readSize(entry);
   return { entry, status: await downloads.readStatus(entry), bytesOnDisk, shape };
 }
-
-const undefinedToNull = (_: string, value: unknown): unknown => value ?? null;
 
 const headings = ['model', 'fits', 'size', 'KV cache of a slot', 'decode, estimated', 'status'];
 

@@ -11,9 +11,9 @@ import { noDialect, type ToolDialect } from '../../chat/dialect/toolDialect.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import { isOnDisk, localCatalogue, requireEntry } from '../catalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
-import { failedProbes, layoutRows, limitsTitle, probeLine, replyRows } from '../output/dialectReport.ts';
-import { captureOptions } from '../promptSource.ts';
-import { readTemplateFile } from '../templateFile.ts';
+import { failedProbes, layoutRows, replyRows } from '../output/dialectReport.ts';
+import { printLine } from '../output/terminalText.ts';
+import { captureOptions, readTemplateFile } from '../promptSource.ts';
 
 interface FormatsFlags {
   readonly model?: string;
@@ -38,8 +38,8 @@ async function formats({ model, template, ...flags }: FormatsFlags): Promise<voi
   if (template === undefined) throw new UsageError('--model or --template is needed');
   const { toolDialect: dialect, replyMarks } = await readTemplateFile(template);
   const choice = choose('', dialect);
-  if (options.json) print(JSON.stringify(facts(choice, dialect)));
-  else print([`${template}: ${choice.name} (${choice.reason})`, ...dialectLines(dialect, replyMarks)].join('\n'));
+  if (options.json) printLine(JSON.stringify(facts(choice, dialect)));
+  else printLine([`${template}: ${choice.name} (${choice.reason})`, ...dialectLines(dialect, replyMarks)].join('\n'));
 }
 
 async function modelFormat(name: string, options: ServerOptions): Promise<void> {
@@ -50,14 +50,14 @@ async function modelFormat(name: string, options: ServerOptions): Promise<void> 
   const dialect = model?.toolDialect ?? noDialect('it is not on disk');
   const { format: detected = '', because } = dialect;
   const choice = choose(named, dialect);
-  if (options.json) return print(JSON.stringify({ model: name, ...facts(choice, dialect), named, detected }));
+  if (options.json) return printLine(JSON.stringify({ model: name, ...facts(choice, dialect), named, detected }));
   const sources = [
     row('a node', 'comes first, if its tool_call_format names one'),
     row('models.json', named || 'names none'),
     row('the model', detected || because),
     row('otherwise', defaultFormat),
   ];
-  print(
+  printLine(
     [`${name}: ${choice.name} (${choice.reason})`, ...sources, ...dialectLines(dialect, model?.replyMarks)].join('\n'),
   );
 }
@@ -93,13 +93,11 @@ const row = (label: string, value: string): string =>
 
 /** The notation, an example and the marks of replies, the probes that are ok, and those that are not with the reason of each. */
 function dialectLines(dialect: ToolDialect, marks?: ReplyMarks): readonly string[] {
-  const { required, limits } = failedProbes(dialect);
   const ok = dialect.probes.filter((probe) => probe.ok).map(({ name }) => name);
   return [
     ...[...layoutRows(dialect), ...(marks ? replyRows(marks) : [])].map(([label, value]) => row(label, value)),
     ...list('Probes that are ok', wrap(ok)),
-    ...list('Failed probes: the format is not used', required.map(probeLine)),
-    ...list(limitsTitle(dialect), limits.map(probeLine)),
+    ...failedProbes(dialect).flatMap(([title, lines]) => list(title, lines)),
   ];
 }
 
@@ -119,5 +117,3 @@ function wrap(names: readonly string[]): readonly string[] {
   });
   return lines;
 }
-
-const print = (line: string): void => void process.stdout.write(`${line}\n`);

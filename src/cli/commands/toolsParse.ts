@@ -14,7 +14,8 @@ import { stringifyJson } from '../../chat/json/value.ts';
 import { type ParsedReply, parseReply } from '../../chat/reply/parseReply.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import { UsageError } from '../options.ts';
-import { TemplateFiles } from '../templateFile.ts';
+import { printLine } from '../output/terminalText.ts';
+import { readTemplateFile } from '../promptSource.ts';
 
 interface ParseFlags {
   readonly format?: string;
@@ -40,24 +41,25 @@ async function parse(file: string | undefined, { jsonl, ...flags }: ParseFlags):
     throw new UsageError('--format or --template is needed, unless --jsonl names one on each line');
   if (flags.format !== undefined && flags.template !== undefined && flags.format !== nativeFormatName)
     throw new UsageError(`--template gives the format itself: leave --format ${flags.format} out`);
-  const templates = new TemplateFiles();
+  const templates: Templates = new Map();
   // Before the input is read: it may come from a terminal.
   const common = names(flags) ? await readDialect(flags, templates) : undefined;
   const input = file === undefined ? await readText(process.stdin) : await readFile(file, 'utf8');
-  if (!jsonl) return print(parseText({ text: input }, common ?? (await readDialect(flags, templates))));
+  if (!jsonl) return printLine(parseText({ text: input }, common ?? (await readDialect(flags, templates))));
   for (const [index, text] of input.split('\n').entries()) {
     if (text.trim() === '') continue;
     const line = readReplyLine(text, index + 1);
-    print(parseText(line, common && !names(line) ? common : await readLineDialect(line, index + 1, templates)));
+    printLine(parseText(line, common && !names(line) ? common : await readLineDialect(line, index + 1, templates)));
   }
 }
-
-const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** What names a format: itself, or the chat template of its model. */
 type FormatSource = Pick<ReplyLine, 'format' | 'template'>;
 
 const names = ({ format, template }: FormatSource): boolean => (format ?? template) !== undefined;
+
+/** The chat templates that have been read, by path. */
+type Templates = Map<string, ReturnType<typeof readTemplateFile>>;
 
 /** A format, and the marks of the replies of its model. */
 interface ReplyDialect {
@@ -65,7 +67,7 @@ interface ReplyDialect {
   readonly marks?: ReplyMarks;
 }
 
-async function readLineDialect(line: ReplyLine, number: number, templates: TemplateFiles): Promise<ReplyDialect> {
+async function readLineDialect(line: ReplyLine, number: number, templates: Templates): Promise<ReplyDialect> {
   if (!names(line)) throw new Error(`line ${number}: format and template are missing, and no flag names one`);
   try {
     return await readDialect(line, templates);
@@ -75,9 +77,11 @@ async function readLineDialect(line: ReplyLine, number: number, templates: Templ
   }
 }
 
-async function readDialect({ format = '', template }: FormatSource, templates: TemplateFiles): Promise<ReplyDialect> {
+async function readDialect({ format = '', template }: FormatSource, templates: Templates): Promise<ReplyDialect> {
   if (template === undefined) return { format: formatNamed(format, formats) };
-  const { toolDialect, replyMarks: marks } = await templates.read(template);
+  const reading = templates.get(template) ?? readTemplateFile(template);
+  templates.set(template, reading);
+  const { toolDialect, replyMarks: marks } = await reading;
   const { format: detected = '', because } = toolDialect;
   const { name } = chooseFormat({ node: format, catalogue: '', detected, because });
   if (format === '' && detected === '')

@@ -81,7 +81,7 @@ async function examine(pool: ModelPool, target: DoctorTarget, options: DiagnoseO
   const details = await model.describe?.();
   if (!details) throw new Fault('MODEL_LOAD_FAILED', `"${entry.name}" is not a file, so there is nothing to diagnose`);
   onStage({ stage: 'timing' });
-  const speed = await measureSpeed(model, { sampling: lease.defaultSampling, signal }).catch(noSpeed);
+  const speed = await measureSpeed(model, lease.defaultSampling, signal).catch(noSpeed);
   const trials = options.quick ? undefined : await benchmarkFormats(lease, options);
   const { contextSize, toolDialect, replyMarks } = model;
   const detectedFormat = toolDialect.format;
@@ -134,9 +134,10 @@ async function benchmarkFormats(
   return trials;
 }
 
-async function totalSize(files: readonly string[]): Promise<number> {
+/** The bytes of files together. */
+export async function totalSize(files: readonly string[]): Promise<number> {
   const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size));
-  return sizes.reduce((sum, size) => sum + size, 0);
+  return sum(sizes);
 }
 
 /** Speed of one sequence that runs alone, in tokens per second; undefined: not measurable, too few tokens came. */
@@ -147,12 +148,6 @@ interface Speed {
   readonly decodePerSecond: number | undefined;
 }
 
-/** Options of a speed benchmark. */
-interface SpeedOptions {
-  readonly sampling: SamplingParams;
-  readonly signal: AbortSignal;
-}
-
 // The warm-up estimates the prefill speed; the timed prompt then takes about `targetPrefillSeconds`.
 const warmUpTokens = 48;
 const [minPromptTokens, maxPromptTokens] = [64, 512];
@@ -160,7 +155,7 @@ const targetPrefillSeconds = 3;
 const decodeTokens = 32;
 
 /** Speed benchmark: measures prefill and decode of a model. @throws Fault of the engine, or the signal's reason. */
-async function measureSpeed(model: Model, { sampling, signal }: SpeedOptions): Promise<Speed> {
+async function measureSpeed(model: Model, sampling: SamplingParams, signal: AbortSignal): Promise<Speed> {
   const maxTokens = Math.floor(model.contextSize / 2);
   const run = async (character: string, tokens: number): Promise<Completion> => {
     await using sequence = model.openSequence();
@@ -201,7 +196,8 @@ const decodeMs = ({ timings }: Completion): number =>
 const tokensPerSecond = (tokens: number, ms: number): number | undefined =>
   tokens > 0 && ms > 0 ? (tokens * 1000) / ms : undefined;
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+/** The sum of numbers. */
+export const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /** Creates a prompt of about `tokens` tokens that asks for a long text. */
 async function createStoryPrompt(model: Model, character: string, tokens: number): Promise<string> {

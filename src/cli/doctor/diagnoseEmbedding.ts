@@ -1,9 +1,8 @@
-import { stat } from 'node:fs/promises';
 import type { EmbeddingPrefixes } from '../../inference/contract/model.ts';
 import type { ModelStats } from '../../inference/contract/engine.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
-import type { DoctorStage } from './diagnose.ts';
+import { type DoctorStage, sum, totalSize } from './diagnose.ts';
 import { draftEntry, type ModelEntry } from './advice.ts';
 import type { DoctorTarget } from './target.ts';
 
@@ -60,11 +59,10 @@ export async function diagnoseEmbedding(
   const [first, ...others] = vectors;
   const [near = 0, far = 0] = others.map((vector) => dot(first, vector));
   const { backend, gpuLayers, prefillThreads, memory } = model.stats();
-  const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size));
   return {
     name: entry.name,
     files,
-    bytes: sum(sizes),
+    bytes: await totalSize(files),
     dimensions: model.embedding.dimensions,
     contextSize: model.contextSize,
     prefixes,
@@ -91,5 +89,3 @@ function adviseOn({ entry, isListed, existingName }: DoctorTarget, near: number,
 
 const dot = (a: Float32Array = new Float32Array(), b: Float32Array): number =>
   a.reduce((total, value, index) => total + value * (b[index] ?? 0), 0);
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

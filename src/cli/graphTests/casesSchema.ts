@@ -12,11 +12,7 @@ const expectSchema = {
       description:
         'All nodes that run, in order: the name of a node, or its name and the exit it takes (guard.triggered).',
     },
-    calls: {
-      type: 'array',
-      description: 'All calls of the turn, in order; [] = none.',
-      items: callSchema,
-    },
+    calls: { type: 'array', description: 'All calls of the turn, in order; [] = none.', items: callSchema },
     text: {
       description: 'The whole text of the turn, or what it must be like.',
       anyOf: [

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { GraphAudit } from '../audit/audit.ts';
 import { auditProperties, formatPath, type AuditProperty, type PropertyVerdict } from '../audit/walk.ts';
 import type { AuditedTool, GuardedNode } from '../audit/guardedNodes.ts';
-import { printable } from './terminalText.ts';
+import { plural, printable } from './terminalText.ts';
 
 const guarantees: Readonly<Record<AuditProperty, string>> = {
   message: 'every message passes a Guardrail before a model runs',
@@ -25,7 +25,7 @@ export function auditMarkdown(file: string, description: string, audit: GraphAud
     `# Audit of ${plain(basename(file, '.json'))}`,
     '',
     ...(description === '' ? [] : [plain(description), '']),
-    `${code(file)} has ${nodes} node${nodes === 1 ? '' : 's'}. A turn starts at ${code(start)}.`,
+    `${code(file)} has ${plural(nodes, 'node')}. A turn starts at ${code(start)}.`,
     '',
     ...table(
       ['Property', 'Guarantee', 'Result'],

@@ -1,7 +1,7 @@
 import { exampleCall } from '../../chat/dialect/nativeFormat.ts';
 import { notationName } from '../../chat/dialect/layout.ts';
 import type { MarkPair, ReplyMarks } from '../../chat/replyMarks.ts';
-import type { ProbeVerdict, ToolDialect } from '../../chat/dialect/toolDialect.ts';
+import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
 
 /** The notation of a dialect and a call in it, for a table; empty where no layout proved itself. */
 export function layoutRows({ layout }: ToolDialect): readonly (readonly [label: string, value: string])[] {
@@ -20,21 +20,12 @@ export function replyRows({ reasoning, answer }: ReplyMarks): readonly (readonly
 
 const describePair = ({ open, close }: MarkPair): string => `${open} ... ${close}`.trimEnd();
 
-/** The probes of a dialect that are not ok: those for which a format is not used, and limits of what is. */
-export interface FailedProbes {
-  readonly required: readonly ProbeVerdict[];
-  readonly limits: readonly ProbeVerdict[];
+/** The probes of a dialect that failed, each with why, under their titles: those for which its format is not used, and limits. */
+export function failedProbes({ probes }: ToolDialect): readonly (readonly [title: string, lines: readonly string[]])[] {
+  const linesOf = (wanted: boolean): readonly string[] =>
+    probes.filter(({ ok, required }) => !ok && required === wanted).map(({ name, why }) => `${name}: ${why}`);
+  const [required, limits] = [linesOf(true), linesOf(false)];
+  const limitsTitle = required.length > 0 ? 'Other probes that failed' : 'Limits: the format is used all the same';
+  const lists = [['Failed probes: the format is not used', required] as const, [limitsTitle, limits] as const];
+  return lists.filter(([, lines]) => lines.length > 0);
 }
-
-/** Sorts the failed probes of a dialect. */
-export function failedProbes({ probes }: ToolDialect): FailedProbes {
-  const failed = probes.filter(({ ok }) => !ok);
-  return { required: failed.filter(({ required }) => required), limits: failed.filter(({ required }) => !required) };
-}
-
-/** A failed probe as a line: its name and why. */
-export const probeLine = ({ name, why }: ProbeVerdict): string => `${name}: ${why}`;
-
-/** The title of the failed probes that are not required. */
-export const limitsTitle = (dialect: ToolDialect): string =>
-  failedProbes(dialect).required.length > 0 ? 'Other probes that failed' : 'Limits: the format is used all the same';

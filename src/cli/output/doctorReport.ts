@@ -1,14 +1,15 @@
 import { relative } from 'node:path';
 import type { ModelDetails } from '../../inference/contract/model.ts';
+import type { ModelEntry } from '../doctor/advice.ts';
 import type { Diagnosis, DoctorStage } from '../doctor/diagnose.ts';
 import { countRight, type BenchmarkAnswer, type FormatScore } from '../doctor/toolBenchmark.ts';
-import type { ProbeVerdict, ToolDialect } from '../../chat/dialect/toolDialect.ts';
+import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
 import { type LoadPlan, type MemoryUse, totalMemory } from '../../inference/contract/memory.ts';
 import type { EmbeddingDiagnosis } from '../doctor/diagnoseEmbedding.ts';
 import { formatBytes } from '../../base/units.ts';
-import { type Colors, printable } from './terminalText.ts';
+import { type Colors, plural, printable } from './terminalText.ts';
 import type { EndpointReport } from '../../inference/remote/checkEndpoints.ts';
-import { failedProbes, layoutRows, limitsTitle, probeLine, replyRows } from './dialectReport.ts';
+import { failedProbes, layoutRows, replyRows } from './dialectReport.ts';
 
 type Row = readonly [label: string, value: string];
 
@@ -25,13 +26,16 @@ export function doctorReport(diagnosis: Diagnosis, colors: Colors): string {
     trials
       ? trialLines(trials, diagnosis.format.name, colors)
       : [colors.bold('Tool questions'), '  not asked (--quick)'],
-    ...(notes.length > 0
-      ? [[colors.bold('Notes'), ...notes.map((note) => `  - ${colors.warning(stripControl(note))}`)]]
-      : []),
-    [colors.bold('Entry for models.json'), JSON.stringify(entry, undefined, 2)],
+    ...(notes.length > 0 ? [warnings('Notes', notes, colors)] : []),
   ];
-  return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+  return joinSections(sections, entry, colors);
 }
+
+/** The sections of a report, and the entry for models.json. */
+const joinSections = (sections: readonly (readonly string[])[], entry: ModelEntry, colors: Colors): string =>
+  `${[...sections, [colors.bold('Entry for models.json'), JSON.stringify(entry, undefined, 2)]]
+    .map((lines) => lines.join('\n'))
+    .join('\n\n')}\n`;
 
 // Relative to the working directory, when the file is below it.
 const shortPath = (file: string): string => {
@@ -91,14 +95,15 @@ function countProbes({ probes }: ToolDialect): string {
 
 /** The failed probes of a chat template that knows tools, and the limits of its notation. */
 function probeSections({ toolDialect }: Diagnosis, colors: Colors): readonly (readonly string[])[] {
-  if (!toolDialect.knowsTools) return [];
-  const { required, limits } = failedProbes(toolDialect);
-  const list = (title: string, probes: readonly ProbeVerdict[]): readonly (readonly string[])[] =>
-    probes.length === 0
-      ? []
-      : [[colors.bold(title), ...probes.map((probe) => `  - ${colors.warning(stripControl(probeLine(probe)))}`)]];
-  return [...list('Failed probes: the format is not used', required), ...list(limitsTitle(toolDialect), limits)];
+  return toolDialect.knowsTools
+    ? failedProbes(toolDialect).map(([title, lines]) => warnings(title, lines, colors))
+    : [];
 }
+
+const warnings = (title: string, lines: readonly string[], colors: Colors): readonly string[] => [
+  colors.bold(title),
+  ...lines.map((line) => `  - ${colors.warning(stripControl(line))}`),
+];
 
 const tokenKindLabels = { control: '(control)', word: '(one token)', letters: '(plain text)' } as const;
 
@@ -217,9 +222,8 @@ export function embeddingReport(diagnosis: EmbeddingDiagnosis, colors: Colors): 
     [colors.bold(name), ...shown],
     [colors.bold('Model'), ...lines],
     ...(notes.length > 0 ? [[colors.bold('Notes'), ...noteLines]] : []),
-    [colors.bold('Entry for models.json'), JSON.stringify(entry, undefined, 2)],
   ];
-  return `${sections.map((section) => section.join('\n')).join('\n\n')}\n`;
+  return joinSections(sections, entry, colors);
 }
 
 /** Formats what the inference servers of a model say, one line for each. */
@@ -237,8 +241,7 @@ export function endpointsReport(name: string, endpoints: readonly EndpointReport
 /** What a model is going to take, in one line. */
 export function memoryLine(name: string, plan: LoadPlan): string {
   const { weights, context, slots, contextSize } = plan;
-  const tokens = contextSize.toLocaleString('en-GB');
-  const contextText = `${formatMemory(context)} for ${slots} slot${slots === 1 ? '' : 's'} of ${tokens} tokens`;
+  const contextText = `${formatMemory(context)} for ${plural(slots, 'slot')} of ${count(contextSize)} tokens`;
   const rest = `${formatMemory(weights)} of weights`;
   return `${name} needs about ${formatMemory(totalMemory(plan))}: ${rest}, ${contextText}`;
 }
@@ -247,43 +250,30 @@ export function memoryLine(name: string, plan: LoadPlan): string {
 const formatMemory = ({ ram, vram }: MemoryUse): string =>
   vram > 0 ? `${formatBytes(ram, 1)}, ${formatBytes(vram, 1)} on the graphics card` : formatBytes(ram, 1);
 
-/** Progress of `turngraph doctor` on stderr: a status line on a terminal, one line per stage elsewhere. */
-export class DoctorProgress implements Disposable {
-  readonly #name: string;
-  readonly #isTerminal = process.stderr.isTTY;
-  #stage: DoctorStage['stage'] | undefined;
+/** Shows the progress of `turngraph doctor` on stderr: a status line on a terminal, one line per stage elsewhere. */
+export function doctorProgress(name: string): Disposable & { readonly show: (step: DoctorStage) => void } {
+  const isTerminal = process.stderr.isTTY;
+  let shown: DoctorStage['stage'] | undefined;
+  return {
+    show(step) {
+      const { title, progress = '' } = describeStep(step, name);
+      if (isTerminal) process.stderr.write(`\r\x1b[K${title}${progress}`);
+      else if (step.stage !== shown) process.stderr.write(`${title}\n`);
+      shown = step.stage;
+    },
+    [Symbol.dispose]: () => void (isTerminal && shown && process.stderr.write('\r\x1b[K')),
+  };
+}
 
-  constructor(name: string) {
-    this.#name = name;
-  }
-
-  /** Shows a step. */
-  step(step: DoctorStage): void {
-    if (this.#isTerminal) process.stderr.write(`\r\x1b[K${this.#describeStep(step)}`);
-    else if (step.stage !== this.#stage) process.stderr.write(`${this.#describeStage(step)}\n`);
-    this.#stage = step.stage;
-  }
-
-  [Symbol.dispose](): void {
-    if (this.#isTerminal && this.#stage) process.stderr.write('\r\x1b[K');
-  }
-
-  #describeStep(step: DoctorStage): string {
-    const stage = this.#describeStage(step);
-    if (step.stage === 'loading') return `${stage} ${Math.floor(step.fraction * 100)} %`;
-    return step.stage === 'asking' ? `${stage}, ${step.done} done` : stage;
-  }
-
-  #describeStage(step: DoctorStage): string {
-    switch (step.stage) {
-      case 'loading':
-        return `loading ${this.#name}`;
-      case 'timing':
-        return 'measuring prefill and decode speed';
-      case 'asking':
-        return `asking ${step.all} tool questions`;
-      default:
-        return step satisfies never;
-    }
+function describeStep(step: DoctorStage, name: string): { readonly title: string; readonly progress?: string } {
+  switch (step.stage) {
+    case 'loading':
+      return { title: `loading ${name}`, progress: ` ${Math.floor(step.fraction * 100)} %` };
+    case 'timing':
+      return { title: 'measuring prefill and decode speed' };
+    case 'asking':
+      return { title: `asking ${step.all} tool questions`, progress: `, ${step.done} done` };
+    default:
+      return step satisfies never;
   }
 }

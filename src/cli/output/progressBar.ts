@@ -36,7 +36,6 @@ export function progressBar(name: string): ProgressBar {
       else bar.start(bytesTotal || Infinity, bytesDone, payload);
       shown = payload;
     },
-    /** Shows a message next to the bar. */
     note(sentence) {
       if (shown) bar.update({ ...shown, speed: '', note: `  ${sentence}` });
       else process.stderr.write(`${sentence}\n`);

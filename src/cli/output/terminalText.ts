@@ -15,6 +15,16 @@ export function colorsFor(stream: { readonly isTTY?: boolean }): Colors {
   return { bold: code(1), dim: code(2), warning: code(33) };
 }
 
+/** Writes a line to standard output. */
+export const printLine = (line: string): void => void process.stdout.write(`${line}\n`);
+
+/** Writes a value to standard output as a line of JSON that has all keys: programs get null for unknown values. */
+export const printComplete = (value: object): void =>
+  printLine(JSON.stringify(value, (_, inner: unknown): unknown => inner ?? null));
+
+/** A number with its noun: `1 file`, `2 files`. */
+export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
 /** A text on one line without control characters: a file of a stranger must not write into the terminal, or into a report. */
 export const printable = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ');
 

@@ -2,7 +2,7 @@ import { type Mismatch, stepName } from '../graphTests/expectation.ts';
 import type { CaseResult, CaseRun, CheckedTurn } from '../graphTests/runCase.ts';
 import type { FileResult } from '../graphTests/testFile.ts';
 import type { ReplayDifference } from '../graphTests/recordFile.ts';
-import { type Colors, printable } from './terminalText.ts';
+import { type Colors, plural, printable } from './terminalText.ts';
 
 /** The line above the cases of a file. */
 export const describeBegin = ({ path, graph, engine }: Pick<FileResult, 'path' | 'graph' | 'engine'>): string =>
@@ -77,8 +77,6 @@ function notesOf({ runs }: CaseResult): readonly string[] {
 const count = (counts: Map<string, number>, text: string): void => void counts.set(text, (counts.get(text) ?? 0) + 1);
 
 const percent = (share: number): string => `${Math.round(share * 100)} %`;
-
-const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 /** A turn whose replay differs from what was recorded. */
 export const describeDifference = (difference: ReplayDifference, colors: Colors): string =>

@@ -2,6 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KeptState, Engine, Model, Sequence, WarmUpResult } from '../../inference/contract/engine.ts';
 import type { VectorReport, VectorProgress } from '../../graph/retrieval/vectors/storageVectors.ts';
+import { plural } from './terminalText.ts';
 
 /** What `turngraph warm` has done with a graph. */
 export interface WarmedGraph {
@@ -46,10 +47,8 @@ export const isWarm = ({ error, nodes, vectors }: WarmedGraph): boolean =>
 export function describeGraph({ graph, error, warnings, nodes, vectors }: WarmedGraph): { out: string; err: string } {
   const lines = [
     ...(error === '' ? [`${graph}: ok`] : []),
-    ...nodes.map(
-      ({ node, tokens, kept }) => `  ${node}: ${tokens} token${tokens === 1 ? '' : 's'}, ${descriptions[kept]}`,
-    ),
-    ...vectors.map((report) => `  ${report.name}: ${countVectors(report.texts)}, ${describeVectors(report)}`),
+    ...nodes.map(({ node, tokens, kept }) => `  ${node}: ${plural(tokens, 'token')}, ${descriptions[kept]}`),
+    ...vectors.map((report) => `  ${report.name}: ${plural(report.texts, 'vector')}, ${describeVectors(report)}`),
   ];
   const errors = [...warnings.map((warning) => `warning: ${warning}`), ...(error === '' ? [] : [error])];
   return {
@@ -58,9 +57,6 @@ export function describeGraph({ graph, error, warnings, nodes, vectors }: Warmed
     err: errors.map((line) => `${line.startsWith(graph) ? '' : `${graph}: `}${line}\n`).join(''),
   };
 }
-
-/** How many vectors there are, in words. */
-const countVectors = (count: number): string => `${count} vector${count === 1 ? '' : 's'}`;
 
 function describeVectors({ isRestored, unsaved }: VectorReport): string {
   if (unsaved !== undefined) return `not saved: ${unsaved}`;
@@ -77,7 +73,7 @@ export async function readFolder(folder: string): Promise<PromptFolder> {
 
 /** The line for the folder. */
 export const describeFolder = ({ folder, prompts, bytes }: PromptFolder): string =>
-  `${folder}: ${prompts} prompt${prompts === 1 ? '' : 's'}, ${(bytes / 1e6).toFixed(1)} MB\n`;
+  `${folder}: ${plural(prompts, 'prompt')}, ${(bytes / 1e6).toFixed(1)} MB\n`;
 
 /** A prefill of a node of a graph. */
 export interface NodePrefill extends WarmUpResult {
@@ -117,6 +113,6 @@ export function vectorProgress(): (progress: VectorProgress) => void {
   return ({ name, done, texts }) => {
     if (performance.now() - printedAt < intervalMs) return;
     printedAt = performance.now();
-    process.stderr.write(`  ${name}: ${done} of ${countVectors(texts)}\n`);
+    process.stderr.write(`  ${name}: ${done} of ${plural(texts, 'vector')}\n`);
   };
 }

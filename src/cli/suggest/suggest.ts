@@ -132,8 +132,9 @@ const bitsPerWeight: Readonly<Record<string, number>> = {
  * the number of parameters, or none the quantization.
  */
 export function estimateSize(names: readonly string[]): number | undefined {
-  const parameters = firstMatch(names, parseParameters);
-  const bits = firstMatch(names, parseBits);
+  const isKnown = (value: number | undefined): boolean => value !== undefined;
+  const parameters = names.map(parseParameters).find(isKnown);
+  const bits = names.map(parseBits).find(isKnown);
   return parameters === undefined || bits === undefined ? undefined : (parameters * bits) / 8;
 }
 
@@ -147,14 +148,6 @@ function parseParameters(name: string): number | undefined {
 function parseBits(name: string): number | undefined {
   const [quantization] = /(?<![a-z0-9])(?:i?q\d_[a-z0-9]+(?:_[sml])?|b?f16|f32|mxfp4)(?![a-z0-9])/i.exec(name) ?? [];
   return quantization === undefined ? undefined : bitsPerWeight[quantization.toUpperCase()];
-}
-
-function firstMatch(names: readonly string[], parse: (name: string) => number | undefined): number | undefined {
-  for (const name of names) {
-    const value = parse(name);
-    if (value !== undefined) return value;
-  }
-  return undefined;
 }
 
 const maxThreads = 4;

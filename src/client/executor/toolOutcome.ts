@@ -101,19 +101,13 @@ function contentOf(value: unknown, tool: string): string {
 }
 
 /** What happened to a call that an executor runs. */
-export type ToolEvent = {
-  readonly type: 'tool';
-  readonly call: ToolCall;
-} & (
+export type ToolEvent = { readonly type: 'tool'; readonly call: ToolCall } & (
   | {
       /** The tool runs, with these arguments. */
       readonly state: 'started';
       readonly arguments: unknown;
     }
-  | {
-      readonly state: 'completed';
-      readonly result: ToolOutcome;
-    }
+  | { readonly state: 'completed'; readonly result: ToolOutcome }
   | {
       /** The call failed, or its result came too late for the turn (a Fault with code 3012). */
       readonly state: 'failed';

@@ -27,9 +27,7 @@ export interface ToolContext {
 }
 
 /** The type of a tool's arguments, by its `parameters`; without them each value is unknown. */
-export type ToolArguments<Parameters> = Parameters extends {
-  readonly '~standard': { readonly types?: infer Types };
-}
+export type ToolArguments<Parameters> = Parameters extends { readonly '~standard': { readonly types?: infer Types } }
   ? NonNullable<Types> extends { readonly output: infer Output }
     ? Output
     : unknown
@@ -54,9 +52,7 @@ export interface ToolRegistration<Parameters> {
 }
 
 /** The tools of an executor, by name. */
-export type ToolRegistrations<Parameters> = {
-  readonly [Name in keyof Parameters]: ToolRegistration<Parameters[Name]>;
-};
+export type ToolRegistrations<Parameters> = { readonly [Name in keyof Parameters]: ToolRegistration<Parameters[Name]> };
 
 /** A registered tool, ready to run. */
 export interface RegisteredTool {
@@ -66,11 +62,7 @@ export interface RegisteredTool {
   readonly lifespan: ToolOutcome['lifespan'];
 }
 
-const checkers = {
-  parameters: () => {},
-  run: checks.callback,
-  lifespan: checks.lifespan,
-} as const;
+const checkers = { parameters: () => {}, run: checks.callback, lifespan: checks.lifespan } as const;
 
 /** Reads the tools of an executor. @throws Fault MALFORMED_MESSAGE with the path of what is wrong. */
 export function readTools(tools: unknown): ReadonlyMap<string, RegisteredTool> {
