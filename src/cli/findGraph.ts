@@ -2,7 +2,10 @@ import { readdirSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, parse } from 'node:path';
 import { didYouMean } from '../base/didYouMean.ts';
 import { Fault } from '../protocol/fault.ts';
+import { createReader } from '../protocol/schema.ts';
+import { describeGraphPointer, type GraphDocument, graphSchema } from '../graph/compile/document.ts';
 import { GraphFolder } from '../graph/compile/graphFolder.ts';
+import { readValidJson } from './jsonFile.ts';
 
 /** A graph that a command names. */
 export interface FoundGraph {
@@ -27,6 +30,17 @@ export async function findGraph(nameOrPath: string, graphs: string, folder = '')
     'GRAPH_COMPILATION_FAILED',
     `${path} cannot be read: there is no such file, and no such graph in the folder ${graphs}${hintFor(nameOrPath, path, names)}`,
   );
+}
+
+/** Reads a file that has the form of a graph; its nodes are not checked. @throws Error with the place of each mistake. */
+export async function readGraph(path: string): Promise<GraphDocument> {
+  const file = await readValidJson(path);
+  const reading = createReader(graphSchema)(JSON.parse(file.text));
+  if (reading.ok) return reading.value;
+  const sentences = reading.errors.map(
+    ({ pointer, message }) => `${file.positionOf(pointer)}: ${describeGraphPointer(pointer)} ${message}`,
+  );
+  throw new Error(sentences.join('\n'));
 }
 
 function hintFor(nameOrPath: string, path: string, names: readonly string[]): string {

@@ -45,6 +45,22 @@ export async function readJsonFile(
   };
 }
 
+/** Reads a JSON file as `readJsonFile`. @throws Error also with the position of its first syntax error. */
+export async function readValidJson(path: string): Promise<JsonFile> {
+  const file = await readJsonFile(path);
+  if (file.syntaxError !== undefined) throw new Error(file.syntaxError);
+  return file;
+}
+
+/** The value of a JSON text; undefined where it is none. */
+export function tryParseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 function describeSyntaxError(path: string, text: string): string | undefined {
   const error = findSyntaxError(text);
   if (error) return `${path}:${error.place}: is not valid JSON: ${error.why}`;

@@ -1,7 +1,7 @@
 import { createReader, type FromSchema, type Schema, type SchemaError } from '../protocol/schema.ts';
 import { isWellFormed } from '../protocol/codec/wellFormed.ts';
 import { type CallAnswer, type CallAnswerer, describeCall, failure, type NotifiedCall } from './callAnswers.ts';
-import { type JsonFile, readJsonFile } from './jsonFile.ts';
+import { type JsonFile, readValidJson } from './jsonFile.ts';
 import { isObject } from '../base/jsonTypes.ts';
 
 /** JSON Schema of what names a call: its tool, and values of its arguments. */
@@ -91,8 +91,7 @@ const readEntries = createReader(resultsSchema);
  * @throws Error that names the file, the place, the entry and the fix.
  */
 export async function readResultsFile(path: string): Promise<CallAnswerer> {
-  const file = await readJsonFile(path);
-  if (file.syntaxError !== undefined) throw new Error(file.syntaxError);
+  const file = await readValidJson(path);
   const reading = readEntries(JSON.parse(file.text));
   if (!reading.ok) {
     throw new Error(reading.errors.map(({ pointer, message }) => describeAt(file, pointer, message)).join('\n'));

@@ -6,7 +6,7 @@ import type { CatalogueEntry } from '../inference/models/catalogue/catalogue.ts'
 import type { TurngraphServer } from '../server/socket/server.ts';
 import { engineNames } from '../server/session/session.ts';
 import { findGraph, isFile } from './findGraph.ts';
-import { readJsonFile } from './jsonFile.ts';
+import { readValidJson } from './jsonFile.ts';
 import { assertModelName, findModelFile } from './catalogue.ts';
 import { engineOptions, serverFlags, serverOptions, UsageError } from './options.ts';
 import type { CallAnswerer } from './callAnswers.ts';
@@ -89,19 +89,12 @@ export async function withAgent(
   // --mock-script implies the mock engine.
   await client.configure({ engine: flags.engine ?? (options.mockScript === '' ? '' : 'mock') });
   await using agent = await client.createAgent({
-    ...(isName ? { graphName: graph } : { graph: await readGraphText(graph) }),
+    ...(isName ? { graphName: graph } : { graph: (await readValidJson(graph)).text }),
     defaultModelName: modelFile?.name ?? model,
     enableDiagnostics: flags.diagnostics ?? false,
   });
   for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
   await use({ client, agent, variables: flags.var ?? {}, results });
-}
-
-/** @throws Error with the position of the first syntax error. */
-async function readGraphText(path: string): Promise<string> {
-  const { text, syntaxError } = await readJsonFile(path);
-  if (syntaxError !== undefined) throw new Error(syntaxError);
-  return text;
 }
 
 function printChange(change: ConnectionChange): void {

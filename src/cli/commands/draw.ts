@@ -1,11 +1,8 @@
 import { Command } from 'commander';
 import { loadExtension } from '../../server/extensions.ts';
-import { graphSchema, describeGraphPointer } from '../../graph/compile/document.ts';
 import { toMermaid } from '../../graph/compile/mermaid.ts';
 import { registryWith } from '../../graph/nodes/index.ts';
-import { createReader } from '../../protocol/schema.ts';
-import { findGraph } from '../findGraph.ts';
-import { readJsonFile } from '../jsonFile.ts';
+import { findGraph, readGraph } from '../findGraph.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 
 /** `turngraph draw`: prints a graph as a Mermaid flowchart. */
@@ -18,13 +15,6 @@ export const drawCommand = (): Command =>
   ).action(async (graph: string, flags: Record<string, unknown>) => {
     const options = serverOptions(flags);
     const registry = registryWith(await loadExtension(options.extend));
-    const file = await readJsonFile((await findGraph(graph, options.graphs)).path);
-    if (file.syntaxError !== undefined) throw new Error(file.syntaxError);
-    const reading = createReader(graphSchema)(JSON.parse(file.text));
-    if (reading.ok) return void process.stdout.write(toMermaid(reading.value, registry));
-    throw new Error(
-      reading.errors
-        .map(({ pointer, message }) => `${file.positionOf(pointer)}: ${describeGraphPointer(pointer)} ${message}`)
-        .join('\n'),
-    );
+    const { path } = await findGraph(graph, options.graphs);
+    process.stdout.write(toMermaid(await readGraph(path), registry));
   });

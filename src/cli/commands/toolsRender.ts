@@ -8,16 +8,13 @@ import { limitsOf } from '../../server/config.ts';
 import type { Interaction, Prompt } from '../../chat/dialog.ts';
 import type { Model } from '../../inference/contract/engine.ts';
 import { loadExtension } from '../../server/extensions.ts';
-import { graphSchema, describeGraphPointer, type GraphDocument } from '../../graph/compile/document.ts';
 import type { ToolSelection } from '../../graph/compile/turn.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';
 import { registryWith } from '../../graph/nodes/index.ts';
-import { createReader } from '../../protocol/schema.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
 import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
 import { addVariable } from '../withAgent.ts';
-import { findGraph } from '../findGraph.ts';
-import { readJsonFile } from '../jsonFile.ts';
+import { findGraph, readGraph } from '../findGraph.ts';
 import { localCatalogue } from '../catalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
 import {
@@ -162,14 +159,3 @@ const warnOfTurn: Emit = (body, frame) => {
   frame.warnings.forEach(warn);
   if (frame.interactionsDropped > 0) warn(`the prompt leaves out the oldest ${frame.interactionsDropped} interactions`);
 };
-
-async function readGraph(path: string): Promise<GraphDocument> {
-  const file = await readJsonFile(path);
-  if (file.syntaxError !== undefined) throw new Error(file.syntaxError);
-  const reading = createReader(graphSchema)(JSON.parse(file.text));
-  if (reading.ok) return reading.value;
-  const sentences = reading.errors.map(
-    ({ pointer, message }) => `${file.positionOf(pointer)}: ${describeGraphPointer(pointer)} ${message}`,
-  );
-  throw new Error(sentences.join('\n'));
-}

@@ -1,10 +1,12 @@
 import { dirname, join } from 'node:path';
 import { Command } from 'commander';
 import { connect, type Client } from '../../client/index.ts';
+import type { Engine } from '../../inference/contract/engine.ts';
 import { describeError } from '../../protocol/fault.ts';
 import { findGraph, type FoundGraph } from '../findGraph.ts';
-import { readJsonFile } from '../jsonFile.ts';
+import { readValidJson } from '../jsonFile.ts';
 import { assertModelName } from '../catalogue.ts';
+import { startWatchedServer } from '../ownServer.ts';
 import { engineOptions, serverFlags, serverOptions } from '../options.ts';
 import {
   describeFolder,
@@ -43,24 +45,14 @@ export const warmCommand = (): Command =>
     // As in `check`: the storage files of a graph file are in its folder.
     const storageRoot = settings.storageRoot || (file ? dirname(file.path) : '');
     const options = { ...settings, storageRoot };
-    // Imported on demand: loading the engine takes time.
-    const [{ start }, { cacheQuota, createLlamaEngine }, { createLog }, { Metrics }] = await Promise.all([
-      import('../../server/start.ts'),
-      import('../../server/llamaEngine.ts'),
-      import('../../base/log.ts'),
-      import('../../server/metrics/metrics.ts'),
-    ]);
-    const log = createLog({ level: 'error', json: false });
     const prefills: NodePrefill[] = [];
     const vectors: VectorReport[] = [];
-    const quota = cacheQuota(options);
-    const llamaEngine = await createLlamaEngine(options, log, new Metrics(), quota);
-    const engine = watchPrefills(llamaEngine, (prefill) => prefills.push(prefill));
+    const watch = (engine: Engine): Engine => watchPrefills(engine, (prefill) => prefills.push(prefill));
     const vectorListener = {
       onReady: (report: VectorReport) => void vectors.push(report),
       onProgress: vectorProgress(),
     };
-    await using server = await start(options, { log, engines: { 'llama-cpp': engine }, quota, vectorListener });
+    await using server = await startWatchedServer(options, watch, { vectorListener });
     await using client = await connect(server.url);
     const warmed: WarmedGraph[] = [];
     for (const { path, error } of found) {
@@ -85,8 +77,7 @@ async function warmGraph(
   defaultModelName: string,
 ): Promise<Omit<WarmedGraph, 'nodes' | 'vectors'>> {
   try {
-    const { text, syntaxError } = await readJsonFile(path);
-    if (syntaxError !== undefined) throw new Error(syntaxError);
+    const { text } = await readValidJson(path);
     await using agent = await client.createAgent({ graph: text, defaultModelName, warmUp: true });
     return { graph: path, error: '', warnings: agent.warnings };
   } catch (error) {

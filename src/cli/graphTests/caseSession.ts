@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import type { ServerOptions } from '../../server/config.ts';
 import { type Client, connect } from '../../client/index.ts';
 import { mockEngine, type MockScript, type ScriptedRequest } from '../../inference/mock/engine.ts';
+import type { Engine } from '../../inference/contract/engine.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import type { TurngraphServer } from '../../server/socket/server.ts';
 import type { EngineName } from '../../server/session/session.ts';
@@ -14,6 +15,7 @@ import type { GraphFault } from '../../graph/compile/document.ts';
 import { registryWith } from '../../graph/nodes/index.ts';
 import type { JsonFile } from '../jsonFile.ts';
 import { findModelFile } from '../catalogue.ts';
+import { startWatchedServer } from '../ownServer.ts';
 import { CasesFileError } from './casesFile.ts';
 
 /** Options of a session of cases. */
@@ -23,6 +25,7 @@ export interface CaseSessionOptions {
   readonly model: string;
   /** Whether models are loaded; else only the mock engine runs. */
   readonly usesModels: boolean;
+  /** Gets what the models answer. */
   readonly onInference?: (recorded: RecordedInference) => void;
 }
 
@@ -55,9 +58,7 @@ export class CaseSession implements AsyncDisposable {
     const storageRoot = this.settings.storageRoot || dirname(path);
     const running = this.#servers.get(storageRoot);
     if (running) return running;
-    const { usesModels, onInference } = this.#options;
-    const settings = { usesModels, modelFile: this.#modelFile, ...(onInference && { onInference }) };
-    const server = await CaseServer.start(this.settings, storageRoot, settings);
+    const server = await CaseServer.start(this.#options, storageRoot, this.#modelFile);
     this.#servers.set(storageRoot, server);
     return server;
   }
@@ -81,16 +82,6 @@ export async function locatingFaults<T>(graph: JsonFile, work: () => Promise<T>)
   }
 }
 
-/** What the server of cases needs besides its options. */
-interface CaseServerSettings {
-  /** Whether models are loaded; else only the mock engine runs. */
-  readonly usesModels: boolean;
-  /** The file of `--model`. */
-  readonly modelFile: CatalogueEntry | undefined;
-  /** Gets what the models answer. */
-  readonly onInference?: (recorded: RecordedInference) => void;
-}
-
 const maxConnectionRate = 100_000;
 
 /** A server in this process that all cases with graphs of one folder share. */
@@ -103,31 +94,21 @@ export class CaseServer implements AsyncDisposable {
     this.script = script;
   }
 
-  /** Starts a server. @param storageRoot the folder of the storage files of the graphs. */
+  /** Starts a server. @param storageRoot the folder of the storage files of the graphs. @param modelFile that of `--model`. */
   static async start(
-    options: ServerOptions,
+    { settings, usesModels, onInference }: CaseSessionOptions,
     storageRoot: string,
-    { usesModels, modelFile, onInference }: CaseServerSettings,
+    modelFile: CatalogueEntry | undefined,
   ): Promise<CaseServer> {
     const script = new ActiveScript();
     // A server with a script does not start a process for models.
     const mockScript = usesModels ? '' : 'the recording of each file';
     // Each file has a connection of its own, and many files take less than a second.
-    const ownOptions = { ...options, storageRoot, mockScript, maxConnectionRate };
-    // Imported on demand: loading the engine takes time.
-    const [{ start }, { createLlamaEngine }, { createLog }, { Metrics }] = await Promise.all([
-      import('../../server/start.ts'),
-      import('../../server/llamaEngine.ts'),
-      import('../../base/log.ts'),
-      import('../../server/metrics/metrics.ts'),
-    ]);
-    const log = createLog({ level: options.logLevel, json: false });
-    const llamaEngine = await createLlamaEngine(ownOptions, log, new Metrics());
-    const engines = {
-      mock: mockEngine({ script: script.entries }),
-      'llama-cpp': onInference ? recordInferences(llamaEngine, onInference) : llamaEngine,
-    };
-    const server = await start(ownOptions, { log, engines, extraModels: modelFile ? [modelFile] : [] });
+    const options = { ...settings, storageRoot, mockScript, maxConnectionRate };
+    const watch = (engine: Engine): Engine => (onInference ? recordInferences(engine, onInference) : engine);
+    const engines = { mock: mockEngine({ script: script.entries }) };
+    const extraModels = modelFile ? [modelFile] : [];
+    const server = await startWatchedServer(options, watch, { engines, extraModels });
     return new CaseServer(server, script);
   }
 

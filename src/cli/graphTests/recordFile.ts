@@ -8,6 +8,7 @@ import { readMockScript } from '../../inference/mock/engine.ts';
 import { describeFsError, readRegularFile, writeAtomic } from '../../base/filesystem.ts';
 import { type CasesFile, CasesFileError, readCasesFile } from './casesFile.ts';
 import { type CaseServer, type CaseSession, locatingFaults, seededGraph } from './caseSession.ts';
+import { tryParseJson } from '../jsonFile.ts';
 import { type DiffLine, diffLines, stepName } from './expectation.ts';
 
 /** How the cases of a file are recorded. */
@@ -93,18 +94,10 @@ async function assertReplaceable(path: string): Promise<void> {
     if (error.code === 'ENOENT') return undefined;
     throw new CasesFileError(`${path} cannot be read, and is not replaced: ${describeFsError(error)}`);
   });
-  if (!bytes || isRecording(parse(bytes.toString()))) return;
+  if (!bytes || isRecording(tryParseJson(bytes.toString()))) return;
   throw new CasesFileError(
     `${path} was not recorded: an entry has no match with ^, no node or no nth; give --out another file, or --force to replace it`,
   );
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function recordCases(

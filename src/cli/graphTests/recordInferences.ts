@@ -1,6 +1,7 @@
 import { RE2JS } from 're2js';
 import { type MockScriptEntry, scriptedRequest } from '../../inference/mock/engine.ts';
-import type { Engine, Model, Sequence } from '../../inference/contract/engine.ts';
+import type { Engine, Sequence } from '../../inference/contract/engine.ts';
+import { watchSequences } from '../ownServer.ts';
 
 /** What a model answered in an inference, as a mock script has it, and what it was asked by. */
 export interface RecordedInference {
@@ -12,21 +13,8 @@ export interface RecordedInference {
 }
 
 /** Lets a listener know of each finished inference of the models that an engine loads from now on. */
-export function recordInferences(engine: Engine, onInference: (recorded: RecordedInference) => void): Engine {
-  const load = engine.load.bind(engine);
-  return Object.assign(engine, {
-    load: async (...given: Parameters<Engine['load']>): Promise<Model> =>
-      recordModel(await load(...given), onInference),
-  });
-}
-
-function recordModel(model: Model, onInference: (recorded: RecordedInference) => void): Model {
-  const openSequence = model.openSequence.bind(model);
-  return Object.assign(model, {
-    openSequence: (...given: Parameters<Model['openSequence']>): Sequence =>
-      recordSequence(openSequence(...given), onInference),
-  });
-}
+export const recordInferences = (engine: Engine, onInference: (recorded: RecordedInference) => void): Engine =>
+  watchSequences(engine, (sequence) => recordSequence(sequence, onInference));
 
 function recordSequence(sequence: Sequence, onInference: (recorded: RecordedInference) => void): Sequence {
   const generate = sequence.generate.bind(sequence);

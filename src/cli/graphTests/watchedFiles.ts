@@ -5,6 +5,7 @@ import { referencesOf } from '../../graph/compile/document.ts';
 import { readRegularFile } from '../../base/filesystem.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { FileWatcher } from '../../inference/models/catalogue/fileWatcher.ts';
+import { tryParseJson } from '../jsonFile.ts';
 import { recordingName } from './casesFile.ts';
 
 /** The texts of files by path; undefined: there is no such file. */
@@ -53,12 +54,8 @@ function storagesIn(path: string, text: string | undefined, { storageRoot }: Wat
 }
 
 function parse(text = ''): Readonly<Record<string, unknown>> {
-  try {
-    const document: unknown = JSON.parse(text);
-    return isObject(document) ? document : {};
-  } catch {
-    return {};
-  }
+  const document = tryParseJson(text);
+  return isObject(document) ? document : {};
 }
 
 const readText = (path: string): Promise<string | undefined> =>

@@ -1,7 +1,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { KeptState, Engine, Model, Sequence, WarmUpResult } from '../../inference/contract/engine.ts';
+import type { KeptState, Engine, Sequence, WarmUpResult } from '../../inference/contract/engine.ts';
 import type { VectorReport, VectorProgress } from '../../graph/retrieval/vectors/storageVectors.ts';
+import { watchSequences } from '../ownServer.ts';
 import { plural } from './terminalText.ts';
 
 /** What `turngraph warm` has done with a graph. */
@@ -81,29 +82,17 @@ export interface NodePrefill extends WarmUpResult {
 }
 
 /** Lets a listener know of each prefill of the models that an engine loads from now on. */
-export function watchPrefills(engine: Engine, onPrefill: (prefill: NodePrefill) => void): Engine {
-  const load = engine.load.bind(engine);
-  return Object.assign(engine, {
-    load: async (...given: Parameters<Engine['load']>): Promise<Model> => watchModel(await load(...given), onPrefill),
+export const watchPrefills = (engine: Engine, onPrefill: (prefill: NodePrefill) => void): Engine =>
+  watchSequences(engine, (sequence) => {
+    const prefill = sequence.prefill.bind(sequence);
+    return Object.assign(sequence, {
+      async prefill(...options: Parameters<Sequence['prefill']>): Promise<WarmUpResult> {
+        const result = await prefill(...options);
+        onPrefill({ node: sequence.label, ...result });
+        return result;
+      },
+    });
   });
-}
-
-function watchModel(model: Model, onPrefill: (prefill: NodePrefill) => void): Model {
-  const openSequence = model.openSequence.bind(model);
-  return Object.assign(model, {
-    openSequence(...given: Parameters<Model['openSequence']>): Sequence {
-      const sequence = openSequence(...given);
-      const prefill = sequence.prefill.bind(sequence);
-      return Object.assign(sequence, {
-        async prefill(...options: Parameters<Sequence['prefill']>): Promise<WarmUpResult> {
-          const result = await prefill(...options);
-          onPrefill({ node: sequence.label, ...result });
-          return result;
-        },
-      });
-    },
-  });
-}
 
 const intervalMs = 5000;
 
