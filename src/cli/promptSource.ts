@@ -30,20 +30,16 @@ export interface PromptSourceFlags {
   readonly template?: string;
 }
 
-/** Where models are looked for; `modelName` is that of the graph. */
-interface ModelSources {
-  readonly options: ServerOptions;
-  readonly catalogue: Catalogue;
-  readonly modelName: string;
-}
-
 /**
  * Finds what renders prompts: the template, else the model, else ChatML. Says on standard error what is not as usual.
+ * @param modelName that of the graph.
  * @throws UsageError when both flags are given; Error when the template cannot be used.
  */
 export async function findPromptSource(
   { model, template: path }: PromptSourceFlags,
-  { options, catalogue, modelName }: ModelSources,
+  options: ServerOptions,
+  catalogue: Catalogue,
+  modelName: string,
 ): Promise<PromptSource> {
   if (path !== undefined) {
     if (model !== undefined) throw new UsageError('--model and --template exclude each other');

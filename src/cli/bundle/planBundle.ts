@@ -52,10 +52,8 @@ export async function planBundle(content: BundleContent): Promise<PlannedBundle>
     ...(await readLicenses([...others, ...libraries])),
     ...(await readPlaygroundLicenses()),
   ];
-  const notices = writeNotices(
-    licensed,
-    models.map(({ entry }) => entry),
-  );
+  const entries = models.map(({ entry }) => entry);
+  const notices = writeNotices(licensed, entries);
   const catalogue: BundleFile = { path: 'models.json', content: { text: writeCatalogue(models) } };
   const lists: PartList[] = [
     [

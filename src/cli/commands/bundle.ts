@@ -75,24 +75,13 @@ async function bundle(folder: string, flags: BundleFlags): Promise<void> {
   const models = new Set(
     [...named, ...(await storageModels(graphs)), ...(flags.model ?? [])].filter((name) => !entries.includes(name)),
   );
-  const planned = await planBundle({
-    platform,
-    node,
-    gpu: flags.gpu,
-    nodeLicense: flags.nodeLicense ?? '',
-    libraries: flags.libraries ?? '',
-    graphs,
-    models: [
-      ...(await findModels([...models].toSorted(), { catalogue, downloads })),
-      ...findEntries(entries, catalogue),
-    ],
-  });
+  const found = await findModels([...models].toSorted(), { catalogue, downloads });
+  const { gpu, nodeLicense = '', libraries = '' } = flags;
+  const content = { platform, node, gpu, nodeLicense, libraries, graphs };
+  const planned = await planBundle({ ...content, models: [...found, ...findEntries(entries, catalogue)] });
+  const files = planned.parts.flatMap((part) => part.files);
   try {
-    await writeBundle(
-      folder,
-      planned.parts.flatMap(({ files }) => files),
-      interrupt.signal,
-    );
+    await writeBundle(folder, files, interrupt.signal);
   } catch (error) {
     if (!interrupt.signal.aborted) throw error;
     process.stderr.write(`stopped; nothing is left of ${folder}\n`);

@@ -37,7 +37,7 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
   const folder = dirname(options.catalogue);
   // The entry is for the models.json of the working directory, not for that of the package.
   const isBundled = options.catalogue === bundledPath('models.json');
-  const found = await findTarget(nameOrPath, catalogue, { catalogue: folder, entry: isBundled ? '.' : folder });
+  const found = findTarget(nameOrPath, catalogue, { catalogue: folder, entry: isBundled ? '.' : folder });
   if (!found) throw new UsageError(unknownModel(nameOrPath, catalogue, ', and there is no such file'));
   const target = await withPurpose(found);
   const { entry } = target;

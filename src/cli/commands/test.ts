@@ -49,14 +49,11 @@ export const testCommand = (): Command =>
     const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', slots: 1, watchModels: 'off', token: '' });
     using interrupt = onInterrupt();
     const options = { ...testOptions(flags, settings.mockScript), signal: interrupt.signal };
-    await using session = await CaseSession.open({
-      settings,
-      model: flags.model ?? '',
-      usesModels: options.usesModels,
-    });
+    const { usesModels } = options;
+    await using session = await CaseSession.open({ settings, model: flags.model ?? '', usesModels });
     const paths = await findCasesFiles(given);
     const run = async (): Promise<void> => {
-      const ok = await testFiles(paths, session, options, { json, junit });
+      const ok = await testFiles(paths, session, options, json, junit);
       process.exitCode = ok ? 0 : 1;
     };
     try {
@@ -111,17 +108,13 @@ function readShare(text: string): number {
   throw new UsageError(`--min-pass must be from 0 to 1, or a percentage such as 90%, not ${text}`);
 }
 
-interface Outputs {
-  readonly json: boolean;
-  readonly junit: string | undefined;
-}
-
 /** Runs the cases of files one after the other, and prints what comes of them. Returns whether all passed. */
 async function testFiles(
   paths: readonly string[],
   session: CaseSession,
   options: TestOptions,
-  { json, junit }: Outputs,
+  json: boolean,
+  junit: string | undefined,
 ): Promise<boolean> {
   const start = performance.now();
   const colors = colorsFor(process.stdout);

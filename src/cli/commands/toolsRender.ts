@@ -80,7 +80,7 @@ async function render(flags: RenderFlags): Promise<void> {
   const part = promptGraph(await readGraph(path), flags, registry);
   for (const name of part.withModel)
     warn(`"${name}" does not run here, because it needs a model: the prompt has nothing of it`);
-  const source = await findPromptSource(flags, { options, catalogue, modelName: part.modelName });
+  const source = await findPromptSource(flags, options, catalogue, part.modelName);
   if (flags.tokens && !source.canAnswer) throw new UsageError('--tokens needs a model on disk; name one with --model');
   const { engine, captured } = capture(source, part.selector, flags.tokens ?? false);
   await using pool = new ModelPool(engine, { ...captureOptions, catalogue: source.catalogue, idleMs: 0 });

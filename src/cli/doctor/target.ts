@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { Fault } from '../../protocol/fault.ts';
 import type { Catalogue, CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
@@ -30,19 +30,11 @@ export interface TargetFolders {
  * @returns undefined if neither exists.
  * @throws Fault MODEL_NOT_ON_DISK for something that is clearly a path, when there is no such file.
  */
-export async function findTarget(
-  nameOrPath: string,
-  catalogue: Catalogue,
-  folders: TargetFolders,
-): Promise<DoctorTarget | undefined> {
+export function findTarget(nameOrPath: string, catalogue: Catalogue, folders: TargetFolders): DoctorTarget | undefined {
   const entry = catalogue.models.get(nameOrPath);
   if (entry)
     return { entry: moveEntry(entry, folders), isListed: true, files: filePaths(entry), existingName: undefined };
-  const exists = await stat(nameOrPath).then(
-    () => true,
-    () => false,
-  );
-  if (exists) return createFileTarget(resolve(nameOrPath), catalogue, folders.entry);
+  if (existsSync(nameOrPath)) return createFileTarget(resolve(nameOrPath), catalogue, folders.entry);
   // With a separator or .gguf it was meant as a path, so the error is about a file.
   if (/[/\\]/.test(nameOrPath) || isGgufPath(nameOrPath))
     throw new Fault('MODEL_NOT_ON_DISK', `there is no file ${resolve(nameOrPath)}`);

@@ -51,7 +51,7 @@ async function runCases(file: CasesFile, session: CaseSession, options: TestOpti
   await using client = await server.connect(usesModels ? 'llama-cpp' : 'mock');
   server.script.use(script);
   const document = JSON.parse(file.graph.text) as object;
-  const place = { path: file.path, graph: file.graph.path, engine: engineName(file, scriptFile, session, options) };
+  const place = { path: file.path, graph: file.graph.path, engine: engineName(file, scriptFile, session, usesModels) };
   options.onBegin?.(place);
   const warnings = new Set<string>();
   const madeUp: UnansweredInference[] = [];
@@ -102,12 +102,7 @@ async function readScript(path: string): Promise<MockScript> {
   }
 }
 
-function engineName(
-  { graph }: CasesFile,
-  scriptFile: string,
-  session: CaseSession,
-  { usesModels }: TestOptions,
-): string {
+function engineName({ graph }: CasesFile, scriptFile: string, session: CaseSession, usesModels: boolean): string {
   if (!usesModels) return scriptFile === '' ? 'the mock engine' : `the mock engine with ${scriptFile}`;
   const { default_model_name: own } = JSON.parse(graph.text) as { readonly default_model_name?: unknown };
   return session.defaultModelName || String(own ?? 'its models');

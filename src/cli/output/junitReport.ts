@@ -17,14 +17,8 @@ export function junitReport(files: readonly FileResult[]): string {
 }
 
 function suiteOf({ path, cases, error }: FileResult): string {
-  const broken =
-    error === undefined
-      ? []
-      : [
-          element('testcase', { name: 'runs', classname: path, time: '0' }, [
-            textElement('error', error, { message: firstLine(error) }),
-          ]),
-        ];
+  const cause = error === undefined ? [] : [textElement('error', error, { message: firstLine(error) })];
+  const broken = cause.map((child) => element('testcase', { name: 'runs', classname: path, time: '0' }, [child]));
   return element('testsuite', { name: path, ...countsOf(cases, broken.length) }, [
     ...broken,
     ...cases.map((result) => testCase(path, result)),
