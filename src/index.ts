@@ -28,7 +28,7 @@ export { InferenceRunner, inferenceParams, resolveModel } from './graph/nodes/in
 export type { Extension } from './graph/nodes/index.ts';
 export { modelsSchema } from './inference/models/catalogue/catalogue.ts';
 export { chatProjection, toolProjection } from './graph/projection/projection.ts';
-export { placeTemplate } from './graph/projection/placement.ts';
+export { placeTemplate } from './graph/projection/projection.ts';
 export type { FromSchema, ObjectSchema, ReadResult, SchemaError, Schema } from './protocol/schema.ts';
 export type { TurngraphServer } from './server/socket/server.ts';
 export { detect } from './chat/reply/detect/detect.ts';

@@ -1,7 +1,7 @@
 import envPaths from 'env-paths';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Limits } from '../graph/limits.ts';
+import type { Limits } from '../graph/compile/node.ts';
 import { bundledPath } from '../base/packageFiles.ts';
 import { gpuChoices, type GpuLayers } from '../inference/contract/engine.ts';
 import { createReader, type FromSchema, type ObjectSchema, type ReadResult, type Schema } from '../protocol/schema.ts';

@@ -13,10 +13,9 @@ import {
 } from '../bundle/platforms.ts';
 import { storageModels } from '../bundle/bundledGraphs.ts';
 import { assertEmpty, writeBundle } from '../bundle/writeBundle.ts';
-import { loadExtension } from '../../server/extensions.ts';
+import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import { GraphFolder } from '../../graph/compile/graphFolder.ts';
 import { referencesOf } from '../../graph/compile/document.ts';
-import { registryWith } from '../../graph/nodes/index.ts';
 import { type CheckedGraph, checkedGraphs } from '../checkedGraphs.ts';
 import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
 import { openCatalogue } from '../catalogue.ts';

@@ -1,7 +1,6 @@
 import { Command } from 'commander';
-import { loadExtension } from '../../server/extensions.ts';
+import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import { readCatalogue } from '../../inference/models/catalogue/catalogue.ts';
-import { registryWith } from '../../graph/nodes/index.ts';
 import { checkedGraphs, type CheckedGraph, checkStorage, isStorageFile } from '../checkedGraphs.ts';
 import { printable } from '../output/terminalText.ts';
 import { serverFlags, serverOptions } from '../options.ts';

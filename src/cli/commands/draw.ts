@@ -1,7 +1,6 @@
 import { Command } from 'commander';
-import { loadExtension } from '../../server/extensions.ts';
+import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import { toMermaid } from '../../graph/compile/mermaid.ts';
-import { registryWith } from '../../graph/nodes/index.ts';
 import { findGraph, readGraph } from '../findGraph.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 

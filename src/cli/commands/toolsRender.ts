@@ -7,24 +7,16 @@ import type { Emit } from '../../graph/agent/turnOptions.ts';
 import { limitsOf } from '../../server/config.ts';
 import type { Interaction, Prompt } from '../../chat/dialog.ts';
 import type { Model } from '../../inference/contract/engine.ts';
-import { loadExtension } from '../../server/extensions.ts';
+import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import type { ToolSelection } from '../../graph/compile/turn.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';
-import { registryWith } from '../../graph/nodes/index.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
 import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
 import { addVariable } from '../withAgent.ts';
 import { findGraph, readGraph } from '../findGraph.ts';
 import { localCatalogue } from '../catalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
-import {
-  captureOptions,
-  capturePrompts,
-  type CaptureOptions,
-  findPromptSource,
-  type PromptSource,
-  type PromptSourceFlags,
-} from '../promptSource.ts';
+import { captureOptions, capturePrompts, type CaptureOptions, findPromptSource, type PromptSource, type PromptSourceFlags } from '../promptSource.ts';
 import { promptGraph, promptNodeTypes, type PromptGraph } from '../promptGraph.ts';
 
 interface RenderFlags extends PromptSourceFlags {

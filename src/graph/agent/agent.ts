@@ -1,17 +1,24 @@
+import {
+  InvalidParams,
+  type Limits,
+  type NodeContext,
+  type NodeLimits,
+  paramError,
+  type RetrieverMatching,
+} from '../compile/node.ts';
+import { createRetriever, type Retriever } from '../retrieval/retriever.ts';
+import type { StringStorage } from '../storage/stringStorage.ts';
+import { AgentModels } from './agentModels.ts';
+import { compile, type CompileOptions, type Graph } from '../compile/compile.ts';
+import type { SessionStorages } from '../storage/sessionStorages.ts';
 import type { Interaction } from '../../chat/dialog.ts';
-import type { Limits } from '../limits.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
 import type { PathStep, ToolResult } from '../../protocol/frames.gen.ts';
 import type { Pace } from '../../inference/contract/pace.ts';
-import { compile, type Graph } from '../compile/compile.ts';
-import type { NodeLimits } from '../compile/node.ts';
 import type { Registry } from '../compile/registry.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import type { VectorPool } from '../retrieval/vectors/vectorPool.ts';
-import type { SessionStorages } from '../storage/sessionStorages.ts';
-import { AgentModels } from './agentModels.ts';
-import { nodeContexts } from './nodeContexts.ts';
 import { notAwaited } from './pendingResults.ts';
 import { RunningTurn, runTurn } from './runningTurn.ts';
 import { type TurnOptions, TurnTimeout } from './turnOptions.ts';
@@ -240,5 +247,50 @@ export class Agent implements AsyncDisposable {
     const error = thrown ? { code: thrown.code, name: thrown.name, message: thrown.message } : null;
     turn.complete({ status, error, path });
     return status === 'ERROR' ? thrown : undefined;
+  }
+}
+
+/** What the nodes of an agent have access to. */
+interface NodeResources extends Pick<NodeContext, 'limits' | 'warn'> {
+  readonly storages: SessionStorages;
+  readonly models: AgentModels;
+}
+
+/** Gives the nodes of a graph their contexts. */
+const nodeContexts =
+  ({ limits, warn, storages, models }: NodeResources): CompileOptions['contextFor'] =>
+  (nodeName, graphDefault) => ({
+    nodeName,
+    warn,
+    limits,
+    strings: (nameOrPath) => storages.find(nameOrPath),
+    checkModel: (name, purpose) => models.check(name, graphDefault, purpose),
+    model: (name, purpose) => models.lease(name, graphDefault, purpose),
+    retriever: (storage, matching) => openRetriever(storage, nodeName, matching, models),
+  });
+
+/**
+ * Opens the search of a node over a storage.
+ * @param name what messages call the storage.
+ * @throws InvalidParams when it cannot match the entries so, the Fault of a model that cannot be loaded.
+ */
+async function openRetriever(
+  storage: StringStorage,
+  name: string,
+  { match, embeddingModel, beforeLoad }: RetrieverMatching,
+  models: AgentModels,
+): Promise<Retriever> {
+  if (match === 'words') return createRetriever(storage);
+  const model = embeddingModel === '' ? (storage.knowledge?.embeddingModel ?? '') : embeddingModel;
+  if (model === '') {
+    const message = `is "${match}", and neither the node nor its storage names an embedding_model; name one, or match by "words"`;
+    throw new InvalidParams([{ pointer: '/match', message }]);
+  }
+  try {
+    models.check(model, '', 'embedding');
+    await beforeLoad?.();
+    return createRetriever(storage, await models.openVectors(storage, name, model));
+  } catch (error) {
+    throw paramError('/embedding_model', error);
   }
 }

@@ -1,7 +1,10 @@
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { describeError } from '../../protocol/fault.ts';
 import type { AnyNodeType } from '../compile/node.ts';
 import { createRegistry, type Registry } from '../compile/registry.ts';
 import { assertSchema } from '../../protocol/schema.ts';
-import { formats, createFormats, type Formats } from '../../chat/formats/index.ts';
+import { createFormats, formats, type Formats } from '../../chat/formats/index.ts';
 import type { ToolCallFormat } from '../../chat/tool.ts';
 import { cannedResponse } from './cannedResponse.ts';
 import { generate } from './generate.ts';
@@ -39,3 +42,27 @@ function createWith(nodeTypes: readonly AnyNodeType[], addedFormats: readonly To
 /** The built-in tool-call formats and those of an extension. @throws TypeError when two have the same name. */
 export const formatsWith = ({ formats: added = [] }: Extension = {}): Formats =>
   createFormats([...formats.values(), ...added]);
+
+/**
+ * Imports the modules of `--extend` and merges their `nodeTypes` and `formats` into one extension.
+ * @param modules paths, relative to the working directory.
+ * @throws TypeError that names the module, when it cannot be loaded or exports neither.
+ */
+export async function loadExtension(modules: readonly string[]): Promise<Extension> {
+  const extensions = await Promise.all(modules.map(loadModule));
+  return {
+    nodeTypes: extensions.flatMap(({ nodeTypes = [] }) => nodeTypes),
+    formats: extensions.flatMap(({ formats = [] }) => formats),
+  };
+}
+
+async function loadModule(path: string): Promise<Extension> {
+  const exported = (await import(pathToFileURL(resolve(path)).href).catch((cause: unknown) => {
+    const reason = describeError(cause);
+    throw new TypeError(`the extension ${path} cannot be loaded: ${reason}`, { cause });
+  })) as Extension;
+  if (exported.nodeTypes || exported.formats) return exported;
+  throw new TypeError(
+    `the extension ${path} exports neither nodeTypes nor formats; export a list under one of these names`,
+  );
+}

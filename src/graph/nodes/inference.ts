@@ -1,5 +1,5 @@
 import { Fault } from '../../protocol/fault.ts';
-import type { KnowledgeBlock } from '../compile/turn.ts';
+import type { KnowledgeBlock, Turn } from '../compile/turn.ts';
 import type {
   AnswerScores,
   Completion,
@@ -12,7 +12,6 @@ import { type SamplingParams, samplingSchema, type PartialSampling } from '../..
 import { InvalidParams, type NodeContext, paramError } from '../compile/node.ts';
 import { raceAbort } from '../../base/abort.ts';
 import type { Dialog, Message } from '../../chat/dialog.ts';
-import type { Turn } from '../compile/turn.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
 import type { Projected, Projection } from '../projection/projection.ts';
 import type { PromptInputs } from '../projection/tokenBudget.ts';

@@ -8,8 +8,7 @@ import { completionBody, newHead, EventStream } from './completionResponse.ts';
 import { SendBuffer, type SendBufferLimits } from '../sendBuffer.ts';
 import { corsHeaders, preflightHeaders, modelNameIn, routeOf, type ApiRoute } from './routes.ts';
 import { createEmbeddings } from './embeddings.ts';
-import { listModels, readModel } from './modelList.ts';
-import { planRequest } from './planRequest.ts';
+import { listModels, readModel, planRequest } from './planRequest.ts';
 import { readBody, readRequest } from './readRequest.ts';
 
 /** Why a request may not access the server. */

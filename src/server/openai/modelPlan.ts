@@ -1,8 +1,8 @@
+import { isObject } from '../../base/jsonTypes.ts';
 import { samplingColumn, type SamplingName } from '../../inference/contract/samplingParams.ts';
 import type { Conversation, ConversationTurn } from './messages.ts';
 import type { CompletionRequest } from './requestSchema.ts';
-import { toolParameters } from './toolParameters.ts';
-import { assistantText, textPart, type PlannedInteraction, type TurnPlan } from './turnPlan.ts';
+import { assistantText, type PlannedInteraction, textPart, type TurnPlan } from './turnPlan.ts';
 
 const node = 'answer';
 const systemVariable = 'instructions';
@@ -83,4 +83,28 @@ const toSeed = (seed: number): number => ((seed % seeds) + seeds) % seeds || see
 function planInteraction({ user, parts }: ConversationTurn): PlannedInteraction {
   const question = user === undefined ? [] : [textPart('user', user)];
   return { user: user ?? '', assistant: assistantText(parts), parts: [...question, ...parts] };
+}
+
+/**
+ * A function's schema without what says nothing to a model: `$schema`, and `additionalProperties` false, which holds for
+ * calls anyway. Clients write both into every schema, and small models take them for parameters.
+ */
+function toolParameters(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(toolParameters);
+  if (!isObject(schema)) return schema;
+  // Without properties, it is what says that there are none.
+  const isClosed = schema['properties'] !== undefined;
+  const members = Object.entries(schema).filter(
+    ([keyword, value]) => keyword !== '$schema' && !(keyword === 'additionalProperties' && value === false && isClosed),
+  );
+  return Object.fromEntries(members.map(([keyword, value]) => [keyword, inside(keyword, value)]));
+}
+
+const schemaMaps = new Set(['properties', '$defs', 'definitions']);
+const schemaKeywords = new Set(['items', 'anyOf', 'oneOf', 'allOf', 'prefixItems', 'additionalProperties']);
+
+function inside(keyword: string, value: unknown): unknown {
+  if (schemaMaps.has(keyword) && isObject(value))
+    return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, toolParameters(schema)]));
+  return schemaKeywords.has(keyword) ? toolParameters(value) : value;
 }

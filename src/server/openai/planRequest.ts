@@ -1,13 +1,15 @@
-import { didYouMean } from '../../base/didYouMean.ts';
-import { Fault } from '../../protocol/fault.ts';
 import type { ServerContext } from '../session/session.ts';
 import { ApiError } from './apiError.ts';
+import { didYouMean } from '../../base/didYouMean.ts';
+import { Fault } from '../../protocol/fault.ts';
 import { planGraphTurn } from './graphPlan.ts';
 import { readMessages } from './messages.ts';
-import { graphPrefix } from './modelList.ts';
 import { planModelTurn } from './modelPlan.ts';
 import type { CompletionRequest } from './requestSchema.ts';
 import type { TurnPlan } from './turnPlan.ts';
+
+/** What the name of a graph begins with where names of models stand. */
+const graphPrefix = 'graph:';
 
 /** Plans the turn of a request: of the graph or of the model that it names. @throws ApiError, or Fault UNKNOWN_MODEL */
 export async function planRequest(request: CompletionRequest, context: ServerContext): Promise<TurnPlan> {
@@ -39,4 +41,23 @@ async function readGraph(name: string, { graphs }: ServerContext): Promise<unkno
   return graphs.read(name).catch((error: unknown) => {
     throw new ApiError(Fault.from(error).message, { status: 500, param: 'model' });
   });
+}
+
+const started = Math.floor(Date.now() / 1000);
+
+const toApiModel = (id: string): object => ({ id, object: 'model', created: started, owned_by: 'turngraph' });
+
+/** The body of GET /v1/models: the graphs of the folder, and the models of the catalogue. */
+export async function listModels({ graphs, pools }: ServerContext): Promise<object> {
+  const names = (await graphs.names()).map((name) => graphPrefix + name);
+  return { object: 'list', data: [...names, ...pools['llama-cpp'].catalogue.models.keys()].map(toApiModel) };
+}
+
+/** The body of GET /v1/models/NAME. @throws ApiError with status 404 */
+export async function readModel(name: string, { graphs, pools }: ServerContext): Promise<object> {
+  const isKnown = name.startsWith(graphPrefix)
+    ? (await graphs.names()).includes(name.slice(graphPrefix.length))
+    : pools['llama-cpp'].catalogue.models.has(name);
+  if (isKnown) return toApiModel(name);
+  throw modelNotFound(`there is no model "${name}"; GET /v1/models lists them`);
 }

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { ClientFrameBodies, CreateStringStorageRequest, ServerFrameBodies } from '../../protocol/frames.gen.ts';
 import { Agent, type AgentOptions } from '../../graph/agent/agent.ts';
-import type { Limits } from '../../graph/limits.ts';
+import type { Limits } from '../../graph/compile/node.ts';
 import type { Downloads } from '../../inference/download/downloads.ts';
 import { Pace } from '../../inference/contract/pace.ts';
 import { Fault } from '../../protocol/fault.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ToolBlock, exchangesAsText, insertTools, type Message } from '../../../src/chat/dialog.ts';
-import { placeTemplate } from '../../../src/graph/projection/placement.ts';
+import { placeTemplate } from '../../../src/graph/projection/projection.ts';
 
 const toolBlock = (slot: ToolBlock['place']): ToolBlock => ({
   format: 'chatml',

@@ -1,22 +1,21 @@
+import { type CallableTool, defineNode, type Node, type NodeContext, type NodeEffects } from '../../compile/node.ts';
+import { readTool } from '../../../chat/tools/declaration/readTool.ts';
+import { declaredToolName, type ToolDeclaration } from '../../../chat/tools/declaration/toolSchema.ts';
+import { readSettings, resolveFormat, type ToolCallParams, toolCallParams } from './toolCallParams.ts';
 import { liveParams, type LiveParams } from '../../compile/liveParams.ts';
-import { defineNode, type NodeContext, type Node } from '../../compile/node.ts';
 import type { Turn } from '../../compile/turn.ts';
-import { chatProjection, type Projection } from '../../projection/projection.ts';
-import { placeTemplate } from '../../projection/placement.ts';
+import { chatProjection, placeTemplate, type Projection } from '../../projection/projection.ts';
 import type { Formats } from '../../../chat/formats/index.ts';
 import { markupOf } from '../../../chat/dialect/nativeFormat.ts';
 import type { ToolCallFormat } from '../../../chat/tool.ts';
-import { declaredToolName } from '../../../chat/tools/declaration/toolSchema.ts';
 import type { StreamableTextOptions } from '../../../chat/reply/malformed/streamableText.ts';
 import type { ModelLease } from '../../../inference/models/pool/lease.ts';
 import { answerWithoutCalls } from '../answerWithoutCalls.ts';
-import { InferenceRunner, resolveModel, type PromptRequest } from '../inference.ts';
-import { judgeReply, type Attempt, lazyMentions } from './judgeReply.ts';
+import { InferenceRunner, type PromptRequest, resolveModel } from '../inference.ts';
+import { type Attempt, judgeReply, lazyMentions } from './judgeReply.ts';
 import { isMatch } from './callConstraint.ts';
 import { completeJson, ProseLimit, readReply, ReplyText } from './reply.ts';
 import { collectResults, recordCalls } from './recordCalls.ts';
-import { toolCallEffects } from './toolCallEffects.ts';
-import { readSettings, resolveFormat, toolCallParams, type ToolCallParams } from './toolCallParams.ts';
 import { hasSameDeclarations, readToolDeclarations } from './toolDeclarations.ts';
 import { ToolCompiler, type TurnTools } from './turnTools.ts';
 
@@ -245,4 +244,57 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
 function initialLoop({ continuesAfter, exchanges }: Turn, nodeName: string): LoopState {
   const rounds = continuesAfter === nodeName ? exchanges.length : 0;
   return { rounds, repeats: 0, hasResults: rounds > 0, hasText: false };
+}
+
+/** What a ToolCall node may do in a turn. */
+function toolCallEffects(params: ToolCallParams): NodeEffects {
+  const { tools, tool_choice, generate_on_no_tool, notify_client, await_results, stream } = params;
+  const isOffered = tool_choice !== 'none';
+  const needsSelection = params.tools_from === 'selection';
+  const named = tools.filter((tool) => declaredToolName(tool) === tool_choice);
+  const isAsked = !needsSelection && !(named.length > 0 ? named : tools).every(dependsOnTurn);
+  // With another choice the model has to call a tool. Where it is offered none, it is not asked.
+  const alwaysAnswers = isOffered ? isAsked && (generate_on_no_tool || tool_choice !== 'auto') : generate_on_no_tool;
+  return {
+    // Without tools it only answers, or does nothing.
+    infers: isOffered || generate_on_no_tool,
+    sends: generate_on_no_tool ? ['no_tool_called', ...(stream ? ['tool_called', 'no_results'] : [])] : [],
+    showsCalls: false,
+    held: 'kept',
+    tools: isOffered ? callableTools(params) : [],
+    // After max_rounds the exit is no_tool_called.
+    limitedExits: ['tool_called', 'no_results'],
+    unusedExits: isOffered ? (await_results ? [] : ['no_results']) : ['tool_called', 'no_results'],
+    silentExits: [...(notify_client ? [] : ['tool_called']), ...(alwaysAnswers ? [] : ['no_tool_called'])],
+    needsSelection: needsSelection && tools.map(declaredToolName),
+  };
+}
+
+/** Whether a tool can be left out of a turn, because values of its parameters come with the message. */
+function dependsOnTurn(declaration: ToolDeclaration): boolean {
+  const reading = readTool(declaration);
+  return reading.ok && reading.value.enumSources !== undefined;
+}
+
+function callableTools(params: ToolCallParams): readonly CallableTool[] {
+  const { tools, tool_choice, tools_from, strict, notify_client, await_results } = params;
+  const delivery = { isNotified: notify_client, awaitsResult: await_results };
+  const isNamed = tool_choice !== 'auto' && tool_choice !== 'required';
+  const declared = tools.map((tool) => {
+    const name = declaredToolName(tool);
+    // Once there are results, the choice counts as `auto`.
+    const onlyAfterResult = isNamed && name !== tool_choice;
+    const needsSelection = tools_from === 'selection';
+    return { name, ...delivery, isConsequential: isConsequential(tool), needsSelection, onlyAfterResult };
+  });
+  if (strict) return declared;
+  // Without a grammar a model may write any name; with a choice calls have to match one.
+  const onlyAfterResult = tool_choice !== 'auto';
+  const other = { name: undefined, ...delivery, isConsequential: false, needsSelection: false, onlyAfterResult };
+  return [...declared, other];
+}
+
+function isConsequential(declaration: ToolDeclaration): boolean {
+  const reading = readTool(declaration);
+  return reading.ok && reading.value.consequential;
 }

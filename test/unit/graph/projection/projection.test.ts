@@ -1,8 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Interaction, Prompt, ToolBlock } from '../../../../src/chat/dialog.ts';
 import type { Model } from '../../../../src/inference/contract/engine.ts';
-import { chatProjection, toolProjection, type Projection } from '../../../../src/graph/projection/projection.ts';
-import { placeTemplate } from '../../../../src/graph/projection/placement.ts';
+import {
+  chatProjection,
+  toolProjection,
+  type Projection,
+  placeTemplate,
+  placements,
+} from '../../../../src/graph/projection/projection.ts';
 import { noDialect } from '../../../../src/chat/dialect/toolDialect.ts';
 import { defaultReplyMarks } from '../../../../src/chat/replyMarks.ts';
 
@@ -93,5 +98,28 @@ describe.each<[string, (model: Model) => Projection]>([
       name: 'PROMPT_TOO_LARGE',
       message: expect.stringMatching(/9\d|10\d/),
     });
+  });
+});
+
+describe('the placement of a template', () => {
+  it.each(placements.map((placement) => [placement] as const))('can be %s', (placement) => {
+    const rendered = placeTemplate('MESSAGE', { text: 'TEMPLATE', placement }).map(
+      ({ role, text }) => `${role} ${text}`,
+    );
+    expect(rendered).toEqual(
+      {
+        in_place_of_user: ['user TEMPLATE'],
+        before_user_as_system: ['system TEMPLATE', 'user MESSAGE'],
+        before_user_as_user: ['user TEMPLATE', 'user MESSAGE'],
+        after_user_as_system: ['user MESSAGE', 'system TEMPLATE'],
+        after_user_as_user: ['user MESSAGE', 'user TEMPLATE'],
+      }[placement],
+    );
+  });
+
+  it('has no effect when the template renders to an empty text', () => {
+    expect(placeTemplate('MESSAGE', { text: '', placement: 'in_place_of_user' })).toEqual([
+      { role: 'user', text: 'MESSAGE' },
+    ]);
   });
 });
