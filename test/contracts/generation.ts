@@ -8,9 +8,9 @@ import type {
   LoadOptions,
   GenerateOptions,
   Model,
-  SamplingParams,
   Sequence,
 } from '../../src/inference/contract/engine.ts';
+import type { SamplingParams } from '../../src/inference/contract/samplingParams.ts';
 
 /** An engine under test and what the suite needs to use it. */
 export interface EngineUnderTest {

@@ -1,6 +1,7 @@
 import type { Token } from 'node-llama-cpp';
 import type { Prompt } from '../../src/chat/dialog.ts';
-import type { GenerateOptions, SamplingParams, Sequence } from '../../src/inference/contract/engine.ts';
+import type { GenerateOptions, Sequence } from '../../src/inference/contract/engine.ts';
+import type { SamplingParams } from '../../src/inference/contract/samplingParams.ts';
 import { generate } from '../contracts/generation.ts';
 import { contextSize, type Demo } from './demo.ts';
 

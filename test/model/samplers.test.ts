@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Prompt } from '../../src/chat/dialog.ts';
-import type { SamplingParams, Sequence } from '../../src/inference/contract/engine.ts';
+import type { Sequence } from '../../src/inference/contract/engine.ts';
+import type { SamplingParams } from '../../src/inference/contract/samplingParams.ts';
 import { any, text, type CallGrammar } from '../../src/chat/grammar/rule.ts';
 import { generate, nextPrompt, userPrompt } from '../contracts/generation.ts';
 import { openDemo, type Demo } from './demo.ts';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SamplingParams, Sequence } from '../../src/inference/contract/engine.ts';
+import type { Sequence } from '../../src/inference/contract/engine.ts';
+import type { SamplingParams } from '../../src/inference/contract/samplingParams.ts';
 import { userPrompt, generate } from '../contracts/generation.ts';
 import { openDemo, type Demo } from './demo.ts';
 import { deviation, firstTokenDistribution, sampleFirstTokens, weighted, type Distribution } from './firstTokens.ts';

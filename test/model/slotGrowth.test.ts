@@ -6,10 +6,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
 import type { Prompt } from '../../src/chat/dialog.ts';
-import type { LoadOptions, Model, ModelStats, Sequence } from '../../src/inference/contract/engine.ts';
+import type { LoadOptions, Model, Sequence } from '../../src/inference/contract/engine.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { BatchTimer } from '../../src/inference/llama/batching/batchTimer.ts';
-import { totalMemory, type MemoryUse } from '../../src/inference/contract/memory.ts';
+import { totalMemory, type MemoryUse, type ModelStats } from '../../src/inference/contract/memory.ts';
 import { generate, longText, neverAborted, nextPrompt, userPrompt } from '../contracts/generation.ts';
 import { shortenTimers } from '../helpers/shortTimers.ts';
 import { demoFile } from './demo.ts';

@@ -1,5 +1,5 @@
 import type { EmbeddingPrefixes } from '../../inference/contract/model.ts';
-import type { ModelStats } from '../../inference/contract/engine.ts';
+import type { ModelStats } from '../../inference/contract/memory.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
 import { type DoctorStage, sum, totalSize } from './diagnose.ts';

@@ -18,12 +18,6 @@ import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import type { LoadPlan, MemoryUse, ModelStats, SlotResizing } from './memory.ts';
 import type { SamplingParams } from './samplingParams.ts';
 
-export type { ModelStats } from './memory.ts';
-
-export type { ModelSupervision } from './model.ts';
-
-export type { SamplingParams } from './samplingParams.ts';
-
 /** Why a generation ended: end of generation token, max_tokens or full context, stop string, abort signal. */
 export type FinishReason = 'end' | 'length' | 'stop' | 'aborted';
 

@@ -1,6 +1,6 @@
 import { GgmlType, GgufFileType, type LlamaModel as Weights } from 'node-llama-cpp';
 import type { ModelDetails, ToolToken } from '../contract/model.ts';
-import type { MemoryUse, ModelMemory } from '../contract/memory.ts';
+import type { MemoryUse, ModelMemory, ModelStats } from '../contract/memory.ts';
 import { nativeFormatName } from '../../chat/dialect/nativeFormat.ts';
 import { callMarks } from '../../chat/dialect/layout.ts';
 import { type ChatTemplate, probeChatTemplate } from '../../chat/template/chatTemplate.ts';
@@ -8,7 +8,7 @@ import type { ThreadTimings } from './threads/threadTuner.ts';
 import { Tokenizer } from '../decoding/tokenizer.ts';
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
 import { createYielder } from '../../base/eventLoop.ts';
-import type { Model, ModelStats, Sequence, SequenceOptions } from '../contract/engine.ts';
+import type { Model, Sequence, SequenceOptions } from '../contract/engine.ts';
 import { BackgroundGate } from './batching/backgroundGate.ts';
 import type { DeferredQueue } from './batching/batchScheduler.ts';
 import type { BatchThreads, ThreadCap } from './threads/batchThreads.ts';

@@ -7,9 +7,9 @@ import {
   normalizeVector,
   textTooLong,
 } from '../contract/model.ts';
-import type { Engine, LoadOptions, Model, ModelStats, Sequence, SequenceOptions } from '../contract/engine.ts';
+import type { Engine, LoadOptions, Model, Sequence, SequenceOptions } from '../contract/engine.ts';
 import { countMessages, countText, mockOverhead, mockPieces, MockSequence, type ScriptLookup } from './sequence.ts';
-import { noModelMemory } from '../contract/memory.ts';
+import { noModelMemory, type ModelStats } from '../contract/memory.ts';
 import { type Prompt, type ToolBlock, toTextMessages } from '../../chat/dialog.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { callsInTags } from '../../chat/dialect/knownLayouts.ts';

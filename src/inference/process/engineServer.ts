@@ -1,5 +1,6 @@
 import type { Embeddings, EmbedOptions } from '../contract/model.ts';
-import type { Model, ModelStats, Sequence } from '../contract/engine.ts';
+import type { Model, Sequence } from '../contract/engine.ts';
+import type { ModelStats } from '../contract/memory.ts';
 import type { CallGrammar } from '../../chat/grammar/rule.ts';
 import type { BatchProgress, EngineRequests, ServerRequests } from './messages.ts';
 import type { ContextProgress } from '../llama/createContext.ts';

@@ -1,9 +1,9 @@
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
 import { Fault } from '../../protocol/fault.ts';
-import { noModelMemory, totalMemory } from '../contract/memory.ts';
-import type { Model, ModelStats, ModelSupervision, Sequence, SequenceOptions } from '../contract/engine.ts';
+import { noModelMemory, totalMemory, type ModelStats } from '../contract/memory.ts';
+import type { Model, Sequence, SequenceOptions } from '../contract/engine.ts';
 import { raceAbort } from '../../base/abort.ts';
-import type { EmbeddingFacts, EmbedOptions, Embeddings, ModelDetails } from '../contract/model.ts';
+import type { EmbeddingFacts, EmbedOptions, Embeddings, ModelDetails, ModelSupervision } from '../contract/model.ts';
 import type { LoadedFacts } from './messages.ts';
 import { SupervisedSequence } from './supervisedSequence.ts';
 import { Supervisor, type LoadCallbacks, type SupervisorOptions } from './supervisor.ts';

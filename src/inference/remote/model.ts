@@ -1,10 +1,10 @@
 import type { Token } from '../decoding/tokenizer.ts';
 import type { ChatTemplate } from '../../chat/template/chatTemplate.ts';
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
-import type { Model, ModelStats, Sequence, SequenceOptions } from '../contract/engine.ts';
+import type { Model, Sequence, SequenceOptions } from '../contract/engine.ts';
 import { replyLead } from '../decoding/answers.ts';
 import type { ModelLimits } from '../contract/model.ts';
-import { noModelMemory } from '../contract/memory.ts';
+import { noModelMemory, type ModelStats } from '../contract/memory.ts';
 import type { Endpoints } from './endpoints/endpoints.ts';
 import type { RemotePrompts } from './sequence/remotePrompts.ts';
 import { RemoteSequence } from './sequence/sequence.ts';

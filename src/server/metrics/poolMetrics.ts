@@ -1,6 +1,6 @@
-import type { Engine, InferenceResult, Model, ModelStats, Sequence } from '../../inference/contract/engine.ts';
+import type { Engine, InferenceResult, Model, Sequence } from '../../inference/contract/engine.ts';
 import { CounterDelta, type Metrics, type SetGauge } from './metrics.ts';
-import type { ModelMemory } from '../../inference/contract/memory.ts';
+import type { ModelMemory, ModelStats } from '../../inference/contract/memory.ts';
 import type { MemoryBudget } from '../../inference/models/pool/memoryBudget.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';
 import type { PoolOptions } from '../../inference/models/pool/poolOptions.ts';

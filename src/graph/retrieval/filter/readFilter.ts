@@ -176,7 +176,7 @@ function fail(pointer: string, message: string): never {
 const maxValues = 1000;
 
 /** The first error of a filter. */
-export class FilterError extends Error {
+class FilterError extends Error {
   readonly schemaError: SchemaError;
 
   constructor(error: SchemaError) {
@@ -188,7 +188,7 @@ export class FilterError extends Error {
 type Variables = Readonly<Record<string, string>>;
 
 /** Reads the values that the conditions of one filter compare with, and collects the variables among them. */
-export class OperandReader {
+class OperandReader {
   readonly variables = new Set<string>();
 
   /**

@@ -13,8 +13,8 @@ import { rankOf } from '../../decoding/slotQueue.ts';
 import { describeError, Fault } from '../../../protocol/fault.ts';
 import { noDialect } from '../../../chat/dialect/toolDialect.ts';
 import { defaultReplyMarks } from '../../../chat/replyMarks.ts';
-import type { Model, ModelStats, Sequence } from '../../contract/engine.ts';
-import type { ModelMemory } from '../../contract/memory.ts';
+import type { Model, Sequence } from '../../contract/engine.ts';
+import type { ModelMemory, ModelStats } from '../../contract/memory.ts';
 
 /** What an embedding model is made of. It owns and disposes `weights` and `context`. */
 export interface EmbeddingModelParts {

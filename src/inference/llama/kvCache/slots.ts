@@ -1,7 +1,7 @@
 import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp';
 import { checkpointBytesOf, openCache } from './checkpoints.ts';
 import { cachedPrefixLength, reusableLength } from './prefixReuse.ts';
-import type { ModelStats } from '../../contract/engine.ts';
+import type { ModelStats } from '../../contract/memory.ts';
 import type { Fault } from '../../../protocol/fault.ts';
 import { Listeners, onceAny, type Subscribe } from '../../contract/pace.ts';
 import { rankOf, SlotQueue, type SlotRequest } from '../../decoding/slotQueue.ts';

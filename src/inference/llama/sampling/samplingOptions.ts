@@ -1,5 +1,5 @@
 import type { LlamaModel, SequenceEvaluateOptions, Token, TokenBias } from 'node-llama-cpp';
-import type { SamplingParams } from '../../contract/engine.ts';
+import type { SamplingParams } from '../../contract/samplingParams.ts';
 import type { TokenBiases } from './tokenBiases.ts';
 
 /** What sampling looks at besides the logits. */

@@ -1,4 +1,4 @@
-import type { SamplingParams } from '../../contract/engine.ts';
+import type { SamplingParams } from '../../contract/samplingParams.ts';
 import { sumBiases } from '../../decoding/logitBias.ts';
 import type { Token, Tokenizer } from '../../decoding/tokenizer.ts';
 import { DryPenalty, findBreakers } from './dryPenalty.ts';

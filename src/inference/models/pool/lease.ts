@@ -1,7 +1,7 @@
 import type { EmbeddingPrefixes } from '../../contract/model.ts';
-import type { Model, SamplingParams } from '../../contract/engine.ts';
+import type { Model } from '../../contract/engine.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue.ts';
-import { defaultSampling } from '../../contract/samplingParams.ts';
+import { defaultSampling, type SamplingParams } from '../../contract/samplingParams.ts';
 
 /** Counted reference to a loaded model; disposing of it releases the model, once. */
 export interface ModelLease extends AsyncDisposable {

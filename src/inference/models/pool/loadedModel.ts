@@ -1,4 +1,5 @@
-import type { LoadOptions, Model, ModelStats } from '../../contract/engine.ts';
+import type { LoadOptions, Model } from '../../contract/engine.ts';
+import type { ModelStats } from '../../contract/memory.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue.ts';
 import type { OnProgress } from './loadWait.ts';

@@ -1,4 +1,5 @@
-import type { Engine, LoadOptions, Model, ModelStats } from '../../contract/engine.ts';
+import type { Engine, LoadOptions, Model } from '../../contract/engine.ts';
+import type { ModelStats } from '../../contract/memory.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import { fileMissingFault, type Catalogue, type CatalogueEntry, unknownModel } from '../catalogue/catalogue.ts';
 import { engineFor, findFiles, loadOptionsFor, noFiles, type PoolOptions } from './poolOptions.ts';

@@ -1,4 +1,5 @@
-import type { Engine, GpuChoice, GpuLayers, LoadOptions, Model, ModelStats } from '../../contract/engine.ts';
+import type { Engine, GpuChoice, GpuLayers, LoadOptions, Model } from '../../contract/engine.ts';
+import type { ModelStats } from '../../contract/memory.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import { type Catalogue, type CatalogueEntry, findLocalLoras, findLocalModelFile } from '../catalogue/catalogue.ts';
 import { isRemote, remoteModelOf } from '../catalogue/remoteEntry.ts';

@@ -1,7 +1,7 @@
 import type { Token } from '../../decoding/tokenizer.ts';
 import type { ChatTemplate } from '../../../chat/template/chatTemplate.ts';
 import type { Prompt } from '../../../chat/dialog.ts';
-import type { SamplingParams } from '../../contract/engine.ts';
+import type { SamplingParams } from '../../contract/samplingParams.ts';
 import { sumBiases } from '../../decoding/logitBias.ts';
 import { promptParts, TemplateRenderer, type RenderedPrompt } from '../../decoding/templateRenderer.ts';
 import type { Vocabulary } from '../vocabulary.ts';

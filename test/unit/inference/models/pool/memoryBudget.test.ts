@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Engine, LoadOptions, Model, ModelStats } from '../../../../../src/inference/contract/engine.ts';
+import type { Engine, LoadOptions, Model } from '../../../../../src/inference/contract/engine.ts';
 import { mockEngine } from '../../../../../src/inference/mock/engine.ts';
-import type { LoadPlan } from '../../../../../src/inference/contract/memory.ts';
+import type { LoadPlan, ModelStats } from '../../../../../src/inference/contract/memory.ts';
 import { createFileEntry } from '../../../../../src/inference/models/catalogue/fileEntry.ts';
 import { MemoryBudget } from '../../../../../src/inference/models/pool/memoryBudget.ts';
 import { ModelPool } from '../../../../../src/inference/models/pool/pool.ts';
