@@ -23,7 +23,7 @@ export function createMeteredPool(engine: Engine, options: MeteredPoolOptions, m
   const wrapLoad = async (model: string, load: () => Promise<Model>, signal: AbortSignal): Promise<Model> => {
     requestedModels.add(model);
     const start = performance.now();
-    const loaded = await meteredLoad({ engine: engine.name, model }, { load, signal, metrics });
+    const loaded = await meteredLoad({ engine: engine.name, model }, load, signal, metrics);
     options.onLoaded(model, loaded, performance.now() - start);
     return loaded;
   };
@@ -34,13 +34,12 @@ export function createMeteredPool(engine: Engine, options: MeteredPoolOptions, m
   return pool;
 }
 
-interface MeteredLoad {
-  readonly load: () => Promise<Model>;
-  readonly signal: AbortSignal;
-  readonly metrics: Metrics;
-}
-
-async function meteredLoad(labels: Labels, { load, signal, metrics }: MeteredLoad): Promise<Model> {
+async function meteredLoad(
+  labels: Labels,
+  load: () => Promise<Model>,
+  signal: AbortSignal,
+  metrics: Metrics,
+): Promise<Model> {
   const start = performance.now();
   const model = await load().catch((error: unknown) => {
     // A load that no client waits for any more was given up, and did not fail.
