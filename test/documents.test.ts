@@ -8,7 +8,7 @@ import { anchorsOf, linksOf } from './helpers/markdown.ts';
 import { repositoryPath } from './helpers/server.ts';
 
 /** Folders of the repository that are made from others, or that the repository does not hold. */
-const isMade = /(?:^|\/)(?:node_modules|dist|coverage|\.git|downloads)(?:\/|$)/;
+const isMade = /(?:^|\/)(?:node_modules|dist|coverage|\.git|downloads|docs\/api)(?:\/|$)/;
 const folders = [
   'src',
   'test',
@@ -93,26 +93,11 @@ const flagsOf = (command: Command): readonly string[] => [
 ];
 
 /** Options of other programs that pages name: inference servers, code signing, a closed server. */
-const foreignFlags = [
-  ...['--api-key', '--api-key-file', '--disable-telemetry', '--enable-cache-report', '--enable-prompt-tokens-details'],
-  ...[
-    '--enable-tokenizer-info-endpoint',
-    '--model-path',
-    '--network-access',
-    '--sleep-idle-seconds',
-    '--threads-batch',
-  ],
-  ...[
-    '--mtime',
-    '--numeric-owner',
-    '--entitlements',
-    '--ignore-missing',
-    '--keychain-profile',
-    '--sign',
-    '--strip-unneeded',
-    '--verify',
-  ],
-];
+const foreignFlags = `
+  --api-key --api-key-file --disable-telemetry --enable-cache-report --enable-prompt-tokens-details
+  --enable-tokenizer-info-endpoint --model-path --network-access --sleep-idle-seconds --threads-batch
+  --mtime --numeric-owner --entitlements --ignore-missing --keychain-profile --sign --strip-unneeded
+  --verify`;
 
 describe('the documents', () => {
   it('name only commands of npm that package.json has', () => {
@@ -137,7 +122,7 @@ describe('the documents', () => {
       .filter((file) => /^(?:scripts|examples|test|playground)\/.*\.(?:mjs|ts|py|cs|gd)$/.test(file))
       .map((file) => readFileSync(repositoryPath(file), 'utf8'))
       .join('\n');
-    const known = new Set([...commands.flatMap(flagsOf), '--help', '--version', ...foreignFlags]);
+    const known = new Set([...commands.flatMap(flagsOf), '--help', '--version', ...foreignFlags.trim().split(/\s+/)]);
     const isOfProgram = (flag: string): boolean =>
       new RegExp(String.raw`(?:'${flag.slice(2)}'|\b${flag.slice(2)}):|${flag}\b`).test(programs);
     const named = hand.flatMap((page) =>
