@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, normalize, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -148,6 +148,23 @@ describe('the architecture of src', () => {
     );
     expect(lengths.length).toBeGreaterThan(0);
     expect(lengths.filter(([lines]) => lines > 60)).toEqual([]);
+  });
+
+  it('has no file of fewer than 30 lines with one user, but for call formats and commands', () => {
+    const users = new Map<string, number>();
+    for (const target of files.flatMap((file) => [...new Set(insideOf(file))]))
+      users.set(target, (users.get(target) ?? 0) + 1);
+    const crumbs = sources.filter((file) => (textOf.get(file) ?? '').split('\n').length <= 30 && users.get(file) === 1);
+    expect(crumbs.filter((file) => !/^chat\/formats\/|^cli\/commands\//.test(file))).toEqual([]);
+  });
+
+  it('is mirrored by the folders of test/unit', () => {
+    const tested = readdirSync(join(root, 'test', 'unit'), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => relative(join(root, 'test', 'unit'), join(entry.parentPath, entry.name)).replaceAll('\\', '/'));
+    const places = [source, root].map((place) => (folder: string) => existsSync(join(place, folder)));
+    expect(tested.length).toBeGreaterThan(20);
+    expect(tested.filter((folder) => !places.some((has) => has(folder)))).toEqual([]);
   });
 
   it('has no any, no default export, no enum, no namespace', () => {
