@@ -16,7 +16,14 @@ import { addVariable } from '../withAgent.ts';
 import { findGraph, readGraph } from '../findGraph.ts';
 import { localCatalogue } from '../catalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
-import { captureOptions, capturePrompts, type CaptureOptions, findPromptSource, type PromptSource, type PromptSourceFlags } from '../promptSource.ts';
+import {
+  captureOptions,
+  capturePrompts,
+  type CaptureOptions,
+  findPromptSource,
+  type PromptSource,
+  type PromptSourceFlags,
+} from '../promptSource.ts';
 import { promptGraph, promptNodeTypes, type PromptGraph } from '../promptGraph.ts';
 
 interface RenderFlags extends PromptSourceFlags {
