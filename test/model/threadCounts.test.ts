@@ -13,10 +13,15 @@ import { generate as generateText, longText, userPrompt } from '../contracts/gen
 import { openDemo, type Demo } from './demo.ts';
 
 // Nothing is known of other programs, so that none of them changes a count.
-vi.mock(import('../../src/inference/llama/threads/freeCores.ts'), async (original) => ({
-  ...(await original()),
-  readCpuUse: () => undefined,
-}));
+vi.mock(import('../../src/inference/llama/threads/freeCores.ts'), async (original) => {
+  const module = await original();
+  class NothingKnown extends module.FreeCores {
+    constructor() {
+      super(() => undefined);
+    }
+  }
+  return { ...module, FreeCores: NothingKnown };
+});
 
 const file = { file: 'demo.gguf', size: 1 };
 const { availableParallelism, loadavg } = os;
