@@ -48,9 +48,7 @@ const notHere = new Set(['extension.mjs', 'talk.mjs', 'turngraph.mjs', 'src/a/b.
 /** What the archive of the demo model's recipe is unpacked to. */
 const isOfRecipe = /^(?:scripts\/demo-model|test\/model\/demoRecipe\.test\.ts|test\/scripts\/demoText\.test\.ts)/;
 
-const hand = pages.filter((page) => page !== 'CHANGELOG.md' && !page.startsWith('licenses/'));
-
-describe.each(hand)('%s', (page) => {
+describe.each(pages)('%s', (page) => {
   const text = textOf(page);
 
   it('names only files and folders that exist', () => {
@@ -101,7 +99,7 @@ const foreignFlags = `
 
 describe('the documents', () => {
   it('name only commands of npm that package.json has', () => {
-    const named = hand.flatMap((page) =>
+    const named = pages.flatMap((page) =>
       [...textOf(page).matchAll(/\bnpm run ([\w:]+)/g)].map(([, name = '']) => name),
     );
     expect(named.length).toBeGreaterThan(20);
@@ -110,7 +108,7 @@ describe('the documents', () => {
 
   it('name only commands of turngraph that exist', () => {
     const known = commands.map((command) => command.name());
-    const named = hand.flatMap((page) =>
+    const named = pages.flatMap((page) =>
       [...textOf(page).matchAll(/(?:npx |`)turngraph ([a-z]+)/g)].map(([, name = '']) => name),
     );
     expect(named.length).toBeGreaterThan(20);
@@ -125,7 +123,7 @@ describe('the documents', () => {
     const known = new Set([...commands.flatMap(flagsOf), '--help', '--version', ...foreignFlags.trim().split(/\s+/)]);
     const isOfProgram = (flag: string): boolean =>
       new RegExp(String.raw`(?:'${flag.slice(2)}'|\b${flag.slice(2)}):|${flag}\b`).test(programs);
-    const named = hand.flatMap((page) =>
+    const named = pages.flatMap((page) =>
       [...textOf(page).matchAll(/(?<![\w-])--[a-z][a-z-]*(?![\w-])/g)].map(([flag]) => `${flag} in ${page}`),
     );
     const unknown = named.filter((each) => {
