@@ -60,6 +60,7 @@ export default defineConfig(({ mode }) => ({
   test: {
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    expect: { poll: { timeout: 60_000 } },
     // One more than the two cores of a small machine: many tests wait for other processes.
     maxWorkers: 3,
     globalSetup: 'test/helpers/testLibrariesOnce.ts',

@@ -112,7 +112,7 @@ describe.each(subprotocols)('resume over %s', (subprotocol) => {
     const exported = first.send('exportDialog', { agentId });
     const misplaced = first.send('resumeSession', { ...key, lastSeq: 1 });
     first.socket.send('{ no JSON');
-    await vi.waitUntil(() => receive.mock.calls.length === 6);
+    await vi.waitUntil(() => receive.mock.calls.length === 6, 60_000);
     const before = [...first.received];
     const { client, requestsReceived } = await resumed(server.url, other, key, lastSeqOf({ received: before }));
     await using second = client;
@@ -177,7 +177,10 @@ describe.each(subprotocols)('resume over %s', (subprotocol) => {
     const lastSeq = lastSeqOf(first);
     const tries = await Promise.all([1, 2, 3].map(() => resumed(server.url, subprotocol, key, lastSeq)));
     expect(tries.map(({ requestsReceived }) => requestsReceived)).toEqual([2, 2, 2]);
-    await vi.waitUntil(() => tries.filter(({ client }) => client.socket.readyState === WebSocket.CLOSED).length === 2);
+    await vi.waitUntil(
+      () => tries.filter(({ client }) => client.socket.readyState === WebSocket.CLOSED).length === 2,
+      60_000,
+    );
     const { client } = tries.find((each) => each.client.socket.readyState === WebSocket.OPEN) ?? failed();
     expect((await client.sendMessage(agentId, 'hello')).text).toBe('You said: hello');
     const codes = await Promise.all([first, ...tries.map((each) => each.client)].map(closeCodeOf(client)));

@@ -186,7 +186,7 @@ describe('a model whose number of slots is not fixed', () => {
       shortenTimers(5 * 60_000);
       const first = model.stats();
       await speakAtOnce(crowd(model, largeCrowd));
-      await vi.waitFor(() => expect(resizing.resized.at(-1)?.slots).toBe(4));
+      await vi.waitFor(() => expect(resizing.resized.at(-1)?.slots).toBe(4), 60_000);
       expect(resizing.resized[0]?.slots).toBe(8);
       expect(model.stats()).toMatchObject({ slots: 4, memory: first.memory });
       expect(resizing.requested.at(-1)).toEqual(totalMemory(first.memory));

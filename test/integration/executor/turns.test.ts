@@ -94,7 +94,7 @@ describe.each(codecs)('over %s, a tool that runs', (codec) => {
     await vi.waitFor(async () => {
       const calls = [];
       for await (const call of turn.calls) if (calls.push(call) === 3) break;
-    });
+    }, 60_000);
     turn.cancel();
     await turn;
     expect(eventTexts(tool.events)).toEqual([
@@ -173,7 +173,10 @@ describe.each(codecs)('over %s, a tool that runs', (codec) => {
     // The node after the wait speaks. Meanwhile the tool ends.
     for await (const piece of turn.text) if (piece) break;
     tool.gate.open();
-    await vi.waitFor(() => expect(tool.events.map(({ state }) => state)).toEqual(['started', 'completed', 'failed']));
+    await vi.waitFor(
+      () => expect(tool.events.map(({ state }) => state)).toEqual(['started', 'completed', 'failed']),
+      60_000,
+    );
     expect(tool.events[2]).toMatchObject({ state: 'failed', error: { code: 3012 }, result: { content: 'sun' } });
     speech.open();
     expect((await turn).status).toBe('SUCCESS');

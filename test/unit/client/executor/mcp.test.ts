@@ -266,10 +266,10 @@ describe('a call of the official MCP client', () => {
     const { tools } = await executor.fromMcp(client);
     const turn = new AbortController();
     const call = tools['hang']?.run({}, turn);
-    await vi.waitFor(() => expect(signals).toHaveLength(1));
+    await vi.waitFor(() => expect(signals).toHaveLength(1), 60_000);
     turn.abort(new Error('cancelled'));
     await expect(call).rejects.toThrow('cancelled');
-    await vi.waitFor(() => expect(signals[0]?.aborted).toBe(true));
+    await vi.waitFor(() => expect(signals[0]?.aborted).toBe(true), 60_000);
   });
 
   it('fails when it takes longer than its time-out', async () => {

@@ -148,7 +148,7 @@ describe('a watched file', () => {
       },
       onFailure: () => undefined,
     });
-    await vi.waitFor(() => expect(marks).toHaveLength(1));
+    await vi.waitFor(() => expect(marks).toHaveLength(1), 60_000);
     await writeFile(path, 'fourth');
     await vi.waitFor(() => expect(marks.length).toBeGreaterThan(1), { timeout: 60_000 });
     expect(seen).toHaveLength(length);
