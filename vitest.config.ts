@@ -63,6 +63,7 @@ export default defineConfig(({ mode }) => ({
     expect: { poll: { timeout: 60_000 } },
     // One more than the two cores of a small machine: many tests wait for other processes.
     maxWorkers: 3,
+    experimental: { fsModuleCache: true },
     globalSetup: 'test/helpers/testLibrariesOnce.ts',
     ...(!isShuffled && { sequence: { sequencer: LongestFirst } }),
     projects: [...projects(mode === 'whole')],

@@ -19,6 +19,9 @@ export const repositoryPath = (path: string): string => fileURLToPath(new URL(`.
 /** The subprotocols that integration tests run with: JSON in `npm test`, both codecs in `npm run test:all`. */
 export const subprotocols: readonly Subprotocol[] = firstOrAll(['turngraph.v1.json', 'turngraph.v1.proto']);
 
+/** For slow tests of what lies behind the codecs (models, engine processes, downloads): the other codec only repeats it. */
+export const oneSubprotocol: readonly Subprotocol[] = ['turngraph.v1.proto'];
+
 /** Options that replace the defaults of a test server; `script` is the script of its mock engine. */
 export type TestServerOptions = Partial<ServerOptions> & StartSettings & { readonly script?: readonly ScriptLine[] };
 

@@ -8,7 +8,7 @@ import { codecs } from '../helpers/depth.ts';
 import { chat } from '../helpers/graphs.ts';
 import { seededBytes } from '../helpers/fakeHub.ts';
 import { startHubServer, tinyFile, type HubFixture } from '../helpers/hubFixture.ts';
-import { TestClient, errorOf, startTestServer, subprotocols } from '../helpers/server.ts';
+import { TestClient, errorOf, startTestServer, oneSubprotocol } from '../helpers/server.ts';
 import { Gate } from '../helpers/gate.ts';
 import { oneDayMs, holdLoads } from '../helpers/heldEngine.ts';
 
@@ -64,7 +64,7 @@ const piece = 2 ** 16;
 /** Lets the hub send everything. */
 const release = ({ hub }: HubFixture): void => void (hub.maxBytesSent = Infinity);
 
-describe.concurrent.each(subprotocols)('a model that is not on disk, over %s', (subprotocol) => {
+describe.concurrent.each(oneSubprotocol)('a model that is not on disk, over %s', (subprotocol) => {
   it('is downloaded on request, with progress at most four times a second and at the end', async () => {
     let now = 0;
     await using fixture = await startHeldHub({ downloadOptions: { now: () => now } });
@@ -252,14 +252,14 @@ describe.concurrent.each(subprotocols)('a model that is not on disk, over %s', (
 /** A client that allows its agents to download models. */
 async function connectWithAutoDownload(
   fixture: HubFixture,
-  subprotocol: (typeof subprotocols)[number],
+  subprotocol: (typeof oneSubprotocol)[number],
 ): Promise<TestClient> {
   const client = await fixture.connect(subprotocol, 'llama-cpp');
   await client.request('configureSession', { engine: 'llama-cpp', allowAutoModelDownloading: true });
   return client;
 }
 
-describe.concurrent.each(subprotocols)('an agent whose model is not on disk, over %s', (subprotocol) => {
+describe.concurrent.each(oneSubprotocol)('an agent whose model is not on disk, over %s', (subprotocol) => {
   it('is created after the model was downloaded and loaded, and answers', async () => {
     await using fixture = await startHeldHub();
     await using client = await connectWithAutoDownload(fixture, subprotocol);
@@ -400,7 +400,7 @@ describe.concurrent.each(codecs)('the client of the package, over %s', (codec) =
   });
 });
 
-describe.concurrent.each(subprotocols)('during downloads and loads, over %s', (subprotocol) => {
+describe.concurrent.each(oneSubprotocol)('during downloads and loads, over %s', (subprotocol) => {
   it('the cancel of a turn is answered before them', async () => {
     const gate = new Gate();
     const engines = { 'llama-cpp': holdLoads(llamaEngine(), gate) };
@@ -427,7 +427,7 @@ describe.concurrent.each(subprotocols)('during downloads and loads, over %s', (s
   });
 });
 
-describe.concurrent.each(subprotocols)('a downloaded model, over %s', (subprotocol) => {
+describe.concurrent.each(oneSubprotocol)('a downloaded model, over %s', (subprotocol) => {
   it('is deleted only when no agent uses it and it is not pinned, whatever session asks', async () => {
     await using fixture = await startHubServer();
     await using client = await connectWithAutoDownload(fixture, subprotocol);

@@ -2,7 +2,7 @@ import { describe, expect, it, beforeAll, afterAll } from 'vitest';
 import { ProcessEngine } from '../../src/inference/process/engine.ts';
 import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { notifications, result } from '../helpers/resultGraphs.ts';
-import { errorOf, startTestServer, subprotocols, TestClient } from '../helpers/server.ts';
+import { errorOf, startTestServer, oneSubprotocol, TestClient } from '../helpers/server.ts';
 
 const briefly = 5;
 const speaker = {
@@ -20,7 +20,7 @@ const speaker = {
   },
 };
 
-describe.each(subprotocols)('a server whose engine process crashes (%s)', (subprotocol) => {
+describe.each(oneSubprotocol)('a server whose engine process crashes (%s)', (subprotocol) => {
   let server: TurngraphServer;
   let pids: number[] = [];
   const crash = (): void => void process.kill(pids.at(-1) ?? 0, 'SIGKILL');
@@ -105,7 +105,7 @@ describe.each(subprotocols)('a server whose engine process crashes (%s)', (subpr
   });
 });
 
-describe.each(subprotocols)('over %s, while a turn waits for results', (subprotocol) => {
+describe.each(oneSubprotocol)('over %s, while a turn waits for results', (subprotocol) => {
   it('the engine process may crash: the next node is answered by the new one', async () => {
     const pids: number[] = [];
     const engine = new ProcessEngine({ onStart: (pid) => pids.push(pid) });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapes } from '../../scripts/random-model/shapes.mjs';
 import { writeRandomModel } from '../../scripts/random-model/write.mjs';
 import { setLight } from '../helpers/graphs.ts';
-import { startTestServer, subprotocols, TestClient } from '../helpers/server.ts';
+import { startTestServer, oneSubprotocol, TestClient } from '../helpers/server.ts';
 
 let folder = '';
 const kinds = ['hybrid', 'window'];
@@ -49,7 +49,7 @@ const messages = ['How are you?', 'Which lamp is that?', 'And the one over there
 // Of the template around a message, and of its end.
 const messageTokens = 14;
 
-describe.each(subprotocols)('turns over %s', (subprotocol) => {
+describe.each(oneSubprotocol)('turns over %s', (subprotocol) => {
   it.each(kinds)('of a model with a cache that cannot be cut back evaluate only new messages: %s', async (kind) => {
     await using server = await startTestServer({ catalogue: join(folder, 'models.json') });
     await using client = await TestClient.connect(server.url, subprotocol, 'llama-cpp');

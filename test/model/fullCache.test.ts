@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isSkipped } from '../helpers/requirements.mjs';
-import { startTestServer, subprotocols, TestClient } from '../helpers/server.ts';
+import { startTestServer, oneSubprotocol, TestClient } from '../helpers/server.ts';
 import { SmallDisk } from '../helpers/smallDisk.ts';
 import type { Subprotocol } from '../../src/protocol/codec/codec.ts';
 
@@ -43,7 +43,7 @@ async function bytesIn(folder: string): Promise<number> {
   return bytes;
 }
 
-describe.each(subprotocols)('conversations that share a slot, over %s', (subprotocol) => {
+describe.each(oneSubprotocol)('conversations that share a slot, over %s', (subprotocol) => {
   let folder = '';
   let expected: readonly string[] = [];
   beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { chat, setLight } from '../helpers/graphs.ts';
-import { useServer, TestClient, subprotocols } from '../helpers/server.ts';
+import { useServer, TestClient, oneSubprotocol } from '../helpers/server.ts';
 
 const model = 'turngraph-demo';
 const server = useServer();
@@ -11,7 +11,7 @@ const maxMessageTokens = 10;
 // Tokens of the template between two answers in addition to the message.
 const templateTokens = 10;
 
-describe.each(subprotocols)('the demo model over %s', (subprotocol) => {
+describe.each(oneSubprotocol)('the demo model over %s', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol, 'llama-cpp');
 
   it('calls a tool with the right arguments', async () => {

@@ -9,7 +9,7 @@ import type { CallGrammar } from '../../src/chat/grammar/rule.ts';
 import { jsonGrammar } from '../../src/chat/grammar/jsonSchema/fromSchema.ts';
 import { generate } from '../contracts/generation.ts';
 import { chat } from '../helpers/graphs.ts';
-import { useServer, TestClient, subprotocols } from '../helpers/server.ts';
+import { useServer, TestClient, oneSubprotocol } from '../helpers/server.ts';
 
 /** A template that writes an assistant's message as `reply`, and `end` at the end of a prompt. */
 const template = (reply: string, end: string): string =>
@@ -94,7 +94,7 @@ const server = useServer({
   },
 });
 
-describe.each(subprotocols)('over %s, response_schema', (subprotocol) => {
+describe.each(oneSubprotocol)('over %s, response_schema', (subprotocol) => {
   it.each(Object.keys(models))('answers with JSON and no mark: %s', async (name) => {
     await using client = await TestClient.connect(server().url, subprotocol, 'llama-cpp');
     for (const stream of [true, false]) {

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { chat } from '../helpers/graphs.ts';
 import { parseScrape } from '../helpers/prometheus.ts';
-import { TestClient, startTestServer, subprotocols } from '../helpers/server.ts';
+import { TestClient, startTestServer, oneSubprotocol } from '../helpers/server.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { Gate } from '../helpers/gate.ts';
@@ -15,7 +15,7 @@ const graph = chat({ model_name: model });
 const startHeldServer = (gate: Gate): Promise<TurngraphServer> =>
   startTestServer({ engines: { 'llama-cpp': holdLoads(llamaEngine(), gate) } });
 
-describe.each(subprotocols)('a model that is not in memory, over %s', (subprotocol) => {
+describe.each(oneSubprotocol)('a model that is not in memory, over %s', (subprotocol) => {
   it('is loaded once for fifty agents requested concurrently, and each receives the progress', async () => {
     const gate = new Gate();
     await using server = await startHeldServer(gate);

@@ -7,7 +7,7 @@ import { readGguf } from '../../src/inference/llama/gguf/validateFile.ts';
 import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { FakeHub, sha256 } from '../helpers/fakeHub.ts';
 import { chat } from '../helpers/graphs.ts';
-import { errorOf, repositoryPath, startTestServer, subprotocols, TestClient } from '../helpers/server.ts';
+import { errorOf, repositoryPath, startTestServer, oneSubprotocol, TestClient } from '../helpers/server.ts';
 import { demoFile } from './demo.ts';
 
 /** A server whose engine runs in a process of its own, with variants of the demo model, and the hub that it downloads from. */
@@ -56,7 +56,7 @@ describe('the variants of a model with LoRA adapters', () => {
     await rm(root, { recursive: true });
   });
 
-  describe.each(subprotocols)('over %s', (subprotocol) => {
+  describe.each(oneSubprotocol)('over %s', (subprotocol) => {
     const connect = (): Promise<TestClient> => TestClient.connect(server.url, subprotocol, 'llama-cpp');
 
     async function answer(client: TestClient, model: string): Promise<string> {

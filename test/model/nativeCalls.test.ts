@@ -7,7 +7,7 @@ import { familyGguf } from '../../scripts/gguf/families.mjs';
 import { byteLevelVocab } from '../../scripts/gguf/vocabulary.mjs';
 import { namedJsonTemplate, unescapedTemplate } from '../helpers/dialectTemplates.ts';
 import { lamp, type GraphDocument } from '../helpers/graphs.ts';
-import { useServer, TestClient, subprotocols } from '../helpers/server.ts';
+import { useServer, TestClient, oneSubprotocol } from '../helpers/server.ts';
 
 /** A model that answers `<act>set_light<with>{...}</act>`, whatever it is asked. */
 const caller = {
@@ -51,7 +51,7 @@ const detecting = (model: string, params: object = {}): GraphDocument => ({
   default_model_name: model,
 });
 
-describe.each(subprotocols)('over %s, a model with tool calls of its own', (subprotocol) => {
+describe.each(oneSubprotocol)('over %s, a model with tool calls of its own', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol, 'llama-cpp');
 
   async function warningsOf(client: TestClient, model: string, params: object = {}): Promise<readonly string[]> {

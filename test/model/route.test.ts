@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { routed, routesOf } from '../helpers/routeGraphs.ts';
-import { startTestServer, subprotocols, TestClient, useServer, type TestServerOptions } from '../helpers/server.ts';
+import { startTestServer, oneSubprotocol, TestClient, useServer, type TestServerOptions } from '../helpers/server.ts';
 
 const graph = (labels: Parameters<typeof routed>[0], params: object = {}) => ({
   ...routed(labels, params),
@@ -30,7 +30,7 @@ async function routeAll(options: TestServerOptions): Promise<readonly (readonly 
   return seen;
 }
 
-describe.each(subprotocols)('a Route by the demo model, over %s', (subprotocol) => {
+describe.each(oneSubprotocol)('a Route by the demo model, over %s', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol, 'llama-cpp');
 
   it.each([

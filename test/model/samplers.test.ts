@@ -16,6 +16,8 @@ import {
 
 const prompt = userPrompt('Hm');
 const sampleCount = 300;
+/** Enough for draws that must be equal one by one. */
+const equalCount = 60;
 
 describe('DRY, XTC and logit bias', () => {
   let demo: Demo;
@@ -30,8 +32,12 @@ describe('DRY, XTC and logit bias', () => {
   });
   afterAll(() => demo.close());
 
-  const sample = (sampling: Partial<SamplingParams>, from: Prompt = prompt): Promise<ReadonlyMap<string, number>> =>
-    sampleFirstTokens(sequence, from, sampling, { count: sampleCount });
+  const sample = (
+    sampling: Partial<SamplingParams>,
+    from: Prompt = prompt,
+    count = sampleCount,
+  ): Promise<ReadonlyMap<string, number>> => sampleFirstTokens(sequence, from, sampling, { count });
+  const sampleFew = (sampling: Partial<SamplingParams>, from: Prompt = prompt) => sample(sampling, from, equalCount);
 
   /** Checks the numbers of the tokens that are drawn most often. */
   function expectDraws(counts: ReadonlyMap<string, number>, expected: Distribution): void {
@@ -138,9 +144,9 @@ describe('DRY, XTC and logit bias', () => {
     });
 
     it('changes nothing with probability 0, or where no two tokens can be likely', async () => {
-      const free = await sample({ temperature: 1 });
-      expect(await sample({ temperature: 1, xtc: { probability: 0, threshold: 0.01 } })).toEqual(free);
-      expect(await sample({ temperature: 1, xtc: { probability: 1, threshold: 0.51 } })).toEqual(free);
+      const free = await sampleFew({ temperature: 1 });
+      expect(await sampleFew({ temperature: 1, xtc: { probability: 0, threshold: 0.01 } })).toEqual(free);
+      expect(await sampleFew({ temperature: 1, xtc: { probability: 1, threshold: 0.51 } })).toEqual(free);
     });
 
     /** A threshold that two tokens or more have, with room for rounding. */
@@ -176,7 +182,7 @@ describe('DRY, XTC and logit bias', () => {
     it('changes nothing where a breaker, the window or the allowed length keeps it from the repetition', async () => {
       const [word = ''] = likeliestTexts();
       const dialog = repeated(word);
-      const free = await sample({ temperature: 1 }, dialog);
+      const free = await sampleFew({ temperature: 1 }, dialog);
       const length = repetitionLength(dialog, word);
       for (const change of [
         { sequence_breakers: ['\n'] },
@@ -184,7 +190,7 @@ describe('DRY, XTC and logit bias', () => {
         { allowed_length: length + 1 },
         { multiplier: 0 },
       ])
-        expect(await sample({ temperature: 1, dry: { ...dry, ...change } }, dialog), JSON.stringify(change)).toEqual(
+        expect(await sampleFew({ temperature: 1, dry: { ...dry, ...change } }, dialog), JSON.stringify(change)).toEqual(
           free,
         );
     });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { house, houseGuidelines } from '../helpers/guidelineGraphs.ts';
-import { subprotocols, TestClient, useServer } from '../helpers/server.ts';
+import { oneSubprotocol, TestClient, useServer } from '../helpers/server.ts';
 
 const server = useServer({});
 
@@ -15,7 +15,7 @@ interface SelectionPayload {
   readonly not_matched: readonly { readonly probability: number }[];
 }
 
-describe.each(subprotocols)('SelectTools with the demo model, over %s', (subprotocol) => {
+describe.each(oneSubprotocol)('SelectTools with the demo model, over %s', (subprotocol) => {
   it('decides each condition with a probability, and evaluates what the questions have in common once', async () => {
     await using client = await TestClient.connect(server().url, subprotocol, 'llama-cpp');
     const graph = { default_model_name: 'turngraph-demo', ...house({ select: { match: 'model' } }) };

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chainGguf } from '../../scripts/gguf/chain.mjs';
 import { byteLevelVocab } from '../../scripts/gguf/vocabulary.mjs';
 import { chat, setLight } from '../helpers/graphs.ts';
-import { useServer, TestClient, subprotocols, type TurnResult } from '../helpers/server.ts';
+import { useServer, TestClient, oneSubprotocol, type TurnResult } from '../helpers/server.ts';
 
 /** A model that reasons for ever unless its reasoning is closed: then it answers OK. */
 const thinker = {
@@ -44,7 +44,7 @@ const reasoningOf = ({ events }: TurnResult): unknown =>
     .filter(({ eventType }) => eventType === 'reasoning')
     .map(({ nodeName, eventType, payloadJson }) => [nodeName, eventType, JSON.parse(payloadJson) as unknown]);
 
-describe.each(subprotocols)('over %s, max_thinking_tokens', (subprotocol) => {
+describe.each(oneSubprotocol)('over %s, max_thinking_tokens', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol, 'llama-cpp');
   const change = (client: TestClient, agentId: number, changed: object) =>
     client.request('changeParams', { agentId, nodeName: 'answer', paramsJson: JSON.stringify(changed) });

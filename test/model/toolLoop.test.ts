@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { setLight } from '../helpers/graphs.ts';
 import { notifications, result } from '../helpers/resultGraphs.ts';
-import { subprotocols, TestClient, useServer } from '../helpers/server.ts';
+import { oneSubprotocol, TestClient, useServer } from '../helpers/server.ts';
 
 const server = useServer({});
 
@@ -23,7 +23,7 @@ interface InferencePayload {
   readonly tokens: { readonly prompt: number; readonly reused: number };
 }
 
-describe.each(subprotocols)('a ToolCall node that is visited again in a turn, over %s', (subprotocol) => {
+describe.each(oneSubprotocol)('a ToolCall node that is visited again in a turn, over %s', (subprotocol) => {
   it('sees its call and the result, and evaluates only these', async () => {
     await using client = await TestClient.connect(server().url, subprotocol, 'llama-cpp');
     const agentId = await client.createAgent(loop, { enableDiagnostics: true });
