@@ -18,14 +18,19 @@ const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
 // the last, and the other workers would have nothing to do while it runs.
 const longFiles = [
   'test/scripts/chaos.test.ts',
-  'test/model/engineProcess.test.ts',
-  'test/e2e/bundle.test.ts',
   'test/e2e/samples.test.ts',
+  'test/e2e/playground.test.ts',
+  'test/cli/doctor.test.ts',
+  'test/model/engineProcess.test.ts',
+  'test/model/evalScripts.test.ts',
+  'test/cli/missingLibrary.test.ts',
+  'test/e2e/bundle.test.ts',
+  'test/e2e/playgroundLimits.test.ts',
+  'test/model/slotGrowth.test.ts',
   'test/contracts/processEngine.slow.test.ts',
   'test/e2e/clients/unity.test.ts',
   'test/e2e/clients/godot.test.ts',
   'test/model/supervision.test.ts',
-  'test/cli/missingLibrary.test.ts',
 ];
 
 class LongestFirst extends BaseSequencer {
