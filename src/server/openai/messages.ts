@@ -13,7 +13,7 @@ export type ConversationPart =
 
 /** A message of the user and what followed it. */
 export interface ConversationTurn {
-  /** undefined: the conversation begins with something else. */
+  /** undefined: no message of the user is before it. */
   readonly user: string | undefined;
   readonly parts: readonly ConversationPart[];
 }
@@ -36,8 +36,6 @@ export function readMessages(messages: readonly RequestMessage[], maxBytes: numb
   const textOf = (index: number): string => texts[index] ?? '';
   const isSystem = ({ role }: RequestMessage): boolean => role === 'system' || role === 'developer';
   const begin = messages.findIndex((message) => !isSystem(message));
-  if (!messages.some(({ role }) => role === 'user'))
-    throw invalidField('messages', 'has no message of role user; add the one to answer');
   if (messages.at(-1)?.role === 'assistant')
     throw invalidField(
       `messages[${messages.length - 1}]`,
@@ -67,10 +65,10 @@ export function readMessages(messages: readonly RequestMessage[], maxBytes: numb
     } else if (role === 'tool') throw invalidField(`messages[${index}]`, 'answers no call of the message before it');
     else add({ kind: 'text', message: { role: role === 'assistant' ? role : 'system', text } });
   }
-  const last = turns.at(-1);
-  if (last?.user === undefined) throw invalidField('messages', 'has no message of role user; add the one to answer');
+  // Many templates need a message of the user: without one it is empty.
+  const { user = '', parts } = turns.at(-1) ?? { parts: [] };
   const system = texts.slice(0, begin).filter((text) => text !== '');
-  return { system: system.join('\n\n'), earlier: turns.slice(0, -1), last: { user: last.user, parts: last.parts } };
+  return { system: system.join('\n\n'), earlier: turns.slice(0, -1), last: { user, parts } };
 }
 
 function assertFields({ role, tool_calls: calls, tool_call_id: id, content }: RequestMessage, index: number): void {

@@ -37,6 +37,7 @@ function createNode(request: CompletionRequest, system: string): object {
     model_name: request.model,
     system_prompt: system === '' ? '' : `{{${systemVariable}}}`,
     sampling: samplingOf(request),
+    thinking: mayReason(request),
   };
   const answering = { ...common, ...formatOf(request) };
   if (tools.length === 0 || choice === 'none') return { type: 'Generate', params: answering };
@@ -45,7 +46,7 @@ function createNode(request: CompletionRequest, system: string): object {
     params: {
       ...answering,
       tools: tools.map(({ function: { name, description, parameters } }) => {
-        return { type: 'function', function: { name, description, parameters: toolParameters(parameters) } };
+        return { type: 'function', function: { name, description, parameters: toolParameters(asObject(parameters)) } };
       }),
       tool_choice: typeof choice === 'string' ? choice : choice.function.name,
       strict: tools.some(({ function: { strict } }) => strict),
@@ -56,6 +57,10 @@ function createNode(request: CompletionRequest, system: string): object {
     // Only a call that has its result already leads back; a new one ends the turn.
     exits: { tool_called: node },
   };
+}
+
+function mayReason({ reasoning_effort: effort = 'none', chat_template_kwargs: kwargs }: CompletionRequest): boolean {
+  return kwargs.enable_thinking ?? effort !== 'none';
 }
 
 function formatOf({ response_format: format }: CompletionRequest): object {
@@ -99,6 +104,12 @@ function toolParameters(schema: unknown): unknown {
   );
   return Object.fromEntries(members.map(([keyword, value]) => [keyword, inside(keyword, value)]));
 }
+
+/** The schema of arguments: `{}` and one without a type are of an object, too. */
+const asObject = (schema: object): object =>
+  ['type', ...schemaKeywords, '$ref'].some((keyword) => Object.hasOwn(schema, keyword))
+    ? schema
+    : { type: 'object', properties: {}, ...schema };
 
 const schemaMaps = new Set(['properties', '$defs', 'definitions']);
 const schemaKeywords = new Set(['items', 'anyOf', 'oneOf', 'allOf', 'prefixItems', 'additionalProperties']);

@@ -13,15 +13,10 @@ const readFields = createReader(requestSchema);
 /** Values of fields that mean the same as an absent field, as JSON; null always does. */
 const neutralValues: Readonly<Record<string, readonly string[]>> = {
   n: ['1'],
-  store: ['false'],
   logprobs: ['false'],
   top_logprobs: ['0'],
   logit_bias: ['{}'],
-  metadata: ['{}'],
   modalities: ['["text"]'],
-  service_tier: ['"auto"', '"default"'],
-  reasoning_effort: ['"none"'],
-  verbosity: ['"medium"'],
 };
 
 const isNeutral = (field: string, value: unknown): boolean =>

@@ -1,5 +1,5 @@
 import { samplingColumn, samplingSchema } from '../../inference/contract/samplingParams.ts';
-import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
+import type { FromSchema, ObjectSchema, Schema } from '../../protocol/schema.ts';
 
 const functionSchema = {
   type: 'object',
@@ -47,6 +47,18 @@ const messageSchema = {
     parsed: { description: 'What a client has parsed of `content`; it is not read.' },
   },
 } as const satisfies ObjectSchema;
+
+/** What is about OpenAI's own service, or has nothing to act on here. */
+const unread = {
+  user: { description: 'It is not read.' },
+  safety_identifier: { description: 'It is not read.' },
+  prompt_cache_key: { description: 'It is not read: the longest common prefix finds its slot.' },
+  prompt_cache_retention: { description: 'It is not read.' },
+  store: { description: 'It is not read: nothing is stored.' },
+  metadata: { description: 'It is not read.' },
+  service_tier: { description: 'It is not read.' },
+  verbosity: { description: 'It is not read.' },
+} as const satisfies Readonly<Record<string, Schema>>;
 
 /** JSON Schema of the body of POST /v1/chat/completions; values that mean the same as an absent field are removed before. */
 export const requestSchema = {
@@ -121,9 +133,14 @@ export const requestSchema = {
     stop: {
       anyOf: [{ ...samplingSchema.properties.stop.items, description: 'a string' }, samplingSchema.properties.stop],
     },
-    user: { type: 'string', description: 'It is not read.' },
-    safety_identifier: { type: 'string', description: 'It is not read.' },
-    prompt_cache_key: { type: 'string', description: 'It is not read: the longest common prefix finds its slot.' },
+    reasoning_effort: { type: 'string', description: 'none: the model does not reason; any other: it may.' },
+    chat_template_kwargs: {
+      type: 'object',
+      default: {},
+      description: 'As of llama-server: enable_thinking is read, which counts before reasoning_effort.',
+      properties: { enable_thinking: { type: 'boolean' } },
+    },
+    ...unread,
   },
 } as const satisfies ObjectSchema;
 

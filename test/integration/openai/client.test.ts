@@ -6,6 +6,7 @@ import { useServer } from '../../helpers/server.ts';
 const lamp = (room: string, on: boolean): string => chatmlCall('set_lamp', { room, on });
 
 const engine = scriptedEngine([
+  { match: 'wave', answer: chatmlCall('wave', {}) },
   { match: 'both', nth: 1, answer: `${lamp('porch', true)}\n${lamp('hall', true)}` },
   { match: 'say and do', answer: `I will do it right away.\n${lamp('porch', true)}`, chunk: 4 },
   { match: 'porch', answer: lamp('porch', true) },
@@ -67,6 +68,37 @@ describe('the official client', () => {
     });
     expect(completion).not.toHaveProperty('turngraph');
     expect(lastPrompt(engine)).toEqual(['system: Be {{kind}}.', 'user: hi', 'assistant: Yes?', 'user: hello']);
+  });
+
+  it('answers messages among which none is of the user', async () => {
+    const system = { role: 'system', content: 'Say hello.' } as const;
+    const call = { id: 'a', type: 'function', function: { name: 'set_lamp', arguments: '{"room": "hall"}' } } as const;
+    const round: OpenAI.ChatCompletionMessageParam[] = [
+      { role: 'assistant', tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'a', content: 'dark' },
+    ];
+    for (const messages of [[system], round, [system, ...round]]) {
+      const { choices } = await client().chat.completions.create({ model, messages, tools });
+      expect(choices[0]?.message.content).toBe('Good evening, traveller.');
+    }
+  });
+
+  it.each([false, true])('takes a function without a schema as one without parameters (strict: %s)', async (strict) => {
+    const wave = { type: 'function', function: { name: 'wave', parameters: {}, strict } } as const;
+    const { choices } = await client().chat.completions.create({ model, messages: [user('wave')], tools: [wave] });
+    expect(choices[0]?.message.tool_calls).toMatchObject([{ function: { name: 'wave', arguments: '{}' } }]);
+  });
+
+  it.each([
+    ['nothing', {}, false],
+    ['no effort', { reasoning_effort: 'none' }, false],
+    ['effort', { reasoning_effort: 'low' }, true],
+    ['an argument of the template', { chat_template_kwargs: { enable_thinking: true, tone: 'dry' } }, true],
+    ['both', { reasoning_effort: 'high', chat_template_kwargs: { enable_thinking: false } }, false],
+  ] as const)('lets the model reason as %s says', async (_, fields, thinking) => {
+    const own = { store: true, metadata: { game: 'x' }, service_tier: 'flex', verbosity: 'low', user: 'u' } as const;
+    await client().chat.completions.create({ model, messages: [user('hello')], ...own, ...(fields as object) });
+    expect(engine.prompts.at(-1)?.thinking).toBe(thinking);
   });
 
   it('streams an answer with its usage', async () => {

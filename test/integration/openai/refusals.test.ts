@@ -80,7 +80,6 @@ describe('the OpenAI-compatible API', () => {
     ],
     ['an unknown role', { model, messages: [{ role: 'narrator', content: '' }] }, 'messages[0].role'],
     ['an unknown member of a message', { model, messages: [{ ...user, mood: 'glad' }] }, 'messages[0].mood'],
-    ['no message of the user', { model, messages: [{ role: 'system', content: 'Be kind.' }] }, 'messages'],
     ['an answer at the end', { model, messages: [user, { role: 'assistant', content: 'Yes' }] }, 'messages[1]'],
     ['a call without a result', { model, messages: [user, called, user] }, 'messages[1].tool_calls[0]'],
     ['a result without a call', { model, messages: [user, result] }, 'messages[1]'],
