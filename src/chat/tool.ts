@@ -166,8 +166,19 @@ export interface AnsweredCall extends WrittenCall {
 
 /** The content of a result as a model reads it: text of a failed call says that it is an error, JSON stays as it is. */
 export function resultContent({ ok, content }: Pick<AnsweredCall, 'ok' | 'content'>): string {
-  if (ok || /^\s*[[{]/.test(content)) return content;
+  if (ok || isJson(content)) return content;
   return content === '' ? 'Error' : `Error: ${content}`;
+}
+
+/** Whether a text is a JSON object or list. "[Errno 2] no such file" and "{name} is unknown" are none. */
+function isJson(text: string): boolean {
+  if (!/^\s*[[{]/.test(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A result as a plain line of text, with the name of the tool. */
