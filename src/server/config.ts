@@ -22,6 +22,10 @@ const memoryOptions = {
   },
 } as const;
 
+// What an Origin header can be. The default port of a scheme is never in it.
+const originPattern =
+  '^(null|(?!http:.*:80$)(?!https:.*:443$)[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\\[[a-f0-9:.]+\\])?(:[0-9]{1,5})?)$';
+
 /** The options of the server that say where it listens and who may connect, as JSON Schemas by name. */
 const networkOptions = {
   port: {
@@ -39,15 +43,25 @@ const networkOptions = {
   token: { type: 'string', default: '', description: 'secret that clients must send' },
   allowHost: {
     type: 'array',
-    items: { type: 'string' },
+    items: {
+      type: 'string',
+      pattern: '^([A-Za-z0-9._-]+|\\[[A-Fa-f0-9:.]+\\])$',
+      description: 'a name or address without a port, such as game.local',
+    },
     default: [],
-    description: 'additional names to accept in the Host header',
+    description: 'additional names to accept in the Host header, without ports',
   },
   allowOrigin: {
     type: 'array',
-    items: { type: 'string' },
+    items: {
+      type: 'string',
+      pattern: originPattern,
+      description:
+        "an origin as browsers send it: scheme://host[:port] in small letters, without a path, the scheme's own port or *, " +
+        'such as https://game.example or http://localhost:8000; file:// or null for files',
+    },
     default: [],
-    description: 'additional origins of web pages to accept',
+    description: 'additional origins of web pages to accept, such as https://game.example',
   },
   serverName: {
     type: 'string',

@@ -238,6 +238,7 @@ describe('turngraph serve', () => {
     const failed = (options: object, query = ''): Promise<unknown> =>
       once(new WebSocket(url + query, options), 'error');
     await failed({ origin: 'https://evil.example' });
+    await failed({ origin: 'https://evil.example' });
     await failed({ headers: { authorization: 'Bearer wrong-token' } });
     const socket = new WebSocket(`${url}?token=sesame`);
     await once(socket, 'open');
@@ -249,11 +250,14 @@ describe('turngraph serve', () => {
     while (!log.includes('"requestId":3')) await once(child.stderr, 'data');
     const lines = log.split('\n').filter((line) => line.includes('rejected'));
     expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
-      { msg: 'handshake rejected', status: 403, reason: expect.stringContaining('evil.example') as unknown },
+      ...Array(2).fill({ msg: 'handshake rejected', reason: expect.stringContaining('evil.example') as unknown }),
       { msg: 'handshake rejected', status: 401 },
       { msg: 'frame rejected', code: 5001, session: expect.any(String) as unknown },
       { msg: 'request rejected', code: 3001, error: 'INVALID_AGENT_ID' },
       { msg: 'request rejected', code: 3003, places: '/nodes/answer/params/sistem_prompt' },
+    ]);
+    expect(log.split('\n').filter((line) => line.includes('"level":40'))).toEqual([
+      expect.stringContaining('https://evil.example'),
     ]);
     expect(log).not.toMatch(/sesame|wrong-token|private/);
     socket.terminate();
@@ -322,6 +326,9 @@ describe('turngraph serve', () => {
     ['a flag with a typo', ['--prot', '1'], {}, "unknown option '--prot'"],
     ['an invalid choice', ['--gpu', 'maybe'], {}, 'Allowed choices are auto, off, vulkan, cuda, metal'],
     ['layers that are no number', ['--gpu-layers', 'all'], {}, '--gpu-layers (TURNGRAPH_GPU_LAYERS) must fit'],
+    ['an origin without a scheme', ['--allow-origin', 'localhost:8000'], {}, 'such as https://game.example'],
+    ['several origins in one', [], { TURNGRAPH_ALLOW_ORIGIN: 'http://a,http://*' }, 'not "http://*"'],
+    ['a host with a port', ['--allow-host', 'game.local:9100'], {}, 'a name or address without a port'],
   ])('rejects %s with exit code 2', async (_, args, env, message) => {
     // Refused before anything is started.
     const { code, err, out } = await runCommand(['serve', ...args], '', env);

@@ -98,6 +98,46 @@ describe('a connection', () => {
     ]);
   });
 
+  it.each([
+    'null',
+    'file://',
+    'tauri://localhost',
+    'app://.',
+    'http://[::1]:3000',
+    'https://a:80',
+    'chrome-extension://ab',
+  ])('can be made by pages of %s', (origin) => {
+    expect(readServerOptions({ allowOrigin: [origin] })).toMatchObject({ ok: true });
+  });
+
+  // Browsers never send these, so every page would be refused.
+  it.each([
+    'localhost:8000',
+    'http://a/',
+    'http://a/b',
+    '*',
+    'http://*.a',
+    'a,b',
+    'http://a,http://b',
+    'http://a:80',
+    '',
+    'https://a:443',
+    'https://Game.example',
+    'HTTP://a',
+    'https://ä.example',
+    'https://user@a',
+    'http://a:',
+  ])('cannot be allowed for the origin %j', (origin) => {
+    const { errors } = readServerOptions({ allowOrigin: ['null', origin] }) as { readonly errors?: readonly object[] };
+    expect(errors).toMatchObject([
+      { pointer: '/allowOrigin/1', message: expect.stringContaining('scheme://host[:port]') as string },
+    ]);
+  });
+
+  it.each(['game.local:9100', '*', 'http://game.local', 'a,b', ''])('cannot be allowed for the host %j', (host) => {
+    expect(readServerOptions({ allowHost: [host] })).toMatchObject({ ok: false });
+  });
+
   it('uses JSON when it offers no subprotocol', async () => {
     const socket = new WebSocket(open().url);
     const all = receiveAll(socket);

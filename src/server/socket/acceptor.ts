@@ -18,6 +18,7 @@ import type { LogRejection } from './rejectionLog.ts';
 import { AnonymousSockets, rateLimit } from './socketLimits.ts';
 
 const pingMs = 30_000;
+const maxRefusedOrigins = 100;
 
 /** What an acceptor needs of its server. */
 export interface AcceptorParts {
@@ -38,6 +39,7 @@ export class Acceptor {
   readonly #anonymous: AnonymousSockets;
   readonly #findDenial: AccessCheck;
   readonly #isRateAllowed: () => boolean;
+  readonly #refusedOrigins = new Set<string>();
 
   constructor(parts: AcceptorParts) {
     const { options, logRejection } = parts;
@@ -63,8 +65,16 @@ export class Acceptor {
   readonly checkAccess: AccessCheck = (request) => {
     const denied = this.#findDenial(request);
     if (!denied && this.#parts.options.token !== '') this.admit(request.socket);
+    if (denied?.origin !== undefined) this.#warnOfOrigin(denied.origin, denied.reason);
     return denied;
   };
+
+  /** Logs a refused origin once: the owner of the page sees no reason in the browser. */
+  #warnOfOrigin(origin: string, reason: string): void {
+    if (this.#refusedOrigins.has(origin) || this.#refusedOrigins.size >= maxRefusedOrigins) return;
+    this.#refusedOrigins.add(origin);
+    this.#parts.context.log.warn(truncateMessage(reason));
+  }
 
   /** Why no more connections are accepted now; undefined: there is room. */
   readonly findFull = (): string | undefined => {

@@ -17,6 +17,8 @@ export interface AccessOptions {
 export interface AccessDenied {
   readonly status: 401 | 403;
   readonly reason: string;
+  /** The origin of the page, if that is why. */
+  readonly origin?: string;
 }
 
 /** Checks a request; undefined when access is allowed. */
@@ -44,7 +46,7 @@ export function createAccessCheck({ token, host, allowHost, allowOrigin }: Acces
       return { status: 403, reason: `Host "${hostHeader}" is not this server; allow it with --allow-host` };
     const { origin } = request.headers;
     if (origin !== undefined && origin !== `http://${hostHeader}` && !origins.has(origin)) {
-      return { status: 403, reason: `Origin "${origin}" may not connect; allow it with --allow-origin` };
+      return { status: 403, reason: `Origin "${origin}" may not connect; allow it with --allow-origin`, origin };
     }
     if (token !== '' && !sameSecret(readToken(request), token)) {
       return { status: 401, reason: 'a token is needed: Authorization: Bearer, or ?token=' };
