@@ -187,7 +187,7 @@ export class LlamaSequence implements Sequence {
     const options = { kind: isHead ? 'head' : 'interaction', keep: keep && isHead } as const;
     const kept = await this.#cache.run(tokens, { ...schedule, signal, isWarmUp: true }, async (run) => {
       const result = await this.#cache.prefillAll(run, tokens, signal, options);
-      return run.shouldPause ? 'paused' : result;
+      return result === 'stopped' && run.shouldPause ? 'paused' : result;
     });
     return { tokens: length, kept: kept ?? 'stopped' };
   }
