@@ -212,7 +212,8 @@ export class Agent implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#disposal.abort();
+    // The reason of a warm-up that ends.
+    this.#disposal.abort(new Fault('AGENT_ALREADY_DESTROYED', `agent ${this.id} has been destroyed`));
     await this.#cancelAndWait();
     await this.#warming?.catch(() => undefined);
     await this.#graph[Symbol.asyncDispose]();

@@ -230,7 +230,7 @@ export class Session implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#end.signal.aborted) return;
     // Agents that wait for a model are rejected with this reason.
-    this.#end.abort(this.context.closing.reason);
+    this.#end.abort(this.context.closing.reason ?? new Fault('CONNECTION_DROPPED', 'the session has ended'));
     const agents = [...this.#agents.values()];
     const { closing } = this.context;
     if (closing.aborted) agents.forEach((agent) => agent.cancel(0, Fault.from(closing.reason)));
