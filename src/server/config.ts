@@ -202,6 +202,13 @@ export const serverSchema = {
       default: 300,
       description: 'seconds until an unused model is unloaded',
     },
+    loadTimeout: {
+      type: 'number',
+      exclusiveMinimum: 0,
+      maximum: maxTimerSeconds,
+      default: 120,
+      description: 'seconds without progress after which an engine process that loads a model is ended',
+    },
     mockScript: {
       type: 'string',
       default: '',

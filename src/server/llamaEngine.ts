@@ -3,6 +3,7 @@ import type { Engine } from '../inference/contract/engine.ts';
 import type { CacheFolderOptions } from '../inference/llama/engine.ts';
 import { DiskQuota } from '../base/diskCache.ts';
 import { ProcessEngine } from '../inference/process/engine.ts';
+import { defaultWatchdogLimits } from '../inference/process/watchdog.ts';
 import { describeFsError } from '../base/filesystem.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -39,6 +40,7 @@ export async function createLlamaEngine(
     cache,
     gpuDevice,
     priority,
+    watchdog: { ...defaultWatchdogLimits, unmeasuredHangMs: options.loadTimeout * 1000 },
     onStart: (pid) => log.debug({ pid }, 'an engine process is started'),
     onCrash({ file, end, count }) {
       metrics.add('turngraph_engine_crashes_total', { reason: end.reason === 'hang' ? 'hang' : 'crash' });

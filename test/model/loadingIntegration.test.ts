@@ -1,12 +1,15 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { chat } from '../helpers/graphs.ts';
 import { parseScrape } from '../helpers/prometheus.ts';
-import { TestClient, startTestServer, oneSubprotocol } from '../helpers/server.ts';
+import { errorOf, TestClient, startTestServer, oneSubprotocol } from '../helpers/server.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import type { TurngraphServer } from '../../src/server/socket/server.ts';
+import { ProcessEngine } from '../../src/inference/process/engine.ts';
 import { Gate } from '../helpers/gate.ts';
 import { holdLoads } from '../helpers/heldEngine.ts';
+import { whenEnded } from '../helpers/runningProcesses.ts';
 
 const model = 'turngraph-demo';
 const graph = chat({ model_name: model });
@@ -110,5 +113,40 @@ describe.each(oneSubprotocol)('a model that is not in memory, over %s', (subprot
     };
     while ((await listed())?.status !== 'LOADED') await wait(10);
     expect(await listed()).toMatchObject({ pinned: true, agents: 0 });
+  });
+
+  // A stopped process is ended after a minute with the default priority.
+  it('is heard of by who waits for it within seconds, although its engine process is stopped', async () => {
+    const pids: number[] = [];
+    const onStart = (pid: number): void => void (pids.push(pid) && process.kill(pid, 'SIGSTOP'));
+    const resume = (): void => void process.kill(pids.at(-1) ?? 0, 'SIGCONT');
+    const engine = new ProcessEngine({ onStart, priority: 'below-normal' });
+    await using server = await startTestServer({ engines: { 'llama-cpp': engine } });
+    await using client = await TestClient.connect(server.url, subprotocol, 'llama-cpp');
+    const creation = client.send('createAgent', { graphJson: JSON.stringify(graph) });
+    expect(await client.receive('modelProgress')).toMatchObject({ modelName: model, phase: 'LOADING', fraction: 0 });
+    resume();
+    expect(await client.finalResponse(creation)).toMatchObject({ createAgent: { agentId: 1 } });
+    process.kill(pids.at(-1) ?? 0, 'SIGKILL');
+    await whenEnded(pids.at(-1) ?? 0);
+    const message = client.send('sendMessage', { agentId: 1, text: 'How are you today?' });
+    const { eventType, payloadJson } = await client.receive('nodeEvent');
+    expect(eventType).toBe('model_loading');
+    expect(JSON.parse(payloadJson)).toEqual({ model, message: 'loading takes longer than usual' });
+    expect(pids).toHaveLength(2);
+    resume();
+    expect(await client.turnOf(message)).toMatchObject({ status: 'SUCCESS' });
+  });
+
+  it('is given up when its engine process does nothing for --load-timeout', async () => {
+    const stop = (line: string): void => {
+      const { pid, msg } = JSON.parse(line) as { readonly pid: number; readonly msg: string };
+      if (msg === 'an engine process is started') process.kill(pid, 'SIGSTOP');
+    };
+    const log = pino({ level: 'debug', base: null }, { write: stop });
+    await using server = await startTestServer({ engineProcess: 'child', loadTimeout: 2, log });
+    await using client = await TestClient.connect(server.url, subprotocol, 'llama-cpp');
+    const answer = await client.request('createAgent', { graphJson: JSON.stringify(graph) });
+    expect(errorOf(answer).message).toContain('did not answer for 2 s');
   });
 });

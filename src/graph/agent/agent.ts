@@ -240,7 +240,11 @@ export class Agent implements AsyncDisposable {
   async #run(turn: RunningTurn, { signal, timeout }: { signal: AbortSignal; timeout: TurnTimeout }) {
     const path: PathStep[] = [];
     const maxSteps = this.#options.maxSteps || defaultMaxSteps;
+    const stopListening = this.#models.onSlowLoad((model) =>
+      turn.emitEvent('model_loading', { model, message: 'loading takes longer than usual' }, { always: true }),
+    );
     const { status, mark, error: thrown } = await runTurn(this.#graph, turn, { maxSteps, path, signal });
+    stopListening();
     timeout[Symbol.dispose]();
     if (status === 'SUCCESS') this.#models.turnFinished();
     this.#dialog = [...this.#dialog, turn.interaction(mark)];

@@ -1,5 +1,4 @@
 import type { ModelPurpose } from '../../inference/contract/model.ts';
-import type { Model } from '../../inference/contract/engine.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
 import { InvalidOutside, InvalidParams, isResourceFault } from '../compile/node.ts';
 import { purposeProblem } from '../../inference/models/catalogue/catalogue.ts';
@@ -26,7 +25,7 @@ export interface AgentModelsOptions {
 export class AgentModels implements AsyncDisposable {
   readonly #options: AgentModelsOptions;
   readonly #leases = new Map<string, Promise<ModelLease>>();
-  readonly #models: Model[] = [];
+  readonly #leased: ModelLease[] = [];
   readonly #vectors: OpenVectors[] = [];
   #isDefaultUsed = false;
 
@@ -79,7 +78,13 @@ export class AgentModels implements AsyncDisposable {
 
   /** A turn has finished: earlier crashes of the models do not count any more. */
   turnFinished(): void {
-    for (const { supervision } of this.#models) supervision?.turnFinished();
+    for (const { model } of this.#leased) model.supervision?.turnFinished();
+  }
+
+  /** Calls a listener with the name of a model, as `ModelSupervision.onSlowLoad` does, until the result is called. */
+  onSlowLoad(listener: (model: string) => void): () => void {
+    const stops = this.#leased.map(({ name, model }) => model.supervision?.onSlowLoad(() => listener(name)));
+    return () => stops.forEach((stop) => stop?.());
   }
 
   /** Warns of a default model of the client that no node uses, because all name their own. */
@@ -106,9 +111,9 @@ export class AgentModels implements AsyncDisposable {
     const { pool, loadWaitFor, warn } = this.#options;
     const lease = pool.lease(name, loadWaitFor?.(name));
     this.#leases.set(name, lease);
-    const { model } = await lease;
-    this.#models.push(model);
-    for (const note of model.notes) warn(truncateMessage(`the model "${name}": ${note}`));
+    const leased = await lease;
+    this.#leased.push(leased);
+    for (const note of leased.model.notes) warn(truncateMessage(`the model "${name}": ${note}`));
     return lease;
   }
 

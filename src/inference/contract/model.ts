@@ -1,5 +1,5 @@
 import { Fault } from '../../protocol/fault.ts';
-import type { Priority } from './pace.ts';
+import type { Priority, Subscribe } from './pace.ts';
 import type { MemoryUse } from './memory.ts';
 
 /** What models are loaded for. */
@@ -63,6 +63,8 @@ export interface ModelSupervision {
   restart(options: { readonly signal?: AbortSignal; readonly onProgress?: (fraction: number) => void }): Promise<void>;
   /** A turn with this model has finished: earlier crashes do not count any more. */
   turnFinished(): void;
+  /** Calls a listener at intervals while it is loaded again for longer than usual. */
+  readonly onSlowLoad: Subscribe;
 }
 
 /** A string around tool calls: one control token of the vocabulary, one other token (word), or several (letters). */

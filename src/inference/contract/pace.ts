@@ -6,6 +6,9 @@ export type Priority = SendMessageRequest['priority'];
 /** The limits of a pace, as plain data. */
 export type PaceLimits = SetPaceRequest;
 
+/** A load that takes so many milliseconds takes longer than usual: who waits is told then, and at such intervals. */
+export const slowLoadMs = 8000;
+
 /** No limits. */
 export const fullPace: PaceLimits = { paused: false, maxTokensPerSecond: 0, maxThreads: 0 };
 

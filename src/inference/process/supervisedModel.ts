@@ -70,6 +70,7 @@ export class SupervisedModel implements Model {
         await supervisor.start(callbacks);
       },
       turnFinished: () => supervisor.forgetCrashes(),
+      onSlowLoad: supervisor.onSlowLoad,
     };
   }
 

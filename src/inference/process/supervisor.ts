@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Fault } from '../../protocol/fault.ts';
 import { EitherSignal } from '../../base/abort.ts';
 import type { LoadOptions } from '../contract/engine.ts';
+import { Listeners, slowLoadMs } from '../contract/pace.ts';
 import type { ModelListener, ProcessEnd } from './engineProcess.ts';
 import type { PlainLoadOptions } from './messages.ts';
 import { ModelProcess, type ProcessHost, toLoadFault } from './modelProcess.ts';
@@ -45,6 +46,9 @@ export class Supervisor implements AsyncDisposable {
   /** Of the last load: what is heard of an earlier process has no effect. */
   #loadNumber = 0;
   #wasLoaded = false;
+  readonly #slowLoads = new Listeners();
+  /** See `ModelSupervision`. */
+  readonly onSlowLoad = this.#slowLoads.add;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -149,7 +153,8 @@ export class Supervisor implements AsyncDisposable {
   /** Makes a load the current one until it fails: then the next request tries again. */
   #track(loading: Promise<ModelProcess>): Promise<ModelProcess> {
     this.#current = loading;
-    loading.catch(() => this.#current === loading && (this.#current = undefined));
+    const timer = setInterval(() => this.#slowLoads.call(), slowLoadMs);
+    loading.catch(() => this.#current === loading && (this.#current = undefined)).finally(() => clearInterval(timer));
     return loading;
   }
 }

@@ -86,7 +86,8 @@ export class Watchdog {
     this.#stuckMs += tickMs;
     const limitMs = Math.max(minHangMs, chunksUntilHang * (this.#chunkMs ?? 0));
     const stuckLimitMs = this.#isLoading || this.#chunkMs === undefined ? unmeasuredHangMs : limitMs;
-    if (this.#silentMs < limitMs && this.#stuckMs < stuckLimitMs) return;
+    const silentLimitMs = this.#isLoading ? Math.min(limitMs, unmeasuredHangMs) : limitMs;
+    if (this.#silentMs < silentLimitMs && this.#stuckMs < stuckLimitMs) return;
     this.stop();
     this.#onHang(Math.round(Math.max(this.#silentMs, this.#stuckMs) / 1000));
   }

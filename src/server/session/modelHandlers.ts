@@ -1,4 +1,5 @@
 import { type Downloads, filesKey } from '../../inference/download/downloads.ts';
+import { slowLoadMs } from '../../inference/contract/pace.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { type MemoryUse, type ModelMemory, noModelMemory } from '../../inference/contract/memory.ts';
 import type { CodeName, ListModelsResponse, ModelInfo, Sampling } from '../../protocol/frames.gen.ts';
@@ -105,12 +106,15 @@ function autoDownloadFault(model: string, cause: unknown): unknown {
 // Throttles load progress to at most 50 frames per load: finer steps are not visible in a progress bar.
 const minFractionStep = 0.02;
 
-/** Reports load progress to the client whose request waits for the model; throttled to steps of 2 %. */
+/** Reports load progress to the client whose request waits for the model; throttled to steps of 2 %, or some seconds. */
 function loadProgress(modelName: string, reply: Reply): OnProgress {
   let lastSent = -1;
+  let lastSentMs = 0;
   return (fraction) => {
-    if (fraction < 1 && fraction - lastSent < minFractionStep) return;
+    const isDue = performance.now() - lastSentMs >= slowLoadMs / 2;
+    if (fraction < 1 && fraction - lastSent < minFractionStep && !isDue) return;
     lastSent = fraction;
+    lastSentMs = performance.now();
     reply('modelProgress', { modelName, phase: 'LOADING', fraction, bytesDone: 0, bytesTotal: 0 });
   };
 }

@@ -1,5 +1,6 @@
 import type { Engine, LoadOptions, Model } from '../../contract/engine.ts';
 import type { ModelStats } from '../../contract/memory.ts';
+import { slowLoadMs } from '../../contract/pace.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import { fileMissingFault, type Catalogue, type CatalogueEntry, unknownModel } from '../catalogue/catalogue.ts';
 import { engineFor, findFiles, loadOptionsFor, noFiles, type PoolOptions } from './poolOptions.ts';
@@ -157,7 +158,9 @@ export class ModelPool implements AsyncDisposable {
     if (existing) return existing;
     const listeners = new Set<OnProgress>();
     const loadAbort = new AbortController();
-    const onProgress: OnProgress = (fraction) => listeners.forEach((listen) => listen(fraction));
+    let tell = (): void => onProgress(0);
+    const onProgress: OnProgress = (fraction) => (tell = () => listeners.forEach((listen) => listen(fraction)))();
+    const timer = setInterval(() => tell(), slowLoadMs);
     const onHold = (hold: MemoryHold): void => void (record.hold = hold);
     const loading = this.#load(entry, { signal: loadAbort.signal, onProgress, afterCrashes }, onHold);
     const record: LoadedModel = {
@@ -173,10 +176,12 @@ export class ModelPool implements AsyncDisposable {
       hold: undefined,
     };
     this.#loadedModels.set(entry.name, record);
-    loading.then(
-      (model) => (record.model = model),
-      () => this.#remove(entry.name, record),
-    );
+    loading
+      .then(
+        (model) => (record.model = model),
+        () => this.#remove(entry.name, record),
+      )
+      .finally(() => clearInterval(timer));
     return record;
   }
 

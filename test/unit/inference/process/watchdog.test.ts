@@ -109,6 +109,18 @@ describe('the watchdog of an engine process', () => {
     expect(hangs).toHaveLength(1);
   });
 
+  it('gives up a silent load after the limit of loads, where that is shorter', () => {
+    const hangs: number[] = [];
+    const limits = { ...defaultWatchdogLimits, unmeasuredHangMs: 3 * tickMs };
+    const watchdog = new Watchdog(limits, (seconds) => hangs.push(seconds));
+    watchdog.start();
+    watchdog.isLoading = true;
+    vi.advanceTimersByTime(2 * tickMs);
+    expect(hangs).toEqual([]);
+    vi.advanceTimersByTime(tickMs);
+    expect(hangs).toEqual([3]);
+  });
+
   it('counts the time from the last progress', () => {
     const { watchdog, hangs, beat } = createWatchdog();
     watchdog.start();
