@@ -70,7 +70,7 @@ export async function readTemplateFile(path: string): Promise<ChatTemplate> {
   } catch (error) {
     throw new Error(`${path}: ${describeError(error)}`, { cause: error });
   }
-  return probeChatTemplate(source, noTokens);
+  return probeChatTemplate(source, noTokens, path);
 }
 
 const templateSource = (template: ChatTemplate): Omit<PromptSource, 'catalogue'> => ({

@@ -1,10 +1,13 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { familyGguf } from '../../scripts/gguf/families.mjs';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
+import { chat } from '../helpers/graphs.ts';
+import { errorOf, startTestServer, TestClient } from '../helpers/server.ts';
 import { demoFile } from './demo.ts';
+import { demoWithTemplate } from './demoTemplate.ts';
 
 /** Bytes of a header that are replaced: those `skip` bytes after a key or a name. */
 interface Mutation {
@@ -54,5 +57,27 @@ it('a SentencePiece model without a byte token is refused: a message with such a
   await using engine = llamaEngine();
   const loading = engine.load(file, { contextSize: 256, slots: 1, threads: 1, gpu: 'off' });
   await expect(loading).rejects.toThrow('its vocabulary has no <0xF0>');
+  await rm(folder, { recursive: true });
+});
+
+it('a model whose chat template takes too long is refused with the line, and the next one loads', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+  const loop = '\n{% for a in range(9999) %}\n{% for b in range(9999) %}{% endfor %}{% endfor %}';
+  await writeFile(join(folder, 'hostile.gguf'), await demoWithTemplate(`{{ messages[0].content }}${loop}`));
+  await copyFile(demoFile, join(folder, 'demo.gguf'));
+  const models = ['hostile', 'demo'].map((name) => ({
+    name,
+    variants: [{ engine: 'llama-cpp', local_path: '.', files: [`${name}.gguf`], context_size: 256 }],
+  }));
+  await writeFile(join(folder, 'models.json'), JSON.stringify({ models }));
+  await using server = await startTestServer({ catalogue: join(folder, 'models.json') });
+  await using client = await TestClient.connect(server.url, 'turngraph.v1.json', 'llama-cpp');
+  const create = (model: string) =>
+    client.request('createAgent', { graphJson: JSON.stringify(chat({ model_name: model })) });
+  expect(errorOf(await create('hostile'))).toMatchObject({
+    code: 6009,
+    message: expect.stringContaining('tokenizer.chat_template, line 3: ') as string,
+  });
+  expect(await create('demo')).toHaveProperty('createAgent.agentId');
   await rm(folder, { recursive: true });
 });

@@ -1,11 +1,11 @@
-import { describeError } from '../../protocol/fault.ts';
+import { describeError, Fault } from '../../protocol/fault.ts';
 import type { Message, ToolDefinition } from '../dialog.ts';
 import type { ReplyMarks } from '../replyMarks.ts';
 import { deriveReplyMarks } from './deriveReplyMarks.ts';
 import { noDialect, type ToolDialect } from '../dialect/toolDialect.ts';
 import { findThinkingVariable, type ThinkingVariable } from './thinkingVariable.ts';
 import { toolDialectOf } from './derive/readToolDialect.ts';
-import { TotalStepBudget } from './jinja/stepBudget.ts';
+import { TemplateLimitError, TotalStepBudget } from './jinja/stepBudget.ts';
 import type { RenderTemplate } from './templateInput.ts';
 import { messageRules } from './messageRules.ts';
 import { toTemplateMessages, toTextMessage } from './templateMessages.ts';
@@ -40,8 +40,16 @@ const chatmlTemplate =
   "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}" +
   "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-/** Compiles and probes a chat template (Jinja source); falls back to ChatML where there is none that works. */
-export function probeChatTemplate(source: string | undefined, specialTokens: SpecialTokens): ChatTemplate {
+/**
+ * Compiles and probes a chat template (Jinja source); falls back to ChatML where there is none that works.
+ * @param name of the template, for errors: the key of its metadata, or its file.
+ * @throws Fault MODEL_LOAD_FAILED with the name and the line for one that takes too many steps, too much time or memory.
+ */
+export function probeChatTemplate(
+  source: string | undefined,
+  specialTokens: SpecialTokens,
+  name = 'tokenizer.chat_template',
+): ChatTemplate {
   if (source === undefined) return chatmlFallback(specialTokens, 'the file has no chat template', '');
   const clock = clockAt(new Date());
   const failures: string[] = [];
@@ -59,6 +67,10 @@ export function probeChatTemplate(source: string | undefined, specialTokens: Spe
       }
       failures.push("it leaves the user's message out");
     } catch (error) {
+      if (error instanceof TemplateLimitError)
+        throw new Fault('MODEL_LOAD_FAILED', `its chat template is refused: ${name}, ${error.message}`, {
+          cause: error,
+        });
       failures.push(describeError(error));
     }
   }

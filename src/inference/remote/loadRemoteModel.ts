@@ -55,7 +55,7 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
     if (source === undefined) throw new Fault('MODEL_LOAD_FAILED', noTemplate);
     const contextSize = contextSizeOf(answering, options);
     const endpoints = toEndpoints(servers, answers, { ...props, contextSize }, options, closing.signal);
-    const chatTemplate = probeChatTemplate(source, props);
+    const chatTemplate = probeChatTemplate(source, props, remote.templateFile ?? 'chat_template');
     const vocabulary = await first.server.vocabulary(props, signal);
     const prompts = new RemotePrompts(chatTemplate, vocabulary, tokenizerOf(endpoints), closing.signal);
     const endTokens = [replyEnd(prompts), vocabulary.controlToken(props.eos)].filter((token) => token !== undefined);

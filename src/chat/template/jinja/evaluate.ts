@@ -53,7 +53,7 @@ export class Evaluator implements JinjaRuntime {
         return new Tuple(this.#evaluateAll(expression.items, scope));
       case 'dict':
         return new Dict(
-          expression.entries.map(([key, value]) => [this.evaluate(key, scope), this.evaluate(value, scope)]),
+          expression.entries.map(([key, value]) => [this.#evaluateKey(key, scope), this.evaluate(value, scope)]),
         );
       case 'attribute':
         return attributeOf(this.evaluate(expression.object, scope), expression.name);
@@ -112,6 +112,12 @@ export class Evaluator implements JinjaRuntime {
     }
   }
 
+  #evaluateKey(key: Expression, scope: Scope): Value {
+    const value = this.evaluate(key, scope);
+    this.budget.spend(sizeOf(value));
+    return value;
+  }
+
   #evaluateAll(items: readonly Expression[], scope: Scope): Value[] {
     return items.map((item) => this.evaluate(item, scope));
   }
@@ -142,6 +148,7 @@ export class Evaluator implements JinjaRuntime {
   /** @throws Error when the value is no function, or the call fails. */
   call(callee: Value, args: CallArguments): Value {
     const defined = requireDefined(callee);
+    this.#spendArguments(args);
     if (defined instanceof Callable) return this.budget.nested(() => defined.call(args, this.budget));
     if (defined instanceof Loop && defined.recurse) return defined.recurse(args);
     throw new Error(`'${typeName(defined)}' object is not callable`);
@@ -150,13 +157,20 @@ export class Evaluator implements JinjaRuntime {
   applyFilter(name: string, value: Value, args: CallArguments): Value {
     const filter = jinjaFilters.get(name);
     if (!filter) throw new Error(`No filter named '${name}'.`);
-    this.budget.spend(1 + sizeOf(value));
+    this.#spendArguments(args, value);
     return filter(value, args, this);
+  }
+
+  /** Counts a reading of all arguments. */
+  #spendArguments({ positional, keywords }: CallArguments, operand: Value = null): void {
+    const sizes = [operand, ...positional, ...keywords.values()].map(sizeOf);
+    this.budget.spend(sizes.reduce((sum, size) => sum + size, sizes.length));
   }
 
   applyTest(name: string, value: Value, args: CallArguments): boolean {
     const test = jinjaTests.get(name);
     if (!test) throw new Error(`No test named '${name}'.`);
+    this.#spendArguments(args, value);
     return test(value, args, this);
   }
 }

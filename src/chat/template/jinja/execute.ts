@@ -30,10 +30,16 @@ class Output {
 /** Runs the statements of a template. */
 export class Executor {
   readonly #evaluator: Evaluator;
+  #offset = 0;
 
   /** @param budget of the rendering. */
   constructor(budget: StepBudget) {
     this.#evaluator = new Evaluator(budget);
+  }
+
+  /** Where the statement that runs, or ran last, is in the source. */
+  get offset(): number {
+    return this.#offset;
   }
 
   /** Grants more work for a longer input. */
@@ -62,6 +68,7 @@ export class Executor {
 
   #run(statement: Statement, scope: Scope, output: Output): LoopControl | undefined {
     const { budget } = this.#evaluator;
+    this.#offset = statement.offset;
     budget.spend(1);
     switch (statement.type) {
       case 'text':

@@ -6,19 +6,38 @@ import type { ArgumentList, AssignmentTarget, Expression, MacroParameter, Statem
  */
 export function freeVariables(statements: readonly Statement[]): readonly string[] {
   const free = new Set<string>();
-  visitAll(statements, new Set(), free);
+  visitAll(statements, new AssignedNames([]), free);
   return [...free];
 }
 
+/** The names that a block assigns, and those that are assigned around it. */
+class AssignedNames {
+  readonly #own: Set<string>;
+  readonly #outer: AssignedNames | undefined;
+
+  constructor(names: readonly string[], outer?: AssignedNames) {
+    this.#own = new Set(names);
+    this.#outer = outer;
+  }
+
+  has(name: string): boolean {
+    return this.#own.has(name) || (this.#outer?.has(name) ?? false);
+  }
+
+  add(name: string): void {
+    this.#own.add(name);
+  }
+}
+
 /** Visits statements in order; adds what they assign to `assigned`, and what they read before to `free`. */
-function visitAll(statements: readonly Statement[], assigned: Set<string>, free: Set<string>): void {
+function visitAll(statements: readonly Statement[], assigned: AssignedNames, free: Set<string>): void {
   for (const statement of statements) visit(statement, assigned, free);
 }
 
-function visit(statement: Statement, assigned: Set<string>, free: Set<string>): void {
+function visit(statement: Statement, assigned: AssignedNames, free: Set<string>): void {
   const read = (expression: Expression | undefined): void => expression && readAll(expression, assigned, free);
   const visitBlock = (body: readonly Statement[], ...names: readonly string[]): void =>
-    visitAll(body, new Set([...assigned, ...names]), free);
+    visitAll(body, new AssignedNames(names, assigned), free);
   switch (statement.type) {
     case 'output':
       return read(statement.value);
@@ -31,7 +50,7 @@ function visit(statement: Statement, assigned: Set<string>, free: Set<string>): 
     case 'for': {
       read(statement.iterable);
       const names = ['loop', ...targetNames(statement.target)];
-      if (statement.test) readAll(statement.test, new Set([...assigned, ...names]), free);
+      if (statement.test) readAll(statement.test, new AssignedNames(names, assigned), free);
       visitBlock(statement.body, ...names);
       return visitBlock(statement.otherwise);
     }
@@ -66,10 +85,11 @@ function visit(statement: Statement, assigned: Set<string>, free: Set<string>): 
 function visitMacro(
   parameters: readonly MacroParameter[],
   body: readonly Statement[],
-  assigned: ReadonlySet<string>,
+  assigned: AssignedNames,
   free: Set<string>,
 ): void {
-  const inner = new Set([...assigned, 'caller', 'varargs', 'kwargs', ...parameters.map(({ name }) => name)]);
+  const names = ['caller', 'varargs', 'kwargs', ...parameters.map(({ name }) => name)];
+  const inner = new AssignedNames(names, assigned);
   for (const { fallback } of parameters) if (fallback) readAll(fallback, inner, free);
   visitAll(body, inner, free);
 }
@@ -78,17 +98,17 @@ function visitMacro(
 const targetNames = (target: AssignmentTarget): readonly string[] =>
   target.type === 'name' ? [target.name] : target.type === 'tuple' ? target.items.flatMap(targetNames) : [];
 
-function assign(target: AssignmentTarget, assigned: Set<string>, free: Set<string>): void {
+function assign(target: AssignmentTarget, assigned: AssignedNames, free: Set<string>): void {
   if (target.type === 'namespace' && !assigned.has(target.name)) free.add(target.name);
   for (const name of targetNames(target)) assigned.add(name);
 }
 
-function readAll(expression: Expression, assigned: ReadonlySet<string>, free: Set<string>): void {
+function readAll(expression: Expression, assigned: AssignedNames, free: Set<string>): void {
   if (expression.type === 'name' && !assigned.has(expression.name)) free.add(expression.name);
   for (const part of partsOf(expression)) readAll(part, assigned, free);
 }
 
-const readArguments = (args: ArgumentList, assigned: ReadonlySet<string>, free: Set<string>): void => {
+const readArguments = (args: ArgumentList, assigned: AssignedNames, free: Set<string>): void => {
   for (const value of argumentsOf(args)) readAll(value, assigned, free);
 };
 

@@ -1,17 +1,20 @@
-import { StepBudget, type TotalStepBudget } from './stepBudget.ts';
+import { StepBudget, TemplateLimitError, type TotalStepBudget } from './stepBudget.ts';
 import type { Statement } from './syntax/ast.ts';
 import { fromData } from './values/coercion.ts';
 import { Executor } from './execute.ts';
 import { jinjaGlobals } from './globals.ts';
+import { lineOf } from './syntax/lexer.ts';
 import { parseTemplate } from './syntax/parse.ts';
 import { Scope } from './evaluate.ts';
 
 /** A Jinja template, with the settings and filters that Hugging Face's transformers gives it. */
 export class JinjaTemplate {
   readonly statements: readonly Statement[];
+  readonly #source: string;
 
   /** @throws Error when the source is not valid, with its line. */
   constructor(source: string) {
+    this.#source = source;
     this.statements = explainOverflow(() => parseTemplate(source));
   }
 
@@ -19,12 +22,13 @@ export class JinjaTemplate {
    * Renders the template.
    * @param variables plain data and functions of texts.
    * @param total what this rendering and others may take together.
-   * @throws Error with the template's own message when it raises one, or when it fails or takes too much work.
+   * @throws TemplateLimitError with the line, when it takes too much work.
+   * @throws Error with the template's own message when it raises one, or when it fails.
    */
   render(variables: Readonly<Record<string, unknown>>, total?: TotalStepBudget): string {
-    return explainOverflow(() => {
+    const executor = new Executor(new StepBudget(total));
+    const run = (): string => {
       total?.begin();
-      const executor = new Executor(new StepBudget(total));
       const scope = new Scope();
       for (const [name, value] of jinjaGlobals) scope.set(name, value);
       for (const [name, data] of Object.entries(variables)) {
@@ -35,7 +39,13 @@ export class JinjaTemplate {
       const text = executor.render(this.statements, scope);
       total?.spendText(text.length);
       return text;
-    });
+    };
+    try {
+      return explainOverflow(run);
+    } catch (error) {
+      if (error instanceof TemplateLimitError) error.addLine(lineOf(this.#source, executor.offset));
+      throw error;
+    }
   }
 }
 
@@ -44,6 +54,8 @@ function explainOverflow<T>(run: () => T): T {
   try {
     return run();
   } catch (error) {
-    throw error instanceof RangeError ? new Error('the template nests too deeply', { cause: error }) : error;
+    throw error instanceof RangeError
+      ? new TemplateLimitError('the template nests too deeply', { cause: error })
+      : error;
   }
 }

@@ -1,6 +1,6 @@
 import type { StepBudget } from '../stepBudget.ts';
 import { itemOf } from '../operations/subscript.ts';
-import { integerOf, isTrue, iterate, orUndefined, requireDefined, stringOf } from '../values/coercion.ts';
+import { integerOf, isTrue, iterate, orUndefined, requireDefined, sizeOf, stringOf } from '../values/coercion.ts';
 import {
   type CallArguments,
   Dict,
@@ -27,9 +27,11 @@ function attributeReader(attribute: Value, budget: StepBudget): (item: Value) =>
 
 /** A function that makes texts comparable without their case, unless it matters. */
 const caseFolder =
-  (isCaseSensitive: boolean) =>
-  (value: Value): Value =>
-    typeof value === 'string' && !isCaseSensitive ? value.toLowerCase() : value;
+  (isCaseSensitive: boolean, budget: StepBudget) =>
+  (value: Value): Value => {
+    budget.spend(sizeOf(value));
+    return typeof value === 'string' && !isCaseSensitive ? value.toLowerCase() : value;
+  };
 
 // As in Jinja, there is nothing to map or select in none.
 const itemsOf = (value: Value): readonly Value[] => (isTrue(value) ? iterate(value) : []);
@@ -71,7 +73,7 @@ function sorted(items: readonly Value[], key: (item: Value) => Value, isReversed
 const sort: JinjaFilter = (value, args, runtime) => {
   const names = ['reverse', 'case_sensitive', 'attribute'];
   const [isReversed = false, caseSensitive = false, attribute = null] = bindArguments('sort', args, names);
-  const fold = caseFolder(isTrue(caseSensitive));
+  const fold = caseFolder(isTrue(caseSensitive), runtime.budget);
   const readers =
     attribute === null
       ? []
@@ -90,7 +92,7 @@ const dictsort: JinjaFilter = (value, args, runtime) => {
     'reverse',
   ]);
   const index = stringOf(by) === 'key' ? 0 : 1;
-  const fold = caseFolder(isTrue(caseSensitive));
+  const fold = caseFolder(isTrue(caseSensitive), runtime.budget);
   const key = (pair: Value): Value => (pair instanceof Tuple ? fold(pair.items[index] ?? null) : null);
   return sorted(pairs(requireDefined(value)), key, isTrue(isReversed), runtime);
 };
@@ -103,7 +105,7 @@ function pairs(value: Value): readonly Value[] {
 
 const unique: JinjaFilter = (value, args, { budget }) => {
   const [caseSensitive = false, attribute = null] = bindArguments('unique', args, ['case_sensitive', 'attribute']);
-  const fold = caseFolder(isTrue(caseSensitive));
+  const fold = caseFolder(isTrue(caseSensitive), budget);
   const read = attribute === null ? (item: Value) => item : attributeReader(attribute, budget);
   const seen = new Dict();
   return new Generator(
@@ -121,7 +123,7 @@ const extreme =
   (sign: 1 | -1): JinjaFilter =>
   (value, args, { budget }) => {
     const [caseSensitive = false, attribute = null] = bindArguments('min', args, ['case_sensitive', 'attribute']);
-    const fold = caseFolder(isTrue(caseSensitive));
+    const fold = caseFolder(isTrue(caseSensitive), budget);
     const read = attribute === null ? (item: Value) => item : attributeReader(attribute, budget);
     const [first, ...rest] = iterate(value);
     if (first === undefined) return new Undefined('No aggregated item, sequence was empty.');

@@ -32,7 +32,7 @@ const toFloat: JinjaFilter = (value, args) => {
 };
 
 const parseFloatText = (text: string): number =>
-  /^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/.test(text) ? Number(text) : Number.NaN;
 
 const round: JinjaFilter = (value, args) => {
   const [precision = 0, method = 'common'] = bindArguments('round', args, ['precision', 'method']);

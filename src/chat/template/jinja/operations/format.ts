@@ -15,6 +15,7 @@ export function formatPercent(text: string, values: Value, budget: StepBudget): 
   budget.spend(text.length);
   const items = values instanceof Tuple ? values.items : [values];
   let index = 0;
+  let total = 0;
   const formatted = text.replace(
     directive,
     (_, key: string | undefined, flags: string, width, precision, kind: string) => {
@@ -24,6 +25,9 @@ export function formatPercent(text: string, values: Value, budget: StepBudget): 
       const value = key === undefined ? items[index++] : values instanceof Dict ? values.get(key) : undefined;
       if (value === undefined) throw new Error('not enough arguments for format string');
       const formatted = formatDirective(kind, value, precision, budget);
+      total += formatted.length;
+      budget.spendText(formatted.length);
+      budget.checkText(total);
       const isNumber = 'diufx'.includes(kind);
       const signed = isNumber && !formatted.startsWith('-') ? (/[+ ]/.exec(flags)?.[0] ?? '') + formatted : formatted;
       if (flags.includes('-')) return signed.padEnd(Number(width));

@@ -56,7 +56,10 @@ function compareLists(left: readonly Value[], right: readonly Value[], budget: S
 function contains(container: Value, item: Value, budget: StepBudget): boolean {
   budget.spend(1 + sizeOf(container instanceof Dict ? item : container));
   if (typeof container === 'string') {
-    if (typeof item === 'string') return container.includes(item);
+    if (typeof item === 'string') {
+      budget.spendSearch(container.length, item.length);
+      return container.includes(item);
+    }
     requireDefined(item);
     throw new Error(`'in <string>' requires string as left operand, not ${typeName(item)}`);
   }
@@ -162,7 +165,7 @@ function repeat(value: Value, times: number, budget: StepBudget): Value {
     throw new Error(`can't multiply sequence by non-int of type '${typeName(value)}'`);
   const items = iterate(value);
   budget.spendList(items.length * count);
-  const repeated = Array.from({ length: count }, () => items).flat();
+  const repeated = items.length === 0 ? [] : Array.from({ length: count }, () => items).flat();
   return Array.isArray(value) ? repeated : new Tuple(repeated);
 }
 

@@ -28,28 +28,38 @@ export const stringMethods = new Map<string, StringMethod>([
   ['split', (text, args, budget) => split('split', text, args, budget)],
   ['rsplit', (text, args, budget) => split('rsplit', text, args, budget)],
   ['splitlines', (text, args) => splitLines(text, isTrue(bindArguments('splitlines', args, ['keepends'])[0] ?? false))],
-  ['startswith', (text, args) => prefixes('startswith', args).some((prefix) => text.startsWith(prefix))],
-  ['endswith', (text, args) => prefixes('endswith', args).some((suffix) => text.endsWith(suffix))],
+  ['startswith', (text, args, budget) => prefixes('startswith', args, budget).some((prefix) => text.startsWith(prefix))],
+  ['endswith', (text, args, budget) => prefixes('endswith', args, budget).some((suffix) => text.endsWith(suffix))],
   [
     'replace',
     (text, args, budget) => replaceText(text, bindArguments('replace', args, ['old', 'new', 'count']), budget),
   ],
   ['removeprefix', (text, args) => removePrefix(text, argument('removeprefix', args))],
   ['removesuffix', (text, args) => removeSuffix(text, argument('removesuffix', args))],
-  ['find', (text, args) => codePointIndex(text, text.indexOf(argument('find', args)))],
-  ['rfind', (text, args) => codePointIndex(text, text.lastIndexOf(argument('rfind', args)))],
-  ['index', (text, args) => requireFound(codePointIndex(text, text.indexOf(argument('index', args))))],
-  ['rindex', (text, args) => requireFound(codePointIndex(text, text.lastIndexOf(argument('rindex', args))))],
+  ['find', (text, args, budget) => codePointIndex(text, text.indexOf(sought('find', text, args, budget)))],
+  ['rfind', (text, args, budget) => codePointIndex(text, text.lastIndexOf(sought('rfind', text, args, budget)))],
+  [
+    'index',
+    (text, args, budget) => requireFound(codePointIndex(text, text.indexOf(sought('index', text, args, budget)))),
+  ],
+  [
+    'rindex',
+    (text, args, budget) => requireFound(codePointIndex(text, text.lastIndexOf(sought('rindex', text, args, budget)))),
+  ],
   ['count', (text, args, budget) => splitText(text, argument('count', args), Infinity, budget).length - 1],
   [
     'partition',
-    (text, args) => partition(text, argument('partition', args), text.indexOf(argument('partition', args))),
+    (text, args, budget) => {
+      const separator = sought('partition', text, args, budget);
+      return partition(text, separator, text.indexOf(separator));
+    },
   ],
   [
     'rpartition',
-    (text, args) => {
-      const at = text.lastIndexOf(argument('rpartition', args));
-      return at < 0 ? new Tuple(['', '', text]) : partition(text, argument('rpartition', args), at);
+    (text, args, budget) => {
+      const separator = sought('rpartition', text, args, budget);
+      const at = text.lastIndexOf(separator);
+      return at < 0 ? new Tuple(['', '', text]) : partition(text, separator, at);
     },
   ],
   [
@@ -77,6 +87,13 @@ export const stringMethods = new Map<string, StringMethod>([
 const argument = (name: string, args: CallArguments): string =>
   stringOf(requireArgument(name, bindArguments(name, args, ['text'])[0]));
 
+/** The argument of a method that searches for it in the text. */
+function sought(name: string, text: string, args: CallArguments, budget: StepBudget): string {
+  const part = argument(name, args);
+  budget.spendSearch(text.length, part.length);
+  return part;
+}
+
 /** The first character in upper case, the others in lower case. */
 export function capitalize(text: string): string {
   const [first = ''] = text;
@@ -103,9 +120,11 @@ function split(name: 'split' | 'rsplit', text: string, args: CallArguments, budg
   return [parts.slice(0, parts.length - count).join(by), ...(count > 0 ? parts.slice(-count) : [])];
 }
 
-function prefixes(name: string, args: CallArguments): readonly string[] {
+function prefixes(name: string, args: CallArguments, budget: StepBudget): readonly string[] {
   const [prefix = null] = bindArguments(name, args, ['prefix']);
-  return prefix instanceof Tuple ? prefix.items.map(stringOf) : [stringOf(prefix)];
+  const all = prefix instanceof Tuple ? prefix.items.map(stringOf) : [stringOf(prefix)];
+  for (const { length } of all) budget.spend(length / 16);
+  return all;
 }
 
 /** A text with a part replaced by another, all times or the first few. */

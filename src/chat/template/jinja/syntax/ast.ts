@@ -72,8 +72,11 @@ export interface MacroParameter {
   readonly fallback?: Expression | undefined;
 }
 
-/** A statement of a template; plain text is one too. */
-export type Statement =
+/** A statement of a template; plain text is one too. `offset`: where it is in the source. */
+export type Statement = StatementParts & { readonly offset: number };
+
+/** A statement without its place. */
+export type StatementParts =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'output'; readonly value: Expression }
   | {

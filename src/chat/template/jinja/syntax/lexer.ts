@@ -173,7 +173,7 @@ class Lexer {
 }
 
 /** The line (from 1) of an offset of a template. */
-const lineOf = (source: string, offset: number): number => source.slice(0, offset).split('\n').length;
+export const lineOf = (source: string, offset: number): number => source.slice(0, offset).split('\n').length;
 
 const escaped = /\\(?:([0-7]{1,3})|x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|(\n)|([abfnrtv\\'"]))/g;
 

@@ -1,4 +1,4 @@
-import type { AssignmentTarget, Expression, FilterCall, MacroParameter, Statement } from './ast.ts';
+import type { AssignmentTarget, Expression, FilterCall, MacroParameter, Statement, StatementParts } from './ast.ts';
 import { parseExpression, parseFilter, parseItems, parseOr, parseTuple } from './parseExpression.ts';
 import { TokenStream } from './lexer.ts';
 
@@ -18,15 +18,16 @@ function parseBody(stream: TokenStream, ...ends: readonly string[]): readonly St
   return stream.nested(() => {
     const statements: Statement[] = [];
     while (stream.current.type !== 'end') {
-      if (stream.current.type === 'text') {
-        statements.push({ type: 'text', text: stream.take().text });
+      const { type, offset } = stream.current;
+      if (type === 'text') {
+        statements.push({ type: 'text', text: stream.take().text, offset });
       } else if (stream.skipOperator('{{')) {
-        statements.push({ type: 'output', value: parseTuple(stream) });
+        statements.push({ type: 'output', value: parseTuple(stream), offset });
         stream.expectOperator('}}');
       } else {
         stream.expectOperator('{%');
         if (stream.isName(...ends)) return statements;
-        statements.push(...parseTag(stream));
+        statements.push({ ...parseTag(stream), offset });
       }
     }
     if (ends.length > 0) stream.fail(`expected "${ends.join('" or "')}"`);
@@ -44,36 +45,36 @@ function parseBlock(stream: TokenStream, end: string): readonly Statement[] {
 }
 
 /** Parses a tag after its `{%`. */
-function parseTag(stream: TokenStream): readonly Statement[] {
+function parseTag(stream: TokenStream): StatementParts {
   const name = stream.expectName();
   switch (name) {
     case 'if':
-      return [parseIf(stream)];
+      return parseIf(stream);
     case 'for':
-      return [parseFor(stream)];
+      return parseFor(stream);
     case 'set':
-      return [parseSet(stream)];
+      return parseSet(stream);
     case 'macro':
-      return [parseMacro(stream)];
+      return parseMacro(stream);
     case 'call':
-      return [parseCallBlock(stream)];
+      return parseCallBlock(stream);
     case 'filter':
-      return [{ type: 'filterBlock', filters: parseFilters(stream), body: parseBlock(stream, 'endfilter') }];
+      return { type: 'filterBlock', filters: parseFilters(stream), body: parseBlock(stream, 'endfilter') };
     case 'with':
-      return [{ type: 'with', assignments: parseAssignments(stream), body: parseBlock(stream, 'endwith') }];
+      return { type: 'with', assignments: parseAssignments(stream), body: parseBlock(stream, 'endwith') };
     // Of transformers: marks what the assistant generates. It has a scope of its own.
     case 'generation':
-      return [{ type: 'with', assignments: [], body: parseBlock(stream, 'endgeneration') }];
+      return { type: 'with', assignments: [], body: parseBlock(stream, 'endgeneration') };
     case 'break':
     case 'continue':
       stream.expectOperator('%}');
-      return [{ type: name }];
+      return { type: name };
     default:
       return stream.fail(`unknown tag "${name}" before this`);
   }
 }
 
-function parseIf(stream: TokenStream): Statement {
+function parseIf(stream: TokenStream): StatementParts {
   const branches: { test: Expression; body: readonly Statement[] }[] = [];
   let otherwise: readonly Statement[] = [];
   do {
@@ -90,7 +91,7 @@ function parseIf(stream: TokenStream): Statement {
   return { type: 'if', branches, otherwise };
 }
 
-function parseFor(stream: TokenStream): Statement {
+function parseFor(stream: TokenStream): StatementParts {
   const target = parseTarget(stream);
   stream.expectKeyword('in');
   const iterable = parseTuple(stream, parseOr);
@@ -108,7 +109,7 @@ function parseFor(stream: TokenStream): Statement {
   return { type: 'for', target, iterable, test, recursive, body, otherwise };
 }
 
-function parseSet(stream: TokenStream): Statement {
+function parseSet(stream: TokenStream): StatementParts {
   const target = parseTarget(stream);
   if (!stream.skipOperator('=')) {
     const filters = stream.skipOperator('|') ? parseFilters(stream) : [];
@@ -119,7 +120,7 @@ function parseSet(stream: TokenStream): Statement {
   return { type: 'set', target, value };
 }
 
-function parseMacro(stream: TokenStream): Statement {
+function parseMacro(stream: TokenStream): StatementParts {
   const name = stream.expectName();
   stream.expectOperator('(');
   const parameters = parseParameters(stream);
@@ -133,7 +134,7 @@ const parseParameters = (stream: TokenStream): readonly MacroParameter[] =>
     fallback: stream.skipOperator('=') ? parseExpression(stream) : undefined,
   }));
 
-function parseCallBlock(stream: TokenStream): Statement {
+function parseCallBlock(stream: TokenStream): StatementParts {
   const parameters = stream.skipOperator('(') ? parseParameters(stream) : [];
   const call = parseExpression(stream);
   if (call.type !== 'call') stream.fail('expected a call before this');

@@ -41,7 +41,7 @@ export function compareText(left: string, right: string): number {
  * @param maxSplits splits after which the rest is one part.
  */
 export function splitText(text: string, separator: string, maxSplits: number, budget: StepBudget): string[] {
-  budget.spend(1 + text.length / 16);
+  budget.spendSearch(text.length, separator.length);
   const parts: string[] = [];
   let start = 0;
   if (separator === '') {
