@@ -185,8 +185,12 @@ export class LlamaSequence implements Sequence {
     // Before the last message, whose text is left out, a head has the system message only.
     const isHead = prompt.messages.slice(0, -1).every(({ role }) => role === 'system');
     const options = { kind: isHead ? 'head' : 'interaction', keep: keep && isHead } as const;
+    let [evaluated, losses] = [0, 0];
     const kept = await this.#cache.run(tokens, { ...schedule, signal, isWarmUp: true }, async (run) => {
+      if (evaluated > cachedPrefixLength(run.slot.cache, tokens)) losses++;
+      run.losses = losses;
       const result = await this.#cache.prefillAll(run, tokens, signal, options);
+      evaluated = run.slot.cache.nextTokenIndex;
       return result === 'stopped' && run.shouldPause ? 'paused' : result;
     });
     return { tokens: length, kept: kept ?? 'stopped' };

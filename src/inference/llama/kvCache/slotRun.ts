@@ -7,6 +7,8 @@ import type { Slot, SlotPool } from './slots.ts';
 
 /** A slot that was given because of a long wait is not given up before so many steps. */
 const agedSteps = 16;
+/** So many steps at most are taken first where each run would begin again: see `losses`. */
+const maxFirstSteps = 8;
 
 const evaluationPriorities = {
   BACKGROUND: 1,
@@ -39,6 +41,8 @@ export interface SlotRunOptions {
  */
 export class SlotRun implements Disposable {
   readonly slot: Slot;
+  /** How often what was evaluated has been lost. In the background it takes as many steps before it gives up the slot. */
+  losses = 0;
   readonly #options: SlotRunOptions;
   #isPausing = false;
   #isClosingGate = false;
@@ -124,6 +128,7 @@ export class SlotRun implements Disposable {
     const { slots, pace, throttle } = this.#options;
     if (pace?.limits.paused || slots.isVacating) return true;
     if ((throttle?.waitMs() ?? 0) > 0 && slots.isWanted(-1)) return true;
+    if (this.#steps < Math.min(this.losses, maxFirstSteps)) return false;
     return this.#rank === rankOf('BACKGROUND') && slots.isWanted(this.#rank);
   }
 
