@@ -1,7 +1,7 @@
 import { openingFenceBefore, skipInlineCode } from '../detect/markdownCode.ts';
 import type { BrokenMarks } from './markFinder.ts';
 import type { ToolNameFinder } from './toolNames.ts';
-import type { FoundBlocks, MalformedBlock } from './malformedBlocks.ts';
+import { type FoundBlocks, isLink, type MalformedBlock } from './malformedBlocks.ts';
 
 /**
  * Blocks with what belongs to them at their edges: punctuation of JSON, broken marks, and a code fence around the block.
@@ -88,12 +88,10 @@ function isLast(text: string, index: number): boolean {
 
 /** Whether a text between two blocks is a part of the call: punctuation, the values before a closing mark, or JSON. */
 function isInside(gap: string, next: string): boolean {
-  if (onlyLink.test(gap)) return true;
+  if (isLink(gap)) return true;
   if (gap.length > maxEdge || /[.!?]\s/.test(gap)) return false;
   return next === '</' || /["'][:,]|[{}<>|=]/.test(gap);
 }
-
-const onlyLink = /^(?:[\s,;:[\](){}"'`]|```\w*)*$/;
 
 function joinAdjacent(text: string, blocks: readonly MalformedBlock[]): readonly MalformedBlock[] {
   const joined: MalformedBlock[] = [];

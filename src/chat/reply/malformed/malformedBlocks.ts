@@ -177,11 +177,11 @@ function whyJson(text: string, json: LooseJson, context: MarkupContext): string 
   return json.value === undefined ? 'is malformed' : 'is no call';
 }
 
-/** Whether a text between two parts of a call is only punctuation. */
-const isLink = (text: string): boolean => /^(?:[\s,;:[\](){}"'`]|```\w*)*$/.test(text);
+/** Whether a text between two parts of a call is only punctuation, with code fences. */
+export const isLink = (text: string): boolean => /^[\s,;:[\](){}"'`]*(?:```\w+[\s,;:[\](){}"'`]*)*$/.test(text);
 
 /** Whether a text before JSON is at most the name of a call, as some formats write it. */
-const isHead = (text: string): boolean => /^\W*(?:json\s)?\W*(?:[^\s"'{}()]{1,64}\W*)?$/.test(text);
+const isHead = (text: string): boolean => /^\W*(?:json\s\W*)?(?:\w[^\s"'{}()]{0,63}(?!\w)\W*)?$/.test(text);
 
 const bodyStart = /^\s*[^\s{}()[\]"'<>=]{1,64}[{([="<]/;
 
