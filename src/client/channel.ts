@@ -3,7 +3,7 @@ import { Fault } from '../protocol/fault.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.gen.ts';
 import type { Codec } from '../protocol/codec/codec.ts';
 import { toFault } from './responses.ts';
-import { openSocket, type SocketOptions, type WebSocketLike } from './socket.ts';
+import type { WebSocketLike } from './socket.ts';
 
 // `WebSocket.CONNECTING` and `WebSocket.OPEN`.
 const connecting = 0;
@@ -28,7 +28,8 @@ export interface ChannelEnd extends CloseInfo {
 
 /** Receives what arrives over a channel. */
 export interface ChannelListener {
-  receive(frame: ServerFrame): void;
+  /** `bytes` is the size of the frame; of JSON its characters. */
+  receive(frame: ServerFrame, bytes: number): void;
   /** A message of a newer server, which no request of this client waits for. */
   receiveUnknown(): void;
   /** A frame that cannot be decoded. */
@@ -53,15 +54,23 @@ export class Channel {
   #hasEnded = false;
   #closeTimer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(socket: WebSocketLike, codec: ClientCodec) {
+  constructor(socket: WebSocketLike, codec: ClientCodec, maxFrameBytes: number) {
     this.codec = codec;
+    const tooLarge = new Fault('FRAME_TOO_LARGE', `it has more than ${maxFrameBytes} bytes; see limits.maxFrameBytes`);
+    const refuse = (): void => this.#emit((listener) => listener.receiveInvalid(tooLarge));
     this.#socket = socket;
     socket.addEventListener('error', ({ message }) => {
+      // `ws` reads no more of a large frame than its head.
+      if (message === 'Max payload size exceeded') refuse();
       if (message) this.#error ??= new Fault('CONNECTION_FAILED', String(message));
       // The WebSocket of Node 22 has no close event when it cannot connect.
       if (socket.readyState === connecting) this.#end(connectionLost);
     });
-    socket.addEventListener('message', ({ data }) => this.#decode(data));
+    socket.addEventListener('message', ({ data }) => {
+      const bytes = typeof data === 'string' ? data.length : (data as ArrayBuffer).byteLength;
+      if (bytes > maxFrameBytes) refuse();
+      else this.#decode(data, bytes);
+    });
     socket.addEventListener('close', ({ code, reason }) => this.#end({ code, reason }));
   }
 
@@ -104,14 +113,14 @@ export class Channel {
     this.#emit((listener) => listener.end({ code, reason, error }));
   }
 
-  #decode(data: unknown): void {
+  #decode(data: unknown, bytes: number): void {
     if (this.#hasEnded) return;
     const decoded = this.codec.decode(typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer));
     if (decoded.ok) {
       const { frame } = decoded;
       // An error that answers no request is why the server closes the connection next.
       if (frame.requestId === 0 && frame.body === 'error') this.#error = toFault(frame.error);
-      return this.#emit((listener) => listener.receive(frame));
+      return this.#emit((listener) => listener.receive(frame, bytes));
     }
     const { fault } = decoded;
     if (fault.name === 'UNKNOWN_MESSAGE_TYPE') return this.#emit((listener) => listener.receiveUnknown());
@@ -122,18 +131,6 @@ export class Channel {
     if (this.#listener && this.#waiting.length === 0) deliver(this.#listener);
     else this.#waiting.push(deliver);
   }
-}
-
-/**
- * Opens a WebSocket with the subprotocol of a codec; it is still connecting when this resolves.
- * @throws what the constructor of the WebSocket throws, for example for an invalid URL.
- */
-export async function openChannel(
-  url: string,
-  codec: ClientCodec,
-  options: Omit<SocketOptions, 'subprotocol'>,
-): Promise<Channel> {
-  return new Channel(await openSocket(url, { ...options, subprotocol: codec.subprotocol }), codec);
 }
 
 /** The Fault CONNECTION_DROPPED for a channel that has ended. */

@@ -12,7 +12,8 @@ import { Fault } from '../protocol/fault.ts';
 import { documentText } from '../protocol/codec/requestFrame.ts';
 import { AgentHandle } from './agent.ts';
 import type { CloseInfo } from './channel.ts';
-import type { Connection, RequestOptions } from './connection.ts';
+import type { Connection } from './connection.ts';
+import { readPages, type RequestOptions } from './limits.ts';
 import type { RequestName, ResponseTo } from './responses.ts';
 import { searchStorage, type SearchStorageOptions, type StorageHits } from './searchStorage.ts';
 
@@ -33,7 +34,7 @@ export interface CreateAgentOptions extends Partial<
   readonly onProgress?: (progress: ModelProgress) => void;
   /** Stops waiting; the server may create the agent nevertheless. */
   readonly signal?: AbortSignal;
-  /** Milliseconds until `createAgent` rejects with TIMEOUT; default: none. */
+  /** Milliseconds until `createAgent` rejects with TIMEOUT; default: see `ClientLimits`. */
   readonly timeoutMs?: number;
 }
 
@@ -146,18 +147,10 @@ export class Client implements AsyncDisposable {
 
   /** All models of the server's catalogue, with their status. */
   async listModels(): Promise<readonly ModelInfo[]> {
-    const models: ModelInfo[] = [];
-    const requestedTokens = new Set<string>();
-    let pageToken = '';
-    do {
-      if (requestedTokens.has(pageToken))
-        throw new Fault('MALFORMED_MESSAGE', `the server sent the page token "${pageToken}" twice`);
-      requestedTokens.add(pageToken);
-      const page = await this.#connection.request('listModels', { pageToken });
-      models.push(...page.models);
-      pageToken = page.nextPageToken;
-    } while (pageToken !== '');
-    return models;
+    return readPages("the server's list of models", async (pageToken) => {
+      const { models, nextPageToken } = await this.#connection.request('listModels', { pageToken });
+      return { items: models, next: nextPageToken };
+    });
   }
 
   /**
@@ -188,23 +181,8 @@ export class Client implements AsyncDisposable {
     const { onProgress, signal } = options;
     // An error of the cancel is ignored: the download then fails with the same one.
     const cancel = (): void => void this.cancelDownload(modelName).catch(() => {});
-    const reportProgress = (progress: ModelProgress): void => {
-      try {
-        onProgress?.(progress);
-      } catch (thrown) {
-        // The request rejects with what the callback has thrown, so nothing waits for the download any more.
-        cancel();
-        throw thrown;
-      }
-    };
-    const onFrame = onModelProgress(reportProgress);
-    const response = this.#connection.request('downloadModel', { modelName }, { signal, onFrame });
-    signal?.addEventListener('abort', cancel);
-    try {
-      return (await response).sizeBytes;
-    } finally {
-      signal?.removeEventListener('abort', cancel);
-    }
+    const request = { signal, onFrame: onModelProgress(onProgress), onGiveUp: cancel };
+    return (await this.#connection.request('downloadModel', { modelName }, request)).sizeBytes;
   }
 
   /**

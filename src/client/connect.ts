@@ -1,13 +1,14 @@
 import { Fault } from '../protocol/fault.ts';
 import type { ServerFrame } from '../protocol/frames.gen.ts';
 import { clientCodecs } from '../protocol/codec/codec.ts';
-import { openChannel, type Channel } from './channel.ts';
+import { Channel } from './channel.ts';
 import { Client } from './client.ts';
 import { connectFailureOf, waitForSession } from './handshake.ts';
 import { Connection } from './connection.ts';
+import { type ClientLimits, defaultClientLimits } from './limits.ts';
 import { checks, optionsCheck } from './options.ts';
 import { defaultReconnectOptions, reconnect, type ConnectionChange, type ReconnectOptions } from './reconnect.ts';
-import type { WebSocketClass } from './socket.ts';
+import { openSocket, type WebSocketClass } from './socket.ts';
 
 /** Options of `connect`. */
 export interface ConnectOptions {
@@ -24,6 +25,8 @@ export interface ConnectOptions {
    * the connection ends when it drops.
    */
   readonly reconnect?: boolean | ReconnectOptions;
+  /** Limits of time and size of what the server does. */
+  readonly limits?: ClientLimits;
   /** Called when the connection drops, before each attempt to reconnect, and when the session is resumed or lost. */
   readonly onConnectionChange?: (change: ConnectionChange) => void;
   /** The WebSocket class; default: that of the package `ws` on Node, that of the platform elsewhere. */
@@ -38,6 +41,7 @@ const checkConnectOptions = optionsCheck<ConnectOptions>('connect', {
   signal: checks.signal,
   timeoutMs: checks.timeoutMs,
   reconnect: checks.switchOrOptions,
+  limits: checks.params,
   onConnectionChange: checks.callback,
   WebSocket: checks.webSocketClass,
   onUnsolicited: checks.callback,
@@ -48,6 +52,13 @@ const checkReconnectOptions = optionsCheck<ReconnectOptions>('connect.reconnect'
   firstDelayMs: checks.timeoutMs,
   maxDelayMs: checks.timeoutMs,
   attemptTimeoutMs: checks.timeoutMs,
+});
+
+const checkLimits = optionsCheck<ClientLimits>('connect.limits', {
+  requestTimeoutMs: checks.timeoutMs,
+  idleTimeoutMs: checks.timeoutMs,
+  maxFrameBytes: checks.count,
+  maxAnswerBytes: checks.count,
 });
 
 /**
@@ -68,18 +79,24 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   checkConnectOptions(options);
   const { codec = 'proto', token, signal, WebSocket, timeoutMs = 10_000 } = options;
   const reconnectOptions = readReconnectOptions(options.reconnect);
+  checkLimits(options.limits ?? {});
+  const limits = withDefaults(defaultClientLimits, options.limits);
   const onUnsolicited = logged('onUnsolicited', options.onUnsolicited);
   const onChange = logged('onConnectionChange', options.onConnectionChange);
   const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
   signal?.throwIfAborted();
-  const open = (sessionId?: string): Promise<Channel> =>
-    openChannel(url, clientCodecs[`turngraph.v1.${codec}`], { token, sessionId, WebSocket });
+  const wire = clientCodecs[`turngraph.v1.${codec}`];
+  const { maxFrameBytes } = limits;
+  const socketOptions = { subprotocol: wire.subprotocol, token, WebSocket, maxFrameBytes };
+  const open = async (sessionId?: string): Promise<Channel> =>
+    new Channel(await openSocket(url, { ...socketOptions, sessionId }), wire, maxFrameBytes);
   let channel: Channel | undefined;
   try {
     channel = await open();
     const aborted = signal ? AbortSignal.any([signal, timeout]) : timeout;
     const session = await waitForSession(channel, { signal: aborted, onUnsolicited });
     const connection = new Connection(channel, session, {
+      limits,
       onUnsolicited,
       onChange,
       resume:
@@ -90,7 +107,9 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   } catch (thrown) {
     channel?.close();
     if (signal?.aborted) throw signal.reason;
-    const reason = timeout.aborted ? `the server did not answer within ${timeoutMs} ms` : connectFailureOf(thrown);
+    const reason = timeout.aborted
+      ? `the server did not answer within ${timeoutMs} ms (timeoutMs)`
+      : connectFailureOf(thrown);
     const address = String(url).replace(/[?#].*/s, '');
     throw new Fault('CONNECTION_FAILED', `cannot connect to ${address}: ${reason}`, { cause: thrown });
   }
@@ -100,8 +119,11 @@ function readReconnectOptions(option: ConnectOptions['reconnect'] = true): Requi
   if (option === false) return undefined;
   const given = option === true ? {} : option;
   checkReconnectOptions(given);
-  const values = Object.entries(given).filter(([, value]) => value !== undefined);
-  return { ...defaultReconnectOptions, ...(Object.fromEntries(values) as ReconnectOptions) };
+  return withDefaults(defaultReconnectOptions, given);
+}
+
+function withDefaults<Options extends object>(defaults: Options, given: Partial<Options> = {}): Options {
+  return { ...defaults, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) };
 }
 
 // An exception of these callbacks has no promise to reject, so it is logged.

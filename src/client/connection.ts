@@ -5,22 +5,10 @@ import { maxFrameBytes } from '../protocol/frameSize.ts';
 import { requestFrame } from '../protocol/codec/requestFrame.ts';
 import { type Channel, type ChannelEnd, type CloseInfo, droppedFault, faultOfEvent } from './channel.ts';
 import { Lifetime } from './lifetime.ts';
+import { type ClientLimits, type InternalRequestOptions, watchAnswer } from './limits.ts';
 import { defaultOutboxLimits, Outbox } from './outbox.ts';
 import { type ConnectionChange, finalCloseCodes, type ResumedChannel, sessionLost } from './reconnect.ts';
 import { finalResponse, type RequestName, type ResponseTo, toFault } from './responses.ts';
-
-/** Options of a request. */
-export interface RequestOptions {
-  /**
-   * Stops waiting; the promise rejects with the signal's reason. The server still handles the request, unless it has not
-   * been sent for want of a connection.
-   */
-  readonly signal?: AbortSignal | undefined;
-  /** Milliseconds until the promise rejects with TIMEOUT; default: none. */
-  readonly timeoutMs?: number | undefined;
-  /** Called with each frame that answers the request, the final response included. */
-  readonly onFrame?: ((frame: ServerFrame) => void) | undefined;
-}
 
 /** The end of a channel, and what a session needs to be resumed after it. */
 export interface Drop {
@@ -32,17 +20,24 @@ export interface Drop {
   readonly signal: AbortSignal;
 }
 
-/** What a connection calls. The callbacks must not throw. */
+/** What a connection calls, and its limits. The callbacks must not throw. */
 export interface ConnectionHooks {
+  readonly limits: Required<ClientLimits>;
   readonly onUnsolicited: (frame: ServerFrame) => void;
   readonly onChange: (change: ConnectionChange) => void;
   /** Finds a new channel for the session; undefined: the session ends with its channel. */
   readonly resume: ((drop: Drop) => Promise<ResumedChannel>) | undefined;
 }
 
+// A session is lost that was resumed so often without anything new, each time for less than this time.
+const maxIdleResumes = 12;
+const stableMs = 10_000;
+
 interface PendingRequest {
-  receive(frame: ServerFrame): void;
+  receive(frame: ServerFrame, bytes: number): void;
   fail(reason: unknown): void;
+  /** Fails for a reason on this side. */
+  giveUp(reason: unknown): void;
 }
 
 /**
@@ -69,6 +64,9 @@ export class Connection {
   #reconnecting: AbortController | undefined;
   #lastRequestId = 0;
   #idleResumes = 0;
+  #attachedAtMs = 0;
+  /** Whether the program has paused the session. */
+  #isPaused = false;
   /** What requests reject with once the connection has ended for good. */
   #dropped: Fault | undefined;
   #resolveClosed: (info: CloseInfo) => void = () => {};
@@ -97,7 +95,7 @@ export class Connection {
   async request<Name extends RequestName>(
     name: Name,
     fields: Partial<ClientFrameBodies[Name]> = {},
-    options: RequestOptions = {},
+    options: InternalRequestOptions = {},
   ): Promise<ResponseTo<Name>> {
     options.signal?.throwIfAborted();
     const ended = this.#ended();
@@ -109,17 +107,20 @@ export class Connection {
     let release = (): void => {};
     try {
       const response = await new Promise<ResponseTo<Name>>((resolve, reject) => {
-        release = rejectOnAbort(reject, name, options);
-        const receive = (answer: ServerFrame): void => {
+        const watch = watchAnswer(name, this.#hooks.limits, options, () => this.#isPaused, reject);
+        release = watch.end;
+        const receive = (answer: ServerFrame, size: number): void => {
           if (answer.body === 'error') return reject(toFault(answer.error));
+          watch.count(answer, size);
           options.onFrame?.(answer);
           const final = finalResponse(name, answer);
           if (final) resolve(final);
         };
-        this.#pending.set(requestId, { receive, fail: reject });
+        this.#pending.set(requestId, { receive, fail: reject, giveUp: watch.giveUp });
         this.#outbox.add({ requestId, data, bytes });
         this.#sendQueued();
       });
+      if (frame.body === 'setPace') this.#isPaused = frame.setPace.paused;
       if (frame.body === 'destroyAgent') this.#agents.delete(frame.destroyAgent.agentId);
       return response;
     } finally {
@@ -147,9 +148,10 @@ export class Connection {
 
   #attach(channel: Channel): void {
     this.#channel = channel;
+    this.#attachedAtMs = performance.now();
     this.#interrupted = new Promise((resolve) => (this.#interrupt = resolve));
     channel.attach({
-      receive: (frame) => this.#receive(frame),
+      receive: (frame, bytes) => this.#receive(frame, bytes),
       receiveUnknown: () => this.#sequence.skipUnknown(),
       receiveInvalid: (fault) => this.#fail(faultOfEvent('the server sent a frame that cannot be read', fault)),
       end: (end) => this.#end(end),
@@ -161,23 +163,23 @@ export class Connection {
     for (const { data } of this.#outbox.takeQueued()) this.#channel.send(data);
   }
 
-  #receive(frame: ServerFrame): void {
+  #receive(frame: ServerFrame, bytes: number): void {
     if (this.#dropped) return;
     try {
       if (!this.#sequence.accept(frame.seq)) return;
     } catch (thrown) {
       return this.#fail(faultOfEvent('the server broke the protocol', Fault.from(thrown)));
     }
-    if (frame.seq > 0) this.#idleResumes = 0;
     if (frame.requestId === 0) return this.#hooks.onUnsolicited(frame);
+    if (frame.seq > 0) this.#idleResumes = 0;
     this.#outbox.acknowledge(frame.requestId);
     // Also when the request was aborted.
     if (frame.body === 'createAgent') this.#agents.add(frame.createAgent.agentId);
     const request = this.#pending.get(frame.requestId);
     try {
-      request?.receive(frame);
+      request?.receive(frame, bytes);
     } catch (thrown) {
-      request?.fail(thrown);
+      request?.giveUp(thrown);
     }
   }
 
@@ -197,7 +199,10 @@ export class Connection {
     const { sessionId, resumeToken } = this.#session;
     const session = { sessionId, resumeToken, lastSeq: this.#sequence.last };
     try {
+      if (performance.now() - this.#attachedAtMs > stableMs) this.#idleResumes = 0;
       const idleResumes = this.#idleResumes++;
+      if (idleResumes === maxIdleResumes)
+        throw sessionLost(`${droppedFault(drop).message}, as ${idleResumes} connections before it`);
       const resumed = await resume({ drop, session, requestId: ++this.#lastRequestId, idleResumes, signal });
       if (signal.aborted) return resumed.channel.close();
       this.#continueOn(resumed, drop);
@@ -297,17 +302,4 @@ export class FrameSequence {
     this.#last = seq;
     return true;
   }
-}
-
-/** Calls `reject` when the signal is aborted or the timeout expires; the returned function releases both. */
-function rejectOnAbort(reject: (reason: unknown) => void, name: string, options: RequestOptions): () => void {
-  const { signal, timeoutMs } = options;
-  const onAbort = (): void => reject(signal?.reason);
-  const onTimeout = (): void => reject(new Fault('TIMEOUT', `${name} had no answer within ${timeoutMs} ms`));
-  const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs);
-  signal?.addEventListener('abort', onAbort, { once: true });
-  return () => {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', onAbort);
-  };
 }

@@ -16,7 +16,7 @@ export type { ToolArguments, ToolContext, ToolRegistration, ToolRegistrations } 
 export type { FromJsonSchema, ParametersSchema, StandardSchema } from './executor/argumentSchemas.ts';
 export type { ToolCall, TurnEvent } from './toolCall.ts';
 export type { CloseInfo } from './channel.ts';
-export type { RequestOptions } from './connection.ts';
+export type { ClientLimits, RequestOptions } from './limits.ts';
 export type { ConnectionChange, ReconnectOptions } from './reconnect.ts';
 export type { ResponseTo, RequestName } from './responses.ts';
 export type { WebSocketClass, WebSocketLike } from './socket.ts';

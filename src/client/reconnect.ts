@@ -146,25 +146,18 @@ export const sessionLost = (reason: string, cause?: unknown): Fault =>
 async function attemptToResume(task: ResumeTask, attempt: number): Promise<ResumedChannel> {
   const { session, requestId, onUnsolicited, options } = task;
   const { attemptTimeoutMs } = options;
-  const aborter = new AbortController();
-  const stop = (): void => aborter.abort(task.signal.reason);
-  const onTimeout = (): void =>
-    aborter.abort(new Fault('TIMEOUT', `the server did not answer within ${attemptTimeoutMs} ms`));
-  const timer = setTimeout(onTimeout, attemptTimeoutMs);
-  task.signal.addEventListener('abort', stop);
+  const timeout = AbortSignal.timeout(Math.ceil(attemptTimeoutMs));
   let channel: Channel | undefined;
   try {
     channel = await task.open(session.sessionId);
-    const handshake = { signal: aborter.signal, onUnsolicited };
+    const handshake = { signal: AbortSignal.any([task.signal, timeout]), onUnsolicited };
     await waitForSession(channel, handshake);
     const response = await resumeSession(channel, requestId, session, handshake);
     return { ...response, channel, attempt };
   } catch (thrown) {
     channel?.close();
-    throw thrown;
-  } finally {
-    clearTimeout(timer);
-    task.signal.removeEventListener('abort', stop);
+    if (thrown !== timeout.reason) throw thrown;
+    throw new Fault('TIMEOUT', `the server did not answer within ${attemptTimeoutMs} ms`);
   }
 }
 

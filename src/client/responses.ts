@@ -1,4 +1,4 @@
-import { Fault } from '../protocol/fault.ts';
+import { describeError, Fault } from '../protocol/fault.ts';
 import {
   codes,
   responses,
@@ -24,6 +24,15 @@ export function finalResponse<Name extends RequestName>(
   if (frame.body === 'searchStorage' && frame.searchStorage.part < frame.searchStorage.of) return undefined;
   // TypeScript cannot correlate the body name with the field of that name.
   return (frame as unknown as Readonly<Record<string, ResponseTo<Name>>>)[frame.body];
+}
+
+/** JSON text in a field of the server. @throws Fault MALFORMED_MESSAGE with the place */
+export function readJson(text: string, place: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    throw new Fault('MALFORMED_MESSAGE', `the server sent ${place} that is no JSON: ${describeError(thrown)}`);
+  }
 }
 
 /**

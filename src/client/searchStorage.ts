@@ -1,5 +1,6 @@
 import type { Connection } from './connection.ts';
 import { checks, optionsCheck } from './options.ts';
+import { readJson } from './responses.ts';
 import { documentText } from '../protocol/codec/requestFrame.ts';
 
 /** Options of `searchStorage`. */
@@ -15,7 +16,7 @@ export interface SearchStorageOptions {
   readonly filter?: object;
   /** Stops waiting. */
   readonly signal?: AbortSignal;
-  /** Milliseconds until `searchStorage` rejects with TIMEOUT; default: none. */
+  /** Milliseconds until `searchStorage` rejects with TIMEOUT; default: see `ClientLimits`. */
   readonly timeoutMs?: number;
 }
 
@@ -61,5 +62,5 @@ export async function searchStorage(connection: Connection, options: SearchStora
       onFrame: (frame) => frame.body === 'searchStorage' && parts.push(frame.searchStorage.hitsJson),
     },
   );
-  return { hits: JSON.parse(parts.join('')) as readonly StorageHit[], found };
+  return { hits: readJson(parts.join(''), 'hitsJson') as readonly StorageHit[], found };
 }

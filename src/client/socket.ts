@@ -22,6 +22,7 @@ export interface SocketOptions {
   readonly token?: string | undefined;
   /** The session that will be resumed: a load balancer finds its server by it. */
   readonly sessionId?: string | undefined;
+  readonly maxFrameBytes: number;
   /** Default: that of the `ws` package on Node, that of the platform elsewhere. */
   readonly WebSocket?: WebSocketClass | undefined;
 }
@@ -79,10 +80,11 @@ function withParameter(url: string, name: string, value: string): string {
   return address.href;
 }
 
-function openNodeSocket(WebSocket: NodeClass, url: string, { subprotocol, token }: SocketOptions): WebSocketLike {
+function openNodeSocket(WebSocket: NodeClass, url: string, socketOptions: SocketOptions): WebSocketLike {
+  const { subprotocol, token, maxFrameBytes: maxPayload } = socketOptions;
   const headers = token ? { authorization: `Bearer ${token}` } : {};
   // After `close`, a server that hangs keeps the process alive for 2 s, not for the default of 30 s.
-  const options = { headers, perMessageDeflate: false, closeTimeout: 2000 };
+  const options = { headers, perMessageDeflate: false, closeTimeout: 2000, maxPayload };
   const socket = new WebSocket(url, subprotocol, options);
   terminateWhenSilent(socket);
   return socket;
@@ -97,6 +99,8 @@ interface WatchedSocket {
 const checkMs = 15_000;
 // 75 to 90 s: a server pings every 30 s, so that two pings are missing.
 const maxSilentChecks = 6;
+// A server that sends more of them may read no answer, and each answer takes memory.
+const maxPings = 1000;
 
 /**
  * Terminates a socket on which nothing has arrived for 75 to 90 s, not even a ping: when a machine or a cable fails, the
@@ -105,12 +109,17 @@ const maxSilentChecks = 6;
 export function terminateWhenSilent(socket: WatchedSocket): void {
   let silentChecks = 0;
   // Counted checks, not a time: a program that was suspended has not read what arrived meanwhile.
+  let pings = 0;
   const timer = setInterval(() => {
+    pings = 0;
     if (++silentChecks >= maxSilentChecks) socket.terminate();
   }, checkMs);
   unref(timer);
   const onTraffic = (): void => void (silentChecks = 0);
-  socket.on('ping', onTraffic);
+  socket.on('ping', () => {
+    onTraffic();
+    if (++pings > maxPings) socket.terminate();
+  });
   socket.on('message', onTraffic);
   socket.on('close', () => clearInterval(timer));
 }

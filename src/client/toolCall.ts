@@ -1,4 +1,5 @@
 import type { NodeEvent, ToolCallNotification } from '../protocol/frames.gen.ts';
+import { readJson } from './responses.ts';
 
 /** A tool call that the server detected in the model's text. The server never executes it: that is up to the client. */
 export interface ToolCall extends ToolCallNotification {
@@ -17,8 +18,8 @@ export interface TurnEvent {
 
 /** Parses the arguments of a tool call notification. */
 export function parseToolCall(notification: ToolCallNotification): ToolCall {
-  const parsed = JSON.parse(notification.typedArgumentsJson || '{}') as Readonly<Record<string, unknown>>;
-  return { ...notification, arguments: parsed };
+  const parsed = readJson(notification.typedArgumentsJson || '{}', 'typedArgumentsJson');
+  return { ...notification, arguments: parsed as Readonly<Record<string, unknown>> };
 }
 
 /** Joins the parts of events that were split over several frames. */
@@ -30,6 +31,6 @@ export class EventJoiner {
     this.#payloadJson = part.part > 1 ? this.#payloadJson + part.payloadJson : part.payloadJson;
     if (part.part < part.of) return undefined;
     const { nodeName, eventType } = part;
-    return { nodeName, eventType, payload: JSON.parse(this.#payloadJson || 'null') as unknown };
+    return { nodeName, eventType, payload: readJson(this.#payloadJson || 'null', 'payloadJson') };
   }
 }

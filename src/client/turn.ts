@@ -210,7 +210,7 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
         ...(priority !== undefined && { priority }),
       };
       const onFrame = (frame: ServerFrame): void => this.#receive(frame);
-      return await connection.request('sendMessage', fields, { onFrame });
+      return await connection.request('sendMessage', fields, { onFrame, onGiveUp: cancel });
     } catch (thrown) {
       // The server has refused the message: no turn has begun.
       if (this.#turnId === 0) restore?.();
@@ -241,25 +241,19 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
   }
 
   #receive(frame: ServerFrame): void {
-    try {
-      if (frame.body === 'answerText') this.#receiveText(frame.answerText);
-      else if (frame.body === 'toolCallNotification') {
-        this.#setTurnId(frame.toolCallNotification.turnId);
-        const call = parseToolCall(frame.toolCallNotification);
-        this.#updates.push({ type: 'call', call });
-        this.#options.onCall?.(call);
-        this.#tools?.add(call);
-      } else if (frame.body === 'nodeEvent') {
-        this.#setTurnId(frame.nodeEvent.turnId);
-        const event = this.#joiner.add(frame.nodeEvent);
-        if (!event) return;
-        this.#updates.push({ type: 'event', event });
-        this.#options.onEvent?.(event);
-      }
-    } catch (thrown) {
-      // A callback has thrown, so the turn rejects: cancel the rest of it.
-      this.cancel();
-      throw thrown;
+    if (frame.body === 'answerText') this.#receiveText(frame.answerText);
+    else if (frame.body === 'toolCallNotification') {
+      this.#setTurnId(frame.toolCallNotification.turnId);
+      const call = parseToolCall(frame.toolCallNotification);
+      this.#updates.push({ type: 'call', call });
+      this.#options.onCall?.(call);
+      this.#tools?.add(call);
+    } else if (frame.body === 'nodeEvent') {
+      this.#setTurnId(frame.nodeEvent.turnId);
+      const event = this.#joiner.add(frame.nodeEvent);
+      if (!event) return;
+      this.#updates.push({ type: 'event', event });
+      this.#options.onEvent?.(event);
     }
   }
 

@@ -1,6 +1,6 @@
 import type { PathStep, TurnComplete } from '../protocol/frames.gen.ts';
 import type { ToolEvent } from './executor/toolOutcome.ts';
-import { toFault } from './responses.ts';
+import { readJson, toFault } from './responses.ts';
 import type { ToolCall, TurnEvent } from './toolCall.ts';
 
 /** Turn summary of a finished or cancelled turn. */
@@ -70,6 +70,6 @@ export function summarize(updates: readonly TurnUpdate[], complete: TurnComplete
     timeToFirstTokenMs: complete.timeToFirstTokenMs,
     durationMs: complete.durationMs,
     warnings: complete.warnings,
-    debugInfo: debugInfo === '' ? undefined : (JSON.parse(debugInfo) as unknown),
+    debugInfo: debugInfo === '' ? undefined : readJson(debugInfo, 'debugInfo'),
   };
 }

@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { FrameSequence } from '../../../src/client/connection.ts';
 import { connect } from '../../../src/client/index.ts';
@@ -12,6 +13,7 @@ import {
   connectToFakeServer,
   createTestAgent,
   sendGreeting,
+  type SendFrame,
   startFakeServer,
   useCleanups,
 } from '../../helpers/fakeServer.ts';
@@ -210,6 +212,36 @@ describe.each(codecs)('a connection over %s', (codec) => {
     await expect(client.loadModel('a', { signal: AbortSignal.timeout(10) })).rejects.toMatchObject({
       name: 'TimeoutError',
     });
+  });
+
+  it('counts no time for a turn while the program pauses the session, and cancels a turn that is idle', async () => {
+    const limits = { idleTimeoutMs: 100 };
+    const { client, received } = await connectToFakeServer(
+      (frame, send, socket) => (frame.body === 'setPace' ? send('ack') : acceptAgents(frame, send, socket)),
+      { codec, limits },
+    );
+    const agent = await createTestAgent(client);
+    await client.setPace({ paused: true });
+    const turn = agent.send('hello');
+    expect(await Promise.race([turn.catch(() => 'failed'), wait(500)])).toBeUndefined();
+    await client.setPace({});
+    await expect(turn).rejects.toMatchObject({
+      code: 1003,
+      message: expect.stringContaining('idleTimeoutMs') as string,
+    });
+    await vi.waitFor(() => expect(received.map(({ body }) => body)).toContain('cancelTurn'));
+  });
+
+  it('closes when a frame is too large, also with a WebSocket class of the program', async () => {
+    const script = (_: unknown, send: SendFrame): void => send('createAgent', { warnings: ['x'.repeat(2000)] });
+    for (const options of [{}, { WebSocket }]) {
+      const { client } = await connectToFakeServer(script, { codec, limits: { maxFrameBytes: 1000 }, ...options });
+      await expect(createTestAgent(client)).rejects.toMatchObject({
+        code: 1002,
+        message: expect.stringContaining('more than 1000 bytes; see limits.maxFrameBytes') as string,
+      });
+      await client.closed;
+    }
   });
 
   it('closes when a frame of the server cannot be decoded', async () => {

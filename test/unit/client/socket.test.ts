@@ -35,6 +35,13 @@ describe('a socket that is terminated when it is silent', () => {
     expect([socket.terminations, vi.getTimerCount()]).toEqual([1, 0]);
   });
 
+  it('is terminated by a server that pings without a pause', () => {
+    const socket = new FakeSocket();
+    terminateWhenSilent(socket);
+    for (let pings = 0; pings < 2000 && socket.terminations === 0; pings++) socket.emit('ping');
+    expect(socket.terminations).toBe(1);
+  });
+
   it('leaves no timer behind when it is closed', () => {
     const socket = new FakeSocket();
     terminateWhenSilent(socket);

@@ -3,6 +3,7 @@ import { type ToolOutcome, toolResult, type ToolReturn } from '../toolOutcome.ts
 import { didYouMean } from '../../../base/didYouMean.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import { wrongType } from '../../../protocol/codec/json.ts';
+import { readPages } from '../../limits.ts';
 import { checks, optionsCheck } from '../../options.ts';
 import { compileJsonSchema } from '../argumentSchemas.ts';
 import type { ToolContext } from '../toolRegistration.ts';
@@ -105,7 +106,14 @@ export async function fromMcp<const Name extends string = string, const Prefix e
     throw wrongType('fromMcp.client', 'a connected MCP client, with listTools and callTool', client);
   const { prefix = '', taken = [] } = options;
   const used = new Set(taken);
-  const listed = select(await listAll(client, requestOptions(options)), options.only);
+  const all = await readPages('fromMcp: the list of tools', async (cursor) => {
+    const { tools, nextCursor } = await client.listTools(
+      cursor === '' ? undefined : { cursor },
+      requestOptions(options),
+    );
+    return { items: tools, next: nextCursor };
+  });
+  const listed = select(all, options.only);
   const declarations: McpDeclaration[] = [];
   const tools: Record<string, McpRegistration> = {};
   for (const tool of listed) {
@@ -123,20 +131,6 @@ export async function fromMcp<const Name extends string = string, const Prefix e
 
 const requestOptions = ({ timeoutMs }: FromMcpOptions): McpRequestOptions =>
   timeoutMs === undefined ? {} : { timeout: timeoutMs };
-
-async function listAll(client: McpClient, options: McpRequestOptions): Promise<readonly McpTool[]> {
-  const tools: McpTool[] = [];
-  const cursors = new Set<string>();
-  for (let cursor: string | undefined; ;) {
-    const page = await client.listTools(cursor === undefined ? undefined : { cursor }, options);
-    tools.push(...page.tools);
-    cursor = page.nextCursor;
-    if (cursor === undefined) return tools;
-    if (cursors.has(cursor))
-      throw new Fault('MALFORMED_MESSAGE', `fromMcp: the list of tools has the page "${cursor}" twice`);
-    cursors.add(cursor);
-  }
-}
 
 function select(tools: readonly McpTool[], only: readonly string[] | undefined): readonly McpTool[] {
   if (!only) return tools;

@@ -160,6 +160,9 @@ describe('executor.fromMcp', () => {
     const endless = clientOf([]);
     endless.listTools.mockResolvedValue({ tools: [], nextCursor: 'again' });
     await expect(executor.fromMcp(endless)).rejects.toThrow('the page "again" twice');
+    let page = 0;
+    endless.listTools.mockImplementation(async () => ({ tools: [], nextCursor: `${page++}` }));
+    await expect(executor.fromMcp(endless)).rejects.toThrow('more than 256 pages');
   });
 
   it.each<[string, object, boolean, string]>([
