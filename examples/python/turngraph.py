@@ -72,6 +72,13 @@ class TimedOut(TurngraphError):
         super().__init__(1003, "TIMEOUT", message)
 
 
+class LimitExceeded(TurngraphError):
+    """The server has sent more than the client takes."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(2005, "LIMIT_EXCEEDED", message)
+
+
 class TurnFailed(TurngraphError):
     """A turn that began and failed; `result` is its summary. The agent stays usable."""
 
@@ -87,6 +94,14 @@ def _to_error(message: Mapping[str, Any]) -> TurngraphError:
 
 def _malformed(message: str) -> TurngraphError:
     return TurngraphError(5001, "MALFORMED_MESSAGE", message)
+
+
+def _parse(text: Any, name: str) -> Any:
+    """JSON text in a field of the server."""
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _malformed(f"the server sent {name} that is no JSON: {error}") from error
 
 
 def _refuse_none(value: Any, path: str) -> None:
@@ -254,7 +269,7 @@ T = TypeVar("T")
 
 def _read_call(message: Mapping[str, Any]) -> Call:
     issues = [_read(Issue, issue) for issue in message.get("issues", [])]
-    return _read(Call, message, arguments=json.loads(message.get("typedArgumentsJson") or "{}"), issues=issues)
+    return _read(Call, message, arguments=_parse(message.get("typedArgumentsJson") or "{}", "typedArgumentsJson"), issues=issues)
 
 
 def _camel(name: str) -> str:
@@ -268,6 +283,10 @@ def _read(kind: type[T], message: Mapping[str, Any], **more: Any) -> T:
     unknown = [f.name for f in fields(kind) if isinstance(f.default, str) and isinstance(known.get(f.name), int)]  # type: ignore[arg-type]
     for name in unknown:
         del known[name]
+    for f in fields(kind):  # type: ignore[arg-type]
+        expected = (str,) if isinstance(f.default, str) else (int, float)
+        if f.name in known and isinstance(f.default, (str, int, float)) and not isinstance(known[f.name], expected):
+            raise _malformed(f"the server sent {_camel(f.name)} of a wrong type: {str(known[f.name])[:100]}")
     return kind(**{**known, **more})
 
 
@@ -368,13 +387,22 @@ RESUME_REQUEST_ID = 2**32 - 1
 # The server closes the connection of a longer frame.
 MAX_FRAME_BYTES = 1024 * 1024
 
-ATTEMPT_TIMEOUT = 10.0
 CLOSE_TIMEOUT = 10.0
 
+# A session is lost that was resumed so often without an answer, each time for less than these seconds.
+MAX_IDLE_RESUMES = 12
+STABLE_SECONDS = 10.0
 
-def reconnect_delays() -> Iterator[float]:
+# What may take long: such requests, and turns, have a limit for the time between two frames.
+SLOW_REQUESTS = frozenset(
+    {"createAgent", "sendMessage", "loadModel", "downloadModel", "createStringStorage", "searchStorage"}
+)
+MAX_PAGES = 256
+
+
+def reconnect_delays(first: int = 0) -> Iterator[float]:
     """Seconds before each attempt: 0.25 doubling to 5, less up to a half at random, so that clients do not come all at once."""
-    for attempt in itertools.count():
+    for attempt in itertools.count(first):
         yield min(5.0, 0.25 * 2 ** min(attempt, 10)) * random.uniform(0.5, 1.0)
 
 
@@ -399,17 +427,33 @@ class _PendingRequest:
         self._name = name
         self._timeout = timeout
         self._deadline: float | None = None
+        self._idle = client._idle_timeout if timeout is None and name in SLOW_REQUESTS else None
+        self._last_frame = asyncio.get_running_loop().time()
+        self._progress: Any = None
+        self._size = 0
         self._frames: asyncio.Queue[Answer | TurngraphError] = asyncio.Queue()
         self.on_frame: Callable[[Answer | TurngraphError], None] | None = None
         self.set_timeout(timeout)
 
     def set_timeout(self, seconds: float | None) -> None:
         self._deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        if seconds is not None:
+            self._idle = None
 
     def seconds_left(self) -> float | None:
         return None if self._deadline is None else max(0, self._deadline - asyncio.get_running_loop().time())
 
-    def put(self, frame: Answer | TurngraphError) -> None:
+    def put(self, frame: Answer | TurngraphError, size: int = 0) -> None:
+        progress = frame[1] if not isinstance(frame, TurngraphError) and frame[0] == "modelProgress" else None
+        if progress is None or progress != self._progress:
+            self._last_frame = asyncio.get_running_loop().time()
+        self._progress = progress
+        self._size += size
+        limit = self._client._max_answer_bytes
+        if self._size > limit:
+            self.discard()
+            what = f"the answer to {self._name} has more than {limit} bytes"
+            frame = LimitExceeded(f"{what}; ask for less, or raise max_answer_bytes")
         self._frames.put_nowait(frame)
         if self.on_frame:
             self.on_frame(frame)
@@ -429,13 +473,22 @@ class _PendingRequest:
         self._client._pending.pop(self._id, None)
 
     async def _wait(self) -> Answer | TurngraphError:
-        try:
-            return await asyncio.wait_for(self._frames.get(), self.seconds_left())
-        except asyncio.TimeoutError:
-            raise self.timed_out() from None
+        while self._frames.empty():
+            seconds = self.seconds_left()
+            if self._idle is not None:
+                seconds = max(0, self._last_frame + self._idle - asyncio.get_running_loop().time())
+            try:
+                return await asyncio.wait_for(self._frames.get(), seconds)
+            except asyncio.TimeoutError:
+                if self._idle is None or not self._client._is_paused:
+                    raise self.timed_out() from None
+                self._last_frame = asyncio.get_running_loop().time()
+        return self._frames.get_nowait()
 
     def timed_out(self) -> TimedOut:
-        return TimedOut(f"{self._name} had no final answer within {self._timeout} s")
+        if self._idle is not None:
+            return TimedOut(f"{self._name} had nothing new for {self._idle} s; if it may take longer, raise idle_timeout")
+        return TimedOut(f"{self._name} had no final answer within {self._timeout} s; if it may take longer, raise timeout")
 
 
 @contextlib.asynccontextmanager
@@ -454,6 +507,12 @@ class Client:
     def __init__(self, form: Form, timeout: float | None) -> None:
         self._form = form
         self._timeout = timeout
+        self._connect_timeout = 10.0
+        self._idle_timeout: float | None = None
+        self._max_frame_bytes = 0
+        self._max_answer_bytes = 0
+        self._is_paused = False
+        self._idle_resumes = 0
         self._url = ""
         self._socket_options: dict[str, Any] = {}
         self._reconnect_timeout = 0.0
@@ -484,6 +543,10 @@ class Client:
         token: str | None = None,
         form: str = "json",
         timeout: float | None = 30.0,
+        connect_timeout: float = 10.0,
+        idle_timeout: float | None = 300.0,
+        max_frame_bytes: int = 2**20,
+        max_answer_bytes: int = 2**24,
         reconnect_timeout: float = 60.0,
         on_reconnecting: Callable[[ConnectionDropped], None] | None = None,
         on_resumed: Callable[[], None] | None = None,
@@ -493,20 +556,36 @@ class Client:
         """Connects to a server. Raises ConnectionFailed.
 
         form: codec of the frames, "json" or "proto". timeout: seconds for requests that neither generate nor load; None =
-        no timeout. reconnect_timeout: seconds of attempts to resume after an unexpected end of the connection; 0 = none.
+        no timeout. connect_timeout: seconds to connect. idle_timeout: seconds without a new frame for turns and requests that
+        load or search, unless they have a timeout of their own; None = no timeout. It has to be more than the server's
+        --turn-timeout and the results_timeout_ms of a graph. max_frame_bytes: a larger frame ends the connection.
+        max_answer_bytes: of all frames of an answer. reconnect_timeout: seconds of attempts to resume after an unexpected end of the connection; 0 = none.
         on_reconnecting: called when such attempts begin; on_resumed: called when one has succeeded; on_lost: called when
         the session has ended, except by `close`. socket_options: passed to websockets.connect.
         """
         codec = FORMS[form]()
         client = cls(codec, timeout)
         client._url = url
-        client._socket_options = {"subprotocols": [codec.subprotocol], "compression": None, "max_size": 2**24}
+        client._socket_options = {
+            "subprotocols": [codec.subprotocol],
+            "compression": None,
+            "max_size": max_frame_bytes,
+            "close_timeout": 1,
+        }
         if token is not None:
             client._socket_options[_headers_option()] = {"Authorization": f"Bearer {token}"}
         client._socket_options.update(socket_options)
+        client._connect_timeout = connect_timeout
+        client._idle_timeout = idle_timeout
+        client._max_frame_bytes = max_frame_bytes
+        client._max_answer_bytes = max_answer_bytes
         client._reconnect_timeout = reconnect_timeout
         client._callbacks = {"reconnecting": on_reconnecting, "resumed": on_resumed, "lost": on_lost}
-        socket, ready = await client._open_socket()
+        try:
+            socket, ready = await asyncio.wait_for(client._open_socket(), connect_timeout)
+        except asyncio.TimeoutError:
+            what = f"cannot connect to {url.split('?')[0]}: no answer within {connect_timeout} s"
+            raise ConnectionFailed(f"{what}; if it may take longer, raise connect_timeout") from None
         client.session_id = ready.get("sessionId", "")
         client.server_version = ready.get("serverVersion", "")
         client._resume_token = ready.get("resumeToken", "")
@@ -562,8 +641,8 @@ class Client:
     ) -> Agent:
         """Compiles a graph and starts a conversation, or continues one that `export_dialog` returned.
 
-        Loading or downloading a model can take long, so there is no timeout unless `timeout` is given; on_progress
-        receives its progress.
+        Loading or downloading a model can take long, so only the time without progress is limited unless `timeout` is
+        given; on_progress receives its progress.
         """
         message = {
             "defaultModelName": default_model_name,
@@ -583,16 +662,22 @@ class Client:
         """Replaces the pace of the session, which all its turns share; 0 = no limit. Also for turns that are running."""
         message = {"paused": paused, "maxTokensPerSecond": max_tokens_per_second, "maxThreads": max_threads}
         await self.request("setPace", message)
+        self._is_paused = paused  # idle_timeout does not count meanwhile
 
     async def list_models(self) -> list[Model]:
         models: list[Model] = []
         token = ""
-        while True:
+        tokens: set[str] = set()
+        while len(tokens) < MAX_PAGES:
             page = await self.request("listModels", {"pageToken": token})
             models += [_read(Model, message) for message in page.get("models", [])]
             token = page.get("nextPageToken", "")
             if token == "":
                 return models
+            if token in tokens:
+                raise _malformed(f"the server's list of models has the page {token!r} twice")
+            tokens.add(token)
+        raise LimitExceeded(f"the server's list of models has more than {MAX_PAGES} pages; the server does not end it")
 
     async def load_model(
         self, model_name: str, *, on_progress: Callable[[Progress], None] | None = None, timeout: float | None = None
@@ -616,7 +701,7 @@ class Client:
             answer = await self.request("downloadModel", message, timeout=timeout, on_frame=_progress_handler(on_progress))
         except BaseException as error:
             # Cancel the download unless the server has already ended it with an error.
-            if isinstance(error, TimedOut) or not isinstance(error, TurngraphError):
+            if isinstance(error, (TimedOut, LimitExceeded)) or not isinstance(error, TurngraphError):
                 with contextlib.suppress(ConnectionDropped):
                     self._start_request("cancelDownload", message, None).discard()
             raise
@@ -676,7 +761,7 @@ class Client:
         await self.request(
             "searchStorage", message, on_frame=lambda _, frame: parts.append(frame.get("hitsJson", ""))
         )
-        return cast("list[dict[str, Any]]", json.loads("".join(parts)))
+        return cast("list[dict[str, Any]]", _parse("".join(map(str, parts)), "hitsJson"))
 
     # -- requests
 
@@ -692,7 +777,9 @@ class Client:
 
         on_frame receives every frame of the answer, including the final one. Raises TurngraphError.
         """
-        pending = self._start_request(name, message, self._timeout if timeout == "default" else timeout)
+        if timeout == "default":
+            timeout = None if name in SLOW_REQUESTS else self._timeout
+        pending = self._start_request(name, message, timeout)
         try:
             while True:
                 body, answer, final = await pending.next()
@@ -724,9 +811,16 @@ class Client:
         """Serves one socket after the other until the session ends."""
         try:
             while True:
+                began = asyncio.get_running_loop().time()
                 why, can_resume = await self._serve(socket)
                 if self._closing or not can_resume:
                     break
+                if asyncio.get_running_loop().time() - began > STABLE_SECONDS:
+                    self._idle_resumes = 0
+                if self._idle_resumes >= MAX_IDLE_RESUMES:
+                    what = f"{why.message}, as {MAX_IDLE_RESUMES} connections before it"
+                    raise ConnectionDropped(what, why.close_code)
+                self._idle_resumes += 1
                 socket = await self._reconnect(why)
                 self._is_connected = True
                 self._notify("resumed")
@@ -743,9 +837,13 @@ class Client:
         writer = asyncio.create_task(self._write(socket))
         try:
             async for data in socket:
-                self._receive(self._decode(data))
-        except websockets.ConnectionClosed:
-            pass
+                self._receive(self._decode(data), len(data))
+        except websockets.ConnectionClosed as error:
+            if error.rcvd is None and error.sent is not None and error.sent.code == 1009:
+                what = f"the server sent a frame of more than {self._max_frame_bytes} bytes; see max_frame_bytes"
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            what = f"the server sent a frame with fields of a wrong type: {error}"
+            await socket.close(1002)
         except _ProtocolError as error:  # the rest of the connection is useless, and would be after resuming
             what = f"the server {error}"
             await socket.close(1002)
@@ -780,12 +878,12 @@ class Client:
         now = asyncio.get_running_loop().time
         deadline = now() + self._reconnect_timeout
         failure = ""
-        for delay in reconnect_delays():
+        for delay in reconnect_delays(self._idle_resumes - 1):
             if now() + delay >= deadline:
                 break
             await asyncio.sleep(delay)
             try:
-                return await asyncio.wait_for(self._resume(why), min(ATTEMPT_TIMEOUT, deadline - now()))
+                return await asyncio.wait_for(self._resume(why), min(self._connect_timeout, deadline - now()))
             except asyncio.TimeoutError:
                 failure = ": no answer"
             except ConnectionFailed as error:
@@ -840,9 +938,9 @@ class Client:
         try:
             while True:
                 frame = self._decode(await socket.recv())
-                if "sessionReady" in frame:
+                if isinstance(frame.get("sessionReady"), dict):
                     return socket, frame["sessionReady"]
-                if "error" in frame:  # sent before the server closes the connection
+                if isinstance(frame.get("error"), dict):  # sent before the server closes the connection
                     refusal = _to_error(frame["error"])
         except websockets.ConnectionClosed:
             what = f"the connection was closed with {socket.close_code or 1006} {socket.close_reason or ''}".rstrip()
@@ -856,11 +954,15 @@ class Client:
 
     def _decode(self, data: str | bytes) -> dict[str, Any]:
         try:
-            return self._form.decode(data)
+            frame = self._form.decode(data)
+            for number in (frame.get("requestId", 0), frame.get("seq", 0)):
+                if not isinstance(number, int):
+                    raise TypeError(f"{number!r} is no number of a frame")
+            return frame
         except Exception as error:
             raise _ProtocolError(f"sent a frame that cannot be read: {error}") from error
 
-    def _receive(self, frame: dict[str, Any]) -> None:
+    def _receive(self, frame: dict[str, Any], size: int) -> None:
         request_id, seq = frame.pop("requestId", 0), frame.pop("seq", 0)
         if seq > 0:
             if seq <= self._last_seq:  # received before the connection ended
@@ -868,15 +970,17 @@ class Client:
             if seq != self._last_seq + 1:
                 raise _ProtocolError(f"sent frame {seq} after frame {self._last_seq}")
             self._last_seq = seq
+            if request_id != 0:
+                self._idle_resumes = 0
         # Frames are received in order, so the server has those before an answered one too.
         self._forget(min(request_id, self._sent))
         for body, message in frame.items():
             if not isinstance(message, dict):  # a field of a newer server
                 continue
             if body == "createAgent":
-                self._agents.add(message.get("agentId", 0))
+                self._agents.add(int(message.get("agentId", 0)))
             if request_id in self._pending:
-                self._pending[request_id].put((body, message))
+                self._pending[request_id].put((body, message), size)
             elif request_id == 0 and body == "error":
                 self._server_error = _to_error(message)  # sent before the server closes the connection
 
@@ -1441,7 +1545,7 @@ class Agent:
         await self._client.request(
             "exportDialog", {"agentId": self.id}, on_frame=lambda _, message: parts.append(message.get("historyJson", ""))
         )
-        return cast("list[dict[str, Any]]", json.loads("".join(parts)))
+        return cast("list[dict[str, Any]]", _parse("".join(map(str, parts)), "historyJson"))
 
     async def clear_dialog(self) -> None:
         self._earlier_runs.clear()
@@ -1480,7 +1584,7 @@ class Turn:
         self._texts: list[str] = []
         self._calls: list[Call] = []
         self._events: list[NodeEvent] = []
-        self._payload = ""
+        self._payload: list[str] = []
         self._turn_id = 0
         self._lock = asyncio.Lock()
         self._runner = _ToolRunner(tools, self._submit, self._fail) if tools else None
@@ -1540,7 +1644,10 @@ class Turn:
         body, message = frame if not isinstance(frame, TurngraphError) else ("dropped", {})
         self._turn_id = message.get("turnId", self._turn_id)
         if body == "toolCallNotification" and self._runner:
-            self._runner.start(_read_call(message))
+            with contextlib.suppress(TurngraphError):  # whoever reads the frame gets it
+                self._runner.start(_read_call(message))
+        if isinstance(frame, LimitExceeded):
+            self._abort()
         if body in ("turnComplete", "error", "dropped"):
             self._has_ended = True
             self._agent._open_turns.remove(self)
@@ -1578,14 +1685,18 @@ class Turn:
                 self._request.set_timeout(5.0)
                 self._abort()
             else:
-                self._summary = error
+                self._summary = self._timeout_error
             return None
         except TurngraphError as error:
             self._summary = error
             return None
-        if not final:
-            return self._event(body, message)
-        self._summary = self._summarize(message)
+        try:
+            if not final:
+                return self._event(body, message)
+            self._summary = self._summarize(message)
+        except TurngraphError as error:
+            self._abort()
+            self._summary = error
         return None
 
     async def _end(self, summary: TurnResult | TurngraphError) -> None:
@@ -1641,7 +1752,7 @@ class Turn:
             return False
         message = {"agentId": self._agent.id, "turnId": call.turn_id, "results": [_result_message(call.call_id, result)]}
         try:
-            request = self._client._start_request("submitToolResults", message, None)
+            request = self._client._start_request("submitToolResults", message, self._client._timeout)
         except TurngraphError:
             return False
         request.on_frame = on_frame
@@ -1655,16 +1766,18 @@ class Turn:
 
     def _event(self, body: str, message: dict[str, Any]) -> Event | None:
         if body == "answerText" and message.get("text"):
-            self._texts.append(message["text"])
-            return _read(Text, message)
+            text = _read(Text, message)
+            self._texts.append(text.text)
+            return text
         if body == "toolCallNotification":
             self._calls.append(_read_call(message))
             return self._calls[-1]
         if body == "nodeEvent":
-            self._payload += message.get("payloadJson", "")
+            self._payload.append(str(message.get("payloadJson", "")))
             if message.get("part") == message.get("of"):
-                self._events.append(_read(NodeEvent, message, payload=json.loads(self._payload or "null")))
-                self._payload = ""
+                payload = _parse("".join(self._payload) or "null", "payloadJson")
+                self._payload = []
+                self._events.append(_read(NodeEvent, message, payload=payload))
                 return self._events[-1]
         return None
 
@@ -1676,6 +1789,6 @@ class Turn:
             calls=self._calls,
             events=self._events,
             path=[_read(Step, step) for step in message.get("path", [])],
-            debug_info=json.loads(message["debugInfo"]) if message.get("debugInfo") else None,
+            debug_info=_parse(message["debugInfo"], "debugInfo") if message.get("debugInfo") else None,
         )
         return TurnFailed(message.get("error") or {}, result) if result.status == "ERROR" else result

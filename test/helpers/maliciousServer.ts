@@ -514,7 +514,10 @@ export class MaliciousServers implements AsyncDisposable {
     peer.socket.on('error', () => {});
     peer.socket.on('message', (data: Buffer, isBinary) => {
       const decoded = peer.codec.decode(isBinary ? data : data.toString());
-      if (!decoded.ok) throw decoded.fault;
+      if (!decoded.ok) {
+        const { code, name, message } = decoded.fault;
+        return peer.send(decoded.requestId, 'error', { code, name, message });
+      }
       const { body, requestId } = decoded.frame;
       if (body !== 'resumeSession') peer.countRequest();
       const answer = way.answer?.[body] ?? honest[body] ?? ((to: Peer) => to.send(requestId, 'ack'));

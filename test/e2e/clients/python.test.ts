@@ -3,11 +3,13 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { seededBytes } from '../../helpers/fakeHub.ts';
 import { startHubServer } from '../../helpers/hubFixture.ts';
+import { findFaults } from '../../helpers/maliciousServer.ts';
 import { isSkipped } from '../../helpers/requirements.mjs';
 import { useServer, repositoryPath } from '../../helpers/server.ts';
 import { Gate } from '../../helpers/gate.ts';
 import { oneDayMs } from '../../helpers/heldEngine.ts';
 import { expectConformance } from './conformanceRun.ts';
+import { visitMaliciousServers } from './maliciousVisits.ts';
 import { exampleProcess, runExample } from './exampleRun.ts';
 import { usePython } from './pythonProgram.ts';
 
@@ -69,6 +71,24 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
       expect(results['calls']).toMatchObject([
         { tool_name: 'set_light', arguments: { name: 'porch', on: true }, call_index: 0, known: true, issues: [] },
       ]);
+    });
+
+    it('ends each visit of a malicious server with an error that names what happened and the limit', async () => {
+      const outcomes = await visitMaliciousServers((urls) => {
+        const program = python.start(repositoryPath('test/e2e/clients/visits.py'), codec, ...urls);
+        program.catch(() => {});
+        return program.child;
+      });
+      const settings = {
+        connect: 'connect_timeout',
+        request: 'raise timeout',
+        idle: 'idle_timeout',
+        reconnect: 'connections before it',
+        frame: 'max_frame_bytes',
+        answer: 'max_answer_bytes',
+        pages: 'pages',
+      };
+      expect(findFaults(outcomes, settings)).toEqual([]);
     });
 
     it('cancels a turn, and the agent answers the next message', () => {
