@@ -25,12 +25,15 @@ namespace Turngraph
     {
         public readonly int Code;
         public readonly string Name;
+        /// <summary>The message without code and name.</summary>
+        public readonly string Sentence;
 
         public TurngraphException(int code, string name, string message)
             : base(code + " " + name + ": " + message)
         {
             Code = code;
             Name = name;
+            Sentence = message;
         }
 
         internal static TurngraphException From(JsonObject error)
@@ -38,10 +41,35 @@ namespace Turngraph
             return new TurngraphException(error.Int("code"), error.Text("name"), error.Text("message"));
         }
 
+        internal static TurngraphException Malformed(string why)
+        {
+            return new TurngraphException(5001, "MALFORMED_MESSAGE", why);
+        }
+
         internal static TurngraphException Dropped(string why)
         {
             return new TurngraphException(1002, "CONNECTION_DROPPED", why);
         }
+    }
+
+    /// <summary>What a client takes from a server that hangs, is broken or malicious.</summary>
+    public sealed class TurngraphLimits
+    {
+        /// <summary>Milliseconds for an attempt to connect.</summary>
+        public int ConnectMs = 10000;
+        /// <summary>Milliseconds without a connection that lasts or brings an answer, after which the client stops.</summary>
+        public int ReconnectMs = 600000;
+        /// <summary>Milliseconds for the answer to a request, which then fails with 1003.</summary>
+        public int RequestMs = 60000;
+        /// <summary>
+        /// The same for turns, and for requests that load or search: milliseconds without a new frame. It has to be more than the
+        /// server's --turn-timeout and the results_timeout_ms of a graph. Pauses by setPace do not count.
+        /// </summary>
+        public int IdleMs = 300000;
+        /// <summary>Bytes of a frame. After a larger one the session is lost.</summary>
+        public int FrameBytes = 1 << 20;
+        /// <summary>Bytes of all frames of an answer; the request then fails with 2005.</summary>
+        public int AnswerBytes = 1 << 24;
     }
 
     /// <summary>Progress of a model that is downloaded or loaded.</summary>
@@ -97,7 +125,8 @@ namespace Turngraph
     {
         private const int MinPauseMs = 250;
         private const int MaxPauseMs = 8000;
-        private const int HandshakeMs = 10000;
+        private const int StableMs = 10000;
+        private const int MaxPages = 256;
         private const int MaxFrameBytes = 1048576;
         private const int MaxPending = 1000;
         /// <summary>Requests wait this long for a connection, as long as a server keeps the session.</summary>
@@ -109,6 +138,11 @@ namespace Turngraph
         {
             "sessionReady", "resumeSession", "answerText", "toolCallNotification", "nodeEvent", "modelProgress",
         };
+        /// <summary>What may take long.</summary>
+        private static readonly HashSet<string> SlowRequests = new HashSet<string>
+        {
+            "createAgent", "sendMessage", "loadModel", "downloadModel", "createStringStorage", "searchStorage",
+        };
         /// <summary>Close codes after which the server has no session to resume, or would close again.</summary>
         private static readonly HashSet<int> LostCloseCodes = new HashSet<int> { 1001, 1009, 4429 };
         /// <summary>Close codes after which the next attempt would end likewise.</summary>
@@ -117,6 +151,9 @@ namespace Turngraph
         private readonly string url;
         private readonly string token;
         private readonly JsonObject configuration;
+        private readonly TurngraphLimits limits;
+        private readonly Stopwatch sinceGood = Stopwatch.StartNew();
+        private bool isPaused;
         private readonly SynchronizationContext context = SynchronizationContext.Current;
         private readonly CancellationTokenSource stop = new CancellationTokenSource();
         private readonly Random random = new Random();
@@ -140,12 +177,14 @@ namespace Turngraph
         public event Action Restarted;
 
         /// <param name="configuration">The configureSession of each session, or null.</param>
-        public TurngraphClient(string url, string token = null, JsonObject configuration = null)
+        public TurngraphClient(string url, string token = null, JsonObject configuration = null, TurngraphLimits limits = null)
         {
+            this.limits = limits ?? new TurngraphLimits();
             this.url = url;
             this.token = token;
             this.configuration = configuration;
             _ = Task.Run(KeepConnectedAsync);
+            _ = Task.Run(WatchAsync);
         }
 
         /// <summary>Id of the session, for logs; null before the first.</summary>
@@ -173,14 +212,18 @@ namespace Turngraph
         public async Task<List<JsonObject>> ListModelsAsync()
         {
             var models = new List<JsonObject>();
+            var pages = new HashSet<string>();
             var page = "";
-            do
+            while (pages.Count < MaxPages)
             {
                 var answer = await RequestAsync("listModels", new JsonObject { { "pageToken", page } });
                 models.AddRange(answer.List("models").OfType<JsonObject>());
                 page = answer.Text("nextPageToken");
-            } while (page != "");
-            return models;
+                if (page == "") return models;
+                if (!pages.Add(page)) throw TurngraphException.Malformed("the server's list of models has the same page twice");
+            }
+            throw new TurngraphException(2005, "LIMIT_EXCEEDED",
+                "the server's list of models has more than " + MaxPages + " pages; the server does not end it");
         }
 
         /// <summary>Downloads a model of the catalogue. The result is the size of its files in bytes.</summary>
@@ -210,9 +253,9 @@ namespace Turngraph
         {
             var last = Stop(TurngraphException.Dropped("closed by the client"), true);
             if (last == null) return;
-            await last.CloseOutputAsync().ConfigureAwait(false);
             // The server answers with its own close.
-            await Task.WhenAny(last.Ended, Task.Delay(2000)).ConfigureAwait(false);
+            var closed = Task.WhenAll(last.CloseOutputAsync(), last.Ended);
+            await Task.WhenAny(closed, Task.Delay(2000)).ConfigureAwait(false);
             last.Abort();
         }
 
@@ -244,7 +287,11 @@ namespace Turngraph
                     if (agent.Id == 0) return Task.FromException<JsonObject>(Agent.Destroyed());
                     body["agentId"] = agent.Id;
                 }
-                var request = new Pending { Id = current.LastId + 1, Name = message, OnFrame = onFrame, Created = created };
+                var request = new Pending
+                {
+                    Id = current.LastId + 1, Name = message, OnFrame = onFrame, Created = created,
+                    IsSlow = SlowRequests.Contains(message), Body = body,
+                };
                 var frame = new JsonObject { { "requestId", request.Id }, { message, body } };
                 request.Bytes = Encoding.UTF8.GetBytes(frame.ToString());
                 if (request.Bytes.Length > MaxFrameBytes)
@@ -268,6 +315,44 @@ namespace Turngraph
                 agents.Remove(agent);
                 agent.Id = 0;
             }
+        }
+
+        /// <summary>Fails requests that have waited for too long.</summary>
+        private async Task WatchAsync()
+        {
+            var periodMs = Math.Max(10, Math.Min(1000, Math.Min(limits.RequestMs, limits.IdleMs) / 4));
+            while (!stop.IsCancellationRequested)
+            {
+                await Task.Delay(periodMs).ConfigureAwait(false);
+                lock (gate)
+                {
+                    if (session == null) continue;
+                    foreach (var request in session.Pending.Where(each => !each.IsGivenUp).ToList())
+                    {
+                        if (request.IsSlow && isPaused) request.SinceNew.Restart();
+                        var limitMs = request.IsSlow ? limits.IdleMs : limits.RequestMs;
+                        if (request.SinceNew.ElapsedMilliseconds < limitMs) continue;
+                        GiveUp(request, new TurngraphException(1003, "TIMEOUT", request.Name + (request.IsSlow
+                            ? " had nothing new for " + limitMs + " ms; if it may take longer, raise IdleMs"
+                            : " had no answer within " + limitMs + " ms; if it may take longer, raise RequestMs")));
+                    }
+                }
+            }
+        }
+
+        /// <summary>
+        /// Fails a request, and tells the server to stop. It stays pending: its frame may have to be sent again, since the server
+        /// counts them.
+        /// </summary>
+        private void GiveUp(Pending request, Exception why)
+        {
+            request.IsGivenUp = true;
+            Dispatch(() => request.Final.TrySetException(why));
+            if (request.Name == "sendMessage")
+            {
+                Send(null, "cancelTurn", new JsonObject { { "agentId", request.Body["agentId"] } }, null, null);
+            }
+            if (request.Name == "downloadModel") CancelDownloadAsync(request.Body.Text("modelName"));
         }
 
         private static Action<string, JsonObject> OnProgress(Action<ModelProgress> onProgress)
@@ -308,7 +393,7 @@ namespace Turngraph
                 TurngraphException why;
                 try
                 {
-                    await next.OpenAsync(Address(), token, HandshakeMs, stop.Token).ConfigureAwait(false);
+                    await next.OpenAsync(Address(), token, limits, stop.Token).ConfigureAwait(false);
                     await ReceiveAsync(next).ConfigureAwait(false);
                     why = next.LastError ?? TurngraphException.Dropped(
                         "closed by the server: " + next.CloseCode + " " + next.CloseReason);
@@ -319,7 +404,11 @@ namespace Turngraph
                 }
                 catch (Exception error)
                 {
-                    why = next.LastError ?? TurngraphException.Dropped(error.Message);
+                    // The server would break the protocol again.
+                    next.IsBroken |= error is InvalidDataException;
+                    why = next.LastError ?? TurngraphException.Dropped(next.IsLate
+                        ? "the server did not answer within " + limits.ConnectMs + " ms; if it may take longer, raise ConnectMs"
+                        : error.Message);
                 }
                 next.Abort();
                 if (stop.IsCancellationRequested) return;
@@ -333,8 +422,15 @@ namespace Turngraph
                         link = null;
                         droppedAt.Restart();
                     }
+                    if (next.SinceAttached.ElapsedMilliseconds > StableMs) IsGood();
                     delayMs = pauseMs + random.Next(pauseMs / 2);
                     pauseMs = Math.Min(2 * pauseMs, MaxPauseMs);
+                }
+                if (sinceGood.ElapsedMilliseconds + delayMs > limits.ReconnectMs)
+                {
+                    why = new TurngraphException(1001, "CONNECTION_FAILED", why.Sentence + "; no connection has lasted for " +
+                        limits.ReconnectMs + " ms; to try for longer, raise ReconnectMs");
+                    next.IsFinal = true;
                 }
                 if (next.IsFinal)
                 {
@@ -355,6 +451,13 @@ namespace Turngraph
             }
         }
 
+        /// <summary>A connection has lasted, or has brought something new.</summary>
+        private void IsGood()
+        {
+            pauseMs = MinPauseMs;
+            sinceGood.Restart();
+        }
+
         /// <summary>The URL, with the session to resume: a load balancer finds its server by it.</summary>
         private string Address()
         {
@@ -371,7 +474,7 @@ namespace Turngraph
             string text;
             while ((text = await from.ReceiveAsync().ConfigureAwait(false)) != null)
             {
-                var frame = JsonObject.Parse(text);
+                var frame = ReadFrame(text);
                 var id = frame.UInt("requestId");
                 Pending request;
                 lock (gate) request = session == null ? null : session.Pending.Find(pending => pending.Id == id);
@@ -382,7 +485,19 @@ namespace Turngraph
                 if (message == "error" && id == 0) from.LastError = TurngraphException.From(body);
                 if (message == "sessionReady") Greet(from, body);
                 else if (id != 0 && id == from.ResumeId) Resume(from, frame.UInt("seq"), message, body);
-                else Take(from, request, frame.UInt("seq"), message, body);
+                else Take(from, request, frame.UInt("seq"), message, body, text.Length);
+            }
+        }
+
+        private static JsonObject ReadFrame(string text)
+        {
+            try
+            {
+                return JsonObject.Parse(text);
+            }
+            catch (FormatException error)
+            {
+                throw new InvalidDataException("the server sent a frame that cannot be read: " + error.Message);
             }
         }
 
@@ -426,7 +541,7 @@ namespace Turngraph
             else if (message == "error")
             {
                 from.LastError = TurngraphException.From(body);
-                LoseSession(TurngraphException.Dropped("the session cannot be resumed: " + from.LastError.Message));
+                LoseSession(TurngraphException.Dropped("the session cannot be resumed: " + from.LastError.Sentence));
                 // After 2001 and 2004 the server closes the connection.
                 if (from.LastError.Code == 2003)
                 {
@@ -473,7 +588,6 @@ namespace Turngraph
                 {
                     if (session != next) return;
                     next.IsRestored = true;
-                    pauseMs = MinPauseMs;
                     ready.TrySetResult(0);
                 }
                 if (next.IsAnother) Dispatch(() => Restarted?.Invoke());
@@ -489,7 +603,7 @@ namespace Turngraph
             }
         }
 
-        private void Take(Link from, Pending request, uint seq, string message, JsonObject body)
+        private void Take(Link from, Pending request, uint seq, string message, JsonObject body, int size)
         {
             bool isFinal;
             lock (gate)
@@ -504,9 +618,10 @@ namespace Turngraph
                         throw new InvalidDataException("the server has left out frames: " + seq + " after " + session.LastSeq);
                     }
                     session.LastSeq = seq;
-                    if (session.IsRestored) pauseMs = MinPauseMs;
+                    if (session.IsRestored && request != null) IsGood();
                 }
                 if (request == null || message == null) return;
+                request.Count(message, body, size);
                 isFinal = FinalMessages.Contains(message) ||
                     (message == request.Name && body.UInt("part") == body.UInt("of"));
                 if (isFinal) session.Pending.Remove(request);
@@ -516,8 +631,21 @@ namespace Turngraph
                     if (!agents.Contains(request.Created)) agents.Add(request.Created);
                 }
                 if (message == "error" && body.Int("code") == 2001) NotReady();
+                if (message == "ack" && request.Name == "setPace") isPaused = request.Body.Flag("paused");
+                if (request.IsGivenUp) return;
+                if (request.Size > limits.AnswerBytes)
+                {
+                    GiveUp(request, new TurngraphException(2005, "LIMIT_EXCEEDED", "the answer to " + request.Name +
+                        " has more than " + limits.AnswerBytes + " bytes; ask for less, or raise AnswerBytes"));
+                    return;
+                }
             }
-            Dispatch(() => request.Take(message, body, isFinal));
+            Dispatch(() =>
+            {
+                var thrown = request.Take(message, body, isFinal);
+                if (thrown == null) return;
+                lock (gate) GiveUp(request, thrown);
+            });
         }
 
         private void LoseSession(TurngraphException why)
@@ -531,7 +659,7 @@ namespace Turngraph
                 link = null;
                 NotReady();
             }
-            var dropped = why.Code == 1002 ? why : TurngraphException.Dropped(why.Message);
+            var dropped = why.Code == 1002 ? why : TurngraphException.Dropped(why.Sentence);
             // Who is told of a failed request may ask at once whether the client is ready.
             Dispatch(() => left.ForEach(request => request.Final.TrySetException(dropped)));
         }
@@ -597,21 +725,38 @@ namespace Turngraph
             public string Name;
             public byte[] Bytes;
             public Agent Created;
+            public JsonObject Body;
+            public bool IsSlow;
+            public bool IsGivenUp;
+            /// <summary>Bytes of its answer.</summary>
+            public long Size;
+            public readonly Stopwatch SinceNew = Stopwatch.StartNew();
+            private string progress = "";
             public Action<string, JsonObject> OnFrame;
             public readonly TaskCompletionSource<JsonObject> Final =
                 new TaskCompletionSource<JsonObject>(TaskCreationOptions.RunContinuationsAsynchronously);
 
-            public void Take(string message, JsonObject body, bool isFinal)
+            public void Count(string message, JsonObject body, int size)
+            {
+                Size += size;
+                var last = progress;
+                progress = message == "modelProgress" ? body.ToString() : "";
+                if (IsSlow && (progress == "" || progress != last)) SinceNew.Restart();
+            }
+
+            /// <summary>Returns what the program's own code has thrown.</summary>
+            public Exception Take(string message, JsonObject body, bool isFinal)
             {
                 try
                 {
-                    if (message == "error") throw TurngraphException.From(body);
-                    if (OnFrame != null) OnFrame(message, body);
+                    if (message == "error") Final.TrySetException(TurngraphException.From(body));
+                    if (message != "error" && OnFrame != null) OnFrame(message, body);
                     if (isFinal) Final.TrySetResult(body);
+                    return null;
                 }
                 catch (Exception error)
                 {
-                    Final.TrySetException(error);
+                    return error;
                 }
             }
         }
@@ -626,7 +771,11 @@ namespace Turngraph
             private readonly TaskCompletionSource<int> ended =
                 new TaskCompletionSource<int>(TaskCreationOptions.RunContinuationsAsynchronously);
             private Timer handshake;
+            private TurngraphLimits limits;
 
+            public readonly Stopwatch SinceAttached = new Stopwatch();
+            /// <summary>The server has not answered in time.</summary>
+            public bool IsLate;
             public JsonObject SessionReady;
             public uint ResumeId;
             public TurngraphException LastError;
@@ -641,15 +790,28 @@ namespace Turngraph
                 get { return ended.Task; }
             }
 
-            public async Task OpenAsync(string url, string token, int limitMs, CancellationToken stop)
+            public async Task OpenAsync(string url, string token, TurngraphLimits limits, CancellationToken stop)
             {
+                this.limits = limits;
                 // Aborting ends whatever the socket is waiting for.
-                handshake = new Timer(_ => Abort(), null, limitMs, Timeout.Infinite);
+                handshake = new Timer(_ =>
+                {
+                    IsLate = true;
+                    Abort();
+                }, null, limits.ConnectMs, Timeout.Infinite);
                 socket.Options.AddSubProtocol("turngraph.v1.json");
                 if (token != null) socket.Options.SetRequestHeader("Authorization", "Bearer " + token);
                 try
                 {
-                    await socket.ConnectAsync(new Uri(url), stop).ConfigureAwait(false);
+                    var connecting = socket.ConnectAsync(new Uri(url), stop);
+                    // It may never end, although the socket is aborted.
+                    if (await Task.WhenAny(connecting, Ended).ConfigureAwait(false) != connecting) throw new TimeoutException();
+                    await connecting.ConfigureAwait(false);
+                }
+                catch (Exception) when (IsLate)
+                {
+                    throw new TurngraphException(1001, "CONNECTION_FAILED", "cannot connect to " + url.Split('?')[0] +
+                        ": no answer within " + limits.ConnectMs + " ms; if it may take longer, raise ConnectMs");
                 }
                 catch (Exception error)
                 {
@@ -690,6 +852,7 @@ namespace Turngraph
             public void EndHandshake()
             {
                 handshake.Dispose();
+                SinceAttached.Start();
             }
 
             /// <summary>ClientWebSocket takes one send at a time.</summary>
@@ -730,6 +893,11 @@ namespace Turngraph
                             return null;
                         }
                         text.Write(buffer, 0, part.Count);
+                        if (text.Length > limits.FrameBytes)
+                        {
+                            throw new InvalidDataException("the server sent a frame of more than " + limits.FrameBytes +
+                                " bytes; if it may be larger, raise FrameBytes");
+                        }
                         if (part.EndOfMessage) return Encoding.UTF8.GetString(text.ToArray());
                     }
                 }
@@ -875,6 +1043,18 @@ namespace Turngraph
             return new TurngraphException(3002, "AGENT_ALREADY_DESTROYED", "this agent was destroyed; create another");
         }
 
+        private static JsonObject ParseArguments(string json)
+        {
+            try
+            {
+                return JsonObject.Parse(json);
+            }
+            catch (FormatException error)
+            {
+                throw TurngraphException.Malformed("the server sent a call without JSON arguments: " + error.Message);
+            }
+        }
+
         private static ToolCall ToCall(JsonObject frame)
         {
             var typed = frame.Text("typedArgumentsJson");
@@ -883,7 +1063,7 @@ namespace Turngraph
                 CallId = frame.Text("callId"),
                 ToolName = frame.Text("toolName"),
                 ArgumentsJson = typed,
-                Arguments = typed == "" ? new JsonObject() : JsonObject.Parse(typed),
+                Arguments = typed == "" ? new JsonObject() : ParseArguments(typed),
                 IsKnown = frame.Flag("known"),
                 IsConsequential = frame.Flag("consequential"),
                 AwaitsResult = frame.Flag("awaitsResult"),
@@ -1066,7 +1246,7 @@ namespace Turngraph
         {
             var reader = new JsonReader(text);
             var value = reader.ReadDocument() as JsonObject;
-            if (value == null) throw new FormatException("no JSON object: " + text);
+            if (value == null) throw new FormatException("no JSON object: " + text.Substring(0, Math.Min(100, text.Length)));
             return value;
         }
 

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { MaliciousServers, type Outcome } from '../../helpers/maliciousServer.ts';
 
-// An hour of waiting in a client is a hang; its limits in the tests are 3 s.
+// The limits of the clients in the tests are a few seconds.
 const boundMs = 90_000;
 
 /**

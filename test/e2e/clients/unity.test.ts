@@ -5,11 +5,13 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startHubServer, type HubFixture } from '../../helpers/hubFixture.ts';
+import { findFaults } from '../../helpers/maliciousServer.ts';
 import { checkRequirement, isSkipped } from '../../helpers/requirements.mjs';
 import { repositoryPath } from '../../helpers/server.ts';
 import { expectSurvival, runTrial } from './clientTrial.ts';
 import { expectConformance } from './conformanceRun.ts';
 import { expectResume } from './conformProgram.ts';
+import { visitMaliciousServers } from './maliciousVisits.ts';
 import { outputUntil } from './readmeSample.ts';
 import { writeBundle } from './smallBundle.ts';
 
@@ -49,6 +51,24 @@ describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', ()
   it.concurrent('resumes its session when the connection is cut in the middle of an answer', async () => {
     await expectResume(fixture.server.url, await conform);
   });
+
+  it.concurrent(
+    'ends each visit of a malicious server with an error that names what happened and the limit',
+    async () => {
+      const [mono, program] = await compile(repositoryPath('test/e2e/clients/Visits.cs'));
+      const outcomes = await visitMaliciousServers((urls) => spawn(mono, [program, ...urls]));
+      const settings = {
+        connect: 'ConnectMs',
+        request: 'RequestMs',
+        idle: 'IdleMs',
+        reconnect: 'ReconnectMs',
+        frame: 'FrameBytes',
+        answer: 'AnswerBytes',
+        pages: 'pages',
+      };
+      expect(findFaults(outcomes, settings)).toEqual([]);
+    },
+  );
 
   it.concurrent('passes the conformance kit', async () => {
     const command = await conform;
