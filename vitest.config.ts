@@ -6,9 +6,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const isSlow = (path: string): boolean =>
   /^test\/(?:cli|e2e|model|scripts|integration\/conformance)\//.test(path) || path.endsWith('.slow.test.ts');
 
-// These need a process of their own: a mock replaces a module for all who import it later. The others share modules, of which
-// each is imported once by a worker: most of their time was that of imports.
-const needsOwnProcess = (path: string): boolean => /\bvi\.mock\(/.test(readFileSync(path, 'utf8'));
+// These need a process of their own: a mock replaces a module for all who import it later, and a reset forgets all modules. The
+// others share modules, of which each is imported once by a worker: most of their time was that of imports.
+const needsOwnProcess = (path: string): boolean => /\bvi\.(?:mock|resetModules)\(/.test(readFileSync(path, 'utf8'));
 
 const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .map((path) => `test/${path.replaceAll('\\', '/')}`)

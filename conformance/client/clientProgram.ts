@@ -75,7 +75,7 @@ export class ClientProgram implements AsyncDisposable {
 
   /** The end of what it has written to standard error, as one line. */
   get stderr(): string {
-    return this.#stderr.trim().replaceAll(/\s*\n\s*/g, ' | ');
+    return this.#stderr.trim().replaceAll(/\s+/g, (space) => (space.includes('\n') ? ' | ' : space));
   }
 
   /** Writes a command. */

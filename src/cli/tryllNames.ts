@@ -190,7 +190,7 @@ function joinFaults(first: readonly GraphFault[], second: readonly GraphFault[])
   const joined = [...second];
   const pointers = new Set(second.map(({ pointer }) => pointer));
   for (const fault of first.filter(({ pointer }) => !pointers.has(pointer))) {
-    const node = fault.pointer.replace(/[^/]*$/, '');
+    const node = fault.pointer.slice(0, fault.pointer.lastIndexOf('/') + 1);
     const index = joined.findIndex(({ pointer }) => pointer.startsWith(node));
     joined.splice(index < 0 ? joined.length : index, 0, fault);
   }

@@ -1,3 +1,5 @@
+import { skipWhiteSpace } from '../json/lenientParser.ts';
+
 /**
  * A literal of a template as a reader takes it: with any white space, or none, where the literal has white space or one
  * tag follows another. White space at its ends is not part of a match.
@@ -17,7 +19,7 @@ export function looseMark(literal: string): LooseMark {
   if (known) return known;
   const pieces = literal.split(/\s+|(?<=>)(?=<)/).filter((piece) => piece !== '');
   const [leading = ''] = /^\s*/.exec(literal) ?? [];
-  const [trailing = ''] = pieces.length === 0 ? [''] : (/\s*$/.exec(literal) ?? []);
+  const trailing = pieces.length === 0 ? '' : literal.slice(literal.trimEnd().length);
   const mark = { leading, trailing, pieces };
   if (marks.size >= maxKnownMarks) marks.clear();
   marks.set(literal, mark);
@@ -75,18 +77,6 @@ export function endsWithinMark({ pieces }: LooseMark, text: string, index: numbe
 }
 
 const maxMarkLength = 256;
-
-/** Index of the first character at or after an index that is no white space. */
-export function skipWhiteSpace(text: string, index: number): number {
-  // Without the regular expression where there is mostly none.
-  const next = text.charCodeAt(index);
-  if (next > 0x20 && next < 0x80) return index;
-  whiteSpace.lastIndex = index;
-  whiteSpace.test(text);
-  return whiteSpace.lastIndex;
-}
-
-const whiteSpace = /\s*/y;
 
 /**
  * A model's text with its last searches: searching for the same things again and again, from increasing positions, takes

@@ -219,7 +219,7 @@ class RecursiveDescentParser {
 }
 
 const maxWordLength = 16;
-const lastWordPattern = /[-+.\w]*$/y;
+const lastWordPattern = /[-+.\w]{0,16}$/y;
 
 // Whether the text ends at the index, or inside a number or a literal that starts there.
 function endsInWord(text: string, index: number): boolean {
@@ -248,3 +248,15 @@ export function skipSeparators(text: string, index: number): number {
   separators.test(text);
   return separators.lastIndex;
 }
+
+/** Index of the first character at or after an index that is no white space. */
+export function skipWhiteSpace(text: string, index: number): number {
+  // Without the regular expression where there is mostly none.
+  const next = text.charCodeAt(index);
+  if (next > 0x20 && next < 0x80) return index;
+  whiteSpace.lastIndex = index;
+  whiteSpace.test(text);
+  return whiteSpace.lastIndex;
+}
+
+const whiteSpace = /\s*/y;

@@ -206,7 +206,7 @@ function commonHeader(texts: readonly string[]): string {
 /** Whether a text has the header, but for the tag at its end. Some templates turn reasoning off within the question. */
 function hasHeader(text: string, header: string): boolean {
   const length = commonPrefixLength(text, header);
-  return length > 0 && /^\s*(?:<[^<>\s]*>?)?\s*$/.test(header.slice(length));
+  return length > 0 && /^\s*(?:<[^<>\s]*>?\s*)?$/.test(header.slice(length));
 }
 
 /** The text after an answer to the tag with which each turn ends, that of the user included. */

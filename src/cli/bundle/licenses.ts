@@ -60,7 +60,7 @@ const mitText = ({
   author,
 }: NpmPackage): string => `(The package has no licence text: this is that of the licence that it names.)
 
-Copyright (c) ${author.replace(/\s*[<(].*$/, '') || `the authors of ${name}`}
+Copyright (c) ${author.replace(/[<(].*$/s, '').trimEnd() || `the authors of ${name}`}
 
 Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation
 files (the "Software"), to deal in the Software without restriction, including without limitation the rights to use, copy,

@@ -161,7 +161,7 @@ function matchesExpected({ name, arguments: args }: DetectedCall, expected: Expe
 }
 
 // Case and outer white space of strings do not count.
-const normalize = (text: string): string => text.toLowerCase().replaceAll(/^"\s*|\s*"$/g, '"');
+const normalize = (text: string): string => text.toLowerCase().replaceAll(/^"\s*|(?<!\s)\s*"$/g, '"');
 
 /** A question of the tool benchmark. */
 interface ToolQuestion {

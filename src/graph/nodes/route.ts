@@ -116,11 +116,14 @@ export const route = defineNode({
   },
 });
 
+/** A text without its line breaks and the white space around them. */
+export const oneLine = (text: string): string =>
+  text.trim().replaceAll(/\s+/g, (space) => (/[\r\n\u2028\u2029]/.test(space) ? ' ' : space));
+
 /** The text of the system message in which a model is asked for one of the labels. */
 export function routePrompt(labels: readonly (Pick<Label, 'name'> & Partial<Label>)[]): string {
   const lines = labels.map(({ name, when = '', examples = [] }) => {
-    // A label is one line.
-    const condition = when.trim().replaceAll(/\s*[\r\n\u2028\u2029]+\s*/g, ' ');
+    const condition = oneLine(when);
     const described = condition === '' ? name : `${name}: ${condition}`;
     const quoted = examples.map((example) => JSON.stringify(example)).join(', ');
     return quoted === '' ? `- ${described}` : `- ${described}, such as ${quoted}`;

@@ -10,6 +10,7 @@ import { liveParams } from '../compile/liveParams.ts';
 import { escapePointerToken } from '../../base/jsonPointer.ts';
 import type { FromSchema, ObjectSchema, SchemaError } from '../../protocol/schema.ts';
 import type { PatternMatcher } from '../storage/patternSet.ts';
+import { oneLine } from './route.ts';
 import { compileEntryPatterns } from './stringParams.ts';
 
 const exits = ['matched', 'none_matched'] as const;
@@ -231,7 +232,7 @@ function questionOf(turn: Turn, condition: string): string {
   const results = answeredCalls(turn.exchanges).map(
     (call) => `Results: ${call.name} ${stringifyJson(call.arguments)}: ${resultContent(call)}`,
   );
-  const line = condition.trim().replaceAll(/\s*[\r\n\u2028\u2029]+\s*/g, ' ');
+  const line = oneLine(condition);
   return [`Message: ${turn.message}`, ...results, `Condition: ${line}`].join('\n');
 }
 

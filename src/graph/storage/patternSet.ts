@@ -240,7 +240,7 @@ export function estimatePatternSize(pattern: string): number {
 }
 
 // An escape, a class, a counted repetition, or one character.
-const partPattern = /\\[pP]\{[^}]*\}|\\[pP]?[^]?|\[\^?\]?(?:\\[^]|\[:\^?\w+:\]|[^\]\\])*\]?|\{\d+(?:,\d*)?\}|[^]/gu;
+const partPattern = /\\[pP]\{[^}]{0,64}\}|\\[pP]?[^]?|\[\^?\]?(?:\\[^]|\[:\^?\w{1,16}:\]|[^\]\\])*\]?|\{\d+(?:,\d*)?\}|[^]/gu;
 const repetition = /^\{(\d+)(?:,(\d*))?\}$/;
 
 function repeatCount(min: string, max: string): number {

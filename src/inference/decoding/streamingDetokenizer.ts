@@ -98,7 +98,7 @@ export class StreamingDetokenizer {
 
   /** Emits what was held back, without a character that stayed incomplete. */
   end(): void {
-    if (!this.stopped) this.#commit(this.pending.replace(/\uFFFD+$/, ''));
+    if (!this.stopped) this.#commit(this.pending.replace(/(?<!\uFFFD)\uFFFD+$/, ''));
     this.#emit(this.#stops.flush());
   }
 

@@ -135,9 +135,11 @@ async function findTarget(
   return (await fileSize(cached)) === (target.expected.bytes ?? (await fileSize(cached))) ? cached : undefined;
 }
 
+const hubUrl = new RegExp(hubUrlPattern);
+
 function targetOf(source: ModelSource, lora: LoraSource, folder: string): Target | undefined {
   if (lora.url === undefined) return undefined;
-  const [, repo = '', revision = '', file = ''] = new RegExp(hubUrlPattern).exec(lora.url)?.map(decoded) ?? [];
+  const [, repo = '', revision = '', file = ''] = hubUrl.exec(lora.url)?.map(decoded) ?? [];
   const [target] = repositoryTargets(
     source.name,
     { repo, revision, files: [file], expected: expectedOf(lora) },

@@ -220,7 +220,7 @@ export class EngineProcess {
     if (this.#killed) return { reason: 'killed', description: 'was ended' };
     if (this.#hang !== undefined) return { reason: 'hang', description: this.#hang };
     await this.#stderrEnd();
-    const message = /(GGML_ASSERT.*|.*[Ee]rror.*)/.exec(this.#stderr)?.[0].trim();
+    const message = /(?:GGML_ASSERT|^.*[Ee]rror).*/m.exec(this.#stderr)?.[0].trim();
     return { reason: 'crash', description: message ? `${how}: ${message}` : how };
   }
 

@@ -1,10 +1,11 @@
+import { skipWhiteSpace } from '../../json/lenientParser.ts';
 import { createCallSpan, type CallSpan, parseArguments } from '../../reply/detect/callShape.ts';
 import { parseObjectAt } from '../../reply/detect/objectList.ts';
 import type { BlockContext, Tag, TaggedBlock } from '../../reply/detect/tags.ts';
 import type { JsonObject } from '../../json/value.ts';
 import type { ArgumentsSchema } from '../../tool.ts';
 import type { CallLayout, ParameterLayout } from '../layout.ts';
-import { skipWhiteSpace, SearchedText } from '../looseMark.ts';
+import { SearchedText } from '../looseMark.ts';
 import { readParameters } from '../values/parameterList.ts';
 import { TolerantPattern } from './pattern.ts';
 

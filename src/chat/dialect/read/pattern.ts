@@ -1,4 +1,4 @@
-import { skipWhiteSpace } from '../looseMark.ts';
+import { skipWhiteSpace } from '../../json/lenientParser.ts';
 import { isMark, lexemes } from '../marks.ts';
 import type { LayoutPart } from '../layout.ts';
 

@@ -1,10 +1,10 @@
-import { parseJsonAt } from '../../json/lenientParser.ts';
+import { parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { isJsonObject, JsonNumber, stringifyJson, type JsonValue } from '../../json/value.ts';
 import { memoized, type RuleStyle } from '../../grammar/jsonRules.ts';
 import { all, anyOf, char, many, text, type Rule } from '../../grammar/rule.ts';
 import { textWithout } from '../../grammar/textWithout.ts';
 import type { ValueStyle } from '../layout.ts';
-import { findMark, looseMark, skipWhiteSpace, type LooseMark, type SearchedText } from '../looseMark.ts';
+import { findMark, looseMark, type LooseMark, type SearchedText } from '../looseMark.ts';
 import { literalRule } from '../marks.ts';
 import { readLiteral, type LiteralSyntax, type QuotedString } from './literalReader.ts';
 import { anyValue, knownByDepth, knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';

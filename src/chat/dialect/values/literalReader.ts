@@ -1,12 +1,6 @@
+import { skipWhiteSpace } from '../../json/lenientParser.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../../json/value.ts';
-import {
-  findMark,
-  looseMark,
-  matchMarkAfterSpace,
-  skipWhiteSpace,
-  type LooseMark,
-  type SearchedText,
-} from '../looseMark.ts';
+import { findMark, looseMark, matchMarkAfterSpace, type LooseMark, type SearchedText } from '../looseMark.ts';
 import type { ValuePosition, ValueRead, MalformedValue } from './valueNotation.ts';
 
 /** Where a value stands; it tells what may follow. */

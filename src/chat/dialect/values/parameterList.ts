@@ -1,3 +1,4 @@
+import { skipWhiteSpace } from '../../json/lenientParser.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { JsonObject, JsonValue } from '../../json/value.ts';
 import type { ArgumentsSchema } from '../../tool.ts';
@@ -9,7 +10,6 @@ import {
   matchMark,
   matchMarkAfterSpace,
   type SearchedText,
-  skipWhiteSpace,
 } from '../looseMark.ts';
 import { keyProblem, readKey } from './parameterKey.ts';
 import type { MalformedValue, ValueNotation } from './valueNotation.ts';

@@ -1,5 +1,5 @@
-import { parseJsonAt } from '../../json/lenientParser.ts';
-import { type SearchedText, skipWhiteSpace } from '../looseMark.ts';
+import { parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
+import type { SearchedText } from '../looseMark.ts';
 import type { LiteralPlace, QuotedString } from './literalReader.ts';
 import { isJsonObject, JsonNumber, type JsonValue, stringifyJson } from '../../json/value.ts';
 import { hexCodePoint, jsonStyle, memoized, type RepetitionLimits, type RuleStyle } from '../../grammar/jsonRules.ts';

@@ -5,7 +5,6 @@ import {
   type LooseMark,
   matchMarkAfterSpace,
   type SearchedText,
-  skipWhiteSpace,
 } from '../looseMark.ts';
 import type { ParameterLayout, ValueMarks, ValueStyle } from '../layout.ts';
 import { readKey } from './parameterKey.ts';
@@ -13,7 +12,7 @@ import type { ValueNotation, ValuePosition, ValueRead } from './valueNotation.ts
 import { anyOf, text } from '../../grammar/rule.ts';
 import { jsonStyle } from '../../grammar/jsonRules.ts';
 import { textWithout } from '../../grammar/textWithout.ts';
-import { parseJsonAt } from '../../json/lenientParser.ts';
+import { parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { type JsonValue, stringifyJson } from '../../json/value.ts';
 import { knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';
 import { expectedTypes, isExpected, readJsonText, readTypedText } from './typedText.ts';

@@ -1,5 +1,7 @@
+import { skipWhiteSpace } from '../../json/lenientParser.ts';
+
 const openingFence = /\s*(?:`{3,}[\w+-]{0,16}\s*)?/y;
-const closingFence = /\s*`{3,}(?!\w)/y;
+const closingFence = /`{3,}(?!\w)/y;
 const backticksOrParagraphEnd = /`+|\n[ \t\r]*\n/g;
 const minFenceBackticks = 3;
 const maxInfoStringLength = 16;
@@ -13,7 +15,7 @@ export function skipOpeningFence(text: string, index: number): number {
 
 /** The index after white space and a closing fence; undefined if there is none. */
 export function skipClosingFence(text: string, index: number): number | undefined {
-  closingFence.lastIndex = index;
+  closingFence.lastIndex = skipWhiteSpace(text, index);
   return closingFence.test(text) ? closingFence.lastIndex : undefined;
 }
 

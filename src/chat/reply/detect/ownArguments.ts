@@ -27,7 +27,7 @@ export interface OwnArgumentsOptions {
   readonly isCutOff: boolean;
 }
 
-const none = /^\W*(?:none|null|nil|n\/?a|no (?:arguments|input))?\W*$/i;
+const none = /^\W*(?:(?:none|null|nil|n\/?a|no (?:arguments|input))\W*)?$/i;
 const maxNone = 40;
 
 /**

@@ -34,8 +34,8 @@ interface NestedTags {
 }
 
 const callsStart = /(?:\[\s*)?\{\s*(?:["'}]|$)|\[\s*$/y;
-const compactCall = /([\w.-]+)(?:\[CALL_ID\][\w-]*)?(?:\[ARGS\]\s*|(?=\{))/y;
-const truncatedCompactCall = /[\w.-]+(?:\[CALL_ID\][\w-]*)?(?:\[[A-Z_]{0,8})?$/y;
+const compactCall = /([\w.-]{1,128})(?:\[CALL_ID\][\w-]{0,128})?(?:\[ARGS\]\s*|(?=\{))/y;
+const truncatedCompactCall = /[\w.-]{1,128}(?:\[CALL_ID\][\w-]{0,128})?(?:\[[A-Z_]{0,8})?$/y;
 
 /**
  * Parses what follows a tag, after nested tags and an opening code fence:

@@ -1,4 +1,4 @@
-import { closingQuoteOrLineEnd, parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
+import { closingQuoteOrLineEnd, parseJsonAt, skipSeparators, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { skipInlineCode } from './markdownCode.ts';
 import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
 import { type CallSpan, type CallSpans, createCallSpan, extractCalls, type ParsedCall } from './callShape.ts';
@@ -82,16 +82,8 @@ const toCallSpans = (
 /** Index of the first character that is neither white space nor reasoning. */
 function visibleStart(text: string, skipReasoning: SkipReasoning): number {
   let start = -1;
-  for (let next = 0; next !== start; next = skipReasoning(skipWhitespace(text, next))) start = next;
+  for (let next = 0; next !== start; next = skipReasoning(skipWhiteSpace(text, next))) start = next;
   return start;
-}
-
-const whitespace = /\s*/y;
-
-function skipWhitespace(text: string, index: number): number {
-  whitespace.lastIndex = index;
-  whitespace.test(text);
-  return whitespace.lastIndex;
 }
 
 /** A range of a text that starts with an opening bracket and ends with its closing one; `end` is exclusive. */

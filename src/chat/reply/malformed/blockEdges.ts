@@ -13,11 +13,12 @@ export function withEdges(
   finders: EdgeFinders,
 ): readonly MalformedBlock[] {
   const widened: MalformedBlock[] = [];
+  const textEnd = text.trimEnd().length;
   const all = withLoneMarks(text, { blocks: joinAdjacent(text, blocks), data }, finders.broken);
   for (const [index, block] of all.entries()) {
     const from = widened.at(-1)?.end ?? 0;
     const until = all[index + 1]?.start ?? text.length;
-    widened.push(widen(text, block, { from, until, ...finders }));
+    widened.push(widen(text, block, { from, until, textEnd, ...finders }));
   }
   return joinAdjacent(text, widened);
 }
@@ -33,13 +34,19 @@ interface Surroundings extends EdgeFinders {
   readonly from: number;
   /** The start of the block after. */
   readonly until: number;
+  /** The end of the text without its last white space. */
+  readonly textEnd: number;
 }
 
 const closeFence = /^\s*`{3,}(?!\w)/;
 const closers = /^(?:\s*[\]}),;"'])+/;
 const maxEdge = 200;
 
-function widen(text: string, block: MalformedBlock, { from, until, broken, names }: Surroundings): MalformedBlock {
+function widen(
+  text: string,
+  block: MalformedBlock,
+  { from, until, textEnd, broken, names }: Surroundings,
+): MalformedBlock {
   let { start, end } = block;
   for (let last = -1; last !== start;) {
     last = start;
@@ -55,9 +62,7 @@ function widen(text: string, block: MalformedBlock, { from, until, broken, names
   if (fence === undefined) return { ...block, start, end };
   const closing = closeFence.exec(text.slice(end, end + maxEdge))?.[0].length ?? 0;
   const fenceStart = Math.max(from, start - 40) + fence;
-  return closing > 0 || isLast(text, end)
-    ? { ...block, start: fenceStart, end: end + closing }
-    : { ...block, start, end };
+  return closing > 0 || end >= textEnd ? { ...block, start: fenceStart, end: end + closing } : { ...block, start, end };
 }
 
 /** Start of the opening brackets and the separators before an index. */
@@ -77,13 +82,6 @@ function restOfJson(text: string): number {
   if (bracket < 1 || !'}]'.includes(text[bracket] ?? ' ')) return 0;
   if (!/["'\w]\s*$/.test(text.slice(Math.max(0, bracket - 8), bracket))) return 0;
   return bracket + (/^[}\]\s]*[}\]]/.exec(text.slice(bracket))?.[0].length ?? 0);
-}
-
-const onlySpace = /\s*$/y;
-
-function isLast(text: string, index: number): boolean {
-  onlySpace.lastIndex = index;
-  return onlySpace.test(text);
 }
 
 /** Whether a text between two blocks is a part of the call: punctuation, the values before a closing mark, or JSON. */

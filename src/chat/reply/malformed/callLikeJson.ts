@@ -88,7 +88,7 @@ function whyNoCallObject(members: JsonObject, toolNames: ReadonlySet<string>, de
 }
 
 const isToolName = (value: JsonValue | undefined, toolNames: ReadonlySet<string>): boolean =>
-  typeof value === 'string' && toolNames.has(value.replaceAll(/^\W+|\W+$/g, ''));
+  typeof value === 'string' && toolNames.has(/\w(?:[^]*\w)?/.exec(value)?.[0] ?? '');
 
 /** Whether the key of a member is that of a name with a mistake in it, or its value is the name of a tool. */
 const isLikeName = (key: string, members: JsonObject, toolNames: ReadonlySet<string>): boolean =>
@@ -118,7 +118,7 @@ function looksLikeCall(content: string, lacksBrace: boolean, toolNames: Readonly
 
 const opener = /^[[\s]*\{?\s*(?:["']?(?:type|id)["']?\s*:\s*["'][\w-]*["']\s*,\s*)?/;
 const cutOffKey =
-  /^["']?([a-z_]{0,16})(?:["']\s*(?::\s*(?:["']([\w.-]{0,64})(["']\s*(?:,\s*(?:["']([a-z_]{0,16})["']?\s*:?\s*)?)?)?)?)?)?$/;
+  /^["']?([a-z_]{0,16})(?:["']\s*(?::\s*(?:["']([\w.-]{0,64})(["']\s*(?:,\s*(?:["']([a-z_]{0,16})["']?\s*(?::\s*)?)?)?)?)?)?)?$/;
 
 /** Whether a text that is cut off can only be the start of a call. */
 function startsCall(content: string, toolNames: ReadonlySet<string>): boolean {

@@ -200,8 +200,8 @@ const strayMark = (text: string): MalformedCall => ({ text, reason: `no call fol
 
 const cutOffMark = (text: string): MalformedCall => ({ text, reason: 'the text ends inside a mark of a call' });
 
-const tail = /(?:\n\s*)?(?:`{3,}[\w+-]{0,16}\s*)?$/;
-const undecidedTail = /(?:\n\s*)?(?:`+|`{3,}[\w+-]{0,16}\s*)?$/;
+const tail = /(?:\n\s{0,40})?(?:`{3,40}[\w+-]{0,16}\s{0,40})?$/;
+const undecidedTail = /(?:\n\s{0,40})?(?:`{1,40}|`{3,40}[\w+-]{0,16}\s{0,40})?$/;
 
 /** Index before the line breaks and the code fence that a text up to an index ends with: they may belong to markup. */
 const contentEnd = (text: string, end: number, pattern = tail): number => {
@@ -214,7 +214,8 @@ function afterGap(text: string, gap: string, last: string): string {
   const content = text.trimStart();
   if (last === '') return content;
   const space = text.slice(0, text.length - content.length);
-  if ((gap + space).includes('\n') && !/\n\s*$/.test(last)) return `${space.includes('\n') ? space : '\n'}${content}`;
+  if ((gap + space).includes('\n') && !last.slice(last.trimEnd().length).includes('\n'))
+    return `${space.includes('\n') ? space : '\n'}${content}`;
   const isApart = /\s$/.test(last) || /^[.,:;!?)]/.test(text);
   return isApart ? content : ` ${content}`;
 }

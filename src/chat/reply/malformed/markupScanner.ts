@@ -1,6 +1,6 @@
 import type { MarkFinder, MarkItem } from './markFinder.ts';
 import type { ToolNameFinder } from './toolNames.ts';
-import { closingQuoteOrLineEnd } from '../../json/lenientParser.ts';
+import { closingQuoteOrLineEnd, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { skipInlineCode } from '../detect/markdownCode.ts';
 import { isJsonStart, keyWithoutBraceAt, type LooseJson, readLooseJson } from './looseJson.ts';
 
@@ -12,7 +12,6 @@ export const scanMarkup = (text: string, finder: MarkFinder): readonly MarkupIte
   new MarkupScanner(text, finder).scan();
 
 const structurePattern = /[[\]{}"`\n]/g;
-const continues = /\s*["'”}\]{:,]/y;
 
 /**
  * Scans a text in one pass. A mark in a string is a part of it, if the JSON around the string is well-formed or cut off;
@@ -95,8 +94,8 @@ class MarkupScanner {
   }
 
   #endLineWithoutBrace(index: number): void {
-    continues.lastIndex = index;
-    if (!continues.test(this.#text)) this.#endJson(index, false);
+    this.#index = skipWhiteSpace(this.#text, index);
+    if (!'"\'”}]{:,'.includes(this.#text[this.#index] ?? ' ')) this.#endJson(index, false);
   }
 
   #acceptQuote(index: number): void {

@@ -93,13 +93,16 @@ export class StreamableText {
   }
 
   #isMarkup(word: string): boolean {
-    const [name = ''] = /[A-Za-z0-9-]*$/.exec(word.replace(/\W+$/, '')) ?? [];
+    const end = startOf((code) => !isWordCharacter(code), word, word.length, 0);
+    const name = word.slice(startOf(isNameCharacter, word, end, 0), end);
     return markupCharacter.test(word) || this.#words.has(name.toLowerCase());
   }
 }
 
 const isSpace = (code: number): boolean => code <= 0x20 || code === 0xa0;
 const isWord = (code: number): boolean => code > 0x20 && code < 0x7f;
+const isWordCharacter = (code: number): boolean => /\w/.test(String.fromCharCode(code));
+const isNameCharacter = (code: number): boolean => /[A-Za-z0-9-]/.test(String.fromCharCode(code));
 
 /** Start of the characters of one kind that end at an index; not before `least`. */
 function startOf(isOfKind: (code: number) => boolean, text: string, end: number, least: number): number {
@@ -114,6 +117,6 @@ const callWords = 'name tool tools function functions arguments parameters args 
 );
 const markupCharacter = /[<>[\]{}|`_=\\"“”#*/]/;
 /** Punctuation that belongs to a call after it. */
-const looseEnd = /[,;:('"]+$/;
+const looseEnd = /(?<![,;:('"])[,;:('"]+$/;
 // Markup that is longer than this is text.
 const maxHeld = 256;

@@ -11,7 +11,7 @@ export function startsWithName(text: string, toolNames: ReadonlySet<string>): bo
 
 /** Whether a word ends with the beginning of a name. */
 function endsWithin(word: string, name: string): boolean {
-  const lastPart = /[\w.-]*$/.exec(word)?.[0] ?? '';
+  const lastPart = /(?<![\w.-])[\w.-]*$/.exec(word)?.[0] ?? '';
   return lastPart !== '' && name.startsWith(lastPart);
 }
 
@@ -93,7 +93,7 @@ const maxNameLength = 128;
 /** Start of the line or of the list before an index, where nothing but separators stands between; else undefined. */
 function listStartBefore(text: string, index: number): number | undefined {
   const before = text.slice(Math.max(0, index - 16), index);
-  const match = /(?:^|\n|\[)[ \t[,;]*$/.exec(before);
+  const match = /(?:^|\n|\[)[ \t[,;]{0,16}$/.exec(before);
   return match && (match[0] !== '' ? !/^[ \t,;]*$/.test(match[0]) || index <= 16 : index === 0)
     ? index - match[0].length
     : undefined;

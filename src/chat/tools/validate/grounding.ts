@@ -95,6 +95,12 @@ const monthNumber = (name: string): string =>
 const toDate = (year: string | undefined, month: string, day: string): string =>
   year ? `${year}-${twoDigits(month)}-${twoDigits(day)}` : `${twoDigits(month)}-${twoDigits(day)}`;
 
+const dayThenMonth = new RegExp(
+  `\\b(\\d{1,2})(?:st|nd|rd|th)?\\.? (?:of )?(${monthPattern})\\b\\.?,?(?: (\\d{4}))?`,
+  'g',
+);
+const monthThenDay = new RegExp(`\\b(${monthPattern})\\.? (\\d{1,2})(?:st|nd|rd|th)?\\b,?(?: (\\d{4}))?`, 'g');
+
 function* datesIn(text: string): Generator<string> {
   for (const [, year, month = '', day = ''] of text.matchAll(/\b(\d{4})-(\d{1,2})-(\d{1,2})\b/g))
     yield toDate(year, month, day);
@@ -103,12 +109,7 @@ function* datesIn(text: string): Generator<string> {
     yield toDate(year, first, second);
     yield toDate(year, second, first);
   }
-  const dayThenMonth = new RegExp(
-    `\\b(\\d{1,2})(?:st|nd|rd|th)?\\.? (?:of )?(${monthPattern})\\b\\.?,?(?: (\\d{4}))?`,
-    'g',
-  );
   for (const [, day = '', month = '', year] of text.matchAll(dayThenMonth)) yield toDate(year, monthNumber(month), day);
-  const monthThenDay = new RegExp(`\\b(${monthPattern})\\.? (\\d{1,2})(?:st|nd|rd|th)?\\b,?(?: (\\d{4}))?`, 'g');
   for (const [, month = '', day = '', year] of text.matchAll(monthThenDay)) yield toDate(year, monthNumber(month), day);
 }
 

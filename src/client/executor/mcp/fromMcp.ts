@@ -227,7 +227,7 @@ const named = (what: string, facts: readonly unknown[]): string =>
 
 function size(base64: unknown): string {
   if (typeof base64 !== 'string') return '';
-  return `${Math.floor((base64.replace(/=+$/, '').length * 3) / 4)} bytes`;
+  return `${Math.floor((base64.replace(/(?<!=)=+$/, '').length * 3) / 4)} bytes`;
 }
 
 function saysSame(part: unknown, structured: unknown): boolean {

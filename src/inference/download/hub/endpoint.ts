@@ -43,12 +43,12 @@ const redact = (text: string): string =>
 /** The URL that serves a file, or redirects to the host that does. */
 export function fileUrl({ endpoint }: HubSettings, { repo, revision, file }: Target): URL {
   const path = [...repo.split('/'), 'resolve', revision, ...file.split('/')].map(encodeURIComponent).join('/');
-  return new URL(`${endpoint.pathname.replace(/\/+$/, '')}/${path}`, endpoint);
+  return new URL(`${endpoint.pathname.replace(/(?<!\/)\/+$/, '')}/${path}`, endpoint);
 }
 
 /** The web page of a repository, for messages. */
 export const repoPageUrl = ({ endpoint }: HubSettings, repo: string): string =>
-  `${endpoint.origin}${endpoint.pathname.replace(/\/+$/, '')}/${repo}`;
+  `${endpoint.origin}${endpoint.pathname.replace(/(?<!\/)\/+$/, '')}/${repo}`;
 
 /** The Hugging Face cache folder: HF_HUB_CACHE, else `hub` in HF_HOME, else in `~/.cache/huggingface`. */
 export function hubCacheFolder(env: Environment, home = homedir()): string {

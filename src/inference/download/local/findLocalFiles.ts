@@ -61,7 +61,7 @@ async function findGgufFiles({ program, folder }: ModelStore): Promise<readonly 
 function sourceOf(program: ModelStore['program'], parts: readonly string[]): LocalFile['source'] {
   const [first = '', second = '', ...rest] = parts;
   // models--OWNER--NAME/snapshots/COMMIT/FILE
-  const [, owner, name] = /^models--(.+?)--(.+)$/.exec(first) ?? [];
+  const [, owner, name] = /^models--(.+?)--(.+)$/s.exec(first) ?? [];
   if (owner !== undefined && name !== undefined && second === 'snapshots' && rest.length >= 2)
     return { repo: `${owner}/${name}`, file: rest.slice(1).join('/') };
   if (program === 'LM Studio' && rest.length > 0) return { repo: `${first}/${second}`, file: rest.join('/') };

@@ -131,7 +131,7 @@ const weights =
   /^(?:token_embd|output|blk\.\d+\.(?:attn_(?:q|k|v|qkv|output)|ffn_(?:gate|up|down)(?:_exps|_shexp)?))\.weight$/;
 
 /** Vectors, which llama.cpp multiplies with or adds to f32 values: convert_hf_to_gguf.py and llama-quantize leave them f32. */
-const vectors = /(?:norm(?:_\w+)?\.(?:weight|bias)|\.bias|^rope_freqs\.weight|\.rope_freqs\.weight)$/;
+const vectors = /(?:norm(?:_\w{1,64})?\.(?:weight|bias)|\.bias|^rope_freqs\.weight|\.rope_freqs\.weight)$/;
 
 /** Finds a tensor of a type with which llama.cpp cannot calculate: it would abort the process at the first token. */
 export function findTypeProblem(tensors: readonly TensorInfo[]): string | undefined {

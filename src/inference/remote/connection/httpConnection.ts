@@ -54,7 +54,7 @@ export class HttpConnection implements Disposable {
 
   /** @param apiKey is sent with each request, and is in no message. */
   constructor(url: string, apiKey: string | undefined, timeouts: RemoteTimeouts) {
-    this.url = url.replace(/\/+$/, '');
+    this.url = url.replace(/(?<!\/)\/+$/, '');
     this.#base = new URL(`${this.url}/`);
     this.#apiKey = apiKey;
     this.#timeouts = timeouts;

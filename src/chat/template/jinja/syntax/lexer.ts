@@ -24,9 +24,10 @@ const maxSourceLength = 2 ** 20;
 const tagEnds = { '{{': '}}', '{%': '%}' } as const;
 const operator = /\*\*|\/\/|==|!=|>=|<=|[-+/*%~[\](){}><=.:|,]/y;
 const name = /[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Mn}\p{Mc}\p{Nd}\p{Pc}]*/uy;
-const float = /\d+(?:_\d+)*(?:(?:\.\d+(?:_\d+)*)?[eE][-+]?\d+(?:_\d+)*|\.\d+(?:_\d+)*)/y;
+const float = /(?<![\d_])\d+(?:_\d+)*(?:(?:\.\d+(?:_\d+)*)?[eE][-+]?\d+(?:_\d+)*|\.\d+(?:_\d+)*)/y;
 const integer = /0[bB](?:_?[01])+|0[oO](?:_?[0-7])+|0[xX](?:_?[\da-fA-F])+|[1-9](?:_?\d)*|0(?:_?0)*/y;
-const string = /'[^'\\]*(?:\\[^][^'\\]*)*'|"[^"\\]*(?:\\[^][^"\\]*)*"/y;
+// The groups match a string that has no end.
+const string = /'(?:[^'\\]|\\[^]?)*(?:'|($))|"(?:[^"\\]|\\[^]?)*(?:"|($))/y;
 const spaces = /\s+/y;
 const rawBegin = /\{%[-+]?\s*raw\s*(?:-%\}\s*|%\})/y;
 const rawEnd = /\{%([-+]?)\s*endraw\s*(?:\+%\}|-%\}\s*|%\}\n?)/g;
@@ -136,7 +137,9 @@ class Lexer {
     if (!isAfterDot && this.#matches(float)) return this.#readNumber('float', float);
     if (this.#matches(integer)) return this.#readNumber('integer', integer);
     if (this.#matches(name)) return this.#push('name', this.#source.slice(start, this.#skip(name)), start);
-    if (this.#matches(string)) {
+    string.lastIndex = start;
+    const [written, ...unclosed] = string.exec(this.#source) ?? [];
+    if (written !== undefined && unclosed.every((end) => end === undefined)) {
       const text = this.#source.slice(start + 1, this.#skip(string) - 1);
       return this.#push('string', unescapeString(text), start);
     }
