@@ -9,6 +9,16 @@ export const pointerTokens = (pointer: string): readonly string[] =>
     .slice(1)
     .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 
+/** The value at a JSON pointer; undefined: there is none. */
+export function resolvePointer(root: unknown, pointer: string): unknown {
+  let target = root;
+  for (const token of pointerTokens(pointer)) {
+    if (typeof target !== 'object' || target === null || !Object.hasOwn(target, token)) return undefined;
+    target = (target as Readonly<Record<string, unknown>>)[token];
+  }
+  return target;
+}
+
 /** A JSON pointer in the notation of messages: `.nodes.answer` or `[2].user`; "" = the whole document. */
 export const describePointer = (pointer: string): string =>
   pointerTokens(pointer)

@@ -2,6 +2,7 @@ import { isJsonObject, JsonNumber, type JsonValue } from '../../src/chat/json/va
 import type { ParameterLayout } from '../../src/chat/dialect/layout.ts';
 import { SearchedText } from '../../src/chat/dialect/looseMark.ts';
 import { readParameters } from '../../src/chat/dialect/values/parameterList.ts';
+import { resolvedParameters } from '../../src/chat/tools/resolvedSchema.ts';
 import type { ArgumentsSchema } from '../../src/chat/tool.ts';
 
 const jsonWords = { true: 'true', false: 'false', null: 'null' };
@@ -86,7 +87,7 @@ export function readArguments(
   const result = readParameters(new SearchedText(text), 0, {
     layout,
     after,
-    schema: properties && argumentsSchema(properties),
+    schema: properties && resolvedParameters({ parameters: argumentsSchema(properties) }),
   });
   if (!result.ok) return result.truncated ? 'truncated' : 'unreadable';
   const rest = text.slice(result.end).trim();

@@ -1,4 +1,5 @@
-import type { ArgumentsSchema, Tool, WrittenCall } from '../tool.ts';
+import type { Tool, WrittenCall } from '../tool.ts';
+import { resolvedParameters, type ResolvedSchema } from '../tools/resolvedSchema.ts';
 import { stringifyJson } from '../json/value.ts';
 
 /** A tool as a function definition in OpenAI's form, which most model families were trained on. */
@@ -15,9 +16,6 @@ export const callJson = (
   others: readonly (readonly [key: string, value: string])[] = [],
 ): string => stringifyJson(new Map<string, unknown>([[keys.name, name], [keys.arguments, args], ...others]));
 
-/** Part of a JSON Schema. */
-type Schema = NonNullable<ArgumentsSchema['properties']>[string];
-
 /**
  * A tool as a line of text, `- name(param: type, other?: type): description`, and an indented line for each of its parameters
  * that has a description.
@@ -26,28 +24,27 @@ export function toolSignature({ name, description, parameters }: Tool): string {
   const described = Object.entries(parameters.properties ?? {}).flatMap(([param, { description: text }]) =>
     typeof text === 'string' && text !== '' ? [`    ${param}: ${text}`] : [],
   );
-  return [`- ${name}(${fieldsOf(parameters)}): ${description}`, ...described].join('\n');
+  return [`- ${name}(${fieldsOf(resolvedParameters({ parameters }))}): ${description}`, ...described].join('\n');
 }
 
-const fieldsOf = ({ properties = {}, required }: ArgumentsSchema | Schema): string =>
-  Object.entries(properties as Readonly<Record<string, unknown>>)
-    .map(([name, schema]) => `${name}${isRequired(name, required) ? '' : '?'}: ${typeText(schema)}`)
+// A schema may contain itself.
+const maxShownDepth = 6;
+
+const fieldsOf = ({ properties = {}, required = [] }: ResolvedSchema, depth = 0): string =>
+  Object.entries(properties)
+    .map(([name, schema]) => `${name}${required.includes(name) ? '' : '?'}: ${typeText(schema, depth)}`)
     .join(', ');
 
-const isRequired = (name: string, required: unknown): boolean => Array.isArray(required) && required.includes(name);
-
 // A list shows its items, an object its fields, an enum its values.
-function typeText(schema: unknown): string {
-  if (!isSchema(schema)) return 'any';
-  if (Array.isArray(schema['enum'])) return schema['enum'].join('|');
-  const types: readonly unknown[] = [schema.type ?? 'any'].flat();
+function typeText(schema: ResolvedSchema, depth: number): string {
+  const { type: types = ['any'], enum: values, properties, items, anyOf } = schema;
+  if (values) return values.join('|');
+  if (anyOf) return [...new Set(anyOf.map((each) => typeText(each, depth)))].join('|');
   return types
     .map((type) => {
-      if (type === 'array' && isSchema(schema['items'])) return `[${typeText(schema['items'])}]`;
-      if (type === 'object' && isSchema(schema['properties'])) return `{${fieldsOf(schema)}}`;
-      return String(type);
+      if (type === 'array' && items && depth < maxShownDepth) return `[${typeText(items, depth + 1)}]`;
+      if (type === 'object' && properties && depth < maxShownDepth) return `{${fieldsOf(schema, depth + 1)}}`;
+      return type;
     })
     .join('|');
 }
-
-const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null;

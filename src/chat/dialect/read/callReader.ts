@@ -3,7 +3,7 @@ import { createCallSpan, type CallSpan, parseArguments } from '../../reply/detec
 import { parseObjectAt } from '../../reply/detect/objectList.ts';
 import type { BlockContext, Tag, TaggedBlock } from '../../reply/detect/tags.ts';
 import type { JsonObject } from '../../json/value.ts';
-import type { ArgumentsSchema } from '../../tool.ts';
+import { propertiesOf, resolvedParameters, type ResolvedSchema } from '../../tools/resolvedSchema.ts';
 import type { CallLayout, ParameterLayout } from '../layout.ts';
 import { SearchedText } from '../looseMark.ts';
 import { readParameters } from '../values/parameterList.ts';
@@ -98,7 +98,8 @@ export class CallReader {
     if (layout.kind === 'json') return this.#readJson(text, name, nameEnd);
     const argumentsStart = this.#between.skip(text, nameEnd);
     const source = sourceOf(text, context);
-    const schema = context.tools.find((tool) => tool.name === name)?.parameters;
+    const tool = context.tools.find((each) => each.name === name);
+    const schema = tool && resolvedParameters(tool);
     const read = readParameters(source, argumentsStart, { layout, schema, after: this.#after.start });
     if (!read.ok) return { kind: read.truncated ? 'truncated' : 'other' };
     const end = this.#after.skip(text, read.end);
@@ -143,10 +144,10 @@ export class CallReader {
 }
 
 /** Whether arguments after which the text ends are complete: all that are declared are there, the last one closed. */
-const isComplete = (args: JsonObject, schema: ArgumentsSchema | undefined, { other }: ParameterLayout): boolean =>
+const isComplete = (args: JsonObject, schema: ResolvedSchema | undefined, { other }: ParameterLayout): boolean =>
   schema !== undefined &&
   (args.size === 0 || other.close !== '') &&
-  Object.keys(schema.properties ?? {}).every((name) => args.has(name));
+  Object.keys(propertiesOf(schema)).every((name) => args.has(name));
 
 // One for each text, so that a mark that is nowhere is looked for once.
 const sources = new WeakMap<BlockContext, SearchedText>();

@@ -1,7 +1,7 @@
 import { skipWhiteSpace } from '../../json/lenientParser.ts';
-import { isObject } from '../../../base/jsonTypes.ts';
 import type { JsonObject, JsonValue } from '../../json/value.ts';
 import type { ArgumentsSchema } from '../../tool.ts';
+import { propertiesOf, type ResolvedSchema } from '../../tools/resolvedSchema.ts';
 import type { ParameterLayout } from '../layout.ts';
 import {
   endsWithinMark,
@@ -90,8 +90,8 @@ interface ParametersRead {
 /** How parameters are read. */
 interface ReadParametersOptions {
   readonly layout: ParameterLayout;
-  /** JSON Schema of the arguments; undefined: the tool is unknown. */
-  readonly schema: ArgumentsSchema | undefined;
+  /** Schema of the arguments; undefined: the tool is unknown. */
+  readonly schema: ResolvedSchema | undefined;
   /** The first mark after the last parameter; "" = none. */
   readonly after: string;
 }
@@ -112,16 +112,15 @@ export function readParameters(
 class ParameterReader {
   readonly #source: SearchedText;
   readonly #options: ReadParametersOptions;
-  readonly #properties: Readonly<Record<string, unknown>>;
+  readonly #properties: NonNullable<ResolvedSchema['properties']>;
   readonly #nextKeys: Set<string>;
   readonly #arguments = new Map<string, JsonValue>();
   #repaired = false;
 
   constructor(source: SearchedText, options: ReadParametersOptions) {
-    const properties = options.schema?.properties;
     this.#source = source;
     this.#options = options;
-    this.#properties = isObject(properties) ? properties : {};
+    this.#properties = propertiesOf(options.schema);
     this.#nextKeys = new Set(Object.keys(this.#properties));
   }
 
@@ -178,13 +177,15 @@ class ParameterReader {
     const { layout, after } = this.#options;
     const key = readKey(this.#source.text, keyStart, layout);
     if (!key) return this.#malformed(keyStart, undefined);
-    const isDeclared = Object.hasOwn(this.#properties, key.name);
+    const schema = Object.hasOwn(this.#properties, key.name) ? this.#properties[key.name] : undefined;
+    const isRequired = this.#options.schema?.required?.includes(key.name) === true;
     this.#nextKeys.delete(key.name);
     const read = notationOf(layout).read({
       source: this.#source,
       start: key.end,
       layout,
-      schema: isDeclared ? this.#properties[key.name] : undefined,
+      schema,
+      mayBeNull: schema !== undefined && (!isRequired || schema.defaultsToNull === true),
       nextKeys: this.#nextKeys,
       after,
     });

@@ -15,7 +15,8 @@ import { textWithout } from '../../grammar/textWithout.ts';
 import { parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { type JsonValue, stringifyJson } from '../../json/value.ts';
 import { knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';
-import { expectedTypes, isExpected, readJsonText, readTypedText } from './typedText.ts';
+import { isExpected, readJsonText, readTypedText } from './typedText.ts';
+import { expectedTypes } from '../../tools/resolvedSchema.ts';
 import { pythonLiteral, pythonLiteralStyle } from './pythonLiteral.ts';
 
 /**
@@ -33,7 +34,7 @@ export const tagged: ValueNotation = {
   name: 'tagged',
   explains: ({ style }) => style.quote === '',
   read(position) {
-    const { source, start, layout, schema } = position;
+    const { source, start, layout } = position;
     const { text: content } = source;
     const opened = findOpen(content, start, layout);
     if (!opened) return { ok: false, truncated: endsWithinOpen(content, start, layout) };
@@ -44,9 +45,9 @@ export const tagged: ValueNotation = {
     if (bracketed) return bracketed;
     const end = findTaggedEnd(position, openEnd, looseMark(marks.close));
     if (!end) return { ok: false, truncated: true };
-    const raw = withoutMarkSpace(content.slice(openEnd, end.valueEnd), marks, isTyped);
+    const raw = withoutMarkSpace(content.slice(openEnd, end.valueEnd), marks);
     if (isString) return { ok: true, value: raw, end: end.end, repaired: end.isUnclosed };
-    const { value, repaired } = isTyped ? readJsonText(raw, layout.style) : readTypedText(raw, schema, layout.style);
+    const { value, repaired } = isTyped ? readJsonText(raw, layout.style) : readTypedText(raw, position, layout.style);
     return { ok: true, value, end: end.end, repaired: repaired || end.isUnclosed };
   },
   write(value, layout) {
@@ -117,17 +118,13 @@ function endsWithinOpen(content: string, start: number, { string, other }: Param
   );
 }
 
-/** A value without the white space that belongs to the marks: theirs, else one line break at each end. */
-function withoutMarkSpace(value: string, { open, close }: ValueMarks, isTyped: boolean): string {
+/** A value without the white space that belongs to the marks. Any other is part of the value. */
+function withoutMarkSpace(value: string, { open, close }: ValueMarks): string {
   const { trailing } = looseMark(open);
   const { leading } = looseMark(close);
-  const start = trailing !== '' && value.startsWith(trailing) ? trailing.length : lineBreakLength(/^\r?\n/, value);
-  const rest = value.slice(isTyped && trailing === '' ? 0 : start);
-  const end = leading !== '' && rest.endsWith(leading) ? leading.length : lineBreakLength(/\r?\n$/, rest.slice(-2));
-  return rest.slice(0, rest.length - (isTyped && leading === '' ? 0 : end));
+  const rest = trailing !== '' && value.startsWith(trailing) ? value.slice(trailing.length) : value;
+  return leading !== '' && rest.endsWith(leading) ? rest.slice(0, rest.length - leading.length) : rest;
 }
-
-const lineBreakLength = (pattern: RegExp, value: string): number => pattern.exec(value)?.[0].length ?? 0;
 
 /** Where a value between marks ends. */
 interface TaggedEnd {

@@ -1,7 +1,8 @@
-import { isObject } from '../../../base/jsonTypes.ts';
 import { isOfType, type JsonValue } from '../../json/value.ts';
 import { parseJsonAt } from '../../json/lenientParser.ts';
 import type { ValueStyle } from '../layout.ts';
+import { expectedTypes, type ResolvedSchema } from '../../tools/resolvedSchema.ts';
+import type { ValuePosition } from './valueNotation.ts';
 
 /** The value that a raw text stands for. */
 export interface TypedText {
@@ -11,23 +12,28 @@ export interface TypedText {
 }
 
 /**
- * The value of a raw text by its JSON Schema:
+ * The value of a raw text by its schema:
  *
  * | the schema allows     | the value is                                                                      |
  * | --------------------- | --------------------------------------------------------------------------------- |
- * | only strings          | the text                                                                          |
+ * | only strings          | the text, but null where it may be null                                           |
  * | no string             | JSON, else lenient JSON (Python's literals included), else the text               |
  * | strings and others    | the text, unless it is JSON of one of the other types                             |
  * | anything, or unknown  | the text, unless it is a number, a boolean, null, a list or an object in JSON     |
  *
  * A text in a CDATA section of XML (MiniCPM5) is what the section holds: a string wherever the schema allows one.
  */
-export function readTypedText(text: string, schema: unknown, style: ValueStyle): TypedText {
+export function readTypedText(
+  text: string,
+  position: Pick<ValuePosition, 'schema' | 'mayBeNull'>,
+  style: ValueStyle,
+): TypedText {
+  const { schema } = position;
   const types = expectedTypes(schema);
   const section = cdataContent(text);
   if (section !== undefined)
     return !types || types.has('string') ? { value: section, repaired: false } : readJsonText(section, style);
-  if (!types || types.has('string')) return readMixed(text, { schema, types, style });
+  if (!types || types.has('string')) return readMixed(text, { ...position, types, style });
   return readJsonText(text, style);
 }
 
@@ -48,17 +54,17 @@ export function readJsonText(text: string, style: ValueStyle): TypedText {
 }
 
 /** What a raw text is read by. */
-interface MixedTypes {
-  readonly schema: unknown;
+interface MixedTypes extends Pick<ValuePosition, 'schema' | 'mayBeNull'> {
   readonly types: ReadonlySet<string> | undefined;
   readonly style: ValueStyle;
 }
 
-function readMixed(text: string, { schema, types, style }: MixedTypes): TypedText {
+function readMixed(text: string, { schema, mayBeNull, types, style }: MixedTypes): TypedText {
   const strings = fixedStrings(schema);
   const content = text.trim();
   if (strings.includes(text)) return { value: text, repaired: false };
   if (strings.includes(content)) return { value: content, repaired: true };
+  if (mayBeNull && [style.null, 'null', 'None'].includes(content)) return { value: null, repaired: false };
   if (types?.size === 1) return { value: text, repaired: false };
   const isOther = (value: JsonValue | undefined): value is JsonValue =>
     value !== undefined && typeof value !== 'string' && (!types || isExpected(value, types));
@@ -80,46 +86,10 @@ function parseWhole(content: string, lenient: boolean): JsonValue | undefined {
   return parsed.ok && parsed.end === content.length ? parsed.value : undefined;
 }
 
-/** The JSON Schema types of the values that a schema allows; undefined: any, or unknown. */
-export function expectedTypes(schema: unknown, depth = 0): ReadonlySet<string> | undefined {
-  if (!isObject(schema) || depth > maxBranchDepth) return undefined;
-  const { type, nullable } = schema;
-  const values = fixedValues(schema);
-  if (values) return new Set(values.map(typeOf));
-  if (type !== undefined) return new Set([...[type].flat().map(String), ...(nullable === true ? ['null'] : [])]);
-  const branches = schema['anyOf'] ?? schema['oneOf'];
-  if (Array.isArray(branches)) return union(branches.map((branch) => expectedTypes(branch, depth + 1)));
-  if (schema['properties'] !== undefined) return new Set(['object']);
-  return schema['items'] === undefined ? undefined : new Set(['array']);
-}
-
 /** The strings that a schema allows, where it lists them. */
-function fixedStrings(schema: unknown): readonly string[] {
-  const values = isObject(schema) ? fixedValues(schema) : undefined;
-  return (values ?? []).filter((value) => typeof value === 'string');
-}
+const fixedStrings = (schema: ResolvedSchema | undefined): readonly string[] =>
+  (schema?.anyOf ?? [schema]).flatMap((each) => each?.enum ?? []).filter((value) => typeof value === 'string');
 
 /** Whether a value has one of these types. */
 export const isExpected = (value: JsonValue, types: ReadonlySet<string>): boolean =>
   [...types].some((type) => isOfType(value, type));
-
-const maxBranchDepth = 16;
-
-function fixedValues(schema: Readonly<Record<string, unknown>>): readonly unknown[] | undefined {
-  if ('const' in schema) return [schema['const']];
-  return Array.isArray(schema['enum']) ? schema['enum'] : undefined;
-}
-
-function typeOf(value: unknown): string {
-  if (value === null) return 'null';
-  return Array.isArray(value) ? 'array' : typeof value;
-}
-
-function union(types: readonly (ReadonlySet<string> | undefined)[]): ReadonlySet<string> | undefined {
-  const all = new Set<string>();
-  for (const some of types) {
-    if (!some) return undefined;
-    for (const type of some) all.add(type);
-  }
-  return all;
-}

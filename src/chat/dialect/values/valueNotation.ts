@@ -2,6 +2,7 @@ import type { RuleStyle } from '../../grammar/jsonRules.ts';
 import type { JsonValue } from '../../json/value.ts';
 import type { ParameterLayout, ParameterMarks } from '../layout.ts';
 import type { SearchedText } from '../looseMark.ts';
+import type { ResolvedSchema } from '../../tools/resolvedSchema.ts';
 
 /** Where a value stands, for its reader. */
 export interface ValuePosition {
@@ -9,8 +10,10 @@ export interface ValuePosition {
   /** Index of the first character after the parameter's key: the mark before the value comes first. */
   readonly start: number;
   readonly layout: ParameterLayout;
-  /** JSON Schema of the parameter; undefined: the tool or the parameter is unknown. */
-  readonly schema: unknown;
+  /** Schema of the parameter; undefined: the tool or the parameter is unknown. */
+  readonly schema: ResolvedSchema | undefined;
+  /** Whether null, without quotes, is no text: the parameter is not required, or null by default. */
+  readonly mayBeNull: boolean;
   /** Names of the parameters that may follow: declared, and not read yet. */
   readonly nextKeys: ReadonlySet<string>;
   /** The first mark after the last parameter, by which a reader knows where an unclosed value ends; "" = none. */

@@ -1,5 +1,6 @@
 import { parseJsonAt } from '../../json/lenientParser.ts';
 import type { Tool } from '../../tool.ts';
+import { expectedTypes, propertiesOf, resolvedParameters } from '../../tools/resolvedSchema.ts';
 import { parseArguments, type ParsedArguments } from './callShape.ts';
 import { skipClosingFence, skipOpeningFence } from './markdownCode.ts';
 import { parseObjectAt } from './objectList.ts';
@@ -82,9 +83,9 @@ export function afterValue(text: string, end: number): number {
 }
 
 const hasParams = (tool: Tool | undefined): boolean =>
-  Object.keys(tool?.parameters.properties ?? { any: 1 }).length > 0;
+  tool === undefined || Object.keys(propertiesOf(resolvedParameters(tool))).length > 0;
 
 function onlyStringParam(tool: Tool | undefined): string | undefined {
-  const [first, ...others] = Object.entries(tool?.parameters.properties ?? {});
-  return first?.[1].type === 'string' && others.length === 0 ? first[0] : undefined;
+  const [first, ...others] = tool ? Object.entries(propertiesOf(resolvedParameters(tool))) : [];
+  return first && others.length === 0 && expectedTypes(first[1])?.has('string') ? first[0] : undefined;
 }

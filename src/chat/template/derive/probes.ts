@@ -56,11 +56,14 @@ export interface ToolProbe {
 
 const toolNames = ['lamp_zq_tool', 'door_zq_tool'] as const;
 
-const toolsWith = (properties: NonNullable<ArgumentsSchema['properties']>): readonly Tool[] =>
+const toolsWith = (
+  properties: NonNullable<ArgumentsSchema['properties']>,
+  required: readonly string[] = [],
+): readonly Tool[] =>
   toolNames.map((name) => ({
     name,
     description: 'Does what is asked.',
-    parameters: { type: 'object', properties, required: [] },
+    parameters: { type: 'object', properties, required },
     consequential: false,
     notes: new Map(),
   }));
@@ -74,6 +77,9 @@ export const probeTools = toolsWith({
   beta_zq: { type: 'integer', description: 'A count.' },
   gamma_zq: { type: 'string', description: 'A color.' },
 });
+
+// Of a parameter that is not required, null is no text.
+const textTools = toolsWith({ alpha_zq: { type: 'string', description: 'A name.' } }, ['alpha_zq']);
 
 const typedTools = toolsWith({
   delta_zq: { type: 'number', description: 'A size.' },
@@ -157,10 +163,11 @@ export const proofProbes = (marks: readonly string[]): readonly ToolProbe[] => [
   layoutProbes.afterText,
   layoutProbes.afterReasoning,
   { ...limit('a result after a call', call(mixed)), result: 'Zqword result.' },
+  limit('a string with line breaks at its ends', call({ alpha_zq: '\nZqword eleven\n' })),
   limit('a string with an apostrophe', call({ alpha_zq: "Zqword's ten" })),
   limit('a string with a backslash', call({ alpha_zq: 'Zqword \\n eleven' })),
   ...marks.map((mark) => limit(`a string with ${JSON.stringify(mark)}`, call({ alpha_zq: `Zqword ${mark} twelve` }))),
-  limit('a string that looks like null', call({ alpha_zq: 'null' })),
+  { ...limit('a string that looks like null', call({ alpha_zq: 'null' })), tools: textTools },
   limit('a string that looks like a number', call({ alpha_zq: '48151' })),
   limit('a string with white space at its ends', call({ alpha_zq: '  Zqword thirteen ' })),
 ];

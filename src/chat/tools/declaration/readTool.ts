@@ -1,6 +1,7 @@
 import { hasJsonType } from '../../../base/jsonTypes.ts';
 import type { ReadResult, SchemaError } from '../../../protocol/schema.ts';
 import type { ArgumentsSchema, Tool, ToolOrigin } from '../../tool.ts';
+import { referenceTarget } from '../resolvedSchema.ts';
 import { schemaPointer } from './enumSource.ts';
 import { SchemaReader, type WarnOfDeclaration } from './schemaReader.ts';
 import type { DeclaredParameters, ListedParameter, ToolDeclaration } from './toolSchema.ts';
@@ -39,6 +40,12 @@ function readMembers(
   const reader = new SchemaReader(warn);
   const place = `${pointer}/parameters`;
   const schema = isList(parameters) ? readList(parameters, place, reader) : readSchema(parameters, place, reader);
+  for (const { pointer: at, reference } of reader.references)
+    if (referenceTarget(schema, reference) === undefined)
+      reader.reject(
+        at,
+        `refers to ${JSON.stringify(reference)}, which the parameters do not have: write "#/$defs/NAME"`,
+      );
   reader.end(place);
   if (reader.errors.length > 0) return failed(reader.errors);
   const list = isList(parameters) ? parameters.map((param) => param.name) : undefined;

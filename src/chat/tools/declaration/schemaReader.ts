@@ -47,6 +47,8 @@ export class SchemaReader {
   /** The parameters with `enum_from`; their pointers are into the declaration. */
   readonly enumSources: EnumSource[] = [];
   readonly errors: SchemaError[] = [];
+  /** What schemas refer to, with the pointers of the references. */
+  readonly references: { readonly pointer: string; readonly reference: unknown }[] = [];
   readonly #warn: WarnOfDeclaration;
   #typeWarnings = 0;
 
@@ -155,6 +157,7 @@ export class SchemaReader {
     const pointer = `${position.pointer}${escapePointerToken(keyword)}`;
     const below = (pathBelow: string | undefined, requiredBelow = false) =>
       ({ pointer, path: pathBelow, required: requiredBelow, depth: depth + 1 }) satisfies SchemaPosition;
+    if (keyword === '$ref') this.references.push({ pointer, reference: value });
     if (keyword === 'type')
       return Array.isArray(value)
         ? [...new Set(value.map((name: unknown, index) => this.typeName(name, `${pointer}/${index}`)))]

@@ -1,16 +1,9 @@
 import { notesKey, notesOf } from '../declaration/schemaReader.ts';
-import {
-  isJsonObject,
-  isOfType,
-  JsonNumber,
-  type JsonObject,
-  type JsonValue,
-  stringifyJson,
-} from '../../json/value.ts';
-import type { ArgumentsSchema, Tool } from '../../tool.ts';
+import { isJsonObject, isOfType, type JsonObject, type JsonValue, stringifyJson } from '../../json/value.ts';
+import type { Tool } from '../../tool.ts';
+import { alternativeFor, isSameValue, resolvedParameters, type ResolvedSchema } from '../resolvedSchema.ts';
 import { truncateMessage } from '../../../protocol/fault.ts';
 import type { ToolCallIssue } from '../../../protocol/frames.gen.ts';
-import { isObject } from '../../../base/jsonTypes.ts';
 import { isGrounded, type UserMentions } from './grounding.ts';
 
 /** The kinds of issues of a call. Clients depend on them, so they are stable. */
@@ -22,8 +15,6 @@ export interface Issue extends ToolCallIssue {
   readonly code: IssueCode;
 }
 
-type ValueSchema = Readonly<Record<string, unknown>>;
-
 /** Validates a call, its arguments already coerced, against the declaration of its tool and what the user has said. */
 export function validateCall(
   name: string,
@@ -32,7 +23,7 @@ export function validateCall(
   mentions: UserMentions,
 ): readonly Issue[] {
   if (!tool) return [issue('unknown_tool', '', `there is no tool "${name}"`)];
-  return [...memberIssues(args, tool.parameters, ''), ...groundingIssues(args, tool, mentions)];
+  return [...valueIssues(args, resolvedParameters(tool), ''), ...groundingIssues(args, tool, mentions)];
 }
 
 const issue = (code: IssueCode, param: string, message: string): Issue => ({
@@ -41,7 +32,7 @@ const issue = (code: IssueCode, param: string, message: string): Issue => ({
   message: truncateMessage(message),
 });
 
-function* memberIssues(members: JsonObject, schema: Partial<ArgumentsSchema>, path: string): Generator<Issue> {
+function* memberIssues(members: JsonObject, schema: ResolvedSchema, path: string): Generator<Issue> {
   const { properties = {}, required = [], additionalProperties = false } = schema;
   const pathOf = (name: string): string => (path === '' ? name : `${path}.${name}`);
   for (const name of required) {
@@ -49,43 +40,38 @@ function* memberIssues(members: JsonObject, schema: Partial<ArgumentsSchema>, pa
   }
   for (const [name, value] of members) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const isLeftOut = value === null && property && (property.defaultsToNull || !required.includes(name));
+    if (isLeftOut) continue;
     if (property) yield* valueIssues(value, property, pathOf(name));
     else if (!additionalProperties)
       yield issue('unexpected_param', pathOf(name), `${pathOf(name)} is no parameter of the tool`);
   }
 }
 
-function* valueIssues(value: JsonValue, schema: ValueSchema, path: string): Generator<Issue> {
-  const types = [schema['type'] ?? []].flat() as string[];
-  if (types.length > 0 && !types.some((type) => isOfType(value, type))) {
-    yield issue('wrong_type', path, `${path} must be of type ${types.join(' or ')}, not ${stringifyJson(value)}`);
+function* valueIssues(value: JsonValue, declared: ResolvedSchema, path: string): Generator<Issue> {
+  const schema = alternativeFor(value, declared);
+  const { type, enum: allowed, items } = schema;
+  if (type && !type.some((each) => isOfType(value, each))) {
+    const types = new Set((declared.anyOf ?? [declared]).flatMap(({ type = [] }) => type));
+    yield issue('wrong_type', path, `${path} must be of type ${[...types].join(' or ')}, not ${stringifyJson(value)}`);
     return;
   }
-  const { enum: allowed, items } = schema;
-  if (Array.isArray(allowed) && !allowed.some((declared) => isSameJson(declared, value))) {
+  if (allowed && !allowed.some((each) => isSameValue(each, value))) {
     yield issue(
       'not_in_enum',
       path,
       `${path} must be one of ${allowed.map(stringifyJson).join(', ')}, not ${stringifyJson(value)}`,
     );
   }
-  if (isJsonObject(value) && schema['properties']) yield* memberIssues(value, schema as Partial<ArgumentsSchema>, path);
-  if (Array.isArray(value) && typeof items === 'object' && items !== null) {
-    for (const [index, item] of value.entries())
-      yield* valueIssues(item as JsonValue, items as ValueSchema, `${path}[${index}]`);
-  }
+  if (isJsonObject(value) && (schema.properties || path === '')) yield* memberIssues(value, schema, path);
+  if (isList(value) && items)
+    for (const [index, item] of value.entries()) yield* valueIssues(item, items, `${path}[${index}]`);
 }
-
-// 2 and 2.0 are the same number.
-const isSameJson = (declared: unknown, value: JsonValue): boolean =>
-  typeof declared === 'number'
-    ? value instanceof JsonNumber && Number(value.digits) === declared
-    : stringifyJson(declared) === stringifyJson(value);
 
 function* groundingIssues(args: JsonObject, tool: Tool, mentions: UserMentions): Generator<Issue> {
   if (![...tool.notes.values()].some(({ source }) => source === 'customer')) return;
   for (const [name, value] of args) {
-    const schema = propertyOf(tool.parameters, name);
+    const schema = propertyOf(args, resolvedParameters(tool), name);
     yield* ungroundedValues(value, { path: name, name, schema }, tool, mentions);
   }
 }
@@ -94,25 +80,25 @@ interface ValuePlace {
   readonly path: string;
   /** Name of the parameter; of an item: that of its list. */
   readonly name: string;
-  readonly schema: ValueSchema;
+  readonly schema: ResolvedSchema;
 }
 
 /** A value is checked as a whole where its `source` is declared; those in it that have another `source` are left out. */
 function* ungroundedValues(value: JsonValue, place: ValuePlace, tool: Tool, mentions: UserMentions): Generator<Issue> {
   const { path, name, schema } = place;
   if (sourceOf(tool, path) === 'customer') {
-    const isCount = [schema['type']].flat().includes('integer') && !identifies.test(name);
+    const isCount = alternativeFor(value, schema).type?.includes('integer') === true && !identifies.test(name);
     const checked = withoutOwnSources(value, path, tool);
     if (!isGrounded(checked, mentions, isCount))
       yield issue('ungrounded_value', path, `${path} is ${stringifyJson(checked)}, which the user never said`);
   }
   if (isJsonObject(value))
     for (const [key, member] of value) {
-      const memberPlace = { path: `${path}.${key}`, name: key, schema: propertyOf(schema, key) };
+      const memberPlace = { path: `${path}.${key}`, name: key, schema: propertyOf(value, schema, key) };
       yield* ungroundedValues(member, memberPlace, tool, mentions);
     }
   if (isList(value)) {
-    const items = isObject(schema['items']) ? schema['items'] : {};
+    const { items = {} } = alternativeFor(value, schema);
     for (const [index, item] of value.entries())
       yield* ungroundedValues(item, { path: `${path}[${index}]`, name, schema: items }, tool, mentions);
   }
@@ -134,9 +120,9 @@ const sourceOf = ({ notes }: Tool, path: string) => notes.get(notesKey(path))?.s
 
 const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
 
-function propertyOf({ properties }: { readonly properties?: unknown }, name: string): ValueSchema {
-  const property = isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
-  return isObject(property) ? property : {};
+function propertyOf(members: JsonObject, schema: ResolvedSchema, name: string): ResolvedSchema {
+  const { properties = {} } = alternativeFor(members, schema);
+  return (Object.hasOwn(properties, name) ? properties[name] : undefined) ?? {};
 }
 
 // Names of integers that are no number of things: `room_number`, `floor`, `itemId`.

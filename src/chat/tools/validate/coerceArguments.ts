@@ -1,4 +1,5 @@
-import type { ArgumentsSchema, Tool } from '../../tool.ts';
+import type { Tool } from '../../tool.ts';
+import { alternativeFor, resolvedParameters, type ResolvedSchema } from '../resolvedSchema.ts';
 import {
   isJsonObject,
   isOfType,
@@ -16,25 +17,23 @@ export const argumentsAsStrings = (args: JsonObject): string =>
 
 /** Type coercion: converts argument values to the declared types where that loses nothing. */
 export const coerceArguments = (args: JsonObject, tool: Tool | undefined): JsonObject =>
-  tool ? coerceObject(args, tool.parameters) : args;
+  tool ? coerceObject(args, resolvedParameters(tool)) : args;
 
-type ValueSchema = { readonly [keyword: string]: unknown };
-
-function coerceObject(members: JsonObject, { properties }: Pick<ArgumentsSchema, 'properties'>): JsonObject {
-  const schemaOf = (name: string): ValueSchema =>
-    properties && Object.hasOwn(properties, name) ? (properties[name] ?? {}) : {};
+function coerceObject(members: JsonObject, schema: ResolvedSchema): JsonObject {
+  const { properties = {} } = alternativeFor(members, schema);
+  const schemaOf = (name: string): ResolvedSchema => (Object.hasOwn(properties, name) ? (properties[name] ?? {}) : {});
   return new Map([...members].map(([name, value]) => [name, coerce(value, schemaOf(name))]));
 }
 
 // The declared type that the value already has, else the first one to which it can be converted without loss.
-function coerce(value: JsonValue, schema: ValueSchema): JsonValue {
-  const types = [schema['type'] ?? []].flat() as string[];
+function coerce(value: JsonValue, schema: ResolvedSchema): JsonValue {
+  const { type: types = schema.anyOf?.flatMap(({ type = [] }) => type) ?? [] } = schema;
   const ownType = types.find((type) => isOfType(value, type));
   if (ownType !== undefined) return coerceTo(ownType, value, schema);
   return types.map((type) => coerceTo(type, value, schema)).find((coerced) => coerced !== value) ?? value;
 }
 
-function coerceTo(type: string, value: JsonValue, schema: ValueSchema): JsonValue {
+function coerceTo(type: string, value: JsonValue, schema: ResolvedSchema): JsonValue {
   switch (type) {
     case 'integer':
       return toInteger(value) ?? value;
@@ -45,9 +44,9 @@ function coerceTo(type: string, value: JsonValue, schema: ValueSchema): JsonValu
     case 'string':
       return value instanceof JsonNumber || typeof value === 'boolean' ? stringifyJson(value) : value;
     case 'array':
-      return isList(value) ? value.map((item) => coerce(item, (schema['items'] ?? {}) as ValueSchema)) : value;
+      return isList(value) ? value.map((item) => coerce(item, alternativeFor(value, schema).items ?? {})) : value;
     case 'object':
-      return isJsonObject(value) ? coerceObject(value, schema as Pick<ArgumentsSchema, 'properties'>) : value;
+      return isJsonObject(value) ? coerceObject(value, schema) : value;
     default:
       return value;
   }

@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { JsonNumber } from '../../../../../src/chat/json/value.ts';
 import { SearchedText } from '../../../../../src/chat/dialect/looseMark.ts';
 import { readParameters } from '../../../../../src/chat/dialect/values/parameterList.ts';
+import { resolvedParameters } from '../../../../../src/chat/tools/resolvedSchema.ts';
 import {
+  argumentsSchema,
   linesLayout,
   pairsLayout,
   readArguments,
@@ -21,7 +23,6 @@ describe('a value between marks', () => {
     // Strings stay as they are, whatever they look like.
     ['5123123', { type: 'string' }, '5123123'],
     ['"foo"', { type: 'string' }, '"foo"'],
-    ['null', { type: 'string' }, 'null'],
     ['\n  two\n\nlines \n', { type: 'string' }, '\n  two\n\nlines \n'],
     ['', { type: 'string' }, ''],
     ['{"a": 1}', { type: 'string' }, '{"a": 1}'],
@@ -72,6 +73,24 @@ describe('a value between marks', () => {
     expect(read(one(text), { a: schema })).toEqual({ a: value, repaired: true });
   });
 
+  it.each([
+    ['null', { type: 'string' }, [], null],
+    ['None', { type: 'string' }, [], null],
+    ['None', { type: 'string', default: null }, ['a'], null],
+    ['None', { anyOf: [{ type: 'string' }, { type: 'null' }] }, ['a'], null],
+    ['null', { type: 'string' }, ['a'], 'null'],
+    ['null', { enum: ['null', 'one'] }, [], 'null'],
+    ['nullable', { type: 'string' }, [], 'nullable'],
+    ['[]', { type: 'array' }, [], []],
+  ])('%j under %j, of which %j is required, is %j', (text, schema, required, value) => {
+    const result = readParameters(new SearchedText(one(text)), 0, {
+      layout: linesLayout,
+      after,
+      schema: resolvedParameters({ parameters: argumentsSchema({ a: schema }, required) }),
+    });
+    expect(result.ok && result.arguments.get('a')).toEqual(value);
+  });
+
   it('keeps the digits of a number', () => {
     const source = new SearchedText(one('12345678901234567890'));
     const result = readParameters(source, 0, { layout: linesLayout, after, schema: undefined });
@@ -84,8 +103,11 @@ describe('a value between marks', () => {
       b: ' y ',
     });
     const layout = pairsLayout;
-    expect(read('<k>a</k>\n\n<v>\nx\n</v>\n\n<k>b</k><v>y</v></call>', undefined, layout)).toEqual({ a: 'x', b: 'y' });
-    expect(read('<k>a</k><v>x\n\n</v></call>', undefined, layout)).toEqual({ a: 'x\n' });
+    expect(read('<k>a</k>\n\n<v>x</v>\n\n<k>b</k><v>y</v></call>', undefined, layout)).toEqual({ a: 'x', b: 'y' });
+    expect(read('<k>a</k><v>\tx\r\n</v><k>b</k><v>\n</v></call>', undefined, layout)).toEqual({
+      a: '\tx\r\n',
+      b: '\n',
+    });
   });
 
   it('is a string or not as the marks say, where they do', () => {
