@@ -20,15 +20,19 @@ export function findTrigger(
   range: { readonly start: number; readonly searchedTo: number },
   marks: ReplyMarks = defaultReplyMarks,
 ): TriggerMatch | undefined {
+  const found = triggers.flatMap((trigger) => {
+    const { text: literal } = trigger;
+    const start = text.indexOf(literal, Math.max(range.start, range.searchedTo - literal.length + 1));
+    return start < 0 ? [] : [{ trigger, start }];
+  });
+  // The whole text is read only where the new text has a trigger: this is called for each token.
+  if (found.length === 0) return undefined;
   const skipReasoning = createReasoningSkipper(text, marks);
-  const matches = triggers.flatMap((trigger) => {
+  const matches = found.flatMap(({ trigger, start: next }) => {
     const { text: literal, where } = trigger;
-    const start =
-      where === 'first'
-        ? visibleStart(text, range.start, skipReasoning)
-        : text.indexOf(literal, Math.max(range.start, range.searchedTo - literal.length + 1));
+    const start = where === 'first' ? visibleStart(text, range.start, skipReasoning) : next;
     const end = start + literal.length;
-    return start >= 0 && text.startsWith(literal, start) && end > range.searchedTo ? [{ trigger, end }] : [];
+    return text.startsWith(literal, start) && end > range.searchedTo ? [{ trigger, end }] : [];
   });
   const [first] = matches.sort((a, b) => a.end - b.end);
   return first && skipReasoning(first.end - 1) === first.end - 1 ? first : undefined;

@@ -33,7 +33,7 @@ export class CallMarkupFilter {
   #isOpen = false;
   /** Pieces after that, until there is a closing mark for the open call. */
   readonly #later: string[] = [];
-  /** The end of the text so far, while only a closing mark is waited for. */
+  /** The end of the text so far, while only a closing mark is waited for, or the end of code. */
   #seam: string | undefined;
   /** Whether other markup stands directly before the open call. */
   #follows = false;
@@ -61,8 +61,8 @@ export class CallMarkupFilter {
     if (this.#seam !== undefined) {
       // Joined for each piece, a long call would take quadratic time.
       const seam = this.#seam + piece;
-      this.#seam = seam.slice(-this.#finder.maxLength);
-      if (!this.#finder.closesIn(seam)) return '';
+      this.#seam = this.#isOpen ? seam.slice(-this.#finder.maxLength) : seam.slice(undecidedCode(seam));
+      if (this.#isOpen ? !this.#finder.closesIn(seam) : this.#code.endIn(seam) === undefined) return '';
     }
     return this.#drain(false);
   }
@@ -90,8 +90,11 @@ export class CallMarkupFilter {
     if (!isSettled) return { text: isComplete ? this.#passEnd() : this.#passBefore(mark), isWaiting: true };
     const text = this.#pass(contentEnd(this.#pending, mark.start));
     if (this.#code.isOpen) {
-      const codeEnd = this.#code.endIn(this.#pending);
-      if (codeEnd === undefined && !isComplete) return { text, isWaiting: true };
+      const codeEnd = this.#code.endIn(this.#pending, isComplete);
+      if (codeEnd === undefined && !isComplete) {
+        this.#seam = this.#pending.slice(undecidedCode(this.#pending));
+        return { text, isWaiting: true };
+      }
       const isQuoted = codeEnd === undefined ? !this.#pending.includes('\n') : codeEnd !== 'never';
       const end = typeof codeEnd === 'number' ? codeEnd : this.#pending.length;
       if (isQuoted) return { text: text + this.#pass(end), isWaiting: false };
@@ -120,7 +123,7 @@ export class CallMarkupFilter {
   #open(): void {
     const start = this.#finder.next(this.#pending, 0)?.start ?? 0;
     this.#follows = this.#gap !== undefined;
-    this.#gap = (this.#gap ?? '') + this.#pending.slice(0, start);
+    this.#gap = shortGap((this.#gap ?? '') + this.#pending.slice(0, start));
     this.#pending = this.#pending.slice(start);
     this.#isOpen = true;
     this.#closers = { from: 0, inStrings: 0 };
@@ -146,8 +149,7 @@ export class CallMarkupFilter {
     // In a string of JSON a mark is left, which is right for an answer in JSON; this text starts with a mark.
     const text = this.#finder.without(answer);
     this.#takeOut(end, [...unread, ...this.#finder.marksIn(answer).map(strayMark)]);
-    this.#pending = text + this.#pending;
-    return { text: this.#pass(text.length), isWaiting: false };
+    return { text: this.#passText(text), isWaiting: false };
   }
 
   /** Index after the mark that closes the open call; undefined: it is not there yet. */
@@ -177,12 +179,17 @@ export class CallMarkupFilter {
 
   /** Lets the first part of what is held back through. */
   #pass(end: number): string {
-    let text = this.#pending.slice(0, end);
+    const text = this.#pending.slice(0, end);
     this.#pending = this.#pending.slice(end);
+    return this.#passText(text);
+  }
+
+  #passText(passed: string): string {
+    let text = passed;
     if (this.#gap !== undefined) {
       if (this.#gap.includes('```')) text = text.replace(/^\s*`{3,}/, '');
       if (text.trim() === '') {
-        this.#gap += text;
+        this.#gap = shortGap(this.#gap + text);
         return '';
       }
       text = afterGap(text, this.#gap, this.#last);
@@ -208,6 +215,12 @@ const contentEnd = (text: string, end: number, pattern = tail): number => {
   const start = Math.max(0, end - maxContext);
   return start + text.slice(start, end).search(pattern);
 };
+
+/** A gap without its middle: what counts is whether it has a fence or a line break, and how it ends. */
+const shortGap = (gap: string): string =>
+  gap.length <= 4 * maxContext
+    ? gap
+    : (gap.includes('```') ? '```' : '') + (gap.includes('\n') ? '\n' : '') + gap.slice(-maxContext);
 
 /** Text that follows markup: on a line of its own where the markup stood on one. */
 function afterGap(text: string, gap: string, last: string): string {
@@ -250,15 +263,22 @@ class CodeSpanState {
     this.#open = 0;
   }
 
-  /** Where the code that is open ends in a text: the index after it; `never`: at the end of a paragraph; undefined: not yet. */
-  endIn(text: string): number | 'never' | undefined {
+  /**
+   * Where the code that is open ends in a text: the index after it; `never`: at the end of a paragraph; undefined: not yet,
+   * also where more backticks may follow.
+   */
+  endIn(text: string, isComplete = false): number | 'never' | undefined {
     for (const { index, 0: token } of text.matchAll(tokens)) {
       if (!token.startsWith('`')) return 'never';
-      if (token.length === this.#open) return index + token.length;
+      const end = index + token.length;
+      if (token.length === this.#open && (isComplete || end < text.length)) return end;
     }
     return undefined;
   }
 }
+
+/** Index of the end of a text that may be the beginning of what ends code. */
+const undecidedCode = (text: string): number => text.search(/(?:`{1,3}|\n[ \t\r]{0,8})$|$/);
 
 // A longer run is a fence.
 const maxRun = 2;

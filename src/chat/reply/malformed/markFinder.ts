@@ -24,7 +24,7 @@ export class MarkFinder {
     const marks = [...this.#kinds.keys()].sort((a, b) => b.length - a.length);
     this.#open = marks.filter((mark) => mark.endsWith('='));
     const alternatives = marks.map(
-      (mark) => escapePattern(mark) + (mark.endsWith('=') ? '[^\\s<>]*>?' : /\w$/.test(mark) ? '\\b' : ''),
+      (mark) => escapePattern(mark) + (mark.endsWith('=') ? '[^\\s<>]{0,128}>?' : /\w$/.test(mark) ? '\\b' : ''),
     );
     this.#pattern = alternatives.length === 0 ? /(?!)/g : new RegExp(alternatives.join('|'), 'g');
     for (const mark of marks)

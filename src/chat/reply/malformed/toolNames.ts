@@ -1,3 +1,4 @@
+import { skipSeparators } from '../../json/lenientParser.ts';
 import { skipInlineCode } from '../detect/markdownCode.ts';
 
 /** Whether the first word of a text has the name of a tool in it, or is the beginning of one that the text ends in. */
@@ -67,6 +68,8 @@ export class ToolNameFinder {
     if (!pattern) return [];
     const calls: NamedCall[] = [];
     let ends: ReadonlyMap<number, number> | undefined;
+    // Index after the last call and the separators after it.
+    let next = -1;
     pattern.lastIndex = 0;
     for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
       if (match[0].startsWith('`')) {
@@ -74,14 +77,13 @@ export class ToolNameFinder {
         continue;
       }
       const opener = pattern.lastIndex;
-      const last = calls.at(-1)?.end;
-      const isNext = last !== undefined && /^[\s,;]*$/.test(text.slice(last, match.index));
-      const start = isNext ? match.index : listStartBefore(text, match.index);
+      const start = match.index === next ? next : listStartBefore(text, match.index);
       ends ??= bracketEnds(text);
       const end = ends.get(opener) ?? opener;
       const isBeforeEnd = isBeforeMarkup && end === text.length;
       if (text[opener] === '(' && !(isBeforeEnd || (start !== undefined && isLineEnd(text, end)))) continue;
       calls.push({ start: start ?? match.index, end });
+      next = skipSeparators(text, end);
       pattern.lastIndex = Math.max(end, opener);
     }
     return calls;

@@ -88,6 +88,8 @@ export class ReplyScanner {
 
   #scan(piece: string, isComplete: boolean): void {
     this.#pending += piece;
+    // White space at the start decides nothing. Looked at again for each piece, it would take quadratic time.
+    if (this.#state === 'start' && !isComplete && piece.trim() === '') return;
     this.#next = 0;
     while (this.#step(isComplete));
     this.#pending = this.#pending.slice(this.#next);

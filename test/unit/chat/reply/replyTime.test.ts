@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { nativeFormats } from '../../../../scripts/nativeLayouts.mjs';
 import { nativeFormat } from '../../../../src/chat/dialect/nativeFormat.ts';
 import { formats } from '../../../../src/chat/formats/index.ts';
+import { chatml } from '../../../../src/chat/formats/chatml.ts';
+import { CallMarkupFilter } from '../../../../src/chat/reply/malformed/callMarkupFilter.ts';
 import { parseReply } from '../../../../src/chat/reply/parseReply.ts';
+import { ReasoningFilter } from '../../../../src/chat/reply/reasoning/splitReply.ts';
+import { findTrigger } from '../../../../src/chat/reply/triggers.ts';
+import { createTool } from '../../../helpers/toolCalls.ts';
 
 // Each of these texts takes far less than a second, and took minutes, or did not end.
 const maxMs = 20_000;
@@ -23,3 +28,47 @@ describe.each(allFormats)('the time that a reply takes in the format %s', (_name
     expect(inTime(() => parseReply(reply, format).calls)).toEqual([]);
   });
 });
+
+const million = 2 ** 20;
+
+describe('the time that a long reply takes', () => {
+  it.each([
+    ['line breaks after a key whose brace is lost', `"name": "a"${'\n'.repeat(million)}"b"`],
+    [
+      'separators after a call without a mark',
+      `lamp{"a": 1}${','.repeat(million)}${' x lamp(1) y'.repeat(million / 12)}`,
+    ],
+  ])('is linear in %s', (_title, reply) => {
+    const tools = [createTool({ name: 'lamp' })];
+    expect(inTime(() => parseReply(reply, chatml, { tools }).calls)).toEqual([]);
+  });
+
+  it.each([
+    ['a mark in code that nothing closes', `\`<tool_call>${'<tool_call>'.repeat(million / 11)}`],
+    ['backticks after such a mark', `\`<tool_call>${'`````` x '.repeat(million / 9)}`],
+    ['a name in a mark', `<function=${'a'.repeat(million)}`],
+    ['white space after a call', `<tool_call>{}</tool_call>${'\n'.repeat(2 * million)}`],
+  ])('is linear in %s, in pieces', (_title, reply) => {
+    const filter = new CallMarkupFilter();
+    expect(inTime(() => [...pieces(reply)].map((piece) => filter.push(piece)).join('') + filter.flush())).toBeDefined();
+  });
+
+  it('is linear in white space before its text, in pieces', () => {
+    const filter = new ReasoningFilter();
+    const text = `${' '.repeat(million)}x`;
+    expect(inTime(() => [...pieces(text)].map((piece) => filter.push(piece)).join(''))).toBe(text);
+  });
+
+  it('is linear where a trigger is looked for after each token', () => {
+    const text = 'abc <think> d e '.repeat(million / 16);
+    const triggers = [{ text: '<tool_call>', where: 'anywhere', rule: { kind: 'text', text: '' } }] as const;
+    const search = (end: number) => findTrigger(text.slice(0, end), triggers, { start: 0, searchedTo: end - 5 });
+    expect(inTime(() => Array.from({ length: million / 5 }, (_, index) => search(5 * index)).some(Boolean))).toBe(
+      false,
+    );
+  });
+});
+
+function* pieces(text: string): Generator<string> {
+  for (let index = 0; index < text.length; index += 5) yield text.slice(index, index + 5);
+}
