@@ -18,11 +18,15 @@ signal progress(model) # a modelProgress: modelName, phase (DOWNLOADING, LOADING
 
 const MIN_PAUSE_MS = 250
 const MAX_PAUSE_MS = 8000
-const HANDSHAKE_MS = 10000
+const STABLE_MS = 10000
 const RESUME_LIMIT_MS = 60000      # requests wait this long for a connection, as long as a server keeps the session
 const SERVER_START_MS = 60000
 const MAX_FRAME_BYTES = 1048576
 const MAX_PENDING = 1000
+const MAX_PAGES = 256
+# What may take long.
+const SLOW_MESSAGES = ["createAgent", "sendMessage", "loadModel", "downloadModel", "createStringStorage", "searchStorage"]
+const MAX_DEPTH = 200              # of the JSON of a frame
 # The last answer to a request is one of these, or has the name of the request.
 const FINAL_MESSAGES = ["turnComplete", "ack", "error"]
 const OTHER_MESSAGES = ["sessionReady", "resumeSession", "answerText", "toolCallNotification", "nodeEvent", "modelProgress"]
@@ -40,6 +44,11 @@ class Request:
 	var message = ""
 	var bytes
 	var created = null             # the agent of a createAgent
+	var body = {}
+	var since_ms = 0               # when it was sent, or brought something new
+	var size = 0                   # bytes of its answer
+	var last_progress = ""
+	var is_given_up = false        # it has failed; it stays pending, because the server counts its frame
 
 # What a session needs to be resumed.
 class Session:
@@ -142,6 +151,16 @@ class Agent:
 var is_ready = false               # requests are accepted, and the server is not shutting down
 var session_id = ""                # for logs
 
+# What the client takes from a server that hangs, is broken or malicious; to be set before start.
+var connect_ms = 10000             # for an attempt to connect
+var reconnect_ms = 600000          # without a connection that lasts or brings an answer; then the client stops
+var request_ms = 60000             # for the answer to a request
+# For turns, and requests that load or search: without anything new, not counting pauses by setPace. More than the server's
+# --turn-timeout and the results_timeout_ms of a graph.
+var idle_ms = 300000
+var frame_bytes = 1048576
+var answer_bytes = 16777216        # of all frames of an answer
+
 var _url = ""
 var _token = ""
 var _configuration = {}
@@ -162,6 +181,10 @@ var _pause_ms = MIN_PAUSE_MS
 var _next_attempt_ms = 0
 var _handshake_until_ms = 0
 var _dropped_at_ms = 0
+var _attached_at_ms = 0
+var _good_at_ms = 0
+var _is_paused = false
+var _stop_reason = ""
 var _is_stopped = true
 var _server_pid = 0
 var _server_file = ""
@@ -199,7 +222,7 @@ func start(url, token = "", configuration = {}):
 	_url = url
 	_token = token
 	_configuration = configuration
-	_pause_ms = MIN_PAUSE_MS
+	_mark_good()
 	_next_attempt_ms = 0
 	_is_stopped = false
 	set_process(true)
@@ -219,11 +242,12 @@ func stop():
 func is_closed():
 	return _is_stopped and _closing_socket == null
 
-# Waits until the client is ready.
+# Waits until the client is ready. The answer is not ok when it has stopped.
 func wait_until_ready():
 	yield(get_tree(), "idle_frame")
-	while not is_ready:
-		yield(self, "connected")
+	while not is_ready and not _is_stopped:
+		yield(get_tree(), "idle_frame")
+	return {"ok": true, "body": {}} if is_ready else _failure(1001, _stop_reason)
 
 # Creates an agent; create has the fields of createAgent, such as graphName, or graph with a graph. The answer has the agent
 # in "agent".
@@ -241,8 +265,9 @@ func forget_agent(agent):
 # The models of the catalogue: the answer has them in "models", with the fields of ModelInfo.
 func list_models():
 	var models = []
+	var pages = {}
 	var page = ""
-	while true:
+	while pages.size() < MAX_PAGES:
 		var answer = yield(request("listModels", {"pageToken": page}), "completed")
 		if not answer.ok:
 			return answer
@@ -250,6 +275,10 @@ func list_models():
 		page = answer.body.get("nextPageToken", "")
 		if page == "":
 			return {"ok": true, "body": answer.body, "models": models}
+		if pages.has(page):
+			return _failure(5001, "the server's list of models has the same page twice")
+		pages[page] = true
+	return _failure(2005, "the server's list of models has more than %d pages; the server does not end it" % MAX_PAGES)
 
 # Downloads a model of the catalogue; the signal progress tells how far it is.
 func download_model(model_name):
@@ -281,6 +310,8 @@ func _request(message, body, is_restoring, created):
 	request.message = message
 	request.bytes = bytes
 	request.created = created
+	request.body = body
+	request.since_ms = OS.get_ticks_msec()
 	_session.pending.append(request)
 	if _is_attached:
 		_outbox.append(bytes)
@@ -326,9 +357,50 @@ func _process(_delta):
 	elif _socket != null:
 		_poll_socket()
 		if _socket != null and not _is_attached and now_ms >= _handshake_until_ms:
-			_end("the server has not answered for %d ms" % HANDSHAKE_MS)
+			_end("the server has not answered for %d ms; if it may take longer, raise connect_ms" % connect_ms)
 	elif now_ms >= _next_attempt_ms:
 		_connect_socket()
+	_watch(now_ms)
+
+# Fails requests that have waited for too long.
+func _watch(now_ms):
+	if _session == null:
+		return
+	for request in _session.pending.duplicate():
+		var is_slow = request.message in SLOW_MESSAGES
+		if is_slow and _is_paused:
+			request.since_ms = now_ms
+		if request.is_given_up or now_ms - request.since_ms < (idle_ms if is_slow else request_ms):
+			continue
+		if is_slow:
+			_give_up(request, 1003, "%s had nothing new for %d ms; if it may take longer, raise idle_ms" % [request.message, idle_ms])
+		else:
+			_give_up(request, 1003, "%s had no answer within %d ms; if it may take longer, raise request_ms" % [request.message, request_ms])
+
+# Fails a request, and tells the server to stop.
+func _give_up(request, code, why):
+	request.is_given_up = true
+	if request.message == "sendMessage":
+		_request("cancelTurn", {"agentId": request.body.agentId}, false, null)
+	elif request.message == "downloadModel":
+		_request("cancelDownload", {"modelName": request.body.modelName}, false, null)
+	request.emit_signal("completed", _failure(code, why))
+
+# Counts a frame of an answer. Returns whether the request still waits for it.
+func _count(request, message, body, size):
+	var progress = JSON.print(body) if message == "modelProgress" else ""
+	if progress == "" or progress != request.last_progress:
+		request.since_ms = OS.get_ticks_msec() if request.message in SLOW_MESSAGES else request.since_ms
+	request.last_progress = progress
+	request.size += size
+	if not request.is_given_up and request.size > answer_bytes:
+		_give_up(request, 2005, "the answer to %s has more than %d bytes; ask for less, or raise answer_bytes" % [request.message, answer_bytes])
+	return not request.is_given_up
+
+# A connection has lasted, or has brought something new.
+func _mark_good():
+	_pause_ms = MIN_PAUSE_MS
+	_good_at_ms = OS.get_ticks_msec()
 
 # The URL, with the session to resume: a load balancer finds its server by it.
 func _address():
@@ -344,9 +416,9 @@ func _connect_socket():
 	_session_ready = {}
 	_resume_id = 0
 	_outbox = []
-	_handshake_until_ms = OS.get_ticks_msec() + HANDSHAKE_MS
+	_handshake_until_ms = OS.get_ticks_msec() + connect_ms
 	_socket = WebSocketClient.new()
-	_socket.set_buffers(1024, 4096, 2048, 4096)
+	_socket.set_buffers(frame_bytes / 1024 + 1, 4096, 2048, 4096)
 	_socket.connect("connection_established", self, "_open")
 	_socket.connect("connection_error", self, "_end", ["cannot connect to " + _url.split("?")[0]])
 	_socket.connect("server_close_request", self, "_keep_close_code")
@@ -375,7 +447,16 @@ func _open(_protocol):
 func _receive():
 	var socket = _socket
 	while socket != null and socket == _socket and socket.get_peer(1).get_available_packet_count() > 0:
-		_take_text(socket.get_peer(1).get_packet().get_string_from_utf8())
+		var packet = socket.get_peer(1).get_packet()
+		if packet.size() > frame_bytes:
+			_break("sent a frame of more than %d bytes; if it may be larger, raise frame_bytes" % frame_bytes)
+		else:
+			_take_text(packet.get_string_from_utf8(), packet.size())
+
+# The server would break the protocol again.
+func _break(what):
+	_is_broken = true
+	_end("the server " + what)
 
 func _keep_close_code(code, _reason):
 	_close_code = code
@@ -390,10 +471,13 @@ func _send_outbox():
 	while _is_open and not _outbox.empty() and _socket.get_peer(1).put_packet(_outbox[0]) == OK:
 		_outbox.pop_front()
 
-func _take_text(text):
+func _take_text(text, size):
+	if _is_deep(text):
+		_break("sent a frame that nests more than %d levels deep" % MAX_DEPTH)
+		return
 	var parsed = JSON.parse(_join_surrogates(text))
 	if parsed.error != OK or not parsed.result is Dictionary:
-		_end("the server sent a frame that is no JSON object")
+		_break("sent a frame that is no JSON object")
 		return
 	var frame = parsed.result
 	# Numbers are floats here, and the key 1.0 is another than 1.
@@ -413,7 +497,24 @@ func _take_text(text):
 	elif id != 0 and id == _resume_id:
 		_take_resume(int(frame.get("seq", 0)), message, body)
 	elif _is_attached:
-		_take(request, int(frame.get("seq", 0)), message, body)
+		_take(request, int(frame.get("seq", 0)), message, body, size)
+
+# The JSON parser of Godot 3 crashes on text that nests some thousand levels deep.
+func _is_deep(text):
+	if text.length() <= 2 * MAX_DEPTH:
+		return false
+	# Not text.count, which copies the rest of the text for each match.
+	var strings = RegEx.new()
+	strings.compile("\"(?:[^\"\\\\]++|\\\\.)*+\"")
+	var innermost = RegEx.new()
+	innermost.compile("\\[[^][{}]*+\\]|\\{[^][{}]*+\\}")
+	var rest = strings.sub(text, "", true)
+	for _level in MAX_DEPTH:
+		var outer = innermost.sub(rest, "", true)
+		if outer.length() == rest.length():
+			return false
+		rest = outer
+	return rest.find("[") >= 0 or rest.find("{") >= 0
 
 # The JSON parser of Godot 3 reads a pair of escapes (\ud83e\udd8a) as two characters.
 func _join_surrogates(text):
@@ -421,15 +522,15 @@ func _join_surrogates(text):
 		return text
 	var pairs = RegEx.new()
 	pairs.compile("(?<!\\\\)((?:\\\\\\\\)*)\\\\u([dD][89abAB][0-9a-fA-F]{2})\\\\u([dD][c-fC-F][0-9a-fA-F]{2})")
-	var joined = ""
+	var joined = PoolStringArray()
 	var end = 0
 	for found in pairs.search_all(text):
 		var code = 0x10000 + (("0x" + found.get_string(2)).hex_to_int() - 0xd800) * 0x400
 		code += ("0x" + found.get_string(3)).hex_to_int() - 0xdc00
 		var bytes = PoolByteArray([0xf0 | code >> 18, 0x80 | code >> 12 & 0x3f, 0x80 | code >> 6 & 0x3f, 0x80 | code & 0x3f])
-		joined += text.substr(end, found.get_start() - end) + found.get_string(1) + bytes.get_string_from_utf8()
+		joined.append(text.substr(end, found.get_start() - end) + found.get_string(1) + bytes.get_string_from_utf8())
 		end = found.get_end()
-	return joined + text.substr(end)
+	return joined.join("") + text.substr(end)
 
 func _find_request(id):
 	if _session != null:
@@ -455,6 +556,7 @@ func _take_resume(seq, message, body):
 	_resume_id = 0
 	if message == "resumeSession":
 		_is_attached = true
+		_attached_at_ms = OS.get_ticks_msec()
 		for request in _session.pending:
 			if request.number > int(body.get("requestsReceived", 0)):
 				_outbox.append(request.bytes)
@@ -475,6 +577,7 @@ func _begin(last_seq):
 	_session.token = _session_ready.get("resumeToken", "")
 	_session.last_seq = last_seq
 	_is_attached = true
+	_attached_at_ms = OS.get_ticks_msec()
 	var is_another = session_id != ""
 	session_id = _session.id
 	_restore(_session, is_another)
@@ -495,23 +598,21 @@ func _restore(session, is_another):
 				_stop(answer.message)
 			return
 	session.is_restored = true
-	_pause_ms = MIN_PAUSE_MS
 	is_ready = true
 	if is_another:
 		emit_signal("restarted")
 	emit_signal("connected")
 
-func _take(request, seq, message, body):
+func _take(request, seq, message, body, size):
 	if seq != 0:
 		if seq <= _session.last_seq:
 			return
 		if seq > _session.last_seq + 1:
-			_is_broken = true
-			_end("the server has left out frames: %d after %d" % [seq, _session.last_seq])
+			_break("has left out frames: %d after %d" % [seq, _session.last_seq])
 			return
 		_session.last_seq = seq
-		if _session.is_restored:
-			_pause_ms = MIN_PAUSE_MS
+		if _session.is_restored and request != null:
+			_mark_good()
 	if request == null or message == "":
 		return
 	var is_final = message in FINAL_MESSAGES
@@ -527,6 +628,10 @@ func _take(request, seq, message, body):
 		emit_signal("progress", body)
 	if message == "error" and int(body.get("code", 0)) == 2001:
 		is_ready = false
+	if message == "ack" and request.message == "setPace":
+		_is_paused = request.body.get("paused", false)
+	if not _count(request, message, body, size):
+		return
 	request.emit_signal("frame", message, body)
 	if message == "error":
 		request.emit_signal("completed", _failure(int(body.get("code", 0)), body.get("message", "")))
@@ -542,11 +647,16 @@ func _end(why):
 		why = _last_error.get("message", why)
 	if was_attached:
 		_dropped_at_ms = OS.get_ticks_msec()
+		if _dropped_at_ms - _attached_at_ms > STABLE_MS:
+			_mark_good()
 	var wait_ms = _pause_ms + randi() % (_pause_ms / 2)
 	_next_attempt_ms = OS.get_ticks_msec() + wait_ms
 	_pause_ms = int(min(2 * _pause_ms, MAX_PAUSE_MS))
 	if _close_code in FINAL_CLOSE_CODES:
 		_stop(why)
+		return
+	if OS.get_ticks_msec() + wait_ms - _good_at_ms > reconnect_ms:
+		_stop("%s; no connection has lasted for %d ms; to try for longer, raise reconnect_ms" % [why, reconnect_ms])
 		return
 	var is_too_late = OS.get_ticks_msec() + wait_ms - _dropped_at_ms > RESUME_LIMIT_MS
 	if _is_broken or _close_code == 1001 or (was_attached and _close_code in LOST_CLOSE_CODES) or is_too_late:
@@ -555,6 +665,7 @@ func _end(why):
 
 func _stop(why):
 	_is_stopped = true
+	_stop_reason = why
 	_close_socket(1000)
 	_lose_session(why)
 	emit_signal("stopped", why)
@@ -567,7 +678,9 @@ func _lose_session(why):
 	_is_attached = false
 	is_ready = false
 	for request in left:
-		request.emit_signal("completed", _failure(1002, why))
+		if not request.is_given_up:
+			request.is_given_up = true
+			request.emit_signal("completed", _failure(1002, why))
 
 # Begins to close the socket; the server answers with its own close.
 func _close_socket(code):

@@ -17,11 +17,14 @@ signal progress(model) # a modelProgress: modelName, phase (DOWNLOADING, LOADING
 
 const MIN_PAUSE_MS = 250
 const MAX_PAUSE_MS = 8000
-const HANDSHAKE_MS = 10000
+const STABLE_MS = 10000
 const RESUME_LIMIT_MS = 60000      # requests wait this long for a connection, as long as a server keeps the session
 const SERVER_START_MS = 60000
 const MAX_FRAME_BYTES = 1048576
 const MAX_PENDING = 1000
+const MAX_PAGES = 256
+# What may take long.
+const SLOW_MESSAGES = ["createAgent", "sendMessage", "loadModel", "downloadModel", "createStringStorage", "searchStorage"]
 # The last answer to a request is one of these, or has the name of the request.
 const FINAL_MESSAGES = ["turnComplete", "ack", "error"]
 const OTHER_MESSAGES = ["sessionReady", "resumeSession", "answerText", "toolCallNotification", "nodeEvent", "modelProgress"]
@@ -39,6 +42,11 @@ class Request:
 	var message = ""
 	var bytes
 	var created = null             # the agent of a createAgent
+	var body = {}
+	var since_ms = 0               # when it was sent, or brought something new
+	var size = 0                   # bytes of its answer
+	var last_progress = ""
+	var is_given_up = false        # it has failed; it stays pending, because the server counts its frame
 
 # What a session needs to be resumed.
 class Session:
@@ -141,6 +149,16 @@ class Agent:
 var is_ready = false               # requests are accepted, and the server is not shutting down
 var session_id = ""                # for logs
 
+# What the client takes from a server that hangs, is broken or malicious; to be set before start.
+var connect_ms = 10000             # for an attempt to connect
+var reconnect_ms = 600000          # without a connection that lasts or brings an answer; then the client stops
+var request_ms = 60000             # for the answer to a request
+# For turns, and requests that load or search: without anything new, not counting pauses by setPace. More than the server's
+# --turn-timeout and the results_timeout_ms of a graph.
+var idle_ms = 300000
+var frame_bytes = 1048576
+var answer_bytes = 16777216        # of all frames of an answer
+
 var _url = ""
 var _token = ""
 var _configuration = {}
@@ -161,6 +179,10 @@ var _pause_ms = MIN_PAUSE_MS
 var _next_attempt_ms = 0
 var _handshake_until_ms = 0
 var _dropped_at_ms = 0
+var _attached_at_ms = 0
+var _good_at_ms = 0
+var _is_paused = false
+var _stop_reason = ""
 var _is_stopped = true
 var _server_pid = 0
 var _server_file = ""
@@ -198,7 +220,7 @@ func start(url, token = "", configuration = {}):
 	_url = url
 	_token = token
 	_configuration = configuration
-	_pause_ms = MIN_PAUSE_MS
+	_mark_good()
 	_next_attempt_ms = 0
 	_is_stopped = false
 	set_process(true)
@@ -218,11 +240,12 @@ func stop():
 func is_closed():
 	return _is_stopped and _closing_socket == null
 
-# Waits until the client is ready.
+# Waits until the client is ready. The answer is not ok when it has stopped.
 func wait_until_ready():
 	await get_tree().process_frame
-	while not is_ready:
-		await connected
+	while not is_ready and not _is_stopped:
+		await get_tree().process_frame
+	return {"ok": true, "body": {}} if is_ready else _failure(1001, _stop_reason)
 
 # Creates an agent; create has the fields of createAgent, such as graphName, or graph with a graph. The answer has the agent
 # in "agent".
@@ -240,8 +263,9 @@ func forget_agent(agent):
 # The models of the catalogue: the answer has them in "models", with the fields of ModelInfo.
 func list_models():
 	var models = []
+	var pages = {}
 	var page = ""
-	while true:
+	while pages.size() < MAX_PAGES:
 		var answer = await request("listModels", {"pageToken": page})
 		if not answer.ok:
 			return answer
@@ -249,6 +273,10 @@ func list_models():
 		page = answer.body.get("nextPageToken", "")
 		if page == "":
 			return {"ok": true, "body": answer.body, "models": models}
+		if pages.has(page):
+			return _failure(5001, "the server's list of models has the same page twice")
+		pages[page] = true
+	return _failure(2005, "the server's list of models has more than %d pages; the server does not end it" % MAX_PAGES)
 
 # Downloads a model of the catalogue; the signal progress tells how far it is.
 func download_model(model_name):
@@ -280,6 +308,8 @@ func _request(message, body, is_restoring, created):
 	request.message = message
 	request.bytes = bytes
 	request.created = created
+	request.body = body
+	request.since_ms = Time.get_ticks_msec()
 	_session.pending.append(request)
 	if _is_attached:
 		_outbox.append(bytes)
@@ -323,9 +353,50 @@ func _process(_delta):
 	elif _socket != null:
 		_poll_socket()
 		if _socket != null and not _is_attached and now_ms >= _handshake_until_ms:
-			_end("the server has not answered for %d ms" % HANDSHAKE_MS)
+			_end("the server has not answered for %d ms; if it may take longer, raise connect_ms" % connect_ms)
 	elif now_ms >= _next_attempt_ms:
 		_connect_socket()
+	_watch(now_ms)
+
+# Fails requests that have waited for too long.
+func _watch(now_ms):
+	if _session == null:
+		return
+	for request in _session.pending.duplicate():
+		var is_slow = request.message in SLOW_MESSAGES
+		if is_slow and _is_paused:
+			request.since_ms = now_ms
+		if request.is_given_up or now_ms - request.since_ms < (idle_ms if is_slow else request_ms):
+			continue
+		if is_slow:
+			_give_up(request, 1003, "%s had nothing new for %d ms; if it may take longer, raise idle_ms" % [request.message, idle_ms])
+		else:
+			_give_up(request, 1003, "%s had no answer within %d ms; if it may take longer, raise request_ms" % [request.message, request_ms])
+
+# Fails a request, and tells the server to stop.
+func _give_up(request, code, why):
+	request.is_given_up = true
+	if request.message == "sendMessage":
+		_request("cancelTurn", {"agentId": request.body.agentId}, false, null)
+	elif request.message == "downloadModel":
+		_request("cancelDownload", {"modelName": request.body.modelName}, false, null)
+	request.completed.emit(_failure(code, why))
+
+# Counts a frame of an answer. Returns whether the request still waits for it.
+func _count(request, message, body, size):
+	var progress = JSON.stringify(body) if message == "modelProgress" else ""
+	if progress == "" or progress != request.last_progress:
+		request.since_ms = Time.get_ticks_msec() if request.message in SLOW_MESSAGES else request.since_ms
+	request.last_progress = progress
+	request.size += size
+	if not request.is_given_up and request.size > answer_bytes:
+		_give_up(request, 2005, "the answer to %s has more than %d bytes; ask for less, or raise answer_bytes" % [request.message, answer_bytes])
+	return not request.is_given_up
+
+# A connection has lasted, or has brought something new.
+func _mark_good():
+	_pause_ms = MIN_PAUSE_MS
+	_good_at_ms = Time.get_ticks_msec()
 
 # The URL, with the session to resume: a load balancer finds its server by it.
 func _address():
@@ -341,9 +412,9 @@ func _connect_socket():
 	_session_ready = {}
 	_resume_id = 0
 	_outbox = []
-	_handshake_until_ms = Time.get_ticks_msec() + HANDSHAKE_MS
+	_handshake_until_ms = Time.get_ticks_msec() + connect_ms
 	_socket = WebSocketPeer.new()
-	_socket.inbound_buffer_size = MAX_FRAME_BYTES
+	_socket.inbound_buffer_size = frame_bytes
 	_socket.outbound_buffer_size = 2 * MAX_FRAME_BYTES
 	_socket.max_queued_packets = 4096
 	_socket.supported_protocols = PackedStringArray(["turngraph.v1.json"])
@@ -372,17 +443,26 @@ func _poll_closing_socket(now_ms):
 func _receive():
 	var socket = _socket
 	while socket == _socket and socket.get_available_packet_count() > 0:
-		_take_text(socket.get_packet().get_string_from_utf8())
+		var packet = socket.get_packet()
+		if packet.size() > frame_bytes:
+			_break("sent a frame of more than %d bytes; if it may be larger, raise frame_bytes" % frame_bytes)
+		else:
+			_take_text(packet.get_string_from_utf8(), packet.size())
+
+# The server would break the protocol again.
+func _break(what):
+	_is_broken = true
+	_end("the server " + what)
 
 # What the socket does not take now is sent in a later frame of the game.
 func _send_outbox():
 	while _is_open and not _outbox.is_empty() and _socket.send(_outbox[0], WebSocketPeer.WRITE_MODE_TEXT) == OK:
 		_outbox.pop_front()
 
-func _take_text(text):
+func _take_text(text, size):
 	var json = JSON.new()
 	if json.parse(text) != OK or not json.data is Dictionary:
-		_end("the server sent a frame that is no JSON object")
+		_break("sent a frame that is no JSON object")
 		return
 	var frame = json.data
 	# Numbers are floats here, and the key 1.0 is another than 1.
@@ -402,7 +482,7 @@ func _take_text(text):
 	elif id != 0 and id == _resume_id:
 		_take_resume(int(frame.get("seq", 0)), message, body)
 	elif _is_attached:
-		_take(request, int(frame.get("seq", 0)), message, body)
+		_take(request, int(frame.get("seq", 0)), message, body, size)
 
 func _find_request(id):
 	if _session != null:
@@ -428,6 +508,7 @@ func _take_resume(seq, message, body):
 	_resume_id = 0
 	if message == "resumeSession":
 		_is_attached = true
+		_attached_at_ms = Time.get_ticks_msec()
 		for request in _session.pending:
 			if request.number > int(body.get("requestsReceived", 0)):
 				_outbox.append(request.bytes)
@@ -448,6 +529,7 @@ func _begin(last_seq):
 	_session.token = _session_ready.get("resumeToken", "")
 	_session.last_seq = last_seq
 	_is_attached = true
+	_attached_at_ms = Time.get_ticks_msec()
 	var is_another = session_id != ""
 	session_id = _session.id
 	_restore(_session, is_another)
@@ -468,23 +550,21 @@ func _restore(session, is_another):
 				_stop(answer.message)
 			return
 	session.is_restored = true
-	_pause_ms = MIN_PAUSE_MS
 	is_ready = true
 	if is_another:
 		restarted.emit()
 	connected.emit()
 
-func _take(request, seq, message, body):
+func _take(request, seq, message, body, size):
 	if seq != 0:
 		if seq <= _session.last_seq:
 			return
 		if seq > _session.last_seq + 1:
-			_is_broken = true
-			_end("the server has left out frames: %d after %d" % [seq, _session.last_seq])
+			_break("has left out frames: %d after %d" % [seq, _session.last_seq])
 			return
 		_session.last_seq = seq
-		if _session.is_restored:
-			_pause_ms = MIN_PAUSE_MS
+		if _session.is_restored and request != null:
+			_mark_good()
 	if request == null or message == "":
 		return
 	var is_final = message in FINAL_MESSAGES
@@ -500,6 +580,10 @@ func _take(request, seq, message, body):
 		progress.emit(body)
 	if message == "error" and int(body.get("code", 0)) == 2001:
 		is_ready = false
+	if message == "ack" and request.message == "setPace":
+		_is_paused = request.body.get("paused", false)
+	if not _count(request, message, body, size):
+		return
 	request.frame.emit(message, body)
 	if message == "error":
 		request.completed.emit(_failure(int(body.get("code", 0)), body.get("message", "")))
@@ -515,11 +599,16 @@ func _end(why):
 		why = _last_error.get("message", why)
 	if was_attached:
 		_dropped_at_ms = Time.get_ticks_msec()
+		if _dropped_at_ms - _attached_at_ms > STABLE_MS:
+			_mark_good()
 	var wait_ms = _pause_ms + randi() % (_pause_ms / 2)
 	_next_attempt_ms = Time.get_ticks_msec() + wait_ms
 	_pause_ms = mini(2 * _pause_ms, MAX_PAUSE_MS)
 	if _close_code in FINAL_CLOSE_CODES:
 		_stop(why)
+		return
+	if Time.get_ticks_msec() + wait_ms - _good_at_ms > reconnect_ms:
+		_stop("%s; no connection has lasted for %d ms; to try for longer, raise reconnect_ms" % [why, reconnect_ms])
 		return
 	var is_too_late = Time.get_ticks_msec() + wait_ms - _dropped_at_ms > RESUME_LIMIT_MS
 	if _is_broken or _close_code == 1001 or (was_attached and _close_code in LOST_CLOSE_CODES) or is_too_late:
@@ -528,6 +617,7 @@ func _end(why):
 
 func _stop(why):
 	_is_stopped = true
+	_stop_reason = why
 	_close_socket(1000)
 	_lose_session(why)
 	stopped.emit(why)
@@ -540,7 +630,9 @@ func _lose_session(why):
 	_is_attached = false
 	is_ready = false
 	for request in left:
-		request.completed.emit(_failure(1002, why))
+		if not request.is_given_up:
+			request.is_given_up = true
+			request.completed.emit(_failure(1002, why))
 
 # Begins to close the socket; the server answers with its own close.
 func _close_socket(code):

@@ -28,6 +28,8 @@ export interface Way {
   readonly fails: Step;
   /** The limit whose setting the message names. */
   readonly limit?: Limit;
+  /** Whether it sends as fast as the client reads, below the messages: an engine that reads in its main loop stands still. */
+  readonly isFlood?: boolean;
   /** Whether a client may as well finish, or fail at another step: what it sees depends on its WebSocket. */
   readonly isLenient?: boolean;
 }
@@ -62,10 +64,11 @@ export class Peer {
 
   /** Writes the start of a WebSocket frame that claims to have `bytes` bytes. */
   beginFrame(bytes: number, { fin = true, opcode = this.codec.binary ? 2 : 1 } = {}): void {
-    const head = Buffer.alloc(10);
+    const head = Buffer.alloc(bytes < 126 ? 2 : bytes < 65_536 ? 4 : 10);
     head[0] = (fin ? 0x80 : 0) | opcode;
-    head[1] = 127;
-    head.writeBigUInt64BE(BigInt(bytes), 2);
+    head[1] = bytes < 126 ? bytes : bytes < 65_536 ? 126 : 127;
+    if (head[1] === 126) head.writeUInt16BE(bytes, 2);
+    if (head[1] === 127) head.writeBigUInt64BE(BigInt(bytes), 2);
     this.raw.write(head);
   }
 
@@ -218,6 +221,7 @@ const ways: readonly Way[] = [
       },
     },
     fails: 'agent',
+    isFlood: true,
     limit: 'frame',
   },
   {
@@ -243,6 +247,7 @@ const ways: readonly Way[] = [
       },
     },
     fails: 'agent',
+    isFlood: true,
     limit: 'frame',
   },
   {
@@ -334,6 +339,7 @@ const ways: readonly Way[] = [
       },
     },
     fails: 'agent',
+    isFlood: true,
   },
   {
     name: 'answers neither pings nor the close',
@@ -473,6 +479,8 @@ const jsonOrEmpty = (peer: Peer, json: string): string | Uint8Array =>
 
 /** A server for each way. */
 export class MaliciousServers implements AsyncDisposable {
+  /** The ways that are a flood, by index. */
+  readonly floods = ways.flatMap(({ isFlood }, way) => (isFlood ? [way] : []));
   /** The URL of each way, in the order of the table. */
   readonly urls: readonly string[];
   /** How often a client has connected to each way. */

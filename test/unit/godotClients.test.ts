@@ -10,8 +10,12 @@ const declarationsIn = (source: string): readonly string[] =>
     line.replace(/[ \t]*(?:#.*)?:?$/, ''),
   );
 
-/** What only Godot 3 needs: its WebSocketClient has signals, and its JSON parser leaves pairs of surrogates apart. */
-const onlyGodot3 = /^func (?:_open\(_protocol\)|_keep_close_code|_close\(_was_clean\)|_join_surrogates)/;
+/**
+ * What only Godot 3 needs: its WebSocketClient has signals, and its JSON parser leaves pairs of surrogates apart and has no
+ * limit of depth.
+ */
+const onlyGodot3 =
+  /^(?:const MAX_DEPTH|func (?:_open\(_protocol\)|_keep_close_code|_close\(_was_clean\)|_join_surrogates|_is_deep))/;
 
 describe('the clients for Godot 3 and Godot 4', () => {
   it('declare the same classes, functions, signals and constants', () => {
@@ -29,7 +33,8 @@ describe('the clients for Godot 3 and Godot 4', () => {
         .replaceAll(/\bTime\b/g, 'OS')
         .replaceAll(/yield\((.*), "completed"\)/g, 'await $1.completed')
         .replaceAll('int(min(2 * _pause_ms, MAX_PAUSE_MS))', 'mini(2 * _pause_ms, MAX_PAUSE_MS)')
-        .replaceAll('.empty()', '.is_empty()');
+        .replaceAll('.empty()', '.is_empty()')
+        .replaceAll('JSON.stringify', 'JSON.print');
     for (const name of [
       '_greet',
       '_take_resume',
@@ -40,6 +45,11 @@ describe('the clients for Godot 3 and Godot 4', () => {
       '_stop',
       '_lose_session',
       '_request',
+      '_watch',
+      '_give_up',
+      '_count',
+      '_mark_good',
+      '_break',
     ]) {
       expect(ruleOf(sourceOf('godot3'), name)).not.toBe('');
       expect(plain(ruleOf(sourceOf('godot4'), name))).toBe(plain(ruleOf(sourceOf('godot3'), name)));

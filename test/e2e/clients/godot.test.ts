@@ -4,11 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startHubServer, type HubFixture } from '../../helpers/hubFixture.ts';
+import { findFaults } from '../../helpers/maliciousServer.ts';
 import { checkRequirement, findGodot3, isSkipped } from '../../helpers/requirements.mjs';
 import { repositoryPath } from '../../helpers/server.ts';
 import { expectSurvival, runTrial } from './clientTrial.ts';
 import { expectResume } from './conformProgram.ts';
 import { expectConformance } from './conformanceRun.ts';
+import { visitMaliciousServers } from './maliciousVisits.ts';
 import { outputUntil } from './readmeSample.ts';
 import { writeBundle } from './smallBundle.ts';
 
@@ -45,6 +47,23 @@ describe.skipIf(isSkipped('godotClient'))('the GDScript client for Godot 3', () 
   it.concurrent('resumes its session when the connection is cut in the middle of an answer', async () => {
     await expectResume(fixture.server.url, ['sh', example('godot3/conform.sh')], { HOME: folder });
   });
+
+  it.concurrent(
+    'ends each visit of a malicious server with an error that names what happened and the limit',
+    async () => {
+      await copyFile(repositoryPath('test/e2e/clients/visits.gd'), join(folder, 'visits.gd'));
+      const outcomes = await visitMaliciousServers((urls) => start('visits.gd', ...urls), true);
+      const settings = {
+        connect: 'connect_ms',
+        request: 'request_ms',
+        idle: 'idle_ms',
+        reconnect: 'reconnect_ms',
+        answer: 'answer_bytes',
+        pages: 'pages',
+      };
+      expect(findFaults(outcomes, settings)).toEqual([]);
+    },
+  );
 
   it.concurrent('passes the conformance kit', async () => {
     await expectConformance(`HOME='${folder}' sh '${example('godot3/conform.sh')}'`, ['json']);

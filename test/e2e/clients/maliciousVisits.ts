@@ -6,15 +6,26 @@ import { MaliciousServers, type Outcome } from '../../helpers/maliciousServer.ts
 const boundMs = 90_000;
 
 /**
- * Lets a program visit all malicious servers. Its arguments are their URLs; it prints a line `VISIT {"way", "step", "message"}`
- * for each that has ended, with the index of the URL.
+ * Lets a program visit all malicious servers. Its arguments are their URLs, or `none`; it prints a line
+ * `VISIT {"way", "step", "message"}` for each visit that has ended, with the index of the URL.
+ * @param hasOneThread whether floods are visited by processes of their own.
  */
 export async function visitMaliciousServers(
   start: (urls: readonly string[]) => ChildProcess,
+  hasOneThread = false,
 ): Promise<readonly Outcome[]> {
   await using servers = await MaliciousServers.start();
+  const apart = hasOneThread ? servers.floods : [];
+  const all = servers.urls.map((_, way) => way);
+  const groups = [all.filter((way) => !apart.includes(way)), ...apart.map((way) => [way])];
+  const outcomes = groups.map((group) =>
+    outcomesOf(start(servers.urls.map((url, way) => (group.includes(way) ? url : 'none'))), group.length),
+  );
+  return (await Promise.all(outcomes)).flat();
+}
+
+async function outcomesOf(program: ChildProcess, count: number): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
-  const program = start(servers.urls);
   try {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, boundMs);
@@ -28,7 +39,7 @@ export async function visitMaliciousServers(
         createInterface({ input: stream }).on('line', (line) => {
           const [, json] = /VISIT (\{.*\})/.exec(line) ?? [];
           if (json !== undefined) outcomes.push(JSON.parse(json) as Outcome);
-          if (outcomes.length === servers.urls.length) end();
+          if (outcomes.length === count) end();
         });
       }
     });
