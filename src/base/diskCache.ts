@@ -165,7 +165,8 @@ export class DiskCache<Content> {
       const [, id = '', extension] = this.#namePattern.exec(name) ?? [];
       if (id === '' || (extension !== undefined && this.#entries.has(id))) continue;
       const info = await stat(path).catch(() => undefined);
-      if (!info) continue;
+      // Reading a pipe would wait for who writes to it.
+      if (!info?.isFile()) continue;
       if (extension === extensions[0]) {
         const entry = await read(id, info.size);
         if (entry) found.push({ ...entry, id, usedMs: info.mtimeMs });

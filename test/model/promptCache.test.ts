@@ -103,6 +103,14 @@ describe('the prompt cache', () => {
     await onlyFile('.state');
   });
 
+  it('is kept when the copy for another number of slots cannot be written', async () => {
+    await warm({ options: { slots: 4 } });
+    await rm(join(cache, 'states'), { recursive: true, force: true });
+    await writeFile(join(cache, 'states'), '');
+    expect(await ask()).toEqual(fresh);
+    await onlyFile('.state');
+  });
+
   it('is not saved again by a server that finds it there', async () => {
     await warm();
     const { mtimeMs } = await stat(await onlyFile('.state'));

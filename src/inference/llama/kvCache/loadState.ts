@@ -19,7 +19,8 @@ export async function loadState(
   const { totalSequences } = cache.context;
   await using file = await openFile(path);
   const isAsSaved = isRecurrent || (await readStreamCount(file.handle)) === totalSequences;
-  const copy = isAsSaved ? undefined : await copyWithStreams(file.handle, totalSequences, { isHybrid, spare });
+  const copying = isAsSaved ? undefined : copyWithStreams(file.handle, totalSequences, { isHybrid, spare });
+  const copy = await copying?.catch(() => undefined);
   if (!isAsSaved && !copy) return false;
   try {
     // The library would keep the checkpoints of the tokens that the cache held before, and resume at them.
@@ -44,7 +45,7 @@ async function copyWithStreams(
   try {
     await using target = await openFile(copy.path, 'w');
     for (const part of partsWithStreams(caches, streams, size)) {
-      if (Buffer.isBuffer(part)) await target.handle.write(part);
+      if (Buffer.isBuffer(part)) await target.handle.appendFile(part);
       else await copyRange(source, target.handle, part);
     }
     return copy;
@@ -71,7 +72,7 @@ async function copyRange(source: FileHandle, target: FileHandle, { from, to }: F
   for (let position = from; position < to;) {
     const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, to - position), position);
     if (bytesRead === 0) throw new Error('the file of a state became shorter while it was read');
-    await target.write(buffer, 0, bytesRead);
+    await target.appendFile(buffer.subarray(0, bytesRead));
     position += bytesRead;
   }
 }

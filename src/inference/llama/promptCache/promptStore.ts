@@ -71,26 +71,30 @@ export class PromptStore implements PromptFiles {
   async finish(draftId: string, error: string | undefined): Promise<SavedPrompt | undefined> {
     const draft = this.#drafts.get(draftId);
     if (!draft) return undefined;
+    const { prompt, path } = draft;
+    const id = promptId(prompt);
+    let isPlaced = false;
     try {
       if (error !== undefined) throw new Error(error);
-      const { prompt, path } = draft;
       await chmod(path, 0o600);
       const { size: bytes } = await stat(path);
       const { key, tokens } = prompt;
       const header: PromptHeader = { version: 2, key, tokens, bytes, checksum: await fileChecksum(path) };
-      const id = promptId(header);
+      // Another engine process may have saved it meanwhile.
+      if (this.#cache.entries.has(id)) return savedPrompt(id, header);
       await rename(path, this.#cache.pathOf(id, 'state'));
+      isPlaced = true;
       await writeAtomic(this.#cache.pathOf(id), JSON.stringify(header));
       await chmod(this.#cache.pathOf(id), 0o600);
       await draft.file.drop();
       if (await this.#cache.add(id, foundPrompt(header))) return savedPrompt(id, header);
-      await this.#cache.remove(id);
-      return undefined;
     } catch (failure) {
-      await draft.file.drop();
       this.#onWriteError(failure);
-      return undefined;
+    } finally {
+      await draft.file.drop();
     }
+    if (isPlaced) await this.#cache.remove(id);
+    return undefined;
   }
 
   async open(id: string): Promise<string | undefined> {

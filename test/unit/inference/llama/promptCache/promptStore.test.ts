@@ -1,10 +1,13 @@
-import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, open as openFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DiskQuota } from '../../../../../src/base/diskCache.ts';
 import { StateStore } from '../../../../../src/inference/llama/kvCache/stateStore.ts';
 import { PromptStore } from '../../../../../src/inference/llama/promptCache/promptStore.ts';
+import { failFiles } from '../../../../helpers/failingFiles.ts';
 import { PromptService } from '../../../../../src/inference/process/fileServices.ts';
 
 let cache = '';
@@ -84,6 +87,39 @@ describe('the files of the prompt cache', () => {
     expect(await store.finish(created?.draft ?? '', 'the disk is full')).toBeUndefined();
     expect(errors).toMatchObject([{ message: 'the disk is full' }]);
     expect(await filesIn()).toEqual([]);
+  });
+
+  it('leave nothing when the header cannot be written', async () => {
+    const quota = new DiskQuota(1000);
+    const store = new PromptStore(cache, quota);
+    using _ = failFiles('ENOSPC', (path) => path.endsWith('.json.new'), ['open']);
+    expect(await save(store, [1])).toBeUndefined();
+    expect(await filesIn()).toEqual([]);
+    expect(quota.bytes).toBe(0);
+  });
+
+  it('count once that two engine processes save at the same time', async () => {
+    const quota = new DiskQuota(1000);
+    const store = new PromptStore(cache, quota);
+    const drafts = [1, 2].map(() => store.create({ key: 'model', tokens: [1], bytes: 100 }));
+    for (const draft of await Promise.all(drafts)) {
+      await writeFile(draft?.path ?? '', 'x'.repeat(100));
+      expect(await store.finish(draft?.draft ?? '', undefined)).toMatchObject({ tokens: [1] });
+    }
+    expect(quota.bytes).toBe(100);
+    expect(await tokensOf(store)).toEqual([[1]]);
+  });
+
+  it.skipIf(process.platform === 'win32')('are not waited for where a pipe has the name of one', async () => {
+    await save(open(), [1]);
+    const header = join(cache, 'prompts', (await filesIn()).find((name) => name.endsWith('.json')) ?? '');
+    await rm(header);
+    execFileSync('mkfifo', [header]);
+    const listed = await Promise.race([open().list('model'), wait(5000, 'nothing')]);
+    // Ends a read that waits for a writer.
+    const pipe = await openFile(header, 'r+').catch(() => undefined);
+    await pipe?.close();
+    expect(listed).toEqual([]);
   });
 
   it('are deleted when an engine process ends while it reads them, and so are those that it was writing', async () => {
