@@ -1,7 +1,7 @@
-// npm run soak [-- TEST... OPTIONS]: runs stress tests (soak, cancels, crowd, isolation) against a real server; default `soak`.
+// npm run soak [-- TEST... OPTIONS]: runs stress tests (soak, cancels, crowd, isolation, stopped) against a real server; default `soak`.
 //   --minutes N    how long `soak` takes; default 30
 //   --agents N     agents of the other tests, clients of `soak`
-//   --count N      turns of `isolation`, cancels of `cancels`
+//   --count N      turns of `isolation` and `stopped`, cancels of `cancels`
 //   --chaos        `soak` with cut connections and killed engine processes
 //   --seed N       seed of all random choices; default 1
 //   --model NAME   a model of models.json; default turngraph-demo
@@ -12,10 +12,11 @@ import * as crowd from './stress/oversubscription.mjs';
 import { openTestbed } from './stress/testbed.mjs';
 import * as isolation from './stress/isolation.mjs';
 import * as soak from './stress/soak.mjs';
+import * as stopped from './stress/stoppedTurns.mjs';
 import { formatReport } from './stress/report.mjs';
 import { assertKnown, exitWithUsageError, readArguments, wholeNumber } from './options.mjs';
 
-const tests = new Map([soak, cancels, crowd, isolation].map((test) => [test.name, test]));
+const tests = new Map([soak, cancels, crowd, isolation, stopped].map((test) => [test.name, test]));
 const { names, json, ...options } = readOptions();
 const logLine = (line) => process.stderr.write(`${line}\n`);
 

@@ -10,7 +10,7 @@ export function untilAborted(wait: Promise<void>, ...signals: readonly AbortSign
     };
     for (const signal of signals) signal.addEventListener('abort', done);
     if (signals.some(({ aborted }) => aborted)) done();
-    wait.then(done, reject);
+    wait.catch(reject).finally(done);
   });
 }
 
@@ -28,7 +28,7 @@ export function raceAbort<T>(
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(reason());
     if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort);
+    else signal.addEventListener('abort', onAbort, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
 }

@@ -83,17 +83,19 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   const limits = withDefaults(defaultClientLimits, options.limits);
   const onUnsolicited = logged('onUnsolicited', options.onUnsolicited);
   const onChange = logged('onConnectionChange', options.onConnectionChange);
-  const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
   signal?.throwIfAborted();
   const wire = clientCodecs[`turngraph.v1.${codec}`];
   const { maxFrameBytes } = limits;
   const socketOptions = { subprotocol: wire.subprotocol, token, WebSocket, maxFrameBytes };
   const open = async (sessionId?: string): Promise<Channel> =>
     new Channel(await openSocket(url, { ...socketOptions, sessionId }), wire, maxFrameBytes);
+  // Not `AbortSignal.timeout`, whose timer would outlive the handshake.
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(), Math.ceil(timeoutMs));
   let channel: Channel | undefined;
   try {
     channel = await open();
-    const aborted = signal ? AbortSignal.any([signal, timeout]) : timeout;
+    const aborted = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
     const session = await waitForSession(channel, { signal: aborted, onUnsolicited });
     const connection = new Connection(channel, session, {
       limits,
@@ -107,11 +109,13 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   } catch (thrown) {
     channel?.close();
     if (signal?.aborted) throw signal.reason;
-    const reason = timeout.aborted
+    const reason = timeout.signal.aborted
       ? `the server did not answer within ${timeoutMs} ms (timeoutMs)`
       : connectFailureOf(thrown);
     const address = String(url).replace(/[?#].*/s, '');
     throw new Fault('CONNECTION_FAILED', `cannot connect to ${address}: ${reason}`, { cause: thrown });
+  } finally {
+    clearTimeout(timer);
   }
 }
 
