@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DiskQuota } from '../../../src/base/diskCache.ts';
 import { describeFsError, findPathProblem, makeFolder, readRegularFile } from '../../../src/base/filesystem.ts';
 import { GraphFolder } from '../../../src/graph/compile/graphFolder.ts';
+import { PromptStore } from '../../../src/inference/llama/promptCache/promptStore.ts';
 import { readCatalogue } from '../../../src/inference/models/catalogue/catalogue.ts';
 import { isSkipped } from '../../helpers/requirements.mjs';
 
@@ -81,6 +83,9 @@ describe('readRegularFile', () => {
       'graph "lamp" cannot be read: it is not a regular',
     );
     await expect(readCatalogue(fifo)).rejects.toThrow('cannot be read: it is not a regular file');
+    await mkdir(join(root, 'prompts'));
+    execFileSync('mkfifo', [join(root, 'prompts', `${'a'.repeat(64)}.json`)]);
+    expect(await new PromptStore(root, new DiskQuota(1000)).list('model')).toEqual([]);
   });
 });
 

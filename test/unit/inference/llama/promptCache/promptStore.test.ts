@@ -1,8 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtemp, open as openFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DiskQuota } from '../../../../../src/base/diskCache.ts';
 import { StateStore } from '../../../../../src/inference/llama/kvCache/stateStore.ts';
@@ -108,18 +106,6 @@ describe('the files of the prompt cache', () => {
     }
     expect(quota.bytes).toBe(100);
     expect(await tokensOf(store)).toEqual([[1]]);
-  });
-
-  it.skipIf(process.platform === 'win32')('are not waited for where a pipe has the name of one', async () => {
-    await save(open(), [1]);
-    const header = join(cache, 'prompts', (await filesIn()).find((name) => name.endsWith('.json')) ?? '');
-    await rm(header);
-    execFileSync('mkfifo', [header]);
-    const listed = await Promise.race([open().list('model'), wait(5000, 'nothing')]);
-    // Ends a read that waits for a writer.
-    const pipe = await openFile(header, 'r+').catch(() => undefined);
-    await pipe?.close();
-    expect(listed).toEqual([]);
   });
 
   it('are deleted when an engine process ends while it reads them, and so are those that it was writing', async () => {
