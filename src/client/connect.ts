@@ -90,12 +90,13 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   const open = async (sessionId?: string): Promise<Channel> =>
     new Channel(await openSocket(url, { ...socketOptions, sessionId }), wire, maxFrameBytes);
   // Not `AbortSignal.timeout`, whose timer would outlive the handshake.
-  const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(), Math.ceil(timeoutMs));
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), Math.ceil(timeoutMs));
+  const timeout = late.signal;
   let channel: Channel | undefined;
   try {
     channel = await open();
-    const aborted = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
+    const aborted = signal ? AbortSignal.any([signal, timeout]) : timeout;
     const session = await waitForSession(channel, { signal: aborted, onUnsolicited });
     const connection = new Connection(channel, session, {
       limits,
@@ -109,7 +110,7 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   } catch (thrown) {
     channel?.close();
     if (signal?.aborted) throw signal.reason;
-    const reason = timeout.signal.aborted
+    const reason = timeout.aborted
       ? `the server did not answer within ${timeoutMs} ms (timeoutMs)`
       : connectFailureOf(thrown);
     const address = String(url).replace(/[?#].*/s, '');
