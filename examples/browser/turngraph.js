@@ -3,8 +3,37 @@
 const minPauseMs = 250;
 const maxPauseMs = 8000;
 
-/** An attempt to connect that has not succeeded by then is given up. */
-const attemptTimeoutMs = 10_000;
+/** What a client takes from a server that hangs, is broken or malicious. */
+export const defaultLimits = {
+  /** Milliseconds for an attempt to connect. */
+  connectMs: 10_000,
+  /** Milliseconds without a connection that lasts or brings an answer, after which the client stops. */
+  reconnectMs: 600_000,
+  /** Milliseconds for the answer to a request, which then rejects with 1003. */
+  requestMs: 60_000,
+  /**
+   * The same for turns, and for requests that load or search: milliseconds without a new frame, not counting pauses by setPace.
+   * More than the server's --turn-timeout and the results_timeout_ms of a graph.
+   */
+  idleMs: 300_000,
+  /** Size of a frame. After a larger one the client stops. */
+  frameBytes: 2 ** 20,
+  /** Size of all frames of an answer; the request then rejects with 2005. */
+  answerBytes: 2 ** 24,
+};
+
+/** Requests that may take long. */
+const slowRequests = new Set([
+  'createAgent',
+  'sendMessage',
+  'loadModel',
+  'downloadModel',
+  'createStringStorage',
+  'searchStorage',
+]);
+
+/** A connection that has lasted for so long is a good one: the next pause is short. */
+const stableMs = 10_000;
 
 /** How long a session is tried to be resumed. By default a server keeps it for that long. */
 const resumeTimeoutMs = 60_000;
@@ -23,6 +52,7 @@ export class TurngraphError extends Error {
   constructor(code, name, message) {
     super(`${code} ${name}: ${message}`);
     this.code = code;
+    this.sentence = message;
   }
 }
 
@@ -37,6 +67,7 @@ function dropped(message) {
 export class Client {
   #url;
   #configuration;
+  #limits;
   #onLost;
   #onReconnected;
   #agents = new Set();
@@ -44,6 +75,10 @@ export class Client {
   /** Undefined when there is none that could be resumed. */
   #session;
   #pauseMs = minPauseMs;
+  /** When a connection had lasted, or brought an answer. */
+  #goodTime = performance.now();
+  /** When the session began, or was resumed, on its connection. */
+  #attachTime = 0;
   #timer;
   /** When the connection of the session ended; undefined while there is one. */
   #dropTime;
@@ -53,15 +88,17 @@ export class Client {
   #ready = createDeferred();
 
   /**
-   * Starts to connect. `token` is that of the server, `configuration` the configureSession of each session. `onLost` is called
+   * Starts to connect. `token` is that of the server, `configuration` the configureSession of each session, `limits`
+   * replace those of `defaultLimits`. `onLost` is called
    * with the error when the connection has ended, and when an attempt to connect has failed. `onReconnected` is called when
    * there is a connection again: with true when the session was resumed, with false when the agents were created again.
    */
-  constructor(url, { token, configuration, onLost, onReconnected } = {}) {
+  constructor(url, { token, configuration, limits, onLost, onReconnected } = {}) {
     this.#url = new URL(url);
     // A page cannot set headers.
     if (token !== undefined) this.#url.searchParams.set('token', token);
     this.#configuration = configuration;
+    this.#limits = { ...defaultLimits, ...limits };
     this.#onLost = onLost;
     this.#onReconnected = onReconnected;
     this.#connect();
@@ -69,7 +106,7 @@ export class Client {
 
   /**
    * Resolves when there is a session with all agents, and the server is not shutting down. Rejects when the agents cannot be
-   * restored, and when the client is closed.
+   * restored, when no connection lasts for `reconnectMs`, and when the client is closed.
    */
   ready() {
     return this.#ready.promise;
@@ -102,7 +139,8 @@ export class Client {
     const connection = this.#connection;
     for (const agent of this.#agents) agent.destroy().catch(() => undefined);
     this.#stop(dropped('closed by the client'));
-    await connection?.closed;
+    // The server may not answer the close.
+    await Promise.race([connection?.closed, new Promise((resolve) => setTimeout(resolve, 2000))]);
   }
 
   /** Does not restore an agent any more. For the agent. */
@@ -119,18 +157,27 @@ export class Client {
       onEnd: (error, closeCode) => this.#end(error, closeCode),
     });
     this.#connection = connection;
-    const late = new TurngraphError(1001, 'CONNECTION_FAILED', `${this.#url.host} did not answer`);
-    this.#timer = setTimeout(() => connection.end(late), attemptTimeoutMs);
+    const { connectMs } = this.#limits;
+    const late = `${this.#url.host} did not answer within ${connectMs} ms; if it may take longer, raise connectMs`;
+    this.#timer = setTimeout(() => {
+      connection.explain(new TurngraphError(1001, 'CONNECTION_FAILED', late));
+      connection.end();
+    }, connectMs);
   }
 
   #take(connection, data) {
     let frame;
+    const { frameBytes } = this.#limits;
+    const size = data.length ?? data.size;
+    if (size > frameBytes) {
+      return this.#fail(dropped(`the server sent a frame of more than ${frameBytes} bytes; see frameBytes`));
+    }
     try {
       frame = JSON.parse(data);
       if (frame === null || typeof frame !== 'object') throw new SyntaxError(`${data} is no frame`);
-      if (frame.sessionReady) this.#greet(connection, frame.sessionReady);
+      if (typeof frame.sessionReady === 'object' && frame.sessionReady) this.#greet(connection, frame.sessionReady);
       else if (frame.requestId === resumeRequestId) this.#resume(connection, frame);
-      else this.#session?.take(frame);
+      else if (this.#session?.take(frame, size)) this.#markGood();
     } catch (error) {
       // The server breaks the protocol, and would do so again.
       return this.#fail(
@@ -152,7 +199,6 @@ export class Client {
     if (resumeSession) {
       this.#session.resume(connection, resumeSession.requestsReceived ?? 0);
       this.#connected();
-      this.#pauseMs = minPauseMs;
       this.#tell(this.#onReconnected, true);
       return;
     }
@@ -162,7 +208,7 @@ export class Client {
   }
 
   #begin(connection, lastSeq) {
-    this.#session = new Session(connection, lastSeq);
+    this.#session = new Session(connection, lastSeq, this.#limits);
     this.#connected();
     void this.#restore(this.#session);
   }
@@ -178,7 +224,6 @@ export class Client {
     }
     if (session !== this.#session) return;
     session.isRestored = true;
-    this.#pauseMs = minPauseMs;
     this.#isReady = true;
     this.#ready.resolve();
     if (this.#hasBeenReady) this.#tell(this.#onReconnected, false);
@@ -187,7 +232,13 @@ export class Client {
 
   #connected() {
     clearTimeout(this.#timer);
+    this.#attachTime = performance.now();
     this.#dropTime = undefined;
+  }
+
+  #markGood() {
+    this.#pauseMs = minPauseMs;
+    this.#goodTime = performance.now();
   }
 
   #end(error, closeCode) {
@@ -196,11 +247,19 @@ export class Client {
     if (this.#isStopped) return;
     this.#tell(this.#onLost, error);
     this.#session?.detach();
-    this.#dropTime ??= performance.now();
+    const now = performance.now();
+    if (this.#session && this.#dropTime === undefined && now - this.#attachTime > stableMs) this.#markGood();
+    this.#dropTime ??= now;
     const isTooLate = performance.now() - this.#dropTime > resumeTimeoutMs;
     if (isTooLate || lostCloseCodes.has(closeCode)) this.#lose(error);
     if (finalCloseCodes.has(closeCode)) return this.#stop(error);
-    this.#timer = setTimeout(() => this.#connect(), this.#pauseMs * (1 + Math.random() / 2));
+    const pauseMs = this.#pauseMs * (1 + Math.random() / 2);
+    const { reconnectMs } = this.#limits;
+    if (now + pauseMs - this.#goodTime > reconnectMs) {
+      const why = `no connection has lasted for ${reconnectMs} ms; to try for longer, raise reconnectMs`;
+      return this.#stop(new TurngraphError(1001, 'CONNECTION_FAILED', `${error.sentence}; ${why}`));
+    }
+    this.#timer = setTimeout(() => this.#connect(), pauseMs);
     this.#pauseMs = Math.min(2 * this.#pauseMs, maxPauseMs);
   }
 
@@ -305,13 +364,16 @@ class Session {
   #id;
   #resumeToken;
   #connection;
+  #limits;
+  #isPaused = false;
   #lastSeq;
   #lastNumber = 0;
   /** Requests without a final answer, by number. */
   #pending = new Map();
   #error;
 
-  constructor(connection, lastSeq) {
+  constructor(connection, lastSeq, limits) {
+    this.#limits = limits;
     this.#connection = connection;
     this.#id = connection.sessionReady.sessionId;
     this.#resumeToken = connection.sessionReady.resumeToken;
@@ -328,35 +390,80 @@ class Session {
     const number = this.#lastNumber + 1;
     const data = JSON.stringify({ requestId: number, [message]: body });
     this.#lastNumber = number;
-    const request = { ...createDeferred(), message, data, onFrame };
+    const request = { ...createDeferred(), message, body, data, onFrame, size: 0, progress: '', isGivenUp: false };
     this.#pending.set(number, request);
+    this.#startTimer(request);
     this.#connection?.send(data);
     return request.promise;
   }
 
-  take({ requestId, seq, ...messages }) {
+  #startTimer(request) {
+    const { message } = request;
+    const isSlow = slowRequests.has(message);
+    const limitMs = isSlow ? this.#limits.idleMs : this.#limits.requestMs;
+    const what = isSlow ? `nothing new for ${limitMs} ms` : `no answer within ${limitMs} ms`;
+    const advice = `if it may take longer, raise ${isSlow ? 'idleMs' : 'requestMs'}`;
+    clearTimeout(request.timer);
+    request.timer = setTimeout(() => {
+      if (isSlow && this.#isPaused) this.#startTimer(request);
+      else this.#giveUp(request, new TurngraphError(1003, 'TIMEOUT', `${message} had ${what}; ${advice}`));
+    }, limitMs);
+  }
+
+  /** Rejects a request, and tells the server to stop. It stays pending: the server counts its frame. */
+  #giveUp(request, error) {
+    const { message, body } = request;
+    request.isGivenUp = true;
+    clearTimeout(request.timer);
+    request.reject(error);
+    if (message === 'sendMessage') this.request('cancelTurn', { agentId: body.agentId }).catch(() => undefined);
+    if (message === 'downloadModel') {
+      this.request('cancelDownload', { modelName: body.modelName }).catch(() => undefined);
+    }
+  }
+
+  /** Counts a message of an answer. */
+  #count(request, message, body, size) {
+    const { answerBytes } = this.#limits;
+    request.size += size;
+    const progress = message === 'modelProgress' ? JSON.stringify(body) : '';
+    if (slowRequests.has(request.message) && (progress === '' || progress !== request.progress)) {
+      this.#startTimer(request);
+    }
+    request.progress = progress;
+    if (request.size <= answerBytes) return;
+    const what = `the answer to ${request.message} has more than ${answerBytes} bytes`;
+    const why = `${what}; ask for less, or raise answerBytes`;
+    this.#giveUp(request, new TurngraphError(2005, 'LIMIT_EXCEEDED', why));
+  }
+
+  /** Takes a frame. Returns whether it brings something new for a request of the program. */
+  take({ requestId, seq, ...messages }, size) {
     // A field that is absent, or null, has its default.
     if (seq) {
       // Received before the connection ended.
-      if (seq <= this.#lastSeq) return;
+      if (seq <= this.#lastSeq) return false;
       if (seq > this.#lastSeq + 1) throw dropped(`the server sent frame ${seq} after frame ${this.#lastSeq}`);
       this.#lastSeq = seq;
     }
     for (const [message, body] of Object.entries(messages)) {
       const request = this.#pending.get(requestId);
-      if (!request) return;
+      if (!request) return false;
       if (body === null || typeof body !== 'object') continue;
-      let failure = message === 'error' ? toError(body) : undefined;
+      if (!request.isGivenUp) this.#count(request, message, body, size);
       try {
-        request.onFrame?.(message, body);
+        if (!request.isGivenUp) request.onFrame?.(message, body);
       } catch (thrown) {
-        failure = thrown;
+        this.#giveUp(request, thrown);
       }
-      if (!failure && !isFinal(request.message, message, body)) continue;
+      if (message !== 'error' && !isFinal(request.message, message, body)) continue;
       this.#pending.delete(requestId);
-      if (failure) request.reject(failure);
+      clearTimeout(request.timer);
+      if (message === 'error') request.reject(toError(body));
       else request.resolve(body);
+      if (message === 'ack' && request.message === 'setPace') this.#isPaused = request.body.paused === true;
     }
+    return Boolean(seq) && this.isRestored;
   }
 
   detach() {
@@ -376,7 +483,10 @@ class Session {
   end(error) {
     this.#error = error;
     this.#connection = undefined;
-    for (const { reject } of this.#pending.values()) reject(error);
+    for (const { reject, timer } of this.#pending.values()) {
+      clearTimeout(timer);
+      reject(error);
+    }
     this.#pending.clear();
   }
 }

@@ -72,11 +72,12 @@ export class Peer {
     this.raw.write(head);
   }
 
-  /** Calls `write` as fast as the client reads, until the connection ends. */
-  flood(write: () => void): void {
+  /** Calls `write` as fast as the client reads, until the connection ends; many times more than a client should read. */
+  flood(write: () => void, times = 100_000): void {
+    let left = times;
     const next = (): void => {
       for (let count = 0; count < 32; count++) {
-        if (this.raw.destroyed || this.socket.readyState !== this.socket.OPEN) return;
+        if (left-- <= 0 || this.raw.destroyed || this.socket.readyState !== this.socket.OPEN) return;
         write();
       }
       if (this.raw.writableNeedDrain) this.raw.once('drain', next);
@@ -217,7 +218,7 @@ const ways: readonly Way[] = [
           peer.beginFrame(piece.length, { fin: false, opcode });
           peer.raw.write(piece);
           opcode = 0;
-        });
+        }, 4000);
       },
     },
     fails: 'agent',
@@ -241,9 +242,8 @@ const ways: readonly Way[] = [
     answer: {
       createAgent: (peer) => {
         const piece = Buffer.alloc(100_000, 32);
-        let left = 1000;
-        peer.beginFrame(left * piece.length);
-        peer.flood(() => left-- > 0 && peer.raw.write(piece));
+        peer.beginFrame(1000 * piece.length);
+        peer.flood(() => peer.raw.write(piece), 1000);
       },
     },
     fails: 'agent',
@@ -441,6 +441,7 @@ const ways: readonly Way[] = [
     name: 'lists the same page for ever',
     answer: { listModels: (peer, id) => peer.send(id, 'listModels', { nextPageToken: 'again' }) },
     fails: 'models',
+    limit: 'pages',
   },
   { name: 'never exports a dialog', answer: { exportDialog: silent }, fails: 'export', limit: 'request' },
   {
@@ -553,10 +554,10 @@ export interface Outcome {
 export function findFaults(
   outcomes: readonly Outcome[],
   settings: Readonly<Partial<Record<Limit, string>>>,
-  skipped: readonly Step[] = [],
 ): readonly string[] {
   return ways.flatMap((way, index) => {
-    if (skipped.includes(way.fails)) return [];
+    // Some clients have no list in pages.
+    if (way.limit === 'pages' && settings.pages === undefined) return [];
     const outcome = outcomes.find((each) => each.way === index);
     if (!outcome) return [`${way.name}: hangs`];
     const { step, message = '' } = outcome;

@@ -17,7 +17,7 @@ const settings = {
   request: 'requestTimeoutMs',
   idle: 'idleTimeoutMs',
   answer: 'maxAnswerBytes',
-  pages: 'pages',
+  pages: 'page',
   reconnect: 'connections before it',
 };
 

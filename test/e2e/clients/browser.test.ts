@@ -7,11 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath, useChromium } from '../../helpers/chromium.ts';
+import { findFaults } from '../../helpers/maliciousServer.ts';
 import { checkRequirement, findChromium, isSkipped } from '../../helpers/requirements.mjs';
 import { repositoryPath, startTestServer } from '../../helpers/server.ts';
 import { expectSurvival, runTrial } from './clientTrial.ts';
 import { expectConformance } from './conformanceRun.ts';
 import { runExample } from './exampleRun.ts';
+import { visitMaliciousServers } from './maliciousVisits.ts';
 import { outputUntil, readSample } from './readmeSample.ts';
 
 const options =
@@ -34,7 +36,8 @@ describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
     const read = (path: string) => readFile(repositoryPath(path), 'utf8');
     files.set('/turngraph.js', ['text/javascript', await read('examples/browser/turngraph.js')]);
     files.set('/page.html', ['text/html', await read('examples/browser/example.html')]);
-    files.set('/trial.html', ['text/html', await read('test/e2e/clients/trial.html')]);
+    for (const name of ['trial', 'visits'])
+      files.set(`/${name}.html`, ['text/html', await read(`test/e2e/clients/${name}.html`)]);
     await once(fileServer.listen(0, '127.0.0.1'), 'listening');
     origin = `http://127.0.0.1:${(fileServer.address() as AddressInfo).port}`;
     profile = await mkdtemp(join(tmpdir(), 'turngraph-chromium-'));
@@ -63,6 +66,23 @@ describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
         origin,
       );
       expectSurvival(lines);
+    },
+  );
+
+  it.concurrent(
+    'ends each visit of a malicious server with an error that names what happened and the limit',
+    async () => {
+      const outcomes = await visitMaliciousServers((urls) =>
+        open('visits', `visits.html?${new URLSearchParams(urls.map((url): [string, string] => ['server', url]))}`),
+      );
+      const settings = {
+        connect: 'connectMs',
+        request: 'requestMs',
+        idle: 'idleMs',
+        reconnect: 'reconnectMs',
+        answer: 'answerBytes',
+      };
+      expect(findFaults(outcomes, settings)).toEqual([]);
     },
   );
 

@@ -59,7 +59,7 @@ describe.skipIf(isSkipped('godotClient'))('the GDScript client for Godot 3', () 
         idle: 'idle_ms',
         reconnect: 'reconnect_ms',
         answer: 'answer_bytes',
-        pages: 'pages',
+        pages: 'page',
       };
       expect(findFaults(outcomes, settings)).toEqual([]);
     },

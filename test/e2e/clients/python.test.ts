@@ -86,7 +86,7 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
         reconnect: 'connections before it',
         frame: 'max_frame_bytes',
         answer: 'max_answer_bytes',
-        pages: 'pages',
+        pages: 'page',
       };
       expect(findFaults(outcomes, settings)).toEqual([]);
     });

@@ -64,7 +64,7 @@ describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', ()
         reconnect: 'ReconnectMs',
         frame: 'FrameBytes',
         answer: 'AnswerBytes',
-        pages: 'pages',
+        pages: 'page',
       };
       expect(findFaults(outcomes, settings)).toEqual([]);
     },
