@@ -41,8 +41,8 @@ export interface EnumSource {
 export interface ParamNotes {
   /** Whether its object must have it; of an item: whether that is so for the list. */
   readonly required: boolean;
-  /** customer: the value must appear in what the user has said. */
-  readonly source?: 'customer' | 'context';
+  /** customer: the value must appear in what the user has said; context: not there alone; any: it is not checked. */
+  readonly source?: 'customer' | 'context' | 'any';
   /** Why the value is needed. */
   readonly significance?: string;
   readonly examples?: readonly unknown[];

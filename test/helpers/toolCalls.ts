@@ -1,3 +1,5 @@
+import { collectMentions } from '../../src/chat/tools/validate/grounding.ts';
+import type { Mentions } from '../../src/chat/tools/validate/callIssues.ts';
 import { chatml } from '../../src/chat/formats/chatml.ts';
 import type { JsonObject } from '../../src/chat/json/value.ts';
 import { readTool } from '../../src/chat/tools/declaration/readTool.ts';
@@ -18,3 +20,9 @@ export function parseArguments(args: object | string): JsonObject {
   if (!call) throw new Error(`no call in ${text}`);
   return call.arguments;
 }
+
+/** What the values of a call may come from. */
+export const mentionsOf = (user: readonly string[], context: readonly string[] = []): Mentions => ({
+  user: collectMentions(user),
+  context: collectMentions(context),
+});

@@ -266,7 +266,7 @@ describe.each(subprotocols)('over %s, a tool in the form of OpenAI with nested p
       error: {
         code: 3003,
         message:
-          'detect.params.tools[0].function.parameters.properties.place.properties.town.source must be one of "customer", "context", not "foo"',
+          'detect.params.tools[0].function.parameters.properties.place.properties.town.source must be one of "customer", "context", "any", not "foo"',
         detail: expect.stringContaining(
           '"/nodes/detect/params/tools/0/function/parameters/properties/place/properties/town/source"',
         ) as string,

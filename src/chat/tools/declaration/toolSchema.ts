@@ -5,8 +5,9 @@ import type { ownFacts } from '../../../base/schemaKeywords.ts';
 export const factSchemas = {
   source: {
     type: 'string',
-    enum: ['customer', 'context'],
-    description: 'customer: the value must appear in what the user has said; otherwise the call has an issue.',
+    enum: ['customer', 'context', 'any'],
+    description:
+      'customer: the value must appear in what the user has said; context: the value is never taken from the user alone, and the user is not asked for it; any: it is not checked. Otherwise the call has an issue.',
   },
   significance: { type: 'string', description: 'Why the value is needed, for the prompt that asks the user for it.' },
   examples: { type: 'array', items: {}, description: 'Example values.' },

@@ -15,12 +15,19 @@ export interface Issue extends ToolCallIssue {
   readonly code: IssueCode;
 }
 
-/** Validates a call, its arguments already coerced, against the declaration of its tool and what the user has said. */
+/** What the values of a call may come from. */
+export interface Mentions {
+  readonly user: UserMentions;
+  /** The system prompt and the results of calls. */
+  readonly context: UserMentions;
+}
+
+/** Validates a call, its arguments already coerced, against the declaration of its tool and where its values come from. */
 export function validateCall(
   name: string,
   args: JsonObject,
   tool: Tool | undefined,
-  mentions: UserMentions,
+  mentions: Mentions,
 ): readonly Issue[] {
   if (!tool) return [issue('unknown_tool', '', `there is no tool "${name}"`)];
   return [...valueIssues(args, resolvedParameters(tool), ''), ...groundingIssues(args, tool, mentions)];
@@ -68,8 +75,8 @@ function* valueIssues(value: JsonValue, declared: ResolvedSchema, path: string):
     for (const [index, item] of value.entries()) yield* valueIssues(item, items, `${path}[${index}]`);
 }
 
-function* groundingIssues(args: JsonObject, tool: Tool, mentions: UserMentions): Generator<Issue> {
-  if (![...tool.notes.values()].some(({ source }) => source === 'customer')) return;
+function* groundingIssues(args: JsonObject, tool: Tool, mentions: Mentions): Generator<Issue> {
+  if (![...tool.notes.values()].some(({ source }) => source === 'customer' || source === 'context')) return;
   for (const [name, value] of args) {
     const schema = propertyOf(args, resolvedParameters(tool), name);
     yield* ungroundedValues(value, { path: name, name, schema }, tool, mentions);
@@ -84,13 +91,17 @@ interface ValuePlace {
 }
 
 /** A value is checked as a whole where its `source` is declared; those in it that have another `source` are left out. */
-function* ungroundedValues(value: JsonValue, place: ValuePlace, tool: Tool, mentions: UserMentions): Generator<Issue> {
+function* ungroundedValues(value: JsonValue, place: ValuePlace, tool: Tool, mentions: Mentions): Generator<Issue> {
   const { path, name, schema } = place;
-  if (sourceOf(tool, path) === 'customer') {
+  const source = sourceOf(tool, path);
+  if (source === 'customer' || source === 'context') {
     const isCount = alternativeFor(value, schema).type?.includes('integer') === true && !identifies.test(name);
     const checked = withoutOwnSources(value, path, tool);
-    if (!isGrounded(checked, mentions, isCount))
-      yield issue('ungrounded_value', path, `${path} is ${stringifyJson(checked)}, which the user never said`);
+    const isSaid = isGrounded(checked, mentions.user, isCount);
+    if (source === 'customer' ? !isSaid : isSaid && !isGrounded(checked, mentions.context)) {
+      const whose = source === 'customer' ? 'the user never said' : 'only the user said';
+      yield issue('ungrounded_value', path, `${path} is ${stringifyJson(checked)}, which ${whose}`);
+    }
   }
   if (isJsonObject(value))
     for (const [key, member] of value) {
@@ -174,6 +185,12 @@ export function visibleInsight({ missing, invalid, ...call }: Insight): Insight 
 }
 
 function toInsightParam(tool: Tool, { param, message }: Issue): InsightParam {
-  const { significance = '', examples = [], precedence = 0, hidden = false } = notesOf(tool, param);
+  const {
+    source,
+    significance = '',
+    examples = [],
+    precedence = 0,
+    hidden = source === 'context',
+  } = notesOf(tool, param);
   return { name: param, message, significance, examples, precedence, hidden };
 }

@@ -1,14 +1,14 @@
 import { randomInt } from 'node:crypto';
-import type { Call, Turn } from '../../compile/turn.ts';
+import { answeredCalls, type Call, type Turn } from '../../compile/turn.ts';
 import type { ParsedReply } from '../../../chat/reply/parseReply.ts';
 import type { DetectedCall, Tool, AnsweredCall } from '../../../chat/tool.ts';
 import { isAllowed } from './callConstraint.ts';
 import type { Dialog, DialogResult } from '../../../chat/dialog.ts';
 import { canonicalJson, isJsonObject, type JsonObject, stringifyJson } from '../../../chat/json/value.ts';
 import { parseJsonAt } from '../../../chat/json/lenientParser.ts';
-import { validateCall, createInsight, type Insight } from '../../../chat/tools/validate/callIssues.ts';
+import { createInsight, type Insight, type Mentions, validateCall } from '../../../chat/tools/validate/callIssues.ts';
 import { argumentsAsStrings, coerceArguments } from '../../../chat/tools/validate/coerceArguments.ts';
-import { collectMentions, type UserMentions } from '../../../chat/tools/validate/grounding.ts';
+import { collectMentions } from '../../../chat/tools/validate/grounding.ts';
 import { splitThought } from './toolDeclarations.ts';
 import type { TurnTools } from './turnTools.ts';
 
@@ -93,7 +93,7 @@ export type JudgedCall =
 /** What calls are judged by. */
 interface CallRules {
   readonly turnTools: TurnTools;
-  readonly mentions: () => UserMentions;
+  readonly mentions: () => Mentions;
   /** Whether a call that lacks something is sent all the same, with its issues. */
   readonly sendsIncomplete: boolean;
 }
@@ -133,10 +133,19 @@ function judgeCall(
 const guidelineOf = ({ selection }: Turn, name: string, { declarations }: TurnTools): string | undefined =>
   declarations.needsSelection ? selection?.tools.find((tool) => tool.name === name)?.because : undefined;
 
-/** The user's own words in a dialog. It is tokenized whole, so only for a turn with a call, and once for all calls of it. */
-export function lazyMentions({ dialog, message }: Turn): () => UserMentions {
-  let mentions: UserMentions | undefined;
-  return () => (mentions ??= collectMentions([...dialog.interactions.map(({ user }) => user), message]));
+/**
+ * The user's own words in a dialog, and those of the system prompt and of results. They are tokenized whole, so only for a turn
+ * with a call, and once for all calls of it.
+ */
+export function lazyMentions({ dialog, message, exchanges }: Turn, system: () => string): () => Mentions {
+  let mentions: Mentions | undefined;
+  return () => {
+    const results = [...dialog.interactions.flatMap((each) => each.results ?? []), ...answeredCalls(exchanges)];
+    return (mentions ??= {
+      user: collectMentions([...dialog.interactions.map(({ user }) => user), message]),
+      context: collectMentions([system(), ...results.map(({ content }) => content)]),
+    });
+  };
 }
 
 /** The result that a call with equal name and arguments has: of this turn, or of an earlier one that kept it. */

@@ -187,7 +187,7 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
     return judgeReply(turn, reply, {
       nodeName: this.#nodeName,
       turnTools: tools,
-      mentions: lazyMentions(turn),
+      mentions: lazyMentions(turn, () => this.#settings.system.render(turn)),
       sendsIncomplete: on_incomplete === 'notify',
       isCutOff,
       canRetry: this.#maxRetries > 0,

@@ -4,8 +4,7 @@ import { stringifyJson } from '../../../../src/chat/json/value.ts';
 import type { Tool } from '../../../../src/chat/tool.ts';
 import { coerceArguments } from '../../../../src/chat/tools/validate/coerceArguments.ts';
 import { validateCall } from '../../../../src/chat/tools/validate/callIssues.ts';
-import { collectMentions } from '../../../../src/chat/tools/validate/grounding.ts';
-import { createTool, parseArguments } from '../../../helpers/toolCalls.ts';
+import { createTool, mentionsOf, parseArguments } from '../../../helpers/toolCalls.ts';
 
 const $defs = {
   code: { type: 'string' },
@@ -77,9 +76,7 @@ describe('a schema that refers to others', () => {
     const tool = toolOf(schema);
     const args = coerceArguments(parseArguments({ x: written }), tool);
     expect(JSON.parse(stringifyJson(args))).toEqual({ x: coerced });
-    expect(validateCall('f', args, tool, collectMentions([])).map(({ code, param }) => `${code} ${param}`)).toEqual(
-      issues,
-    );
+    expect(validateCall('f', args, tool, mentionsOf([])).map(({ code, param }) => `${code} ${param}`)).toEqual(issues);
   });
 
   it.each([

@@ -150,13 +150,13 @@ describe('a tool is refused at its place', () => {
     [
       'of a parameter',
       own([{ name: 'city', type: 'string', source: 'foo' }]),
-      ['/parameters/0/source must be one of "customer", "context", not "foo"'],
+      ['/parameters/0/source must be one of "customer", "context", "any", not "foo"'],
     ],
     [
       'of a property',
       schema({ city: { source: 'foo', hidden: 1, significance: 2, precedence: 1.5, examples: 'Rome' } }),
       [
-        '/parameters/properties/city/source must be one of "customer", "context", not "foo"',
+        '/parameters/properties/city/source must be one of "customer", "context", "any", not "foo"',
         '/parameters/properties/city/significance must be a string, not 2',
         '/parameters/properties/city/examples must be an array, not "Rome"',
         '/parameters/properties/city/hidden must be a boolean, not 1',
@@ -168,7 +168,7 @@ describe('a tool is refused at its place', () => {
       openAi({
         parameters: { type: 'object', properties: { place: { properties: { 'a/b': { source: 'user' } } } } },
       }),
-      ['/function/parameters/properties/place/properties/a~1b/source must be one of "customer", "context", not "user"'],
+      ['/function/parameters/properties/place/properties/a~1b/source must be one of "customer", "context", "any", not "user"'],
     ],
     [
       'of the items of a parameter',

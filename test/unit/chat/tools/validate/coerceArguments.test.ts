@@ -1,17 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { coerceArguments } from '../../../../../src/chat/tools/validate/coerceArguments.ts';
-import { collectMentions } from '../../../../../src/chat/tools/validate/grounding.ts';
 import { validateCall } from '../../../../../src/chat/tools/validate/callIssues.ts';
 import type { Tool } from '../../../../../src/chat/tool.ts';
 import { stringifyJson } from '../../../../../src/chat/json/value.ts';
-import { createTool, parseArguments } from '../../../../helpers/toolCalls.ts';
+import { createTool, mentionsOf, parseArguments } from '../../../../helpers/toolCalls.ts';
 
 const issuesOf = (tool: Tool | undefined, args: object | string, messages: readonly string[] = []): string[] =>
   validateCall(
     'f',
     tool ? coerceArguments(parseArguments(args), tool) : parseArguments(args),
     tool,
-    collectMentions(messages),
+    mentionsOf(messages),
   ).map(({ code, param }) => `${code} ${param}`.trim());
 
 describe('a value with several allowed types', () => {

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { coerceArguments } from '../../../../../src/chat/tools/validate/coerceArguments.ts';
-import { collectMentions } from '../../../../../src/chat/tools/validate/grounding.ts';
 import { createInsight, visibleInsight, validateCall } from '../../../../../src/chat/tools/validate/callIssues.ts';
 import type { Tool } from '../../../../../src/chat/tool.ts';
 import { JsonNumber } from '../../../../../src/chat/json/value.ts';
-import { createTool, parseArguments } from '../../../../helpers/toolCalls.ts';
+import { createTool, mentionsOf, parseArguments } from '../../../../helpers/toolCalls.ts';
 
 describe('an insight', () => {
   const transfer = (consequential: boolean): Tool =>
@@ -28,7 +27,7 @@ describe('an insight', () => {
     createInsight(
       tool,
       parseArguments(args),
-      validateCall('f', coerceArguments(parseArguments(args), tool), tool, collectMentions([messages])),
+      validateCall('f', coerceArguments(parseArguments(args), tool), tool, mentionsOf([messages])),
     );
 
   it('replaces a call with an ungrounded required value', () => {

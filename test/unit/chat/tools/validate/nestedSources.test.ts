@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { coerceArguments } from '../../../../../src/chat/tools/validate/coerceArguments.ts';
-import { collectMentions } from '../../../../../src/chat/tools/validate/grounding.ts';
-import { validateCall, type Issue } from '../../../../../src/chat/tools/validate/callIssues.ts';
-import { createTool, parseArguments } from '../../../../helpers/toolCalls.ts';
+import {
+  createInsight,
+  type Issue,
+  validateCall,
+  visibleInsight,
+} from '../../../../../src/chat/tools/validate/callIssues.ts';
+import { createTool, mentionsOf, parseArguments } from '../../../../helpers/toolCalls.ts';
 
 const tool = createTool({
   parameters: {
@@ -31,7 +35,7 @@ const tool = createTool({
 });
 
 const issuesOf = (args: object, message: string): readonly Issue[] =>
-  validateCall('f', coerceArguments(parseArguments(args), tool), tool, collectMentions([message]));
+  validateCall('f', coerceArguments(parseArguments(args), tool), tool, mentionsOf([message]));
 
 describe('a nested value that must come from the user', () => {
   it.each<[string, object, string, readonly string[]]>([
@@ -68,5 +72,46 @@ describe('a nested value that must come from the user', () => {
         message: 'guest is {"name": "Ada"}, which the user never said',
       },
     ]);
+  });
+});
+
+describe('a value that must not come from the user', () => {
+  const account = createTool({
+    parameters: {
+      type: 'object',
+      properties: {
+        account: { type: 'string', source: 'context' },
+        order: { type: 'object', source: 'customer', properties: { note: { type: 'string', source: 'any' } } },
+      },
+      required: ['account'],
+    },
+  });
+  const check = (args: object, user: string, context: string) =>
+    validateCall('f', parseArguments(args), account, mentionsOf([user], [context]));
+
+  it.each([
+    ['is in the context', 'AC-7', 'show it', 'The account is AC-7.', []],
+    ['is in both', 'AC-7', 'show AC-7', 'The account is AC-7.', []],
+    ['is in neither', 'AC-7', 'show it', 'Be brief.', []],
+    [
+      'is what the user alone said',
+      'AC-7',
+      'show AC-7',
+      'The account is AC-8.',
+      ['account is "AC-7", which only the user said'],
+    ],
+  ])('%s', (_, value, user, context, messages) => {
+    expect(check({ account: value }, user, context).map(({ message }) => message)).toEqual(messages);
+  });
+
+  it('is not asked for when it is missing', () => {
+    const issues = check({}, 'show it', '');
+    const insight = createInsight(account, new Map(), issues);
+    expect(insight && visibleInsight(insight)).toMatchObject({ missing: [], invalid: [] });
+    expect(insight?.missing).toMatchObject([{ name: 'account', hidden: true }]);
+  });
+
+  it('is not checked where its source is any', () => {
+    expect(check({ account: 'x', order: { note: 'invented' } }, 'x', 'x')).toEqual([]);
   });
 });
