@@ -1,7 +1,9 @@
-import { type OutputUnit, type Schema, type SchemaDraft, Validator } from '@cfworker/json-schema';
+import { format, type OutputUnit, type Schema, type SchemaDraft, Validator } from '@cfworker/json-schema';
+import { RE2JS } from 're2js';
 import { andThen, type Awaitable } from './awaitable.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { isObject } from '../../base/jsonTypes.ts';
+import { estimatePatternSize } from '../../base/patternSize.ts';
 import { describePointer, escapePointerToken } from '../../base/jsonPointer.ts';
 import { branchKeywords, listKeywords, namedKeywords, schemaKeywords } from '../../base/schemaKeywords.ts';
 import { documentText } from '../../protocol/codec/requestFrame.ts';
@@ -152,16 +154,80 @@ export function compileJsonSchema(given: ParametersSchema, path: string): (args:
   const schema = JSON.parse(documentText(given, path)) as Schema & ParametersSchema;
   if (schema.type !== undefined && schema.type !== 'object')
     throw new Fault('MALFORMED_MESSAGE', `${path}.type must be "object": arguments have names`);
-  assertTypes(schema, path);
+  const patterns: Patterns = { formats: {}, useNames: [] };
+  prepare(schema, path, patterns);
   const validator = new Validator(schema, draftOf(schema), false);
   return (args) => {
+    const names = patterns.useNames.length === 0 ? [] : [...new Set(namesIn(args))];
+    if (names.length > maxNames) return { ok: false, message: `There are more than ${maxNames} names in it.` };
+    for (const use of patterns.useNames) use(names);
+    Object.assign(format, patterns.formats);
     const { valid, errors } = validator.validate(args);
+    for (const key of Object.keys(patterns.formats)) delete format[key];
     return valid ? { ok: true, value: args } : { ok: false, message: describeErrors(errors) };
   };
 }
 
+/**
+ * The patterns of a schema, which may come from a stranger's server. RE2 matches them in linear time, where V8, which the
+ * validator uses, can take exponential time. A pattern that RE2 does not know, such as a lookahead, or that is too large, is
+ * not checked.
+ */
+interface Patterns {
+  /** What checks a text in place of its `pattern` and its `format`, by the format that the schema has instead. */
+  readonly formats: Record<string, (text: string) => boolean>;
+  /** Each replaces the keys of one `patternProperties` by those of the names in some arguments that match. */
+  readonly useNames: ((names: readonly string[]) => void)[];
+}
+
+// Of the validator's own formats, these take exponential time.
+const slowFormats = ['url', 'uri-reference'];
+const maxNames = 1000;
+const maxPatternSize = 2000;
+
+function usePatterns(schema: Record<string, unknown>, { formats, useNames }: Patterns): void {
+  const { pattern, format: given, patternProperties: members } = schema;
+  if (slowFormats.includes(String(given))) delete schema['format'];
+  if (typeof pattern === 'string') {
+    const [matches, other] = [compilePattern(pattern), format[String(schema['format'])]];
+    schema['format'] = `pattern ${pattern} ${String(given)}`;
+    formats[String(schema['format'])] = (text) => matches(text) && (other?.(text) ?? true);
+    delete schema['pattern'];
+  }
+  if (!isObject(members)) return;
+  const keyed = Object.entries(members).map(([key, member]) => [compilePattern(key), member] as const);
+  useNames.push((names) => {
+    const entries = keyed.map(([matches, member], index) => [
+      `${anyOfNames(names.filter(matches))}(?:){${index}}`,
+      member,
+    ]);
+    schema['patternProperties'] = Object.fromEntries(entries) as unknown;
+  });
+}
+
+/** Whether a pattern matches a text. */
+function compilePattern(pattern: string): (text: string) => boolean {
+  if (estimatePatternSize(pattern) > maxPatternSize) return () => true;
+  try {
+    const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern));
+    return (text) => compiled.test(text);
+  } catch {
+    return () => true;
+  }
+}
+
+const anyOfNames = (names: readonly string[]): string =>
+  names.length === 0
+    ? '(?!)'
+    : `^(?:${names.map((name) => name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&')).join('|')})$`;
+
+const namesIn = (value: unknown): readonly string[] => {
+  if (Array.isArray(value)) return value.flatMap(namesIn);
+  return isObject(value) ? Object.entries(value).flatMap(([name, member]) => [name, ...namesIn(member)]) : [];
+};
+
 // Schemas without a type of their own, such as enums, are left to the validator.
-function assertTypes(schema: unknown, path: string): void {
+function prepare(schema: unknown, path: string, patterns: Patterns): void {
   if (!isObject(schema)) return;
   const unknown = [schema['type'] ?? []].flat().find((type) => !types.includes(type as string));
   if (unknown !== undefined) {
@@ -171,14 +237,15 @@ function assertTypes(schema: unknown, path: string): void {
     const members = schema[keyword];
     if (!isObject(members)) continue;
     for (const [name, member] of Object.entries(members))
-      assertTypes(member, `${path}${describePointer(`/${keyword}${escapePointerToken(name)}`)}`);
+      prepare(member, `${path}${describePointer(`/${keyword}${escapePointerToken(name)}`)}`, patterns);
   }
-  for (const keyword of ['items', ...schemaKeywords]) assertTypes(schema[keyword], `${path}.${keyword}`);
+  for (const keyword of ['items', ...schemaKeywords]) prepare(schema[keyword], `${path}.${keyword}`, patterns);
   for (const keyword of [...branchKeywords, ...listKeywords]) {
     const members = schema[keyword];
     if (!Array.isArray(members)) continue;
-    for (const [index, member] of members.entries()) assertTypes(member, `${path}.${keyword}[${index}]`);
+    for (const [index, member] of members.entries()) prepare(member, `${path}.${keyword}[${index}]`, patterns);
   }
+  usePatterns(schema as Record<string, unknown>, patterns);
 }
 
 function draftOf({ $schema = '' }: Schema): SchemaDraft {
@@ -191,7 +258,7 @@ function describeErrors(errors: readonly OutputUnit[]): string {
   const innermost = errors.filter(({ keyword }) => !containers.has(keyword));
   const sentences = innermost.slice(0, maxErrors).map(({ instanceLocation, keyword, error }) => {
     const place = describePointer(decodeURIComponent(instanceLocation).replace(/^#/, '')).replace(/^\./, '');
-    const sentence = keyword === 'false' ? 'is not allowed' : error;
+    const sentence = keyword === 'false' ? 'is not allowed' : error.replace(/format "pattern [^]*/, 'pattern.');
     return place === '' ? sentence : `${place}: ${sentence}`;
   });
   return [...new Set(sentences)].join(' ');

@@ -26,6 +26,8 @@ interface Node {
   readonly type: string;
   readonly start: number;
   readonly regex?: { readonly pattern: string; readonly flags: string };
+  readonly key?: { readonly name?: string };
+  readonly value?: { readonly value?: unknown };
   readonly callee?: { readonly name?: string; readonly property?: { readonly name?: string } };
 }
 
@@ -42,6 +44,9 @@ export function patternsIn(file: string): SourcePatterns {
       const { pattern: source, flags } = node.regex;
       literals.push({ place: placeOf(node), source, flags, isRepeated: isSplit || /[gy]/.test(flags) });
     }
+    // Of a schema, which ajv makes an expression of.
+    if (node.type === 'Property' && node.key?.name === 'pattern' && typeof node.value?.value === 'string')
+      literals.push({ place: placeOf(node), source: node.value.value, flags: 'u', isRepeated: false });
     if (node.callee?.name === 'RegExp') made.push(placeOf(node));
     const isNowSplit = node.type === 'CallExpression' ? node.callee?.property?.name === 'split' : isSplit;
     for (const child of Object.values(value)) visit(child, isNowSplit);

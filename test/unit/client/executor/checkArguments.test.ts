@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -52,6 +53,100 @@ describe('arguments that are checked by a JSON Schema', () => {
     [{ 'a/b ~%#': 'x' }, 'a/b ~%#: Instance type "string" is invalid. Expected "number".'],
   ])('are refused with the place and what is wrong: %o', async (more, message) => {
     expect(await check(light, { ...valid, ...more })).toEqual({ ok: false, message });
+  });
+
+  it.each<[string, object, object, boolean]>([
+    ['a pattern', { code: { type: 'string', pattern: '^(a+)+$' } }, { code: `${'a'.repeat(40)}!` }, false],
+    [
+      'the pattern of a name',
+      { '': { patternProperties: { '^(a+)+$': false } } },
+      { '': { [`${'a'.repeat(40)}!`]: 1 } },
+      true,
+    ],
+    ['a format', { code: { type: 'string', format: 'url' } }, { code: `http://${'a'.repeat(60)}_` }, true],
+  ])('take no exponential time: %s', async (_, properties, args, ok) => {
+    const checked = runInNewContext(
+      'run()',
+      { run: () => check({ properties }, args) },
+      { timeout: 20_000 },
+    ) as unknown;
+    expect(await checked).toMatchObject({ ok });
+  });
+
+  it.each<[string, object, object, string]>([
+    ['its own format, too', { a: { pattern: 'x', format: 'email' } }, { a: 'x' }, 'a: String does not match pattern.'],
+    [
+      'within a list',
+      { a: { items: { pattern: '^x' } } },
+      { a: ['x', 1, 'y'] },
+      'a[2]: String does not match pattern.',
+    ],
+    [
+      'as JavaScript writes it',
+      { a: { pattern: '^\\u00e9\\/(?<n>\\d)$' } },
+      { a: 'é/x' },
+      'a: String does not match pattern.',
+    ],
+    [
+      'of names',
+      { a: { patternProperties: { '^x': { type: 'string' } } } },
+      { a: { x1: 'a', x2: 1, y: 1 } },
+      'a.x2: Instance type "number" is invalid. Expected "string".',
+    ],
+    [
+      'of no name',
+      { a: { patternProperties: { '^[x]$': true, '^(y|\\.)$': true }, additionalProperties: false } },
+      { a: { x: 1, '.': 1, y: 1, z: 1 } },
+      'a.z: is not allowed',
+    ],
+    [
+      'of all names',
+      { a: { propertyNames: { pattern: '^x' } } },
+      { a: { x: 1, y: 1 } },
+      'a.y: String does not match pattern.',
+    ],
+    ['that must not match', { a: { not: { pattern: '^x' } } }, { a: 'x' }, 'a: Instance matched "not" schema.'],
+  ])('match a pattern %s', async (_, properties, args, message) => {
+    expect(await check({ properties }, args)).toEqual({
+      ok: false,
+      message: expect.stringContaining(message) as string,
+    });
+    // The next arguments are checked anew.
+    expect(await check({ properties }, {})).toEqual({ ok: true, value: {} });
+  });
+
+  it('are checked anew each time, by one check', async () => {
+    const schema = { properties: { a: { pattern: '^x', patternProperties: { '^x': { type: 'string' } } } } };
+    const once = readTools({ tool: { parameters: schema, run: () => {} } }).get('tool')?.check;
+    for (const [a, ok] of [
+      ['x', true],
+      ['y', false],
+      [{ x: 1 }, false],
+      [{ x: 'a' }, true],
+      [{ y: 1 }, true],
+    ] as const)
+      expect(await once?.({ a })).toMatchObject({ ok });
+  });
+
+  it.each([
+    ['a lookahead', '^(?=x)'],
+    ['a back reference', '(x)\\1'],
+    ['a large repetition', '(?:x{100}){100}'],
+    ['a mistake', '('],
+  ])('are not checked by a pattern with %s', async (_, pattern) => {
+    const value = { a: 'z' };
+    expect(await check({ properties: { a: { pattern } } }, value)).toEqual({ ok: true, value });
+  });
+
+  it('may have a thousand names where names have patterns', async () => {
+    const schema = { patternProperties: { '^n': { type: 'number' } } };
+    const withNames = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`n${index}`, 1]));
+    expect(await check(schema, withNames(1000))).toMatchObject({ ok: true });
+    expect(await check(schema, withNames(1001))).toEqual({
+      ok: false,
+      message: 'There are more than 1000 names in it.',
+    });
   });
 
   it.each<[string, object, object, string]>([

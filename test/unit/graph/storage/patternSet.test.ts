@@ -1,11 +1,6 @@
 import { RE2JS, RE2Set } from 're2js';
 import { describe, expect, it, vi } from 'vitest';
-import {
-  compilePatterns,
-  ensureMemory,
-  estimatePatternSize,
-  matchSet,
-} from '../../../../src/graph/storage/patternSet.ts';
+import { compilePatterns, ensureMemory, matchSet } from '../../../../src/graph/storage/patternSet.ts';
 
 const neverAborted = new AbortController().signal;
 const indexIn = async (list: readonly string[], text: string): Promise<number | undefined> => {
@@ -151,27 +146,5 @@ describe('matching a text in pieces', () => {
     expect(await pausesFor('b'.repeat(2000))).toBeLessThan(pauses / 10);
     const stopped = matchSet(set, random, () => Promise.reject(new Error('stopped')));
     await expect(stopped).rejects.toThrow('stopped');
-  });
-});
-
-describe('the size of a pattern', () => {
-  it.each([
-    ['', 0],
-    ['abc', 3],
-    ['\\d\\.\\p{Greek}\\pL', 22],
-    ['[a-z][^0-9][[:alpha:]][]a]', 13],
-    ['a{100}', 100],
-    ['ab{2,100}c', 102],
-    ['(?:ab){10}', 50],
-    ['((a{10}){10}){10}', 1110],
-    ['a{2}{3}', 6],
-    ['a{,3}', 5],
-    ['[{]{3}', 3],
-    ['\\{3}', 3],
-    ['a{5000}', 1],
-    ['((((', 4],
-    ['))))', 0],
-  ])('%j is about %d', (pattern, size) => {
-    expect(estimatePatternSize(pattern)).toBe(size);
   });
 });

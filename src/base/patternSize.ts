@@ -1,0 +1,50 @@
+// Instructions of a class of Unicode characters count as this many: it has hundreds of ranges.
+const unicodeClassSize = 10;
+// RE2 refuses a larger count itself.
+const maxRepeatCount = 1000;
+
+/** The pattern from its start or the last unclosed parenthesis on. */
+interface OpenGroup {
+  /** Size of all but the last atom. */
+  before: number;
+  /** Size of the last atom, which a repetition multiplies. */
+  last: number;
+}
+
+/**
+ * Estimates how large a regular expression is with its counted repetitions written out: `(ab{3}){10}` is about 60. One
+ * pass over the pattern, which need not be valid.
+ */
+export function estimatePatternSize(pattern: string): number {
+  const groups: OpenGroup[] = [{ before: 0, last: 0 }];
+  const current = (): OpenGroup => groups.at(-1) ?? { before: 0, last: 0 };
+  const addAtom = (size: number): void => {
+    const group = current();
+    group.before += group.last;
+    group.last = size;
+  };
+  const close = (): void => {
+    const group = groups.length > 1 ? groups.pop() : undefined;
+    if (group) addAtom(group.before + group.last + 1);
+  };
+  for (const [part] of pattern.matchAll(partPattern)) {
+    const [, min = '', max = ''] = repetition.exec(part) ?? [];
+    if (min !== '') current().last *= repeatCount(min, max);
+    else if (part === '(') groups.push({ before: 0, last: 0 });
+    else if (part === ')') close();
+    else addAtom(/^\[\^|\\[pP]/.test(part) ? unicodeClassSize : 1);
+  }
+  while (groups.length > 1) close();
+  const { before, last } = current();
+  return before + last;
+}
+
+// An escape, a class, a counted repetition, or one character.
+const partPattern =
+  /\\[pP]\{[^}]{0,64}\}|\\[pP]?[^]?|\[\^?\]?(?:\\[^]|\[:\^?\w{1,16}:\]|[^\]\\])*\]?|\{\d+(?:,\d*)?\}|[^]/gu;
+const repetition = /^\{(\d+)(?:,(\d*))?\}$/;
+
+function repeatCount(min: string, max: string): number {
+  const count = Math.max(Number(min), Number(max));
+  return count > maxRepeatCount ? 1 : Math.max(1, count);
+}
