@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { type Command, Option } from 'commander';
 import { type AgentHandle, type Client, connect, type ConnectionChange } from '../client/index.ts';
+import { maxTimeoutMs } from '../client/options.ts';
 import type { ServerOptions } from '../server/config.ts';
 import type { CatalogueEntry } from '../inference/models/catalogue/catalogue.ts';
 import type { TurngraphServer } from '../server/socket/server.ts';
@@ -84,6 +85,8 @@ export async function withAgent(
   const url = remoteUrl ?? server?.url ?? '';
   await using client = await connect(url, {
     ...(options.token !== '' && { token: options.token }),
+    // The flags of its own server limit the time of turns.
+    ...(server && { limits: { idleTimeoutMs: maxTimeoutMs } }),
     onConnectionChange: printChange,
   });
   // --mock-script implies the mock engine.

@@ -54,19 +54,17 @@ const checkAgentOptions = optionsCheck<CreateAgentOptions>('createAgent', {
 
 /** Options of `loadModel`. */
 export interface LoadModelOptions {
-  /** Called with the progress of the load, as a fraction from 0 to 1. */
+  /** Called with the progress: of a load a fraction from 0 to 1, of a download also bytes. */
   readonly onProgress?: (progress: ModelProgress) => void;
-  /** Stops waiting; the server continues to load the model. */
+  /**
+   * Stops waiting. The server continues to load the model; a download it cancels, and the next one resumes from the partial
+   * file.
+   */
   readonly signal?: AbortSignal;
 }
 
 /** Options of `downloadModel`. */
-export interface DownloadModelOptions {
-  /** Called with the progress of the download, in bytes. */
-  readonly onProgress?: (progress: ModelProgress) => void;
-  /** Cancels the download. The server keeps the partial file, and the next download resumes from it. */
-  readonly signal?: AbortSignal;
-}
+export type DownloadModelOptions = LoadModelOptions;
 
 const checkProgressOptions = { onProgress: checks.callback, signal: checks.signal } as const;
 const checkLoadOptions = optionsCheck<LoadModelOptions>('loadModel', checkProgressOptions);

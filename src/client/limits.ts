@@ -66,9 +66,9 @@ export function watchAnswer(
   };
   const expire = (): void => {
     if (isIdle && isPaused()) return begin();
-    const what = isIdle ? `nothing new for ${limitMs} ms` : `no answer within ${limitMs} ms`;
+    const what = isIdle ? 'nothing new for' : 'no answer within';
     const advice = timeoutMs === undefined ? `; if it may take longer, raise limits.${limit} of connect` : '';
-    giveUp(new Fault('TIMEOUT', `${name} had ${what}${advice}`));
+    giveUp(new Fault('TIMEOUT', `${name} had ${what} ${limitMs} ms${advice}`));
   };
   let timer: ReturnType<typeof setTimeout> | undefined;
   const begin = (): void => {
@@ -80,25 +80,19 @@ export function watchAnswer(
   begin();
   let lastProgress = '';
   let sum = 0;
-  return {
-    count(frame: ServerFrame, bytes: number): void {
-      const progress = frame.body === 'modelProgress' ? JSON.stringify(frame.modelProgress) : '';
-      if (isIdle && (progress === '' || progress !== lastProgress)) begin();
-      lastProgress = progress;
-      sum += bytes;
-      if (sum <= limits.maxAnswerBytes) return;
-      const advice = 'ask for less, or raise limits.maxAnswerBytes of connect';
-      throw new Fault(
-        'LIMIT_EXCEEDED',
-        `the answer to ${name} has more than ${limits.maxAnswerBytes} bytes; ${advice}`,
-      );
-    },
-    giveUp,
-    end(): void {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-    },
+  const count = (frame: ServerFrame, bytes: number): void => {
+    const progress = frame.body === 'modelProgress' ? JSON.stringify(frame.modelProgress) : '';
+    if (isIdle && (progress === '' || progress !== lastProgress)) begin();
+    lastProgress = progress;
+    if ((sum += bytes) <= limits.maxAnswerBytes) return;
+    const what = `the answer to ${name} has more than ${limits.maxAnswerBytes} bytes`;
+    throw new Fault('LIMIT_EXCEEDED', `${what}; ask for less, or raise limits.maxAnswerBytes of connect`);
   };
+  const end = (): void => {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+  };
+  return { count, giveUp, end };
 }
 
 const maxPages = 256;

@@ -5,8 +5,8 @@ import { readOptions } from '../protocol/codec/requestFrame.ts';
 /** A check of one option. Each throws a Fault MALFORMED_MESSAGE for a value of the wrong type. */
 type OptionCheck = (value: unknown, path: string) => void;
 
-// A timer of the platform expires at once after a longer delay.
-const maxTimeoutMs = 0x7fff_ffff;
+/** A timer of the platform expires at once after a longer delay. */
+export const maxTimeoutMs = 0x7fff_ffff;
 
 /** A check of an option by what it must be, in words, and a test. */
 const mustBe =

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import { Command } from 'commander';
 import { connect, type Client } from '../../client/index.ts';
+import { maxTimeoutMs } from '../../client/options.ts';
 import type { Engine } from '../../inference/contract/engine.ts';
 import { describeError } from '../../protocol/fault.ts';
 import { findGraph, type FoundGraph } from '../findGraph.ts';
@@ -53,7 +54,7 @@ export const warmCommand = (): Command =>
       onProgress: vectorProgress(),
     };
     await using server = await startWatchedServer(options, watch, { vectorListener });
-    await using client = await connect(server.url);
+    await using client = await connect(server.url, { limits: { idleTimeoutMs: maxTimeoutMs } });
     const warmed: WarmedGraph[] = [];
     for (const { path, error } of found) {
       const graph = error === undefined ? await warmGraph(client, path, model) : { graph: path, error, warnings: [] };

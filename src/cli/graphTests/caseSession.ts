@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import type { ServerOptions } from '../../server/config.ts';
 import { type Client, connect } from '../../client/index.ts';
+import { maxTimeoutMs } from '../../client/options.ts';
 import { mockEngine, type MockScript, type ScriptedRequest } from '../../inference/mock/engine.ts';
 import type { Engine } from '../../inference/contract/engine.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
@@ -113,7 +114,7 @@ export class CaseServer implements AsyncDisposable {
 
   /** A client whose agents run on an engine. Storages are read anew for it. */
   async connect(engine: EngineName): Promise<Client> {
-    const client = await connect(this.#server.url);
+    const client = await connect(this.#server.url, { limits: { idleTimeoutMs: maxTimeoutMs } });
     await client.configure({ engine });
     return client;
   }
