@@ -24,5 +24,5 @@ export function parseArguments(args: object | string): JsonObject {
 /** What the values of a call may come from. */
 export const mentionsOf = (user: readonly string[], context: readonly string[] = []): Mentions => ({
   user: collectMentions(user),
-  context: collectMentions(context),
+  context: () => collectMentions(context),
 });

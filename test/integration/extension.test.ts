@@ -12,7 +12,7 @@ import {
   startServer,
   type AnyNodeType,
 } from '../../src/index.ts';
-import { setLight } from '../helpers/graphs.ts';
+import { lamp, setLight } from '../helpers/graphs.ts';
 import { useServer, repositoryPath, TestClient, startTestServer, subprotocols } from '../helpers/server.ts';
 
 const dice = defineNode({
@@ -60,6 +60,14 @@ const shoutFormat = defineFormat({
   detect: (text) => detect(text, { name: 'shout', arguments: 'with' }),
 });
 
+/** A format without marks. */
+const openFormat = defineFormat({
+  name: 'open',
+  place: 'system',
+  render: () => 'Write the name, the value and a full stop.',
+  detect: (text) => ({ calls: [], residual: text, truncated: text.startsWith('set_light') && !text.endsWith('.') }),
+});
+
 const graph = {
   start_node: 'roll',
   nodes: {
@@ -69,8 +77,11 @@ const graph = {
 };
 
 const server = useServer({
-  extension: { nodeTypes: [dice], formats: [shoutFormat] },
-  script: [{ match: 'hello', answer: '{"shout": "set_light", "with": {"name": "porch", "on": true}}' }],
+  extension: { nodeTypes: [dice], formats: [shoutFormat, openFormat] },
+  script: [
+    { match: 'hello', answer: '{"shout": "set_light", "with": {"name": "porch", "on": true}}' },
+    { match: 'cut', answer: 'set_light name' },
+  ],
 });
 
 describe.each(subprotocols)('a node type and a format of an extension, over %s', (subprotocol) => {
@@ -82,6 +93,15 @@ describe.each(subprotocols)('a node type and a format of an extension, over %s',
     expect(turn.calls).toMatchObject([{ toolName: 'set_light', known: true }]);
     const rolled = turn.events.filter(({ eventType }) => eventType === 'rolled');
     expect(rolled).toMatchObject([{ eventType: 'rolled', payloadJson: '{"roll": 6}' }]);
+  });
+
+  it('report a call that is cut off', async () => {
+    await using client = await TestClient.connect(server().url, subprotocol);
+    const turn = await client.sendMessage(await client.createAgent(lamp({ tool_call_format: 'open' })), 'cut');
+    expect(turn.events.map(({ eventType, payloadJson }) => [eventType, JSON.parse(payloadJson) as unknown])).toEqual([
+      ['call_unread', { text: 'set_light name', reason: 'the text ends inside a call' }],
+    ]);
+    expect(turn.warnings).toEqual([expect.stringContaining('the text ends inside a call')]);
   });
 
   it('fail a turn when they return an exit that they do not declare', async () => {
@@ -120,7 +140,7 @@ describe.each(subprotocols)('a node type and a format of an extension, over %s',
 
 describe('a node type and a format of an extension', () => {
   it('are in the JSON Schema for editors', async () => {
-    const schema = JSON.stringify(graphSchema({ nodeTypes: [dice], formats: [shoutFormat] }));
+    const schema = JSON.stringify(graphSchema({ nodeTypes: [dice], formats: [shoutFormat, openFormat] }));
     expect(schema).toContain('"Dice"');
     expect(schema).toContain('"shouting"');
     const served = await new Promise<string>((resolve) => {
@@ -136,7 +156,7 @@ describe('a node type and a format of an extension', () => {
   it('are known to checkGraph of the library', async () => {
     const catalogue = repositoryPath('models.json');
     const known = { ...graph, default_model_name: 'turngraph-demo' };
-    expect(await checkGraph(known, { catalogue, nodeTypes: [dice], formats: [shoutFormat] })).toEqual({
+    expect(await checkGraph(known, { catalogue, nodeTypes: [dice], formats: [shoutFormat, openFormat] })).toEqual({
       faults: [],
       warnings: [],
     });

@@ -40,7 +40,7 @@ const dim = {
 const paint = {
   name: 'paint',
   description: 'Paint.',
-  parameters: { type: 'object', properties: { colour: { $ref: '#/$defs/colour' } } },
+  parameters: { type: 'object', properties: { colour: { $ref: '#/$defs/colour' } }, $defs: { colour: {} } },
 };
 
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
@@ -86,6 +86,22 @@ describe.each(subprotocols)('a strict agent over %s', (subprotocol) => {
     expect(await client.sendMessage(agentId, 'mood')).toMatchObject({ warnings: [] });
     const unconstrained = await client.createAgent(chat({ sampling: { max_tokens: 3 } }));
     expect(await client.sendMessage(unconstrained, 'mood')).toMatchObject({ warnings: [] });
+  });
+
+  it('says by which limit a call was cut off', async () => {
+    await using client = await connect();
+    const sampling = { max_tokens: 3 };
+    for (const [params, limit] of [
+      [{ strict: true }, 'raise max_tokens_per_call'],
+      [{ strict: false }, 'raise sampling.max_tokens'],
+    ] as const) {
+      const agentId = await client.createAgent(lamp({ sampling, ...params }));
+      const { calls, warnings } = await client.sendMessage(agentId, 'porch');
+      expect({ calls, warnings }).toEqual({
+        calls: [],
+        warnings: expect.arrayContaining([expect.stringContaining(limit)]) as unknown,
+      });
+    }
   });
 
   it('can become strict, or be required to call a tool, between turns', async () => {

@@ -19,7 +19,7 @@ export interface Issue extends ToolCallIssue {
 export interface Mentions {
   readonly user: UserMentions;
   /** The system prompt and the results of calls. */
-  readonly context: UserMentions;
+  readonly context: () => UserMentions;
 }
 
 /** Validates a call, its arguments already coerced, against the declaration of its tool and where its values come from. */
@@ -98,7 +98,7 @@ function* ungroundedValues(value: JsonValue, place: ValuePlace, tool: Tool, ment
     const isCount = alternativeFor(value, schema).type?.includes('integer') === true && !identifies.test(name);
     const checked = withoutOwnSources(value, path, tool);
     const isSaid = isGrounded(checked, mentions.user, isCount);
-    if (source === 'customer' ? !isSaid : isSaid && !isGrounded(checked, mentions.context)) {
+    if (source === 'customer' ? !isSaid : isSaid && !isGrounded(checked, mentions.context())) {
       const whose = source === 'customer' ? 'the user never said' : 'only the user said';
       yield issue('ungrounded_value', path, `${path} is ${stringifyJson(checked)}, which ${whose}`);
     }

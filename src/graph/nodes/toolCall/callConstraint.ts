@@ -21,6 +21,8 @@ export interface CallConstraint {
 export interface ConstraintOptions {
   readonly choice: ToolChoice;
   readonly strict: boolean;
+  /** Largest number of tokens of the constrained part of a reply. Default: that of the format. */
+  readonly maxTokensPerCall?: number;
   /** What a reply without a call has to match; undefined: it is free. */
   readonly answer?: Rule | undefined;
 }
@@ -54,9 +56,10 @@ export function constrainCalls(
 ): CallConstraint {
   const rules = constrainArguments(tools, options);
   if (!rules) return unconstrained;
-  const { choice, answer } = options;
+  const { choice, answer, maxTokensPerCall } = options;
   if (format.grammar) {
-    const grammar = format.grammar(tools, choice);
+    const compiled = format.grammar(tools, choice);
+    const grammar = { ...compiled, ...(maxTokensPerCall !== undefined && { budget: maxTokensPerCall }) };
     if (answer === undefined || grammar.kind === 'full') return { rules, grammar, answer: undefined };
     return { rules, grammar: { ...grammar, triggers: triggersWithAnswer(grammar.triggers, answer) }, answer };
   }

@@ -8,7 +8,7 @@ import { canonicalJson, isJsonObject, type JsonObject, stringifyJson } from '../
 import { parseJsonAt } from '../../../chat/json/lenientParser.ts';
 import { createInsight, type Insight, type Mentions, validateCall } from '../../../chat/tools/validate/callIssues.ts';
 import { argumentsAsStrings, coerceArguments } from '../../../chat/tools/validate/coerceArguments.ts';
-import { collectMentions } from '../../../chat/tools/validate/grounding.ts';
+import { collectMentions, type UserMentions } from '../../../chat/tools/validate/grounding.ts';
 import { splitThought } from './toolDeclarations.ts';
 import type { TurnTools } from './turnTools.ts';
 
@@ -17,6 +17,8 @@ export interface Attempt {
   readonly calls: readonly JudgedCall[];
   /** The text in addition to the calls, without markup of calls. */
   readonly answer: string;
+  /** What the turn warns of, unless another attempt succeeds. */
+  readonly warnings: readonly string[];
   /** What the model has to be asked again for: why no call of the reply can be used; undefined: there is nothing to mend. */
   readonly problem: string | undefined;
 }
@@ -31,30 +33,36 @@ interface AttemptOptions extends CallRules {
   readonly retriesUnknown: boolean;
 }
 
-/** Judges the calls of a reply. What could not be read is sent to the client (NodeEvent call_unread) with a warning. */
+/** Judges the calls of a reply. What could not be read is sent to the client (NodeEvent call_unread). */
 export async function judgeReply(turn: Turn, reply: ParsedReply, options: AttemptOptions): Promise<Attempt> {
   const { nodeName, turnTools, isCutOff, canRetry, retriesUnknown } = options;
   const { declarations, tools, constraint } = turnTools;
   const isLeftOut = (name: string): boolean => declarations.tools.has(name) && !tools.has(name);
   const allowed: DetectedCall[] = [];
+  const warnings: string[] = [];
   const unread = [...reply.unread];
+  // A format that does not mark its calls has found that the text ends inside of one.
+  if (reply.truncated && unread.length === 0)
+    unread.push({ text: reply.content, reason: 'the text ends inside a call' });
   for (const call of reply.calls) if (!isLeftOut(call.name) && (await isAllowed(call, constraint))) allowed.push(call);
   for (const { reason } of unread) {
     const settings = [...(constraint.grammar ? [] : ['strict']), ...(canRetry ? [] : ['retries'])];
     const others = settings.length === 0 ? 'choose another model or format' : `set ${settings.join(' or ')}`;
-    const fix = isCutOff && reply.truncated ? 'raise sampling.max_tokens' : others;
-    turn.warn(`${nodeName} wrote a call that could not be used: ${reason}; ${fix}`);
+    const limit = constraint.grammar ? 'max_tokens_per_call' : 'sampling.max_tokens';
+    const fix = isCutOff && reply.truncated ? `raise ${limit}` : others;
+    warnings.push(`${nodeName} wrote a call that could not be used: ${reason}; ${fix}`);
   }
   const disallowed = reply.calls.filter((call) => !allowed.includes(call));
   for (const { name, raw } of disallowed) {
     const fault = isLeftOut(name) ? `of ${name}, which it does not offer in this turn` : 'that its tools do not allow';
-    turn.warn(`${nodeName} wrote a call ${fault}`);
+    warnings.push(`${nodeName} wrote a call ${fault}`);
     const reason = isLeftOut(name) ? 'its tool is not offered in this turn' : 'the declared tools do not allow it';
     unread.push({ text: raw, reason });
   }
   for (const { text, reason } of unread) turn.emitEvent('call_unread', { text, reason }, { always: true });
   const calls = allowed.map((call) => judgeCall(turn, call, options));
-  return { calls, answer: reply.answer, problem: findProblem(calls, unread, retriesUnknown ? tools : undefined) };
+  const problem = findProblem(calls, unread, retriesUnknown ? tools : undefined);
+  return { calls, answer: reply.answer, warnings, problem };
 }
 
 /** @param tools those that a call has to name; undefined: it may name any. */
@@ -139,13 +147,16 @@ const guidelineOf = ({ selection }: Turn, name: string, { declarations }: TurnTo
  */
 export function lazyMentions({ dialog, message, exchanges }: Turn, system: () => string): () => Mentions {
   let mentions: Mentions | undefined;
-  return () => {
+  let context: UserMentions | undefined;
+  const collectContext = (): UserMentions => {
     const results = [...dialog.interactions.flatMap((each) => each.results ?? []), ...answeredCalls(exchanges)];
-    return (mentions ??= {
-      user: collectMentions([...dialog.interactions.map(({ user }) => user), message]),
-      context: collectMentions([system(), ...results.map(({ content }) => content)]),
-    });
+    return collectMentions([system(), ...results.map(({ content }) => content)]);
   };
+  return () =>
+    (mentions ??= {
+      user: collectMentions([...dialog.interactions.map(({ user }) => user), message]),
+      context: () => (context ??= collectContext()),
+    });
 }
 
 /** The result that a call with equal name and arguments has: of this turn, or of an earlier one that kept it. */

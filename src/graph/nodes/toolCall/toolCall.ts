@@ -157,6 +157,7 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
 
   async #askWithRetries(turn: Turn, tools: TurnTools, output: ReplyText): Promise<Attempt> {
     let attempt = await this.#ask(turn, tools, output);
+    const warnings = [...attempt.warnings];
     for (let retry = 1; attempt.problem !== undefined && retry <= this.#maxRetries; retry++) {
       turn.emitEvent('tool_retry', { reason: attempt.problem, attempt: retry }, { always: true });
       const correction = `Your last reply was no usable call: ${attempt.problem}. Write the whole call again.`;
@@ -164,7 +165,10 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
       // Without another call, what the last one lacks is still to be asked for. A tool that does not exist is given up.
       const incomplete = attempt.calls.filter(({ kind }) => kind === 'incomplete');
       attempt = next.calls.length > 0 ? next : { ...next, calls: incomplete };
+      warnings.push(...next.warnings);
     }
+    const isMended = attempt.problem === undefined && attempt.calls.length > 0;
+    for (const warning of isMended ? attempt.warnings : new Set(warnings)) turn.warn(warning);
     return attempt;
   }
 

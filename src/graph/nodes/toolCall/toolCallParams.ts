@@ -78,6 +78,13 @@ const toolChoiceParams = {
     live: true,
     description: 'Constrained decoding: calls always match the declared tools and parameters.',
   },
+  max_tokens_per_call: {
+    type: 'integer',
+    minimum: 1,
+    default: 1024,
+    live: true,
+    description: 'Largest number of tokens of a call, or of several in one reply, where decoding is constrained.',
+  },
 } as const satisfies Params;
 
 const answerParams = {

@@ -18,7 +18,7 @@ const recommendedMaxTools = 8;
 /** The parameters that declare the tools of a node, and how they may be called. */
 type DeclaringParams = Pick<
   ToolCallParams,
-  'tools' | 'tools_from' | 'tool_choice' | 'strict' | 'thought' | 'response_schema'
+  'tools' | 'tools_from' | 'tool_choice' | 'strict' | 'max_tokens_per_call' | 'thought' | 'response_schema'
 >;
 
 /** The tools that a node declares and its tool choice, read without a model; the same in every turn. */
@@ -31,6 +31,8 @@ export interface ToolDeclarations {
   readonly strict: boolean;
   /** What a reply without a call has to match; undefined: it is free. */
   readonly answer: Rule | undefined;
+  /** Largest number of tokens of the constrained part of a reply. */
+  readonly maxTokensPerCall: number;
   /** Whether only those of the tools are offered that are selected in a turn. */
   readonly needsSelection: boolean;
   /** Whether the model sees each tool with the parameter `thought`. */
@@ -42,7 +44,7 @@ export const laterChoice: ToolChoice = { kind: 'auto' };
 
 /** Reads the tools and the tool choice of a node. @throws InvalidParams */
 export function readToolDeclarations(params: DeclaringParams, context: NodeContext): ToolDeclarations {
-  const { thought, tool_choice, tools_from, response_schema: schema } = params;
+  const { thought, tool_choice, tools_from, max_tokens_per_call: maxTokensPerCall, response_schema: schema } = params;
   const needsSelection = tools_from === 'selection';
   const tools = readTools(params, context);
   // Of selected tools, the node that selects them has a limit.
@@ -53,7 +55,7 @@ export function readToolDeclarations(params: DeclaringParams, context: NodeConte
   const choice = readToolChoice(tool_choice, tools);
   const answer = schema && unwrapParam('/response_schema', ruleFromSchema(schema));
   const strict = params.strict || answer !== undefined;
-  const declarations = { tools, choice, strict, answer, needsSelection, thought };
+  const declarations = { tools, choice, strict, maxTokensPerCall, answer, needsSelection, thought };
   try {
     for (const { tools: group, choice: each } of groupsToCheck({
       ...declarations,
@@ -134,8 +136,8 @@ export function* groupsToCheck({
 export const hasSameDeclarations = (a: DeclaringParams, b: DeclaringParams): boolean => keyOf(a) === keyOf(b);
 
 // tools_from and response_schema are not live.
-const keyOf = ({ tools, tool_choice, strict, thought }: DeclaringParams): string =>
-  JSON.stringify([tools, tool_choice, strict, thought]);
+const keyOf = ({ tools, tool_choice, strict, max_tokens_per_call, thought }: DeclaringParams): string =>
+  JSON.stringify([tools, tool_choice, strict, max_tokens_per_call, thought]);
 
 const thoughtName = 'thought';
 

@@ -134,9 +134,9 @@ export class ToolCompiler {
   }
 
   async #constrain(tools: readonly Tool[], choice: ToolChoice): Promise<CallConstraint | UnsupportedToolSchema> {
-    const { strict, answer } = this.declarations;
+    const { strict, maxTokensPerCall, answer } = this.declarations;
     const { format, model } = this.#options;
-    const options = { choice, strict, answer };
+    const options = { choice, strict, maxTokensPerCall, answer };
     if (isConstrained(options)) for (const tool of tools) await runChunk(() => compileArguments(tool));
     return runChunk(() => {
       if (isConstrained(options)) requireGrammars(model, constraintPointer(options));
