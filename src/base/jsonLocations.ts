@@ -1,4 +1,5 @@
 import { findNodeAtLocation, parseTree, printParseErrorCode, visit, type Node, type ParseError } from 'jsonc-parser';
+import { isTooDeep, tooDeep } from './jsonDepth.ts';
 import { escapePointerToken, pointerTokens } from './jsonPointer.ts';
 
 /** Maps JSON pointers to positions in a JSON text: `line:column`, both from 1. */
@@ -49,6 +50,7 @@ export function findSyntaxError(text: string): JsonSyntaxError | undefined {
  * @param fault makes the error to throw of the problem, the end of a sentence: "is not valid JSON at 3:13: value expected".
  */
 export function parseJson(text: string, fault: (problem: string, cause: unknown) => Error): unknown {
+  if (isTooDeep(text)) throw fault(tooDeep, undefined);
   try {
     return JSON.parse(text);
   } catch (cause) {

@@ -308,7 +308,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
       'with deep metadata',
       { strings: ['A'], keys: ['a'], metadataJson: ['['.repeat(20_000) + ']'.repeat(20_000)] },
       7003,
-      'metadataJson[0] must be an object',
+      'metadataJson[0] is nested too deeply',
     ],
     [
       'with a wrong type',

@@ -1,4 +1,5 @@
 import { didYouMean } from '../../base/didYouMean.ts';
+import { isTooDeep, tooDeep } from '../../base/jsonDepth.ts';
 import { type DecodeResult, type FieldEncoding, frameReader, malformed, type UnknownField } from './frameReader.ts';
 import {
   byMessage,
@@ -32,13 +33,14 @@ export function encodeJson(frame: ClientFrame | ServerFrame): string {
 export function decodeJson<E extends Envelope>(envelope: E, data: string | Uint8Array): DecodeResult<Frames[E]> {
   let requestId = 0;
   try {
-    const value = parse(data);
+    const text = typeof data === 'string' ? data : parse(() => utf8.decode(data));
+    const isDeep = isTooDeep(text);
+    const value = parse((): unknown => (isDeep ? { requestId: Number(leadingId.exec(text)?.[1]) } : JSON.parse(text)));
     requestId = requestIdOf(value);
+    if (isDeep) throw malformed(`the frame ${tooDeep}`);
     return { ok: true, frame: readers[envelope](value) };
   } catch (thrown) {
-    // JSON.stringify overflows the stack on a `graph` or `history` value that is nested thousands of levels deep.
-    const fault = thrown instanceof RangeError ? malformed('the frame nests too deeply', thrown) : Fault.from(thrown);
-    return { ok: false, requestId, fault };
+    return { ok: false, requestId, fault: Fault.from(thrown) };
   }
 }
 
@@ -185,9 +187,12 @@ const readers: { readonly [E in Envelope]: (value: unknown) => Frames[E] } = {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-function parse(data: string | Uint8Array): unknown {
+// Of a frame that is not parsed.
+const leadingId = /^\s*\{\s*"requestId"\s*:\s*(\d+)/;
+
+function parse<T>(read: () => T): T {
   try {
-    return JSON.parse(typeof data === 'string' ? data : utf8.decode(data));
+    return read();
   } catch (thrown) {
     throw malformed(`the frame is not JSON: ${describeError(thrown)}`, thrown);
   }
