@@ -47,7 +47,7 @@ const server = useServer({
   },
   maxPatterns: 3,
   maxKnowledgeEntries: 4,
-  maxKnowledgeBytes: 400,
+  maxKnowledgeBytes: 4000,
 });
 
 /** Sends the lines of a storage in turn. */
@@ -276,7 +276,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
   it('a session holds so many bytes of knowledge, and a destroyed storage gives its own back', async () => {
     await using client = await connect();
     const create = (name: string) =>
-      createStorage(client, { name, kind: 'KNOWLEDGE', strings: ['x'.repeat(250)], keys: ['a'] });
+      createStorage(client, { name, kind: 'KNOWLEDGE', strings: ['x'.repeat(2000)], keys: ['a'] });
     expect(await create('one')).toMatchObject({ createStringStorage: { entries: 1 } });
     expect(errorOf(await create('two')).code).toBe(2005);
     await client.request('destroyStringStorage', { name: 'one' });

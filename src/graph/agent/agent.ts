@@ -8,6 +8,8 @@ import {
 } from '../compile/node.ts';
 import { createRetriever, type Retriever } from '../retrieval/retriever.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
+import { runChunk } from '../../base/eventLoop.ts';
+import { AgentMemory } from './agentMemory.ts';
 import { AgentModels } from './agentModels.ts';
 import { compile, type CompileOptions, type Graph } from '../compile/compile.ts';
 import type { SessionStorages } from '../storage/sessionStorages.ts';
@@ -75,6 +77,7 @@ export class Agent implements AsyncDisposable {
   readonly warnings: readonly string[];
   readonly #graph: Graph;
   readonly #models: AgentModels;
+  readonly #memory: AgentMemory;
   readonly #options: AgentOptions;
   // Aborted when the agent is disposed.
   readonly #disposal = new AbortController();
@@ -85,11 +88,12 @@ export class Agent implements AsyncDisposable {
   #warming: Promise<void> | undefined;
   #turnCount = 0;
 
-  private constructor(graph: Graph, models: AgentModels, warnings: string[], options: AgentOptions) {
+  private constructor(graph: Graph, { models, memory }: NodeResources, warnings: string[], options: AgentOptions) {
     this.id = options.id;
     this.warnings = warnings.splice(0);
     this.#graph = graph;
     this.#models = models;
+    this.#memory = memory;
     this.#pendingWarnings = warnings;
     this.#options = options;
     this.#dialog = options.history;
@@ -113,17 +117,21 @@ export class Agent implements AsyncDisposable {
     const warn = (warning: string): void => void warnings.push(truncateMessage(warning));
     const { pool, defaultModelName: clientDefault, loadWaitFor, vectors } = options;
     const models = new AgentModels({ pool, clientDefault, loadWaitFor, vectors, warn });
-    const contextFor = nodeContexts({ ...options, models, warn });
+    const memory = new AgentMemory(options.storages.memory, options.id);
+    const resources = { ...options, models, memory, warn };
     try {
+      memory.add('dialog', options.history);
+      await runChunk(() => memory.add('graph', options.graph));
       const graph = await compile(options.graph, {
         registry: options.registry,
         maxNodes: options.limits.nodes,
         warn: options.isPart ? undefined : warn,
-        contextFor,
+        contextFor: nodeContexts(resources),
       });
       models.warnOfUnusedDefault();
-      return new Agent(graph, models, warnings, options);
+      return new Agent(graph, resources, warnings, options);
     } catch (error) {
+      memory[Symbol.dispose]();
       await models[Symbol.asyncDispose]();
       throw error;
     }
@@ -151,10 +159,12 @@ export class Agent implements AsyncDisposable {
   /**
    * Runs a turn.
    * @returns when its last frame was emitted: the fault if it failed, else undefined.
-   * @throws Fault AGENT_BUSY while another turn runs.
+   * @throws Fault AGENT_BUSY while another turn runs, LIMIT_EXCEEDED.
    */
   send(text: string, variables: Readonly<Record<string, string>>, listener: TurnListener): Promise<Fault | undefined> {
     this.#assertIdle();
+    const keep = (part: unknown): void => this.#memory.add('turn', part);
+    keep([text, variables]);
     const abort = new AbortController();
     const { signal } = abort;
     const turnId = ++this.#turnCount;
@@ -162,7 +172,7 @@ export class Agent implements AsyncDisposable {
     const message = `the turn took longer than ${turnTimeoutMs / 1000} s; ask for less, or raise --turn-timeout`;
     const onTimeout = (): void => abort.abort(new Fault('INFERENCE_TIMEOUT', message));
     const timeout = new TurnTimeout(turnTimeoutMs, onTimeout, pace);
-    const turn = this.#createTurn({ turnId, message: text, variables, signal, timeout, ...listener });
+    const turn = this.#createTurn({ turnId, message: text, variables, signal, timeout, keep, ...listener });
     for (const warning of this.#pendingWarnings.splice(0)) turn.warn(warning);
     const done = this.#run(turn, { signal, timeout });
     this.#activeTurn = { turnId, turn, abort, done };
@@ -190,25 +200,29 @@ export class Agent implements AsyncDisposable {
     active.turn.submitResults(results);
   }
 
-  /** Adds interactions to the dialog, between turns. @throws Fault AGENT_BUSY while a turn runs. */
+  /** Adds interactions to the dialog, between turns. @throws Fault AGENT_BUSY while a turn runs, LIMIT_EXCEEDED. */
   append(interactions: readonly Interaction[]): void {
     this.#assertIdle();
+    this.#memory.add('dialog', interactions);
     this.#dialog = [...this.#dialog, ...interactions];
   }
 
   /**
    * Changes live parameters of a node.
-   * @throws Fault AGENT_BUSY while a turn runs, UNKNOWN_NODE, PARAM_NOT_MUTABLE, INVALID_PARAM_VALUE.
+   * @throws Fault AGENT_BUSY while a turn runs, UNKNOWN_NODE, PARAM_NOT_MUTABLE, INVALID_PARAM_VALUE, LIMIT_EXCEEDED.
    */
   async changeParams(nodeName: string, changes: Readonly<Record<string, unknown>>): Promise<void> {
     this.#assertIdle();
-    await this.#graph.changeParams(nodeName, changes);
+    const params = this.#graph.steps.get(nodeName)?.rawParams;
+    const change = (): Promise<void> => this.#graph.changeParams(nodeName, changes);
+    await (params ? this.#memory.change(nodeName, { ...params, ...changes }, change) : change());
   }
 
   /** Deletes the dialog; a running turn is cancelled first. */
   async clear(): Promise<void> {
     await this.#cancelAndWait();
     this.#dialog = [];
+    this.#memory.clearDialog();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -218,6 +232,7 @@ export class Agent implements AsyncDisposable {
     await this.#warming?.catch(() => undefined);
     await this.#graph[Symbol.asyncDispose]();
     await this.#models[Symbol.asyncDispose]();
+    this.#memory[Symbol.dispose]();
   }
 
   #createTurn(start: Omit<TurnOptions, 'agentId' | 'dialog' | 'diagnostics'>): RunningTurn {
@@ -247,7 +262,9 @@ export class Agent implements AsyncDisposable {
     stopListening();
     timeout[Symbol.dispose]();
     if (status === 'SUCCESS') this.#models.turnFinished();
-    this.#dialog = [...this.#dialog, turn.interaction(mark)];
+    const interaction = turn.interaction(mark);
+    this.#dialog = [...this.#dialog, interaction];
+    this.#memory.endTurn(interaction);
     this.#activeTurn = undefined;
     const error = thrown ? { code: thrown.code, name: thrown.name, message: thrown.message } : null;
     turn.complete({ status, error, path });
@@ -259,16 +276,18 @@ export class Agent implements AsyncDisposable {
 interface NodeResources extends Pick<NodeContext, 'limits' | 'warn'> {
   readonly storages: SessionStorages;
   readonly models: AgentModels;
+  readonly memory: AgentMemory;
 }
 
 /** Gives the nodes of a graph their contexts. */
 const nodeContexts =
-  ({ limits, warn, storages, models }: NodeResources): CompileOptions['contextFor'] =>
+  ({ limits, warn, storages, models, memory }: NodeResources): CompileOptions['contextFor'] =>
   (nodeName, graphDefault) => ({
     nodeName,
     warn,
     limits,
     strings: (nameOrPath) => storages.find(nameOrPath),
+    setMade: (thing, bytes) => memory.setMade(nodeName, thing, bytes),
     checkModel: (name, purpose) => models.check(name, graphDefault, purpose),
     model: (name, purpose) => models.lease(name, graphDefault, purpose),
     retriever: (storage, matching) => openRetriever(storage, nodeName, matching, models),

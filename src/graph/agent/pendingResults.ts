@@ -27,9 +27,10 @@ export class PendingResults {
 
   /**
    * Takes results from the client: all of a request, or none.
+   * @param keep counts them.
    * @throws Fault NO_RESULTS_AWAITED for a call that does not wait for a result, LIMIT_EXCEEDED for one that is too large.
    */
-  submit(results: readonly ToolResult[]): void {
+  submit(results: readonly ToolResult[], keep: () => void): void {
     if (this.#open.size === 0) throw notAwaited(`turn ${this.#turnId} waits for no results`);
     const given = new Set<string>();
     for (const [index, { callId, content }] of results.entries()) {
@@ -43,6 +44,7 @@ export class PendingResults {
       }
       given.add(callId);
     }
+    keep();
     for (const { callId, ok, content, lifespan } of results) {
       this.#results.set(callId, { ok, content, lifespan });
       this.#open.delete(callId);

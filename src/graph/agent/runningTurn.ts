@@ -119,6 +119,7 @@ export class RunningTurn implements Turn {
   }
 
   say(text: string, kind: 'delta' | 'whole'): void {
+    this.#options.keep?.(text);
     this.#answer.say(this.#nodeName, text, kind);
   }
 
@@ -157,7 +158,7 @@ export class RunningTurn implements Turn {
 
   /** Takes results from the client. @throws Fault NO_RESULTS_AWAITED, LIMIT_EXCEEDED; then none is taken. */
   submitResults(results: readonly ToolResult[]): void {
-    this.#pendingResults.submit(results);
+    this.#pendingResults.submit(results, () => this.#options.keep?.(results));
   }
 
   recordExchange(exchange: Exchange): void {

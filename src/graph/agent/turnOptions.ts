@@ -37,6 +37,8 @@ export interface TurnOptions extends InferenceSchedule {
   /** Paused while the turn waits for results, or its session is paused. */
   readonly timeout?: TurnTimeout;
   readonly emit: Emit;
+  /** Counts what the turn keeps: answers and results. @throws Fault LIMIT_EXCEEDED; absent: nothing is counted. */
+  readonly keep?: (part: unknown) => void;
   /** Backpressure of the client: undefined while it keeps up, else resolves when more may be sent. */
   readonly backpressure: () => Promise<void> | undefined;
   /** Absent: the turn begins with the user's message. */

@@ -74,6 +74,11 @@ export interface NodeContext {
    */
   strings(nameOrPath: string): Promise<StringStorage>;
   /**
+   * Counts what the node has made of its parameters, such as compiled patterns, in the memory of its session. It is called last.
+   * @throws Fault LIMIT_EXCEEDED
+   */
+  setMade(thing: object, bytes: number): void;
+  /**
    * Opens the search over a storage.
    * @throws InvalidParams for `match` and `embedding_model`, the Fault of a model that cannot be loaded.
    */

@@ -3,6 +3,7 @@ import { warnOfUnknownKnowledge } from '../compile/graphDeclarations.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import { defineNode, type NodeContext, routingEffects } from '../compile/node.ts';
 import { showsCalls, compileTemplate, type Template } from '../compile/template.ts';
+import { sizeOf } from '../storage/sessionMemory.ts';
 import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
 
 /** The CannedResponse node: sends one of a list of lines as the answer, without a model. */
@@ -71,5 +72,6 @@ async function compileLines(strings: ResolvedStrings, context: NodeContext) {
     warnOfUnknownKnowledge(template.value, place, context);
     lines.push(template.value);
   }
+  context.setMade(lines, sizeOf(strings.list));
   return lines;
 }

@@ -42,6 +42,7 @@ export const guardrail = defineNode({
       const patterns = await compilePatterns(strings.list);
       if (!patterns.ok) throw invalidStrings(strings, patterns.errors);
       if (strings.list.length === 0) context.warn(`${context.nodeName} has no pattern: this Guardrail never triggers`);
+      context.setMade(patterns.value, patterns.value.bytes);
       warnOfPatternsThatMatchAll(strings, patterns.value.matchAll, context);
       return { patterns: patterns.value, watch: current.watch };
     });

@@ -156,6 +156,7 @@ async function readSettings({ query, filter, ...rest }: Params, context: NodeCon
   if (!canFind(storage)) context.warn(`${place}.${param} has no entry to find: this Retrieve never finds one`);
   const { match, embedding_model: embeddingModel } = rest;
   const retriever = await context.retriever(storage, { match, embeddingModel });
+  context.setMade(storage, 0);
   return { ...rest, query: template, filter: filtered, retriever };
 }
 

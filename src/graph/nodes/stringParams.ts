@@ -107,7 +107,7 @@ export const invalidStrings = (strings: ResolvedStrings, errors: readonly Schema
 export async function compileEntryPatterns(
   pointer: string,
   entries: readonly { readonly patterns?: readonly string[] }[],
-  { limits }: Pick<NodeContext, 'limits'>,
+  { limits, setMade }: Pick<NodeContext, 'limits' | 'setMade'>,
   errors: readonly SchemaError[] = [],
 ): Promise<readonly PatternMatcher[]> {
   const count = entries.reduce((sum, { patterns = [] }) => sum + patterns.length, 0);
@@ -128,5 +128,7 @@ export async function compileEntryPatterns(
       );
   }
   if (allErrors.length > 0) throw new InvalidParams(allErrors);
+  const bytes = matchers.reduce((sum, matcher) => sum + matcher.bytes, 0);
+  setMade(matchers, bytes);
   return matchers;
 }

@@ -12,6 +12,8 @@ export interface PatternMatcher {
   match(text: string, signal: AbortSignal): Promise<number | undefined>;
   /** Indexes of the patterns that match every text, such as `x*`. */
   readonly matchAll: readonly number[];
+  /** About what they take in memory. */
+  readonly bytes: number;
 }
 
 // Compiling a pattern takes a few milliseconds per 1,000 characters, with counted repetitions written out, and cannot be
@@ -20,6 +22,8 @@ const maxPatternLength = 16_384;
 const maxPatternSize = 20_000;
 // Of all patterns of a list: about 400 bytes each, so 120 MB.
 const maxTotalSize = 300_000;
+// At least, of a character with its repetitions written out.
+const bytesPerSize = 64;
 
 // One synchronous pass over the text matches all patterns of a set. Sets are small, so that the event loop runs between
 // them. Twenty patterns are near the fastest: in larger sets the patterns share hardly any work, and evict each other's
@@ -84,7 +88,8 @@ async function compileList(list: readonly string[], listMemoryBytes: number): Pr
   const result = combineResults(results);
   if (!result.ok) return result;
   const matchAll = result.value.flatMap((set) => set.matchAll);
-  return { ok: true, value: { match: createMatcher(result.value), matchAll } };
+  const bytes = list.reduce((sum, pattern) => sum + bytesPerSize * estimatePatternSize(pattern), 0);
+  return { ok: true, value: { match: createMatcher(result.value), matchAll, bytes } };
 }
 
 interface PatternGroup {

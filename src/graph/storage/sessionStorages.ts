@@ -8,6 +8,7 @@ import { maxFileBytes, readKnowledgeFile } from './knowledge/knowledgeFile.ts';
 import { knowledgeOfRequest } from './knowledge/entries.ts';
 import { shareKnowledge } from './sharedKnowledge.ts';
 import { kindOfFile, readBytes, readStorageFile } from './storageFile.ts';
+import { type Keeper, SessionMemory, sizeOf } from './sessionMemory.ts';
 import type { StorageRoot } from './storageRoot.ts';
 
 const storageName = /^[\p{L}\p{N}_][\p{L}\p{N}_. -]{0,127}$/u;
@@ -17,7 +18,9 @@ export class SessionStorages {
   readonly #root: StorageRoot;
   readonly #maxEntries: number;
   readonly #knowledgeLimits: KnowledgeLimits;
-  #knowledgeBytes = 0;
+  /** What the session keeps: its storages, and what its agents do. */
+  readonly memory: SessionMemory;
+  readonly #kept: Keeper = new Set();
   readonly #named = new Map<string, StringStorage>();
   readonly #files = new Map<string, Promise<StringStorage>>();
 
@@ -26,6 +29,7 @@ export class SessionStorages {
     this.#root = root;
     this.#knowledgeLimits = knowledgeLimits;
     this.#maxEntries = maxEntries;
+    this.memory = new SessionMemory(knowledgeLimits.bytes);
   }
 
   /**
@@ -45,7 +49,7 @@ export class SessionStorages {
     }
     const storage =
       filePath === ''
-        ? { ...(await this.#fromRequest(request)), isOfClient: true }
+        ? this.#count({ ...(await this.#fromRequest(request)), isOfClient: true }, name, sizeOf(request))
         : await this.#fromFile(filePath, kind, strings.length + keys.length + metadataJson.length);
     this.#named.set(name, storage);
     return storage;
@@ -54,9 +58,9 @@ export class SessionStorages {
   /** Removes a storage by its name; agents that use it keep it. @throws Fault INVALID_STRING_STORAGE_NAME when there is none. */
   destroy(name: string): void {
     const storage = this.#named.get(name);
-    if (this.#named.delete(name)) {
+    if (storage && this.#named.delete(name)) {
       // A file is cached, and stays.
-      if (storage?.isOfClient) this.#knowledgeBytes -= storage.knowledge?.bytes ?? 0;
+      if (storage.isOfClient) this.memory.drop(this.#kept, [storage]);
       return;
     }
     throw new Fault(
@@ -88,9 +92,7 @@ export class SessionStorages {
     }
     if (kind === 'KNOWLEDGE') {
       this.#checkLimit(strings.length, name, this.#knowledgeLimits.entries);
-      const storage = createKnowledge(knowledgeOfRequest(request, `"${name}"`));
-      this.#hold(storage, name);
-      return storage;
+      return createKnowledge(knowledgeOfRequest(request, `"${name}"`));
     }
     if (metadataJson.length > 0)
       throw invalidStorage(`"${name}" is a ${kind} and has metadataJson; leave it out, or make it a KNOWLEDGE`);
@@ -141,7 +143,7 @@ export class SessionStorages {
   async #readStrings(file: string, kind: Exclude<StringStorage['kind'], 'KNOWLEDGE'>, path: string) {
     const storage = await readStorageFile(file, kind, path);
     this.#checkLimit(storage.list.length, path, this.#maxEntries);
-    return storage;
+    return this.#count(storage, path, sizeOf(storage));
   }
 
   async #readKnowledge(path: string, file: string): Promise<StringStorage> {
@@ -149,8 +151,7 @@ export class SessionStorages {
     const storage = await shareKnowledge(`${entries}\n${this.#root.path}\n${file}`, (onFile) =>
       readKnowledgeFile(path, (name) => this.#readKnowledgeBytes(name, onFile), entries),
     );
-    this.#hold(storage, path);
-    return storage;
+    return this.#count(storage, path, storage.knowledge?.bytes ?? 0);
   }
 
   async #readKnowledgeBytes(name: string, onFile: (file: string) => Promise<void>): Promise<Uint8Array> {
@@ -160,15 +161,9 @@ export class SessionStorages {
     return readBytes(file, name, maxFileBytes);
   }
 
-  /** Counts the memory of a KNOWLEDGE storage, which its session is allowed so much of. */
-  #hold({ knowledge }: StringStorage, name: string): void {
-    const bytes = this.#knowledgeBytes + (knowledge?.bytes ?? 0);
-    if (bytes > this.#knowledgeLimits.bytes)
-      throw new Fault(
-        'LIMIT_EXCEEDED',
-        `with "${name}" the KNOWLEDGE storages of this session have ${bytes} bytes, and ${this.#knowledgeLimits.bytes} are allowed`,
-      );
-    this.#knowledgeBytes = bytes;
+  #count(storage: StringStorage, name: string, bytes: number): StringStorage {
+    this.memory.grow(storage, bytes, this.#kept, `"${name}"`, storage.kind === 'KNOWLEDGE');
+    return storage;
   }
 
   #checkLimit(entries: number, name: string, allowed: number): void {

@@ -129,8 +129,7 @@ export function knowledgeOfRequest({ strings, keys, metadataJson }: KnowledgeLis
     const { pointer = '', message = 'is invalid', code = 'INVALID_STRING_STORAGE_DATA' } = error ?? {};
     throw new Fault(code, `${name}: ${subjectOf(pointer, index)} ${message}`);
   });
-  const bytes = [...strings, ...keys, ...metadataJson].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-  return { entries, fields: undefined, embeddingModel: undefined, bytes };
+  return { entries, fields: undefined, embeddingModel: undefined, bytes: 0 };
 }
 
 function subjectOf(pointer: string, index: number): string {
