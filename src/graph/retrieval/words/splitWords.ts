@@ -1,4 +1,5 @@
 import { stemmer } from 'stemmer';
+import { createYielder } from '../../../base/eventLoop.ts';
 
 /** Scripts that are written without spaces between words, and Hangul, whose words have endings without a space. */
 const spaceless =
@@ -22,6 +23,8 @@ const fold = (text: string): string => {
   return /^[\0-\x7f]*$/.test(lower)
     ? lower
     : lower
+        // Before, too: normalize() takes time in the square of a run of marks.
+        .replaceAll(/\p{M}+/gu, '')
         .normalize('NFKD')
         .replaceAll(/\p{M}+/gu, '')
         .normalize('NFC');
@@ -53,6 +56,20 @@ export function* piecesOf(text: string): Generator<string> {
     start = end;
   }
   yield text.slice(start);
+}
+
+/** What a function makes of the pieces of a long text, together. */
+export async function splitPieces(
+  text: string,
+  split: (piece: string) => readonly string[],
+): Promise<readonly string[]> {
+  const yieldToOthers = createYielder();
+  const parts: (readonly string[])[] = [];
+  for (const piece of piecesOf(text)) {
+    parts.push(split(piece));
+    await yieldToOthers();
+  }
+  return parts.flat();
 }
 
 /** Longer words are no words of a language, and take the stemmer long. */

@@ -1,5 +1,5 @@
 import { createYielder } from '../../../base/eventLoop.ts';
-import { piecesOf, splitCharacters, splitWords, wordStem } from './splitWords.ts';
+import { piecesOf, splitCharacters, splitPieces, splitWords, wordStem } from './splitWords.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { StringStorage } from '../../storage/stringStorage.ts';
 import type { RankedEntry, RankingRequest } from '../ranking.ts';
@@ -58,7 +58,10 @@ async function buildIndex({ list, knowledge }: StringStorage): Promise<WordIndex
   return {
     search: (request) => search.run(request),
     findByKeys: async (query) =>
-      new Set([...(await keys.find(splitWords(query).map(wordStem))), ...(await keys.find(splitCharacters(query)))]),
+      new Set([
+        ...(await keys.find(query, (piece) => splitWords(piece).map(wordStem))),
+        ...(await keys.find(query, splitCharacters)),
+      ]),
   };
 }
 
@@ -119,10 +122,11 @@ class KeyIndex {
     else this.#entries.set(phrase, [entry]);
   }
 
-  /** The entries that have a key in a query, of any form of its words. @param stems the words of the query, in order. */
-  async find(stems: readonly string[]): Promise<ReadonlySet<number>> {
+  /** The entries that have a key in a query, of any form of its words. @param split the stems of its words, in order. */
+  async find(query: string, split: (piece: string) => readonly string[]): Promise<ReadonlySet<number>> {
     const found = new Set<number>();
     if (this.#maxWords === 0) return found;
+    const stems = await splitPieces(query, split);
     const yieldToOthers = createYielder();
     const phrases = new Set<string>();
     for (let start = 0; start < stems.length; start++) {

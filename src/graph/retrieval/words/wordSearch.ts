@@ -1,7 +1,7 @@
 import { sharedAdmission } from '../../../base/eventLoop.ts';
 import { type RankedEntry, type RankingRequest, BestEntries } from '../ranking.ts';
 import { functionWords } from './functionWords.ts';
-import { splitWords, wordStem } from './splitWords.ts';
+import { splitPieces, splitWords, wordStem } from './splitWords.ts';
 import type { Postings } from './postings.ts';
 import type { TermMatch, TermDictionary } from './termDictionary.ts';
 
@@ -71,7 +71,7 @@ export class WordSearch {
     const sums = this.#createSums();
     let queryWeight = 0;
     let word = 0;
-    for (const [stem, written] of wordsOf(query)) {
+    for (const [stem, written] of await wordsOf(query)) {
       const matches = this.#dictionary.find(written, stem);
       const [best] = matches;
       if (best?.quality === 1 && this.#isEverywhere(best.term)) continue;
@@ -146,7 +146,11 @@ export class WordSearch {
 }
 
 /** The stems of the words of a query, each with a word as it is written. */
-function wordsOf(query: string): readonly (readonly [string, string])[] {
-  const words = splitWords(query).filter((word) => !functionWords.has(word));
-  return [...new Map(words.map((word) => [wordStem(word), word]))].slice(0, maxQueryWords);
+async function wordsOf(query: string): Promise<readonly (readonly [string, string])[]> {
+  const words = new Map<string, string>();
+  for (const word of new Set(await splitPieces(query, splitWords))) {
+    if (words.size === maxQueryWords) break;
+    if (!functionWords.has(word)) words.set(wordStem(word), word);
+  }
+  return [...words];
 }
