@@ -1,22 +1,29 @@
 const maxDepth = 500;
 
-/** The end of a sentence about a JSON text that nests too deeply. */
-export const tooDeep = `is nested too deeply: ${maxDepth} levels are allowed`;
+/** Max values of a JSON text from a client: each takes far more time and memory than its characters. */
+export const maxClientValues = 32_768;
 
-/** Whether a JSON text nests too deeply. It need not be valid, and is read once: JSON.parse makes an object for each level. */
-export function isTooDeep(text: string): boolean {
-  let depth = 0;
+/**
+ * Why a JSON text is too large to be parsed, as the end of a sentence; undefined: it is not. It need not be valid, and is
+ * read once: JSON.parse makes an object for each level.
+ */
+export function findJsonExcess(text: string, maxValues = Infinity): string | undefined {
+  let [depth, values] = [0, 0];
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);
     if (unit === quote) at = endOfString(text, at);
-    else if (unit === openBracket || unit === openBrace) depth++;
-    else if (unit === openBracket + 2 || unit === openBrace + 2) depth--;
-    if (depth > maxDepth) return true;
+    else if (unit === closeBracket || unit === closeBrace) depth--;
+    else if (unit === openBracket || unit === openBrace || unit === comma) {
+      values++;
+      if (unit !== comma && ++depth > maxDepth) return `is nested too deeply: ${maxDepth} levels are allowed`;
+      if (values > maxValues) return `has more than ${maxValues} values; send less`;
+    }
   }
-  return false;
+  return undefined;
 }
 
-const [quote, backslash, openBracket, openBrace] = [0x22, 0x5c, 0x5b, 0x7b];
+const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
+const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 function endOfString(text: string, start: number): number {
   let at = start + 1;

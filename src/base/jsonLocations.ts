@@ -1,5 +1,12 @@
-import { findNodeAtLocation, parseTree, printParseErrorCode, visit, type Node, type ParseError } from 'jsonc-parser';
-import { isTooDeep, tooDeep } from './jsonDepth.ts';
+import {
+  findNodeAtLocation,
+  parseTree,
+  printParseErrorCode,
+  visit,
+  type Node,
+  type ParseErrorCode,
+} from 'jsonc-parser';
+import { findJsonExcess } from './jsonBounds.ts';
 import { escapePointerToken, pointerTokens } from './jsonPointer.ts';
 
 /** Maps JSON pointers to positions in a JSON text: `line:column`, both from 1. */
@@ -49,8 +56,13 @@ export function findSyntaxError(text: string): JsonSyntaxError | undefined {
  * Parses a JSON text.
  * @param fault makes the error to throw of the problem, the end of a sentence: "is not valid JSON at 3:13: value expected".
  */
-export function parseJson(text: string, fault: (problem: string, cause: unknown) => Error): unknown {
-  if (isTooDeep(text)) throw fault(tooDeep, undefined);
+export function parseJson(
+  text: string,
+  fault: (problem: string, cause: unknown) => Error,
+  maxValues = Infinity,
+): unknown {
+  const excess = findJsonExcess(text, maxValues);
+  if (excess !== undefined) throw fault(excess, undefined);
   try {
     return JSON.parse(text);
   } catch (cause) {
@@ -83,15 +95,15 @@ export function findDuplicateKeys(text: string): readonly DuplicateKey[] {
 }
 
 function firstError(text: string): { readonly offset: number; readonly why: string } | undefined {
-  const errors: ParseError[] = [];
-  unlessTooDeep(() => parseTree(text, errors, strictOptions));
-  const [error] = errors;
-  if (!error) return undefined;
-  const { offset } = error;
+  let first: { readonly error: ParseErrorCode; readonly offset: number } | undefined;
+  const onError = (error: ParseErrorCode, offset: number): void => void (first ??= { error, offset });
+  unlessTooDeep(() => visit(text, { onError }, strictOptions));
+  if (!first) return undefined;
+  const { error, offset } = first;
   const before = text.slice(0, offset).trimEnd();
   if (before.endsWith(',') && /^[}\]]/.test(text.slice(offset, offset + 1)))
     return { offset: before.length - 1, why: 'a trailing comma is not allowed' };
-  const code = printParseErrorCode(error.error);
+  const code = printParseErrorCode(error);
   return { offset, why: code === 'InvalidCommentToken' ? 'JSON has no comments' : describeErrorCode(code) };
 }
 

@@ -93,9 +93,12 @@ export type ReadResult<T> =
 // Schemas are not validated: the schema of schemas takes longer to compile than most of them. `assertSchema` does it.
 const options = { allErrors: true, useDefaults: true, verbose: true, strict: true, validateSchema: false };
 const ajv = new Ajv({ ...options, keywords: ['live', 'editor'] });
+const firstErrorAjv = new Ajv({ ...options, allErrors: false, useDefaults: false, keywords: ['live', 'editor'] });
 
 // A hostile value can have thousands of errors, and formatting them takes time.
 const maxErrors = 400;
+// Of a value with more values only the first error is looked for: ajv makes one or more for each of them, and of a copy.
+const maxValuesOfAllErrors = 10_000;
 
 /**
  * Makes a validator of a schema, which is compiled (ajv) for the first value: most processes use few of the schemas. It fills
@@ -103,11 +106,14 @@ const maxErrors = 400;
  */
 export function createReader<const S extends Schema>(schema: S): (value: unknown) => ReadResult<FromSchema<S>> {
   let validate: ValidateFunction<FromSchema<S>> | undefined;
+  let findFirstError: ValidateFunction | undefined;
   return (value) => {
-    validate ??= ajv.compile<FromSchema<S>>(schema);
     try {
-      const excess = [...unknownKeys(schema, value, '')];
-      if (excess.length > maxErrors) return { ok: false, errors: excess.slice(0, maxErrors) };
+      if (countValues(value) > maxValuesOfAllErrors) {
+        findFirstError ??= firstErrorAjv.compile(schema);
+        if (!findFirstError(value)) return { ok: false, errors: errorMessages(findFirstError.errors ?? []) };
+      }
+      validate ??= ajv.compile<FromSchema<S>>(schema);
       const copy: unknown = structuredClone(value);
       if (validate(copy)) return { ok: true, value: copy };
       return { ok: false, errors: errorMessages(validate.errors ?? []) };
@@ -121,33 +127,10 @@ export function createReader<const S extends Schema>(schema: S): (value: unknown
 /** @throws Error when a schema is invalid. */
 export const assertSchema = (schema: Schema): void => void (ajv.validateSchema(schema, true), ajv.compile(schema));
 
-// Objects with thousands of unknown keys are refused without ajv, which takes a microsecond for each and a copy of all.
-function* unknownKeys(schema: Schema, value: unknown, pointer: string): Generator<SchemaError> {
-  if (Array.isArray(value)) {
-    if (!schema.items) return;
-    for (const [index, item] of value.entries()) yield* unknownKeys(schema.items, item, `${pointer}/${index}`);
-    return;
-  }
-  if (!isObject(value)) return;
-  if (schema.anyOf) {
-    const branch = matchingBranch(schema.anyOf, value);
-    if (branch) yield* unknownKeys(branch, value, pointer);
-    return;
-  }
-  const { properties } = schema;
-  if (!properties) return;
-  const names = Object.keys(value);
-  const known = Object.keys(properties);
-  if (schema.additionalProperties === false && names.length > known.length + maxErrors) {
-    for (const name of names.filter((candidate) => !Object.hasOwn(properties, candidate)).slice(0, maxErrors + 1))
-      yield { pointer: pointer + escapePointerToken(name), message: `is not known here${didYouMean(name, known)}` };
-  }
-  for (const name of known) {
-    const property = properties[name];
-    if (property && Object.hasOwn(value, name))
-      yield* unknownKeys(property, value[name], pointer + escapePointerToken(name));
-  }
-}
+const countValues = (value: unknown): number =>
+  typeof value === 'object' && value !== null
+    ? Object.values(value).reduce((count: number, member) => count + countValues(member), 1)
+    : 1;
 
 // A failed anyOf reports each branch and itself. If one branch is meant, only the errors of that branch are kept; else
 // only the error of the anyOf.

@@ -1,8 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readFirstLine, startCli } from '../cli/command.ts';
+import { chat } from '../helpers/graphs.ts';
 import { longestDelay } from '../helpers/longestDelay.ts';
-import { oneSubprotocol, repositoryPath, TestClient } from '../helpers/server.ts';
+import { errorOf, oneSubprotocol, repositoryPath, TestClient } from '../helpers/server.ts';
 
 // Each attack held the event loop for the time in its comment. Alone on a machine it takes less than 100 ms now.
 const maxDelayMs = 1000;
@@ -11,7 +12,19 @@ const maxDelayMs = 1000;
 type Attack = (client: TestClient) => Promise<void>;
 
 const marks = `a${'\u0301\u0323\u0308\u031b'.repeat(30_000)}`;
+const members = (count: number, value: unknown): object =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, value]));
 const node = (type: string, params: object): object => ({ start_node: 'a', nodes: { a: { type, params } } });
+
+const refuse =
+  (code: number, message: string, ...[body, fields]: Parameters<TestClient['request']>): Attack =>
+  async (client) => {
+    const error = errorOf(await client.request(body, fields));
+    expect(error).toMatchObject({ code, message: expect.stringContaining(message) as unknown });
+  };
+const refuseGraph = (code: number, message: string, graph: object): Attack =>
+  refuse(code, message, 'createAgent', { graphJson: JSON.stringify(graph) });
+const tooManyValues = 'has more than 32768 values; send less';
 
 const attacks: Readonly<Record<string, Attack>> = {
   // 9,800 ms.
@@ -26,6 +39,38 @@ const attacks: Readonly<Record<string, Attack>> = {
     const agentId = await client.createAgent(node('Retrieve', { inline_strings: ['a door'] }));
     expect(await client.sendMessage(agentId, `${marks} door`)).toMatchObject({ steps: 'a:found' });
   },
+  // 1,500 ms.
+  'a graph with 340,000 tools that are lists': refuseGraph(
+    3003,
+    tooManyValues,
+    node('ToolCall', { tools: Array.from({ length: 340_000 }, () => []) }),
+  ),
+  'a graph with 16,000 tools that are lists': refuseGraph(
+    3003,
+    'a.params.tools[0] must be a tool',
+    node('ToolCall', { tools: Array.from({ length: 16_000 }, () => []) }),
+  ),
+  // 340 ms.
+  'a graph with 30,000 nodes': refuseGraph(3003, tooManyValues, {
+    start_node: 'k0',
+    nodes: members(30_000, { type: 'Generate' }),
+  }),
+  // 480 ms.
+  'a graph with 40,000 exits': refuseGraph(3003, tooManyValues, {
+    start_node: 'a',
+    nodes: { a: { type: 'Generate', exits: members(40_000, 'b') } },
+  }),
+  // 380 ms.
+  'parameters with 60,000 biases': async (client) => {
+    const paramsJson = JSON.stringify({ sampling: { logit_bias: members(60_000, 1) } });
+    const agentId = await client.createAgent(chat());
+    await refuse(3007, 'must be a JSON object', 'changeParams', { agentId, nodeName: 'answer', paramsJson })(client);
+  },
+  // 130 ms.
+  'a dialog of 20,000 interactions': refuse(5001, tooManyValues, 'createAgent', {
+    graphJson: JSON.stringify(chat()),
+    historyJson: JSON.stringify(Array.from({ length: 20_000 }, () => ({ user: 'a', assistant: 'b' }))),
+  }),
 };
 
 describe('the event loop of a server is not held', () => {

@@ -1,3 +1,4 @@
+import { maxClientValues } from '../../base/jsonBounds.ts';
 import type { DialogResult, Interaction } from '../../chat/dialog.ts';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import type { Exchange } from '../compile/turn.ts';
@@ -59,7 +60,11 @@ const validateHistory = createReader(historySchema);
 export function parseHistory(text: string, name = 'createAgent.historyJson'): readonly Interaction[] {
   if (text === '') return [];
   const reading = validateHistory(
-    parseJson(text, (problem, cause) => new Fault('MALFORMED_MESSAGE', `${name} ${problem}`, { cause })),
+    parseJson(
+      text,
+      (problem, cause) => new Fault('MALFORMED_MESSAGE', `${name} ${problem}`, { cause }),
+      maxClientValues,
+    ),
   );
   const errors = reading.ok ? findInvalidArguments(reading.value) : reading.errors;
   if (reading.ok && errors.length === 0) return reading.value;

@@ -1,3 +1,4 @@
+import { maxClientValues } from '../../base/jsonBounds.ts';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Fault } from '../../protocol/fault.ts';
@@ -65,9 +66,9 @@ const unreadable = (subject: string, cause: unknown): Fault =>
  * @throws Fault GRAPH_COMPILATION_FAILED when it is not valid JSON, or has a duplicate key.
  */
 export function parseGraph(text: string, subject: string): unknown {
-  const document = parseJson(text, (problem, cause) => {
-    return new Fault('GRAPH_COMPILATION_FAILED', `${subject} ${problem}`, { cause });
-  });
+  const fault = (problem: string, cause: unknown): Fault =>
+    new Fault('GRAPH_COMPILATION_FAILED', `${subject} ${problem}`, { cause });
+  const document = parseJson(text, fault, maxClientValues);
   const [duplicate] = findDuplicateKeys(text);
   if (duplicate === undefined) return document;
   throw new Fault(

@@ -1,5 +1,5 @@
 import { didYouMean } from '../../base/didYouMean.ts';
-import { isTooDeep, tooDeep } from '../../base/jsonDepth.ts';
+import { findJsonExcess, maxClientValues } from '../../base/jsonBounds.ts';
 import { type DecodeResult, type FieldEncoding, frameReader, malformed, type UnknownField } from './frameReader.ts';
 import {
   byMessage,
@@ -34,10 +34,10 @@ export function decodeJson<E extends Envelope>(envelope: E, data: string | Uint8
   let requestId = 0;
   try {
     const text = typeof data === 'string' ? data : parse(() => utf8.decode(data));
-    const isDeep = isTooDeep(text);
-    const value = parse((): unknown => (isDeep ? { requestId: Number(leadingId.exec(text)?.[1]) } : JSON.parse(text)));
+    const excess = findJsonExcess(text, envelope === 'ClientFrame' ? maxClientValues : Infinity);
+    const value = parse((): unknown => (excess ? { requestId: Number(leadingId.exec(text)?.[1]) } : JSON.parse(text)));
     requestId = requestIdOf(value);
-    if (isDeep) throw malformed(`the frame ${tooDeep}`);
+    if (excess !== undefined) throw malformed(`the frame ${excess}`);
     return { ok: true, frame: readers[envelope](value) };
   } catch (thrown) {
     return { ok: false, requestId, fault: Fault.from(thrown) };

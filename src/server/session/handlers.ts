@@ -7,7 +7,7 @@ import type { ClientFrameBodies } from '../../protocol/frames.gen.ts';
 import { parseGraph } from '../../graph/compile/graphFolder.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
-import { isTooDeep } from '../../base/jsonDepth.ts';
+import { findJsonExcess, maxClientValues } from '../../base/jsonBounds.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { type Handlers, engineNames, type EngineName, type NewAgent, type Session } from './session.ts';
 import { modelHandlers, loadWaitFor } from './modelHandlers.ts';
@@ -160,7 +160,7 @@ function parseChanges(paramsJson: string): Readonly<Record<string, unknown>> {
 
 function parseJsonOrUndefined(text: string): unknown {
   try {
-    return isTooDeep(text) ? undefined : JSON.parse(text);
+    return findJsonExcess(text, maxClientValues) === undefined ? JSON.parse(text) : undefined;
   } catch {
     return undefined;
   }

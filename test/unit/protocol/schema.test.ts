@@ -32,22 +32,16 @@ describe('a schema validator', () => {
     expect(stringify).not.toHaveBeenCalledWith(expect.objectContaining({ key0: 0 }));
   });
 
-  it('neither copies nor validates a value with tens of thousands of unknown keys, at the root or further in', () => {
+  it('neither copies a value with tens of thousands of unknown keys, at the root or further in, nor finds all', () => {
     const readGraph = createReader({
       type: 'object',
       properties: { tools: { type: 'array', items: { type: 'object', additionalProperties: false, properties: {} } } },
     });
     const copy = vi.spyOn(globalThis, 'structuredClone');
     const keys = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`key${index}`, index]));
-    for (const result of [readLamp(keys), readGraph({ tools: [{}, keys] })]) {
-      expect(result).toMatchObject({ ok: false });
-      if (!result.ok) expect(result.errors.length).toBe(400);
-    }
-    const result = readGraph({ tools: [{}, keys] });
-    expect(result.ok ? undefined : result.errors[7]).toEqual({
-      pointer: '/tools/1/key7',
-      message: 'is not known here',
-    });
+    const error = (pointer: string) => ({ ok: false, errors: [{ pointer, message: 'is not known here' }] });
+    expect(readLamp(keys)).toEqual(error('/key0'));
+    expect(readGraph({ tools: [{}, keys] })).toEqual(error('/tools/1/key0'));
     expect(copy).not.toHaveBeenCalled();
   });
 
