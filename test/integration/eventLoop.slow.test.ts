@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readFirstLine, startCli } from '../cli/command.ts';
+import type { ServerFrame } from '../../src/protocol/frames.gen.ts';
 import { chat } from '../helpers/graphs.ts';
 import { longestDelay } from '../helpers/longestDelay.ts';
 import { errorOf, oneSubprotocol, repositoryPath, TestClient } from '../helpers/server.ts';
@@ -71,6 +72,22 @@ const attacks: Readonly<Record<string, Attack>> = {
     graphJson: JSON.stringify(chat()),
     historyJson: JSON.stringify(Array.from({ length: 20_000 }, () => ({ user: 'a', assistant: 'b' }))),
   }),
+  // 890 ms.
+  'the export of a dialog of 60 MB': async (client) => {
+    const agentId = await client.createAgent(chat());
+    const text = 'x'.repeat(262_144);
+    for (let count = 0; count < 115; count++)
+      await client.request('appendDialog', { agentId, user: text, assistant: text });
+    const requestId = client.send('exportDialog', { agentId });
+    const isLast = (frame: ServerFrame): boolean =>
+      frame.body === 'exportDialog' && frame.exportDialog.part === frame.exportDialog.of;
+    await client.waitFor((frame) => frame.requestId === requestId && isLast(frame));
+    const parts = client.received.flatMap((frame) =>
+      frame.body === 'exportDialog' ? [frame.exportDialog.historyJson] : [],
+    );
+    const turn = { user: text, assistant: text };
+    expect(JSON.parse(parts.join(''))).toEqual(Array.from({ length: 115 }, () => turn));
+  },
 };
 
 describe('the event loop of a server is not held', () => {

@@ -83,7 +83,7 @@ export class Agent implements AsyncDisposable {
   readonly #disposal = new AbortController();
   // Warnings of nodes since the last turn; the next turn reports them.
   readonly #pendingWarnings: string[];
-  #dialog: readonly Interaction[];
+  #dialog: Interaction[];
   #activeTurn: ActiveTurn | undefined;
   #warming: Promise<void> | undefined;
   #turnCount = 0;
@@ -96,7 +96,7 @@ export class Agent implements AsyncDisposable {
     this.#memory = memory;
     this.#pendingWarnings = warnings;
     this.#options = options;
-    this.#dialog = options.history;
+    this.#dialog = [...options.history];
   }
 
   /** The conversation so far. */
@@ -204,7 +204,7 @@ export class Agent implements AsyncDisposable {
   append(interactions: readonly Interaction[]): void {
     this.#assertIdle();
     this.#memory.add('dialog', interactions);
-    this.#dialog = [...this.#dialog, ...interactions];
+    for (const interaction of interactions) this.#dialog.push(interaction);
   }
 
   /**
@@ -263,7 +263,7 @@ export class Agent implements AsyncDisposable {
     timeout[Symbol.dispose]();
     if (status === 'SUCCESS') this.#models.turnFinished();
     const interaction = turn.interaction(mark);
-    this.#dialog = [...this.#dialog, interaction];
+    this.#dialog.push(interaction);
     this.#memory.endTurn(interaction);
     this.#activeTurn = undefined;
     const error = thrown ? { code: thrown.code, name: thrown.name, message: thrown.message } : null;

@@ -1,5 +1,6 @@
-import { maxClientValues } from '../../base/jsonBounds.ts';
 import type { DialogResult, Interaction } from '../../chat/dialog.ts';
+import { createYielder } from '../../base/eventLoop.ts';
+import { splitToFrames } from '../../protocol/frameSize.ts';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import type { Exchange } from '../compile/turn.ts';
 import { isJsonObject, stringifyJson } from '../../chat/json/value.ts';
@@ -60,11 +61,7 @@ const validateHistory = createReader(historySchema);
 export function parseHistory(text: string, name = 'createAgent.historyJson'): readonly Interaction[] {
   if (text === '') return [];
   const reading = validateHistory(
-    parseJson(
-      text,
-      (problem, cause) => new Fault('MALFORMED_MESSAGE', `${name} ${problem}`, { cause }),
-      maxClientValues,
-    ),
+    parseJson(text, (problem, cause) => new Fault('MALFORMED_MESSAGE', `${name} ${problem}`, { cause })),
   );
   const errors = reading.ok ? findInvalidArguments(reading.value) : reading.errors;
   if (reading.ok && errors.length === 0) return reading.value;
@@ -72,8 +69,25 @@ export function parseHistory(text: string, name = 'createAgent.historyJson'): re
   throw new Fault('MALFORMED_MESSAGE', messages.slice(0, maxReportedErrors).join('; '));
 }
 
-/** Serializes a dialog to JSON, as `parseHistory` reads it. */
-export const stringifyHistory = (interactions: readonly Interaction[]): string => JSON.stringify(interactions);
+// Characters, above which one frame has no room.
+const splitLength = 64 * 1024;
+
+/** Serializes a dialog to JSON, as `parseHistory` reads it, in pieces for one frame each. */
+export async function splitHistory(interactions: readonly Interaction[]): Promise<readonly string[]> {
+  const yieldToOthers = createYielder();
+  const pieces: string[] = [];
+  let rest = '[';
+  for (const [index, interaction] of [...interactions].entries()) {
+    rest += (index > 0 ? ',' : '') + JSON.stringify(interaction);
+    if (rest.length > splitLength) {
+      const split = splitToFrames(rest);
+      rest = split.at(-1) ?? '';
+      pieces.push(...split.slice(0, -1));
+    }
+    await yieldToOthers();
+  }
+  return [...pieces, ...splitToFrames(`${rest}]`)];
+}
 
 /** Results of calls whose arguments are no JSON object: an equal call could never be found. */
 const findInvalidArguments = (interactions: readonly Interaction[]): readonly SchemaError[] =>

@@ -1,4 +1,3 @@
-import { maxClientValues } from '../../base/jsonBounds.ts';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Fault } from '../../protocol/fault.ts';
@@ -66,9 +65,9 @@ const unreadable = (subject: string, cause: unknown): Fault =>
  * @throws Fault GRAPH_COMPILATION_FAILED when it is not valid JSON, or has a duplicate key.
  */
 export function parseGraph(text: string, subject: string): unknown {
-  const fault = (problem: string, cause: unknown): Fault =>
-    new Fault('GRAPH_COMPILATION_FAILED', `${subject} ${problem}`, { cause });
-  const document = parseJson(text, fault, maxClientValues);
+  const document = parseJson(text, (problem, cause) => {
+    return new Fault('GRAPH_COMPILATION_FAILED', `${subject} ${problem}`, { cause });
+  });
   const [duplicate] = findDuplicateKeys(text);
   if (duplicate === undefined) return document;
   throw new Fault(

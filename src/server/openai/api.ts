@@ -144,7 +144,8 @@ export class OpenAiApi implements AsyncDisposable {
         socket.setTimeout(0);
         return sendJson(response, 200, await createEmbeddings(body, context, signal));
       }
-      const { chat, plan } = await readPlan(body, context);
+      const chat = readRequest(body);
+      const plan = await planRequest(chat, context);
       // The turn has its own timeout, and may say nothing for long.
       socket.setTimeout(0);
       const head = newHead(chat.model);
@@ -204,17 +205,6 @@ export class OpenAiApi implements AsyncDisposable {
     this.#options.onRefused({ status, error: code, param: code === 'unsupported_parameter' ? '' : param });
     if (error.code === 'internal') log.error({ err: cause }, 'request of the OpenAI-compatible API failed');
     return error;
-  }
-}
-
-async function readPlan(body: unknown, context: ServerContext) {
-  try {
-    const chat = readRequest(body);
-    return { chat, plan: await planRequest(chat, context) };
-  } catch (error) {
-    // The stack of a recursion over the body.
-    if (!(error instanceof RangeError)) throw error;
-    throw new ApiError('the body is nested too deeply', { status: 400, code: 'invalid_value' });
   }
 }
 

@@ -1,4 +1,3 @@
-import { maxClientValues } from '../../base/jsonBounds.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { maxFrameBytes } from '../../protocol/frameSize.ts';
 import { parseJson } from '../../base/jsonLocations.ts';
@@ -111,7 +110,7 @@ export async function readBody(request: IncomingMessage, response: ServerRespons
       code: 'body_too_large',
     });
   const text = readText(Buffer.concat(chunks));
-  const value = parseJson(text, (problem) => invalidBody(problem), maxClientValues);
+  const value = parseJson(text, (problem) => invalidBody(problem));
   const [half] = loneSurrogate.exec(text.replaceAll(wholeEscape, '')) ?? [];
   if (half !== undefined) throw invalidBody(`has half of a surrogate pair, ${half}, which no text can have`);
   return value;

@@ -1,13 +1,14 @@
 import type { Agent } from '../../graph/agent/agent.ts';
-import { stringifyHistory, parseHistory } from '../../graph/agent/history.ts';
+import { splitHistory, parseHistory } from '../../graph/agent/history.ts';
 import type { TurnOutcome } from '../../graph/agent/turnOptions.ts';
 import { Fault } from '../../protocol/fault.ts';
-import { maxPartBytes, takeFitting, splitToFrames } from '../../protocol/frameSize.ts';
+import { maxPartBytes, takeFitting } from '../../protocol/frameSize.ts';
 import type { ClientFrameBodies } from '../../protocol/frames.gen.ts';
 import { parseGraph } from '../../graph/compile/graphFolder.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
+import { createYielder } from '../../base/eventLoop.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
-import { findJsonExcess, maxClientValues } from '../../base/jsonBounds.ts';
+import { parseJson } from '../../base/jsonLocations.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { type Handlers, engineNames, type EngineName, type NewAgent, type Session } from './session.ts';
 import { modelHandlers, loadWaitFor } from './modelHandlers.ts';
@@ -87,9 +88,13 @@ export const handlers: Handlers = {
     reply('ack', {});
   },
 
-  exportDialog(session, { agentId }, reply) {
-    const parts = splitToFrames(stringifyHistory(session.agent(agentId).history));
-    parts.forEach((historyJson, index) => reply('exportDialog', { part: index + 1, of: parts.length, historyJson }));
+  async exportDialog(session, { agentId }, reply) {
+    const parts = await splitHistory(session.agent(agentId).history);
+    const yieldToOthers = createYielder();
+    for (const [index, historyJson] of parts.entries()) {
+      reply('exportDialog', { part: index + 1, of: parts.length, historyJson });
+      await yieldToOthers();
+    }
   },
 
   async clearDialog(session, { agentId }, reply) {
@@ -153,17 +158,11 @@ function parseEngineName(name: string): EngineName {
 }
 
 function parseChanges(paramsJson: string): Readonly<Record<string, unknown>> {
-  const changes: unknown = parseJsonOrUndefined(paramsJson);
+  const fault = (): Fault =>
+    new Fault('INVALID_PARAM_VALUE', 'changeParams.paramsJson must be a JSON object with the parameters to change');
+  const changes = parseJson(paramsJson, fault);
   if (isObject(changes)) return changes;
-  throw new Fault('INVALID_PARAM_VALUE', 'changeParams.paramsJson must be a JSON object with the parameters to change');
-}
-
-function parseJsonOrUndefined(text: string): unknown {
-  try {
-    return findJsonExcess(text, maxClientValues) === undefined ? JSON.parse(text) : undefined;
-  } catch {
-    return undefined;
-  }
+  throw fault();
 }
 
 async function readRequestedGraph(

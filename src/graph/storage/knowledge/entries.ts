@@ -1,4 +1,3 @@
-import { maxClientValues } from '../../../base/jsonBounds.ts';
 import { didYouMean } from '../../../base/didYouMean.ts';
 import { describePointer, escapePointerToken } from '../../../base/jsonPointer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
@@ -123,9 +122,7 @@ export function knowledgeOfRequest({ strings, keys, metadataJson }: KnowledgeLis
     const json = metadataJson[index] ?? '';
     const subject = `${name}: metadataJson[${index}]`;
     const value =
-      json === ''
-        ? {}
-        : parseJson(json, (problem, cause) => invalidStorage(`${subject} ${problem}`, cause), maxClientValues);
+      json === '' ? {} : parseJson(json, (problem, cause) => invalidStorage(`${subject} ${problem}`, cause));
     const reading = readOptions(keys[index] ?? '', text, value);
     const error = reading.ok ? checker.findError(reading.value) : reading.errors[0];
     if (reading.ok && !error) return reading.value;
