@@ -88,6 +88,31 @@ const attacks: Readonly<Record<string, Attack>> = {
     const turn = { user: text, assistant: text };
     expect(JSON.parse(parts.join(''))).toEqual(Array.from({ length: 115 }, () => turn));
   },
+  // 250 ms.
+  'a loop of lines with 2,400 sections each': async (client) => {
+    const inline_strings = ['{{#user_message}}x{{/user_message}}'.repeat(2400)];
+    const line = (next: string): object => ({
+      type: 'CannedResponse',
+      params: { inline_strings },
+      exits: { default: next },
+    });
+    const graph = { start_node: 'a', nodes: { a: line('b'), b: line('c'), c: line('a') } };
+    const agentId = await client.createAgent(graph, { maxStepsPerTurn: 64 });
+    expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ error: { code: 4003 } });
+  },
+  // 1,100 ms for 20,000 of them.
+  'a tool with 10,000 required parameters': async (client) => {
+    const properties = members(10_000, { type: 'string' });
+    const parameters = { type: 'object', properties, required: Object.keys(properties) };
+    const tools = [{ name: 'f', description: '', parameters }];
+    await client.createAgent(node('ToolCall', { tools, tool_call_format: 'generic' }));
+  },
+  // 480 ms.
+  'a graph with 30,000 unknown parameters': async (client) => {
+    const nodes = Object.entries(members(256, { type: 'ToolCall', params: members(120, 1) }));
+    const graph = { start_node: 'k0', nodes: Object.fromEntries(nodes) as object };
+    await refuseGraph(3003, '; 483 more faults', graph)(client);
+  },
 };
 
 describe('the event loop of a server is not held', () => {

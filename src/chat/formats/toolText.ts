@@ -30,9 +30,9 @@ export function toolSignature({ name, description, parameters }: Tool): string {
 // A schema may contain itself.
 const maxShownDepth = 6;
 
-const fieldsOf = ({ properties = {}, required = [] }: ResolvedSchema, depth = 0): string =>
+const fieldsOf = ({ properties = {}, required }: ResolvedSchema, depth = 0): string =>
   Object.entries(properties)
-    .map(([name, schema]) => `${name}${required.includes(name) ? '' : '?'}: ${typeText(schema, depth)}`)
+    .map(([name, schema]) => `${name}${required?.has(name) ? '' : '?'}: ${typeText(schema, depth)}`)
     .join(', ');
 
 // A list shows its items, an object its fields, an enum its values.

@@ -17,7 +17,7 @@ export interface ResolvedSchema {
   /** Its default value is null. */
   readonly defaultsToNull?: true;
   readonly properties?: Readonly<Record<string, ResolvedSchema>>;
-  readonly required?: readonly string[];
+  readonly required?: ReadonlySet<string>;
   readonly additionalProperties?: unknown;
   readonly items?: ResolvedSchema;
   /** The alternatives of `anyOf` and `oneOf`, each with all that the schema says otherwise, and none with `anyOf`. */
@@ -142,7 +142,7 @@ class SchemaResolver {
       ...(values && { enum: values }),
       ...(parts.some((part) => part['default'] === null) && { defaultsToNull: true }),
       ...(properties.length > 0 && { properties: Object.fromEntries([...names].map((name) => [name, member(name)])) }),
-      ...(required.length > 0 && { required: [...new Set(required)] }),
+      ...(required.length > 0 && { required: new Set(required) }),
       ...(additional.length > 0 && { additionalProperties: !additional.includes(false) && additional[0] }),
       ...(items.length > 0 && { items: this.#schemaOf(items) }),
     };
@@ -194,12 +194,13 @@ function fitOf(value: JsonValue, schema: ResolvedSchema): number {
   if (schema.enum && !schema.enum.some((allowed) => isSameValue(allowed, value))) return -mismatch;
   if (!isJsonObject(value)) return 0;
   const { properties = {}, required = [] } = schema;
+  const missing = [...required].filter((name) => !value.has(name));
   const members = [...value].map(([name, member]) => {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
     const isOther = property?.enum && !property.enum.some((allowed) => isSameValue(allowed, member));
     return isOther ? -mismatch : property ? 1 : -1;
   });
-  return members.reduce((sum, fit) => sum + fit, 0) - required.filter((name) => !value.has(name)).length;
+  return members.reduce((sum, fit) => sum + fit, 0) - missing.length;
 }
 
 const mismatch = 1000;

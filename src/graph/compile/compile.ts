@@ -49,7 +49,7 @@ export interface CompileOptions {
 
 // In characters. Every frame of a turn contains a node name.
 const maxNodeNameLength = 128;
-// A graph may have tens of thousands of exits, and each wrong one is compared with all names.
+// A graph may have tens of thousands of exits and parameters, and each wrong one is compared with all names.
 const maxFaults = 400;
 // A message has 600 characters, and the suggestion at its end is to be in it.
 const maxNamedExits = 6;
@@ -150,6 +150,7 @@ function checkDocument(
     faults.push(createGraphFault('/start_node', unknownTarget(graph.start_node, names)));
   }
   for (const [name, { type: typeName, params, exits }] of Object.entries(graph.nodes)) {
+    if (faults.length >= maxFaults) break;
     const pointer = `/nodes${escapePointerToken(name)}`;
     if (name.length > maxNodeNameLength)
       faults.push(

@@ -1,11 +1,8 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { createYielder } from '../../base/eventLoop.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { PathStep } from '../../protocol/frames.gen.ts';
 import type { Graph } from './compile.ts';
 import type { Turn } from './turn.ts';
-
-// Steps between two yields to the event loop.
-const stepsPerYield = 32;
 
 /**
  * Walks a graph for one turn: runs nodes from the start node on, until an exit without a target.
@@ -35,9 +32,10 @@ export async function walk(
   },
 ): Promise<void> {
   const start = after ? graph.steps.get(after.nodeName)?.targets.get(after.exit) : graph.start;
+  const yieldToOthers = createYielder();
   for (let name = start ?? ''; name !== '';) {
     // Nodes that never wait, such as a loop of canned responses, would block the event loop.
-    if (path.length % stepsPerYield === stepsPerYield - 1) await yieldToEventLoop();
+    await yieldToOthers();
     await turn.backpressure();
     turn.signal.throwIfAborted();
     if (path.length === maxSteps) {

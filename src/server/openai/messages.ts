@@ -85,16 +85,17 @@ function resultsAfter(
   textOf: (index: number) => string,
 ): ReadonlyMap<string, string> {
   const calls = messages[index]?.tool_calls ?? [];
+  const byId = new Map(calls.toReversed().map((call) => [call.id, call]));
   const results = new Map<string, string>();
   for (let at = index + 1; at <= index + calls.length; at++) {
     const message = messages[at];
     if (message?.role !== 'tool') break;
     const { tool_call_id: id = '' } = message;
     assertFields(message, at);
-    if (!calls.some((call) => call.id === id))
-      throw invalidField(`messages[${at}].tool_call_id`, `is no call of messages[${index}]: "${id}"`);
+    const call = byId.get(id);
+    if (!call) throw invalidField(`messages[${at}].tool_call_id`, `is no call of messages[${index}]: "${id}"`);
     if (results.has(id)) throw invalidField(`messages[${at}].tool_call_id`, `has a second result for "${id}"`);
-    const { name } = calls.find((call) => call.id === id)?.function ?? {};
+    const { name } = call.function;
     if (message.name !== undefined && message.name !== name)
       throw invalidField(`messages[${at}].name`, `must be the function of the call, ${JSON.stringify(name)}`);
     results.set(id, textOf(at));

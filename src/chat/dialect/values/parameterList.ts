@@ -178,7 +178,7 @@ class ParameterReader {
     const key = readKey(this.#source.text, keyStart, layout);
     if (!key) return this.#malformed(keyStart, undefined);
     const schema = Object.hasOwn(this.#properties, key.name) ? this.#properties[key.name] : undefined;
-    const isRequired = this.#options.schema?.required?.includes(key.name) === true;
+    const isRequired = this.#options.schema?.required?.has(key.name) === true;
     this.#nextKeys.delete(key.name);
     const read = notationOf(layout).read({
       source: this.#source,

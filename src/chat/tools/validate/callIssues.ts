@@ -40,14 +40,14 @@ const issue = (code: IssueCode, param: string, message: string): Issue => ({
 });
 
 function* memberIssues(members: JsonObject, schema: ResolvedSchema, path: string): Generator<Issue> {
-  const { properties = {}, required = [], additionalProperties = false } = schema;
+  const { properties = {}, required = new Set(), additionalProperties = false } = schema;
   const pathOf = (name: string): string => (path === '' ? name : `${path}.${name}`);
   for (const name of required) {
     if (!members.has(name)) yield issue('missing_param', pathOf(name), `${pathOf(name)} is required and missing`);
   }
   for (const [name, value] of members) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    const isLeftOut = value === null && property && (property.defaultsToNull || !required.includes(name));
+    const isLeftOut = value === null && property && (property.defaultsToNull || !required.has(name));
     if (isLeftOut) continue;
     if (property) yield* valueIssues(value, property, pathOf(name));
     else if (!additionalProperties)
