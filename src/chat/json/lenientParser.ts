@@ -185,8 +185,7 @@ class RecursiveDescentParser {
     const end = this.index;
     if (this.#consume(closer)) return true;
     if (this.#closing === undefined || this.#missingClosers === maxMissingClosers) return false;
-    this.#closing.lastIndex = this.index;
-    if (!this.#closing.test(this.#text)) return false;
+    if (endOfMatch(this.#closing, this.#text, this.index) === undefined) return false;
     this.#missingClosers++;
     this.index = end;
     return true;
@@ -210,23 +209,16 @@ class RecursiveDescentParser {
   }
 
   #match(pattern: RegExp): string {
-    pattern.lastIndex = this.index;
-    if (!pattern.test(this.#text)) return '';
-    const matched = this.#text.slice(this.index, pattern.lastIndex);
-    this.index = pattern.lastIndex;
-    return matched;
+    const start = this.index;
+    this.index = endOfMatch(pattern, this.#text, start) ?? start;
+    return this.#text.slice(start, this.index);
   }
 }
 
-const maxWordLength = 16;
 const lastWordPattern = /[-+.\w]{0,16}$/y;
 
 // Whether the text ends at the index, or inside a number or a literal that starts there.
-function endsInWord(text: string, index: number): boolean {
-  if (text.length - index > maxWordLength) return false;
-  lastWordPattern.lastIndex = index;
-  return lastWordPattern.test(text);
-}
+const endsInWord = (text: string, index: number): boolean => endOfMatch(lastWordPattern, text, index) !== undefined;
 
 const [quote, backslash, lineFeed] = [0x22, 0x5c, 0x0a];
 
@@ -240,23 +232,22 @@ export function closingQuoteOrLineEnd(text: string, contentStart: number): numbe
   return text.length;
 }
 
+/** Index after what a sticky pattern matches at an index; undefined: it does not match there. */
+export function endOfMatch(pattern: RegExp, text: string, index: number): number | undefined {
+  pattern.lastIndex = index;
+  return pattern.test(text) ? pattern.lastIndex : undefined;
+}
+
 const separators = /[\s,;]*/y;
 
 /** The index of the first character at or after `index` that is no white space, comma or semicolon. */
-export function skipSeparators(text: string, index: number): number {
-  separators.lastIndex = index;
-  separators.test(text);
-  return separators.lastIndex;
-}
+export const skipSeparators = (text: string, index: number): number => endOfMatch(separators, text, index) ?? index;
+
+const whiteSpace = /\s*/y;
 
 /** Index of the first character at or after an index that is no white space. */
 export function skipWhiteSpace(text: string, index: number): number {
   // Without the regular expression where there is mostly none.
   const next = text.charCodeAt(index);
-  if (next > 0x20 && next < 0x80) return index;
-  whiteSpace.lastIndex = index;
-  whiteSpace.test(text);
-  return whiteSpace.lastIndex;
+  return next > 0x20 && next < 0x80 ? index : (endOfMatch(whiteSpace, text, index) ?? index);
 }
-
-const whiteSpace = /\s*/y;

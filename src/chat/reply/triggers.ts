@@ -40,10 +40,7 @@ export function findTrigger(
 
 /** Index of the first character at or after an index that is neither a separator nor reasoning. */
 function visibleStart(text: string, index: number, skipReasoning: SkipReasoning): number {
-  let start = index;
-  for (;;) {
-    const next = skipReasoning(skipSeparators(text, start));
-    if (next === start) return next;
-    start = next;
-  }
+  let start = -1;
+  for (let next = index; next !== start; next = skipReasoning(skipSeparators(text, next))) start = next;
+  return start;
 }

@@ -3,7 +3,7 @@ import { RE2JS } from 're2js';
 import { andThen, type Awaitable } from './awaitable.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { isObject } from '../../base/jsonTypes.ts';
-import { estimatePatternSize } from '../../base/patternSize.ts';
+import { anyOfTexts, estimatePatternSize } from '../../base/patterns.ts';
 import { describePointer, escapePointerToken } from '../../base/jsonPointer.ts';
 import { branchKeywords, listKeywords, namedKeywords, schemaKeywords } from '../../base/schemaKeywords.ts';
 import { documentText } from '../../protocol/codec/requestFrame.ts';
@@ -191,35 +191,30 @@ function usePatterns(schema: Record<string, unknown>, { formats, useNames }: Pat
   if (typeof pattern === 'string') {
     const [matches, other] = [compilePattern(pattern), format[String(schema['format'])]];
     schema['format'] = `pattern ${pattern} ${String(given)}`;
-    formats[String(schema['format'])] = (text) => matches(text) && (other?.(text) ?? true);
+    formats[String(schema['format'])] = (text) => matches?.(text) !== false && other?.(text) !== false;
     delete schema['pattern'];
   }
   if (!isObject(members)) return;
-  const keyed = Object.entries(members).map(([key, member]) => [compilePattern(key), member] as const);
+  const keyed = Object.entries(members).map(([key, member]) => ({ matches: compilePattern(key), member }));
   useNames.push((names) => {
-    const entries = keyed.map(([matches, member], index) => [
-      `${anyOfNames(names.filter(matches))}(?:){${index}}`,
-      member,
-    ]);
+    const entries = keyed.flatMap(({ matches, member }, index) => {
+      const matched = matches ? names.filter(matches) : names;
+      return matched.length === 0 ? [] : [[`^(?:${anyOfTexts(matched)})$(?:){${index}}`, matches ? member : true]];
+    });
     schema['patternProperties'] = Object.fromEntries(entries) as unknown;
   });
 }
 
-/** Whether a pattern matches a text. */
-function compilePattern(pattern: string): (text: string) => boolean {
-  if (estimatePatternSize(pattern) > maxPatternSize) return () => true;
+/** What matches a pattern in a text; undefined: RE2 does not know it, or it is too large. */
+function compilePattern(pattern: string): ((text: string) => boolean) | undefined {
+  if (estimatePatternSize(pattern) > maxPatternSize) return undefined;
   try {
     const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern));
     return (text) => compiled.test(text);
   } catch {
-    return () => true;
+    return undefined;
   }
 }
-
-const anyOfNames = (names: readonly string[]): string =>
-  names.length === 0
-    ? '(?!)'
-    : `^(?:${names.map((name) => name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&')).join('|')})$`;
 
 const namesIn = (value: unknown): readonly string[] => {
   if (Array.isArray(value)) return value.flatMap(namesIn);

@@ -1,6 +1,6 @@
 import { RE2JS, RE2JSCompileException, RE2JSSyntaxException, RE2Set } from 're2js';
 import { createYielder, runChunk } from '../../base/eventLoop.ts';
-import { estimatePatternSize } from '../../base/patternSize.ts';
+import { estimatePatternSize } from '../../base/patterns.ts';
 import type { ReadResult, SchemaError } from '../../protocol/schema.ts';
 
 /** Compiled regular expressions (RE2), matched in time linear in the text: there is no catastrophic backtracking. */

@@ -1,3 +1,4 @@
+import { anyOfTexts, escapePattern } from '../../base/patterns.ts';
 /** A range of a text in UTF-16 units, `end` exclusive. */
 export interface TextSpan {
   readonly start: number;
@@ -38,8 +39,8 @@ export class ControlTokenMatcher {
       }
     }
     if (spellings.length === 0) return;
-    this.#startPattern = new RegExp(`(?=(${spellings.map(escapeRegExp).join('|')}))`, 'g');
-    this.#spanPattern = new RegExp(spellings.map(escapeRegExp).sort(longestFirst).join('|'), 'g');
+    this.#startPattern = new RegExp(`(?=(${spellings.map(escapePattern).join('|')}))`, 'g');
+    this.#spanPattern = new RegExp(anyOfTexts(spellings), 'g');
   }
 
   /** The control strings in a text from left to right, without overlaps. */
@@ -83,6 +84,3 @@ export class ControlTokenMatcher {
     return [...offsets].sort((a, b) => a - b);
   }
 }
-
-const escapeRegExp = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
-const longestFirst = (a: string, b: string): number => b.length - a.length;

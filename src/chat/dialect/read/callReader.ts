@@ -1,4 +1,4 @@
-import { skipWhiteSpace } from '../../json/lenientParser.ts';
+import { endOfMatch, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { createCallSpan, type CallSpan, parseArguments } from '../../reply/detect/callShape.ts';
 import { parseObjectAt } from '../../reply/detect/objectList.ts';
 import type { BlockContext, Tag, TaggedBlock } from '../../reply/detect/tags.ts';
@@ -89,10 +89,9 @@ export class CallReader {
 
   #readCall(text: string, start: number, context: BlockContext): CallRead {
     if (start === text.length) return { kind: 'truncated' };
-    namePattern.lastIndex = start;
-    const name = namePattern.exec(text)?.[0];
-    if (name === undefined) return { kind: 'other' };
-    const nameEnd = namePattern.lastIndex;
+    const nameEnd = endOfMatch(namePattern, text, start);
+    if (nameEnd === undefined) return { kind: 'other' };
+    const name = text.slice(start, nameEnd);
     if (nameEnd === text.length) return { kind: 'truncated' };
     const { arguments: layout } = this.#layout;
     if (layout.kind === 'json') return this.#readJson(text, name, nameEnd);
@@ -118,8 +117,7 @@ export class CallReader {
   #readUnclosed(source: SearchedText, call: UnclosedCall, isWhole: boolean): CallRead {
     const next = skipWhiteSpace(source.text, call.end);
     if (isWhole && next === source.text.length) return { ...call, kind: 'call', repaired: true };
-    this.#closing.lastIndex = next;
-    if (this.#closing.test(source.text)) return { ...call, kind: 'call', repaired: true };
+    if (endOfMatch(this.#closing, source.text, next) !== undefined) return { ...call, kind: 'call', repaired: true };
     // What follows is neither a parameter nor a mark: the beginning of one.
     return { kind: source.indexOf(this.#after.first, next) === Infinity ? 'truncated' : 'other' };
   }
@@ -129,8 +127,8 @@ export class CallReader {
     if (argumentsStart === text.length) return { kind: 'truncated' };
     if (text[argumentsStart] !== '{') {
       // A call without arguments ends here: its closing mark follows.
-      this.#closing.lastIndex = argumentsStart;
-      if (!this.#closing.test(text)) return { kind: this.#between.isCutOff(text, nameEnd) ? 'truncated' : 'other' };
+      if (endOfMatch(this.#closing, text, argumentsStart) === undefined)
+        return { kind: this.#between.isCutOff(text, nameEnd) ? 'truncated' : 'other' };
       const end = this.#after.skip(text, argumentsStart);
       return { kind: 'call', name, arguments: new Map(), end, repaired: true };
     }

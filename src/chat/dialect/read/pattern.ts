@@ -1,4 +1,4 @@
-import { skipWhiteSpace } from '../../json/lenientParser.ts';
+import { endOfMatch, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { isMark, lexemes } from '../marks.ts';
 import type { LayoutPart } from '../layout.ts';
 
@@ -52,10 +52,8 @@ export class TolerantPattern {
     let end = index;
     for (const element of this.#elements) {
       const start = skipWhiteSpace(text, end);
-      if ('slot' in element) {
-        element.slot.lastIndex = start;
-        if (element.slot.test(text)) end = element.slot.lastIndex;
-      } else if (text.startsWith(element.text, start)) end = start + element.text.length;
+      if ('slot' in element) end = endOfMatch(element.slot, text, start) ?? end;
+      else if (text.startsWith(element.text, start)) end = start + element.text.length;
     }
     return end;
   }
@@ -66,10 +64,8 @@ export class TolerantPattern {
     for (const element of this.#elements) {
       const start = skipWhiteSpace(text, end);
       if (start === text.length) return true;
-      if ('slot' in element) {
-        element.slot.lastIndex = start;
-        if (element.slot.test(text)) end = element.slot.lastIndex;
-      } else if (text.startsWith(element.text, start)) end = start + element.text.length;
+      if ('slot' in element) end = endOfMatch(element.slot, text, start) ?? end;
+      else if (text.startsWith(element.text, start)) end = start + element.text.length;
       else if (text.length - start < element.text.length && element.text.startsWith(text.slice(start))) return true;
       else if (element.isMark) return false;
     }

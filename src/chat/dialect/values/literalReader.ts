@@ -1,4 +1,4 @@
-import { skipWhiteSpace } from '../../json/lenientParser.ts';
+import { endOfMatch, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../../json/value.ts';
 import { findMark, looseMark, matchMarkAfterSpace, type LooseMark, type SearchedText } from '../looseMark.ts';
 import type { ValuePosition, ValueRead, MalformedValue } from './valueNotation.ts';
@@ -124,10 +124,10 @@ class LiteralReader {
   }
 
   #bareKey(): string | undefined {
-    bareKey.lastIndex = this.index;
-    const [key] = bareKey.exec(this.#source.text) ?? [];
-    this.index += key?.length ?? 0;
-    return key;
+    const start = this.index;
+    const end = endOfMatch(bareKey, this.#source.text, start);
+    this.index = end ?? start;
+    return end === undefined ? undefined : this.#source.text.slice(start, end);
   }
 
   /** A number, a literal, or text without quotes. */

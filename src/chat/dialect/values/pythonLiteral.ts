@@ -1,4 +1,4 @@
-import { parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
+import { endOfMatch, parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
 import type { SearchedText } from '../looseMark.ts';
 import type { LiteralPlace, QuotedString } from './literalReader.ts';
 import { isJsonObject, JsonNumber, type JsonValue, stringifyJson } from '../../json/value.ts';
@@ -61,11 +61,8 @@ const followers: Readonly<Record<LiteralPlace, RegExp>> = {
   member: /(?:$|\}|,\s{0,64}(?:$|['"}]))/uy,
 };
 
-function canFollow(text: string, index: number, place: LiteralPlace): boolean {
-  const pattern = followers[place];
-  pattern.lastIndex = skipWhiteSpace(text, index);
-  return pattern.test(text);
-}
+const canFollow = (text: string, index: number, place: LiteralPlace): boolean =>
+  endOfMatch(followers[place], text, skipWhiteSpace(text, index)) !== undefined;
 
 /** Whether an odd number of backslashes stands before an index. */
 function isEscaped(text: string, index: number): boolean {

@@ -33,10 +33,11 @@ export interface CallShapeOptions {
   readonly thought: boolean;
 }
 
-const nameKeys = ['name', 'tool', 'function'];
-const argumentKeys = ['arguments', 'parameters', 'args', 'input'];
-const metadataKeys: ReadonlySet<string> = new Set(['type', 'id', 'call_id', 'tool_call_id', 'index']);
-const wrapperKeys = ['function', 'tool_calls', 'tool_call', 'function_call'];
+// The keys under which models write the parts of a call, in whatever format.
+export const nameKeys = ['name', 'tool', 'function'];
+export const argumentKeys = ['arguments', 'parameters', 'args', 'input'];
+export const metadataKeys: ReadonlySet<string> = new Set(['type', 'id', 'call_id', 'tool_call_id', 'index']);
+export const wrapperKeys = ['function', 'tool_calls', 'tool_call', 'function_call'];
 
 /** The calls in a JSON value; empty unless the whole value has the shape of calls. */
 export function extractCalls(value: JsonValue, keys: CallKeys, options: CallShapeOptions): readonly ParsedCall[] {

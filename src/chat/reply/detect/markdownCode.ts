@@ -1,4 +1,4 @@
-import { skipWhiteSpace } from '../../json/lenientParser.ts';
+import { endOfMatch, skipWhiteSpace } from '../../json/lenientParser.ts';
 
 const openingFence = /\s*(?:`{3,}[\w+-]{0,16}\s*)?/y;
 const closingFence = /`{3,}(?!\w)/y;
@@ -7,17 +7,11 @@ const minFenceBackticks = 3;
 const maxInfoStringLength = 16;
 
 /** The index after white space and, if there is one, an opening fence with its info string (` ```json `). */
-export function skipOpeningFence(text: string, index: number): number {
-  openingFence.lastIndex = index;
-  openingFence.test(text);
-  return openingFence.lastIndex;
-}
+export const skipOpeningFence = (text: string, index: number): number => endOfMatch(openingFence, text, index) ?? index;
 
 /** The index after white space and a closing fence; undefined if there is none. */
-export function skipClosingFence(text: string, index: number): number | undefined {
-  closingFence.lastIndex = skipWhiteSpace(text, index);
-  return closingFence.test(text) ? closingFence.lastIndex : undefined;
-}
+export const skipClosingFence = (text: string, index: number): number | undefined =>
+  endOfMatch(closingFence, text, skipWhiteSpace(text, index));
 
 /** The start of the opening fence that ends directly before an index, white space aside; undefined if there is none. */
 export function openingFenceBefore(text: string, index: number): number | undefined {

@@ -1,4 +1,4 @@
-import { parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
+import { endOfMatch, parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
 import type { JsonValue } from '../../json/value.ts';
 
 /** A parsed JSON value and its range in the text; `end` is exclusive. */
@@ -57,11 +57,8 @@ export function parseObjects(text: string, start: number, closing: RegExp | unde
 // The lenient parser accepts more than the strict one only where the strict one stopped at one of these.
 const repairable = /[\x00-\x1f'\\TFN}\]]/y;
 
-function isRepairable(text: string, failedAt: number, closing: RegExp): boolean {
-  repairable.lastIndex = failedAt;
-  closing.lastIndex = failedAt;
-  return repairable.test(text) || closing.test(text);
-}
+const isRepairable = (text: string, failedAt: number, closing: RegExp): boolean =>
+  [repairable, closing].some((pattern) => endOfMatch(pattern, text, failedAt) !== undefined);
 
 /**
  * Parses the object that starts at an index: strictly, then leniently if that can help.

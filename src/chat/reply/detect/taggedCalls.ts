@@ -8,7 +8,7 @@ import {
   type ParsedArguments,
 } from './callShape.ts';
 import { type DetectionContext, toolNameIn, withLeadingText, type Tag, type TaggedBlock, type TagSet } from './tags.ts';
-import { skipSeparators } from '../../json/lenientParser.ts';
+import { endOfMatch, skipSeparators } from '../../json/lenientParser.ts';
 import { parseObjectAt, parseObjects, type ObjectListError } from './objectList.ts';
 
 /** Finds the calls in tags. The tags of all formats count, because models also write those of other families. */
@@ -73,8 +73,8 @@ function parseBlock(text: string, first: Tag, context: DetectionContext): Tagged
       const call = { name, nameStart: contentStart, argumentsStart: compactCall.lastIndex };
       return parseNamedCall(text, tags, call, context.tags);
     }
-    truncatedCompactCall.lastIndex = contentStart;
-    if (truncatedCompactCall.test(text)) return { spans: [], end: contentStart, truncated: true };
+    if (endOfMatch(truncatedCompactCall, text, contentStart) !== undefined)
+      return { spans: [], end: contentStart, truncated: true };
   }
   return parseCalls(text, tags, contentStart, context);
 }
@@ -85,8 +85,7 @@ function parseCalls(
   start: number,
   { keys, tags, thought }: DetectionContext,
 ): TaggedBlock {
-  callsStart.lastIndex = start;
-  if (!callsStart.test(text)) return { spans: [], end: inner.end, truncated: false };
+  if (endOfMatch(callsStart, text, start) === undefined) return { spans: [], end: inner.end, truncated: false };
   const { objects, list, end, error } = parseObjects(text, start, tags.closingTag);
   const spans = objects.flatMap((object, index) => {
     const calls = extractCalls(object.value, keys, { tagged: true, lenient: true, thought });
@@ -117,8 +116,7 @@ function parseNamedCall(
     return [{ ...span, start: outer.start }];
   };
   if (argumentsStart === text.length) return { spans: [], end: argumentsStart, truncated: true };
-  closingTag.lastIndex = argumentsStart;
-  if (closingTag.test(text)) {
+  if (endOfMatch(closingTag, text, argumentsStart) !== undefined) {
     const spans = toSpans(argumentsStart, false, parseArguments(undefined, false));
     return { spans, end: argumentsStart, truncated: false };
   }

@@ -1,6 +1,8 @@
+import { anyOfTexts, escapePattern } from '../../../base/patterns.ts';
 import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
 import type { CallKeys, CallSpan } from './callShape.ts';
 import type { CallMarkup, Tool } from '../../tool.ts';
+import { endOfMatch } from '../../json/lenientParser.ts';
 import { skipInlineCode } from './markdownCode.ts';
 
 /** A tag that models write before calls. */
@@ -64,12 +66,6 @@ const endTokens = [
 
 const longestFirst = (a: TagKind, b: TagKind): number => b.opens.length - a.opens.length;
 
-const alternatives = (texts: Iterable<string>): string =>
-  [...new Set(texts)]
-    .sort((a, b) => b.length - a.length)
-    .map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
-    .join('|');
-
 /** The tags that detection looks for: those of all formats, and those of a model's own layout. */
 export class TagSet {
   /** A closing tag, whichever it closes; sticky. */
@@ -87,11 +83,11 @@ export class TagSet {
     const isOwn = ({ opens }: TagKind): boolean => own.some((kind) => kind.opens === opens);
     this.#kinds = [...own, ...commonKinds.filter((kind) => !isOwn(kind))].sort(longestFirst);
     const opening = this.#kinds.map(openingPattern).join('|');
-    const closing = alternatives([...commonKinds.flatMap(({ closes }) => closes ?? []), ...ownClosers]);
+    const closing = anyOfTexts([...commonKinds.flatMap(({ closes }) => closes ?? []), ...ownClosers]);
     this.closingTag = new RegExp(closing, 'y');
     this.#openingOrCode = new RegExp(`\`+|${opening}`, 'g');
     this.#openingAtIndex = new RegExp(opening, 'y');
-    this.#afterCall = new RegExp(`(?:\\s*(?:[\\]}]|${closing}|${alternatives(endTokens)}))*`, 'y');
+    this.#afterCall = new RegExp(`(?:\\s*(?:[\\]}]|${closing}|${anyOfTexts(endTokens)}))*`, 'y');
   }
 
   /** The first tag at or after an index that is neither in reasoning nor in Markdown code. */
@@ -110,15 +106,13 @@ export class TagSet {
 
   /** The tag that starts exactly at an index. */
   at(text: string, index: number): Tag | undefined {
-    this.#openingAtIndex.lastIndex = index;
-    return this.#openingAtIndex.test(text) ? this.#toTag(text, index, this.#openingAtIndex.lastIndex) : undefined;
+    const end = endOfMatch(this.#openingAtIndex, text, index);
+    return end === undefined ? undefined : this.#toTag(text, index, end);
   }
 
   /** The index after the closing tags, stray brackets and end tokens that follow a call. */
   skipClosers(text: string, index: number): number {
-    this.#afterCall.lastIndex = index;
-    this.#afterCall.test(text);
-    return this.#afterCall.lastIndex;
+    return endOfMatch(this.#afterCall, text, index) ?? index;
   }
 
   #toTag(text: string, start: number, end: number): Tag | undefined {
@@ -132,7 +126,7 @@ export const commonKind = (opens: string): TagKind | undefined => commonKinds.fi
 
 // The tag has the name of the tool; a reader takes it by itself, and also where the tag is cut off.
 function openingPattern({ opens, holds, read }: TagKind): string {
-  const pattern = alternatives([opens]);
+  const pattern = escapePattern(opens);
   if (holds !== 'arguments') return pattern;
   return read ? `${pattern}(?:[^\\s<>]+>)?` : `${pattern}[^\\s<>]+>`;
 }

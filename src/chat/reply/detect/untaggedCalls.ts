@@ -1,4 +1,10 @@
-import { closingQuoteOrLineEnd, parseJsonAt, skipSeparators, skipWhiteSpace } from '../../json/lenientParser.ts';
+import {
+  endOfMatch,
+  closingQuoteOrLineEnd,
+  parseJsonAt,
+  skipSeparators,
+  skipWhiteSpace,
+} from '../../json/lenientParser.ts';
 import { skipInlineCode } from './markdownCode.ts';
 import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
 import { type CallSpan, type CallSpans, createCallSpan, extractCalls, type ParsedCall } from './callShape.ts';
@@ -137,9 +143,9 @@ function matchBrackets(text: string, from: number, skipReasoning: SkipReasoning)
     next = index + 1;
     const character = text[index];
     if (character === '{') {
-      openBrackets.push({ start: index, closer: '}', isJson: matchesAt(jsonObjectStart, text, index) });
+      openBrackets.push({ start: index, closer: '}', isJson: endOfMatch(jsonObjectStart, text, index) !== undefined });
     } else if (character === '[') {
-      openBrackets.push({ start: index, closer: ']', isJson: matchesAt(jsonListStart, text, index) });
+      openBrackets.push({ start: index, closer: ']', isJson: endOfMatch(jsonListStart, text, index) !== undefined });
     } else if (character === '}' || character === ']') {
       const opener = openBrackets.close(character);
       if (opener === undefined) continue;
@@ -190,9 +196,4 @@ class OpenBrackets {
   firstJsonObject(): number | undefined {
     return this.#stack.find(({ closer, isJson }) => closer === '}' && isJson)?.start;
   }
-}
-
-function matchesAt(pattern: RegExp, text: string, index: number): boolean {
-  pattern.lastIndex = index;
-  return pattern.test(text);
 }

@@ -1,14 +1,9 @@
-import { parseJsonAt } from '../../json/lenientParser.ts';
+import { argumentKeys, metadataKeys, nameKeys, wrapperKeys } from '../detect/callShape.ts';
+import { endOfMatch, parseJsonAt } from '../../json/lenientParser.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../json/value.ts';
 import type { LooseJson } from './looseJson.ts';
 import { type MarkFinder, isSimilar } from './markFinder.ts';
 import type { MarkupContext } from './markupScanner.ts';
-
-// The keys under which models write the parts of a call, in whatever format.
-const nameKeys = ['name', 'tool', 'function'];
-const argumentKeys = ['arguments', 'parameters', 'args', 'input'];
-const wrapperKeys = ['tool_calls', 'tool_call', 'function_call', 'function'];
-const metadataKeys: ReadonlySet<string> = new Set(['type', 'id', 'call_id', 'tool_call_id', 'index']);
 
 /** Why JSON that looks like a call is none: words that follow "it"; undefined: it does not look like a call. */
 export function whyNoCall(text: string, json: LooseJson, { finder, toolNames }: MarkupContext): string | undefined {
@@ -34,10 +29,8 @@ export function whyNoCall(text: string, json: LooseJson, { finder, toolNames }: 
 const restOfKey = /[^"'\n]{0,64}["']\s*:/y;
 
 function isMarkInKey(content: string, finder: MarkFinder): boolean {
-  for (let mark = finder.next(content, 0); mark; mark = finder.next(content, mark.end)) {
-    restOfKey.lastIndex = mark.end;
-    if (restOfKey.test(content)) return true;
-  }
+  for (let mark = finder.next(content, 0); mark; mark = finder.next(content, mark.end))
+    if (endOfMatch(restOfKey, content, mark.end) !== undefined) return true;
   return false;
 }
 

@@ -216,11 +216,9 @@ const contentEnd = (text: string, end: number, pattern = tail): number => {
   return start + text.slice(start, end).search(pattern);
 };
 
-/** A gap without its middle: what counts is whether it has a fence or a line break, and how it ends. */
+/** What counts of a gap: whether it has a fence or a line break, and how it ends. */
 const shortGap = (gap: string): string =>
-  gap.length <= 4 * maxContext
-    ? gap
-    : (gap.includes('```') ? '```' : '') + (gap.includes('\n') ? '\n' : '') + gap.slice(-maxContext);
+  (gap.includes('```') ? '```' : '') + (gap.includes('\n') ? '\n' : '') + gap.slice(-maxContext);
 
 /** Text that follows markup: on a line of its own where the markup stood on one. */
 function afterGap(text: string, gap: string, last: string): string {

@@ -1,4 +1,4 @@
-import { parseJsonAt } from '../../json/lenientParser.ts';
+import { endOfMatch, parseJsonAt } from '../../json/lenientParser.ts';
 import type { JsonValue } from '../../json/value.ts';
 
 /** A part of a text that looks like a JSON object or a list, however malformed; `end` is exclusive. */
@@ -19,7 +19,7 @@ const listStart = /\[\s*(?:\{\s*(?:["'“}]|$|[A-Za-z_])|["'\]]|$)/y;
 
 /** Whether JSON starts at a bracket in a text that is no JSON. */
 export const isJsonStart = (text: string, index: number): boolean =>
-  matchesAt(text[index] === '{' ? objectStart : listStart, text, index);
+  endOfMatch(text[index] === '{' ? objectStart : listStart, text, index) !== undefined;
 
 const keyWords = 'name|tool|function|arguments|parameters|args|input|tool_calls?|function_call';
 const quotedKey = new RegExp(`["'“](?:${keyWords})["'”]?\\s*:\\s*["'“{[\\w]`, 'y');
@@ -29,8 +29,8 @@ const maxKeyLength = 16;
 
 /** Where the key of a call stands at a quote outside of JSON, as its brace is lost: index of the key; undefined: none does. */
 export function keyWithoutBraceAt(text: string, quote: number): number | undefined {
-  if (matchesAt(quotedKey, text, quote)) return quote;
-  if (!matchesAt(closedKey, text, quote)) return undefined;
+  if (endOfMatch(quotedKey, text, quote) !== undefined) return quote;
+  if (endOfMatch(closedKey, text, quote) === undefined) return undefined;
   const word = keyBeforeQuote.exec(text.slice(Math.max(0, quote - maxKeyLength), quote))?.[0];
   return word === undefined ? undefined : quote - word.length;
 }
@@ -62,9 +62,4 @@ function lastStructure(text: string, failedAt: number): number {
   if ('}]'.includes(text[last - 1] ?? ' ')) return last;
   const lineEnd = text.indexOf('\n', last);
   return lineEnd < 0 ? text.length : lineEnd;
-}
-
-function matchesAt(pattern: RegExp, text: string, index: number): boolean {
-  pattern.lastIndex = index;
-  return pattern.test(text);
 }

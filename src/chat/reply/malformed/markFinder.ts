@@ -1,3 +1,4 @@
+import { escapePattern } from '../../../base/patterns.ts';
 import type { CallMarkup } from '../../tool.ts';
 
 /** A mark of a call in a text; `end` is exclusive. */
@@ -79,8 +80,6 @@ export class MarkFinder {
 
 /** Whether a mark is told from words by its brackets. */
 const isTag = (mark: string): boolean => /^(?:<[^\s<>]|\[[^\s[\]])/.test(mark) && /^\S+$/.test(mark);
-
-const escapePattern = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 
 /**
  * Whether a sentence has a mark as a word of its own: prose stands before it, and after it on the line.

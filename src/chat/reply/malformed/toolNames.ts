@@ -1,3 +1,4 @@
+import { anyOfTexts } from '../../../base/patterns.ts';
 import { skipSeparators } from '../../json/lenientParser.ts';
 import { skipInlineCode } from '../detect/markdownCode.ts';
 
@@ -16,19 +17,14 @@ function endsWithin(word: string, name: string): boolean {
   return lastPart !== '' && name.startsWith(lastPart);
 }
 
-const special = /[\\^$.*+?()[\]{}|-]/g;
-
 /** A range of a text; `end` is exclusive. */
 export interface NamedCall {
   readonly start: number;
   readonly end: number;
 }
 
-const alternatives = (toolNames: ReadonlySet<string>): string =>
-  [...toolNames].map((name) => name.replaceAll(special, '\\$&')).join('|');
-
 const namePattern = (toolNames: ReadonlySet<string>): string =>
-  `(?<![\\w-])(?:[A-Za-z_]{1,16}[.:])?(?:${alternatives(toolNames)})`;
+  `(?<![\\w-])(?:[A-Za-z_]{1,16}[.:])?(?:${anyOfTexts(toolNames)})`;
 const callStart = '\\s{0,8}(?:\\[ARGS\\]\\s{0,8}|(?=[({]))';
 
 /** The name of a tool before a bracket, where a call without a mark may start; undefined: there are no tools. */
@@ -38,12 +34,11 @@ export const namedCallPattern = (toolNames: ReadonlySet<string>): RegExp | undef
 /** Finds the names of tools where they stand for a call. */
 export class ToolNameFinder {
   readonly #call: RegExp | undefined;
-  readonly #names: ReadonlySet<string> = new Set();
+  readonly #names: ReadonlySet<string>;
 
   constructor(toolNames: ReadonlySet<string>) {
-    if (toolNames.size === 0) return;
-    this.#call = new RegExp(`\`+|${namePattern(toolNames)}${callStart}`, 'g');
     this.#names = toolNames;
+    if (toolNames.size > 0) this.#call = new RegExp(`\`+|${namePattern(toolNames)}${callStart}`, 'g');
   }
 
   /** Start of the name that ends at an index, but for punctuation; the index itself: there is none. */

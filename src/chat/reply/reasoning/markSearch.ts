@@ -1,3 +1,4 @@
+import { anyOfTexts } from '../../../base/patterns.ts';
 import { defaultReplyMarks, type ReplyMarks, tagsOf } from '../../replyMarks.ts';
 
 /** A mark that was found in a text; `end` is exclusive. */
@@ -11,16 +12,16 @@ export interface FoundMark {
 export class MarkSearch {
   readonly #pattern: RegExp | undefined;
   readonly #properPrefixes = new Set<string>();
-  readonly #maxLength: number;
+  /** Length of the longest mark. */
+  readonly maxLength: number;
 
   /** @param marks where one is the beginning of another, the longer one is found. */
-  constructor(marks: Iterable<string>) {
-    const longestFirst = [...new Set(marks)].filter((mark) => mark !== '').sort((a, b) => b.length - a.length);
-    for (const mark of longestFirst)
+  constructor(marks: readonly string[]) {
+    for (const mark of marks)
       for (let length = 1; length < mark.length; length++) this.#properPrefixes.add(mark.slice(0, length));
-    this.#maxLength = longestFirst[0]?.length ?? 0;
-    const alternatives = longestFirst.map((mark) => mark.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'));
-    this.#pattern = alternatives.length === 0 ? undefined : new RegExp(alternatives.join('|'), 'g');
+    this.maxLength = Math.max(0, ...marks.map(({ length }) => length));
+    const pattern = anyOfTexts(marks.filter((mark) => mark !== ''));
+    this.#pattern = pattern === '' ? undefined : new RegExp(pattern, 'g');
   }
 
   /**
@@ -43,7 +44,7 @@ export class MarkSearch {
 
   /** Index of the first end of the text that is the beginning of a mark. */
   #undecidedFrom(text: string, from: number): number {
-    for (let index = Math.max(from, text.length - this.#maxLength + 1); index < text.length; index++)
+    for (let index = Math.max(from, text.length - this.maxLength + 1); index < text.length; index++)
       if (this.#properPrefixes.has(text.slice(index))) return index;
     return text.length;
   }
@@ -52,12 +53,9 @@ export class MarkSearch {
 /** Escapes the marks of a reply in the text of JSON strings, so that the text has no mark any more. */
 export class MarkEscaper {
   readonly #search: MarkSearch;
-  readonly #maxLength: number;
 
   constructor(marks: ReplyMarks = defaultReplyMarks) {
-    const tags = tagsOf(marks);
-    this.#search = new MarkSearch(tags);
-    this.#maxLength = Math.max(0, ...tags.map(({ length }) => length));
+    this.#search = new MarkSearch(tagsOf(marks));
   }
 
   /**
@@ -75,7 +73,7 @@ export class MarkEscaper {
 
   /** Replaces the last character of each mark that ends in the piece. */
   #replace(before: string, piece: string, replacement: (character: string) => string): string {
-    const lastCharacters = before.slice(Math.max(0, before.length - this.#maxLength + 1));
+    const lastCharacters = before.slice(Math.max(0, before.length - this.#search.maxLength + 1));
     const text = lastCharacters + piece;
     let replaced = '';
     let done = lastCharacters.length;

@@ -134,8 +134,9 @@ describe('arguments that are checked by a JSON Schema', () => {
     ['a large repetition', '(?:x{100}){100}'],
     ['a mistake', '('],
   ])('are not checked by a pattern with %s', async (_, pattern) => {
-    const value = { a: 'z' };
-    expect(await check({ properties: { a: { pattern } } }, value)).toEqual({ ok: true, value });
+    const rest = { a: 'z', b: { c: 1 } };
+    const named = { patternProperties: { [pattern]: false }, additionalProperties: false };
+    expect(await check({ properties: { a: { pattern }, b: named } }, rest)).toEqual({ ok: true, value: rest });
   });
 
   it('may have a thousand names where names have patterns', async () => {

@@ -1,3 +1,13 @@
+/** A pattern that matches a text and nothing else. */
+export const escapePattern = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+
+/** A pattern that matches each of some texts, the longest first. */
+export const anyOfTexts = (texts: Iterable<string>): string =>
+  [...new Set(texts)]
+    .sort((a, b) => b.length - a.length)
+    .map(escapePattern)
+    .join('|');
+
 // Instructions of a class of Unicode characters count as this many: it has hundreds of ranges.
 const unicodeClassSize = 10;
 // RE2 refuses a larger count itself.

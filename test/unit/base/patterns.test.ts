@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { estimatePatternSize } from '../../../src/base/patternSize.ts';
+import { estimatePatternSize } from '../../../src/base/patterns.ts';
 
 describe('the size of a pattern', () => {
   it.each([
