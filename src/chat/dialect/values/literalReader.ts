@@ -8,7 +8,8 @@ export type LiteralPlace = 'argument' | 'item' | 'key' | 'member';
 
 /** A string in quotes. */
 export interface QuotedString {
-  readonly value: string;
+  /** undefined: it is no literal, for something is put into it. */
+  readonly value: string | undefined;
   /** Index after the closing quote. */
   readonly end: number;
   readonly repaired: boolean;
@@ -20,6 +21,8 @@ export interface LiteralSyntax {
   string(source: SearchedText, index: number, place: LiteralPlace): QuotedString | undefined;
   /** The mark by which text without quotes ends at the latest. */
   readonly after: LooseMark;
+  /** Whether it has what only Python has: sets, `dict(a=1)`, and strings that are put together. */
+  readonly isPython?: true;
 }
 
 /** Deepest nesting of lists and objects. */
@@ -38,6 +41,10 @@ const delimiter = /[,\]})\n]/g;
 /** UTF-16 units of text without quotes. */
 const maxBareLength = 1024;
 const bareKey = /[^\s:,[\]{}()"'<>][^\s:,[\]{}()"']*/y;
+const keyword = /[A-Za-z_]\w*/y;
+const constructor = /[A-Za-z_][\w.]{0,64}\(/y;
+// Between strings of Python that are one.
+const joint = /(?:\s{0,64}\+\s{0,64}|\s{1,64})(?=[rRbBfFuU]{0,2}["'])/y;
 const numberText = /^([-+]?)(\d[\d_]*)?(?:\.(\d[\d_]*)?)?([eE][-+]?\d+)?$/;
 
 /** Reads a literal with the marks around it. Never throws; takes linear time. */
@@ -53,6 +60,14 @@ export function readLiteral(
   const end = matchMarkAfterSpace(looseMark(layout.other.close), source.text, reader.index) ?? reader.index;
   return { ok: true, value, end, repaired: reader.repaired };
 }
+
+/** How the members of an object are written. */
+interface Members {
+  readonly closer: '}' | ')';
+  readonly separator: ':' | '=';
+}
+
+const braced: Members = { closer: '}', separator: ':' };
 
 /**
  * Recursive descent parser of literals: numbers, booleans and null (as in JSON and in Python), strings of a syntax,
@@ -78,33 +93,78 @@ class LiteralReader {
 
   #value(place: LiteralPlace, depth: number): JsonValue | undefined {
     const next = this.#peek();
-    if (next === '{') return depth < maxLiteralDepth ? this.#members(depth) : undefined;
-    if (next === '[') return depth < maxLiteralDepth ? this.#list(']', depth) : undefined;
-    if (next === '(') return depth < maxLiteralDepth ? this.#list(')', depth) : undefined;
+    if (next === '{') return depth < maxLiteralDepth ? this.#braces(depth) : undefined;
+    if (next === '[' || next === '(') {
+      if (depth >= maxLiteralDepth) return undefined;
+      this.index++;
+      return this.#list(next === '[' ? ']' : ')', depth);
+    }
     const quoted = this.#quoted(place);
-    return quoted ? this.#contentOf(quoted) : this.#bare();
+    if (quoted) return this.#joined(quoted, place);
+    const isCall = this.#syntax.isPython && endOfMatch(constructor, this.#source.text, this.index) !== undefined;
+    return isCall ? this.#constructed(depth) : this.#bare();
   }
 
-  #members(depth: number): JsonObject | undefined {
-    const members = new Map<string, JsonValue>();
+  /** A string with those that follow it, as in `'a' 'b'` and `'a' + 'b'`. */
+  #joined(first: QuotedString, place: LiteralPlace): string | undefined {
+    let content = this.#contentOf(first);
+    while (content !== undefined && this.#syntax.isPython && place !== 'key') {
+      const end = endOfMatch(joint, this.#source.text, this.index);
+      if (end === undefined) return content;
+      this.index = end;
+      const next = this.#quoted(place);
+      const more = next && this.#contentOf(next);
+      content = more === undefined ? undefined : content + more;
+    }
+    return content;
+  }
+
+  /** What `dict(…)`, `set(…)`, `list(…)` or `tuple(…)` gives; undefined for every other call. */
+  #constructed(depth: number): JsonValue | undefined {
+    const end = endOfMatch(constructor, this.#source.text, this.index) ?? this.index;
+    const name = this.#source.text.slice(this.index, end - 1);
+    if (depth >= maxLiteralDepth || !/^(?:dict|(?:frozen)?set|list|tuple)$/.test(name)) return undefined;
+    this.index = end;
+    if (name === 'dict') return this.#members(depth, { closer: ')', separator: '=' });
+    const items = this.#peek() === ')' ? [] : this.#value('item', depth + 1);
+    return Array.isArray(items) && this.#consume(')') ? items : undefined;
+  }
+
+  /** An object, or a set of Python as a list. */
+  #braces(depth: number): JsonValue | undefined {
     this.index++;
-    while (!this.#consume('}')) {
+    return this.#syntax.isPython && this.#isSet() ? this.#list('}', depth) : this.#members(depth);
+  }
+
+  /** Whether no colon follows the first item of a brace. */
+  #isSet(): boolean {
+    const { text } = this.#source;
+    const start = skipWhiteSpace(text, this.index);
+    const [item, key] = [this.#quoted('member'), this.#quoted('key')];
+    if (item && key && item.end < key.end) return true;
+    const end = key ? key.end : (endOfMatch(bareKey, text, start) ?? start);
+    const next = text[skipWhiteSpace(text, end)] ?? ':';
+    return next !== ':' && !(next === '}' && end === start);
+  }
+
+  #members(depth: number, { closer, separator }: Members = braced): JsonObject | undefined {
+    const members = new Map<string, JsonValue>();
+    while (!this.#consume(closer)) {
       const quoted = this.#quoted('key');
-      const key = quoted ? this.#contentOf(quoted) : this.#bareKey();
-      if (key === undefined || !this.#consume(':')) return undefined;
-      const value = this.#value('member', depth + 1);
+      const key = quoted ? this.#contentOf(quoted) : this.#bareKey(separator === '=' ? keyword : bareKey);
+      if (key === undefined || !this.#consume(separator)) return undefined;
+      const value = this.#value(closer === ')' ? 'argument' : 'member', depth + 1);
       if (value === undefined) return undefined;
       members.set(key, value);
-      if (!this.#consume(',') && this.#peek() !== '}') return undefined;
+      if (!this.#consume(',') && this.#peek() !== closer) return undefined;
     }
     return members;
   }
 
-  #list(closer: ']' | ')', depth: number): readonly JsonValue[] | undefined {
+  #list(closer: ']' | ')' | '}', depth: number): readonly JsonValue[] | undefined {
     const items: JsonValue[] = [];
-    this.index++;
     while (!this.#consume(closer)) {
-      const item = this.#value('item', depth + 1);
+      const item = this.#value(closer === '}' ? 'member' : 'item', depth + 1);
       if (item === undefined) return undefined;
       items.push(item);
       if (!this.#consume(',') && this.#peek() !== closer) return undefined;
@@ -123,9 +183,9 @@ class LiteralReader {
     return end === Infinity ? undefined : value;
   }
 
-  #bareKey(): string | undefined {
+  #bareKey(pattern = bareKey): string | undefined {
     const start = this.index;
-    const end = endOfMatch(bareKey, this.#source.text, start);
+    const end = endOfMatch(pattern, this.#source.text, start);
     this.index = end ?? start;
     return end === undefined ? undefined : this.#source.text.slice(start, end);
   }
@@ -136,7 +196,7 @@ class LiteralReader {
     const start = this.index;
     const end = Math.min(this.#nextDelimiter(), findMark(this.#syntax.after, this.#source, start).start, text.length);
     const content = end - start > maxBareLength ? '' : text.slice(start, end).trim();
-    if (content === '') return undefined;
+    if (content === '' || (this.#syntax.isPython && isExpression(content))) return undefined;
     this.index = end;
     const literal = literals.get(content);
     if (literal !== undefined) return literal;
@@ -162,6 +222,13 @@ class LiteralReader {
     this.index = skipWhiteSpace(this.#source.text, this.index);
     return this.#source.text[this.index];
   }
+}
+
+/** Whether text without quotes is what Python would have to compute. */
+function isExpression(content: string): boolean {
+  const words = content.split(/\s+/);
+  const hasAll = (...names: readonly string[]): boolean => names.every((name) => words.includes(name));
+  return /[([{*]/.test(content) || words[0] === 'lambda' || hasAll('for', 'in') || hasAll('if', 'else');
 }
 
 /** A number as JSON or Python writes it, in the syntax of JSON; undefined: it is none. */

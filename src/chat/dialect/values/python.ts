@@ -18,7 +18,7 @@ import type { ValueNotation } from './valueNotation.ts';
 
 /**
  * Values of the arguments of a Python call, as LFM2 writes them: strings in quotes (`layout.style.quote`), True, False,
- * None, numbers; lists and dicts in Python or JSON. Reading takes both quotes, both spellings of literals, line breaks in
+ * None, numbers; lists, tuples, sets and dicts in Python or JSON. What Python would have to compute is no value. Reading takes both quotes, both spellings of literals, line breaks in
  * strings, strings whose own quotes are not escaped, and text without quotes (repaired).
  *
  * A grammar lets through a quote within a string where neither white space nor what may follow a string comes after it,
@@ -27,7 +27,8 @@ import type { ValueNotation } from './valueNotation.ts';
 export const python: ValueNotation = {
   name: 'python',
   explains: ({ style }) => /^["']$/.test(style.quote),
-  read: (position) => readLiteral(position, { string: readPythonString, after: looseMark(position.after) }),
+  read: (position) =>
+    readLiteral(position, { string: readPythonString, after: looseMark(position.after), isPython: true }),
   write(value, layout) {
     const { open, close } = typeof value === 'string' ? layout.string : layout.other;
     return `${open}${spell(value, layout.style)}${close}`;

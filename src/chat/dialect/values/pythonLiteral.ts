@@ -16,24 +16,53 @@ import { anyValue, knownByDepth, knownByLimits } from './markedStyle.ts';
  * 2. after which comes any of `,` `)` `]` `}` `:`
  * 3. as 1, but with a backslash before the quote.
  *
- * undefined: no quote stands there. A string that is not closed ends at Infinity.
+ * A string with which something is done is no literal. undefined: no quote stands there. A string that is not closed ends at
+ * Infinity.
  */
 export function readPythonString(source: SearchedText, index: number, place: LiteralPlace): QuotedString | undefined {
+  const start = endOfMatch(stringPrefix, source.text, index) ?? index;
+  const string = readString(source, start, place);
+  if (start === index || string?.value === undefined) return string;
+  const prefix = source.text.slice(index, start).toLowerCase();
+  const value = prefix.includes('r') ? string.raw : string.value;
+  if (!prefix.includes('f')) return { ...string, value };
+  const rest = value.replaceAll(/\{\{|\}\}/g, '');
+  return { ...string, value: /[{}]/.test(rest) ? undefined : value.replaceAll(/\{\{|\}\}/g, (pair) => pair.charAt(0)) };
+}
+
+const stringPrefix = /(?:[rR][bBfF]?|[bBfF][rR]?|[uU])(?=["'])/y;
+
+/** A string with its content as it is written. */
+interface RawString extends QuotedString {
+  readonly raw: string;
+}
+
+// What is done with a string.
+const operator = /\s{0,8}(?:[+*%[]|\.[a-z])/y;
+
+const unclosed: RawString = { value: '', raw: '', end: Infinity, repaired: false };
+
+const toString = (raw: string, end: number, repaired: boolean): RawString => ({
+  value: decode(raw),
+  raw,
+  end,
+  repaired,
+});
+
+function readString(source: SearchedText, index: number, place: LiteralPlace): RawString | undefined {
   const { text } = source;
   const quote = text[index];
   if (quote !== '"' && quote !== "'") return undefined;
   const triple = quote.repeat(3);
   if (text.startsWith(triple, index)) {
     const end = source.indexOf(triple, index + triple.length);
-    return end === Infinity
-      ? { value: '', end, repaired: false }
-      : { value: decode(text.slice(index + triple.length, end)), end: end + triple.length, repaired: false };
+    return end === Infinity ? unclosed : toString(text.slice(index + triple.length, end), end + triple.length, false);
   }
   if (quote === '"' && place !== 'argument') {
     // JSON has other escapes.
     const parsed = parseJsonAt(text, index);
     if (parsed.ok && typeof parsed.value === 'string' && canFollow(text, parsed.end, place))
-      return { value: parsed.value, end: parsed.end, repaired: false };
+      return { value: parsed.value, raw: text.slice(index + 1, parsed.end - 1), end: parsed.end, repaired: false };
   }
   const search = (rule: string, isClosing: (at: number) => boolean): number =>
     source.find(`\0${rule}${quote}`, index + 1, () => {
@@ -48,9 +77,10 @@ export function readPythonString(source: SearchedText, index: number, place: Lit
   ];
   for (const [tier, find] of searches.entries()) {
     const end = find();
-    if (end !== Infinity) return { value: decode(text.slice(index + 1, end)), end: end + 1, repaired: tier > 0 };
+    if (end !== Infinity) return toString(text.slice(index + 1, end), end + 1, tier > 0);
   }
-  return { value: '', end: Infinity, repaired: false };
+  const computed = search('computed', (at) => !isEscaped(text, at) && endOfMatch(operator, text, at + 1) !== undefined);
+  return computed === Infinity ? unclosed : { ...unclosed, end: computed + 1, value: undefined };
 }
 
 /** What may follow a string, by its place. A `)` ends a call: another call, a closing mark or nothing follows. */
@@ -61,7 +91,11 @@ const followers: Readonly<Record<LiteralPlace, RegExp>> = {
   member: /(?:$|\}|,\s{0,64}(?:$|['"}]))/uy,
 };
 
+// Another string makes one with it.
+const joined = /(?:\s{0,64}\+\s{0,64}|\s{1,64})[rRbBfFuU]{0,2}["']/y;
+
 const canFollow = (text: string, index: number, place: LiteralPlace): boolean =>
+  (place !== 'key' && endOfMatch(joined, text, index) !== undefined) ||
   endOfMatch(followers[place], text, skipWhiteSpace(text, index)) !== undefined;
 
 /** Whether an odd number of backslashes stands before an index. */

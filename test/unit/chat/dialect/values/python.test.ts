@@ -38,6 +38,37 @@ describe('parameters of a Python call', () => {
     expect(read(text)).toEqual({ a: value });
   });
 
+  it.each([
+    [String.raw`(a=r'C:\new', b=R"\d+")`.replaceAll('\\\\', '\\'), { a: String.raw`C:\new`, b: String.raw`\d+` }],
+    [`(a=b'raw', b=u"x")`, { a: 'raw', b: 'x' }],
+    [`(a=f'plain', b=f"{{x}}")`, { a: 'plain', b: '{x}' }],
+    [`(a='one ' 'two', b="x"\n  "y")`, { a: 'one two', b: 'xy' }],
+    [`(a='one' + ' two' + "!", b=['x' + 'y', 'z'])`, { a: 'one two!', b: ['xy', 'z'] }],
+    [`(a={1, 2}, b={'x', 'y'}, c={'z'}, d=set())`, { a: [1, 2], b: ['x', 'y'], c: ['z'], d: [] }],
+    [
+      `(a=dict(b=1, c='x'), d=dict(), e=list((1, 2)), f=tuple([3]), g=set([4]))`,
+      { a: { b: 1, c: 'x' }, d: {}, e: [1, 2], f: [3], g: [4] },
+    ],
+    [`(a=(1,), b=(), c={(1, 2), (3,)})`, { a: [1], b: [], c: [[1, 2], [3]] }],
+    [`(a={'k': {'x'}, 'l': {}})`, { a: { k: ['x'], l: {} } }],
+  ])('%s is what Python makes of it', (text, expected) => {
+    expect(read(text)).toEqual(expected);
+  });
+
+  it.each([
+    `(a=f'{name}')`,
+    `(a='x'.upper())`,
+    `(a='x' + name)`,
+    `(a=datetime(2024, 1, 1))`,
+    `(a=[x for x in y])`,
+    `(a=items[0])`,
+    `(a=lambda x: x)`,
+    `(a=dict(b))`,
+    `(a={**b})`,
+  ])('%s is no value', (text) => {
+    expect(read(text)).toBe('unreadable');
+  });
+
   it('hold unescaped quotes in lists and dicts too', () => {
     expect(read(`(a=['it's', 'Bob's'], b={'k': 'it's', 'o'k': 1})`)).toEqual({
       a: ["it's", "Bob's"],
