@@ -197,7 +197,7 @@ async function stopTurn({ agents, drop }, { kind, end, rng, crash }) {
   if (end === 'disconnect') drop();
   if (end === 'crash') await crash();
   const { status, error, name } = await done;
-  return status === 'ERROR' ? error.name : (status ?? name);
+  return (status === 'ERROR' ? error.name : (status ?? name)).toLowerCase();
 }
 
 async function firstOf(items) {

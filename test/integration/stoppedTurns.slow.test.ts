@@ -14,8 +14,8 @@ describe('thousands of turns that are stopped', () => {
     const { engine, crash } = crashingEngine(scriptedEngine(script), Fault);
     await using server = await startTestServer({ resumeGrace: 0, turnTimeout: turnSeconds, engines: { mock: engine } });
     const { tally, left, ...counts } = await stopAndCount({ server, connect, crash }, { turns: 4000, clients: 32 });
-    expect(Object.keys(tally).toSorted()).toEqual(
-      expect.arrayContaining(['CANCELLED', 'CONNECTION_DROPPED', 'ENGINE_CRASHED', 'INFERENCE_TIMEOUT']),
+    expect(Object.keys(tally)).toEqual(
+      expect.arrayContaining(['cancelled', 'connection_dropped', 'engine_crashed', 'inference_timeout']),
     );
     expect(left).toEqual([]);
     expect(growth(counts, 100)).toEqual([]);
@@ -41,7 +41,7 @@ describe('thousands of turns that are stopped', () => {
     // A signal and functions of a sequence are made when they are first needed.
     const size = { turns: 100, clients: 3, crashes: 6, counted: ['timers', 'listeners', 'promises'] };
     const { tally, left, ...counts } = await stopAndCount({ server, connect, model, crash }, size);
-    expect(Object.keys(tally)).toEqual(expect.arrayContaining(['CANCELLED', 'CONNECTION_DROPPED']));
+    expect(Object.keys(tally)).toEqual(expect.arrayContaining(['cancelled', 'connection_dropped']));
     expect(left).toEqual([]);
     expect(growth(counts, 20)).toEqual([]);
   });
