@@ -146,4 +146,29 @@ describe('the supervision of an engine process', () => {
     expect((await generate(sequence, userPrompt('How are you today?'))).finishReason).toBe('end');
     expect(model.stats().threads).toBe(1);
   });
+
+  // The watchdog ends a process of this priority after a minute.
+  it('ends a generation that is aborted, and a sequence, while the process is stopped', async () => {
+    rig.engine = rig.open({ priority: 'below-normal' });
+    const model = await rig.engine.load(demoFile, options);
+    const [sequence, other] = [model.openSequence(), model.openSequence()];
+    const abort = new AbortController();
+    const pieces: string[] = [];
+    const generated = generate(sequence, userPrompt('Tell me a story.'), {
+      signal: abort.signal,
+      onText(piece) {
+        if (pieces.push(piece) > 1) return;
+        process.kill(rig.lastPid(), 'SIGSTOP');
+        abort.abort();
+      },
+    });
+    const { finishReason, text } = await generated;
+    expect({ finishReason, text }).toEqual({ finishReason: 'aborted', text: pieces.join('') });
+    await sequence[Symbol.asyncDispose]();
+    expect(rig.crashes).toEqual([]);
+    process.kill(rig.lastPid(), 'SIGCONT');
+    expect((await generate(other, userPrompt('How are you today?'))).finishReason).toBe('end');
+    expect(pieces.join('')).toBe(text);
+    expect(rig.pids).toHaveLength(1);
+  });
 });

@@ -76,7 +76,7 @@ export class ModelProcess {
 }
 
 /** Waits until work has ended, with or without an error, for a limited time: in the library it may never end. */
-async function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {
+export async function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
   await Promise.race([work.catch(() => undefined), timeout]);

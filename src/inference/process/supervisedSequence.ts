@@ -11,7 +11,7 @@ import type {
 import { type RequestControl, type RequestShape, type RunningRequest, UnreceivedRequest } from './peer.ts';
 import type { Prompt } from '../../chat/dialog.ts';
 import type { CallGrammar } from '../../chat/grammar/rule.ts';
-import type { ModelProcess } from './modelProcess.ts';
+import { type ModelProcess, settledWithin } from './modelProcess.ts';
 import type { PlainSchedule } from './messages.ts';
 import type { SentSchedule } from './paces.ts';
 import type { Supervisor } from './supervisor.ts';
@@ -59,7 +59,8 @@ export class SupervisedSequence implements Sequence {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
-    await this.#opened?.model.request('closeSequence', { sequence: this.#id }).result.catch(() => undefined);
+    const closed = this.#opened?.model.request('closeSequence', { sequence: this.#id }).result;
+    if (closed) await settledWithin(maxAbortMs, closed);
     await Promise.allSettled(this.#running);
     this.#onClose(this);
   }
@@ -72,9 +73,11 @@ export class SupervisedSequence implements Sequence {
     const { signal, backpressure, onText } = options;
     const start = performance.now();
     const pieces: string[] = [];
+    let isOver = false;
     const wait = backpressure?.();
     if (wait) await untilAborted(wait, signal, this.#closing.signal, this.#supervisor.closing);
     const emit = (piece: string): void => {
+      if (isOver) return;
       pieces.push(piece);
       onText?.(piece);
     };
@@ -94,7 +97,8 @@ export class SupervisedSequence implements Sequence {
         throw error;
       }
     });
-    return completion ?? abortedCompletion(pieces.join(''), performance.now() - start);
+    isOver = true;
+    return completion ?? { text: pieces.join(''), ...abortedResult(performance.now() - start) };
   }
 
   async #score(
@@ -108,7 +112,7 @@ export class SupervisedSequence implements Sequence {
       const params = { sequence: this.#id, prompt, schedule: sent.plain, answers, transcript };
       return withAbort(opened.model.request('score', params), signal, sent);
     });
-    return scores ?? abortedScores(performance.now() - start);
+    return scores ?? { scores: [], ...abortedResult(performance.now() - start) };
   }
 
   async #prefill(
@@ -157,7 +161,7 @@ export class SupervisedSequence implements Sequence {
     let onAbort = (): void => undefined;
     const abortedWhileWaiting = new Promise<undefined>((resolve) => {
       // Work that a process has been sent ends by itself after an abort.
-      onAbort = () => void (isWaiting && resolve(undefined));
+      onAbort = () => void settledWithin(isWaiting ? 0 : maxAbortMs, running).then(() => resolve(undefined));
     });
     signal.addEventListener('abort', onAbort);
     try {
@@ -196,16 +200,11 @@ async function withAbort<Shape extends RequestShape>(
   }
 }
 
-const abortedCompletion = (text: string, ms: number): Completion => ({
-  text,
-  finishReason: 'aborted',
-  tokens: { prompt: 0, reused: 0, generated: 0 },
-  timings: { queuedMs: ms, firstTokenMs: 0, totalMs: ms },
-});
+/** A process that is stopped, or hangs, is not waited for any longer after an abort, in milliseconds. */
+const maxAbortMs = 5000;
 
-const abortedScores = (ms: number): AnswerScores => ({
-  scores: [],
-  finishReason: 'aborted',
+const abortedResult = (ms: number) => ({
+  finishReason: 'aborted' as const,
   tokens: { prompt: 0, reused: 0, generated: 0 },
   timings: { queuedMs: ms, firstTokenMs: 0, totalMs: ms },
 });
