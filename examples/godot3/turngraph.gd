@@ -501,9 +501,9 @@ func _take_text(text, size):
 
 # The JSON parser of Godot 3 crashes on text that nests some thousand levels deep.
 func _is_deep(text):
-	if text.length() <= 2 * MAX_DEPTH:
+	# Few texts have so many brackets. Not text.count, which copies the rest of the text for each match.
+	if text.length() <= 2 * MAX_DEPTH or text.split("[").size() + text.split("{").size() <= MAX_DEPTH:
 		return false
-	# Not text.count, which copies the rest of the text for each match.
 	var strings = RegEx.new()
 	strings.compile("\"(?:[^\"\\\\]++|\\\\.)*+\"")
 	var innermost = RegEx.new()
@@ -675,6 +675,7 @@ func _lose_session(why):
 		return
 	var left = _session.pending
 	_session = null
+	_is_paused = false
 	_is_attached = false
 	is_ready = false
 	for request in left:

@@ -627,6 +627,7 @@ func _lose_session(why):
 		return
 	var left = _session.pending
 	_session = null
+	_is_paused = false
 	_is_attached = false
 	is_ready = false
 	for request in left:

@@ -656,6 +656,7 @@ namespace Turngraph
                 if (session == null) return;
                 left = session.Pending;
                 session = null;
+                isPaused = false;
                 link = null;
                 NotReady();
             }
@@ -1075,6 +1076,7 @@ namespace Turngraph
     /// <summary>The server as a child process of the game. It ends with the game, however that ends.</summary>
     public sealed class TurngraphServer : IDisposable
     {
+        private const int StartMs = 60000;
         private const int StopMs = 8000;
 
         private readonly Process process;
@@ -1123,7 +1125,9 @@ namespace Turngraph
             var server = new TurngraphServer(Process.Start(start)) { Token = token };
             server.process.ErrorDataReceived += (_, line) => server.KeepError(line.Data);
             server.process.BeginErrorReadLine();
-            var listening = await server.process.StandardOutput.ReadLineAsync().ConfigureAwait(false);
+            var reading = server.process.StandardOutput.ReadLineAsync();
+            if (await Task.WhenAny(reading, Task.Delay(StartMs)).ConfigureAwait(false) != reading) server.process.Kill();
+            var listening = await reading.ConfigureAwait(false);
             if (listening == null)
             {
                 server.process.WaitForExit();

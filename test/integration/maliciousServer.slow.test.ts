@@ -4,11 +4,11 @@ import { connect, Fault, type ConnectOptions } from '../../src/client/index.ts';
 import { codecs } from '../helpers/depth.ts';
 import { findFaults, MaliciousServers, type Outcome, type Step } from '../helpers/maliciousServer.ts';
 
-const limitMs = 5000;
+const limitMs = 6000;
 const options: ConnectOptions = {
   timeoutMs: limitMs,
   limits: { requestTimeoutMs: limitMs, idleTimeoutMs: limitMs, maxAnswerBytes: 2 ** 20 },
-  reconnect: { firstDelayMs: 10, maxDelayMs: 50, timeLimitMs: limitMs, attemptTimeoutMs: limitMs },
+  reconnect: { firstDelayMs: 10, maxDelayMs: 20, timeLimitMs: limitMs, attemptTimeoutMs: limitMs },
 };
 
 const settings = {

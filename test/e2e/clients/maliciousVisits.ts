@@ -8,14 +8,14 @@ const boundMs = 90_000;
 /**
  * Lets a program visit all malicious servers. Its arguments are their URLs, or `none`; it prints a line
  * `VISIT {"way", "step", "message"}` for each visit that has ended, with the index of the URL.
- * @param hasOneThread whether floods are visited by processes of their own.
+ * @param hasOneThread whether servers that keep it busy are visited by processes of their own.
  */
 export async function visitMaliciousServers(
   start: (urls: readonly string[]) => ChildProcess,
   hasOneThread = false,
 ): Promise<readonly Outcome[]> {
   await using servers = await MaliciousServers.start();
-  const apart = hasOneThread ? servers.floods : [];
+  const apart = hasOneThread ? servers.heavy : [];
   const all = servers.urls.map((_, way) => way);
   const groups = [all.filter((way) => !apart.includes(way)), ...apart.map((way) => [way])];
   const outcomes = groups.map((group) =>

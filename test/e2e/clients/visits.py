@@ -8,7 +8,7 @@ import sys
 import turngraph
 from turngraph import Client, TurngraphError
 
-LIMIT = 5.0
+LIMIT = 6.0
 OPTIONS = {
     "timeout": LIMIT,
     "connect_timeout": LIMIT,
@@ -51,7 +51,7 @@ async def visit(url: str, way: int) -> None:
 
 
 async def main() -> None:
-    turngraph.reconnect_delays = lambda first: itertools.repeat(0.1)
+    turngraph.reconnect_delays = lambda first: itertools.repeat(0.02)
     await asyncio.gather(*(visit(url, way) for way, url in enumerate(sys.argv[2:])))
 
 

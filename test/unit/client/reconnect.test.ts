@@ -307,6 +307,21 @@ describe('a client that reconnects', () => {
     ]);
   });
 
+  it('ends when each of many connections resumes the session and brings nothing new', async () => {
+    const { session, client } = await connectToFakeSession(acceptAgents);
+    session.onResume = (_, socket, answer) => {
+      answer();
+      socket.close(1011);
+    };
+    session.drop();
+    await client.closed;
+    expect(session.resumes).toHaveLength(12);
+    await expect(client.listModels()).rejects.toMatchObject({
+      code: 1002,
+      message: expect.stringMatching(/^the connection was closed with 1011, as 12 connections before it; /) as string,
+    });
+  });
+
   it('gives up an attempt that is not answered, at each step, and makes another', async () => {
     const reasons: string[] = [];
     const { session, client } = await connectToFakeSession(answerAll, {
