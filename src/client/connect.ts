@@ -78,9 +78,10 @@ const checkLimits = optionsCheck<ClientLimits>('connect.limits', {
 export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
   checkConnectOptions(options);
   const { codec = 'proto', token, signal, WebSocket, timeoutMs = 10_000 } = options;
-  const reconnectOptions = readReconnectOptions(options.reconnect);
-  checkLimits(options.limits ?? {});
-  const limits = withDefaults(defaultClientLimits, options.limits);
+  const { reconnect: reconnecting = {} } = options;
+  const reconnectOptions =
+    reconnecting && read(checkReconnectOptions, defaultReconnectOptions, reconnecting === true ? {} : reconnecting);
+  const limits = read(checkLimits, defaultClientLimits, options.limits);
   const onUnsolicited = logged('onUnsolicited', options.onUnsolicited);
   const onChange = logged('onConnectionChange', options.onConnectionChange);
   signal?.throwIfAborted();
@@ -103,8 +104,9 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
       onUnsolicited,
       onChange,
       resume:
-        reconnectOptions &&
-        ((drop) => reconnect({ ...drop, options: reconnectOptions, open, onUnsolicited, onChange })),
+        reconnectOptions === false
+          ? undefined
+          : (drop) => reconnect({ ...drop, options: reconnectOptions, open, onUnsolicited, onChange }),
     });
     return new Client(connection, session);
   } catch (thrown) {
@@ -120,14 +122,8 @@ export async function connect(url: string, options: ConnectOptions = {}): Promis
   }
 }
 
-function readReconnectOptions(option: ConnectOptions['reconnect'] = true): Required<ReconnectOptions> | undefined {
-  if (option === false) return undefined;
-  const given = option === true ? {} : option;
-  checkReconnectOptions(given);
-  return withDefaults(defaultReconnectOptions, given);
-}
-
-function withDefaults<Options extends object>(defaults: Options, given: Partial<Options> = {}): Options {
+function read<All extends object>(check: (given: Partial<All>) => void, defaults: All, given: Partial<All> = {}): All {
+  check(given);
   return { ...defaults, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) };
 }
 

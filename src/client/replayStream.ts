@@ -19,15 +19,9 @@ export class ReplayStream<Item> implements AsyncIterable<Item> {
     this.#wakeAll();
   }
 
-  /** Ends the stream, and with it all iterations. */
-  end(): void {
-    this.#ending ??= {};
-    this.#wakeAll();
-  }
-
-  /** Ends the stream with an error: iterations throw after the last item. */
-  fail(failure: unknown): void {
-    this.#ending ??= { failure };
+  /** Ends the stream, and with it all iterations: with a failure they throw it after the last item. */
+  end(ending: { readonly failure?: unknown } = {}): void {
+    this.#ending ??= ending;
     this.#wakeAll();
   }
 

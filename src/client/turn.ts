@@ -174,7 +174,7 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
       return summary;
     } catch (thrown) {
       const error = this.#failure ? this.#failure.error : thrown;
-      this.#updates.fail(error);
+      this.#updates.end({ failure: error });
       this.#tools?.abort(error);
       throw error;
     } finally {
