@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chat } from '../helpers/graphs.ts';
+import { chat, lamp } from '../helpers/graphs.ts';
 import { subprotocols, TestClient, useServer } from '../helpers/server.ts';
 
 const call = '<tool_call>\n{"name": "set_light", "arguments": {"on": true}}\n</tool_call>';
@@ -12,6 +12,7 @@ const server = useServer({
     { match: '^control tokens$', answer: '<|a|>It is dark. [TOOL_CALLS] [{"name": "set_light", "arguments": {}}]' },
     { match: '^think$', answer: `<think>${call}</think>It is dark.`, chunk: 4 },
     { match: '^explain$', answer: 'Write `<tool_call>` before it.', chunk: 2 },
+    { match: '^backticks$', answer: `</tool_call>${'`'.repeat(70)}! </tool_call>` },
     { match: '^json$', answer: `{"text": "${'<tool_call>'}"}`, chunk: 2 },
   ],
 });
@@ -50,6 +51,18 @@ describe.each(subprotocols)('over %s, call markup in a Generate node', (subproto
     ['in JSON of a schema', 'json', '{"text": "<tool_call>"}', { response_schema: { type: 'object' } }],
   ])('is not looked for %s', async (_, message, text, params) => {
     expect(await talk(message, params)).toEqual({ text, warnings: [], unread: [] });
+  });
+
+  // It was read for ever, and the server answered nothing more.
+  it.each([
+    ['a Generate node', chat()],
+    ['a ToolCall node', lamp()],
+  ])('may have seventy backticks between two marks, in %s', async (_, graph) => {
+    await using client = await connect();
+    const { text } = await client.sendMessage(await client.createAgent(graph), 'backticks');
+    expect(text).not.toContain('tool_call>');
+    const health = await fetch(server().url.replace('ws', 'http') + '/health/live');
+    expect(health.status).toBe(200);
   });
 
   it('does not enter the dialog', async () => {
