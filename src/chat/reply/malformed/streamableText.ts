@@ -93,16 +93,13 @@ export class StreamableText {
   }
 
   #isMarkup(word: string): boolean {
-    const end = startOf((code) => !isWordCharacter(code), word, word.length, 0);
-    const name = word.slice(startOf(isNameCharacter, word, end, 0), end);
+    const [name = ''] = /(?<![A-Za-z0-9-])[A-Za-z0-9-]*$/.exec(word.replace(/(?<!\W)\W+$/, '')) ?? [];
     return markupCharacter.test(word) || this.#words.has(name.toLowerCase());
   }
 }
 
 const isSpace = (code: number): boolean => code <= 0x20 || code === 0xa0;
 const isWord = (code: number): boolean => code > 0x20 && code < 0x7f;
-const isWordCharacter = (code: number): boolean => /\w/.test(String.fromCharCode(code));
-const isNameCharacter = (code: number): boolean => /[A-Za-z0-9-]/.test(String.fromCharCode(code));
 
 /** Start of the characters of one kind that end at an index; not before `least`. */
 function startOf(isOfKind: (code: number) => boolean, text: string, end: number, least: number): number {

@@ -63,8 +63,7 @@ export class ToolNameFinder {
     if (!pattern) return [];
     const calls: NamedCall[] = [];
     let ends: ReadonlyMap<number, number> | undefined;
-    // Index after the last call and the separators after it.
-    let next = -1;
+    let afterSeparators = -1;
     pattern.lastIndex = 0;
     for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
       if (match[0].startsWith('`')) {
@@ -72,13 +71,13 @@ export class ToolNameFinder {
         continue;
       }
       const opener = pattern.lastIndex;
-      const start = match.index === next ? next : listStartBefore(text, match.index);
+      const start = match.index === afterSeparators ? match.index : listStartBefore(text, match.index);
       ends ??= bracketEnds(text);
       const end = ends.get(opener) ?? opener;
       const isBeforeEnd = isBeforeMarkup && end === text.length;
       if (text[opener] === '(' && !(isBeforeEnd || (start !== undefined && isLineEnd(text, end)))) continue;
       calls.push({ start: start ?? match.index, end });
-      next = skipSeparators(text, end);
+      afterSeparators = skipSeparators(text, end);
       pattern.lastIndex = Math.max(end, opener);
     }
     return calls;

@@ -325,11 +325,15 @@ class EventTooLarge extends Error {
 export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let pending = '';
+  let endsInReturn = false;
   let data: string[] = [];
   let length = 0;
   for await (const chunk of chunks) {
-    pending += decoder.decode(chunk, { stream: true });
-    const lines = pending.split(/\r\n|\n|\r(?!$)/);
+    const text = decoder.decode(chunk, { stream: true });
+    pending += text;
+    // Looked at again for each piece, a long line would take quadratic time.
+    const lines = endsInReturn || /[\r\n]/.test(text) ? pending.split(/\r\n|\n|\r(?!$)/) : [pending];
+    endsInReturn = text.endsWith('\r') || (endsInReturn && text === '');
     pending = lines.pop() ?? '';
     for (const line of lines) {
       if (line === '') {

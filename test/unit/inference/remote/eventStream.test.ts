@@ -19,6 +19,13 @@ describe('a stream of server-sent events', () => {
     expect(await eventsOf(text, size)).toEqual(['{"a": "東京"}', 'one\ntwo', 'last']);
   });
 
+  it('is read in linear time where a line comes in small chunks', async () => {
+    const start = performance.now();
+    expect(await eventsOf(`data: ${'x'.repeat(2_000_000)}\r\n\r\n`, 4)).toEqual(['x'.repeat(2_000_000)]);
+    // Looked at again for each chunk, it would take minutes.
+    expect(performance.now() - start).toBeLessThan(20_000);
+  });
+
   it.each([
     ['has a line that never ends', 'data: '.padEnd(4_100_000, 'x')],
     ['has lines without end', 'data: one more line\n'.repeat(250_000)],
