@@ -108,7 +108,8 @@ class LiteralReader {
   /** A string with those that follow it, as in `'a' 'b'` and `'a' + 'b'`. */
   #joined(first: QuotedString, place: LiteralPlace): string | undefined {
     let content = this.#contentOf(first);
-    while (content !== undefined && this.#syntax.isPython && place !== 'key') {
+    if (!this.#syntax.isPython || place === 'key') return content;
+    while (content !== undefined) {
       const end = endOfMatch(joint, this.#source.text, this.index);
       if (end === undefined) return content;
       this.index = end;
