@@ -34,7 +34,12 @@ beforeAll(async () => {
   await writeFile(join(folder, 'caller.gguf'), chainGguf(caller));
   await writeFile(join(folder, 'unescaped.gguf'), familyGguf('Qwen3', { chatTemplate: unescapedTemplate }));
   const variant = { engine: 'llama-cpp', local_path: '.', context_size: 1024 };
-  const models = ['caller', 'unescaped'].map((name) => ({ name, variants: [{ ...variant, files: [`${name}.gguf`] }] }));
+  const briefTemplate = namedJsonTemplate.replace('tool.function | tojson', 'tool.function.name');
+  await writeFile(join(folder, 'brief.gguf'), chainGguf({ ...caller, chatTemplate: briefTemplate }));
+  const models = ['caller', 'unescaped', 'brief'].map((name) => ({
+    name,
+    variants: [{ ...variant, files: [`${name}.gguf`] }],
+  }));
   await writeFile(join(folder, 'models.json'), JSON.stringify({ models }));
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -57,7 +62,7 @@ describe.each(oneSubprotocol)('over %s, a model with tool calls of its own', (su
   async function warningsOf(client: TestClient, model: string, params: object = {}): Promise<readonly string[]> {
     const answer = await client.request('createAgent', { graphJson: JSON.stringify(detecting(model, params)) });
     if (answer.body !== 'createAgent') throw new Error(JSON.stringify(answer));
-    return answer.createAgent.warnings.filter((warning) => warning.includes('tool_call_format'));
+    return answer.createAgent.warnings.filter((warning) => /tool_call_format|leaves/.test(warning));
   }
 
   it('is asked and read in the layout of its chat template', async () => {
@@ -77,6 +82,23 @@ describe.each(oneSubprotocol)('over %s, a model with tool calls of its own', (su
     expect(warning).toContain("detect.params.tool_call_format is chatml by default: the model's tool calls may not be");
     expect(warning).toContain('a string with quotes is read as no call');
     expect(others).toEqual([]);
+  });
+
+  it('warns of what its chat template leaves out of the tools', async () => {
+    await using client = await connect();
+    const level = {
+      name: 'set_level',
+      description: 'Set a level.',
+      parameters: [{ name: 'level', type: 'integer', enum: [1, 2] }],
+    };
+    expect(await warningsOf(client, 'brief', { tools: [level] })).toEqual([
+      expect.stringContaining("detect: the model's chat template leaves an enum of numbers of the tool set_level out"),
+    ]);
+    expect(await warningsOf(client, 'brief')).toEqual([]);
+    expect(await warningsOf(client, 'brief', { tools: [level], tool_call_format: 'generic' })).toEqual([
+      expect.stringContaining('is generic, but the model was trained on native'),
+    ]);
+    expect(await warningsOf(client, 'caller', { tools: [level] })).toEqual([]);
   });
 
   it('warns not where the graph names a format', async () => {

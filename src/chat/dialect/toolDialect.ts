@@ -35,6 +35,8 @@ export interface ToolDialect {
   readonly because: string;
   /** Whether the template writes the declarations of tools. */
   readonly knowsTools: boolean;
+  /** What the template leaves out of these declarations; absent: nothing that is known. */
+  readonly omits?: readonly string[];
   /** The layout of the calls where it could be read off and proved itself, whichever `format` is. */
   readonly layout: CallLayout | undefined;
   /** How the template takes the calls of the history; undefined: it leaves them out. */

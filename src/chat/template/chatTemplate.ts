@@ -8,6 +8,8 @@ import { toolDialectOf } from './derive/readToolDialect.ts';
 import { TemplateLimitError, TotalStepBudget } from './jinja/stepBudget.ts';
 import type { RenderTemplate } from './templateInput.ts';
 import { messageRules } from './messageRules.ts';
+import type { ArgumentsSchema } from '../tool.ts';
+import { omittedKeywords } from '../tools/promptedKeywords.ts';
 import { toTemplateMessages, toTextMessage } from './templateMessages.ts';
 import { clockAt, compileTemplate, type SpecialTokens } from './compileTemplate.ts';
 
@@ -119,7 +121,10 @@ function createChatTemplate(
   fallback?: Fallback,
 ): ChatTemplate {
   const replyMarks = deriveReplyMarks(fallback?.fileSource ?? source, probe);
-  const toolDialect = fallback ? noDialect(fallback.reason) : toolDialectOf(source, probe, replyMarks, total);
+  const supportsTools = renderTools(probe, [toolProbe])?.includes(toolProbe.function.name) ?? false;
+  const omits = supportsTools ? omittedKeywords((parameters) => renderTools(probe, [withParameters(parameters)])) : [];
+  const dialect = fallback ? noDialect(fallback.reason) : toolDialectOf(source, probe, replyMarks, total);
+  const toolDialect = omits.length > 0 ? { ...dialect, omits } : dialect;
   const { system, dropsSystemBeforeResults, normalizeMessages } = messageRules((messages) =>
     probe({ messages: toTemplateMessages(messages, toolDialect) }),
   );
@@ -142,7 +147,7 @@ function createChatTemplate(
     notes.push("the model's chat template cannot turn reasoning off: the model reasons also without thinking");
   return {
     source,
-    supportsTools: renderTools(probe, [toolProbe])?.includes(toolProbe.function.name) ?? false,
+    supportsTools,
     acceptsTools: remembered((tools: readonly ToolDefinition[]) => renderTools(render, tools) !== undefined),
     toolDialect,
     fallbackReason: fallback?.reason,
@@ -154,6 +159,11 @@ function createChatTemplate(
     render,
   };
 }
+
+const withParameters = (parameters: ArgumentsSchema): ToolDefinition => ({
+  ...toolProbe,
+  function: { ...toolProbe.function, parameters },
+});
 
 /** Whether prompts end with the opening mark of reasoning. */
 function opensReasoning(render: RenderTemplate, { reasoning }: ReplyMarks): boolean {

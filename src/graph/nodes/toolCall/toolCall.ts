@@ -6,7 +6,9 @@ import { liveParams, type LiveParams } from '../../compile/liveParams.ts';
 import type { Turn } from '../../compile/turn.ts';
 import { chatProjection, placeTemplate, type Projection } from '../../projection/projection.ts';
 import type { Formats } from '../../../chat/formats/index.ts';
-import { markupOf } from '../../../chat/dialect/nativeFormat.ts';
+import { markupOf, nativeFormatName } from '../../../chat/dialect/nativeFormat.ts';
+import type { ToolDialect } from '../../../chat/dialect/toolDialect.ts';
+import { usedKeywords } from '../../../chat/tools/promptedKeywords.ts';
 import type { ToolCallFormat } from '../../../chat/tool.ts';
 import type { StreamableTextOptions } from '../../../chat/reply/malformed/streamableText.ts';
 import type { ModelLease } from '../../../inference/models/pool/lease.ts';
@@ -16,7 +18,7 @@ import { type Attempt, judgeReply, lazyMentions } from './judgeReply.ts';
 import { isMatch } from './callConstraint.ts';
 import { completeJson, ProseLimit, readReply, ReplyText } from './reply.ts';
 import { collectResults, recordCalls } from './recordCalls.ts';
-import { hasSameDeclarations, readToolDeclarations } from './toolDeclarations.ts';
+import { hasSameDeclarations, readToolDeclarations, type ToolDeclarations } from './toolDeclarations.ts';
 import { ToolCompiler, type TurnTools } from './turnTools.ts';
 
 // Calls of a turn that repeat an answered one, after which the loop ends.
@@ -48,10 +50,29 @@ export const toolCallWith = (formats: Formats) =>
       const lease = await resolveModel(context, params.model_name);
       const { format, reason, warning } = resolveFormat(params.tool_call_format, lease, formats);
       if (warning !== '') context.warn(`${nodeName}.params.tool_call_format ${warning}`);
+      warnOfOmissions(declarations, format, lease.model.toolDialect, context);
       const compiler = await ToolCompiler.create(declarations, { format, model: lease.model, nodeName });
       return new ToolCallNode({ context, settings, lease, format, reason, compiler });
     },
   });
+
+/** Warns of what the chat template leaves out of the tools that it writes. */
+function warnOfOmissions(
+  { tools }: ToolDeclarations,
+  { name: formatName }: ToolCallFormat,
+  { format, omits = [] }: ToolDialect,
+  { nodeName, warn }: NodeContext,
+): void {
+  if (formatName !== format && formatName !== nativeFormatName) return;
+  for (const { name, parameters } of tools.values()) {
+    const used = usedKeywords(parameters, omits);
+    if (used.length === 0) continue;
+    const what = used.join(', ');
+    warn(
+      `${nodeName}: the model's chat template leaves ${what} of the tool ${name} out of prompts; put it in a description`,
+    );
+  }
+}
 
 /** What a ToolCall node is created of. */
 interface ToolCallParts {

@@ -114,6 +114,24 @@ describe('a chat template', () => {
     expect(probeChatTemplate(source, ends).supportsTools).toBe(expected);
   });
 
+  it.each([
+    ['that writes the whole schema', '{{ tools | tojson if tools }}', undefined],
+    [
+      'that writes names, descriptions and types',
+      '{% for t in tools or [] %}{{ t.function.name }}{% for k, v in t.function.parameters.properties | items %}' +
+        '{{ k }}: {{ v.type }} {{ v.description }}{% endfor %}{% endfor %}',
+      ['anyOf', '$ref', 'an enum of numbers'],
+    ],
+    [
+      'that refuses what has no type',
+      '{% for t in tools or [] %}{{ t.function.name }}{% for k, v in t.function.parameters.properties | items %}' +
+        "{{ v.enum | join if v.enum else v.type if v.type else raise_exception('no type') }}{% endfor %}{% endfor %}",
+      undefined,
+    ],
+  ])('%s omits what it leaves out of tools', (_, source, omits) => {
+    expect(probeChatTemplate(source + anyRole, ends).toolDialect.omits).toEqual(omits);
+  });
+
   it('receives no list of tools when there are none, and else JSON as in Jinja', () => {
     const parameters = { type: 'object', properties: { b: { enum: ['ü"', 1.5, null] }, a: {} }, required: [] };
     const tool = { type: 'function', function: { name: 'f', description: 'd', parameters } } as const;

@@ -28,7 +28,10 @@ export const stringMethods = new Map<string, StringMethod>([
   ['split', (text, args, budget) => split('split', text, args, budget)],
   ['rsplit', (text, args, budget) => split('rsplit', text, args, budget)],
   ['splitlines', (text, args) => splitLines(text, isTrue(bindArguments('splitlines', args, ['keepends'])[0] ?? false))],
-  ['startswith', (text, args, budget) => prefixes('startswith', args, budget).some((prefix) => text.startsWith(prefix))],
+  [
+    'startswith',
+    (text, args, budget) => prefixes('startswith', args, budget).some((prefix) => text.startsWith(prefix)),
+  ],
   ['endswith', (text, args, budget) => prefixes('endswith', args, budget).some((suffix) => text.endsWith(suffix))],
   [
     'replace',
