@@ -65,15 +65,13 @@ const maxTags = 5000;
 function findTagError(text: string): string | undefined {
   let [nesting, tags] = [0, 0];
   for (let tagStart = text.indexOf('{{'); tagStart >= 0; tagStart = text.indexOf('{{', tagStart + 2)) {
-    if (text[tagStart + 2] === '=') return 'changes its delimiters ({{=...=}}), and graphs do not';
-    const tagEnd = text.indexOf('}}', tagStart);
+    const afterStart = text.slice(tagStart + 2, tagStart + maxTagLength);
+    const kind = afterStart.trimStart().charAt(0);
+    if (kind === '=') return 'changes its delimiters ({{=...=}}), and graphs do not';
+    const tagEnd = text.indexOf(kind === '{' ? '}}}' : '}}', tagStart);
     if (tagEnd < 0 || tagEnd - tagStart > maxTagLength)
       return `is not a valid Mustache template: Unclosed tag at ${tagStart}`;
     if (++tags > maxTags) return `has more than ${maxTags} tags; use fewer`;
-    const kind = text
-      .slice(tagStart + 2, tagEnd)
-      .trimStart()
-      .charAt(0);
     if (kind === '#' || kind === '^') nesting++;
     if (kind === '/') nesting--;
     if (nesting > maxNesting) return `has sections nested deeper than ${maxNesting} levels, at ${tagStart}; nest fewer`;
