@@ -28,6 +28,7 @@ interface Node {
   readonly regex?: { readonly pattern: string; readonly flags: string };
   readonly key?: { readonly name?: string };
   readonly value?: { readonly value?: unknown };
+  readonly arguments?: readonly Node[];
   readonly callee?: { readonly name?: string; readonly property?: { readonly name?: string } };
 }
 
@@ -47,7 +48,11 @@ export function patternsIn(file: string): SourcePatterns {
     // Of a schema, which ajv makes an expression of.
     if (node.type === 'Property' && node.key?.name === 'pattern' && typeof node.value?.value === 'string')
       literals.push({ place: placeOf(node), source: node.value.value, flags: 'u', isRepeated: false });
-    if (node.callee?.name === 'RegExp') made.push(placeOf(node));
+    const method = node.type === 'CallExpression' ? (node.callee?.property?.name ?? '') : '';
+    const isText = ['Literal', 'TemplateLiteral', 'BinaryExpression'].includes(node.arguments?.[0]?.type ?? '');
+    // These make an expression of a text.
+    const isMadeByMethod = ['match', 'matchAll', 'search'].includes(method) && isText && !node.arguments?.[0]?.regex;
+    if (node.callee?.name === 'RegExp' || isMadeByMethod) made.push(placeOf(node));
     const isNowSplit = node.type === 'CallExpression' ? node.callee?.property?.name === 'split' : isSplit;
     for (const child of Object.values(value)) visit(child, isNowSplit);
   };

@@ -1,13 +1,16 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { nativeFormats } from '../../../../scripts/nativeLayouts.mjs';
+import { fuzzTarget, replyTargets } from '../../../../scripts/fuzz/replyTime.mjs';
+import { nativeFormats, nativeOutputs } from '../../../../scripts/nativeLayouts.mjs';
 import { nativeFormat } from '../../../../src/chat/dialect/nativeFormat.ts';
 import { formats } from '../../../../src/chat/formats/index.ts';
 import { chatml } from '../../../../src/chat/formats/chatml.ts';
 import { CallMarkupFilter } from '../../../../src/chat/reply/malformed/callMarkupFilter.ts';
 import { parseReply } from '../../../../src/chat/reply/parseReply.ts';
 import { ReasoningFilter } from '../../../../src/chat/reply/reasoning/splitReply.ts';
+import { StreamableText } from '../../../../src/chat/reply/malformed/streamableText.ts';
 import { findTrigger } from '../../../../src/chat/reply/triggers.ts';
+import { scaled } from '../../../helpers/depth.ts';
 import { createTool } from '../../../helpers/toolCalls.ts';
 
 // Each of these texts takes far less than a second, and took minutes, or did not end.
@@ -57,6 +60,15 @@ describe('the time that a long reply takes', () => {
     const filter = new ReasoningFilter();
     const text = `${' '.repeat(million)}x`;
     expect(inTime(() => [...pieces(text)].map((piece) => filter.push(piece)).join(''))).toBe(text);
+  });
+
+  it('is short whatever its fragments', () => {
+    const readers = { parseReply, CallMarkupFilter, StreamableText, ReasoningFilter };
+    const targets = allFormats.flatMap(([formatName, each]) =>
+      replyTargets({ formatName, format: each, marks: undefined, fragments: nativeOutputs(formatName) ?? [] }, readers),
+    );
+    const findings = fuzzTarget(targets, { count: scaled(400), seed: 9 });
+    expect(findings.filter(({ ms }) => ms > maxMs / 2)).toEqual([]);
   });
 
   it('is linear where a trigger is looked for after each token', () => {
