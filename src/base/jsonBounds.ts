@@ -10,23 +10,20 @@ export const maxClientValues = 32_768;
 export function findJsonExcess(text: string, maxValues = Infinity): string | undefined {
   let [depth, values] = [0, 0];
   for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    if (unit === quote) at = endOfString(text, at);
-    else if (unit === closeBracket || unit === closeBrace) depth--;
-    else if (unit === openBracket || unit === openBrace || unit === comma) {
+    const character = text[at] ?? '';
+    if (character === '"') at = endOfString(text, at);
+    else if (character === ']' || character === '}') depth--;
+    else if (character === '[' || character === '{' || character === ',') {
       values++;
-      if (unit !== comma && ++depth > maxDepth) return `is nested too deeply: ${maxDepth} levels are allowed`;
+      if (character !== ',' && ++depth > maxDepth) return `is nested too deeply: ${maxDepth} levels are allowed`;
       if (values > maxValues) return `has more than ${maxValues} values; send less`;
     }
   }
   return undefined;
 }
 
-const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
-const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
-
 function endOfString(text: string, start: number): number {
   let at = start + 1;
-  for (; at < text.length && text.charCodeAt(at) !== quote; at++) if (text.charCodeAt(at) === backslash) at++;
+  for (; at < text.length && text[at] !== '"'; at++) if (text[at] === '\\') at++;
   return at;
 }

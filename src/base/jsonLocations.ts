@@ -1,11 +1,4 @@
-import {
-  findNodeAtLocation,
-  parseTree,
-  printParseErrorCode,
-  visit,
-  type Node,
-  type ParseErrorCode,
-} from 'jsonc-parser';
+import { findNodeAtLocation, parseTree, printParseErrorCode, visit, type Node, type ParseError } from 'jsonc-parser';
 import { findJsonExcess, maxClientValues } from './jsonBounds.ts';
 import { escapePointerToken, pointerTokens } from './jsonPointer.ts';
 
@@ -91,15 +84,15 @@ export function findDuplicateKeys(text: string): readonly DuplicateKey[] {
 }
 
 function firstError(text: string): { readonly offset: number; readonly why: string } | undefined {
-  let first: { readonly error: ParseErrorCode; readonly offset: number } | undefined;
-  const onError = (error: ParseErrorCode, offset: number): void => void (first ??= { error, offset });
-  unlessTooDeep(() => visit(text, { onError }, strictOptions));
-  if (!first) return undefined;
-  const { error, offset } = first;
+  const errors: ParseError[] = [];
+  unlessTooDeep(() => parseTree(text, errors, strictOptions));
+  const [error] = errors;
+  if (!error) return undefined;
+  const { offset } = error;
   const before = text.slice(0, offset).trimEnd();
   if (before.endsWith(',') && /^[}\]]/.test(text.slice(offset, offset + 1)))
     return { offset: before.length - 1, why: 'a trailing comma is not allowed' };
-  const code = printParseErrorCode(error);
+  const code = printParseErrorCode(error.error);
   return { offset, why: code === 'InvalidCommentToken' ? 'JSON has no comments' : describeErrorCode(code) };
 }
 

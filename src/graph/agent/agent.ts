@@ -12,6 +12,7 @@ import { runChunk } from '../../base/eventLoop.ts';
 import { AgentMemory } from './agentMemory.ts';
 import { AgentModels } from './agentModels.ts';
 import { compile, type CompileOptions, type Graph } from '../compile/compile.ts';
+import { sizeOf } from '../storage/sessionMemory.ts';
 import type { SessionStorages } from '../storage/sessionStorages.ts';
 import type { Interaction } from '../../chat/dialog.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
@@ -213,16 +214,18 @@ export class Agent implements AsyncDisposable {
    */
   async changeParams(nodeName: string, changes: Readonly<Record<string, unknown>>): Promise<void> {
     this.#assertIdle();
-    const params = this.#graph.steps.get(nodeName)?.rawParams;
-    const change = (): Promise<void> => this.#graph.changeParams(nodeName, changes);
-    await (params ? this.#memory.change(nodeName, { ...params, ...changes }, change) : change());
+    const params = { ...this.#graph.steps.get(nodeName)?.rawParams, ...changes };
+    // There is no turn: what does not fit is refused before the node has changed.
+    this.#memory.add('turn', params);
+    await this.#graph.changeParams(nodeName, changes).finally(() => this.#memory.empty('turn'));
+    this.#memory.setMade(`params of ${nodeName}`, params, sizeOf(params));
   }
 
   /** Deletes the dialog; a running turn is cancelled first. */
   async clear(): Promise<void> {
     await this.#cancelAndWait();
     this.#dialog = [];
-    this.#memory.clearDialog();
+    this.#memory.empty('dialog');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -264,7 +267,8 @@ export class Agent implements AsyncDisposable {
     if (status === 'SUCCESS') this.#models.turnFinished();
     const interaction = turn.interaction(mark);
     this.#dialog.push(interaction);
-    this.#memory.endTurn(interaction);
+    this.#memory.empty('turn');
+    this.#memory.add('dialog', interaction, false);
     this.#activeTurn = undefined;
     const error = thrown ? { code: thrown.code, name: thrown.name, message: thrown.message } : null;
     turn.complete({ status, error, path });

@@ -73,10 +73,7 @@ export interface NodeContext {
    * @throws Fault STORAGE_FILE_NOT_FOUND, STORAGE_OUTSIDE_ROOT, STORAGE_KIND_MISMATCH, INVALID_STRING_STORAGE_DATA.
    */
   strings(nameOrPath: string): Promise<StringStorage>;
-  /**
-   * Counts what the node has made of its parameters, such as compiled patterns, in the memory of its session. It is called last.
-   * @throws Fault LIMIT_EXCEEDED
-   */
+  /** Counts what the node has made of its parameters, last of all, in the memory of its session. @throws Fault LIMIT_EXCEEDED */
   setMade(thing: object, bytes: number): void;
   /**
    * Opens the search over a storage.

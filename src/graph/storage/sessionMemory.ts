@@ -13,14 +13,12 @@ export function sizeOf(value: unknown): number {
 
 const sessionBytes = 64 * 1024 * 1024;
 
-/** The things that someone keeps, such as a node. */
-export type Keeper = Set<object>;
-
-/** Counts what a session keeps of its client. What is shared counts once, until its last keeper drops it. */
+/** Counts what a session keeps of its client. */
 export class SessionMemory {
-  readonly #items = new Map<object, { readonly isKnowledge: boolean; bytes: number; readonly keepers: Set<Keeper> }>();
-  readonly #knowledge;
+  // Things that several may use count once, until the last one drops them.
+  readonly #shared = new Map<object, { readonly isKnowledge: boolean; readonly bytes: number; users: number }>();
   readonly #others = { bytes: 0, allowed: sessionBytes, kept: 'dialogs, graphs, patterns and storages' };
+  readonly #knowledge;
 
   /** @param knowledgeBytes what KNOWLEDGE storages may have. */
   constructor(knowledgeBytes: number) {
@@ -28,39 +26,32 @@ export class SessionMemory {
   }
 
   /**
-   * A thing of a keeper grows, or is new.
-   * @param what its name in the error; absent: it is counted, whatever is allowed.
+   * Counts bytes that are added, or, below 0, not kept any more.
+   * @param what of them the error names; absent: they are counted, whatever is allowed.
    * @throws Fault LIMIT_EXCEEDED; then nothing has changed.
    */
-  grow(thing: object, by: number, keeper: Keeper, what?: string, isKnowledge = false): void {
+  add(bytes: number, what?: string, isKnowledge = false): void {
     const sum = isKnowledge ? this.#knowledge : this.#others;
-    const bytes = sum.bytes + by;
-    if (what !== undefined && bytes > sum.allowed) {
-      const message = `with ${what} the ${sum.kept} of this session have ${bytes} bytes, and ${sum.allowed} are allowed`;
+    const total = sum.bytes + bytes;
+    if (what !== undefined && total > sum.allowed) {
+      const message = `with ${what} the ${sum.kept} of this session have ${total} bytes, and ${sum.allowed} are allowed`;
       throw new Fault('LIMIT_EXCEEDED', `${message}; clear a dialog, or destroy an agent or a storage`);
     }
-    sum.bytes = bytes;
-    const item = this.#items.get(thing) ?? { isKnowledge, bytes: 0, keepers: new Set() };
-    item.bytes += by;
-    this.#items.set(thing, item);
-    this.share(thing, keeper);
+    sum.bytes = total;
   }
 
-  /** Someone keeps a thing, too. @returns whether it is counted here. */
-  share(thing: object, keeper: Keeper): boolean {
-    const item = this.#items.get(thing);
-    if (item?.keepers.add(keeper)) keeper.add(thing);
-    return item !== undefined;
+  /** Counts a user of a thing, and its bytes if there was none. @throws as `add`. */
+  share(thing: object, bytes: number, what: string, isKnowledge = false): void {
+    const known = this.#shared.get(thing);
+    if (!known) this.add(bytes, what, isKnowledge);
+    this.#shared.set(thing, { isKnowledge, bytes, ...known, users: (known?.users ?? 0) + 1 });
   }
 
-  /** Someone does not keep things any more; default: nothing at all. */
-  drop(keeper: Keeper, things: Iterable<object> = [...keeper]): void {
-    for (const thing of things) {
-      const item = this.#items.get(thing);
-      keeper.delete(thing);
-      if (!item?.keepers.delete(keeper) || item.keepers.size > 0) continue;
-      (item.isKnowledge ? this.#knowledge : this.#others).bytes -= item.bytes;
-      this.#items.delete(thing);
-    }
+  /** A user of a thing does not need it any more. */
+  drop(thing: object): void {
+    const known = this.#shared.get(thing);
+    if (!known || --known.users > 0) return;
+    this.#shared.delete(thing);
+    this.add(-known.bytes, undefined, known.isKnowledge);
   }
 }

@@ -8,7 +8,7 @@ import { maxFileBytes, readKnowledgeFile } from './knowledge/knowledgeFile.ts';
 import { knowledgeOfRequest } from './knowledge/entries.ts';
 import { shareKnowledge } from './sharedKnowledge.ts';
 import { kindOfFile, readBytes, readStorageFile } from './storageFile.ts';
-import { type Keeper, SessionMemory, sizeOf } from './sessionMemory.ts';
+import { SessionMemory, sizeOf } from './sessionMemory.ts';
 import type { StorageRoot } from './storageRoot.ts';
 
 const storageName = /^[\p{L}\p{N}_][\p{L}\p{N}_. -]{0,127}$/u;
@@ -20,7 +20,6 @@ export class SessionStorages {
   readonly #knowledgeLimits: KnowledgeLimits;
   /** What the session keeps: its storages, and what its agents do. */
   readonly memory: SessionMemory;
-  readonly #kept: Keeper = new Set();
   readonly #named = new Map<string, StringStorage>();
   readonly #files = new Map<string, Promise<StringStorage>>();
 
@@ -60,7 +59,7 @@ export class SessionStorages {
     const storage = this.#named.get(name);
     if (storage && this.#named.delete(name)) {
       // A file is cached, and stays.
-      if (storage.isOfClient) this.memory.drop(this.#kept, [storage]);
+      if (storage.isOfClient) this.memory.drop(storage);
       return;
     }
     throw new Fault(
@@ -162,7 +161,7 @@ export class SessionStorages {
   }
 
   #count(storage: StringStorage, name: string, bytes: number): StringStorage {
-    this.memory.grow(storage, bytes, this.#kept, `"${name}"`, storage.kind === 'KNOWLEDGE');
+    this.memory.share(storage, bytes, `"${name}"`, storage.kind === 'KNOWLEDGE');
     return storage;
   }
 

@@ -124,7 +124,6 @@ async function addDialog(session: Session, agent: Agent, plan: TurnPlan): Promis
     const messages = shown?.flatMap((part): readonly Message[] => exchangeOf(part).messages);
     return { user, assistant, ...(messages && { messages }) };
   });
-  // All at once: each call copies the dialog, and a body has room for tens of thousands of messages.
   agent.append(interactions);
   return parts.map(exchangeOf);
 }
