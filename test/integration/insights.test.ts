@@ -22,6 +22,7 @@ const server = useServer({
       answer: call('travel', { place: { town: 'Rome' }, bags: [{ kind: 'chest', count: 2 }] }),
     },
     { match: 'two chests', answer: call('travel', { place: { town: 'Rome' }, bags: [{ kind: 'chest', count: 2 }] }) },
+    { match: 'unreadable', answer: '<tool_call>{"name": "transfer", "arguments": {"amount" 5}}</tool_call>' },
     { match: 'balance', answer: call('show_balance', { account: 'main' }) },
   ],
 });
@@ -93,6 +94,13 @@ describe.each(subprotocols)('over %s, a call with invalid or missing arguments',
       );
     expect(await issuesOf('send an axe to a room')).toEqual(['ungrounded_value room']);
     expect(await issuesOf('send a dozen to room three')).toEqual([]);
+  });
+
+  it('that cannot be read is for the next node a call that lacks all', async () => {
+    await using client = await connect();
+    const turn = await client.sendMessage(await client.createAgent(graph), 'unreadable');
+    expect(turn).toMatchObject({ calls: [], steps: 'detect:no_tool_called ask:default', text: 'Who should get it?' });
+    expect(turn.events.map(({ eventType }) => eventType)).toEqual(['call_unread']);
   });
 
   it('becomes an insight event, and the next node asks for what is missing', async () => {

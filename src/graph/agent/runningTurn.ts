@@ -189,7 +189,8 @@ export class RunningTurn implements Turn {
 
   recordInsight(insight: Insight): void {
     this.#insights.push(insight);
-    this.#sendEvent('tool_insight', insight);
+    // The client has call_unread of one that could not be read.
+    if (insight.unread === undefined) this.#sendEvent('tool_insight', insight);
   }
 
   emitEvent(event: string, payload: object, { always } = { always: false }): void {

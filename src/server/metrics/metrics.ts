@@ -163,7 +163,7 @@ export function recordTurnMetrics(metrics: Metrics, { summary, calls, insights }
   if (timeToFirstTokenMs > 0)
     metrics.observe('turngraph_turn_time_to_first_token_seconds', {}, timeToFirstTokenMs / 1000);
   metrics.add('turngraph_turn_warnings_total', {}, warnings.length);
-  metrics.add('turngraph_tool_insights_total', {}, insights.length);
+  metrics.add('turngraph_tool_insights_total', {}, insights.filter(({ unread }) => unread === undefined).length);
   for (const { known, repaired, issues } of calls) {
     metrics.add('turngraph_tool_calls_total', { known: `${known}`, repaired: `${repaired}` });
     for (const { code } of issues) metrics.add('turngraph_tool_call_issues_total', { code });

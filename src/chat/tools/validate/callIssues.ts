@@ -158,6 +158,8 @@ export interface Insight {
   readonly arguments: JsonObject;
   readonly missing: readonly InsightParam[];
   readonly invalid: readonly InsightParam[];
+  /** Why the call could not be read; absent: it was read. */
+  readonly unread?: string;
 }
 
 /**
@@ -170,7 +172,11 @@ export function createInsight(tool: Tool, args: JsonObject, issues: readonly Iss
     tool.consequential ||
     code === 'missing_param' ||
     (code === 'ungrounded_value' && notesOf(tool, param).required === true);
-  if (!issues.some(isBlocking)) return undefined;
+  return issues.some(isBlocking) ? toInsight(tool, args, issues) : undefined;
+}
+
+/** The insight of a call with these issues. */
+export function toInsight(tool: Tool, args: JsonObject, issues: readonly Issue[]): Insight {
   const paramsWith = (missing: boolean): InsightParam[] =>
     issues.filter(({ code }) => (code === 'missing_param') === missing).map((issue) => toInsightParam(tool, issue));
   return { tool: tool.name, arguments: args, missing: paramsWith(true), invalid: paramsWith(false) };

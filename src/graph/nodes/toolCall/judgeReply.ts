@@ -6,7 +6,13 @@ import { isAllowed } from './callConstraint.ts';
 import type { Dialog, DialogResult } from '../../../chat/dialog.ts';
 import { canonicalJson, isJsonObject, type JsonObject, stringifyJson } from '../../../chat/json/value.ts';
 import { parseJsonAt } from '../../../chat/json/lenientParser.ts';
-import { createInsight, type Insight, type Mentions, validateCall } from '../../../chat/tools/validate/callIssues.ts';
+import {
+  createInsight,
+  type Insight,
+  type Mentions,
+  toInsight,
+  validateCall,
+} from '../../../chat/tools/validate/callIssues.ts';
 import { argumentsAsStrings, coerceArguments } from '../../../chat/tools/validate/coerceArguments.ts';
 import { collectMentions, type UserMentions } from '../../../chat/tools/validate/grounding.ts';
 import { splitThought } from './toolDeclarations.ts';
@@ -60,10 +66,25 @@ export async function judgeReply(turn: Turn, reply: ParsedReply, options: Attemp
     unread.push({ text: raw, reason });
   }
   for (const { text, reason } of unread) turn.emitEvent('call_unread', { text, reason }, { always: true });
-  const calls = allowed.map((call) => judgeCall(turn, call, options));
+  const judged = allowed.map((call) => judgeCall(turn, call, options));
+  const calls = options.sendsIncomplete ? judged : [...judged, ...unreadInsights(reply.unread, tools)];
   const problem = findProblem(calls, unread, retriesUnknown ? tools : undefined);
   return { calls, answer: reply.answer, warnings, problem };
 }
+
+/** Calls of tools that could not be read lack all that their tools require. */
+function unreadInsights(unread: ParsedReply['unread'], tools: ReadonlyMap<string, Tool>): readonly JudgedCall[] {
+  const names = [...tools.keys()].sort((a, b) => b.length - a.length);
+  return unread.flatMap(({ text, reason }) => {
+    const tool = tools.get(names.find((name) => text.includes(name)) ?? '');
+    const args: JsonObject = new Map();
+    const issues = tool ? validateCall(tool.name, args, tool, nothingSaid) : [];
+    return tool ? [{ kind: 'incomplete', insight: { ...toInsight(tool, args, issues), unread: reason } }] : [];
+  });
+}
+
+const nothing = collectMentions([]);
+const nothingSaid: Mentions = { user: nothing, context: () => nothing };
 
 /** @param tools those that a call has to name; undefined: it may name any. */
 function findProblem(
