@@ -1,6 +1,8 @@
 import { distance } from 'fastest-levenshtein';
 
 const maxNameLength = 64;
+// A client may have tens of thousands of storages, and a graph that names hundreds of others.
+const maxNames = 400;
 
 /**
  * The known name with the smallest edit distance (Levenshtein) to a misspelt one, or else the first that begins with it or
@@ -9,7 +11,8 @@ const maxNameLength = 64;
 function closestName(name: string, names: Iterable<string>): string | undefined {
   // The comparison takes time in the product of the lengths, and a longer name is no misspelling.
   if (name.length > maxNameLength) return undefined;
-  const known = [...names];
+  const known: string[] = [];
+  for (const candidate of names) if (known.push(candidate) === maxNames) break;
   const [best] = known
     .filter((candidate) => candidate.length <= maxNameLength)
     .map((candidate) => ({ candidate, edits: distance(name.toLowerCase(), candidate.toLowerCase()) }))

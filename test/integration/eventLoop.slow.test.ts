@@ -113,6 +113,29 @@ const attacks: Readonly<Record<string, Attack>> = {
     const graph = { start_node: 'k0', nodes: Object.fromEntries(nodes) as object };
     await refuseGraph(3003, '; 483 more faults', graph)(client);
   },
+  // 14,700 ms.
+  'a graph that names 256 of 50,000 storages wrongly': async (client) => {
+    const create = (index: number): number =>
+      client.send('createStringStorage', { name: `${'lines of the guard '.repeat(2)}${index}`, kind: 'LIST' });
+    for (let index = 0; index < 50_000; index += 500) {
+      await client.finalResponse(Math.max(...Array.from({ length: 500 }, (_, at) => create(index + at))));
+      client.received.length = 0;
+    }
+    const string_storage = 'lines of the gurd lines of the guard x';
+    const nodes = members(256, { type: 'Retrieve', params: { string_storage } });
+    await refuseGraph(3010, 'did you mean "lines of', { start_node: 'k0', nodes })(client);
+  },
+  // 1,200 ms.
+  'a template with 4,000 names that no node finds': async (client) => {
+    const name = (index: number): string => `${'knowledge'.repeat(4)}${index}`;
+    const sources = Array.from({ length: 200 }, (_, index) => [
+      `r${index}`,
+      { type: 'Retrieve', params: { inline_strings: ['a'], source: name(index) } },
+    ]);
+    const system_prompt = Array.from({ length: 4000 }, (_, index) => `{{knowledge_${name(index + 900)}}}`).join('');
+    const nodes = Object.fromEntries([...sources, ['a', { type: 'Generate', params: { system_prompt } }]]) as object;
+    await client.createAgent({ start_node: 'a', nodes });
+  },
 };
 
 describe('the event loop of a server is not held', () => {

@@ -52,6 +52,9 @@ function* unnameableSources(sources: ReadonlyMap<string, string>): Generator<str
   }
 }
 
+// Each is compared with all sources.
+const maxCheckedNames = 100;
+
 /**
  * Warns of names of knowledge in a template that no node of the graph finds: a section with such a name is empty in
  * every turn, without a warning of the turn.
@@ -63,7 +66,9 @@ export function warnOfUnknownKnowledge(
   { knowledgeSources, warn }: Pick<NodeContext, 'knowledgeSources' | 'warn'>,
 ): void {
   const used = new Set([...names].map((name) => name.split('.')[0] ?? ''));
-  const ofKnowledge = [...used].filter((name) => name === 'knowledge' || name.startsWith(knowledgePrefix));
+  const ofKnowledge = [...used]
+    .filter((name) => name === 'knowledge' || name.startsWith(knowledgePrefix))
+    .slice(0, maxCheckedNames);
   if (ofKnowledge.length === 0) return;
   const sources = knowledgeSources();
   if (!sources) return;
