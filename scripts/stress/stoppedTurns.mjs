@@ -130,7 +130,12 @@ export async function stopAndCount(testbed, size) {
   await stopTurns(testbed, clients, { ...size, turns: Math.min(turns, 60), crashes: 6 });
   const before = await countResources(size);
   const tally = await stopTurns(testbed, clients, size);
-  const after = await countResources(size);
+  let after = await countResources(size);
+  // An engine process may be starting again.
+  for (let tries = 0; tries < 10 && growth({ before, after }, 10).length > 0; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    after = await countResources(size);
+  }
   await Promise.all(clients.map(({ client }) => client.close()));
   return { tally, before, after, left: await serverLeftovers(testbed) };
 }
