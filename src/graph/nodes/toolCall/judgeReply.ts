@@ -83,8 +83,8 @@ function unreadInsights(unread: ParsedReply['unread'], tools: ReadonlyMap<string
   });
 }
 
-const nothing = collectMentions([]);
-const nothingSaid: Mentions = { user: nothing, context: () => nothing };
+const noMentions = collectMentions([]);
+const nothingSaid: Mentions = { user: noMentions, context: () => noMentions };
 
 /** @param tools those that a call has to name; undefined: it may name any. */
 function findProblem(
