@@ -5,7 +5,6 @@ import { growthOf, type PatternUse } from './helpers/patterns/growth.ts';
 import { patternsIn, sourceFiles, type SourcePattern } from './helpers/patterns/sourcePatterns.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-process.chdir(root);
 
 const files = ['src', 'playground', 'conformance', 'examples'].flatMap(sourceFiles);
 const found = files.map(patternsIn);
