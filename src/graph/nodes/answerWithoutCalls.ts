@@ -2,6 +2,7 @@ import type { Completion } from '../../inference/contract/engine.ts';
 import type { Turn } from '../compile/turn.ts';
 import type { CallMarkup } from '../../chat/tool.ts';
 import { CallMarkupFilter } from '../../chat/reply/malformed/callMarkupFilter.ts';
+import { echoReason, mayBeEcho } from './argumentsEcho.ts';
 import type { InferenceRunner, PromptRequest } from './inference.ts';
 
 /** Options of an answer that has no calls. */
@@ -15,7 +16,7 @@ export interface PlainAnswerOptions {
 
 /**
  * Generates an answer in a node that reads no calls. Markup of a call is no part of the answer: it is sent to the client
- * (NodeEvent call_unread), and the turn has a warning.
+ * (NodeEvent call_unread), and the turn has a warning. So it is with an answer that repeats the arguments of a call.
  */
 export async function answerWithoutCalls(
   turn: Turn,
@@ -24,11 +25,13 @@ export async function answerWithoutCalls(
   { nodeName, markup, onText }: PlainAnswerOptions,
 ): Promise<Completion> {
   const filter = new CallMarkupFilter(markup);
-  let answer = '';
-  const pass = (text: string): void => {
-    if (text === '') return;
-    answer += text;
-    onText?.(text);
+  let [answer, held] = ['', ''];
+  const pass = (text: string, isLast = false): void => {
+    held += text;
+    if (held === '' || (answer === '' && !isLast && mayBeEcho(held, turn))) return;
+    answer += held;
+    onText?.(held);
+    held = '';
   };
   const completion = await inference.complete(turn, request, {
     // Without the control tokens, what they open would look like an answer.
@@ -37,6 +40,12 @@ export async function answerWithoutCalls(
   });
   if (!onText) pass(filter.push(completion.text));
   pass(filter.flush());
+  const echo = echoReason(held, turn);
+  if (echo === undefined) pass('', true);
+  else {
+    turn.emitEvent('call_unread', { text: held, reason: echo }, { always: true });
+    turn.warn(`${nodeName} wrote no answer: ${echo}; choose another model, or say in system_prompt to answer in words`);
+  }
   if (!onText && filter.unread.length > 0) answer = answer.trimEnd();
   const unread = [...completion.toolMessages, ...filter.unread.map((call) => call.text)];
   for (const text of unread)

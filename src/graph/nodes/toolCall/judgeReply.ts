@@ -15,6 +15,7 @@ import {
 } from '../../../chat/tools/validate/callIssues.ts';
 import { argumentsAsStrings, coerceArguments } from '../../../chat/tools/validate/coerceArguments.ts';
 import { collectMentions, type UserMentions } from '../../../chat/tools/validate/grounding.ts';
+import { echoReason } from '../argumentsEcho.ts';
 import { splitThought } from './toolDeclarations.ts';
 import type { TurnTools } from './turnTools.ts';
 
@@ -47,6 +48,8 @@ export async function judgeReply(turn: Turn, reply: ParsedReply, options: Attemp
   const allowed: DetectedCall[] = [];
   const warnings: string[] = [];
   const unread = [...reply.unread];
+  const echo = reply.calls.length === 0 ? echoReason(reply.answer, turn) : undefined;
+  if (echo !== undefined) unread.push({ text: reply.answer, reason: echo });
   // A format that does not mark its calls has found that the text ends inside of one.
   if (reply.truncated && unread.length === 0)
     unread.push({ text: reply.content, reason: 'the text ends inside a call' });
@@ -69,7 +72,7 @@ export async function judgeReply(turn: Turn, reply: ParsedReply, options: Attemp
   const judged = allowed.map((call) => judgeCall(turn, call, options));
   const calls = options.sendsIncomplete ? judged : [...judged, ...unreadInsights(reply.unread, tools)];
   const problem = findProblem(calls, unread, retriesUnknown ? tools : undefined);
-  return { calls, answer: reply.answer, warnings, problem };
+  return { calls, answer: echo === undefined ? reply.answer : '', warnings, problem };
 }
 
 /** Calls of tools that could not be read lack all that their tools require. */
