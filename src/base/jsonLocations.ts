@@ -1,5 +1,5 @@
 import { findNodeAtLocation, parseTree, printParseErrorCode, visit, type Node, type ParseError } from 'jsonc-parser';
-import { findJsonExcess, maxClientValues } from './jsonBounds.ts';
+import { findJsonExcess, jsonExcesses } from './jsonBounds.ts';
 import { escapePointerToken, pointerTokens } from './jsonPointer.ts';
 
 /** Maps JSON pointers to positions in a JSON text: `line:column`, both from 1. */
@@ -45,13 +45,12 @@ export function findSyntaxError(text: string): JsonSyntaxError | undefined {
   }
 }
 
-/** Makes an error of a problem, the end of a sentence: "is not valid JSON at 3:13: value expected". */
-type JsonFault = (problem: string, cause: unknown) => Error;
-
-/** Parses a JSON text of a client, or, with another bound, of a file. @throws what `fault` makes. */
-export function parseJson(text: string, fault: JsonFault, maxValues = maxClientValues): unknown {
-  const excess = findJsonExcess(text, maxValues);
-  if (excess !== undefined) throw fault(excess, undefined);
+/**
+ * Parses a JSON text.
+ * @param fault makes the error to throw of the problem, the end of a sentence: "is not valid JSON at 3:13: value expected".
+ */
+export function parseJson(text: string, fault: (problem: string, cause: unknown) => Error): unknown {
+  if (findJsonExcess(text)) throw fault(jsonExcesses.levels, undefined);
   try {
     return JSON.parse(text);
   } catch (cause) {

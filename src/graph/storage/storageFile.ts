@@ -60,7 +60,7 @@ const parseLines = (text: string): string[] =>
     .filter((line) => line !== '' && !line.startsWith('#'));
 
 const readJson = (text: string, name: string): unknown =>
-  parseJson(text, (problem, cause) => invalidStorage(`${name} ${problem}`, cause), Infinity);
+  parseJson(text, (problem, cause) => invalidStorage(`${name} ${problem}`, cause));
 
 /** A map is written as an object of texts, or as the list of entries that a multimap is, with each id once. */
 function parseMap(json: string, name: string): MapEntry[] {

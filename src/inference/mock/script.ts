@@ -80,7 +80,7 @@ export type MockScriptEntry = Omit<ScriptEntry, 'delay_ms' | 'chunk'>;
 
 /** Parses a mock script from JSON text. @throws Fault INVALID_PARAM_VALUE that names the file and the entry. */
 export function readMockScript(text: string, file: string): MockScript {
-  const entries = readEntries(parseJson(text, (problem) => scriptFault(file, `it ${problem}`), Infinity));
+  const entries = readEntries(parseJson(text, (problem) => scriptFault(file, `it ${problem}`)));
   if (!entries.ok) {
     throw scriptFault(
       file,

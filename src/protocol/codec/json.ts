@@ -1,5 +1,5 @@
 import { didYouMean } from '../../base/didYouMean.ts';
-import { findJsonExcess, maxClientValues } from '../../base/jsonBounds.ts';
+import { findJsonExcess, jsonExcesses, maxClientValues } from '../../base/jsonBounds.ts';
 import { type DecodeResult, type FieldEncoding, frameReader, malformed, type UnknownField } from './frameReader.ts';
 import {
   byMessage,
@@ -34,10 +34,11 @@ export function decodeJson<E extends Envelope>(envelope: E, data: string | Uint8
   let requestId = 0;
   try {
     const text = typeof data === 'string' ? data : parse(() => utf8.decode(data));
-    const excess = findJsonExcess(text, envelope === 'ClientFrame' ? maxClientValues : Infinity);
+    const excess = envelope === 'ClientFrame' ? findJsonExcess(text, maxClientValues) : undefined;
     const value = parse((): unknown => (excess ? { requestId: Number(leadingId.exec(text)?.[1]) } : JSON.parse(text)));
     requestId = requestIdOf(value);
-    if (excess !== undefined) throw malformed(`the frame ${excess}`);
+    if (excess === 'levels') throw malformed(`the frame ${jsonExcesses.levels}`);
+    if (excess) throw new Fault('LIMIT_EXCEEDED', `the frame ${jsonExcesses.values}`);
     return { ok: true, frame: readers[envelope](value) };
   } catch (thrown) {
     return { ok: false, requestId, fault: Fault.from(thrown) };

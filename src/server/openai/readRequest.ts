@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { maxFrameBytes } from '../../protocol/frameSize.ts';
+import { findJsonExcess, jsonExcesses, maxClientValues } from '../../base/jsonBounds.ts';
 import { parseJson } from '../../base/jsonLocations.ts';
 import { ApiError, invalidField } from './apiError.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
@@ -110,6 +111,8 @@ export async function readBody(request: IncomingMessage, response: ServerRespons
       code: 'body_too_large',
     });
   const text = readText(Buffer.concat(chunks));
+  const excess = findJsonExcess(text, maxClientValues);
+  if (excess) throw invalidBody(jsonExcesses[excess]);
   const value = parseJson(text, (problem) => invalidBody(problem));
   const [half] = loneSurrogate.exec(text.replaceAll(wholeEscape, '')) ?? [];
   if (half !== undefined) throw invalidBody(`has half of a surrogate pair, ${half}, which no text can have`);

@@ -8,6 +8,7 @@ import { parseGraph } from '../../graph/compile/graphFolder.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import { createYielder } from '../../base/eventLoop.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
+import { findJsonExcess, jsonExcesses, maxClientValues } from '../../base/jsonBounds.ts';
 import { parseJson } from '../../base/jsonLocations.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { type Handlers, engineNames, type EngineName, type NewAgent, type Session } from './session.ts';
@@ -24,6 +25,8 @@ export const handlers: Handlers = {
 
   async createAgent(session, request, reply) {
     session.assertOpen();
+    checkValues('createAgent.graphJson', request.graphJson ?? '');
+    checkValues('createAgent.historyJson', request.historyJson);
     const graph = await readRequestedGraph(session, request);
     const history = parseHistory(request.historyJson);
     const { warmUp, defaultModelName, enableDiagnostics: diagnostics, maxStepsPerTurn: maxSteps } = request;
@@ -84,6 +87,7 @@ export const handlers: Handlers = {
   },
 
   async changeParams(session, { agentId, nodeName, paramsJson }, reply) {
+    checkValues('changeParams.paramsJson', paramsJson);
     await session.agent(agentId).changeParams(nodeName, parseChanges(paramsJson));
     reply('ack', {});
   },
@@ -110,6 +114,7 @@ export const handlers: Handlers = {
   ...modelHandlers,
 
   async createStringStorage(session, request, reply) {
+    for (const json of request.metadataJson) checkValues('createStringStorage.metadataJson', json);
     const { list } = await session.createStorage(request);
     reply('createStringStorage', { entries: list.length });
   },
@@ -124,6 +129,7 @@ export const handlers: Handlers = {
     const { messageBytes } = session.context.limits;
     checkSize('searchStorage.query', Buffer.byteLength(request.query), messageBytes);
     checkSize('searchStorage.filterJson', Buffer.byteLength(request.filterJson), messageBytes);
+    checkValues('searchStorage.filterJson', request.filterJson);
     return { background: searchStorage(session, request, reply) };
   },
 
@@ -146,6 +152,12 @@ function logFault({ id, context }: Session, agentId: number, fault: Fault): void
 function checkSize(field: string, bytes: number, maxBytes: number): void {
   if (bytes > maxBytes)
     throw new Fault('LIMIT_EXCEEDED', `${field} has ${bytes} bytes, and ${maxBytes} are allowed; send less`);
+}
+
+/** Refuses a JSON text before it is parsed. */
+function checkValues(field: string, json: string): void {
+  if (findJsonExcess(json, maxClientValues) === 'values')
+    throw new Fault('LIMIT_EXCEEDED', `${field} ${jsonExcesses.values}`);
 }
 
 function parseEngineName(name: string): EngineName {
