@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { runExampleProgram } from '../helpers/examplePrograms.ts';
 import { chatmlCall, scriptedEngine } from '../helpers/resultGraphs.ts';
 import { repositoryPath, useServer } from '../helpers/server.ts';
 
@@ -36,19 +36,7 @@ const engine = scriptedEngine([
 // The programs take the default engine.
 const server = useServer({ engines: { 'llama-cpp': engine } });
 
-/** Runs a program of examples/ against the server. Returns what it prints. A question of it gets the answer. */
-async function run(program: string, answer = ''): Promise<string> {
-  const child = spawn(process.execPath, [repositoryPath(`examples/${program}`), server().url]);
-  let printed = '';
-  child.stdout.on('data', (data: Buffer) => {
-    printed += data.toString();
-    if (printed.endsWith('(y/n) ')) child.stdin.write(answer);
-  });
-  child.stderr.on('data', (data: Buffer) => (printed += data.toString()));
-  const code = await new Promise((resolve) => child.on('close', resolve));
-  expect(code, printed).toBe(0);
-  return printed;
-}
+const run = (program: string, answer = ''): Promise<string> => runExampleProgram(program, server().url, answer);
 
 describe('the example', () => {
   it('weather.mjs answers with a result, and survives a call that fails', async () => {
