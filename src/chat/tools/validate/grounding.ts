@@ -67,11 +67,8 @@ function isMentioned(text: string, { messages, numbers, dates, relativeDay }: Us
 }
 
 // normalize() takes time in the square of a run of marks: of more than 30, the rest is no text.
-const fold = (text: string): string =>
-  text
-    .replaceAll(/(?<=\p{M}{30})\p{M}+/gu, '')
-    .normalize('NFKC')
-    .toLowerCase();
+const excessMarks = /(?<=\p{M}{30})\p{M}+/gu;
+const fold = (text: string): string => text.replaceAll(excessMarks, '').normalize('NFKC').toLowerCase();
 const wordsOf = (text: string): string[] => text.match(/[\p{L}\p{N}]+/gu) ?? [];
 
 const isNumber = /^[+-]?\d+(?:\.\d+)?$/;

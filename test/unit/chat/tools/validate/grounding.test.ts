@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { isGrounded, collectMentions } from '../../../../../src/chat/tools/validate/grounding.ts';
 import { parseArguments } from '../../../../helpers/toolCalls.ts';
 
@@ -89,6 +89,14 @@ describe('the grounding of a value', () => {
     expect(grounded('porch', 'the porch', ...old)).toBe(false);
     expect(grounded('porch', ...old, 'the porch', 'and more')).toBe(true);
     expect(grounded('porch', 'old', `porch ${'x '.repeat(100_000)}`)).toBe(true);
+  });
+
+  it('normalizes at most 30 marks of a letter, because the time is that of their square', () => {
+    const normalize = vi.spyOn(String.prototype, 'normalize');
+    expect(grounded('porch', `a${'\u0301\u0323'.repeat(1000)} porch`)).toBe(true);
+    const runs = normalize.mock.contexts.flatMap((text) => String(text).match(/\p{M}+/gu) ?? []);
+    normalize.mockRestore();
+    expect(runs.map(({ length }) => length)).toEqual([30]);
   });
 
   it('includes earlier messages', () => {
