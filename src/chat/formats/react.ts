@@ -11,13 +11,8 @@ import { extractCalls, type ParsedArguments } from '../reply/detect/callShape.ts
 import { detect } from '../reply/detect/detect.ts';
 import { withoutOpenFence } from '../reply/detect/markdownCode.ts';
 import { parseObjectAt } from '../reply/detect/objectList.ts';
-import { cutOffKeyword, isBeginning, KeywordFinder, type Keyword } from '../reply/detect/keywordLines.ts';
-import {
-  afterValue,
-  readObjectArguments,
-  readOwnArguments,
-  type MalformedArguments,
-} from '../reply/detect/ownArguments.ts';
+import { cutOffKeyword, isBeginning, KeywordFinder, type Keyword } from './keywordLines.ts';
+import { afterValue, readObjectArguments, readOwnArguments, type MalformedArguments } from './ownArguments.ts';
 import { withoutEndTokens } from '../reply/detect/tags.ts';
 import { type CallGrammar, type ToolChoice, all, anyOf, many, optional, text as literal } from '../grammar/rule.ts';
 import { charExcept } from '../grammar/textWithout.ts';

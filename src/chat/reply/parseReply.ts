@@ -3,9 +3,9 @@ import { commonMarkup, withoutEndTokens } from './detect/tags.ts';
 import { parseJsonAt } from '../json/lenientParser.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../replyMarks.ts';
 import { splitReply } from './reasoning/splitReply.ts';
-import { markupSplitter, withoutBlocks, type TextRange } from './malformed/splitMarkup.ts';
-import { quoteBareWords } from '../json/bareWords.ts';
-import type { DetectedCall, MalformedCall, DetectOptions, Detection, ToolCallFormat } from '../tool.ts';
+import type { TextRange } from './marks.ts';
+import { markFinder, splitMarkup, withoutBlocks } from './malformed/splitMarkup.ts';
+import type { MalformedCall, DetectOptions, Detection, ToolCallFormat } from '../tool.ts';
 
 /** The parts of a model's reply: calls, reasoning and answer. */
 export interface ParsedReply extends Detection {
@@ -39,36 +39,20 @@ export function parseReply(
     isJson && tools.length === 0
       ? { calls: [], residual: withoutEndTokens(reply).trim(), truncated: false }
       : format.detect(reply, options);
-  const { content: untrimmed, reasoning, toolMessages } = splitReply(detection.residual, marks, { keepReasoning });
+  const { content: untrimmed, reasoning, toolMessages } = splitReply(detection.residual, marks, keepReasoning);
   const content = untrimmed.trim();
   const parsed = { ...detection, content: isJson ? withoutFence(content) : content, reasoning };
   if (isJson && tools.length === 0) return { ...parsed, answer: parsed.content, unread: [] };
   const formatMalformed = detection.unread ?? [];
   const isWhole = formatMalformed.length === 0 && !keepReasoning;
   const visible = isWhole ? parsed.content : visibleText(detection.residual, formatMalformed, marks);
-  const split = markupSplitter(format.markup ?? commonMarkup).split(visible, {
+  const split = splitMarkup(visible, markFinder(format.markup ?? commonMarkup), {
     toolNames: new Set(tools.map(({ name }) => name)),
     isBareSearched: !isJson,
     hasCalls: parsed.calls.length > 0,
   });
-  const malformed = [...toolMessages.map(malformedMessage), ...formatMalformed, ...split.unread];
-  const mended = malformed.map(({ text: block }) => mendedCalls(block, format, options));
-  const calls = [...parsed.calls, ...mended.flat()];
-  return {
-    ...parsed,
-    calls,
-    answer: split.answer,
-    unread: malformed.filter((_, index) => mended[index]?.length === 0),
-  };
-}
-
-/** The calls of offered tools in malformed markup, once words without quotes have some. */
-function mendedCalls(block: string, format: ToolCallFormat, options: DetectOptions): readonly DetectedCall[] {
-  const { tools = [] } = options;
-  const quoted = tools.length > 0 ? quoteBareWords(block) : block;
-  const calls = quoted === block ? [] : format.detect(quoted, options).calls;
-  const areOffered = calls.every((call) => tools.some(({ name }) => name === call.name));
-  return areOffered ? calls.map((call) => ({ ...call, raw: block, repaired: true })) : [];
+  const unread = [...toolMessages.map(malformedMessage), ...formatMalformed, ...split.unread];
+  return { ...parsed, answer: split.answer, unread };
 }
 
 /** A text without reasoning and without the parts that a format could not read, which are in its order. */

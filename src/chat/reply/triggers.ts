@@ -1,5 +1,5 @@
 import { skipSeparators } from '../json/lenientParser.ts';
-import { createReasoningSkipper, type SkipReasoning } from './reasoning/reasoningSpans.ts';
+import { createReasoningSkipper, visibleStart } from './reasoning/splitReply.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../replyMarks.ts';
 import type { Trigger } from '../grammar/rule.ts';
 
@@ -30,17 +30,10 @@ export function findTrigger(
   const skipReasoning = createReasoningSkipper(text, marks);
   const matches = found.flatMap(({ trigger, start: next }) => {
     const { text: literal, where } = trigger;
-    const start = where === 'first' ? visibleStart(text, range.start, skipReasoning) : next;
+    const start = where === 'first' ? visibleStart(text, range.start, skipReasoning, skipSeparators) : next;
     const end = start + literal.length;
     return text.startsWith(literal, start) && end > range.searchedTo ? [{ trigger, end }] : [];
   });
   const [first] = matches.sort((a, b) => a.end - b.end);
   return first && skipReasoning(first.end - 1) === first.end - 1 ? first : undefined;
-}
-
-/** Index of the first character at or after an index that is neither a separator nor reasoning. */
-function visibleStart(text: string, index: number, skipReasoning: SkipReasoning): number {
-  let start = -1;
-  for (let next = index; next !== start; next = skipReasoning(skipSeparators(text, next))) start = next;
-  return start;
 }

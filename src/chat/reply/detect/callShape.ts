@@ -1,6 +1,6 @@
 import type { ParsedObject } from './objectList.ts';
 import type { DetectedCall } from '../../tool.ts';
-import { parseJsonAt, type ParseResult } from '../../json/lenientParser.ts';
+import { parseJsonAt } from '../../json/lenientParser.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../json/value.ts';
 
 /** The JSON keys under which a format writes the name and the arguments of a call. */
@@ -53,10 +53,9 @@ export function parseArguments(value: JsonValue | undefined, lenient: boolean): 
   const isEmpty = value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
   if (isEmpty) return { arguments: new Map(), repaired: false };
   if (typeof value !== 'string') return isJsonObject(value) ? toArguments(value, false) : undefined;
-  const strict = wholeObject(value, parseObject(value, false));
-  if (strict !== undefined || !lenient) return strict && toArguments(strict, false);
-  const repaired = wholeObject(value, parseObject(value, true));
-  return repaired && toArguments(repaired, true);
+  const strict = wholeObject(value, false);
+  const members = strict ?? (lenient ? wholeObject(value, true) : undefined);
+  return members && toArguments(members, members !== strict);
 }
 
 /** The values in a wrapper such as `{"tool_calls": [...]}`; undefined: there is no wrapper. */
@@ -108,10 +107,10 @@ function toKeyedCall(members: JsonObject, { tagged, lenient }: CallShapeOptions)
   return parsed && { name, ...parsed };
 }
 
-const parseObject = (text: string, lenient: boolean): ParseResult => parseJsonAt(text, 0, { lenient });
-
-const wholeObject = (text: string, parsed: ParseResult): JsonObject | undefined =>
-  parsed.ok && isJsonObject(parsed.value) && text.slice(parsed.end).trim() === '' ? parsed.value : undefined;
+function wholeObject(text: string, lenient: boolean): JsonObject | undefined {
+  const parsed = parseJsonAt(text, 0, { lenient });
+  return parsed.ok && isJsonObject(parsed.value) && text.slice(parsed.end).trim() === '' ? parsed.value : undefined;
+}
 
 const toArguments = (members: JsonObject, repaired: boolean): ParsedArguments | undefined =>
   isSchema(members) ? undefined : { arguments: members, repaired };
@@ -156,6 +155,18 @@ export interface CallSpans {
   readonly truncatedAt: number | undefined;
 }
 
+/** The spans of those objects that are calls. */
+export const callSpans = (
+  text: string,
+  objects: readonly ParsedObject[],
+  keys: CallKeys,
+  options: CallShapeOptions,
+): readonly CallSpan[] =>
+  objects.flatMap((object) => {
+    const calls = extractCalls(object.value, keys, options);
+    return calls.length === 0 ? [] : [createCallSpan(text, object, calls)];
+  });
+
 /** The span of a JSON value that holds calls. */
 export function createCallSpan(
   text: string,
@@ -163,11 +174,8 @@ export function createCallSpan(
   parsedCalls: readonly ParsedCall[],
 ): CallSpan {
   const raw = text.slice(start, end);
-  return { calls: parsedCalls.map((call) => toDetectedCall(call, raw, repaired)), start, rawStart: start, end };
+  const calls = parsedCalls.map(({ repaired: isCallRepaired, ...call }) => {
+    return { ...call, raw, repaired: isCallRepaired || repaired };
+  });
+  return { calls, start, rawStart: start, end };
 }
-
-const toDetectedCall = ({ repaired, ...call }: ParsedCall, raw: string, valueRepaired: boolean): DetectedCall => ({
-  ...call,
-  raw,
-  repaired: repaired || valueRepaired,
-});

@@ -4,7 +4,7 @@ import { canonicalJson } from '../../json/value.ts';
 import { parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
 import { commonTags, type DetectionContext, type TagSet, withoutEndTokens } from './tags.ts';
 import { untaggedCalls, type UntaggedCallSpans } from './untaggedCalls.ts';
-import { createReasoningSkipper, impliedReasoning, reasoningSpans, skipSpans } from '../reasoning/reasoningSpans.ts';
+import { createReasoningSkipper, impliedReasoning, reasoningSpans, skipSpans } from '../reasoning/splitReply.ts';
 import { taggedCalls } from './taggedCalls.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../replyMarks.ts';
 import type { Detection, DetectOptions } from '../../tool.ts';
@@ -34,8 +34,11 @@ export function detect(
   const context = { keys, tags, tools, thought, skipReasoning: createReasoningSkipper(text, marks) };
   const found = findCalls(text, context);
   const isNative = tags !== commonTags;
-  const hidden = isNative && found.spans.length === 0 ? unclosedCalls(text, context, marks) : undefined;
-  const { spans, truncatedAt } = hidden ?? callsAtStart(text, { found, context, marks }) ?? found;
+  const hidden =
+    found.spans.length > 0
+      ? undefined
+      : ((isNative ? unclosedCalls(text, context, marks) : undefined) ?? callsAtStart(text, context, marks));
+  const { spans, truncatedAt } = hidden ?? found;
   return {
     calls: spans.flatMap(({ calls }) => calls),
     residual: residualText(text, spans, tags),
@@ -65,25 +68,19 @@ function findCalls(text: string, context: DetectionContext): CallSpans {
 function unclosedCalls(text: string, context: DetectionContext, marks: ReplyMarks): CallSpans | undefined {
   const reasoning = reasoningSpans(text, marks);
   const last = reasoning.at(-1);
-  if (!last?.unclosed) return undefined;
+  if (!last?.isUnclosed) return undefined;
   const found = taggedCalls(text, { ...context, skipReasoning: skipSpans(reasoning.slice(0, -1)) });
   const end = found.spans.at(-1)?.end;
   const isLast = end !== undefined && context.tags.skipClosers(text, end) === text.trimEnd().length;
   return isLast && found.truncatedAt === undefined ? found : undefined;
 }
 
-interface FoundCalls {
-  readonly found: CallSpans;
-  readonly context: DetectionContext;
-  readonly marks: ReplyMarks;
-}
-
 /**
  * The calls of a text that starts with a call, where a value of that call has a mark which closes reasoning that nothing
  * has opened: the mark is a part of the value. undefined: the text is another one, or has calls after the mark.
  */
-function callsAtStart(text: string, { found, context, marks }: FoundCalls): CallSpans | undefined {
-  const implied = found.spans.length === 0 ? impliedReasoning(text, marks) : undefined;
+function callsAtStart(text: string, context: DetectionContext, marks: ReplyMarks): CallSpans | undefined {
+  const implied = impliedReasoning(text, marks);
   if (!implied) return undefined;
   const calls = taggedCalls(text, { ...context, skipReasoning: (index) => index });
   const [first] = calls.spans;
@@ -119,9 +116,12 @@ function residualText(text: string, spans: readonly CallSpan[], tags: TagSet): s
     pieces.push(before.piece);
     fence = text.slice(start, rawStart).includes('```') ? 'around calls' : before.fence;
     pieceStart = tags.skipClosers(text, end);
-    const fenceEnd: number | undefined = fence === 'around calls' ? skipClosingFence(text, pieceStart) : undefined;
+    const fenceEnd = fence === 'around calls' ? skipClosingFence(text, pieceStart) : undefined;
     if (fenceEnd !== undefined) [fence, pieceStart] = ['none', tags.skipClosers(text, fenceEnd)];
-    pieceStart = skipLink(text, pieceStart, tags);
+    // Separators before another object or before closers belong to the calls; separators before prose are text.
+    const afterSeparators = skipSeparators(text, pieceStart);
+    const afterClosers = tags.skipClosers(text, afterSeparators);
+    if (text[afterSeparators] === '{' || afterClosers > afterSeparators) pieceStart = afterClosers;
   }
   pieces.push(withoutEndTokens(text.slice(pieceStart)));
   const lines = pieces.map((piece) => piece.trim()).filter((piece) => skipSeparators(piece, 0) < piece.length);
@@ -142,27 +142,15 @@ function residualText(text: string, spans: readonly CallSpan[], tags: TagSet): s
 type FenceState = 'none' | 'around calls' | 'in the text';
 
 // Before a call, the bracket of a list that is never closed belongs to the call, and so does the fence before it.
-function trimBeforeCall(
-  textBefore: string,
-  fenceBefore: FenceState,
-): { readonly piece: string; readonly fence: FenceState } {
-  if (textBefore.trim() === '') return { piece: '', fence: fenceBefore };
-  const fenceCount = [...textBefore.matchAll(/`{3,}/g)].length;
-  if (fenceCount === 0 && fenceBefore !== 'none') return { piece: textBefore, fence: fenceBefore };
-  const isOpen = (fenceBefore === 'none') === (fenceCount % 2 === 1);
-  const trimmed = textBefore.trimEnd();
-  const piece = trimmed.endsWith('[') ? trimmed.slice(0, -1) : trimmed;
-  const fenceStart = isOpen ? openingFenceBefore(piece, piece.length) : undefined;
-  if (fenceStart !== undefined) return { piece: piece.slice(0, fenceStart), fence: 'around calls' };
-  return { piece, fence: isOpen ? 'in the text' : 'none' };
-}
-
-// Separators before another object or before closers belong to the calls; separators before prose are text.
-function skipLink(text: string, index: number, tags: TagSet): number {
-  const afterSeparators = skipSeparators(text, index);
-  if (text[afterSeparators] === '{') return afterSeparators;
-  const afterClosers = tags.skipClosers(text, afterSeparators);
-  return afterClosers === afterSeparators ? index : afterClosers;
+function trimBeforeCall(piece: string, fence: FenceState): { readonly piece: string; readonly fence: FenceState } {
+  if (piece.trim() === '') return { piece: '', fence };
+  const fenceCount = piece.match(/`{3,}/g)?.length ?? 0;
+  if (fenceCount === 0 && fence !== 'none') return { piece, fence };
+  const isOpen = (fence === 'none') === (fenceCount % 2 === 1);
+  const trimmed = piece.trimEnd().replace(/\[$/, '');
+  const fenceStart = isOpen ? openingFenceBefore(trimmed, trimmed.length) : undefined;
+  if (fenceStart !== undefined) return { piece: trimmed.slice(0, fenceStart), fence: 'around calls' };
+  return { piece: trimmed, fence: isOpen ? 'in the text' : 'none' };
 }
 
 /** Whether a piece is nothing but the arguments of a call, perhaps in a code fence. */

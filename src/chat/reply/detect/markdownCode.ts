@@ -2,6 +2,7 @@ import { endOfMatch, skipWhiteSpace } from '../../json/lenientParser.ts';
 
 const openingFence = /\s*(?:`{3,}[\w+-]{0,16}\s*)?/y;
 const closingFence = /`{3,}(?!\w)/y;
+const backticks = /`*/y;
 const backticksOrParagraphEnd = /`+|\n[ \t\r]*\n/g;
 const minFenceBackticks = 3;
 const maxInfoStringLength = 16;
@@ -37,8 +38,8 @@ export function withoutOpenFence(text: string): string {
  * skipped: models write calls inside of fences, so calls in them count.
  */
 export function skipInlineCode(text: string, index: number): number {
-  const runLength = backticksAt(text, index);
-  const contentStart = index + runLength;
+  const contentStart = endOfMatch(backticks, text, index) ?? index;
+  const runLength = contentStart - index;
   if (runLength >= minFenceBackticks) return contentStart;
   backticksOrParagraphEnd.lastIndex = contentStart;
   let match = backticksOrParagraphEnd.exec(text);
@@ -47,13 +48,27 @@ export function skipInlineCode(text: string, index: number): number {
   return match === null && isTruncatedCode(text, contentStart) ? text.length : contentStart;
 }
 
+/**
+ * The matches of a global pattern outside of Markdown code and of what `skip` skips. The pattern begins with "`+|"; who
+ * takes the matches may move its `lastIndex` on.
+ */
+export function* matchesOutsideCode(
+  pattern: RegExp,
+  text: string,
+  from: number,
+  skip: (index: number) => number = (index) => index,
+): Generator<RegExpExecArray, undefined> {
+  pattern.lastIndex = from;
+  for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
+    const { index } = match;
+    const outside = skip(index);
+    if (outside > index) pattern.lastIndex = outside;
+    else if (text[index] === '`') pattern.lastIndex = skipInlineCode(text, index);
+    else yield match;
+  }
+}
+
 // A code span that the token limit cut off still quotes its content. A stray backtick in prose quotes nothing.
 function isTruncatedCode(text: string, contentStart: number): boolean {
   return '<[{'.includes(text[contentStart] ?? ' ') || !text.includes('\n', contentStart);
-}
-
-function backticksAt(text: string, index: number): number {
-  let end = index;
-  while (text[end] === '`') end++;
-  return end - index;
 }

@@ -1,11 +1,10 @@
 import { endOfMatch, parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
+import type { TextRange } from '../marks.ts';
 import type { JsonValue } from '../../json/value.ts';
 
 /** A parsed JSON value and its range in the text; `end` is exclusive. */
-export interface ParsedObject {
+export interface ParsedObject extends TextRange {
   readonly value: JsonValue;
-  readonly start: number;
-  readonly end: number;
   /** Whether only the lenient parser could read it. */
   readonly repaired: boolean;
 }
@@ -57,9 +56,6 @@ export function parseObjects(text: string, start: number, closing: RegExp | unde
 // The lenient parser accepts more than the strict one only where the strict one stopped at one of these.
 const repairable = /[\x00-\x1f'\\TFN}\]]/y;
 
-const isRepairable = (text: string, failedAt: number, closing: RegExp): boolean =>
-  [repairable, closing].some((pattern) => endOfMatch(pattern, text, failedAt) !== undefined);
-
 /**
  * Parses the object that starts at an index: strictly, then leniently if that can help.
  * @param closing sticky pattern of the tags that may follow; undefined: only the strict parser is used.
@@ -72,7 +68,11 @@ export function parseObjectAt(
   const strict = parseJsonAt(text, start);
   if (strict.ok) return { value: strict.value, start, end: strict.end, repaired: false };
   const { failedAt, truncated } = strict;
-  if (truncated || !closing || !isRepairable(text, failedAt, closing))
+  if (
+    truncated ||
+    !closing ||
+    ![repairable, closing].some((pattern) => endOfMatch(pattern, text, failedAt) !== undefined)
+  )
     return { start, failedAt, truncatedIn: truncated ? 'strict' : undefined };
   const repaired = parseJsonAt(text, start, { lenient: true, closing });
   if (repaired.ok) return { value: repaired.value, start, end: repaired.end, repaired: true };

@@ -1,12 +1,6 @@
 import { skipOpeningFence } from './markdownCode.ts';
-import {
-  createCallSpan,
-  type CallSpans,
-  type CallSpan,
-  parseArguments,
-  extractCalls,
-  type ParsedArguments,
-} from './callShape.ts';
+import { callSpans, createCallSpan, type CallSpans, type CallSpan } from './callShape.ts';
+import { parseArguments, type ParsedArguments } from './callShape.ts';
 import { type DetectionContext, toolNameIn, withLeadingText, type Tag, type TaggedBlock, type TagSet } from './tags.ts';
 import { endOfMatch, skipSeparators } from '../../json/lenientParser.ts';
 import { parseObjectAt, parseObjects, type ObjectListError } from './objectList.ts';
@@ -53,7 +47,7 @@ function parseBlock(text: string, first: Tag, context: DetectionContext): Tagged
   const outer = withLeadingText(first, text);
   let inner = first;
   let contentStart = skipOpeningFence(text, inner.end);
-  for (let tag = context.tags.at(text, contentStart); tag !== undefined; tag = context.tags.at(text, contentStart)) {
+  for (let tag = context.tags.at(text, contentStart); tag; tag = context.tags.at(text, contentStart)) {
     inner = tag;
     contentStart = skipOpeningFence(text, inner.end);
   }
@@ -87,12 +81,9 @@ function parseCalls(
 ): TaggedBlock {
   if (endOfMatch(callsStart, text, start) === undefined) return { spans: [], end: inner.end, truncated: false };
   const { objects, list, end, error } = parseObjects(text, start, tags.closingTag);
-  const spans = objects.flatMap((object, index) => {
-    const calls = extractCalls(object.value, keys, { tagged: true, lenient: true, thought });
-    return calls.length === 0
-      ? []
-      : [{ ...createCallSpan(text, object, calls), ...(index === 0 && { start: outer.start }) }];
-  });
+  const spans = callSpans(text, objects, keys, { tagged: true, lenient: true, thought }).map((span) =>
+    span.start === objects[0]?.start ? { ...span, start: outer.start } : span,
+  );
   if (error !== undefined) return recoverFrom(text, inner, error, spans);
   const truncated = list === 'open' && objects.length === 0 && skipSeparators(text, start + 1) === text.length;
   return { spans, end, truncated };
@@ -110,21 +101,17 @@ function parseNamedCall(
   { name, nameStart, argumentsStart }: NamedCall,
   { closingTag }: TagSet,
 ): TaggedBlock {
-  const toSpans = (end: number, repaired: boolean, parsed: ParsedArguments | undefined): readonly CallSpan[] => {
-    if (parsed === undefined) return [];
-    const span = createCallSpan(text, { start: nameStart, end, repaired }, [{ name, ...parsed }]);
-    return [{ ...span, start: outer.start }];
+  const toBlock = (end: number, repaired: boolean, parsed: ParsedArguments | undefined): TaggedBlock => {
+    const span = parsed && createCallSpan(text, { start: nameStart, end, repaired }, [{ name, ...parsed }]);
+    return { spans: span ? [{ ...span, start: outer.start }] : [], end, truncated: false };
   };
   if (argumentsStart === text.length) return { spans: [], end: argumentsStart, truncated: true };
-  if (endOfMatch(closingTag, text, argumentsStart) !== undefined) {
-    const spans = toSpans(argumentsStart, false, parseArguments(undefined, false));
-    return { spans, end: argumentsStart, truncated: false };
-  }
+  if (endOfMatch(closingTag, text, argumentsStart) !== undefined)
+    return toBlock(argumentsStart, false, parseArguments(undefined, false));
   if (text[argumentsStart] !== '{') return { spans: [], end: inner.end, truncated: false };
   const object = parseObjectAt(text, argumentsStart, closingTag);
   if ('truncatedIn' in object) return recoverFrom(text, inner, object, []);
-  const spans = toSpans(object.end, object.repaired, parseArguments(object.value, true));
-  return { spans, end: object.end, truncated: false };
+  return toBlock(object.end, object.repaired, parseArguments(object.value, true));
 }
 
 /**
@@ -149,9 +136,6 @@ function recoverFrom(
     return { spans, end, truncated: end < 0 };
   }
   const parsedPart = text.slice(start, failedAt);
-  const openingOffset = offsetOrLength(parsedPart, kind.opens);
-  const closingOffset = kind.closes === undefined ? openingOffset : offsetOrLength(parsedPart, kind.closes);
-  return { spans, end: start + Math.min(openingOffset, closingOffset), truncated: false };
+  const ends = [kind.opens, kind.closes ?? kind.opens].map((tag) => parsedPart.indexOf(tag)).filter((at) => at >= 0);
+  return { spans, end: Math.min(failedAt, ...ends.map((at) => start + at)), truncated: false };
 }
-
-const offsetOrLength = (text: string, tag: string): number => (text.includes(tag) ? text.indexOf(tag) : text.length);

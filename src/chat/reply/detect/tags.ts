@@ -1,9 +1,10 @@
-import { anyOfTexts, escapePattern } from '../../../base/patterns.ts';
-import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
+import type { SkipReasoning } from '../reasoning/splitReply.ts';
 import type { CallKeys, CallSpan } from './callShape.ts';
 import type { CallMarkup, Tool } from '../../tool.ts';
 import { endOfMatch } from '../../json/lenientParser.ts';
-import { skipInlineCode } from './markdownCode.ts';
+import { anyOfTexts, escapePattern } from '../../../base/patterns.ts';
+import type { TextRange } from '../marks.ts';
+import { matchesOutsideCode } from './markdownCode.ts';
 
 /** A tag that models write before calls. */
 export interface TagKind {
@@ -18,10 +19,8 @@ export interface TagKind {
 }
 
 /** A tag in a text; `end` is exclusive. */
-export interface Tag {
+export interface Tag extends TextRange {
   readonly kind: TagKind;
-  readonly start: number;
-  readonly end: number;
 }
 
 /** The calls of one tag. */
@@ -92,16 +91,8 @@ export class TagSet {
 
   /** The first tag at or after an index that is neither in reasoning nor in Markdown code. */
   next(text: string, index: number, skipReasoning: SkipReasoning): Tag | undefined {
-    let searchFrom = index;
-    for (;;) {
-      this.#openingOrCode.lastIndex = searchFrom;
-      const start = this.#openingOrCode.exec(text)?.index;
-      if (start === undefined) return undefined;
-      searchFrom = skipReasoning(start);
-      if (searchFrom > start) continue;
-      if (text[start] !== '`') return this.#toTag(text, start, this.#openingOrCode.lastIndex);
-      searchFrom = skipInlineCode(text, start);
-    }
+    const match = matchesOutsideCode(this.#openingOrCode, text, index, skipReasoning).next().value;
+    return match && this.#toTag(text, match.index, match.index + match[0].length);
   }
 
   /** The tag that starts exactly at an index. */

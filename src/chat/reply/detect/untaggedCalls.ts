@@ -1,14 +1,10 @@
-import {
-  endOfMatch,
-  closingQuoteOrLineEnd,
-  parseJsonAt,
-  skipSeparators,
-  skipWhiteSpace,
-} from '../../json/lenientParser.ts';
+import { endOfMatch, parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
+import { OpenBrackets } from '../brackets.ts';
+import type { TextRange } from '../marks.ts';
 import { skipInlineCode } from './markdownCode.ts';
-import type { SkipReasoning } from '../reasoning/reasoningSpans.ts';
-import { type CallSpan, type CallSpans, createCallSpan, extractCalls, type ParsedCall } from './callShape.ts';
-import { type ParsedObject, parseObjects } from './objectList.ts';
+import { type SkipReasoning, visibleStart } from '../reasoning/splitReply.ts';
+import { type CallSpan, type CallSpans, callSpans } from './callShape.ts';
+import { parseObjects } from './objectList.ts';
 import type { DetectionContext } from './tags.ts';
 
 /** The calls of a text without tags. */
@@ -27,7 +23,7 @@ export interface UntaggedCallSpans extends CallSpans {
  */
 export function untaggedCalls(text: string, context: DetectionContext): UntaggedCallSpans {
   const { skipReasoning } = context;
-  const leading = leadingCalls(text, visibleStart(text, skipReasoning), context);
+  const leading = leadingCalls(text, visibleStart(text, 0, skipReasoning), context);
   if (leading.truncatedAt !== undefined) return { ...leading, truncatedInValue: true };
   const { spans, truncatedAt } = matchBrackets(text, leading.end, skipReasoning);
   const truncatedValue = truncatedAt === undefined ? undefined : parseJsonAt(text, truncatedAt);
@@ -46,71 +42,34 @@ function leadingCalls(
 ): CallSpans & { readonly end: number } {
   if (text[start] !== '{' && text[start] !== '[') return { spans: [], truncatedAt: undefined, end: start };
   const { objects, list, end, error } = parseObjects(text, start, tags.closingTag);
-  const parsedCalls = objects.map(({ value }) => extractCalls(value, keys, { tagged: false, lenient: true, thought }));
+  const spans = callSpans(text, objects, keys, { tagged: false, lenient: true, thought });
   const truncated = error === undefined ? skipSeparators(text, end) === text.length : error.truncatedIn !== undefined;
-  const isData = list !== 'none' && (hasOtherObject(parsedCalls) || (list === 'open' && !truncated));
+  const isData = list !== 'none' && (spans.length < objects.length || (list === 'open' && !truncated));
   if (isData) return { spans: [], truncatedAt: undefined, end: list === 'closed' ? end : start };
-  const spans = toCallSpans(text, objects, parsedCalls);
   return { spans, truncatedAt: error?.truncatedIn && error.start, end: error?.start ?? end };
 }
 
 function callsInBrackets(
   text: string,
-  { start, end }: BracketSpan,
+  { start, end }: TextRange,
   { keys, thought }: DetectionContext,
 ): readonly CallSpan[] {
   const options = { tagged: false, lenient: false, thought };
   if (text[start] === '{') {
     const parsed = parseJsonAt(text, start);
-    const calls = parsed.ok ? extractCalls(parsed.value, keys, options) : [];
-    return calls.length === 0 ? [] : [createCallSpan(text, { start, end, repaired: false }, calls)];
+    return parsed.ok ? callSpans(text, [{ value: parsed.value, start, end, repaired: false }], keys, options) : [];
   }
   const { objects, list } = parseObjects(text, start, undefined);
-  const parsedCalls = objects.map(({ value }) => extractCalls(value, keys, options));
-  const isData = list !== 'closed' || hasOtherObject(parsedCalls);
-  return isData ? [] : toCallSpans(text, objects, parsedCalls);
-}
-
-/** Whether one of the objects is no call. */
-const hasOtherObject = (callsByObject: readonly (readonly ParsedCall[])[]): boolean =>
-  callsByObject.some((calls) => calls.length === 0);
-
-const toCallSpans = (
-  text: string,
-  objects: readonly ParsedObject[],
-  callsByObject: readonly (readonly ParsedCall[])[],
-): readonly CallSpan[] =>
-  objects.flatMap((object, index) => {
-    const calls = callsByObject[index] ?? [];
-    return calls.length === 0 ? [] : [createCallSpan(text, object, calls)];
-  });
-
-/** Index of the first character that is neither white space nor reasoning. */
-function visibleStart(text: string, skipReasoning: SkipReasoning): number {
-  let start = -1;
-  for (let next = 0; next !== start; next = skipReasoning(skipWhiteSpace(text, next))) start = next;
-  return start;
-}
-
-/** A range of a text that starts with an opening bracket and ends with its closing one; `end` is exclusive. */
-interface BracketSpan {
-  readonly start: number;
-  readonly end: number;
+  const spans = callSpans(text, objects, keys, options);
+  return list === 'closed' && spans.length === objects.length ? spans : [];
 }
 
 /** The matched brackets of a text. */
 interface BracketMatch {
   /** The outermost closed ranges, in order, without those that cannot be JSON. */
-  readonly spans: readonly BracketSpan[];
+  readonly spans: readonly TextRange[];
   /** Start of the first JSON object that the text never closes; no span starts after it. */
   readonly truncatedAt: number | undefined;
-}
-
-interface OpenBracket {
-  readonly start: number;
-  readonly closer: '}' | ']';
-  /** Whether what follows looks like JSON. In prose a quote opens no string. */
-  readonly isJson: boolean;
 }
 
 const bracketPattern = /[[\]{}"`]/g;
@@ -129,71 +88,24 @@ const jsonListStart = /\[\s*[-{["'\]0-9tfn]/y;
  * | `"`         | is ignored                                       | the string is skipped; is ignored if the line ends first |
  */
 function matchBrackets(text: string, from: number, skipReasoning: SkipReasoning): BracketMatch {
-  const openBrackets = new OpenBrackets();
-  let spans: BracketSpan[] = [];
-  // Quotes before this index open no string: their line has no closing quote. Remembered, to stay linear in time.
-  let noStringBefore = from;
-  let next = from;
-  for (;;) {
-    bracketPattern.lastIndex = next;
-    if (!bracketPattern.test(text)) break;
-    const index = bracketPattern.lastIndex - 1;
-    next = skipReasoning(index);
-    if (next > index) continue;
-    next = index + 1;
-    const character = text[index];
-    if (character === '{') {
-      openBrackets.push({ start: index, closer: '}', isJson: endOfMatch(jsonObjectStart, text, index) !== undefined });
-    } else if (character === '[') {
-      openBrackets.push({ start: index, closer: ']', isJson: endOfMatch(jsonListStart, text, index) !== undefined });
-    } else if (character === '}' || character === ']') {
-      const opener = openBrackets.close(character);
+  const brackets = new OpenBrackets(text);
+  const spans: TextRange[] = [];
+  bracketPattern.lastIndex = from;
+  for (let match = bracketPattern.exec(text); match; match = bracketPattern.exec(text)) {
+    const { index, 0: character } = match;
+    const next = skipReasoning(index);
+    if (next > index) bracketPattern.lastIndex = next;
+    else if (character === '{') brackets.open(index, '}', endOfMatch(jsonObjectStart, text, index) !== undefined);
+    else if (character === '[') brackets.open(index, ']', endOfMatch(jsonListStart, text, index) !== undefined);
+    else if (character === '}' || character === ']') {
+      const opener = brackets.close(character);
       if (opener === undefined) continue;
       while ((spans.at(-1)?.start ?? -1) > opener.start) spans.pop();
-      if (opener.isJson) spans.push({ start: opener.start, end: next });
+      if (opener.isJson) spans.push({ start: opener.start, end: index + 1 });
     } else if (character === '`') {
-      if (!openBrackets.inJson) next = skipInlineCode(text, index);
-    } else if (openBrackets.inJson && index >= noStringBefore) {
-      const stringEnd = closingQuoteOrLineEnd(text, next);
-      if (text[stringEnd] === '\n') noStringBefore = stringEnd;
-      else next = stringEnd + 1;
-    }
+      if (!brackets.inJson) bracketPattern.lastIndex = skipInlineCode(text, index);
+    } else if (brackets.inJson) bracketPattern.lastIndex = (brackets.stringEnd(index) ?? index) + 1;
   }
-  const truncatedAt = openBrackets.firstJsonObject();
-  if (truncatedAt !== undefined) spans = spans.filter(({ start }) => start < truncatedAt);
-  return { spans, truncatedAt };
-}
-
-/** The stack of open brackets. */
-class OpenBrackets {
-  readonly #stack: OpenBracket[] = [];
-  readonly #countByCloser = { '}': 0, ']': 0 };
-
-  /** Whether the innermost open bracket looks like JSON. */
-  get inJson(): boolean {
-    return this.#stack.at(-1)?.isJson ?? false;
-  }
-
-  push(opener: OpenBracket): void {
-    this.#stack.push(opener);
-    this.#countByCloser[opener.closer]++;
-  }
-
-  /** Removes the innermost bracket with this closer, and the unclosed ones inside of it. */
-  close(closer: OpenBracket['closer']): OpenBracket | undefined {
-    // The count spares a search of the whole stack for a closer without an opener.
-    if (this.#countByCloser[closer] === 0) return undefined;
-    let opener = this.#stack.pop();
-    while (opener !== undefined && opener.closer !== closer) {
-      this.#countByCloser[opener.closer]--;
-      opener = this.#stack.pop();
-    }
-    this.#countByCloser[closer]--;
-    return opener;
-  }
-
-  /** Start of the outermost open object that looks like JSON. */
-  firstJsonObject(): number | undefined {
-    return this.#stack.find(({ closer, isJson }) => closer === '}' && isJson)?.start;
-  }
+  const truncatedAt = brackets.jsonObject;
+  return { spans: spans.filter(({ start }) => start < (truncatedAt ?? Infinity)), truncatedAt };
 }

@@ -1,6 +1,7 @@
-import { openingFenceBefore, skipInlineCode } from '../detect/markdownCode.ts';
-import type { BrokenMarks } from './markFinder.ts';
+import { matchesOutsideCode, openingFenceBefore } from '../detect/markdownCode.ts';
+import type { MarkFinder } from './markFinder.ts';
 import type { ToolNameFinder } from './toolNames.ts';
+import { type TextRange, untilSame } from '../marks.ts';
 import { type FoundBlocks, isLink, type MalformedBlock } from './malformedBlocks.ts';
 
 /**
@@ -10,60 +11,34 @@ import { type FoundBlocks, isLink, type MalformedBlock } from './malformedBlocks
 export function withEdges(
   text: string,
   { blocks, data }: FoundBlocks,
-  finders: EdgeFinders,
+  finder: MarkFinder,
+  names: ToolNameFinder,
 ): readonly MalformedBlock[] {
   const widened: MalformedBlock[] = [];
   const textEnd = text.trimEnd().length;
-  const all = withLoneMarks(text, { blocks: joinAdjacent(text, blocks), data }, finders.broken);
+  const all = withLoneMarks(text, { blocks: joinAdjacent(text, blocks), data }, finder);
   for (const [index, block] of all.entries()) {
     const from = widened.at(-1)?.end ?? 0;
     const until = all[index + 1]?.start ?? text.length;
-    widened.push(widen(text, block, { from, until, textEnd, ...finders }));
+    const start = untilSame(block.start, (at) =>
+      Math.max(from, names.startBefore(text, finder.startBefore(text, openersBefore(text, at, from)))),
+    );
+    const end = untilSame(block.end, (at) => {
+      const after = text.slice(at, Math.min(until, at + maxEdge));
+      return Math.min(until, finder.endAfter(text, at + (closers.exec(after)?.[0].length ?? restOfJson(after))));
+    });
+    const fenceFrom = Math.max(from, start - 40);
+    const fence = openingFenceBefore(text.slice(fenceFrom, start), 40);
+    const closing = closeFence.exec(text.slice(end, end + maxEdge))?.[0].length ?? 0;
+    const isFenced = fence !== undefined && (closing > 0 || end >= textEnd);
+    widened.push({ ...block, start: isFenced ? fenceFrom + fence : start, end: isFenced ? end + closing : end });
   }
   return joinAdjacent(text, widened);
-}
-
-/** What may stand at the edges of a block. */
-interface EdgeFinders {
-  readonly broken: BrokenMarks;
-  readonly names: ToolNameFinder;
-}
-
-interface Surroundings extends EdgeFinders {
-  /** The end of the block before. */
-  readonly from: number;
-  /** The start of the block after. */
-  readonly until: number;
-  /** The end of the text without its last white space. */
-  readonly textEnd: number;
 }
 
 const closeFence = /^\s*`{3,}(?!\w)/;
 const closers = /^(?:\s*[\]}),;"'])+/;
 const maxEdge = 200;
-
-function widen(
-  text: string,
-  block: MalformedBlock,
-  { from, until, textEnd, broken, names }: Surroundings,
-): MalformedBlock {
-  let { start, end } = block;
-  for (let last = -1; last !== start;) {
-    last = start;
-    start = Math.max(from, names.startBefore(text, broken.startBefore(text, openersBefore(text, start, from))));
-  }
-  for (let last = -1; last !== end;) {
-    last = end;
-    const after = text.slice(end, Math.min(until, end + maxEdge));
-    end += closers.exec(after)?.[0].length ?? restOfJson(after);
-    end = Math.min(until, broken.endAfter(text, end));
-  }
-  const fence = openingFenceBefore(text.slice(Math.max(from, start - 40), start), 40);
-  if (fence === undefined) return { ...block, start, end };
-  const closing = closeFence.exec(text.slice(end, end + maxEdge))?.[0].length ?? 0;
-  const fenceStart = Math.max(from, start - 40) + fence;
-  return closing > 0 || end >= textEnd ? { ...block, start: fenceStart, end: end + closing } : { ...block, start, end };
-}
 
 /** Start of the opening brackets and the separators before an index. */
 function openersBefore(text: string, index: number, from: number): number {
@@ -115,26 +90,28 @@ const join = (first: MalformedBlock, second: MalformedBlock): MalformedBlock => 
 const lonePattern =
   /`+|[<[]?[/|]{0,2}(?<![\w-])[A-Za-z_]{4,24}[|]?[>\]]|[<[][/|]{0,2}[A-Za-z_]{4,24}|(?<=^|\n)[ \t]*<[/|]{0,2}[A-Za-z_]{0,24}[|]?[ \t]*(?=\n|$)/g;
 
-function withLoneMarks(text: string, { blocks, data }: FoundBlocks, broken: BrokenMarks): readonly MalformedBlock[] {
-  const all: MalformedBlock[] = [];
-  let [next, nextData] = [0, 0];
-  lonePattern.lastIndex = 0;
-  for (let match = lonePattern.exec(text); match; match = lonePattern.exec(text)) {
-    const [tag] = match;
-    const start = match.index;
-    for (let block = blocks[next]; block && block.start <= start; block = blocks[++next]) all.push(block);
-    while ((data[nextData]?.end ?? Infinity) <= start) nextData++;
-    const dataEnd = (data[nextData]?.start ?? Infinity) <= start ? (data[nextData]?.end ?? 0) : 0;
-    const last = Math.max(dataEnd, all.at(-1)?.end ?? 0);
-    if (start < last) lonePattern.lastIndex = last;
-    else if (tag.startsWith('`')) lonePattern.lastIndex = skipInlineCode(text, start);
-    else if (broken.isLine(tag) || (broken.isAlone(tag) && !isNamed(text, start + tag.length, tag))) {
-      const end = Math.min(start + tag.length, blocks[next]?.start ?? text.length);
-      all.push({ start, end, reason: `${tag.trim()} is no mark of a call`, holds: 'rest' });
+function withLoneMarks(text: string, { blocks, data }: FoundBlocks, finder: MarkFinder): readonly MalformedBlock[] {
+  const lone: MalformedBlock[] = [];
+  const known = [...blocks, ...data].sort(byStart);
+  let [next, last] = [0, 0];
+  const skipKnown = (index: number): number => {
+    for (let range = known[next]; range && range.start <= index; range = known[++next])
+      last = Math.max(last, range.end);
+    return last;
+  };
+  for (const { index: start, 0: tag } of matchesOutsideCode(lonePattern, text, 0, skipKnown)) {
+    if (finder.isLine(tag) || (finder.isAlone(tag) && !isNamed(text, start + tag.length, tag))) {
+      const following = known[next];
+      // Data that starts within the tag is a part of it.
+      const end = Math.min(start + tag.length, following && 'holds' in following ? following.start : text.length);
+      lone.push({ start, end, reason: `${tag.trim()} is no mark of a call`, holds: 'rest' });
+      last = end;
     }
   }
-  return [...all, ...blocks.slice(next)];
+  return [...blocks, ...lone].sort(byStart);
 }
+
+const byStart = (a: TextRange, b: TextRange): number => a.start - b.start;
 
 /** Whether a sentence goes on after what looks like the broken mark that opens a call. */
 const isNamed = (text: string, end: number, tag: string): boolean =>

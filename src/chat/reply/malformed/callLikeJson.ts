@@ -1,6 +1,6 @@
-import { argumentKeys, metadataKeys, nameKeys, wrapperKeys } from '../detect/callShape.ts';
 import { endOfMatch, parseJsonAt } from '../../json/lenientParser.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../json/value.ts';
+import { argumentKeys, metadataKeys, nameKeys, wrapperKeys } from '../detect/callShape.ts';
 import type { LooseJson } from './looseJson.ts';
 import { type MarkFinder, isSimilar } from './markFinder.ts';
 import type { MarkupContext } from './markupScanner.ts';
@@ -8,7 +8,7 @@ import type { MarkupContext } from './markupScanner.ts';
 /** Why JSON that looks like a call is none: words that follow "it"; undefined: it does not look like a call. */
 export function whyNoCall(text: string, json: LooseJson, { finder, toolNames }: MarkupContext): string | undefined {
   const content = text.slice(json.start, json.end);
-  const unmarked = finder.without(content);
+  const unmarked = finder.replace(content, () => '');
   const isMarked = unmarked.length < content.length;
   if (json.value !== undefined) {
     if (!isMarked) return whyNoCallValue(json.value, toolNames);
@@ -29,8 +29,9 @@ export function whyNoCall(text: string, json: LooseJson, { finder, toolNames }: 
 const restOfKey = /[^"'\n]{0,64}["']\s*:/y;
 
 function isMarkInKey(content: string, finder: MarkFinder): boolean {
-  for (let mark = finder.next(content, 0); mark; mark = finder.next(content, mark.end))
+  for (let mark = finder.find(content, 0); mark; mark = finder.find(content, mark.end)) {
     if (endOfMatch(restOfKey, content, mark.end) !== undefined) return true;
+  }
   return false;
 }
 
@@ -41,14 +42,16 @@ const maxCallDepth = 4;
 
 function whyNoCallValue(value: JsonValue, toolNames: ReadonlySet<string>, depth = 0): string | undefined {
   if (depth > maxCallDepth) return undefined;
-  if (Array.isArray(value)) return firstDefined(value, (item) => whyNoCallValue(item, toolNames, depth + 1));
-  if (!isJsonObject(value)) return undefined;
-  const why = whyNoCallObject(value, toolNames, depth);
+  const isObject = isJsonObject(value);
+  const why = isObject ? whyNoCallObject(value, toolNames, depth) : undefined;
   if (why !== undefined) return why;
-  return firstDefined([...value], ([key, member]) => {
-    const isNested = typeof member === 'object' && member !== null;
-    return isNested ? whyNoCallValue(member, toolNames, wrapperKeys.includes(key) ? depth : depth + 2) : undefined;
-  });
+  const nested = isObject ? [...value] : Array.isArray(value) ? value.map((item) => ['', item] as const) : [];
+  for (const [key, member] of nested) {
+    const steps = !isObject ? 1 : wrapperKeys.includes(key) ? 0 : 2;
+    const found = whyNoCallValue(member, toolNames, depth + steps);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function whyNoCallObject(members: JsonObject, toolNames: ReadonlySet<string>, depth: number): string | undefined {
@@ -129,14 +132,3 @@ function startsCall(content: string, toolNames: ReadonlySet<string>): boolean {
 
 // More text than this has a member that tells.
 const maxStart = 160;
-
-function firstDefined<Item, Result>(
-  items: readonly Item[],
-  find: (item: Item) => Result | undefined,
-): Result | undefined {
-  for (const item of items) {
-    const found = find(item);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}

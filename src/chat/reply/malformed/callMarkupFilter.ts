@@ -2,16 +2,7 @@ import type { CallMarkup, MalformedCall } from '../../tool.ts';
 import { commonMarkup } from '../detect/tags.ts';
 import { parseJsonAt } from '../../json/lenientParser.ts';
 import { isMentioned, type MarkFinder, type MarkItem } from './markFinder.ts';
-import { markupSplitter } from './splitMarkup.ts';
-
-/** What a step of the filter lets through. */
-interface Passed {
-  readonly text: string;
-  /** Whether the rest waits for more text. */
-  readonly isWaiting: boolean;
-}
-
-const waiting: Passed = { text: '', isWaiting: true };
+import { markFinder, splitMarkup } from './splitMarkup.ts';
 
 // In a string, a closing mark is text; so many are looked at before a call is taken as malformed.
 const maxClosersInStrings = 8;
@@ -25,14 +16,10 @@ const maxContext = 40;
  */
 export class CallMarkupFilter {
   readonly #finder: MarkFinder;
-  readonly #splitter: ReturnType<typeof markupSplitter>;
-  readonly #code = new CodeSpanState();
   readonly #malformed: MalformedCall[] = [];
   /** Text that is held back; while a call is open, it starts with its mark. */
   #pending = '';
   #isOpen = false;
-  /** Pieces after that, until there is a closing mark for the open call. */
-  readonly #later: string[] = [];
   /** The end of the text so far, while only a closing mark is waited for, or the end of code. */
   #seam: string | undefined;
   /** Whether other markup stands directly before the open call. */
@@ -41,13 +28,15 @@ export class CallMarkupFilter {
   #closers = { from: 0, inStrings: 0 };
   /** White space and the code fence before the markup that was taken out last; undefined: other text followed it. */
   #gap: string | undefined;
-  /** The end of what was let through. */
+  /** How many backticks have opened Markdown code that is not closed yet. */
+  #backticks = 0;
+  /** Text that was let through and is not returned yet, and the end of what was let through. */
+  #passed = '';
   #last = '';
 
   /** @param markup the marks of the model's calls; default: those that all models know. */
   constructor(markup: CallMarkup = commonMarkup) {
-    this.#splitter = markupSplitter(markup);
-    this.#finder = this.#splitter.finder;
+    this.#finder = markFinder(markup);
   }
 
   /** The markup that was taken out so far. */
@@ -57,12 +46,12 @@ export class CallMarkupFilter {
 
   /** Takes the next piece of text and returns what can be let through. */
   push(piece: string): string {
-    this.#later.push(piece);
+    this.#pending += piece;
     if (this.#seam !== undefined) {
-      // Joined for each piece, a long call would take quadratic time.
+      // Read for each piece, a long call would take quadratic time.
       const seam = this.#seam + piece;
-      this.#seam = this.#isOpen ? seam.slice(-this.#finder.maxLength) : seam.slice(undecidedCode(seam));
-      if (this.#isOpen ? !this.#finder.closesIn(seam) : this.#code.endIn(seam) === undefined) return '';
+      this.#seam = seam.slice(this.#isOpen ? -this.#finder.maxLength : undecidedCode(seam));
+      if (this.#isOpen ? !this.#finder.closesIn(seam) : this.#codeEnd(seam) === undefined) return '';
     }
     return this.#drain(false);
   }
@@ -73,83 +62,75 @@ export class CallMarkupFilter {
   }
 
   #drain(isComplete: boolean): string {
-    this.#pending += this.#later.splice(0).join('');
     this.#seam = undefined;
-    let text = '';
-    for (;;) {
-      const passed = this.#isOpen ? this.#closeCall(isComplete) : this.#findMark(isComplete);
-      text += passed.text;
-      if (passed.isWaiting) return text;
-    }
+    while (this.#isOpen ? this.#closeCall(isComplete) : this.#findMark(isComplete));
+    const passed = this.#passed;
+    this.#passed = '';
+    return passed;
   }
 
-  /** Lets text through up to the next mark. */
-  #findMark(isComplete: boolean): Passed {
-    const mark = this.#finder.next(this.#pending, 0);
-    const isSettled = mark !== undefined && (isComplete || mark.end < this.#pending.length);
-    if (!isSettled) return { text: isComplete ? this.#passEnd() : this.#passBefore(mark), isWaiting: true };
-    const text = this.#pass(contentEnd(this.#pending, mark.start));
-    if (this.#code.isOpen) {
-      const codeEnd = this.#code.endIn(this.#pending, isComplete);
+  /** Lets text through up to the next mark. @returns whether there is one. */
+  #findMark(isComplete: boolean): boolean {
+    const pending = this.#pending;
+    const mark = this.#finder.find(pending, 0);
+    if (!mark || !(isComplete || mark.end < pending.length)) {
+      const undecided = Math.min(mark?.start ?? Infinity, this.#finder.undecidedFrom(pending));
+      if (isComplete) this.#passEnd();
+      else this.#pass(contentEnd(pending, undecided, undecidedTail));
+      return false;
+    }
+    const end = contentEnd(pending, mark.start);
+    this.#pass(end);
+    if (this.#backticks > 0) {
+      const codeEnd = this.#codeEnd(this.#pending, isComplete);
       if (codeEnd === undefined && !isComplete) {
         this.#seam = this.#pending.slice(undecidedCode(this.#pending));
-        return { text, isWaiting: true };
+        return false;
       }
-      const isQuoted = codeEnd === undefined ? !this.#pending.includes('\n') : codeEnd !== 'never';
-      const end = typeof codeEnd === 'number' ? codeEnd : this.#pending.length;
-      if (isQuoted) return { text: text + this.#pass(end), isWaiting: false };
-      this.#code.reset();
+      if (codeEnd === undefined ? !this.#pending.includes('\n') : codeEnd !== 'never') {
+        this.#pass(typeof codeEnd === 'number' ? codeEnd : this.#pending.length);
+        return true;
+      }
+      // The backticks before are text.
+      this.#backticks = 0;
     }
-    this.#open();
-    return { text, isWaiting: false };
-  }
-
-  /** Lets through what can be no part of markup any more. */
-  #passBefore(mark: MarkItem | undefined): string {
-    const end = Math.min(mark?.start ?? Infinity, this.#finder.undecidedFrom(this.#pending));
-    return this.#pass(contentEnd(this.#pending, end, undecidedTail));
+    this.#isOpen = true;
+    this.#closers = { from: 0, inStrings: 0 };
+    this.#follows = this.#gap !== undefined;
+    this.#gap = shortGap((this.#gap ?? '') + pending.slice(end, mark.start));
+    this.#pending = pending.slice(mark.start);
+    return true;
   }
 
   /** Lets the rest of the text through, without a mark that it ends in. */
-  #passEnd(): string {
-    const cutOff = this.#code.isOpen ? undefined : this.#finder.cutOffFrom(this.#pending);
-    if (cutOff === undefined) return this.#pass(this.#pending.length);
-    const text = this.#pass(contentEnd(this.#pending, cutOff));
-    this.#takeOut(this.#pending.length, [cutOffMark(this.#pending.trim())]);
-    return text;
+  #passEnd(): void {
+    const cutOff = this.#backticks > 0 ? undefined : this.#finder.cutOffFrom(this.#pending);
+    this.#pass(cutOff === undefined ? this.#pending.length : contentEnd(this.#pending, cutOff));
+    if (cutOff !== undefined) this.#takeOut(this.#pending.length, [cutOffMark(this.#pending.trim())]);
   }
 
-  /** Starts a call at the first mark of what is held back. */
-  #open(): void {
-    const start = this.#finder.next(this.#pending, 0)?.start ?? 0;
-    this.#follows = this.#gap !== undefined;
-    this.#gap = shortGap((this.#gap ?? '') + this.#pending.slice(0, start));
-    this.#pending = this.#pending.slice(start);
-    this.#isOpen = true;
-    this.#closers = { from: 0, inStrings: 0 };
-  }
-
-  /** Takes the open call out of the text, once its end is there. */
-  #closeCall(isComplete: boolean): Passed {
+  /** Takes the open call out of the text. @returns whether its end is there. */
+  #closeCall(isComplete: boolean): boolean {
     const pending = this.#pending;
-    const mark = this.#finder.next(pending, 0);
-    if (!mark) return { text: '', isWaiting: true };
+    const mark = this.#finder.find(pending, 0);
+    if (!mark) return false;
     const markText = pending.slice(0, mark.end);
     const after = pending.slice(mark.end, mark.end + maxContext);
     if (mark.kind === 'closes')
       return this.#takeOut(mark.end, this.#follows ? [] : [{ text: markText, reason: `${markText} closes no call` }]);
-    if (!isComplete && /^[ \t]*$/.test(after) && after.length < maxContext) return waiting;
+    if (!isComplete && /^[ \t]*$/.test(after) && after.length < maxContext) return false;
     if (isMentioned(this.#last + (this.#gap ?? ''), after)) return this.#takeOut(mark.end, [strayMark(markText)]);
     const end = this.#closingEnd(mark) ?? (isComplete ? pending.length : undefined);
     if (end === undefined) {
       this.#seam = pending.slice(-this.#finder.maxLength);
-      return waiting;
+      return false;
     }
-    const { answer, unread } = this.#splitter.split(pending.slice(0, end), splitOptions);
+    const { answer, unread } = splitMarkup(pending.slice(0, end), this.#finder, splitOptions);
     // In a string of JSON a mark is left, which is right for an answer in JSON; this text starts with a mark.
-    const text = this.#finder.without(answer);
+    const text = this.#finder.replace(answer, () => '');
     this.#takeOut(end, [...unread, ...this.#finder.marksIn(answer).map(strayMark)]);
-    return { text: this.#passText(text), isWaiting: false };
+    this.#passText(text);
+    return true;
   }
 
   /** Index after the mark that closes the open call; undefined: it is not there yet. */
@@ -157,7 +138,7 @@ export class CallMarkupFilter {
     const closers = this.#closers;
     const pending = this.#pending;
     const from = Math.max(opening.end, closers.from);
-    for (let mark = this.#finder.next(pending, from); mark; mark = this.#finder.next(pending, mark.end)) {
+    for (let mark = this.#finder.find(pending, from); mark; mark = this.#finder.find(pending, mark.end)) {
       if (mark.end === pending.length && mark.kind !== 'closes') break;
       closers.from = mark.end;
       if (mark.kind !== 'closes') continue;
@@ -169,35 +150,48 @@ export class CallMarkupFilter {
     return undefined;
   }
 
-  #takeOut(end: number, unread: readonly MalformedCall[]): Passed {
+  /**
+   * Where the code that is open ends in a text: the index after it; `never`: at the end of a paragraph; undefined: not yet,
+   * also where more backticks may follow.
+   */
+  #codeEnd(text: string, isComplete = false): number | 'never' | undefined {
+    const match = (this.#backticks === 1 ? shortCodeEnd : longCodeEnd).exec(text);
+    if (match && !match[0].startsWith('`')) return 'never';
+    const end = match ? match.index + match[0].length : Infinity;
+    return end < text.length || (isComplete && end === text.length) ? end : undefined;
+  }
+
+  #takeOut(end: number, unread: readonly MalformedCall[]): true {
     this.#pending = this.#pending.slice(end);
     this.#isOpen = false;
     this.#malformed.push(...unread);
     this.#gap ??= '';
-    return { text: '', isWaiting: false };
+    return true;
   }
 
   /** Lets the first part of what is held back through. */
-  #pass(end: number): string {
+  #pass(end: number): void {
     const text = this.#pending.slice(0, end);
     this.#pending = this.#pending.slice(end);
-    return this.#passText(text);
+    this.#passText(text);
   }
 
-  #passText(passed: string): string {
+  #passText(passed: string): void {
     let text = passed;
     if (this.#gap !== undefined) {
       if (this.#gap.includes('```')) text = text.replace(/^\s*`{3,}/, '');
       if (text.trim() === '') {
         this.#gap = shortGap(this.#gap + text);
-        return '';
+        return;
       }
       text = afterGap(text, this.#gap, this.#last);
       this.#gap = undefined;
     }
-    this.#code.push(text);
+    for (const [token] of text.matchAll(/`+|\n[ \t\r]*\n/g))
+      if (this.#backticks === 0) this.#backticks = token.startsWith('`') && token.length <= 2 ? token.length : 0;
+      else if (token.length === this.#backticks || !token.startsWith('`')) this.#backticks = 0;
     this.#last = (this.#last + text).slice(-maxContext);
-    return text;
+    this.#passed += text;
   }
 }
 
@@ -238,46 +232,9 @@ function endsInString(text: string): boolean {
   return parsed !== undefined && !parsed.ok && parsed.truncated;
 }
 
-/** Markdown code spans in text that arrives in pieces: code with one or two backticks around it, in one paragraph. */
-class CodeSpanState {
-  #open = 0;
-
-  /** Whether text may be code: a run of backticks before it is not closed yet. */
-  get isOpen(): boolean {
-    return this.#open > 0;
-  }
-
-  /** Takes the next piece of text; a run of backticks must not be cut. */
-  push(text: string): void {
-    for (const [token] of text.matchAll(tokens)) {
-      if (!token.startsWith('`')) this.#open = 0;
-      else if (this.#open === 0) this.#open = token.length > maxRun ? 0 : token.length;
-      else if (token.length === this.#open) this.#open = 0;
-    }
-  }
-
-  /** Takes the backticks before as text: what follows is no code. */
-  reset(): void {
-    this.#open = 0;
-  }
-
-  /**
-   * Where the code that is open ends in a text: the index after it; `never`: at the end of a paragraph; undefined: not yet,
-   * also where more backticks may follow.
-   */
-  endIn(text: string, isComplete = false): number | 'never' | undefined {
-    for (const { index, 0: token } of text.matchAll(tokens)) {
-      if (!token.startsWith('`')) return 'never';
-      const end = index + token.length;
-      if (token.length === this.#open && (isComplete || end < text.length)) return end;
-    }
-    return undefined;
-  }
-}
+/** The end of Markdown code that one or two backticks have opened, or of its paragraph. */
+const shortCodeEnd = /(?<!`)`(?!`)|\n[ \t\r]*\n/;
+const longCodeEnd = /(?<!`)``(?!`)|\n[ \t\r]*\n/;
 
 /** Index of the end of a text that may be the beginning of what ends code. */
 const undecidedCode = (text: string): number => text.search(/(?:`{1,3}|\n[ \t\r]{0,8})$|$/);
-
-// A longer run is a fence.
-const maxRun = 2;
-const tokens = /`+|\n[ \t\r]*\n/g;

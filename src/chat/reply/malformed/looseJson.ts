@@ -1,11 +1,10 @@
 import { endOfMatch, parseJsonAt } from '../../json/lenientParser.ts';
+import type { TextRange } from '../marks.ts';
 import type { JsonValue } from '../../json/value.ts';
 
 /** A part of a text that looks like a JSON object or a list, however malformed; `end` is exclusive. */
-export interface LooseJson {
+export interface LooseJson extends TextRange {
   readonly kind: 'json';
-  readonly start: number;
-  readonly end: number;
   /** The value, where it is well-formed, perhaps with single quotes and the like; undefined: it is not. */
   readonly value: JsonValue | undefined;
   /** What ends it before it is closed; undefined: it is closed, or prose follows. */
@@ -35,12 +34,15 @@ export function keyWithoutBraceAt(text: string, quote: number): number | undefin
   return word === undefined ? undefined : quote - word.length;
 }
 
+/** Whether what looks like JSON from an index on has no opening brace. */
+export const lacksBrace = (text: string, start: number): boolean => !'{['.includes(text[start] ?? ' ');
+
 /** What looks like JSON from one index to another; `isClosed`: its last bracket is there. */
 export function readLooseJson(text: string, start: number, end: number, isClosed: boolean): LooseJson {
-  const lacksBrace = !'{['.includes(text[start] ?? ' ');
-  const loose = { kind: 'json', start, end, value: undefined, cutOffBy: undefined, lacksBrace } as const;
+  const isKey = lacksBrace(text, start);
+  const loose = { kind: 'json', start, end, value: undefined, cutOffBy: undefined, lacksBrace: isKey } as const;
   const isLast = !isClosed && end === text.length;
-  if (lacksBrace) return isLast ? { ...loose, cutOffBy: 'the end of the text' } : loose;
+  if (isKey) return isLast ? { ...loose, cutOffBy: 'the end of the text' } : loose;
   if (!isClosed && !isLast) return { ...loose, cutOffBy: 'a mark' };
   const parsed = parseJsonAt(text, start, { lenient: true });
   if (parsed.ok && parsed.end === end) return { ...loose, value: parsed.value };

@@ -1,47 +1,49 @@
-import { escapePattern } from '../../../base/patterns.ts';
 import type { CallMarkup } from '../../tool.ts';
+import { MarkSearch, type TextRange } from '../marks.ts';
 
 /** A mark of a call in a text; `end` is exclusive. */
-export interface MarkItem {
+export interface MarkItem extends TextRange {
   readonly kind: 'opens' | 'closes' | 'inner';
-  readonly start: number;
-  readonly end: number;
 }
 
-/** Finds the marks of calls in texts. */
-export class MarkFinder {
-  readonly #pattern: RegExp;
-  readonly #kinds = new Map<string, MarkItem['kind']>();
-  readonly #open: readonly string[];
-  readonly #prefixes = new Set<string>();
-  /** Length of the longest mark. */
-  readonly maxLength: number;
-  /** The marks that nothing closes: what follows them belongs to the call. */
-  readonly #neverClosed: ReadonlySet<string>;
+/** Finds the marks of calls in texts, also with a mistake in them: a letter or a bracket is wrong or lost, or they are cut off. */
+export class MarkFinder extends MarkSearch {
+  readonly #kinds: ReadonlyMap<string, MarkItem['kind']>;
+  readonly #words: readonly string[];
+  readonly #known = new Map<string, boolean>();
+  readonly #structure: RegExp;
 
   constructor(markup: CallMarkup) {
-    for (const kind of ['inner', 'closes', 'opens'] as const)
-      for (const mark of markup[kind]) if (isTag(mark)) this.#kinds.set(mark, kind);
-    const marks = [...this.#kinds.keys()].sort((a, b) => b.length - a.length);
-    this.#open = marks.filter((mark) => mark.endsWith('='));
-    const alternatives = marks.map(
-      (mark) => escapePattern(mark) + (mark.endsWith('=') ? '[^\\s<>]{0,128}>?' : /\w$/.test(mark) ? '\\b' : ''),
+    const tags = (['inner', 'closes', 'opens'] as const).flatMap((kind) =>
+      markup[kind].filter(isTag).map((mark) => [mark, kind] as const),
     );
-    this.#pattern = alternatives.length === 0 ? /(?!)/g : new RegExp(alternatives.join('|'), 'g');
-    for (const mark of marks)
-      for (let length = 2; length < mark.length; length++) this.#prefixes.add(mark.slice(0, length));
-    this.maxLength = marks[0]?.length ?? 0;
-    this.#neverClosed = new Set(['<|python_tag|>']);
+    super(
+      tags.map(([mark]) => mark),
+      (mark) => (mark.endsWith('=') ? '[^\\s<>]{0,128}>?' : /\w$/.test(mark) ? '\\b' : ''),
+    );
+    this.#kinds = new Map(tags);
+    this.#structure = new RegExp(`${this.source}|[[\\]{}"\`\\n]`, 'g');
+    const marks = [...markup.opens, ...markup.closes, ...markup.inner].filter((mark) => /^[<[]/.test(mark));
+    this.#words = [...new Set(marks.map(wordOf))].filter((word) => word.length > 2);
   }
 
   /** The first mark at or after an index. */
-  next(text: string, from: number): MarkItem | undefined {
-    this.#pattern.lastIndex = from;
-    const match = this.#pattern.exec(text);
+  find(text: string, from: number): MarkItem | undefined {
+    const found = this.first(text, from);
+    return found && { kind: this.#kindOf(found.mark), start: found.start, end: found.end };
+  }
+
+  /** The first mark, or the index of the first bracket, quote, backtick or line feed, whichever comes first. */
+  structure(text: string, from: number): MarkItem | number | undefined {
+    this.#structure.lastIndex = from;
+    const match = this.#structure.exec(text);
     if (!match) return undefined;
-    const [found] = match;
-    const mark = this.#kinds.has(found) ? found : this.#open.find((start) => found.startsWith(start));
-    return { kind: this.#kinds.get(mark ?? '') ?? 'inner', start: match.index, end: match.index + found.length };
+    const { index: start, 0: found } = match;
+    return found.length === 1 ? start : { kind: this.#kindOf(found), start, end: start + found.length };
+  }
+
+  #kindOf(mark: string): MarkItem['kind'] {
+    return this.#kinds.get(mark) ?? this.#kinds.get(mark.slice(0, mark.indexOf('=') + 1)) ?? 'inner';
   }
 
   /** Whether a text has a closing mark. */
@@ -49,57 +51,10 @@ export class MarkFinder {
     return this.marksIn(text).some((mark) => this.#kinds.get(mark) === 'closes');
   }
 
-  /** A text without the marks in it. */
-  without(text: string): string {
-    return text.replaceAll(this.#pattern, '');
-  }
-
-  /** The marks in a text. */
-  marksIn(text: string): readonly string[] {
-    return text.match(this.#pattern) ?? [];
-  }
-
-  /** Whether what follows a mark belongs to the call up to the end of the text, whatever it is. */
-  isNeverClosed(mark: string): boolean {
-    return this.#neverClosed.has(mark);
-  }
-
-  /** Index before which no mark can start any more, as more text follows. */
-  undecidedFrom(text: string): number {
-    const cutOff = this.cutOffFrom(text);
-    return cutOff ?? (/[<[]$/.test(text) ? text.length - 1 : text.length);
-  }
-
   /** Where the text ends inside of a mark, the index at which that starts; at least two of its characters are there. */
   cutOffFrom(text: string): number | undefined {
-    for (let index = Math.max(0, text.length - this.maxLength + 1); index < text.length - 1; index++)
-      if (this.#prefixes.has(text.slice(index))) return index;
-    return undefined;
-  }
-}
-
-/** Whether a mark is told from words by its brackets. */
-const isTag = (mark: string): boolean => /^(?:<[^\s<>]|\[[^\s[\]])/.test(mark) && /^\S+$/.test(mark);
-
-/**
- * Whether a sentence has a mark as a word of its own: prose stands before it, and after it on the line.
- * @param before the end of the text before the mark.
- * @param after the beginning of the text after it.
- */
-export const isMentioned = (before: string, after: string): boolean =>
-  /[\p{L}\p{N},.;:!?)][ \t]*$/u.test(before) && /^(?:[.,;!?)]|[ \t]+[\p{L}(])/u.test(after);
-
-/** Finds marks with a mistake in them: a letter or a bracket is wrong or lost, or the mark is cut off. */
-export class BrokenMarks {
-  readonly #words: readonly string[];
-  readonly #prefixes = new Set<string>();
-  readonly #known = new Map<string, boolean>();
-
-  constructor({ opens, closes, inner }: CallMarkup) {
-    const marks = [...opens, ...closes, ...inner].filter((mark) => /^[<[]/.test(mark));
-    this.#words = [...new Set(marks.map(wordOf))].filter((word) => word.length > 2);
-    for (const mark of marks)
-      for (let length = 2; length < mark.length; length++) this.#prefixes.add(mark.slice(0, length));
+    const start = this.undecidedFrom(text);
+    return start < text.length - 1 ? start : undefined;
   }
 
   /** Start of a broken mark that ends at an index, white space aside; the index itself: there is none. */
@@ -107,7 +62,7 @@ export class BrokenMarks {
     const start = tagStart(text, index);
     if (start === undefined) return index;
     const tag = text.slice(start, index).trimEnd();
-    return this.#prefixes.has(tag) || /^[<[][/|]{0,2}$/.test(tag) || this.#isLike(tag) ? start : index;
+    return this.isBeginning(tag) || /^[<[][/|]{0,2}$/.test(tag) || this.#isLike(tag) ? start : index;
   }
 
   /** End of a broken mark, or of the rest of one, that starts at an index, white space aside; the index itself: there is none. */
@@ -127,7 +82,7 @@ export class BrokenMarks {
   /** Whether a line has nothing but the beginning of a mark. */
   isLine(line: string): boolean {
     const text = line.trim();
-    return text === '<' || this.#prefixes.has(text);
+    return text === '<' || this.isBeginning(text);
   }
 
   #isLike(tag: string): boolean {
@@ -140,6 +95,17 @@ export class BrokenMarks {
     return isLike;
   }
 }
+
+/** Whether a mark is told from words by its brackets. */
+const isTag = (mark: string): boolean => /^(?:<[^\s<>]|\[[^\s[\]])/.test(mark) && /^\S+$/.test(mark);
+
+/**
+ * Whether a sentence has a mark as a word of its own: prose stands before it, and after it on the line.
+ * @param before the end of the text before the mark.
+ * @param after the beginning of the text after it.
+ */
+export const isMentioned = (before: string, after: string): boolean =>
+  /[\p{L}\p{N},.;:!?)][ \t]*$/u.test(before) && /^(?:[.,;!?)]|[ \t]+[\p{L}(])/u.test(after);
 
 const maxLength = 64;
 const maxKnown = 1000;

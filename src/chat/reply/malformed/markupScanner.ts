@@ -1,8 +1,9 @@
 import type { MarkFinder, MarkItem } from './markFinder.ts';
 import type { ToolNameFinder } from './toolNames.ts';
-import { closingQuoteOrLineEnd, skipWhiteSpace } from '../../json/lenientParser.ts';
+import { OpenBrackets } from '../brackets.ts';
+import { skipWhiteSpace } from '../../json/lenientParser.ts';
 import { skipInlineCode } from '../detect/markdownCode.ts';
-import { isJsonStart, keyWithoutBraceAt, type LooseJson, readLooseJson } from './looseJson.ts';
+import { isJsonStart, keyWithoutBraceAt, lacksBrace, type LooseJson, readLooseJson } from './looseJson.ts';
 
 /** A mark of a call, or what looks like JSON. */
 export type MarkupItem = MarkItem | LooseJson;
@@ -10,8 +11,6 @@ export type MarkupItem = MarkItem | LooseJson;
 /** The marks and the JSON of a text, in order; what is in Markdown code is left out. Takes time linear in the text. */
 export const scanMarkup = (text: string, finder: MarkFinder): readonly MarkupItem[] =>
   new MarkupScanner(text, finder).scan();
-
-const structurePattern = /[[\]{}"`\n]/g;
 
 /**
  * Scans a text in one pass. A mark in a string is a part of it, if the JSON around the string is well-formed or cut off;
@@ -21,60 +20,34 @@ class MarkupScanner {
   readonly #text: string;
   readonly #finder: MarkFinder;
   readonly #items: MarkupItem[] = [];
-  /** The closers of the brackets that are open, and how many there are of each. */
-  #stack: ('}' | ']')[] = [];
-  #jsonStart = 0;
-  #lacksBrace = false;
+  readonly #brackets: OpenBrackets;
   /** Start of the first mark in a string of the JSON that is open. */
   #hiddenMark: number | undefined;
-  #mark: MarkItem | undefined;
-  /** Index of the bracket, quote or line feed that was found last; undefined: there is none any more. */
-  #structure: number | undefined = -1;
   #index = 0;
-  /** Quotes before this index open no string. */
-  #noStringBefore = 0;
 
   constructor(text: string, finder: MarkFinder) {
     this.#text = text;
     this.#finder = finder;
-    this.#mark = finder.next(text, 0);
+    this.#brackets = new OpenBrackets(text);
   }
 
   scan(): readonly MarkupItem[] {
     const text = this.#text;
     do {
-      for (;;) {
-        const mark = this.#nextMark(this.#index);
-        const index = this.#nextStructure();
-        if (mark && (index === undefined || mark.start <= index)) this.#acceptMark(mark);
-        else if (index === undefined) break;
-        else this.#acceptStructure(index);
-      }
+      for (let next = this.#next(); next !== undefined; next = this.#next())
+        if (typeof next === 'number') this.#acceptStructure(next);
+        else this.#acceptMark(next);
       // Where a mark in a string ends the JSON, the scan goes on at it.
-    } while (this.#inJson && this.#endJson(text.length, false));
+    } while (this.#brackets.inJson && this.#endJson(text.length));
     return this.#items;
   }
 
-  get #inJson(): boolean {
-    return this.#stack.length > 0;
-  }
-
-  #nextMark(from: number): MarkItem | undefined {
-    if (this.#mark && this.#mark.start < from) this.#mark = this.#finder.next(this.#text, from);
-    return this.#mark;
-  }
-
-  /** The next bracket, quote or line feed; found once, as marks may be many. */
-  #nextStructure(): number | undefined {
-    if (this.#structure !== undefined && this.#structure < this.#index) {
-      structurePattern.lastIndex = this.#index;
-      this.#structure = structurePattern.exec(this.#text)?.index;
-    }
-    return this.#structure;
+  #next(): MarkItem | number | undefined {
+    return this.#finder.structure(this.#text, this.#index);
   }
 
   #acceptMark(mark: MarkItem): void {
-    if (this.#inJson && this.#endJson(mark.start, false)) return;
+    if (this.#brackets.inJson && this.#endJson(mark.start)) return;
     this.#items.push(mark);
     this.#index = mark.end;
   }
@@ -82,80 +55,51 @@ class MarkupScanner {
   #acceptStructure(index: number): void {
     const text = this.#text;
     const character = text[index];
+    const brackets = this.#brackets;
     this.#index = index + 1;
     if (character === '\n') {
-      if (this.#lacksBrace && this.#stack.length === 1) this.#endLineWithoutBrace(index);
+      if (brackets.depth === 1 && lacksBrace(text, brackets.start)) this.#endLineWithoutBrace(index);
     } else if (character === '`') {
-      if (!this.#inJson) this.#index = skipInlineCode(text, index);
+      if (!brackets.inJson) this.#index = skipInlineCode(text, index);
     } else if (character === '"') this.#acceptQuote(index);
     else if (character === '{' || character === '[') {
-      if (this.#inJson || isJsonStart(text, index)) this.#open(index, character === '{' ? '}' : ']');
-    } else if (character === '}' || character === ']') this.#close(index, character);
+      if (brackets.inJson || isJsonStart(text, index)) brackets.open(index, character === '{' ? '}' : ']', true);
+    } else if (character === '}' || character === ']') {
+      const opener = brackets.close(character);
+      if (opener && !brackets.inJson) this.#endJson(index + 1, opener.start, true);
+    }
   }
 
   #endLineWithoutBrace(index: number): void {
     this.#index = skipWhiteSpace(this.#text, index);
-    if (!'"\'”}]{:,'.includes(this.#text[this.#index] ?? ' ')) this.#endJson(index, false);
+    if (!'"\'”}]{:,'.includes(this.#text[this.#index] ?? ' ')) this.#endJson(index);
   }
 
   #acceptQuote(index: number): void {
-    if (!this.#inJson) {
+    if (!this.#brackets.inJson) {
       const key = keyWithoutBraceAt(this.#text, index);
       if (key === undefined) return;
-      this.#open(key, '}');
-      this.#lacksBrace = true;
+      this.#brackets.open(key, '}', true);
       // A quote that closes the key opens no string.
       if (key < index) return;
     }
-    if (index < this.#noStringBefore) return;
-    const end = closingQuoteOrLineEnd(this.#text, index + 1);
-    if (this.#text[end] !== '"') {
-      this.#noStringBefore = end;
-      return;
-    }
-    const mark = this.#nextMark(index);
-    if (mark && mark.start < end) this.#hiddenMark ??= mark.start;
+    const end = this.#brackets.stringEnd(index);
+    if (end === undefined || end === this.#text.length) return;
+    const mark = this.#finder.find(this.#text.slice(index, end + this.#finder.maxLength), 0);
+    if (mark && index + mark.start < end) this.#hiddenMark ??= index + mark.start;
     this.#index = end + 1;
   }
 
-  #open(index: number, closer: '}' | ']'): void {
-    if (!this.#inJson) {
-      this.#jsonStart = index;
-      this.#lacksBrace = false;
-      this.#hiddenMark = undefined;
-    }
-    this.#stack.push(closer);
-    this.#openCount[closer]++;
-  }
-
-  readonly #openCount = { '}': 0, ']': 0 };
-
-  #close(index: number, closer: '}' | ']'): void {
-    if (this.#openCount[closer] === 0) return;
-    for (let popped = this.#stack.pop(); popped !== undefined; popped = this.#stack.pop()) {
-      this.#openCount[popped]--;
-      if (popped === closer) break;
-    }
-    if (!this.#inJson) this.#endJson(index + 1, true);
-  }
-
   /** Ends the JSON that is open. @returns whether the scan goes back to a mark in it. */
-  #endJson(end: number, isClosed: boolean): boolean {
-    this.#stack = [];
-    this.#openCount['}'] = this.#openCount[']'] = 0;
-    const json = readLooseJson(this.#text, this.#jsonStart, end, isClosed);
+  #endJson(end: number, start = this.#brackets.start, isClosed = false): boolean {
+    const json = readLooseJson(this.#text, start, end, isClosed);
     const hidden = this.#hiddenMark;
-    if (hidden === undefined || json.value !== undefined || json.cutOffBy === 'the end of the text') {
-      this.#items.push(json);
-      this.#index = Math.max(this.#index, json.end);
-      return false;
-    }
-    this.#items.push(readLooseJson(this.#text, this.#jsonStart, hidden, false));
-    this.#noStringBefore = end;
-    this.#index = hidden;
-    this.#structure = -1;
-    this.#mark = this.#finder.next(this.#text, hidden);
-    return true;
+    const isEnded = hidden === undefined || json.value !== undefined || json.cutOffBy === 'the end of the text';
+    this.#items.push(isEnded ? json : readLooseJson(this.#text, start, hidden, false));
+    this.#brackets.clear(isEnded ? 0 : end);
+    this.#index = isEnded ? Math.max(this.#index, json.end) : hidden;
+    this.#hiddenMark = undefined;
+    return !isEnded;
   }
 }
 

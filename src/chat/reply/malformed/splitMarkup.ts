@@ -1,6 +1,7 @@
 import type { CallMarkup, MalformedCall } from '../../tool.ts';
+import type { TextRange } from '../marks.ts';
 import { withEdges } from './blockEdges.ts';
-import { BrokenMarks, MarkFinder } from './markFinder.ts';
+import { MarkFinder } from './markFinder.ts';
 import { ToolNameFinder } from './toolNames.ts';
 import { malformedBlocks } from './malformedBlocks.ts';
 
@@ -10,7 +11,7 @@ export interface SplitMarkup {
   readonly unread: readonly MalformedCall[];
 }
 
-/** What a splitter knows of a reply. */
+/** What is known of a reply. */
 export interface SplitMarkupOptions {
   /** The names of the declared tools. */
   readonly toolNames: ReadonlySet<string>;
@@ -20,41 +21,27 @@ export interface SplitMarkupOptions {
   readonly hasCalls: boolean;
 }
 
-/** Markup of calls in a text whose calls are taken out. */
-class MarkupSplitter {
-  readonly finder: MarkFinder;
-  readonly #brokenMarks: BrokenMarks;
-
-  constructor(markup: CallMarkup) {
-    this.finder = new MarkFinder(markup);
-    this.#brokenMarks = new BrokenMarks(markup);
-  }
-
-  /** Takes the markup out of a text. Never throws; takes time linear in the text. */
-  split(text: string, { hasCalls, ...options }: SplitMarkupOptions): SplitMarkup {
-    const names = new ToolNameFinder(options.toolNames);
-    const found = malformedBlocks(text, { ...options, names, finder: this.finder });
-    const whole = withEdges(text, found, { broken: this.#brokenMarks, names });
-    const unread = whole
-      .filter(({ holds }) => !(holds === 'rest' && hasCalls))
-      .map(({ start, end, reason }) => ({ text: text.slice(start, end).trim(), reason }));
-    return { answer: withoutBlocks(text, whole), unread };
-  }
+/** Takes the markup of calls out of a text whose calls are taken out. Never throws; takes time linear in the text. */
+export function splitMarkup(
+  text: string,
+  finder: MarkFinder,
+  { hasCalls, ...options }: SplitMarkupOptions,
+): SplitMarkup {
+  const names = new ToolNameFinder(options.toolNames);
+  const blocks = withEdges(text, malformedBlocks(text, { ...options, names, finder }), finder, names);
+  const unread = blocks
+    .filter(({ holds }) => !(holds === 'rest' && hasCalls))
+    .map(({ start, end, reason }) => ({ text: text.slice(start, end).trim(), reason }));
+  return { answer: withoutBlocks(text, blocks), unread };
 }
 
-const splitters = new WeakMap<CallMarkup, MarkupSplitter>();
+const finders = new WeakMap<CallMarkup, MarkFinder>();
 
-/** The splitter for the marks of calls; the same object for the same marks. */
-export function markupSplitter(markup: CallMarkup): MarkupSplitter {
-  const known = splitters.get(markup) ?? new MarkupSplitter(markup);
-  splitters.set(markup, known);
+/** The finder of the marks of calls; the same object for the same marks. */
+export function markFinder(markup: CallMarkup): MarkFinder {
+  const known = finders.get(markup) ?? new MarkFinder(markup);
+  finders.set(markup, known);
   return known;
-}
-
-/** A range of a text; `end` is exclusive. */
-export interface TextRange {
-  readonly start: number;
-  readonly end: number;
 }
 
 /** A text without blocks of it: on one line where both sides of a block stood on one, else as lines. */
@@ -65,10 +52,7 @@ export function withoutBlocks(text: string, blocks: readonly TextRange[]): strin
   for (const { start, end } of [...blocks, { start: text.length, end: text.length }]) {
     const piece = text.slice(from, start);
     const trimmed = piece.trim();
-    if (trimmed !== '') {
-      const isSameLine = /^[ \t]*\S/.test(piece);
-      joined += joined === '' ? trimmed : `${isSameLine ? ' ' : '\n'}${trimmed}`;
-    }
+    if (trimmed !== '') joined += (joined === '' ? '' : /^[ \t]*\S/.test(piece) ? ' ' : '\n') + trimmed;
     // White space at the end of a block is a part of the text.
     from = start + text.slice(start, end).trimEnd().length;
   }

@@ -1,7 +1,7 @@
 import type { CallMarkup } from '../../tool.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { commonMarkup } from '../detect/tags.ts';
-import { MarkSearch } from '../reasoning/markSearch.ts';
+import { MarkSearch } from '../marks.ts';
 import { keyWithoutBraceAt, isJsonStart } from './looseJson.ts';
 import { namedCallPattern } from './toolNames.ts';
 
@@ -41,7 +41,7 @@ export class StreamableText {
     if (this.#sent === '') this.#held = this.#held.trimStart();
     const found = this.#marks.next(this.#held, 0, false);
     const decided = typeof found === 'number' ? found : found.start;
-    const start = Math.min(typeof found === 'number' ? Infinity : found.start, this.#callStart());
+    const start = Math.min(found === decided ? Infinity : decided, this.#callStart());
     this.#isStopped = start < Infinity;
     const text = this.#held.slice(0, this.#proseEnd(Math.min(decided, start)));
     this.#held = this.#held.slice(text.length);
@@ -79,11 +79,11 @@ export class StreamableText {
   #proseEnd(end: number): number {
     const text = this.#held;
     // A word may go on; marks and names have no letters of other scripts.
-    let proseEnd = end < text.length ? end : startOf(isWord, text, end, end - maxHeld);
+    let proseEnd = end < text.length ? end : startOf(wordCharacter, text, end, end - maxHeld);
     const least = Math.max(0, proseEnd - maxHeld);
     while (proseEnd > least) {
-      const wordEnd = startOf(isSpace, text, proseEnd, least);
-      const wordStart = startOf(isWord, text, wordEnd, least);
+      const wordEnd = startOf(space, text, proseEnd, least);
+      const wordStart = startOf(wordCharacter, text, wordEnd, least);
       const word = text.slice(wordStart, wordEnd);
       const prose = this.#isMarkup(word) ? '' : word.replace(looseEnd, '');
       if (prose !== '' || wordStart === proseEnd) return wordStart + prose.length;
@@ -98,15 +98,15 @@ export class StreamableText {
   }
 }
 
-const isSpace = (code: number): boolean => code <= 0x20 || code === 0xa0;
-const isWord = (code: number): boolean => code > 0x20 && code < 0x7f;
-
 /** Start of the characters of one kind that end at an index; not before `least`. */
-function startOf(isOfKind: (code: number) => boolean, text: string, end: number, least: number): number {
+function startOf(kind: RegExp, text: string, end: number, least: number): number {
   let start = end;
-  while (start > Math.max(0, least) && isOfKind(text.charCodeAt(start - 1))) start--;
+  while (start > Math.max(0, least) && kind.test(text.charAt(start - 1))) start--;
   return start;
 }
+
+const space = /[\x00- \xa0]/;
+const wordCharacter = /[!-~]/;
 
 // Words that markup with a mistake in it may begin with.
 const callWords = 'name tool tools function functions arguments parameters args input json tool_call tool_calls'.split(

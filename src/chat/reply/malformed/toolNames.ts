@@ -1,6 +1,7 @@
 import { anyOfTexts } from '../../../base/patterns.ts';
 import { skipSeparators } from '../../json/lenientParser.ts';
-import { skipInlineCode } from '../detect/markdownCode.ts';
+import { matchesOutsideCode } from '../detect/markdownCode.ts';
+import type { TextRange } from '../marks.ts';
 
 /** Whether the first word of a text has the name of a tool in it, or is the beginning of one that the text ends in. */
 export function startsWithName(text: string, toolNames: ReadonlySet<string>): boolean {
@@ -15,12 +16,6 @@ export function startsWithName(text: string, toolNames: ReadonlySet<string>): bo
 function endsWithin(word: string, name: string): boolean {
   const lastPart = /(?<![\w.-])[\w.-]*$/.exec(word)?.[0] ?? '';
   return lastPart !== '' && name.startsWith(lastPart);
-}
-
-/** A range of a text; `end` is exclusive. */
-export interface NamedCall {
-  readonly start: number;
-  readonly end: number;
 }
 
 const namePattern = (toolNames: ReadonlySet<string>): string =>
@@ -58,18 +53,13 @@ export class ToolNameFinder {
    * Calls that begin with the name of a tool and have no mark: `name{...}` and `name[ARGS]{...}` anywhere, `name(...)`
    * only where it is a line or a list, or where the text ends, as markup follows.
    */
-  calls(text: string, isBeforeMarkup: boolean): readonly NamedCall[] {
+  calls(text: string, isBeforeMarkup: boolean): readonly TextRange[] {
     const pattern = this.#call;
     if (!pattern) return [];
-    const calls: NamedCall[] = [];
+    const calls: TextRange[] = [];
     let ends: ReadonlyMap<number, number> | undefined;
     let afterSeparators = -1;
-    pattern.lastIndex = 0;
-    for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
-      if (match[0].startsWith('`')) {
-        pattern.lastIndex = skipInlineCode(text, match.index);
-        continue;
-      }
+    for (const match of matchesOutsideCode(pattern, text, 0)) {
       const opener = pattern.lastIndex;
       const start = match.index === afterSeparators ? match.index : listStartBefore(text, match.index);
       ends ??= bracketEnds(text);

@@ -1,6 +1,7 @@
+import { skipWhiteSpace } from '../../json/lenientParser.ts';
 import { defaultReplyMarks, type ReasoningMarks, type ReplyMarks } from '../../replyMarks.ts';
-import { type ReplyPart, ReplyScanner } from './replyScanner.ts';
-import { impliedReasoning } from './reasoningSpans.ts';
+import { type TextRange, untilSame } from '../marks.ts';
+import { type ReplyPart, ReplyScanner, searchesFor } from './replyScanner.ts';
 
 /** The parts of a reply. */
 export interface SplitReply {
@@ -11,28 +12,21 @@ export interface SplitReply {
   readonly toolMessages: readonly string[];
 }
 
-export interface SplitReplyOptions {
-  /** The end of the prompt that belongs to the reply: `<think>`, where the template has opened reasoning. Default "". */
-  readonly opened?: string;
-  /** Whether reasoning stays in the content, with its marks. */
-  readonly keepReasoning?: boolean;
+/** Splits a complete reply into reasoning and content; with `keepReasoning`, that stays in the content with its marks. */
+export function splitReply(text: string, marks: ReplyMarks = defaultReplyMarks, keepReasoning = false): SplitReply {
+  const filter = new ReasoningFilter(marks, { opened: impliedReasoning(text, marks), keepReasoning });
+  const content = filter.push(text) + filter.flush();
+  return { reasoning: filter.reasoning, content, toolMessages: filter.toolMessages };
 }
 
-/** Splits a complete reply into reasoning and content, in time linear in its length. */
-export function splitReply(
-  text: string,
-  marks: ReplyMarks = defaultReplyMarks,
-  { opened = '', keepReasoning = false }: SplitReplyOptions = {},
-): SplitReply {
-  const reply = opened + text;
-  const filter = new ReasoningFilter(marks, { opened: impliedReasoning(reply, marks), keepReasoning });
-  const content = filter.push(reply) + filter.flush();
-  return { reasoning: keepReasoning ? '' : filter.reasoning, content, toolMessages: filter.toolMessages };
+/** The reasoning with which a text starts, without an opening mark: that of a closing mark which nothing has opened. */
+export function impliedReasoning(text: string, marks: ReplyMarks): ReasoningMarks | undefined {
+  const { reasoning, header, restart } = marks;
+  // Where a reply has several messages, the end of each is such a mark.
+  if (header || restart !== '') return undefined;
+  const first = searchesFor(marks).inAnswer.first(text, 0);
+  return first && reasoning.find(({ open, close }) => close === first.mark && open !== first.mark);
 }
-
-/** A complete text without its reasoning. */
-export const stripReasoning = (text: string, marks: ReplyMarks = defaultReplyMarks): string =>
-  splitReply(text, marks).content;
 
 /** Options of a ReasoningFilter. */
 interface ReasoningFilterOptions {
@@ -48,17 +42,26 @@ interface ReasoningFilterOptions {
  */
 export class ReasoningFilter {
   readonly #scanner: ReplyScanner;
-  readonly #answerParts: ReadonlySet<ReplyPart>;
   #newAnswer = '';
   #hasAnswer = false;
   #isAfterMark = false;
   #reasoning = '';
   readonly #toolMessages: string[] = [];
-  #isInToolMessage = false;
+  #last: ReplyPart = 'other';
 
   constructor(marks: ReplyMarks = defaultReplyMarks, { opened, keepReasoning = false }: ReasoningFilterOptions = {}) {
-    this.#scanner = new ReplyScanner(marks, (part, text) => this.#receive(part, text), opened);
-    this.#answerParts = new Set(keepReasoning ? ['answer', 'reasoning', 'mark'] : ['answer']);
+    const answer = new Set<ReplyPart>(keepReasoning ? ['answer', 'reasoning', 'mark'] : ['answer']);
+    this.#scanner = new ReplyScanner(
+      marks,
+      (part, text) => {
+        if (part === 'call') this.#toolMessages.push((this.#last === part ? this.#toolMessages.pop() : '') + text);
+        this.#last = part;
+        if (answer.has(part)) return this.#receive(text);
+        this.#isAfterMark = true;
+        if (part === 'reasoning') this.#reasoning += text;
+      },
+      opened,
+    );
   }
 
   /** The reasoning so far. */
@@ -83,18 +86,9 @@ export class ReasoningFilter {
     return this.#takeAnswer();
   }
 
-  #receive(part: ReplyPart, text: string): void {
-    if (part === 'call')
-      this.#toolMessages.push((this.#isInToolMessage ? (this.#toolMessages.pop() ?? '') : '') + text);
-    this.#isInToolMessage = part === 'call';
-    if (!this.#answerParts.has(part)) {
-      this.#isAfterMark = true;
-      if (part === 'reasoning') this.#reasoning += text;
-      return;
-    }
+  #receive(text: string): void {
     // White space between a mark and the answer belongs to neither.
-    const isFirst = !this.#hasAnswer && this.#isAfterMark;
-    const answer = isFirst ? text.trimStart() : text;
+    const answer = !this.#hasAnswer && this.#isAfterMark ? text.trimStart() : text;
     this.#hasAnswer ||= answer !== '';
     this.#newAnswer += answer;
   }
@@ -105,3 +99,61 @@ export class ReasoningFilter {
     return answer;
   }
 }
+
+/** A range of a text with reasoning and its marks; `end` is exclusive. */
+export interface ReasoningSpan extends TextRange {
+  /** Whether the text ends before it is closed. */
+  readonly isUnclosed: boolean;
+}
+
+/**
+ * Finds the reasoning (chain of thought) of a complete text. Reasoning that is never closed reaches to the end of the
+ * text; a closing mark without an opening one ends reasoning that started with the text.
+ */
+export function reasoningSpans(text: string, marks: ReplyMarks): readonly ReasoningSpan[] {
+  const spans: ReasoningSpan[] = [];
+  let offset = 0;
+  const scanner = new ReplyScanner(
+    marks,
+    (part, { length }) => {
+      const end = offset + length;
+      if (part === 'reasoning' || part === 'mark') {
+        const start = spans.at(-1)?.end === offset ? (spans.pop()?.start ?? offset) : offset;
+        spans.push({ start, end, isUnclosed: false });
+      }
+      offset = end;
+    },
+    impliedReasoning(text, marks),
+  );
+  scanner.push(text);
+  scanner.end();
+  const last = scanner.reasoning && spans.pop();
+  return last ? [...spans, { ...last, isUnclosed: true }] : spans;
+}
+
+/** Returns the first index at or after the given one that is outside of reasoning. */
+export type SkipReasoning = (index: number) => number;
+
+/** Finds the reasoning of a complete text, to skip it. */
+export const createReasoningSkipper = (text: string, marks: ReplyMarks = defaultReplyMarks): SkipReasoning =>
+  skipSpans(reasoningSpans(text, marks));
+
+/** Skips ranges of a text, which are in its order and do not overlap. */
+export function skipSpans(spans: readonly ReasoningSpan[]): SkipReasoning {
+  if (spans.length === 0) return (index) => index;
+  return (index) => {
+    // Binary search for the number of spans that start at or before the index.
+    let low = 0;
+    let high = spans.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((spans[middle]?.start ?? Infinity) <= index) low = middle + 1;
+      else high = middle;
+    }
+    return Math.max(index, spans[low - 1]?.end ?? index);
+  };
+}
+
+/** Index of the first character at or after an index that is neither reasoning nor what `skip` skips. */
+export const visibleStart = (text: string, from: number, skipReasoning: SkipReasoning, skip = skipWhiteSpace): number =>
+  untilSame(from, (index) => skipReasoning(skip(text, index)));

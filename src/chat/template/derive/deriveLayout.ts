@@ -2,7 +2,8 @@ import { parseJsonAt } from '../../json/lenientParser.ts';
 import { isJsonObject, type JsonObject, type JsonValue, stringifyJson } from '../../json/value.ts';
 import type { CallLayout, CallObjectKeys, LayoutPart, ParameterLayout } from '../../dialect/layout.ts';
 import { isMark, lexemes } from '../../dialect/marks.ts';
-import { type LocatedText, locateJson, locateText, visibleStart } from './locate.ts';
+import { type LocatedText, locateJson, locateText } from './locate.ts';
+import { createReasoningSkipper, visibleStart } from '../../reply/reasoning/splitReply.ts';
 import { commonEnd, commonStart, deriveListMarks, withoutEnd } from './commonText.ts';
 import { deriveParameters } from './deriveParameters.ts';
 import { type CallSample, type LayoutSamples, UnknownLayout } from './probes.ts';
@@ -162,7 +163,7 @@ function frameOfTwo(only: SplitCall, first: SplitCall, second: SplitCall, sample
 function splitOpening(before: string, samples: LayoutSamples): { readonly header: string; readonly opening: string } {
   const opening = withoutPreceding(before, samples);
   const rest = before.slice(0, before.length - opening.length);
-  const header = rest.slice(visibleStart(rest, samples.marks));
+  const header = rest.slice(visibleStart(rest, 0, createReasoningSkipper(rest, samples.marks)));
   return { header: toParts(header).length > 1 ? '' : header, opening };
 }
 

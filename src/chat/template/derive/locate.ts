@@ -1,6 +1,4 @@
 import { JsonNumber } from '../../json/value.ts';
-import { createReasoningSkipper } from '../../reply/reasoning/reasoningSpans.ts';
-import type { ReplyMarks } from '../../replyMarks.ts';
 import { parseJsonAt } from '../../json/lenientParser.ts';
 
 /** JSON of a parsed value or of plain data, with sorted keys: equal values have equal texts. */
@@ -17,16 +15,6 @@ const sortedMembers = (members: readonly (readonly [string, unknown])[]): string
     .map(([key, member]) => `${JSON.stringify(key)}:${sortedJson(member)}`)
     .sort()
     .join()}}`;
-
-/** Index of the first character that is neither white space nor reasoning. */
-export function visibleStart(text: string, marks: ReplyMarks): number {
-  const skipReasoning = createReasoningSkipper(text, marks);
-  for (let start = 0; ;) {
-    const next = skipReasoning(start + (/^\s*/.exec(text.slice(start))?.[0].length ?? 0));
-    if (next === start) return start;
-    start = next;
-  }
-}
 
 /** A range of a text, `end` exclusive. */
 export interface LocatedText {

@@ -6,7 +6,8 @@ import { isMark, lexemes } from '../../dialect/marks.ts';
 import { describeError } from '../../../protocol/fault.ts';
 import type { Tool, ToolCallFormat } from '../../tool.ts';
 import type { SampleCall } from './probes.ts';
-import { sortedJson, visibleStart } from './locate.ts';
+import { sortedJson } from './locate.ts';
+import { createReasoningSkipper, visibleStart } from '../../reply/reasoning/splitReply.ts';
 import type { ProbeVerdict } from '../../dialect/toolDialect.ts';
 
 /** What a template wrote for a probe. */
@@ -95,7 +96,7 @@ export class FormatProof {
     if (acceptsCutCall(text, first, firstEnd)) return `is accepted by the grammar when it is cut off: ${quoted(text)}`;
     if (second || !startsWithCall) return '';
     const required = this.#grammar(tools, 'required');
-    const call = text.slice(visibleStart(text, this.#marks));
+    const call = text.slice(visibleStart(text, 0, createReasoningSkipper(text, this.#marks)));
     if (required && !acceptsFromStart(call, required))
       return `is refused by the grammar of a required call: ${quoted(call)}`;
     const unclosed = openMark(text, first.end);

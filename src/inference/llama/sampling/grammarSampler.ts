@@ -1,7 +1,7 @@
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp';
 import type { CallGrammar } from '../../../chat/grammar/rule.ts';
 import { findTrigger } from '../../../chat/reply/triggers.ts';
-import { MarkEscaper } from '../../../chat/reply/reasoning/markSearch.ts';
+import { MarkEscaper } from './markEscaper.ts';
 import type { ReplyMarks } from '../../../chat/replyMarks.ts';
 import { GrammarMatcher } from '../../../chat/grammar/matcher.ts';
 import type { FinishReason } from '../../contract/engine.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ReasoningFilter, stripReasoning } from '../../../../../src/chat/reply/reasoning/splitReply.ts';
+import { ReasoningFilter, splitReply } from '../../../../../src/chat/reply/reasoning/splitReply.ts';
 
 describe('reasoning in a streamed text', () => {
   it.each([
@@ -20,6 +20,6 @@ describe('reasoning in a streamed text', () => {
       expect(out + stream.flush()).toBe(answer);
       expect(stream.reasoning).toBe(reasoning);
     }
-    expect(stripReasoning(text)).toBe(answer);
+    expect(splitReply(text).content).toBe(answer);
   });
 });

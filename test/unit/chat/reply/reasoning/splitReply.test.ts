@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { MarkEscaper } from '../../../../../src/chat/reply/reasoning/markSearch.ts';
-import { ReasoningFilter, splitReply } from '../../../../../src/chat/reply/reasoning/splitReply.ts';
-import { createReasoningSkipper } from '../../../../../src/chat/reply/reasoning/reasoningSpans.ts';
+import { MarkEscaper } from '../../../../../src/inference/llama/sampling/markEscaper.ts';
+import {
+  createReasoningSkipper,
+  ReasoningFilter,
+  splitReply,
+} from '../../../../../src/chat/reply/reasoning/splitReply.ts';
 import { defaultReplyMarks, tagsOf, type ReplyMarks } from '../../../../../src/chat/replyMarks.ts';
 import { scaled } from '../../../../helpers/depth.ts';
 import {
@@ -120,23 +123,23 @@ describe('reasoning that the prompt has opened', () => {
 
   it('counts as reasoning up to its closing mark', () => {
     const text = 'a plan\n</think>\n\nHi.';
-    expect(splitReply(text, defaultReplyMarks, { opened })).toMatchObject({ reasoning: 'a plan', content: 'Hi.' });
+    expect(splitReply(opened + text)).toMatchObject({ reasoning: 'a plan', content: 'Hi.' });
   });
 
   it('has a second opening mark as its text', () => {
-    const split = splitReply('<think>\na plan</think>Hi.', defaultReplyMarks, { opened });
+    const split = splitReply(`${opened}<think>\na plan</think>Hi.`);
     expect(split).toMatchObject({ reasoning: '<think>\na plan', content: 'Hi.' });
   });
 
   it('hides the whole text when it is never closed', () => {
-    expect(splitReply('on and on', defaultReplyMarks, { opened })).toMatchObject({
+    expect(splitReply(`${opened}on and on`)).toMatchObject({
       reasoning: 'on and on',
       content: '',
     });
   });
 
   it('stays in the content when it is kept, with its marks', () => {
-    const split = splitReply('a plan\n</think>\n\nHi.', defaultReplyMarks, { opened, keepReasoning: true });
+    const split = splitReply(`${opened}a plan\n</think>\n\nHi.`, defaultReplyMarks, true);
     expect(split).toMatchObject({ reasoning: '', content: '<think>\na plan\n</think>\n\nHi.' });
   });
 });
@@ -145,7 +148,7 @@ describe('kept reasoning', () => {
   it('keeps its own marks and loses those of the answer', () => {
     const response = '<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>Hi.<|END_RESPONSE|>';
     const harmony = '<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>Hi.';
-    const kept = (text: string, marks: ReplyMarks): string => splitReply(text, marks, { keepReasoning: true }).content;
+    const kept = (text: string, marks: ReplyMarks): string => splitReply(text, marks, true).content;
     expect(kept(response, responseMarks)).toBe('<|START_THINKING|>a<|END_THINKING|>Hi.');
     expect(kept(harmony, harmonyMarks)).toBe('<|channel|>analysis<|message|>a<|end|>Hi.');
   });

@@ -1,11 +1,10 @@
-import { createReasoningSkipper, type SkipReasoning } from '../reasoning/reasoningSpans.ts';
-import type { ReplyMarks } from '../../replyMarks.ts';
+import { createReasoningSkipper, type SkipReasoning } from '../reply/reasoning/splitReply.ts';
+import type { TextRange } from '../reply/marks.ts';
+import type { ReplyMarks } from '../replyMarks.ts';
 
 /** A keyword that heads a part of a reply, such as `Action:`, with the Markdown around it; `end` is exclusive. */
-export interface Keyword<Name extends string = string> {
+export interface Keyword<Name extends string = string> extends TextRange {
   readonly name: Name;
-  readonly start: number;
-  readonly end: number;
 }
 
 /** Whether a keyword counts although text stands before it on its line. */

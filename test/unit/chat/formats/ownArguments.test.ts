@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { readObjectArguments, readOwnArguments } from '../../../../../src/chat/reply/detect/ownArguments.ts';
-import { stringifyJson } from '../../../../../src/chat/json/value.ts';
-import { createTool } from '../../../../helpers/toolCalls.ts';
+import { readObjectArguments, readOwnArguments } from '../../../../src/chat/formats/ownArguments.ts';
+import { stringifyJson } from '../../../../src/chat/json/value.ts';
+import { createTool } from '../../../helpers/toolCalls.ts';
 
 const closing = /END/y;
 const tool = createTool({ parameters: [{ name: 'x', type: 'string' }] });

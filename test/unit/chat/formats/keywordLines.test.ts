@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cutOffKeyword, KeywordFinder, type AcceptInline } from '../../../../../src/chat/reply/detect/keywordLines.ts';
+import { cutOffKeyword, KeywordFinder, type AcceptInline } from '../../../../src/chat/formats/keywordLines.ts';
 
 const names = ['use', 'use with', 'say'] as const;
 

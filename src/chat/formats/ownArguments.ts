@@ -1,10 +1,10 @@
-import { parseJsonAt } from '../../json/lenientParser.ts';
-import type { Tool } from '../../tool.ts';
-import { expectedTypes, propertiesOf, resolvedParameters } from '../../tools/resolvedSchema.ts';
-import { parseArguments, type ParsedArguments } from './callShape.ts';
-import { skipClosingFence, skipOpeningFence } from './markdownCode.ts';
-import { parseObjectAt } from './objectList.ts';
-import { commonTags } from './tags.ts';
+import { parseJsonAt } from '../json/lenientParser.ts';
+import type { Tool } from '../tool.ts';
+import { expectedTypes, propertiesOf, resolvedParameters } from '../tools/resolvedSchema.ts';
+import { parseArguments, type ParsedArguments } from '../reply/detect/callShape.ts';
+import { skipClosingFence, skipOpeningFence } from '../reply/detect/markdownCode.ts';
+import { parseObjectAt } from '../reply/detect/objectList.ts';
+import { commonTags } from '../reply/detect/tags.ts';
 
 /** Arguments that do not stand in a JSON object with the name of their call, and the index after them. */
 export type OwnArguments = (ParsedArguments & { readonly end: number }) | MalformedArguments;

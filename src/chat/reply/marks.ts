@@ -1,0 +1,83 @@
+import { escapePattern } from '../../base/patterns.ts';
+
+/** A range of a text; `end` is exclusive. */
+export interface TextRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A mark that was found in a text. */
+export interface FoundMark extends TextRange {
+  readonly mark: string;
+}
+
+/** A number after steps from it, once a step leaves it the same. */
+export function untilSame(from: number, step: (value: number) => number): number {
+  let value = from;
+  for (let last = NaN; last !== value;) {
+    last = value;
+    value = step(value);
+  }
+  return value;
+}
+
+/** Searches a text, which may arrive in pieces, for marks. Takes time linear in the text. */
+export class MarkSearch {
+  readonly #pattern: RegExp;
+  /** The pattern of a mark. */
+  protected readonly source: string;
+  /** The proper beginnings of the marks. */
+  readonly #beginnings = new Set<string>();
+  /** Length of the longest mark. */
+  readonly maxLength: number;
+
+  /** @param after a pattern of what belongs to a mark after its text. */
+  constructor(marks: Iterable<string>, after: (mark: string) => string = () => '') {
+    const all = [...new Set(marks)].filter((mark) => mark !== '').sort((a, b) => b.length - a.length);
+    for (const mark of all)
+      for (let length = 1; length < mark.length; length++) this.#beginnings.add(mark.slice(0, length));
+    this.maxLength = all[0]?.length ?? 0;
+    this.source = all.map((mark) => escapePattern(mark) + after(mark)).join('|') || '(?!)';
+    this.#pattern = new RegExp(this.source, 'g');
+  }
+
+  /** The first mark in a complete text from an index on. */
+  first(text: string, from: number): FoundMark | undefined {
+    this.#pattern.lastIndex = from;
+    const match = this.#pattern.exec(text);
+    return match ? { mark: match[0], start: match.index, end: match.index + match[0].length } : undefined;
+  }
+
+  /**
+   * The first mark in a text from an index on; without one, the index before which no mark can start any more.
+   * @param isComplete whether no text follows: then nothing is held back.
+   */
+  next(text: string, from: number, isComplete: boolean): FoundMark | number {
+    const found = this.first(text, from);
+    const undecided = isComplete ? text.length : this.undecidedFrom(text, from);
+    // A longer mark may still follow from the same place, or from an earlier one.
+    return found && found.start < undecided ? found : undecided;
+  }
+
+  /** Index of the first end of a text that is the beginning of a mark; without one, its length. */
+  undecidedFrom(text: string, from = 0): number {
+    for (let index = Math.max(from, text.length - this.maxLength + 1); index < text.length; index++)
+      if (this.#beginnings.has(text.slice(index))) return index;
+    return text.length;
+  }
+
+  /** Whether a text is the beginning of a mark, with at least two of its characters. */
+  isBeginning(text: string): boolean {
+    return text.length > 1 && this.#beginnings.has(text);
+  }
+
+  /** A text in which other text stands in place of the marks. */
+  replace(text: string, by: (mark: string, start: number) => string): string {
+    return text.replaceAll(this.#pattern, by);
+  }
+
+  /** The marks in a text. */
+  marksIn(text: string): readonly string[] {
+    return text.match(this.#pattern) ?? [];
+  }
+}
