@@ -33,6 +33,15 @@ describe('a reply', () => {
     expect(reply).toMatchObject({ content: 'At once.', reasoning: 'a lamp?', truncated: false });
   });
 
+  it('reports a call in its reasoning where nothing follows', () => {
+    const tools = [lamp];
+    const unread = [{ text: callOf('lamp'), reason: 'it is within the reasoning, and nothing follows' }];
+    expect(parse(`<muse>${callOf('lamp')}</muse>`, { tools })).toMatchObject({ calls: [], answer: '', unread });
+    expect(parse(`<muse>${callOf('lamp')}</muse>Done.`, { tools })).toMatchObject({ calls: [], unread: [] });
+    expect(parse(`<muse>${callOf('door')}</muse>`, { tools })).toMatchObject({ calls: [], unread: [] });
+    expect(parse(`<muse>a lamp?</muse>`, { tools })).toMatchObject({ calls: [], unread: [] });
+  });
+
   it('begins with what the prompt has opened', () => {
     const reply = parse(`not ${callOf('door')} </muse>${callOf('lamp')}`, { opened: '<muse>\n' });
     expect(namesOf(reply)).toEqual(['lamp']);
