@@ -115,16 +115,9 @@ function wholeObject(text: string, lenient: boolean): JsonObject | undefined {
 const toArguments = (members: JsonObject, repaired: boolean): ParsedArguments | undefined =>
   isSchema(members) ? undefined : { arguments: members, repaired };
 
-const schemaKeys: ReadonlySet<string> = new Set([
-  '$schema',
-  '$defs',
-  'type',
-  'title',
-  'description',
-  'properties',
-  'required',
-  'additionalProperties',
-]);
+const schemaKeys: ReadonlySet<string> = new Set(
+  '$schema $defs type title description properties required additionalProperties'.split(' '),
+);
 const typeKeys = ['type', 'enum', 'anyOf', 'oneOf', '$ref'];
 
 // Models sometimes repeat the declaration of a tool. Its JSON Schema is no arguments.

@@ -51,17 +51,8 @@ const commonKinds: readonly TagKind[] = [
   { opens: '[TOOL_CALLS]', closes: '[/TOOL_CALLS]', holds: 'calls or a name' },
   { opens: '<function=', closes: '</function>', holds: 'arguments' },
 ];
-const endTokens = [
-  '<|im_end|>',
-  '<|eot_id|>',
-  '<|eom_id|>',
-  '<|end_of_text|>',
-  '<|endoftext|>',
-  '<|end|>',
-  '<end_of_turn>',
-  '<eos>',
-  '</s>',
-];
+const endTokens =
+  '<|im_end|> <|eot_id|> <|eom_id|> <|end_of_text|> <|endoftext|> <|end|> <end_of_turn> <eos> </s>'.split(' ');
 
 const longestFirst = (a: TagKind, b: TagKind): number => b.opens.length - a.opens.length;
 

@@ -3,10 +3,14 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../json/value.
 import { argumentKeys, metadataKeys, nameKeys, wrapperKeys } from '../detect/callShape.ts';
 import type { LooseJson } from './looseJson.ts';
 import { type MarkFinder, isSimilar } from './markFinder.ts';
-import type { MarkupContext } from './markupScanner.ts';
 
 /** Why JSON that looks like a call is none: words that follow "it"; undefined: it does not look like a call. */
-export function whyNoCall(text: string, json: LooseJson, { finder, toolNames }: MarkupContext): string | undefined {
+export function whyNoCall(
+  text: string,
+  json: LooseJson,
+  finder: MarkFinder,
+  toolNames: ReadonlySet<string>,
+): string | undefined {
   const content = text.slice(json.start, json.end);
   const unmarked = finder.replace(content, () => '');
   const isMarked = unmarked.length < content.length;

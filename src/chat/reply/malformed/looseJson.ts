@@ -54,11 +54,17 @@ export function readLooseJson(text: string, start: number, end: number, isClosed
 
 const structure = /["'}\]]\s*[,:}\]]|[{}[\]]/g;
 
-/** Index after the last character of a malformed text that JSON is made of; what follows is prose. */
-function lastStructure(text: string, failedAt: number): number {
-  let last = failedAt;
+/** Index after the last character of a text that JSON is made of; `from`: it has none from there on. */
+export function structureEnd(text: string, from: number): number {
+  let last = from;
   structure.lastIndex = last;
   while (structure.test(text)) last = structure.lastIndex;
+  return last;
+}
+
+/** Index after malformed JSON; what follows is prose. */
+function lastStructure(text: string, failedAt: number): number {
+  let last = structureEnd(text, failedAt);
   while (/\s/.test(text[last - 1] ?? '')) last--;
   // Prose may follow a closing bracket; after anything else, the line is a part of it.
   if ('}]'.includes(text[last - 1] ?? ' ')) return last;

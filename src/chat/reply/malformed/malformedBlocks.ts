@@ -1,15 +1,31 @@
 import type { TextRange } from '../marks.ts';
 import { whyNoCall } from './callLikeJson.ts';
-import type { LooseJson } from './looseJson.ts';
-import { isMentioned, type MarkItem } from './markFinder.ts';
-import { type MarkupContext, type MarkupItem, scanMarkup } from './markupScanner.ts';
-import { startsWithName } from './toolNames.ts';
+import { type LooseJson, structureEnd } from './looseJson.ts';
+import { isMentioned, type MarkFinder, type MarkItem } from './markFinder.ts';
+import { type MarkupItem, scanMarkup } from './markupScanner.ts';
+import { startsWithName, type ToolNameFinder } from './toolNames.ts';
 
 /** A range of a text that is markup of a call, and why it gave none; `end` is exclusive. */
 export interface MalformedBlock extends TextRange {
   readonly reason: string;
   /** What it holds: the call itself, only its mark, or what may remain around a call that was read. */
   readonly holds: 'call' | 'mark' | 'rest';
+}
+
+/** What is known of a reply. */
+export interface MarkupOptions {
+  /** The names of the declared tools. */
+  readonly toolNames: ReadonlySet<string>;
+  /** Whether JSON without a mark may be a call. */
+  readonly isBareSearched: boolean;
+  /** Whether the reply has calls, so that a closing mark may be what remains of one. */
+  readonly hasCalls: boolean;
+}
+
+/** What the search for markup knows. */
+interface MarkupContext extends MarkupOptions {
+  readonly finder: MarkFinder;
+  readonly names: ToolNameFinder;
 }
 
 /** The blocks of markup in a text, and the JSON that is data: a mark in it is a part of a string. */
@@ -72,7 +88,7 @@ class BlockReader {
     const { start, end } = json;
     const after = this.#items[this.#next];
     const closing = after?.kind === 'closes' && this.#isLink(end, after.start) ? after : undefined;
-    const why = this.#context.isBareSearched || closing ? whyNoCall(this.#text, json, this.#context) : undefined;
+    const why = this.#context.isBareSearched || closing ? this.#whyNoCall(json) : undefined;
     if (closing) {
       this.#next++;
       const reason = `the JSON before ${this.#textOf(closing)} ${why ?? 'is no call'}`;
@@ -130,7 +146,7 @@ class BlockReader {
     if (!isClosed) {
       const isOpenEnded = json ? json.cutOffBy !== undefined : hasInner || mark === neverClosed;
       if (isOpenEnded || (!json && this.#startsBody(rest, nextStart === text.length))) end = nextStart;
-      else if (isInJson && !json) end += structureEnd(rest);
+      else if (isInJson && !json) end = structureEnd(text.slice(0, nextStart), end);
     }
     const holds = end > opening.end ? 'call' : 'mark';
     if (json) return { start, end, reason: `the JSON after ${mark} ${this.#whyJson(json)}`, holds };
@@ -148,10 +164,14 @@ class BlockReader {
   }
 
   #whyJson(json: LooseJson): string {
-    const why = whyNoCall(this.#text, json, this.#context);
+    const why = this.#whyNoCall(json);
     if (why !== undefined) return why;
     if (json.cutOffBy === 'the end of the text') return 'is cut off by the end of the text';
     return json.value === undefined ? 'is malformed' : 'is no call';
+  }
+
+  #whyNoCall(json: LooseJson): string | undefined {
+    return whyNoCall(this.#text, json, this.#context.finder, this.#context.toolNames);
   }
 
   #isLink(from: number, to: number): boolean {
@@ -179,11 +199,3 @@ export const isLink = (text: string): boolean => /^[\s,;:[\](){}"'`]*(?:```\w+[\
 const isHead = (text: string): boolean => /^\W*(?:json\s\W*)?(?:\w[^\s"'{}()]{0,63}(?!\w)\W*)?$/.test(text);
 
 const bodyStart = /^\s*[^\s{}()[\]"'<>=]{1,64}[{([="<]/;
-
-const structure = /["'}\]]\s*[,:}\]]|[{}[\]]/g;
-
-/** Index after the last character of a text that JSON is made of; 0: it has none. */
-const structureEnd = (text: string): number => {
-  const last = [...text.matchAll(structure)].at(-1);
-  return last ? last.index + last[0].length : 0;
-};

@@ -1,5 +1,4 @@
 import type { MarkFinder, MarkItem } from './markFinder.ts';
-import type { ToolNameFinder } from './toolNames.ts';
 import { OpenBrackets } from '../brackets.ts';
 import { skipWhiteSpace } from '../../json/lenientParser.ts';
 import { skipInlineCode } from '../detect/markdownCode.ts';
@@ -101,14 +100,4 @@ class MarkupScanner {
     this.#hiddenMark = undefined;
     return !isEnded;
   }
-}
-
-/** What the search for markup knows. */
-export interface MarkupContext {
-  readonly finder: MarkFinder;
-  /** The names of the declared tools. */
-  readonly toolNames: ReadonlySet<string>;
-  readonly names: ToolNameFinder;
-  /** Whether JSON without a mark may be a call. */
-  readonly isBareSearched: boolean;
 }

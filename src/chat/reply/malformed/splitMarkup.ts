@@ -3,7 +3,7 @@ import type { TextRange } from '../marks.ts';
 import { withEdges } from './blockEdges.ts';
 import { MarkFinder } from './markFinder.ts';
 import { ToolNameFinder } from './toolNames.ts';
-import { malformedBlocks } from './malformedBlocks.ts';
+import { malformedBlocks, type MarkupOptions } from './malformedBlocks.ts';
 
 /** A text without markup of calls, and the markup that gave none. */
 export interface SplitMarkup {
@@ -11,26 +11,12 @@ export interface SplitMarkup {
   readonly unread: readonly MalformedCall[];
 }
 
-/** What is known of a reply. */
-export interface SplitMarkupOptions {
-  /** The names of the declared tools. */
-  readonly toolNames: ReadonlySet<string>;
-  /** Whether JSON without a mark may be a call. */
-  readonly isBareSearched: boolean;
-  /** Whether the reply has calls, so that a closing mark may be what remains of one. */
-  readonly hasCalls: boolean;
-}
-
 /** Takes the markup of calls out of a text whose calls are taken out. Never throws; takes time linear in the text. */
-export function splitMarkup(
-  text: string,
-  finder: MarkFinder,
-  { hasCalls, ...options }: SplitMarkupOptions,
-): SplitMarkup {
+export function splitMarkup(text: string, finder: MarkFinder, options: MarkupOptions): SplitMarkup {
   const names = new ToolNameFinder(options.toolNames);
   const blocks = withEdges(text, malformedBlocks(text, { ...options, names, finder }), finder, names);
   const unread = blocks
-    .filter(({ holds }) => !(holds === 'rest' && hasCalls))
+    .filter(({ holds }) => !(holds === 'rest' && options.hasCalls))
     .map(({ start, end, reason }) => ({ text: text.slice(start, end).trim(), reason }));
   return { answer: withoutBlocks(text, blocks), unread };
 }

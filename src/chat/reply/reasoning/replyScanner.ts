@@ -135,14 +135,12 @@ export class ReplyScanner {
     const text = this.#pending.slice(from);
     if (text === '' && !isComplete) return false;
     const { answer, reasoning } = this.#marks;
-    const plain = [...reasoning.map(({ open }) => open), answer?.open ?? ''].filter(
-      (mark) => mark !== '' && !hasTag(mark),
-    );
-    const mark = plain.find((known) => text.startsWith(known));
-    if (mark === undefined && !isComplete && plain.some((known) => known.startsWith(text))) return false;
-    const opened = mark === undefined ? undefined : reasoning.find(({ open }) => open === mark);
-    if (opened) this.#emit('reasoning', from + opened.open.length);
-    else if (mark !== undefined) this.#emit('other', from + mark.length);
+    const plain = [...reasoning, ...(answer ? [answer] : [])].map(({ open }) => open);
+    const known = plain.filter((open) => open !== '' && !hasTag(open));
+    const mark = known.find((open) => text.startsWith(open));
+    if (mark === undefined && !isComplete && known.some((open) => open.startsWith(text))) return false;
+    const opened = reasoning.find(({ open }) => open === mark);
+    if (mark !== undefined) this.#emit(opened ? 'reasoning' : 'other', from + mark.length);
     this.#state = opened ?? (this.#searches.headers && mark === undefined ? 'header' : 'answer');
     return true;
   }
