@@ -58,21 +58,13 @@ export class StreamableText {
   /** Where a call without a mark may start in what is held; Infinity: nowhere. */
   #callStart(): number {
     const text = this.#held;
-    for (const { index, 0: character } of text.matchAll(/[[{"'“]/g)) {
-      const isBracket = character === '{' || character === '[';
-      if (
-        isBracket
-          ? isJsonStart(text, index) && /\S/.test(text.slice(index + 1))
-          : keyWithoutBraceAt(text, index) !== undefined
-      )
-        return Math.min(index, this.#namedStart());
-    }
-    return this.#namedStart();
-  }
-
-  #namedStart(): number {
-    const index = this.#named ? this.#held.search(this.#named) : -1;
-    return index < 0 ? Infinity : index;
+    const opener = [...text.matchAll(/[[{"'“]/g)].find(({ index, 0: character }) =>
+      '[{'.includes(character)
+        ? isJsonStart(text, index) && /\S/.test(text.slice(index + 1))
+        : keyWithoutBraceAt(text, index) !== undefined,
+    );
+    const named = this.#named ? text.search(this.#named) : -1;
+    return Math.min(opener?.index ?? Infinity, named < 0 ? Infinity : named);
   }
 
   /** Index up to which what is held is prose, looking no further than `end`. */

@@ -44,22 +44,21 @@ export class MessageHeaders {
    */
   read(text: string, isComplete: boolean): ReadHeader | undefined {
     const { open, close } = this.#marks;
-    const isMarked = [open, this.#restart].some((mark) => mark !== '' && text.startsWith(mark));
-    if (!isMarked) {
+    const marks = [open, this.#restart].filter((mark) => mark !== '');
+    const first = marks.find((mark) => text.startsWith(mark));
+    if (first === undefined) {
       const recipient = beforeFirstMark.exec(text)?.[0] ?? '';
       const rest = text.slice(recipient.length);
-      const isUndecided = [open, this.#restart].some((mark) => mark.startsWith(rest));
+      const isUndecided = marks.some((mark) => mark.startsWith(rest));
       if (isUndecided && !isComplete && text.length <= maxHeaderLength) return undefined;
       if (rest === '' && recipient.includes('=')) return { ...noHeader, part: partOf(text), length: text.length };
       if (!rest.startsWith(open)) return noHeader;
     }
     const closeAt = text.slice(0, maxHeaderLength).indexOf(close);
     if (closeAt >= 0) return this.#classify(text.slice(0, closeAt), closeAt + close.length);
-    if (text.length <= maxHeaderLength)
-      return isComplete ? { ...noHeader, part: partOf(text), length: text.length } : undefined;
     // Not a header: only its first mark is left out.
-    const first = [open, this.#restart].find((mark) => mark !== '' && text.startsWith(mark)) ?? '';
-    return { ...noHeader, length: first.length };
+    if (text.length > maxHeaderLength) return { ...noHeader, length: first?.length ?? 0 };
+    return isComplete ? { ...noHeader, part: partOf(text), length: text.length } : undefined;
   }
 
   #classify(header: string, length: number): ReadHeader {
