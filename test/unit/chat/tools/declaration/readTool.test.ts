@@ -168,7 +168,9 @@ describe('a tool is refused at its place', () => {
       openAi({
         parameters: { type: 'object', properties: { place: { properties: { 'a/b': { source: 'user' } } } } },
       }),
-      ['/function/parameters/properties/place/properties/a~1b/source must be one of "customer", "context", "any", not "user"'],
+      [
+        '/function/parameters/properties/place/properties/a~1b/source must be one of "customer", "context", "any", not "user"',
+      ],
     ],
     [
       'of the items of a parameter',
