@@ -40,7 +40,9 @@ export class OpenBrackets {
     return this.#stack.find(({ closer, isJson }) => closer === '}' && isJson)?.start;
   }
 
-  open(start: number, closer: OpenBracket['closer'], isJson: boolean): void {
+  /** Adds a bracket; a start that is none stands for an opening brace that is lost. */
+  open(start: number, isJson: boolean): void {
+    const closer = this.#text[start] === '[' ? ']' : '}';
     this.#stack.push({ start, closer, isJson });
     this.#countByCloser[closer]++;
   }

@@ -73,8 +73,7 @@ interface BracketMatch {
 }
 
 const bracketPattern = /[[\]{}"`]/g;
-const jsonObjectStart = /\{\s*(?:["'}]|$)/y;
-const jsonListStart = /\[\s*[-{["'\]0-9tfn]/y;
+const jsonStart = /\{\s*(?:["'}]|$)|\[\s*[-{["'\]0-9tfn]/y;
 
 /**
  * Bracket matching with a stack, in one pass from an index on. Reasoning is skipped. Inside or outside of JSON is
@@ -95,8 +94,8 @@ function matchBrackets(text: string, from: number, skipReasoning: SkipReasoning)
     const { index, 0: character } = match;
     const next = skipReasoning(index);
     if (next > index) bracketPattern.lastIndex = next;
-    else if (character === '{') brackets.open(index, '}', endOfMatch(jsonObjectStart, text, index) !== undefined);
-    else if (character === '[') brackets.open(index, ']', endOfMatch(jsonListStart, text, index) !== undefined);
+    else if (character === '{' || character === '[')
+      brackets.open(index, endOfMatch(jsonStart, text, index) !== undefined);
     else if (character === '}' || character === ']') {
       const opener = brackets.close(character);
       if (opener === undefined) continue;

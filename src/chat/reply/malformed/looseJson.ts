@@ -13,12 +13,11 @@ export interface LooseJson extends TextRange {
   readonly lacksBrace: boolean;
 }
 
-const objectStart = /\{\s*(?:["'“}]|$|[A-Za-z_]{1,32}["']?\s*:|\{\s*["'{])/y;
-const listStart = /\[\s*(?:\{\s*(?:["'“}]|$|[A-Za-z_])|["'\]]|$)/y;
+const jsonStart =
+  /\{\s*(?:["'“}]|$|[A-Za-z_]{1,32}["']?\s*:|\{\s*["'{])|\[\s*(?:\{\s*(?:["'“}]|$|[A-Za-z_])|["'\]]|$)/y;
 
 /** Whether JSON starts at a bracket in a text that is no JSON. */
-export const isJsonStart = (text: string, index: number): boolean =>
-  endOfMatch(text[index] === '{' ? objectStart : listStart, text, index) !== undefined;
+export const isJsonStart = (text: string, index: number): boolean => endOfMatch(jsonStart, text, index) !== undefined;
 
 const keyWords = 'name|tool|function|arguments|parameters|args|input|tool_calls?|function_call';
 const quotedKey = new RegExp(`["'“](?:${keyWords})["'”]?\\s*:\\s*["'“{[\\w]`, 'y');

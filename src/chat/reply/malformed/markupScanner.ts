@@ -62,7 +62,7 @@ class MarkupScanner {
       if (!brackets.inJson) this.#index = skipInlineCode(text, index);
     } else if (character === '"') this.#acceptQuote(index);
     else if (character === '{' || character === '[') {
-      if (brackets.inJson || isJsonStart(text, index)) brackets.open(index, character === '{' ? '}' : ']', true);
+      if (brackets.inJson || isJsonStart(text, index)) brackets.open(index, true);
     } else if (character === '}' || character === ']') {
       const opener = brackets.close(character);
       if (opener && !brackets.inJson) this.#endJson(index + 1, opener.start, true);
@@ -78,7 +78,7 @@ class MarkupScanner {
     if (!this.#brackets.inJson) {
       const key = keyWithoutBraceAt(this.#text, index);
       if (key === undefined) return;
-      this.#brackets.open(key, '}', true);
+      this.#brackets.open(key, true);
       // A quote that closes the key opens no string.
       if (key < index) return;
     }

@@ -32,8 +32,8 @@ export function searchesFor(marks: ReplyMarks): ReplySearches {
 /** What a piece of a reply is: text of the answer, reasoning, a mark of reasoning, a message to a tool, or none of them. */
 export type ReplyPart = 'answer' | 'reasoning' | 'mark' | 'call' | 'other';
 
-/** Receives the pieces of a reply, in order and without gaps. */
-export type OnPart = (part: ReplyPart, text: string) => void;
+/** Receives the pieces of a reply and where they start, in order and without gaps. */
+export type OnPart = (part: ReplyPart, text: string, start: number) => void;
 
 /**
  * Tells the parts of a reply apart, as its text arrives in pieces. Takes time linear in the text; how it is cut makes no
@@ -54,8 +54,9 @@ export class ReplyScanner {
   readonly #onPart: OnPart;
   readonly #searches: ReplySearches;
   #state: 'start' | 'answer' | 'header' | 'call' | ReasoningMarks;
-  /** Text that is not assigned to a part yet. */
+  /** Text that is not assigned to a part yet, and where it starts in the reply. */
   #pending = '';
+  #pendingStart = 0;
   /** Offset in `#pending` of what comes next. */
   #next = 0;
 
@@ -93,6 +94,7 @@ export class ReplyScanner {
     this.#next = 0;
     while (this.#step(isComplete));
     this.#pending = this.#pending.slice(this.#next);
+    this.#pendingStart += this.#next;
   }
 
   /** Assigns the text up to the next mark; false: the rest waits for more text. */
@@ -154,7 +156,8 @@ export class ReplyScanner {
   }
 
   #emit(part: ReplyPart, end: number): void {
-    if (end > this.#next) this.#onPart(part, this.#pending.slice(this.#next, end));
+    const start = this.#pendingStart + this.#next;
+    if (end > this.#next) this.#onPart(part, this.#pending.slice(this.#next, end), start);
     this.#next = Math.max(this.#next, end);
   }
 }

@@ -112,16 +112,12 @@ export interface ReasoningSpan extends TextRange {
  */
 export function reasoningSpans(text: string, marks: ReplyMarks): readonly ReasoningSpan[] {
   const spans: ReasoningSpan[] = [];
-  let offset = 0;
   const scanner = new ReplyScanner(
     marks,
-    (part, { length }) => {
-      const end = offset + length;
-      if (part === 'reasoning' || part === 'mark') {
-        const start = spans.at(-1)?.end === offset ? (spans.pop()?.start ?? offset) : offset;
-        spans.push({ start, end, isUnclosed: false });
-      }
-      offset = end;
+    (part, { length }, at) => {
+      if (part !== 'reasoning' && part !== 'mark') return;
+      const start = spans.at(-1)?.end === at ? (spans.pop()?.start ?? at) : at;
+      spans.push({ start, end: at + length, isUnclosed: false });
     },
     impliedReasoning(text, marks),
   );
