@@ -1,10 +1,11 @@
+import { distance } from 'fastest-levenshtein';
 import { endOfMatch, parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
 import { OpenBrackets } from '../brackets.ts';
 import type { TextRange } from '../marks.ts';
 import { skipInlineCode } from './markdownCode.ts';
 import { type SkipReasoning, visibleStart } from '../reasoning/splitReply.ts';
 import { type CallSpan, type CallSpans, callSpans } from './callShape.ts';
-import { parseObjects } from './objectList.ts';
+import { type ParsedObject, parseObjects } from './objectList.ts';
 import type { DetectionContext } from './tags.ts';
 
 /** The calls of a text without tags. */
@@ -38,30 +39,39 @@ export function untaggedCalls(text: string, context: DetectionContext): Untagged
 function leadingCalls(
   text: string,
   start: number,
-  { keys, tags, thought }: DetectionContext,
+  { tags, ...context }: DetectionContext,
 ): CallSpans & { readonly end: number } {
   if (text[start] !== '{' && text[start] !== '[') return { spans: [], truncatedAt: undefined, end: start };
   const { objects, list, end, error } = parseObjects(text, start, tags.closingTag);
-  const spans = callSpans(text, objects, keys, { tagged: false, lenient: true, thought });
+  const spans = offeredCalls(text, objects, true, context);
   const truncated = error === undefined ? skipSeparators(text, end) === text.length : error.truncatedIn !== undefined;
   const isData = list !== 'none' && (spans.length < objects.length || (list === 'open' && !truncated));
   if (isData) return { spans: [], truncatedAt: undefined, end: list === 'closed' ? end : start };
   return { spans, truncatedAt: error?.truncatedIn && error.start, end: error?.start ?? end };
 }
 
-function callsInBrackets(
-  text: string,
-  { start, end }: TextRange,
-  { keys, thought }: DetectionContext,
-): readonly CallSpan[] {
-  const options = { tagged: false, lenient: false, thought };
+function callsInBrackets(text: string, { start, end }: TextRange, context: DetectionContext): readonly CallSpan[] {
   if (text[start] === '{') {
     const parsed = parseJsonAt(text, start);
-    return parsed.ok ? callSpans(text, [{ value: parsed.value, start, end, repaired: false }], keys, options) : [];
+    return parsed.ok ? offeredCalls(text, [{ value: parsed.value, start, end, repaired: false }], false, context) : [];
   }
   const { objects, list } = parseObjects(text, start, undefined);
-  const spans = callSpans(text, objects, keys, options);
+  const spans = offeredCalls(text, objects, false, context);
   return list === 'closed' && spans.length === objects.length ? spans : [];
+}
+
+/** The calls of offered tools: without a tag, an object with another name is data. */
+function offeredCalls(
+  text: string,
+  objects: readonly ParsedObject[],
+  lenient: boolean,
+  { keys, thought, tools }: Pick<DetectionContext, 'keys' | 'thought' | 'tools'>,
+): readonly CallSpan[] {
+  const spans = callSpans(text, objects, keys, { tagged: false, lenient, thought });
+  // One letter may be wrong.
+  const isOffered = (called: string): boolean =>
+    tools.some(({ name }) => name === called || (called.length > 2 && distance(name, called) === 1));
+  return tools.length === 0 ? spans : spans.filter(({ calls }) => calls.every(({ name }) => isOffered(name)));
 }
 
 /** The matched brackets of a text. */

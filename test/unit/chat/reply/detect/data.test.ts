@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { formats } from '../../../../../src/chat/formats/index.ts';
+import { parseReply } from '../../../../../src/chat/reply/parseReply.ts';
+import { createTool } from '../../../../helpers/toolCalls.ts';
+
+const tools = [createTool({ name: 'set_lamp' }), createTool({ name: 'read' })];
+const read = (name: string, text: string) => {
+  const format = formats.get(name);
+  if (!format) throw new Error(`there is no format ${name}`);
+  const { calls, answer, unread } = parseReply(text, format, { tools });
+  return { calls: calls.map((call) => call.name), answer, unread: unread.length };
+};
+
+describe.each([...formats.keys()].filter((name) => name !== 'react'))('JSON without a tag in %s', (name) => {
+  it.each([
+    '{"name": "Alice"}',
+    '{"id": 7, "name": "Alice"}',
+    '[{"name": "Alice"}, {"name": "Bob"}]',
+    'The record is {"type": "user", "name": "Alice"}.',
+    'Config: {"name": "stage1", "input": {"path": "a.csv"}}',
+    'It is {"name": "app", "version": "1.0.0", "parameters": {"x": 1}}.',
+    '```json\n{"name": "my-app", "version": "1.0.0", "dependencies": {}}\n```',
+    '{"name": "Alice", "parameters": {"age": 7}}',
+  ])('that is data is the answer: %s', (text) => {
+    expect(read(name, text)).toEqual({ calls: [], answer: text, unread: 0 });
+  });
+
+  it('is a call where its name is that of a tool, also with one wrong letter', () => {
+    for (const called of ['set_lamp', 'set_lam', 'set_lemp', 'read']) {
+      const keys = name === 'generic' ? ['tool', 'args'] : ['name', 'arguments'];
+      const call = JSON.stringify({ [String(keys[0])]: called, [String(keys[1])]: { on: true } });
+      expect(read(name, call)).toEqual({ calls: [called], answer: '', unread: 0 });
+    }
+  });
+});
+
+it('a call of an unknown tool stays a call in a tag', () => {
+  expect(read('chatml', '<tool_call>{"name": "open", "arguments": {}}</tool_call>').calls).toEqual(['open']);
+});
