@@ -1,7 +1,7 @@
 import { openingFenceBefore, skipClosingFence, skipOpeningFence } from './markdownCode.ts';
 import type { CallKeys, CallSpan, CallSpans } from './callShape.ts';
 import { canonicalJson } from '../../json/value.ts';
-import { parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
+import { endOfMatch, parseJsonAt, skipSeparators, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { commonTags, type DetectionContext, type TagSet, withoutEndTokens } from './tags.ts';
 import { untaggedCalls, type UntaggedCallSpans } from './untaggedCalls.ts';
 import { createReasoningSkipper, impliedReasoning, reasoningSpans, skipSpans } from '../reasoning/splitReply.ts';
@@ -41,7 +41,7 @@ export function detect(
   const { spans, truncatedAt } = hidden ?? found;
   return {
     calls: spans.flatMap(({ calls }) => calls),
-    residual: residualText(text, spans, tags),
+    residual: residualText(text, spans, context),
     truncated: truncatedAt !== undefined,
   };
 }
@@ -106,16 +106,17 @@ function notInsideUntaggedCall(
  * The text around the calls, without what only wraps the calls (tags, brackets, code fences, separators, end tokens)
  * and without JSON that only repeats the arguments of a call. The pieces between calls become lines.
  */
-function residualText(text: string, spans: readonly CallSpan[], tags: TagSet): string {
+function residualText(text: string, spans: readonly CallSpan[], { tags, tools }: DetectionContext): string {
   if (spans.length === 0) return withoutEndTokens(text).trim();
   const pieces: string[] = [];
   let pieceStart = 0;
   let fence: FenceState = 'none';
   for (const { start, rawStart, end } of spans) {
     const before = trimBeforeCall(text.slice(pieceStart, start), fence);
-    pieces.push(before.piece);
+    pieces.push(tools.length > 0 ? withoutMarkBefore(before.piece) : before.piece);
     fence = text.slice(start, rawStart).includes('```') ? 'around calls' : before.fence;
-    pieceStart = tags.skipClosers(text, end);
+    const closed = tags.skipClosers(text, end);
+    pieceStart = tools.length > 0 ? tags.skipClosers(text, skipMark(text, closed, tags)) : closed;
     const fenceEnd = fence === 'around calls' ? skipClosingFence(text, pieceStart) : undefined;
     if (fenceEnd !== undefined) [fence, pieceStart] = ['none', tags.skipClosers(text, fenceEnd)];
     // Separators before another object or before closers belong to the calls; separators before prose are text.
@@ -128,6 +129,24 @@ function residualText(text: string, spans: readonly CallSpan[], tags: TagSet): s
   if (!lines.some((line) => /^[{`]/.test(line))) return lines.join('\n');
   const callArguments = new Set(spans.flatMap(({ calls }) => calls.map((call) => canonicalJson(call.arguments))));
   return lines.filter((line) => !isEcho(line, callArguments)).join('\n');
+}
+
+// Marks of families whose calls are bare JSON for us: `<tools>`, `[TOOL_REQUEST]`, `<|python_start|>`, `functools`, `Tool call:`.
+const markName = '[\\w|]{0,16}(?:tool|call|func|python)[\\w|]{0,16}';
+const mark = `(?:<(?!/?tool_call>)[|/]?${markName}>|&lt;/?${markName}&gt;|\\[/?${markName}\\])`;
+const markAfter = new RegExp(`\\s{0,8}${mark}`, 'iy');
+const markBefore = new RegExp(`(?:${mark}|\\bfunctools|\\b(?:tool|function)[ _]calls?\\s{0,2}:)\\s{0,8}$`, 'i');
+const maxMark = 64;
+
+/** Index after a mark of calls that follows a call; a tag begins another one. */
+const skipMark = (text: string, index: number, tags: TagSet): number =>
+  tags.at(text, skipWhiteSpace(text, index)) ? index : (endOfMatch(markAfter, text, index) ?? index);
+
+/** A text before a call without the mark of calls at its end. */
+function withoutMarkBefore(piece: string): string {
+  const start = Math.max(0, piece.length - maxMark);
+  const found = markBefore.exec(piece.slice(start));
+  return found ? piece.slice(0, start + found.index) : piece;
 }
 
 /**

@@ -34,6 +34,32 @@ describe.each([...formats.keys()].filter((name) => name !== 'react'))('JSON with
   });
 });
 
+describe('marks of other families around a call', () => {
+  const call = '{"name": "set_lamp", "arguments": {"on": true}}';
+
+  it.each([
+    `<tools>\n${call}\n</tools>`,
+    `[TOOL_REQUEST]${call}[END_TOOL_REQUEST]`,
+    `<|python_start|>${call}<|python_end|>`,
+    `functools[${call}]`,
+    `<functioncall> ${call} </functioncall>`,
+    `<TOOLCALL>[${call}]</TOOLCALL>`,
+    `${call}<|call|>`,
+    `Tool call: ${call}`,
+    `&lt;tool_call&gt;${call}&lt;/tool_call&gt;`,
+  ])('are no part of the answer: %s', (text) => {
+    expect(read('chatml', text)).toEqual({ calls: ['set_lamp'], answer: '', unread: 0 });
+    expect(read('chatml', `At once. ${text}`)).toMatchObject({ calls: ['set_lamp'], answer: 'At once.' });
+  });
+
+  it.each(['I import functools.', 'Use <b>bold</b> and [TODO] marks.', 'A tool call: that is what I need.'])(
+    'stay where no call is: %s',
+    (text) => {
+      expect(read('chatml', text)).toEqual({ calls: [], answer: text, unread: 0 });
+    },
+  );
+});
+
 it('a call of an unknown tool stays a call in a tag', () => {
   expect(read('chatml', '<tool_call>{"name": "open", "arguments": {}}</tool_call>').calls).toEqual(['open']);
 });
