@@ -283,7 +283,7 @@ describe('turngraph doctor', () => {
                           </with>
                           </do>
                           </act>
-        probes            25 of 26 are ok
+        probes            26 of 27 are ok
         reasoning         <muse> ... </muse>, <think> ... </think>, [THINK] ... [/THINK]
         tool-call format  native (its chat template has a layout of its own, which proved itself)
         BOS token         <|endoftext|>, but not put before prompts

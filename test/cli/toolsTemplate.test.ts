@@ -87,7 +87,8 @@ describe('turngraph tools formats --template', () => {
           a negative integer, a fraction, true, false, null, a list, an object, text before a call,
           reasoning before a call, a result after a call, a string with an apostrophe,
           a string with a backslash, a string with "<act>", a string that looks like null,
-          a string that looks like a number, a string with white space at its ends, a message without calls
+          a string that looks like a number, a string with white space at its ends,
+          a string with line breaks at its ends, a message without calls
 
       Limits: the format is used all the same
           a string with "</with>": is refused by the grammar: "<act>\\n<do=lamp_zq_tool>\\n<with=alpha_zq>\\nZqword </with> twelve\\n</with>\\n</do>\\n</act><|end|>\\n"
@@ -102,6 +103,7 @@ describe('turngraph tools formats --template', () => {
 
       Other probes that failed
           a string with a backslash: is read as lamp_zq_tool {"alpha_zq":"Zqword \\n eleven"}: "<act>{\\"name\\": \\"lamp_zq_tool\\", \\"arguments\\": {\\"alpha_zq\\": \\"Zqword \\\\n eleven\\"}}</act><|end|>\\n"
+          a string with line breaks at its ends: is refused by the grammar: "<act>{\\"name\\": \\"lamp_zq_tool\\", \\"arguments\\": {\\"alpha_zq\\": \\"\\nZqword eleven\\n\\"}}</act><|end|>\\n"
       "
     `);
   });

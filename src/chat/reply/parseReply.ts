@@ -5,8 +5,8 @@ import { defaultReplyMarks, type ReplyMarks } from '../replyMarks.ts';
 import { splitReply } from './reasoning/splitReply.ts';
 import type { TextRange } from './marks.ts';
 import { markFinder, splitMarkup, withoutBlocks } from './malformed/splitMarkup.ts';
-import { quoteBareWords } from '../json/bareWords.ts';
-import type { DetectedCall, MalformedCall, DetectOptions, Detection, ToolCallFormat } from '../tool.ts';
+import { mendedCalls, withOfferedName } from './mendedCalls.ts';
+import type { MalformedCall, DetectOptions, Detection, ToolCallFormat } from '../tool.ts';
 
 /** The parts of a model's reply: calls, reasoning and answer. */
 export interface ParsedReply extends Detection {
@@ -54,11 +54,12 @@ export function parseReply(
   });
   const malformed = [...toolMessages.map(malformedMessage), ...formatMalformed, ...split.unread];
   const mended = malformed.map(({ text: block }) => mendedCalls(block, format, options));
-  const calls = [...parsed.calls, ...mended.flat()];
+  const calls = [...parsed.calls.map((call) => withOfferedName(call, tools)), ...mended.flat()];
   const unread = malformed.filter((_, index) => mended[index]?.length === 0);
   const isSilent = calls.length === 0 && unread.length === 0 && split.answer === '';
   if (isSilent) unread.push(...callsInReasoning(reasoning, format, options));
-  return { ...parsed, calls, answer: split.answer, unread };
+  const isMended = mended.some((some) => some.length > 0);
+  return { ...parsed, calls, ...(isMended && { content: split.answer }), answer: split.answer, unread };
 }
 
 /** The calls of offered tools in reasoning, where nothing else is in the reply. */
@@ -67,15 +68,6 @@ function callsInReasoning(reasoning: string, format: ToolCallFormat, options: De
   const calls = tools.length > 0 && reasoning !== '' ? format.detect(reasoning, options).calls : [];
   const offered = calls.filter((call) => tools.some(({ name }) => name === call.name));
   return offered.map(({ raw }) => ({ text: raw, reason: 'it is within the reasoning, and nothing follows' }));
-}
-
-/** The calls of offered tools in malformed markup, once words without quotes have some. */
-function mendedCalls(block: string, format: ToolCallFormat, options: DetectOptions): readonly DetectedCall[] {
-  const { tools = [] } = options;
-  const quoted = tools.length > 0 ? quoteBareWords(block) : block;
-  const calls = quoted === block ? [] : format.detect(quoted, options).calls;
-  const areOffered = calls.every((call) => tools.some(({ name }) => name === call.name));
-  return areOffered ? calls.map((call) => ({ ...call, raw: block, repaired: true })) : [];
 }
 
 /** A text without reasoning and without the parts that a format could not read, which are in its order. */

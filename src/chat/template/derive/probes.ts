@@ -163,13 +163,13 @@ export const proofProbes = (marks: readonly string[]): readonly ToolProbe[] => [
   layoutProbes.afterText,
   layoutProbes.afterReasoning,
   { ...limit('a result after a call', call(mixed)), result: 'Zqword result.' },
-  limit('a string with line breaks at its ends', call({ alpha_zq: '\nZqword eleven\n' })),
   limit('a string with an apostrophe', call({ alpha_zq: "Zqword's ten" })),
   limit('a string with a backslash', call({ alpha_zq: 'Zqword \\n eleven' })),
   ...marks.map((mark) => limit(`a string with ${JSON.stringify(mark)}`, call({ alpha_zq: `Zqword ${mark} twelve` }))),
   { ...limit('a string that looks like null', call({ alpha_zq: 'null' })), tools: textTools },
   limit('a string that looks like a number', call({ alpha_zq: '48151' })),
   limit('a string with white space at its ends', call({ alpha_zq: '  Zqword thirteen ' })),
+  limit('a string with line breaks at its ends', call({ alpha_zq: '\nZqword eleven\n' })),
 ];
 
 /** Whether every template must write a probe: a single call of a tool with a string, and nothing before it. */

@@ -1,0 +1,45 @@
+import { quoteBareWords } from '../json/bareWords.ts';
+import type { DetectedCall, DetectOptions, ToolCallFormat } from '../tool.ts';
+import { commonMarkup } from './detect/tags.ts';
+
+type OfferedTools = NonNullable<DetectOptions['tools']>;
+
+/** The calls of offered tools in malformed markup, once one mistake that models make is mended in it. */
+export function mendedCalls(block: string, format: ToolCallFormat, options: DetectOptions): readonly DetectedCall[] {
+  const { tools = [] } = options;
+  if (tools.length === 0) return [];
+  for (const mended of mendings(block, format, tools)) {
+    const calls =
+      mended === block ? [] : format.detect(mended, options).calls.map((call) => withOfferedName(call, tools));
+    const areOffered = calls.every((call) => tools.some(({ name }) => name === call.name));
+    if (calls.length > 0 && areOffered) return calls.map((call) => ({ ...call, raw: block, repaired: true }));
+  }
+  return [];
+}
+
+/** The markup with words in quotes, with a name once that is there twice, with single braces, with the mark before it. */
+function* mendings(block: string, { markup = commonMarkup }: ToolCallFormat, tools: OfferedTools): Generator<string> {
+  yield quoteBareWords(block);
+  let once = block;
+  for (const { name } of tools)
+    for (const separator of [':', ' ', ': ', '.']) once = once.replaceAll(`${name}${separator}${name}`, name);
+  yield once;
+  yield block.replaceAll('{{', '{').replaceAll('}}', '}');
+  for (const mark of markup.opens) if (!commonMarkup.opens.includes(mark)) yield mark + block;
+}
+
+// Models put these around the names of functions: `functions.f`, `tools.f`, `/f`, `functions_f_1`, `fjson`.
+const prefix = /^(?:(?:functions?|tools?)[._/:]?|[/.:])?$/i;
+const suffix = /^(?:json|code)?$/i;
+const number = /^[_:.]?\d{1,3}$/;
+
+/** A call with the name of the offered tool, where something stands around it that is no part of a name. */
+export function withOfferedName(call: DetectedCall, tools: OfferedTools): DetectedCall {
+  if (tools.some(({ name }) => name === call.name)) return call;
+  const found = tools.find(({ name }) => {
+    const at = call.name.indexOf(name);
+    const [before, after] = [call.name.slice(0, Math.max(at, 0)), call.name.slice(at + name.length)];
+    return at >= 0 && prefix.test(before) && (suffix.test(after) || (before !== '' && number.test(after)));
+  });
+  return found ? { ...call, name: found.name, repaired: true } : call;
+}
