@@ -61,7 +61,6 @@ export async function openDemo(): Promise<Demo> {
       tokenizer,
       grammarCache,
       replyMarks: chatTemplate.replyMarks,
-      replyLead: () => '',
       contextSize,
       prefillChunkTokens: 256,
       onClose: () => {},

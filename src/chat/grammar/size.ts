@@ -16,7 +16,7 @@ const maxAlternatives = 1024;
 
 /**
  * llama.cpp copies a rule once per possible repetition. A larger maximum is written as none: GrammarMatcher counts, and
- * GrammarSampler lets through only what it accepts.
+ * the sampler lets through only what it accepts.
  */
 export const maxCopiedRepetitions = 256;
 

@@ -58,6 +58,18 @@ export class StreamingDetokenizer {
     return this.#tokens;
   }
 
+  /** Number of tokens. */
+  get count(): number {
+    return this.#tokens.length;
+  }
+
+  /** All tokens by name, without a character that stayed incomplete. */
+  get transcript(): string {
+    const precedingTokens = this.#options.precedingTokens.slice(-maxPrecedingTokens);
+    const text = this.#tokenizer.detokenize(this.#tokens, precedingTokens, true);
+    return endsMidCharacter(text) ? text.slice(0, -1) : text;
+  }
+
   /** Whether a stop string has matched. */
   get stopped(): boolean {
     return this.#stops.matched;
@@ -90,10 +102,15 @@ export class StreamingDetokenizer {
     const start = this.#decoded.length;
     this.#commit(text, constrained);
     if (this.#tokenizer.isControl(token)) {
-      this.#exactTokens &&= text === this.#tokenizer.detokenize([token], [], true);
+      this.#exactTokens &&= text === this.#tokenizer.controlSpelling(token);
       this.#controlOffsets.push(start);
     }
     if (this.#exactTokens) this.#exact = { textLength: this.#decoded.length, tokens: this.#tokens.length };
+  }
+
+  /** Adds tokens that the model has not chosen. */
+  append(tokens: readonly Token[]): void {
+    for (const token of tokens) this.push(token, true);
   }
 
   /** Emits what was held back, without a character that stayed incomplete. */

@@ -84,6 +84,17 @@ export class Tokenizer {
     return this.#controlTokens.has(token);
   }
 
+  /** The spelling of a control token. */
+  controlSpelling(token: Token): string {
+    return this.detokenize([token], [], true);
+  }
+
+  /** The control token with a spelling; undefined: there is none. */
+  controlToken(spelling: string): Token | undefined {
+    const [token, ...more] = this.tokenizeWithControl(spelling);
+    return token !== undefined && more.length === 0 && this.isControl(token) ? token : undefined;
+  }
+
   /** The tokens of a text whose control strings become control tokens. */
   tokenizeWithControl(text: string): Token[] {
     return this.#model.tokenize(text, true);

@@ -16,7 +16,6 @@ import { GrammarCache } from './sampling/grammarCache.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import { SlotPool } from './kvCache/slots.ts';
 import { type ResizableContext, SlotResizer } from './kvCache/slotResizer.ts';
-import { replyLead } from '../decoding/answers.ts';
 import { LlamaSequence } from './sequence.ts';
 import type { StateSwap } from './kvCache/stateSwap.ts';
 import type { PromptCache } from './promptCache/promptCache.ts';
@@ -56,7 +55,6 @@ export class LlamaModel implements Model {
   readonly #backgroundGate = new BackgroundGate();
 
   readonly #sequences = new Set<Sequence>();
-  #replyLead: string | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(parts: LlamaModelParts) {
@@ -125,7 +123,6 @@ export class LlamaModel implements Model {
       tokenizer: this.#tokenizer,
       grammarCache: this.#grammarCache,
       replyMarks: this.replyMarks,
-      replyLead: () => (this.#replyLead ??= replyLead(this.#renderer)),
       contextSize: this.contextSize,
       prefillChunkTokens: this.#parts.context.batchSize,
       onClose: (closed) => this.#sequences.delete(closed),

@@ -3,6 +3,7 @@ import type { ChatTemplate } from '../../chat/template/chatTemplate.ts';
 import type { Message, Prompt } from '../../chat/dialog.ts';
 import { createYielder } from '../../base/eventLoop.ts';
 import type { Tokenizer } from '../decoding/tokenizer.ts';
+import type { PromptTokenizer } from '../decoding/sequencePrompts.ts';
 import { promptParts, type RenderedPrompt, TemplateRenderer } from '../decoding/templateRenderer.ts';
 import { commonPrefixLength } from '../../base/commonPrefix.ts';
 import { Fault } from '../../protocol/fault.ts';
@@ -28,13 +29,23 @@ import { Fault } from '../../protocol/fault.ts';
  * Plain text has no control token (`Tokenizer.tokenizePlain`). A prompt without unsafe text has exactly the tokens that
  * llama.cpp gives for the rendered text.
  */
-export class PromptRenderer {
+export class PromptRenderer implements PromptTokenizer {
+  readonly vocabulary: Tokenizer;
   readonly #template: TemplateRenderer;
-  readonly #tokenizer: Tokenizer;
 
   constructor(chatTemplate: ChatTemplate, tokenizer: Tokenizer) {
     this.#template = new TemplateRenderer(chatTemplate, tokenizer.controlTokens);
-    this.#tokenizer = tokenizer;
+    this.vocabulary = tokenizer;
+  }
+
+  /** The tokens of a text that continues another one. */
+  continuation(text: string, withControl: boolean): readonly Token[] {
+    return this.vocabulary.tokenizeContinuation(text, withControl);
+  }
+
+  /** The text of tokens that continue others. */
+  spell(tokens: readonly Token[]): string {
+    return this.vocabulary.detokenize(tokens, [], false);
   }
 
   /** @throws Fault INFERENCE_FAILED when the chat template refuses the messages. */
@@ -73,7 +84,7 @@ export class PromptRenderer {
   }
 
   *#pieces(prompt: RenderedPrompt, from = 0): Generator<readonly Token[]> {
-    const { bosToken } = this.#tokenizer;
+    const { bosToken } = this.vocabulary;
     let isFirst = from === 0 && bosToken !== undefined;
     for (const tokens of this.#textTokens(prompt, from)) {
       if (isFirst && tokens.length === 0) continue;
@@ -86,7 +97,7 @@ export class PromptRenderer {
 
   *#textTokens(prompt: RenderedPrompt, from: number): Generator<readonly Token[]> {
     for (const { text, withControl } of promptParts(prompt, from))
-      yield* this.#tokenizer.tokenizeInPieces(text, withControl);
+      yield* this.vocabulary.tokenizeInPieces(text, withControl);
   }
 }
 

@@ -2,7 +2,6 @@ import type { Token } from '../decoding/tokenizer.ts';
 import type { ChatTemplate } from '../../chat/template/chatTemplate.ts';
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
 import type { Model, Sequence, SequenceOptions } from '../contract/engine.ts';
-import { replyLead } from '../decoding/answers.ts';
 import type { ModelLimits } from '../contract/model.ts';
 import { noModelMemory, type ModelStats } from '../contract/memory.ts';
 import type { Endpoints } from './endpoints/endpoints.ts';
@@ -35,7 +34,6 @@ export class RemoteServedModel implements Model {
   readonly overhead: Model['overhead'];
   readonly #parts: RemoteModelParts;
   readonly #sequences = new Set<Sequence>();
-  #replyLead: string | undefined;
 
   constructor(parts: RemoteModelParts) {
     const { chatTemplate } = parts;
@@ -78,7 +76,6 @@ export class RemoteServedModel implements Model {
       prompts,
       endTokens,
       replyMarks: this.replyMarks,
-      replyLead: () => (this.#replyLead ??= replyLead(prompts)),
       contextSize: this.contextSize,
       onClose: (closed) => this.#sequences.delete(closed),
     });

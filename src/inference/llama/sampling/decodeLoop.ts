@@ -37,9 +37,9 @@ export interface DecodeLoopOptions extends Pick<GenerateOptions, 'sampling' | 'b
 export async function decode(options: DecodeLoopOptions): Promise<FinishReason | 'paused'> {
   const { run, context, sampler, sampling, throttle, tokenizer, shouldStop, backpressure } = options;
   const { cache } = run.slot;
-  const take = (token: Token): Token[] => {
+  const take = async (token: Token): Promise<Token[]> => {
     options.onToken();
-    const appended = [...sampler.accept(token)];
+    const appended = [...(await sampler.accept(token))];
     context.push(...appended);
     throttle.spend(appended.length - 1);
     return appended;
@@ -80,7 +80,7 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
       const { drawn, taken = [] } = drawnTokens ?? { drawn: first };
       if (sampler.finishReason) return sampler.finishReason;
       if (sampled.done || (drawn !== undefined && tokenizer.endsGeneration(drawn))) return 'end';
-      appended = drawn === undefined ? taken : take(drawn);
+      appended = drawn === undefined ? taken : await take(drawn);
       if (!sampler.finishReason && backpressure?.()) return flushAndFinish(sampler) ?? 'paused';
     }
   } finally {
@@ -91,7 +91,7 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
 }
 
 /** The speculation of a generation, where it is wanted and the KV cache can be cut back. */
-function speculationOf(options: DecodeLoopOptions, take: (token: Token) => Token[]): Speculation | undefined {
+function speculationOf(options: DecodeLoopOptions, take: (token: Token) => Promise<Token[]>): Speculation | undefined {
   const { run, context, tokenizer, sampler, throttle } = options;
   const { cache } = run.slot;
   if (options.sampling.speculate !== 'prompt' || cache.needsCheckpoints) return undefined;

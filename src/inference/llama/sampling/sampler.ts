@@ -1,57 +1,184 @@
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp';
-import type { FinishReason } from '../../contract/engine.ts';
-import type { StreamingDetokenizer } from '../../decoding/streamingDetokenizer.ts';
+import type { GrammarMatcher } from '../../../chat/grammar/matcher.ts';
+import type { FinishReason, GenerateOptions } from '../../contract/engine.ts';
+import { type DecodingModel, DecodingState } from '../../decoding/decodingState.ts';
+import type { GenerationStart } from '../../decoding/sequencePrompts.ts';
+import { endsMidCharacter, type StreamingDetokenizer } from '../../decoding/streamingDetokenizer.ts';
+import type { Tokenizer } from '../../decoding/tokenizer.ts';
+import type { GrammarCache } from './grammarCache.ts';
+import { MarkEscaper } from './markEscaper.ts';
 
-/**
- * Sampler of one generation, as decodeLoop drives it: receives each sampled token and returns the tokens to append to
- * the context in its place. Holds the grammar, and decides when to stop.
- */
-export interface Sampler {
-  /** Why no more tokens are to be sampled; undefined: continue. */
-  readonly finishReason: FinishReason | undefined;
-  /** The grammar that the next token has to fit; undefined: unconstrained. */
-  readonly grammar: LlamaGrammarEvaluationState | undefined;
-  /** Tokens to append to the prompt before the first token is sampled. */
-  begin(): readonly Token[];
-  /** Brings `grammar` up to date before the next token is sampled. */
-  prepare(): Promise<void>;
-  /** Receives a sampled token, which is not in the context yet; returns the tokens to append in its place. */
-  accept(token: Token): readonly Token[];
-  /** Emits the text of accepted tokens as far as it is still unsent; a stop string in it may set `finishReason`. */
-  flushText(): void;
+/** What the samplers of a model share. */
+interface SamplerModel extends DecodingModel {
+  readonly tokenizer: Tokenizer;
+  readonly grammarCache: GrammarCache;
 }
 
-/** Unconstrained sampler: appends every sampled token as it is. */
-export class FreeSampler implements Sampler {
-  readonly grammar = undefined;
+/** The text of a sampled token, tokens of an incomplete character before it included. */
+interface SampledText {
+  /** The part before the constrained text; it ends with the trigger. Empty but for the token that completes a trigger. */
+  readonly before: string;
+  /** The part inside the constrained text. */
+  readonly inside: string;
+}
+
+/**
+ * Sampler of one generation, as decodeLoop drives it: receives each sampled token and returns the tokens to append to the
+ * context in its place. In constrained text it samples only where the grammar allows a choice; forced text is appended
+ * without sampling (jump-forward decoding), and so is the end of reasoning whose budget is spent. `DecodingState` has the
+ * states.
+ */
+export class Sampler {
+  readonly #model: SamplerModel;
   readonly #stream: StreamingDetokenizer;
-  readonly #maxTokens: number;
+  readonly #state: DecodingState;
+  readonly #markEscaper: MarkEscaper;
+  #grammarState: LlamaGrammarEvaluationState | undefined;
+  /** Whether text was appended that llama.cpp's grammar state has not accepted: it is then made anew. */
+  #grammarStale = true;
+  /** Accepted tokens whose text is still unsent. */
   #unflushed: Token[] = [];
-  #accepted = 0;
+  /** Length of the text that the budget of reasoning has. */
+  #followedLength = 0;
 
-  constructor(stream: StreamingDetokenizer, maxTokens: number) {
+  constructor(model: SamplerModel, options: GenerateOptions, start: GenerationStart, stream: StreamingDetokenizer) {
+    this.#model = model;
     this.#stream = stream;
-    this.#maxTokens = maxTokens;
+    this.#state = new DecodingState(options, model, start, stream);
+    this.#markEscaper = new MarkEscaper(model.replyMarks);
   }
 
+  /** Why no more tokens are to be sampled; undefined: continue. */
   get finishReason(): FinishReason | undefined {
-    if (this.#stream.stopped) return 'stop';
-    return this.#accepted >= this.#maxTokens ? 'length' : undefined;
+    return this.#state.finishReason;
   }
 
-  begin(): readonly Token[] {
-    return [];
+  /** The grammar that the next token has to fit; undefined: unconstrained. */
+  get grammar(): LlamaGrammarEvaluationState | undefined {
+    return this.#grammarState;
   }
 
-  async prepare(): Promise<void> {}
+  /** Tokens to append to the prompt before the first token is sampled. */
+  async begin(): Promise<readonly Token[]> {
+    const { matcher } = this.#state;
+    return matcher ? this.#force('', matcher) : this.#endReasoning();
+  }
 
-  accept(token: Token): readonly Token[] {
-    this.#unflushed.push(token);
-    this.#accepted++;
+  /** Brings `grammar` up to date before the next token is sampled. */
+  async prepare(): Promise<void> {
+    const { matcher } = this.#state;
+    if (!matcher) this.#grammarState = undefined;
+    else if (this.#grammarStale) this.#grammarState = await this.#model.grammarCache.stateFor(matcher);
+    this.#grammarStale = !matcher;
+  }
+
+  /** Receives a sampled token, which is not in the context yet; returns the tokens to append in its place. */
+  async accept(token: Token): Promise<readonly Token[]> {
+    const state = this.#state;
+    if (state.isFree) {
+      this.#unflushed.push(token);
+      state.freeTokens++;
+      return [token];
+    }
+    // The text decides what comes next, so it is emitted at once.
+    const appended = await this.#accept(token);
+    state.budget?.push(this.#stream.decoded.slice(this.#followedLength), appended.length);
+    return [...appended, ...(await this.#endReasoning())];
+  }
+
+  /** Emits the text of accepted tokens as far as it is still unsent; a stop string in it may set `finishReason`. */
+  flushText(): void {
+    for (const token of this.#unflushed.splice(0)) this.#stream.push(token);
+  }
+
+  async #accept(token: Token): Promise<readonly Token[]> {
+    const { matcher } = this.#state;
+    if (matcher) return this.#acceptConstrained(token, matcher, this.#constrainedText(token));
+    const entry = this.#state.enterGrammar(this.#stream.peek(token));
+    if (entry) return this.#acceptConstrained(token, entry.matcher, entry);
+    this.#stream.push(token);
+    this.#state.freeTokens++;
     return [token];
   }
 
-  flushText(): void {
-    for (const token of this.#unflushed.splice(0)) this.#stream.push(token);
+  /** Ends reasoning whose budget is spent, and starts what follows reasoning. Returns the appended tokens. */
+  async #endReasoning(): Promise<readonly Token[]> {
+    const wasFree = !this.#state.matcher;
+    // Within a character the model goes on.
+    const appended = this.#stream.pending === '' ? await this.#state.endReasoning() : [];
+    this.#followedLength = this.#stream.decoded.length;
+    const { matcher } = this.#state;
+    return wasFree && matcher ? [...appended, ...(await this.#force('', matcher))] : appended;
+  }
+
+  // If a control token is sampled where the grammar wants plain text, its spelling is used as text.
+  #constrainedText(token: Token): SampledText {
+    const { tokenizer } = this.#model;
+    const isControl = tokenizer.isControl(token);
+    return {
+      before: '',
+      inside: isControl ? this.#stream.pending + tokenizer.controlSpelling(token) : this.#stream.peek(token),
+    };
+  }
+
+  /**
+   * Accepts a token inside the constrained text. The first case that applies:
+   *
+   * | text of the token                                        | appended                                             |
+   * | -------------------------------------------------------- | ---------------------------------------------------- |
+   * | contains a mark of a reply, in a JSON string             | the escaped text in new tokens, forced text          |
+   * | does not fit to its end, or is of a control token        | what fits in new tokens, forced text (`#repair`)     |
+   * | fits, forced text follows                                | both in new tokens (token healing, `#force`)         |
+   * | fits, but ends in an incomplete character                | the token; the matcher stays where it was            |
+   * | fits                                                     | the token; forced text after a completed character   |
+   *
+   * A control token is kept where it completes a trigger, and where the grammar has it as a control token (`tag`).
+   */
+  async #acceptConstrained(
+    token: Token,
+    matcher: GrammarMatcher,
+    { before, inside }: SampledText,
+  ): Promise<readonly Token[]> {
+    const stream = this.#stream;
+    const isControl = this.#model.tokenizer.isControl(token);
+    const isTag = isControl && before === '' && matcher.allowsTag(inside);
+    const isWhole = !endsMidCharacter(inside) && stream.pending === '';
+    // A mark of reasoning inside a JSON string would hide the call from detection, which skips reasoning.
+    const accepts = (text: string): boolean => isWhole && matcher.accept(text).length === text.length;
+    const escaped = this.#markEscaper.escape(stream.decoded + before, inside, accepts);
+    if (escaped !== undefined) return this.#repair(matcher, before + escaped, before);
+    const { matcher: nextMatcher, length: fittingLength } = matcher.accept(inside);
+    const isKept = fittingLength === inside.length && (before === '' ? !isControl || isTag : isWhole);
+    if (!isKept) return this.#repair(matcher, before + inside.slice(0, fittingLength), before);
+    if (isWhole && !isControl && nextMatcher.forcedText().texts.length > 0)
+      return this.#force(before + inside, nextMatcher);
+    stream.push(token, true);
+    this.#state.constrainedTokens++;
+    if (stream.pending !== '') return [token];
+    this.#state.matcher = nextMatcher;
+    // llama.cpp's grammar has not seen a trigger, and decodes invalid bytes to other characters.
+    this.#grammarStale ||= before !== '' || inside.includes('\uFFFD');
+    return nextMatcher.mustEnd || nextMatcher.forcedText().texts.length > 0
+      ? [token, ...(await this.#force('', nextMatcher))]
+      : [token];
+  }
+
+  /**
+   * Appends text in place of a token that cannot be kept, and the forced text after it. Always appends at least one
+   * character, so that generation makes progress.
+   * @param fittingText `before` and what may follow it; it may begin with the pending text, which is in tokens already.
+   */
+  #repair(matcher: GrammarMatcher, fittingText: string, before: string): Promise<readonly Token[]> {
+    const { pending } = this.#stream;
+    const newText = fittingText.startsWith(pending) ? fittingText.slice(pending.length) : '';
+    const { matcher: nextMatcher } = matcher.accept((pending + newText).slice(before.length));
+    if (newText !== '' || nextMatcher.forcedText().texts.length > 0) return this.#force(newText, nextMatcher);
+    const character = nextMatcher.anyNextCharacter() ?? '';
+    return this.#force(character, nextMatcher.accept(character).matcher);
+  }
+
+  #force(ownText: string, matcher: GrammarMatcher): Promise<readonly Token[]> {
+    this.#grammarStale = true;
+    return this.#state.force(ownText, matcher);
   }
 }

@@ -9,7 +9,7 @@ export interface SpeculationOptions {
   /** Whether no more tokens are to be taken. */
   readonly isOver: () => boolean;
   /** Appends the tokens of a drawn one to the context, and returns them. */
-  readonly take: (token: Token) => Token[];
+  readonly take: (token: Token) => Promise<Token[]>;
   /** Prepares the draw of one more token from the same batch. */
   readonly prepareNext: () => Promise<void>;
 }
@@ -120,7 +120,7 @@ export class Speculation {
     this.#drawnTokens = { drawn: token };
     if (draft[0] !== token || isOver()) return 0;
     this.#minMatch = 1;
-    const taken = take(token);
+    const taken = await take(token);
     this.#drawnTokens = { taken };
     if (commonPrefixLength(taken, draft) < taken.length || isOver()) return 0;
     await prepareNext();

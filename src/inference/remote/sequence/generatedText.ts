@@ -74,6 +74,11 @@ export class GenerationText {
     this.#emit(constrained ? this.#stops.flush() + text : this.#stops.push(text));
   }
 
+  /** Adds tokens that the model has not chosen, and their text. */
+  append(tokens: readonly Token[], text: string): void {
+    this.push({ text, tokens, count: tokens.length, isControl: false }, true);
+  }
+
   /** Emits what was held back. */
   end(): void {
     this.#emit(this.#stops.flush());

@@ -3,6 +3,7 @@ import type { ChatTemplate } from '../../../chat/template/chatTemplate.ts';
 import type { Prompt } from '../../../chat/dialog.ts';
 import type { SamplingParams } from '../../contract/samplingParams.ts';
 import { sumBiases } from '../../decoding/logitBias.ts';
+import type { PromptTokenizer } from '../../decoding/sequencePrompts.ts';
 import { promptParts, TemplateRenderer, type RenderedPrompt } from '../../decoding/templateRenderer.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 
@@ -21,7 +22,7 @@ const maxKeptLength = 2_000_000;
  * Renders prompts here, and has a server tokenize them: the frame of the prompt with special tokens on, and text with a control
  * string that is not the template's with special tokens off, as the llama.cpp engine does (see its PromptRenderer).
  */
-export class RemotePrompts {
+export class RemotePrompts implements PromptTokenizer {
   readonly vocabulary: Vocabulary;
   readonly #template: TemplateRenderer;
   readonly #tokenizer: RemoteTokenizer;

@@ -1,0 +1,248 @@
+import type { Token } from 'node-llama-cpp';
+import { raceAbort } from '../../base/abort.ts';
+import { commonPrefixLength } from '../../base/commonPrefix.ts';
+import type { Prompt } from '../../chat/dialog.ts';
+import { answerMarkAfter, hasTag, openedAtEnd, type ReplyMarks } from '../../chat/replyMarks.ts';
+import {
+  type AnswerScores,
+  type Completion,
+  type FinishReason,
+  type GenerateOptions,
+  type PromptPiece,
+  promptTooLargeFault,
+  type ScoreOptions,
+  type Transcript,
+} from '../contract/engine.ts';
+import { answerFrame, replyLead } from './answers.ts';
+import type { GeneratedText } from './streamingDetokenizer.ts';
+import type { RenderedPrompt, TemplateRenderer } from './templateRenderer.ts';
+import { TokenHistory } from './tokenHistory.ts';
+
+/** What a sequence knows of its model's chat template and vocabulary: both are here, or the vocabulary is on a server. */
+export interface PromptTokenizer extends Pick<TemplateRenderer, 'render' | 'unsafeOffsets'> {
+  readonly vocabulary: {
+    readonly bosToken: Token | undefined;
+    readonly isControl: (token: Token) => boolean;
+    readonly controlSpelling: (token: Token) => string;
+    /** The control token with a spelling. */
+    readonly controlToken: (spelling: string) => Token | undefined;
+  };
+  /** The tokens of a prompt, or of its rest from the `start` of one of its control spans on. */
+  readonly tokensYielding: (prompt: RenderedPrompt, from?: number, atMost?: number) => Promise<Token[]>;
+  /** The tokens of a text that continues another one. */
+  readonly continuation: (text: string, withControl: boolean) => Promise<readonly Token[]> | readonly Token[];
+  /** The text of tokens that continue others. */
+  readonly spell: (tokens: readonly Token[]) => Promise<string> | string;
+}
+
+/** What an inference is computed from, and what it reports meanwhile. */
+interface InferenceStart {
+  readonly rendered: RenderedPrompt;
+  /** The tokens of the prompt. */
+  readonly tokens: Token[];
+  readonly course: InferenceCourse;
+}
+
+/** What a generation continues. */
+export interface GenerationStart extends InferenceStart {
+  /** Text that the chat template has begun for the model (a mark that opens reasoning); the generated text continues it. */
+  readonly prefix: string;
+  /** Largest number of all generated tokens: what is left of the context. */
+  readonly maxContextTokens: number;
+  /** Whether the model was asked to reason. */
+  readonly mayReason: boolean;
+  /** The mark that opens the answer, which the prompt has not written; "" = none. */
+  readonly answerMark: string;
+}
+
+/** What is scored. */
+export interface ScoringStart extends InferenceStart {
+  /** The tokens before the answers; at least one. */
+  readonly context: Token[];
+  readonly answers: readonly (readonly Token[])[];
+}
+
+/** The text of a generation. */
+interface GenerationResult {
+  readonly finishReason: FinishReason | undefined;
+  readonly text: {
+    /** All text that was emitted. */
+    readonly text: string;
+    /** Number of tokens. */
+    readonly count: number;
+    /** All tokens by name. */
+    readonly transcript: string;
+    end(): void;
+    exactPrefix(): GeneratedText;
+  };
+}
+
+interface SequencePromptsParts {
+  readonly prompts: PromptTokenizer;
+  readonly replyMarks: ReplyMarks;
+  /** Tokens. */
+  readonly contextSize: number;
+  /** Present where tokens come from a server, and are not waited for after an abort: whether the sequence was closed. */
+  readonly isClosed?: () => boolean;
+}
+
+/** The prompts of a sequence, and what its inferences do before and after their engine computes: it is the same in each. */
+export class SequencePrompts {
+  readonly history: TokenHistory;
+  readonly #parts: SequencePromptsParts;
+  #replyLead: string | undefined;
+
+  constructor(parts: SequencePromptsParts) {
+    this.#parts = parts;
+    this.history = new TokenHistory(parts.prompts, parts.prompts.vocabulary);
+  }
+
+  /** @param compute generates the text; its `finishReason` is undefined after an abort. */
+  async generate(
+    prompt: Prompt,
+    options: GenerateOptions,
+    compute: (start: GenerationStart) => Promise<GenerationResult>,
+  ): Promise<Completion> {
+    const course = new InferenceCourse();
+    const { prompts, replyMarks, contextSize } = this.#parts;
+    const rendered = prompts.render(prompt);
+    const tokens = await this.#tokens(rendered, options.signal);
+    if (tokens.length >= contextSize) throw promptTooLargeFault(tokens.length, contextSize);
+    const prefix = openedText(rendered.text, replyMarks);
+    if (prefix !== '') options.onText?.(prefix);
+    const { finishReason = 'aborted', text } = await compute({
+      rendered,
+      tokens,
+      course,
+      prefix,
+      maxContextTokens: contextSize - tokens.length,
+      mayReason: prompt.thinking === true,
+      answerMark: answerMarkAfter(rendered.text, replyMarks),
+    });
+    text.end();
+    if (tokens.length > 0) this.history.remember(rendered, tokens, text.exactPrefix());
+    return {
+      text: prefix + text.text,
+      finishReason,
+      ...course.report(tokens.length, text.count),
+      ...(options.transcript && { transcript: this.#transcript(rendered, tokens, text.transcript) }),
+    };
+  }
+
+  /** @param compute the logarithms of the probabilities of the answers; undefined after an abort. */
+  async score(
+    prompt: Prompt,
+    answers: readonly string[],
+    { signal, transcript }: ScoreOptions,
+    compute: (start: ScoringStart) => Promise<readonly number[] | undefined>,
+  ): Promise<AnswerScores> {
+    const course = new InferenceCourse();
+    const { prompts, replyMarks, contextSize } = this.#parts;
+    const rendered = prompts.render(prompt);
+    const tokens = await this.#tokens(rendered, signal);
+    const { opening, closing } = answerFrame(rendered.text, replyMarks);
+    const context = [...tokens, ...(await prompts.continuation(opening, true))];
+    const end = await prompts.continuation(closing, true);
+    const lead = opening === '' ? (this.#replyLead ??= replyLead(prompts)) : '';
+    const answerTokens: Token[][] = [];
+    for (const answer of answers) answerTokens.push([...(await prompts.continuation(lead + answer, false)), ...end]);
+    const longest = Math.max(0, ...answerTokens.map(({ length }) => length));
+    if (context.length + longest >= contextSize) throw promptTooLargeFault(tokens.length, contextSize, longest);
+    const scores = await compute({ rendered, tokens, course, context, answers: answerTokens });
+    if (tokens.length > 0) this.history.remember(rendered, tokens, nothingGenerated);
+    return {
+      scores: scores ?? [],
+      finishReason: scores ? 'end' : 'aborted',
+      ...course.report(tokens.length, 0),
+      ...(transcript && { transcript: this.#transcript(rendered, tokens, '') }),
+    };
+  }
+
+  /** The tokens of a prompt that do not depend on the text of its last message. */
+  async stablePrefix(prompt: Prompt): Promise<Token[]> {
+    const { prompts } = this.#parts;
+    const last = prompt.messages.at(-1);
+    const tokensWith = (text: string): Promise<Token[]> => {
+      const messages = last ? [...prompt.messages.slice(0, -1), { ...last, text }] : [];
+      return prompts.tokensYielding(prompts.render({ ...prompt, messages }));
+    };
+    const [tokens, variant] = [await tokensWith('A'), await tokensWith('B')];
+    const end = commonPrefixLength(tokens, variant);
+    return end === tokens.length ? [] : tokens.slice(0, end);
+  }
+
+  /** The tokens of a prompt; from a server none when the signal is aborted, or the sequence closed, before they are there. */
+  async #tokens(rendered: RenderedPrompt, signal: AbortSignal): Promise<Token[]> {
+    const { isClosed } = this.#parts;
+    if (!isClosed) return this.history.tokens(rendered);
+    try {
+      return await raceAbort(this.history.tokens(rendered), signal);
+    } catch (error) {
+      if (signal.aborted || isClosed()) return [];
+      throw error;
+    }
+  }
+
+  #transcript(rendered: RenderedPrompt, tokens: readonly Token[], text: string): Transcript {
+    const { vocabulary } = this.#parts.prompts;
+    const { bosToken } = vocabulary;
+    const bos = bosToken !== undefined && tokens[0] === bosToken ? vocabulary.controlSpelling(bosToken) : '';
+    return { prompt: promptPieces(rendered, bos), text };
+  }
+}
+
+/** The course of an inference, for its report. */
+class InferenceCourse {
+  readonly #start = performance.now();
+  #queuedMs = 0;
+  #firstTokenMs = 0;
+  /** Tokens that were in the KV cache already; undefined: nothing was evaluated yet. */
+  reused: number | undefined;
+
+  /** It has a slot, perhaps not for the first time. */
+  readonly onSlot = (): void => void (this.#queuedMs ||= this.#elapsedMs);
+
+  /** A token was generated. */
+  readonly onToken = (): void => void (this.#firstTokenMs ||= this.#elapsedMs);
+
+  report(prompt: number, generated: number): Pick<Completion, 'tokens' | 'timings'> {
+    const totalMs = this.#elapsedMs;
+    return {
+      tokens: { prompt, reused: Math.min(this.reused ?? 0, prompt), generated },
+      timings: { queuedMs: this.#queuedMs || totalMs, firstTokenMs: this.#firstTokenMs, totalMs },
+    };
+  }
+
+  get #elapsedMs(): number {
+    return performance.now() - this.#start;
+  }
+}
+
+/** What a history remembers of a prompt without a reply. */
+export const nothingGenerated: GeneratedText = { text: '', tokens: [], controlOffsets: [] };
+
+/**
+ * A mark at the end of a prompt, with which its template opens reasoning. It is part of the model's text: without it
+ * the reasoning after it could not be recognised.
+ */
+function openedText(prompt: string, marks: ReplyMarks): string {
+  const open = openedAtEnd(prompt, marks)?.open ?? '';
+  return hasTag(open) || open === '' ? open : `${open}\n`;
+}
+
+/**
+ * The control tokens that the chat template wrote, and the text between them.
+ * @param bos the name of the BOS token that the prompt begins with, which the template may have written; "" = none.
+ */
+function promptPieces({ text, controlSpans }: RenderedPrompt, bos: string): readonly PromptPiece[] {
+  const isWritten = controlSpans[0]?.start === 0 && text.startsWith(bos);
+  const pieces: PromptPiece[] = [{ text: isWritten ? '' : bos, special: true }];
+  let end = 0;
+  for (const span of controlSpans) {
+    pieces.push({ text: text.slice(end, span.start), special: false });
+    pieces.push({ text: text.slice(span.start, span.end), special: true });
+    end = span.end;
+  }
+  pieces.push({ text: text.slice(end), special: false });
+  return pieces.filter((piece) => piece.text !== '');
+}
