@@ -14,6 +14,12 @@ export function untilAborted(wait: Promise<void>, ...signals: readonly AbortSign
   });
 }
 
+/** Keeps work in a set while it runs. */
+export function track<T>(running: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
+  running.add(work);
+  return work.finally(() => running.delete(work));
+}
+
 /**
  * Races a promise against an abort signal.
  * @param reason returns the value to reject with on abort; default: the signal's reason.

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { families } from '../../scripts/gguf/families.mjs';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
-import { replyLead } from '../../src/inference/decoding/answers.ts';
+import { replyLead } from '../../src/inference/decoding/templateProbes.ts';
 import { neverAborted as signal, userPrompt } from '../contracts/generation.ts';
 import { openTinyModels } from './tiny.ts';
 

@@ -66,6 +66,24 @@ export const noMemory: MemoryUse = { ram: 0, vram: 0 };
 /** The parts of a model that takes no memory, or none that is known. */
 export const noModelMemory: ModelMemory = { weights: noMemory, context: noMemory, slot: noMemory };
 
+/** Statistics of a model that has nothing of what they are about. */
+export const noStats: ModelStats = {
+  backend: 'cpu',
+  gpuLayers: 0,
+  memory: noModelMemory,
+  threads: 0,
+  prefillThreads: 0,
+  slots: 0,
+  slotsBusy: 0,
+  waiting: 0,
+  sequences: 0,
+  checkpointBytes: 0,
+  statesSaved: 0,
+  statesRestored: 0,
+  promptsRestored: 0,
+  stateBytes: 0,
+};
+
 /** Two amounts of memory together. */
 export const addMemory = (a: MemoryUse, b: MemoryUse): MemoryUse => ({ ram: a.ram + b.ram, vram: a.vram + b.vram });
 

@@ -1,7 +1,5 @@
 import type { Token } from 'node-llama-cpp';
 import { answerMarkAfter, openedAtEnd, type ReplyMarks } from '../../chat/replyMarks.ts';
-import type { Message } from '../../chat/dialog.ts';
-import type { TemplateRenderer } from './templateRenderer.ts';
 import { commonPrefixLength } from '../../base/commonPrefix.ts';
 
 /** What surrounds the text of an answer in the model's reply to a prompt. */
@@ -19,21 +17,6 @@ export function answerFrame(prompt: string, marks: ReplyMarks): AnswerFrame {
     opening: (prompt.endsWith('\n') ? ending.trimStart() : ending) + answerMarkAfter(prompt, marks),
     closing: marks.answer?.close ?? '',
   };
-}
-
-const ask: Message = { role: 'user', text: 'Which?' };
-const reply: Message = { role: 'assistant', text: 'This.' };
-
-/**
- * White space that the chat template writes between the end of a prompt and the reply to it. A model has learned to begin its
- * reply with it: `[/INST] This.`
- */
-export function replyLead(renderer: Pick<TemplateRenderer, 'render'>): string {
-  const prompt = renderer.render({ messages: [ask] }).text;
-  const replied = renderer.render({ messages: [ask, reply, ask] }).text;
-  const rest = replied.startsWith(prompt) ? replied.slice(prompt.length) : '';
-  const lead = rest.slice(0, rest.length - rest.trimStart().length);
-  return rest.startsWith(lead + reply.text) ? lead : '';
 }
 
 /** The position after some tokens of one or more answers. */

@@ -7,7 +7,8 @@ import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import type { FinishReason, GenerateOptions } from '../contract/engine.ts';
 import { forceText } from './forcedText.ts';
 import { ReasoningBudget } from './reasoningBudget.ts';
-import type { GenerationStart, PromptTokenizer } from './sequencePrompts.ts';
+import type { GenerationStart } from './sequencePrompts.ts';
+import type { PromptTokenizer } from './templateRenderer.ts';
 
 /** The text of a generation, as far as its state depends on it. */
 interface DecodedText {

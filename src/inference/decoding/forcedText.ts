@@ -2,7 +2,7 @@ import type { Token } from 'node-llama-cpp';
 import { commonPrefixLength } from '../../base/commonPrefix.ts';
 import type { GrammarMatcher } from '../../chat/grammar/matcher.ts';
 import type { Rule, TextRule } from '../../chat/grammar/rule.ts';
-import type { PromptTokenizer } from './sequencePrompts.ts';
+import type { PromptTokenizer } from './templateRenderer.ts';
 
 /** Forced text as tokens. */
 interface ForcedText {

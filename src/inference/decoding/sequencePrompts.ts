@@ -13,27 +13,11 @@ import {
   type ScoreOptions,
   type Transcript,
 } from '../contract/engine.ts';
-import { answerFrame, replyLead } from './answers.ts';
+import { answerFrame } from './answers.ts';
 import type { GeneratedText } from './streamingDetokenizer.ts';
-import type { RenderedPrompt, TemplateRenderer } from './templateRenderer.ts';
+import { replyLead } from './templateProbes.ts';
+import type { PromptTokenizer, RenderedPrompt } from './templateRenderer.ts';
 import { TokenHistory } from './tokenHistory.ts';
-
-/** What a sequence knows of its model's chat template and vocabulary: both are here, or the vocabulary is on a server. */
-export interface PromptTokenizer extends Pick<TemplateRenderer, 'render' | 'unsafeOffsets'> {
-  readonly vocabulary: {
-    readonly bosToken: Token | undefined;
-    readonly isControl: (token: Token) => boolean;
-    readonly controlSpelling: (token: Token) => string;
-    /** The control token with a spelling. */
-    readonly controlToken: (spelling: string) => Token | undefined;
-  };
-  /** The tokens of a prompt, or of its rest from the `start` of one of its control spans on. */
-  readonly tokensYielding: (prompt: RenderedPrompt, from?: number, atMost?: number) => Promise<Token[]>;
-  /** The tokens of a text that continues another one. */
-  readonly continuation: (text: string, withControl: boolean) => Promise<readonly Token[]> | readonly Token[];
-  /** The text of tokens that continue others. */
-  readonly spell: (tokens: readonly Token[]) => Promise<string> | string;
-}
 
 /** What an inference is computed from, and what it reports meanwhile. */
 interface InferenceStart {
@@ -94,7 +78,7 @@ export class SequencePrompts {
 
   constructor(parts: SequencePromptsParts) {
     this.#parts = parts;
-    this.history = new TokenHistory(parts.prompts, parts.prompts.vocabulary);
+    this.history = new TokenHistory(parts.prompts);
   }
 
   /** @param compute generates the text; its `finishReason` is undefined after an abort. */

@@ -1,3 +1,4 @@
+import type { Token } from 'node-llama-cpp';
 import type { Message, Prompt } from '../../chat/dialog.ts';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import type { ChatTemplate } from '../../chat/template/chatTemplate.ts';
@@ -11,6 +12,23 @@ export interface RenderedPrompt {
   readonly maskedOffsets: readonly number[];
   /** The control strings that the template itself wrote, from left to right. */
   readonly controlSpans: readonly TextSpan[];
+}
+
+/** What a sequence knows of its model's chat template and vocabulary: both are here, or the vocabulary is on a server. */
+export interface PromptTokenizer extends Pick<TemplateRenderer, 'render' | 'unsafeOffsets'> {
+  readonly vocabulary: {
+    readonly bosToken: Token | undefined;
+    readonly isControl: (token: Token) => boolean;
+    readonly controlSpelling: (token: Token) => string;
+    /** The control token with a spelling. */
+    readonly controlToken: (spelling: string) => Token | undefined;
+  };
+  /** The tokens of a prompt, or of its rest from the `start` of one of its control spans on. */
+  readonly tokensYielding: (prompt: RenderedPrompt, from?: number, atMost?: number) => Promise<Token[]>;
+  /** The tokens of a text that continues another one. */
+  readonly continuation: (text: string, withControl: boolean) => Promise<readonly Token[]> | readonly Token[];
+  /** The text of tokens that continue others. */
+  readonly spell: (tokens: readonly Token[]) => Promise<string> | string;
 }
 
 /** A part of a rendered prompt that is tokenized on its own. */

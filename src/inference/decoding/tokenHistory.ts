@@ -1,5 +1,5 @@
 import type { Token } from 'node-llama-cpp';
-import type { RenderedPrompt } from './templateRenderer.ts';
+import type { PromptTokenizer, RenderedPrompt } from './templateRenderer.ts';
 import type { GeneratedText } from './streamingDetokenizer.ts';
 import { commonPrefixLength } from '../../base/commonPrefix.ts';
 
@@ -10,30 +10,17 @@ interface Snapshot extends RenderedPrompt {
   readonly resumePoints: ReadonlyMap<number, number>;
 }
 
-/** How a history makes tokens of a prompt. */
-interface HistoryRenderer {
-  readonly tokensYielding: (prompt: RenderedPrompt, from?: number) => Promise<Token[]>;
-  readonly unsafeOffsets: (text: string) => readonly number[];
-}
-
-/** What a history knows of the vocabulary. */
-interface ControlTokens {
-  readonly isControl: (token: Token) => boolean;
-}
-
 /**
  * Token history of a sequence, for prefix reuse: tokenizes a prompt with the tokens that the model itself generated. A
  * model may generate a text as other tokens than the tokenizer would give for it. A prompt that repeats this text must
  * have the generated tokens, or everything after it would be evaluated again.
  */
 export class TokenHistory {
-  readonly #renderer: HistoryRenderer;
-  readonly #tokenizer: ControlTokens;
+  readonly #prompts: PromptTokenizer;
   #snapshot: Snapshot | undefined;
 
-  constructor(renderer: HistoryRenderer, tokenizer: ControlTokens) {
-    this.#renderer = renderer;
-    this.#tokenizer = tokenizer;
+  constructor(prompts: PromptTokenizer) {
+    this.#prompts = prompts;
   }
 
   /**
@@ -42,15 +29,15 @@ export class TokenHistory {
    */
   async tokens(prompt: RenderedPrompt): Promise<Token[]> {
     const snapshot = this.#snapshot;
-    if (!snapshot) return this.#renderer.tokensYielding(prompt);
+    if (!snapshot) return this.#prompts.tokensYielding(prompt);
     const equalLength = equalPromptLength(snapshot, prompt);
     const resumeAt = prompt.controlSpans.findLast(
       ({ start }) => start > 0 && start <= equalLength && snapshot.resumePoints.has(start),
     );
-    if (!resumeAt) return this.#renderer.tokensYielding(prompt);
+    if (!resumeAt) return this.#prompts.tokensYielding(prompt);
     return [
       ...snapshot.tokens.slice(0, snapshot.resumePoints.get(resumeAt.start)),
-      ...(await this.#renderer.tokensYielding(prompt, resumeAt.start)),
+      ...(await this.#prompts.tokensYielding(prompt, resumeAt.start)),
     ];
   }
 
@@ -60,7 +47,7 @@ export class TokenHistory {
     const text = prompt.text + generated.text;
     if (resumePoints.size > 0) resumePoints.set(text.length, tokens.length + generated.tokens.length);
     const controlOffsets = new Set(generated.controlOffsets);
-    const plainOffsets = this.#renderer.unsafeOffsets(generated.text).filter((offset) => !controlOffsets.has(offset));
+    const plainOffsets = this.#prompts.unsafeOffsets(generated.text).filter((offset) => !controlOffsets.has(offset));
     const generatedOffsets = plainOffsets.map((offset) => prompt.text.length + offset);
     this.#snapshot = {
       text,
@@ -74,7 +61,7 @@ export class TokenHistory {
   // Pairs the control spans with the control tokens; only a BOS token may have no span. Where the counts differ, the
   // tokenizer reads other control tokens than the text shows, so nothing is reused.
   #resumePoints(prompt: RenderedPrompt, tokens: readonly Token[]): Map<number, number> {
-    const controlIndexes = tokens.flatMap((token, index) => (this.#tokenizer.isControl(token) ? [index] : []));
+    const controlIndexes = tokens.flatMap((token, index) => (this.#prompts.vocabulary.isControl(token) ? [index] : []));
     const surplus = controlIndexes.length - prompt.controlSpans.length;
     if (prompt.controlSpans.length === 0) return new Map();
     if (surplus !== 0 && !(surplus === 1 && controlIndexes[0] === 0)) return new Map();

@@ -1,4 +1,4 @@
-import { EitherSignal } from '../../base/abort.ts';
+import { EitherSignal, track } from '../../base/abort.ts';
 import type { Engine, LoadOptions, Model } from '../contract/engine.ts';
 import { LlamaInstancePool } from './llamaInstances.ts';
 import { loadModel } from './loadModel.ts';
@@ -50,7 +50,7 @@ export class LlamaEngine implements Engine {
   readonly needsFiles = true;
   readonly #instances: LlamaInstancePool;
   readonly #models = new Set<Model>();
-  readonly #loading = new Set<Promise<Model>>();
+  readonly #loading = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
   readonly #states: StateFiles | undefined;
   readonly #prompts: PromptFiles | undefined;
@@ -79,13 +79,7 @@ export class LlamaEngine implements Engine {
 
   /** @param onBatches receives the progress of the model's batches, before the first one. */
   async load(file: string, options: LoadOptions, onBatches?: (progress: ContextProgress) => void): Promise<Model> {
-    const loading = this.#load(file, options, onBatches);
-    this.#loading.add(loading);
-    try {
-      return await loading;
-    } finally {
-      this.#loading.delete(loading);
-    }
+    return track(this.#loading, this.#load(file, options, onBatches));
   }
 
   async #load(

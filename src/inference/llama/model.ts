@@ -1,13 +1,12 @@
 import { GgmlType, GgufFileType, type LlamaModel as Weights } from 'node-llama-cpp';
 import type { ModelDetails, ToolToken } from '../contract/model.ts';
-import type { MemoryUse, ModelMemory, ModelStats } from '../contract/memory.ts';
+import { noStats, type MemoryUse, type ModelMemory, type ModelStats } from '../contract/memory.ts';
 import { nativeFormatName } from '../../chat/dialect/nativeFormat.ts';
 import { callMarks } from '../../chat/dialect/layout.ts';
 import { type ChatTemplate, probeChatTemplate } from '../../chat/template/chatTemplate.ts';
 import type { ThreadTimings } from './threads/threadTuner.ts';
 import { Tokenizer } from '../decoding/tokenizer.ts';
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
-import { createYielder } from '../../base/eventLoop.ts';
 import type { Model, Sequence, SequenceOptions } from '../contract/engine.ts';
 import { BackgroundGate } from './batching/backgroundGate.ts';
 import type { DeferredQueue } from './batching/batchScheduler.ts';
@@ -16,6 +15,7 @@ import { GrammarCache } from './sampling/grammarCache.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import { SlotPool } from './kvCache/slots.ts';
 import { type ResizableContext, SlotResizer } from './kvCache/slotResizer.ts';
+import { countTools, overheadDialogs, overheadOf } from '../decoding/templateProbes.ts';
 import { LlamaSequence } from './sequence.ts';
 import type { StateSwap } from './kvCache/stateSwap.ts';
 import type { PromptCache } from './promptCache/promptCache.ts';
@@ -82,7 +82,7 @@ export class LlamaModel implements Model {
     this.contextSize = parts.contextSize;
     this.toolDialect = chatTemplate.toolDialect;
     this.notes = [...parts.notes, ...chatTemplate.notes];
-    this.overhead = this.#measureOverhead();
+    this.overhead = overheadOf(overheadDialogs.map((messages) => this.#addedTokens(messages)));
   }
 
   async count(texts: readonly string[]): Promise<readonly number[]> {
@@ -91,19 +91,8 @@ export class LlamaModel implements Model {
     return counts;
   }
 
-  // The larger of two: without a system message the template may have to add one for the tools.
-  async countTools(tools: ToolBlock): Promise<number> {
-    const yieldToOthers = createYielder();
-    let largest = 0;
-    for (const messages of [[ask], [rule, ask]]) {
-      const otherTokens = this.#promptTokens({ messages });
-      const rendered = this.#renderer.render({ messages, tools });
-      await yieldToOthers();
-      const tokens = await this.#renderer.tokensYielding(rendered, 0, this.contextSize + otherTokens);
-      largest = Math.max(largest, tokens.length - otherTokens);
-      if (largest > this.contextSize) break;
-    }
-    return largest;
+  countTools(tools: ToolBlock): Promise<number> {
+    return countTools(this.#renderer, tools, this.contextSize);
   }
 
   async render(prompt: Prompt): Promise<string> {
@@ -134,6 +123,7 @@ export class LlamaModel implements Model {
   stats(): ModelStats {
     const { weights, threads, stateSwap, promptCache } = this.#parts;
     return {
+      ...noStats,
       backend: weights.gpuLayers > 0 && weights.llama.gpu ? weights.llama.gpu : 'cpu',
       gpuLayers: weights.gpuLayers,
       threads: threads.decode,
@@ -141,7 +131,7 @@ export class LlamaModel implements Model {
       ...this.#slots.stats(),
       sequences: this.#sequences.size,
       memory: this.#resizer.memory,
-      ...(stateSwap?.stats() ?? noSwapStats),
+      ...stateSwap?.stats(),
       promptsRestored: promptCache?.restored ?? 0,
     };
   }
@@ -167,24 +157,11 @@ export class LlamaModel implements Model {
     this.#parts.onClose(this);
   }
 
-  #measureOverhead(): Model['overhead'] {
-    const overheadOf = (messages: Prompt['messages']): number =>
-      this.#promptTokens({ messages }) -
-      messages.reduce((sum, { text }) => sum + this.#tokenizer.tokenizePlain(text).length, 0);
-    const single = overheadOf([ask]);
-    const message = Math.max(0, Math.ceil((overheadOf([ask, answer, ask]) - single) / 2));
-    return { message, prompt: Math.max(0, single - message) };
-  }
-
-  #promptTokens(prompt: Prompt): number {
-    return this.#renderer.tokens(this.#renderer.render(prompt)).length;
+  #addedTokens(messages: Prompt['messages']): number {
+    const whole = this.#renderer.tokens(this.#renderer.render({ messages }));
+    return whole.length - messages.flatMap(({ text }) => this.#tokenizer.tokenizePlain(text)).length;
   }
 }
-
-const noSwapStats = { statesSaved: 0, statesRestored: 0, stateBytes: 0 };
-const rule = { role: 'system', text: 'Choose.' } as const;
-const ask = { role: 'user', text: 'Which?' } as const;
-const answer = { role: 'assistant', text: 'This.' } as const;
 
 /** What was measured while a model was being loaded. */
 interface MemoryMeasurements {

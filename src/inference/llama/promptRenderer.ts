@@ -3,8 +3,12 @@ import type { ChatTemplate } from '../../chat/template/chatTemplate.ts';
 import type { Message, Prompt } from '../../chat/dialog.ts';
 import { createYielder } from '../../base/eventLoop.ts';
 import type { Tokenizer } from '../decoding/tokenizer.ts';
-import type { PromptTokenizer } from '../decoding/sequencePrompts.ts';
-import { promptParts, type RenderedPrompt, TemplateRenderer } from '../decoding/templateRenderer.ts';
+import {
+  promptParts,
+  type PromptTokenizer,
+  type RenderedPrompt,
+  TemplateRenderer,
+} from '../decoding/templateRenderer.ts';
 import { commonPrefixLength } from '../../base/commonPrefix.ts';
 import { Fault } from '../../protocol/fault.ts';
 

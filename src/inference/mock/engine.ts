@@ -9,7 +9,7 @@ import {
 } from '../contract/model.ts';
 import type { Engine, LoadOptions, Model, Sequence, SequenceOptions } from '../contract/engine.ts';
 import { countMessages, countText, mockOverhead, mockPieces, MockSequence, type ScriptLookup } from './sequence.ts';
-import { noModelMemory, type ModelStats } from '../contract/memory.ts';
+import { noStats, type ModelStats } from '../contract/memory.ts';
 import { type Prompt, type ToolBlock, toTextMessages } from '../../chat/dialog.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { callsInTags } from '../../chat/dialect/knownLayouts.ts';
@@ -131,7 +131,7 @@ class MockModel implements Model {
   }
 
   stats(): ModelStats {
-    return { ...mockStats, sequences: this.#sequences.size };
+    return { ...noStats, backend: 'mock', sequences: this.#sequences.size };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -189,7 +189,7 @@ export class MockEmbeddingModel implements Model {
   }
 
   stats(): ModelStats {
-    return { ...mockStats, sequences: 0 };
+    return { ...noStats, backend: 'mock' };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -208,20 +208,3 @@ function hashedWords(text: string): Float32Array {
   }
   return normalizeVector(vector);
 }
-
-/** Statistics of a model of the mock engine, which has neither slots nor memory. */
-const mockStats = {
-  backend: 'mock',
-  gpuLayers: 0,
-  memory: noModelMemory,
-  threads: 0,
-  prefillThreads: 0,
-  slots: 0,
-  slotsBusy: 0,
-  waiting: 0,
-  checkpointBytes: 0,
-  statesSaved: 0,
-  statesRestored: 0,
-  promptsRestored: 0,
-  stateBytes: 0,
-} as const;

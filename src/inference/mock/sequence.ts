@@ -13,7 +13,7 @@ import {
 } from '../contract/engine.ts';
 import { type ReplyMarks, tagsOf } from '../../chat/replyMarks.ts';
 import type { ScriptedReply, ScriptedScores } from './script.ts';
-import { untilAborted } from '../../base/abort.ts';
+import { EitherSignal, track, untilAborted } from '../../base/abort.ts';
 import { type InferenceSchedule, TokenThrottle, untilResumed } from '../contract/pace.ts';
 import { StopStringFilter } from '../decoding/streamingDetokenizer.ts';
 import { type Message, type Prompt, toTextMessages } from '../../chat/dialog.ts';
@@ -35,9 +35,8 @@ export class MockSequence implements Sequence {
   readonly #model: SequenceModel;
   readonly #lookup: ScriptLookup;
   readonly #onClose: () => void;
-  readonly #abortControllers = new Set<AbortController>();
-  readonly #runningWork = new Set<Promise<unknown>>();
-  #closed = false;
+  readonly #closing = new AbortController();
+  readonly #running = new Set<Promise<unknown>>();
   #cachedPrompt: readonly Message[] = [];
 
   constructor(label: string, model: SequenceModel, lookup: ScriptLookup, onClose: () => void) {
@@ -88,28 +87,15 @@ export class MockSequence implements Sequence {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closed = true;
-    for (const controller of this.#abortControllers) controller.abort();
-    await Promise.allSettled(this.#runningWork);
+    this.#closing.abort();
+    await Promise.allSettled(this.#running);
     this.#onClose();
   }
 
   /** Runs work with a signal that is aborted with the caller's, or when the sequence is disposed of. */
   async #run<T>(caller: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const controller = new AbortController();
-    const abort = (): void => controller.abort();
-    if (caller.aborted || this.#closed) abort();
-    caller.addEventListener('abort', abort);
-    this.#abortControllers.add(controller);
-    const running = work(controller.signal);
-    this.#runningWork.add(running);
-    try {
-      return await running;
-    } finally {
-      this.#runningWork.delete(running);
-      this.#abortControllers.delete(controller);
-      caller.removeEventListener('abort', abort);
-    }
+    using either = new EitherSignal([caller, this.#closing.signal]);
+    return await track(this.#running, work(either.signal));
   }
 
   async #generate(

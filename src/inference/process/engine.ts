@@ -1,4 +1,4 @@
-import { EitherSignal, raceAbort } from '../../base/abort.ts';
+import { EitherSignal, raceAbort, track } from '../../base/abort.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { Engine, LoadOptions, Model } from '../contract/engine.ts';
 import type { LoadPlan } from '../contract/memory.ts';
@@ -38,7 +38,7 @@ export class ProcessEngine implements Engine {
   readonly #crashes = new CrashCounts();
   readonly #onCrash: (crash: EngineCrash) => void;
   readonly #models = new Set<Model>();
-  readonly #loading = new Set<Promise<Model>>();
+  readonly #loading = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
 
   constructor({
@@ -117,14 +117,8 @@ export class ProcessEngine implements Engine {
       { signal: abort.signal, ...(onProgress && { onProgress }) },
       (closed) => this.#models.delete(closed),
     );
-    this.#loading.add(loading);
-    try {
-      const model = await loading;
-      this.#models.add(model);
-      return model;
-    } finally {
-      this.#loading.delete(loading);
-    }
+    const added = loading.then((model) => this.#models.add(model) && model);
+    return await track(this.#loading, added);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

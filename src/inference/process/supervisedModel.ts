@@ -1,29 +1,12 @@
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
 import { Fault } from '../../protocol/fault.ts';
-import { noModelMemory, totalMemory, type ModelStats } from '../contract/memory.ts';
+import { noStats, totalMemory, type ModelStats } from '../contract/memory.ts';
 import type { Model, Sequence, SequenceOptions } from '../contract/engine.ts';
 import { raceAbort } from '../../base/abort.ts';
 import type { EmbeddingFacts, EmbedOptions, Embeddings, ModelDetails, ModelSupervision } from '../contract/model.ts';
 import type { LoadedFacts } from './messages.ts';
 import { SupervisedSequence } from './supervisedSequence.ts';
 import { Supervisor, type LoadCallbacks, type SupervisorOptions } from './supervisor.ts';
-
-const noStats: ModelStats = {
-  backend: 'cpu',
-  gpuLayers: 0,
-  memory: noModelMemory,
-  threads: 0,
-  prefillThreads: 0,
-  slots: 0,
-  slotsBusy: 0,
-  waiting: 0,
-  sequences: 0,
-  checkpointBytes: 0,
-  statesSaved: 0,
-  statesRestored: 0,
-  promptsRestored: 0,
-  stateBytes: 0,
-};
 
 /** A model in a supervised engine process. After a crash its sequences are filled again by their next prompt. */
 export class SupervisedModel implements Model {

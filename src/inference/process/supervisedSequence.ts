@@ -1,4 +1,4 @@
-import { untilAborted } from '../../base/abort.ts';
+import { track, untilAborted } from '../../base/abort.ts';
 import type {
   AnswerScores,
   Completion,
@@ -46,15 +46,15 @@ export class SupervisedSequence implements Sequence {
   }
 
   generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
-    return this.#track(this.#generate(prompt, options));
+    return track(this.#running, this.#generate(prompt, options));
   }
 
   score(prompt: Prompt, answers: readonly string[], options: ScoreOptions): Promise<AnswerScores> {
-    return this.#track(this.#score(prompt, answers, options));
+    return track(this.#running, this.#score(prompt, answers, options));
   }
 
   prefill(prompt: Prompt, signal: AbortSignal, options: WarmUpOptions = {}): Promise<WarmUpResult> {
-    return this.#track(this.#prefill(prompt, signal, options));
+    return track(this.#running, this.#prefill(prompt, signal, options));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -172,11 +172,6 @@ export class SupervisedSequence implements Sequence {
     } finally {
       signal.removeEventListener('abort', onAbort);
     }
-  }
-
-  #track<T>(work: Promise<T>): Promise<T> {
-    this.#running.add(work);
-    return work.finally(() => this.#running.delete(work));
   }
 }
 

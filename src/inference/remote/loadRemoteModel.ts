@@ -6,7 +6,8 @@ import { describeError, Fault } from '../../protocol/fault.ts';
 import type { LoadOptions, Model } from '../contract/engine.ts';
 import { HttpConnection, type RemoteTimeouts } from './connection/httpConnection.ts';
 import { Endpoint, Endpoints } from './endpoints/endpoints.ts';
-import { measureOverhead, RemoteServedModel, replyEnd } from './model.ts';
+import { replyEnd } from '../decoding/templateProbes.ts';
+import { measureOverhead, RemoteServedModel } from './model.ts';
 import type { RemoteModel } from '../contract/model.ts';
 import { readApiKey, readTemplate, serverApis } from './serverApis.ts';
 import { RemotePrompts, type RemoteTokenizer } from './sequence/remotePrompts.ts';
@@ -58,7 +59,9 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
     const chatTemplate = probeChatTemplate(source, props, remote.templateFile ?? 'chat_template');
     const vocabulary = await first.server.vocabulary(props, signal);
     const prompts = new RemotePrompts(chatTemplate, vocabulary, tokenizerOf(endpoints), closing.signal);
-    const endTokens = [replyEnd(prompts), vocabulary.controlToken(props.eos)].filter((token) => token !== undefined);
+    const endTokens = [replyEnd(prompts), props.eos].flatMap((end) =>
+      end === undefined ? [] : (vocabulary.controlToken(end) ?? []),
+    );
     return new RemoteServedModel({
       endpoints,
       prompts,

@@ -3,7 +3,8 @@ import type { ChatTemplate } from '../../chat/template/chatTemplate.ts';
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
 import type { Model, Sequence, SequenceOptions } from '../contract/engine.ts';
 import type { ModelLimits } from '../contract/model.ts';
-import { noModelMemory, type ModelStats } from '../contract/memory.ts';
+import { noStats, type ModelStats } from '../contract/memory.ts';
+import { countTools, overheadDialogs, overheadOf } from '../decoding/templateProbes.ts';
 import type { Endpoints } from './endpoints/endpoints.ts';
 import type { RemotePrompts } from './sequence/remotePrompts.ts';
 import { RemoteSequence } from './sequence/sequence.ts';
@@ -51,17 +52,8 @@ export class RemoteServedModel implements Model {
     return Promise.all(texts.map(async (text) => (await prompts.plainTokens(text)).length));
   }
 
-  // The larger of two: without a system message the template may have to add one for the tools.
-  async countTools(tools: ToolBlock): Promise<number> {
-    const { prompts } = this.#parts;
-    const tokensOf = async (prompt: Prompt): Promise<number> =>
-      (await prompts.tokensYielding(prompts.render(prompt))).length;
-    const added = await Promise.all(
-      [[ask], [rule, ask]].map(
-        async (messages) => (await tokensOf({ messages, tools })) - (await tokensOf({ messages })),
-      ),
-    );
-    return Math.max(0, ...added);
+  countTools(tools: ToolBlock): Promise<number> {
+    return countTools(this.#parts.prompts, tools, this.contextSize);
   }
 
   async render(prompt: Prompt): Promise<string> {
@@ -87,8 +79,10 @@ export class RemoteServedModel implements Model {
     const { all } = this.#parts.endpoints;
     const sum = (read: (slots: (typeof all)[number]['slots']) => number): number =>
       all.reduce((total, { slots }) => total + read(slots), 0);
+    // What is in the memory of another machine is not this server's.
     return {
-      ...unknownStats,
+      ...noStats,
+      backend: 'http',
       slots: sum(({ count }) => count),
       slotsBusy: sum(({ busy }) => busy),
       waiting: sum(({ waiting }) => waiting),
@@ -104,38 +98,10 @@ export class RemoteServedModel implements Model {
 
 /** Measures the tokens that the chat template adds to a prompt, and to each message. */
 export async function measureOverhead(prompts: RemotePrompts): Promise<Model['overhead']> {
-  const overheadOf = async (messages: Prompt['messages']): Promise<number> => {
+  const addedTokens = overheadDialogs.map(async (messages) => {
     const whole = await prompts.tokensYielding(prompts.render({ messages }));
     const texts = await Promise.all(messages.map(({ text }) => prompts.plainTokens(text)));
     return whole.length - texts.flat().length;
-  };
-  const single = await overheadOf([ask]);
-  const message = Math.max(0, Math.ceil(((await overheadOf([ask, answer, ask])) - single) / 2));
-  return { message, prompt: Math.max(0, single - message) };
+  });
+  return overheadOf(await Promise.all(addedTokens));
 }
-
-/** The token with which the chat template ends a reply. */
-export function replyEnd(prompts: RemotePrompts): Token | undefined {
-  const { text, controlSpans } = prompts.render({ messages: [ask, answer, ask] });
-  const end = text.indexOf(answer.text) + answer.text.length;
-  const span = controlSpans.find(({ start }) => start >= end);
-  return span && prompts.vocabulary.controlToken(text.slice(span.start, span.end));
-}
-
-// What is in the memory of another machine is not this server's.
-const unknownStats = {
-  backend: 'http',
-  gpuLayers: 0,
-  memory: noModelMemory,
-  threads: 0,
-  prefillThreads: 0,
-  checkpointBytes: 0,
-  statesSaved: 0,
-  statesRestored: 0,
-  promptsRestored: 0,
-  stateBytes: 0,
-} as const;
-
-const rule = { role: 'system', text: 'Choose.' } as const;
-const ask = { role: 'user', text: 'Which?' } as const;
-const answer = { role: 'assistant', text: 'This.' } as const;

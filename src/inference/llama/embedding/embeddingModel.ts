@@ -7,14 +7,14 @@ import {
   normalizeVector,
   textTooLong,
 } from '../../contract/model.ts';
-import { EitherSignal, raceAbort } from '../../../base/abort.ts';
+import { EitherSignal, raceAbort, track } from '../../../base/abort.ts';
 import type { Priority } from '../../contract/pace.ts';
 import { rankOf } from '../../decoding/slotQueue.ts';
 import { describeError, Fault } from '../../../protocol/fault.ts';
 import { noDialect } from '../../../chat/dialect/toolDialect.ts';
 import { defaultReplyMarks } from '../../../chat/replyMarks.ts';
 import type { Model, Sequence } from '../../contract/engine.ts';
-import type { ModelMemory, ModelStats } from '../../contract/memory.ts';
+import { noStats, type ModelMemory, type ModelStats } from '../../contract/memory.ts';
 
 /** What an embedding model is made of. It owns and disposes `weights` and `context`. */
 export interface EmbeddingModelParts {
@@ -59,9 +59,7 @@ export class LlamaEmbeddingModel implements Model {
   }
 
   embed(texts: readonly string[], options: EmbedOptions): Promise<Embeddings> {
-    const running = this.#embed(texts, options).finally(() => this.#running.delete(running));
-    this.#running.add(running);
-    return running;
+    return track(this.#running, this.#embed(texts, options));
   }
 
   async count(texts: readonly string[]): Promise<readonly number[]> {
@@ -83,19 +81,13 @@ export class LlamaEmbeddingModel implements Model {
   stats(): ModelStats {
     const { weights, memory, threads } = this.#parts;
     return {
+      ...noStats,
       backend: weights.gpuLayers > 0 && weights.llama.gpu ? weights.llama.gpu : 'cpu',
       gpuLayers: weights.gpuLayers,
-      threads: 0,
       prefillThreads: threads,
       slots: 1,
       slotsBusy: this.#parts.progress.running ? 1 : 0,
       waiting: Math.max(0, this.#running.size - 1),
-      sequences: 0,
-      checkpointBytes: 0,
-      statesSaved: 0,
-      statesRestored: 0,
-      promptsRestored: 0,
-      stateBytes: 0,
       memory,
     };
   }

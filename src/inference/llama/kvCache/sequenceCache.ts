@@ -4,7 +4,7 @@ import { fastTokens } from '../batching/batchScheduler.ts';
 import { type CheckpointKind, checkpointKinds, checkpointsOf, takeCheckpoint } from './checkpoints.ts';
 import { cachedPrefixLength, prefill, type PrefillOptions, reusePrefix } from './prefixReuse.ts';
 import { describeError, Fault } from '../../../protocol/fault.ts';
-import { untilAborted } from '../../../base/abort.ts';
+import { track, untilAborted } from '../../../base/abort.ts';
 import { type TokenThrottle, untilResumed } from '../../contract/pace.ts';
 import type { BackgroundGate } from '../batching/backgroundGate.ts';
 import type { ThreadCap } from '../threads/batchThreads.ts';
@@ -68,9 +68,7 @@ export class SequenceCache {
    * @returns undefined when a wait was aborted.
    */
   run<T>(prompt: Token[], schedule: SlotSchedule, work: SlotWork<T>): Promise<T | undefined> {
-    const running = this.#run(prompt, schedule, work);
-    this.#running.add(running);
-    return running.finally(() => this.#running.delete(running));
+    return track(this.#running, this.#run(prompt, schedule, work));
   }
 
   /** Runs a step of llama.cpp. When it fails, the contents of the slot are unknown, so the slot is reset. */

@@ -3,8 +3,12 @@ import type { ChatTemplate } from '../../../chat/template/chatTemplate.ts';
 import type { Prompt } from '../../../chat/dialog.ts';
 import type { SamplingParams } from '../../contract/samplingParams.ts';
 import { sumBiases } from '../../decoding/logitBias.ts';
-import type { PromptTokenizer } from '../../decoding/sequencePrompts.ts';
-import { promptParts, TemplateRenderer, type RenderedPrompt } from '../../decoding/templateRenderer.ts';
+import {
+  promptParts,
+  type PromptTokenizer,
+  TemplateRenderer,
+  type RenderedPrompt,
+} from '../../decoding/templateRenderer.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 
 /** Tokenizes and spells on a server. */

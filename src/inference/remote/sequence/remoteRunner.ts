@@ -1,5 +1,5 @@
 import type { Token } from '../../decoding/tokenizer.ts';
-import { EitherSignal, raceAbort, untilAborted } from '../../../base/abort.ts';
+import { EitherSignal, raceAbort, track, untilAborted } from '../../../base/abort.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { GenerateOptions } from '../../contract/engine.ts';
 import { untilResumed, type InferenceSchedule, type TokenThrottle } from '../../contract/pace.ts';
@@ -41,14 +41,8 @@ export class RemoteRunner {
   }
 
   /** The result of an inference; undefined when it was aborted. @throws Fault */
-  async run<T>(work: RemoteWork<T>): Promise<T | undefined> {
-    const running = this.#run(work);
-    this.#running.add(running);
-    try {
-      return await running;
-    } finally {
-      this.#running.delete(running);
-    }
+  run<T>(work: RemoteWork<T>): Promise<T | undefined> {
+    return track(this.#running, this.#run(work));
   }
 
   /** Whether it is closed, or about to be. */
