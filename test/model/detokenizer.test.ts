@@ -13,12 +13,15 @@ describe('a streaming detokenizer', () => {
     options: { readonly stop?: readonly string[]; readonly controlTokens?: boolean } = {},
   ) {
     const pieces: string[] = [];
-    const text = new StreamingDetokenizer(demo.tokenizer, {
-      precedingTokens: demo.tokenizer.tokenizeWithControl('<|im_start|>assistant\n'),
-      stopStrings: options.stop ?? [],
-      controlTokens: options.controlTokens ?? false,
-      onText: (piece) => pieces.push(piece),
-    });
+    const text = new StreamingDetokenizer(
+      demo.tokenizer,
+      demo.tokenizer.tokenizeWithControl('<|im_start|>assistant\n'),
+      {
+        sampling: { stop: options.stop ?? [] },
+        controlTokens: options.controlTokens ?? false,
+        onText: (piece) => pieces.push(piece),
+      },
+    );
     for (const token of tokens) if (!text.stopped) text.push(token);
     text.end();
     return { pieces, text };

@@ -24,8 +24,8 @@ export interface AnswerNode {
   readonly next: ReadonlyMap<Token, AnswerNode>;
   /** Whether an answer ends here. */
   readonly isEnd: boolean;
-  /** The probabilities of the tokens that an answer continues with; undefined before they are evaluated. */
-  probabilities: ReadonlyMap<Token, number> | undefined;
+  /** Logarithms of the probabilities of the tokens that an answer continues with; undefined before they are evaluated. */
+  logprobs: Map<Token, number> | undefined;
 }
 
 interface GrowingNode extends AnswerNode {
@@ -48,7 +48,7 @@ export function createAnswerTree(answers: readonly (readonly Token[])[]): Answer
   return root;
 }
 
-const emptyNode = (): GrowingNode => ({ next: new Map(), isEnd: false, probabilities: undefined });
+const emptyNode = (): GrowingNode => ({ next: new Map(), isEnd: false, logprobs: undefined });
 
 /** The positions of an answer: before its first token, between two tokens, and after the last one. */
 export function nodesOf(answer: readonly Token[], root: AnswerNode): readonly AnswerNode[] {
@@ -67,3 +67,29 @@ export const inTreeOrder = (answers: readonly (readonly Token[])[]): readonly (r
     const index = commonPrefixLength(a, b);
     return (b[index] ?? -1) - (a[index] ?? -1);
   });
+
+/** The tokens after a position whose probabilities the scores of answers need. */
+export const wantedTokens = ({ next, isEnd }: AnswerNode, endTokens: readonly Token[]): readonly Token[] => [
+  ...next.keys(),
+  ...(isEnd ? endTokens : []),
+];
+
+/** Of the smallest positive 32-bit float: a probability that is too small to be measured counts as this. */
+export const smallestLogprob = Math.log(2 ** -149);
+
+/** The logarithms of the probabilities of answers in an evaluated tree, each with its end of generation. */
+export function scoresOf(
+  answers: readonly (readonly Token[])[],
+  root: AnswerNode,
+  endTokens: readonly Token[],
+): readonly number[] {
+  return answers.map((tokens) => {
+    const nodes = nodesOf(tokens, root);
+    const logprob = (index: number, token: Token): number =>
+      Math.max(smallestLogprob, nodes[index]?.logprobs?.get(token) ?? smallestLogprob);
+    const text = tokens.reduce((sum, token, index) => sum + logprob(index, token), 0);
+    // The replies of a model without such a token never end by themselves: then answers are compared by their text.
+    if (endTokens.length === 0) return text;
+    return text + Math.log(endTokens.reduce((sum, token) => sum + Math.exp(logprob(tokens.length, token)), 0));
+  });
+}

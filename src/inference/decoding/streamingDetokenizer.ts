@@ -1,4 +1,6 @@
 import type { Token } from 'node-llama-cpp';
+import type { GenerateOptions } from '../contract/engine.ts';
+import type { SamplingParams } from '../contract/samplingParams.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
 /** Generated text with its tokens, as far as the tokens are exactly the text. */
@@ -9,48 +11,83 @@ export interface GeneratedText {
   readonly controlOffsets: readonly number[];
 }
 
-export interface StreamingDetokenizerOptions {
-  /** The tokens of the prompt: the spacing of the first generated token depends on the last of them. */
-  readonly precedingTokens: readonly Token[];
-  readonly stopStrings: readonly string[];
-  /** Whether control tokens appear in the text as their spelling; a list: which of them do. */
-  readonly controlTokens: boolean | readonly string[];
-  readonly onText: (piece: string) => void;
+/** The options of a generation that say what of its text is emitted. */
+export type TextOptions = Pick<GenerateOptions, 'onText' | 'controlTokens'> & {
+  readonly sampling: Pick<SamplingParams, 'stop'>;
+};
+
+/** A generated text, which is emitted but for what may become a stop string. */
+export class EmittedText {
+  readonly #stops: StopStringFilter;
+  readonly #onText: ((piece: string) => void) | undefined;
+  #sent = '';
+  #decoded = '';
+
+  constructor({ sampling, onText }: TextOptions) {
+    this.#stops = new StopStringFilter(sampling.stop);
+    this.#onText = onText;
+  }
+
+  /** All text that was emitted. */
+  get text(): string {
+    return this.#sent;
+  }
+
+  /** All text so far, including what is held back. */
+  get decoded(): string {
+    return this.#decoded;
+  }
+
+  /** Whether a stop string has matched. */
+  get stopped(): boolean {
+    return this.#stops.matched;
+  }
+
+  /** @param constrained whether a grammar chose the text: no stop string is searched in it, so that it stays complete. */
+  protected emit(text: string, constrained: boolean): void {
+    this.#decoded += text;
+    this.#send(constrained ? this.#stops.flush() + text : this.#stops.push(text));
+  }
+
+  /** Emits what was held back. */
+  end(): void {
+    this.#send(this.#stops.flush());
+  }
+
+  #send(piece: string): void {
+    if (piece === '') return;
+    this.#sent += piece;
+    this.#onText?.(piece);
+  }
 }
 
 /**
  * Streaming (incremental) detokenizer: turns tokens into text as they are generated. It emits whole UTF-8 characters
  * only, holds back what may become a stop string, and emits nothing from a stop string on.
  */
-export class StreamingDetokenizer {
+export class StreamingDetokenizer extends EmittedText {
   readonly #tokenizer: Tokenizer;
-  readonly #options: StreamingDetokenizerOptions;
+  /** The last tokens of the prompt: the spacing of the first generated token depends on them. */
+  readonly #promptEnd: readonly Token[];
   /** The control tokens that appear in the text. */
   readonly #shown: boolean | ReadonlySet<Token>;
-  readonly #stops: StopStringFilter;
   readonly #tokens: Token[] = [];
   /** Tokens of a character that is not complete yet. */
   #pending: Token[] = [];
   #precedingTokens: readonly Token[];
-  #sent = '';
-  #decoded = '';
   /** The longest beginning of the generation without hidden control tokens and partial characters. */
   #exact: { readonly textLength: number; readonly tokens: number } = { textLength: 0, tokens: 0 };
   #exactTokens = true;
   readonly #controlOffsets: number[] = [];
 
-  constructor(tokenizer: Tokenizer, options: StreamingDetokenizerOptions) {
+  /** @param prompt its tokens. */
+  constructor(tokenizer: Tokenizer, prompt: readonly Token[], options: TextOptions) {
+    super(options);
+    const { controlTokens = false } = options;
     this.#tokenizer = tokenizer;
-    this.#options = options;
-    const { controlTokens } = options;
     this.#shown = typeof controlTokens === 'boolean' ? controlTokens : tokenizer.controlTokensOf(controlTokens);
-    this.#stops = new StopStringFilter(options.stopStrings);
-    this.#precedingTokens = options.precedingTokens.slice(-maxPrecedingTokens);
-  }
-
-  /** All text that was emitted. */
-  get text(): string {
-    return this.#sent;
+    this.#promptEnd = prompt.slice(-maxPrecedingTokens);
+    this.#precedingTokens = this.#promptEnd;
   }
 
   /** All tokens that were generated. */
@@ -65,19 +102,8 @@ export class StreamingDetokenizer {
 
   /** All tokens by name, without a character that stayed incomplete. */
   get transcript(): string {
-    const precedingTokens = this.#options.precedingTokens.slice(-maxPrecedingTokens);
-    const text = this.#tokenizer.detokenize(this.#tokens, precedingTokens, true);
+    const text = this.#tokenizer.detokenize(this.#tokens, this.#promptEnd, true);
     return endsMidCharacter(text) ? text.slice(0, -1) : text;
-  }
-
-  /** Whether a stop string has matched. */
-  get stopped(): boolean {
-    return this.#stops.matched;
-  }
-
-  /** All whole characters so far, including held back ones. */
-  get decoded(): string {
-    return this.#decoded;
   }
 
   /** The text of the tokens after the last whole character: empty, or ending in U+FFFD for an incomplete character. */
@@ -99,13 +125,13 @@ export class StreamingDetokenizer {
     this.#pending.push(token);
     const text = this.pending;
     if (endsMidCharacter(text) && this.#pending.length < maxTokensPerCharacter) return;
-    const start = this.#decoded.length;
+    const start = this.decoded.length;
     this.#commit(text, constrained);
     if (this.#tokenizer.isControl(token)) {
       this.#exactTokens &&= text === this.#tokenizer.controlSpelling(token);
       this.#controlOffsets.push(start);
     }
-    if (this.#exactTokens) this.#exact = { textLength: this.#decoded.length, tokens: this.#tokens.length };
+    if (this.#exactTokens) this.#exact = { textLength: this.decoded.length, tokens: this.#tokens.length };
   }
 
   /** Adds tokens that the model has not chosen. */
@@ -114,33 +140,26 @@ export class StreamingDetokenizer {
   }
 
   /** Emits what was held back, without a character that stayed incomplete. */
-  end(): void {
-    if (!this.stopped) this.#commit(this.pending.replace(/(?<!\uFFFD)\uFFFD+$/, ''));
-    this.#emit(this.#stops.flush());
+  override end(): void {
+    if (!this.stopped) this.#commit(this.pending.replace(/(?<!\uFFFD)\uFFFD+$/, ''), false);
+    super.end();
   }
 
   /** The emitted text with its tokens; both empty where the tokens are not exactly this text. */
   exactPrefix(): GeneratedText {
     const { textLength, tokens } = this.#exact;
-    if (textLength !== this.#sent.length) return { text: '', tokens: [], controlOffsets: [] };
-    return { text: this.#sent, tokens: this.#tokens.slice(0, tokens), controlOffsets: this.#controlOffsets };
+    if (textLength !== this.text.length) return { text: '', tokens: [], controlOffsets: [] };
+    return { text: this.text, tokens: this.#tokens.slice(0, tokens), controlOffsets: this.#controlOffsets };
   }
 
   #detokenize(tokens: readonly Token[]): string {
     return this.#tokenizer.detokenize(tokens, this.#precedingTokens, this.#shown);
   }
 
-  #commit(text: string, constrained = false): void {
+  #commit(text: string, constrained: boolean): void {
     this.#precedingTokens = [...this.#precedingTokens, ...this.#pending].slice(-maxPrecedingTokens);
     this.#pending = [];
-    this.#decoded += text;
-    this.#emit(constrained ? this.#stops.flush() + text : this.#stops.push(text));
-  }
-
-  #emit(piece: string): void {
-    if (piece === '') return;
-    this.#sent += piece;
-    this.#options.onText(piece);
+    this.emit(text, constrained);
   }
 }
 

@@ -1,6 +1,13 @@
 import type { ControlledEvaluateInputItem, LlamaContextSequence, Token, TokenBias } from 'node-llama-cpp';
 import { takeCheckpoint } from './kvCache/checkpoints.ts';
-import { type AnswerNode, createAnswerTree, inTreeOrder, nodesOf } from '../decoding/answers.ts';
+import {
+  type AnswerNode,
+  createAnswerTree,
+  inTreeOrder,
+  nodesOf,
+  scoresOf,
+  wantedTokens,
+} from '../decoding/answers.ts';
 import { toTokenBias } from './sampling/samplingOptions.ts';
 
 interface ScoringOptions {
@@ -34,42 +41,27 @@ export async function scoreAnswers(options: ScoringOptions): Promise<readonly nu
   for (const tokens of evaluations) {
     const path = [...context, ...tokens];
     const nodes = nodesOf(tokens, root);
-    const shared = nodes.findIndex(({ probabilities }) => !probabilities);
+    const shared = nodes.findIndex(({ logprobs }) => !logprobs);
     if (shared < 0) continue;
     const cache = await prefill(path.slice(0, context.length + shared));
     if (!cache) return undefined;
     const start = cache.nextTokenIndex;
     const evaluated = path.slice(start);
     const nodeAt = (index: number): AnswerNode | undefined => nodes[start + index - (context.length - 1)];
-    const wanted = evaluated.map((_, index) => wantedTokens(nodeAt(index), endTokens));
+    const wanted = evaluated.map((_, index) => {
+      const node = nodeAt(index);
+      return node && !node.logprobs ? wantedTokens(node, endTokens) : undefined;
+    });
     const probabilities = await step(() => tokenProbabilities(cache, evaluated, wanted));
     for (const [index, known] of probabilities.entries()) {
       const node = nodeAt(index);
-      if (node && wanted[index]) node.probabilities = known;
+      if (node && wanted[index])
+        node.logprobs = new Map([...known].map(([token, chance]) => [token, Math.log(chance)]));
     }
     if (needsCheckpoint && tokens.length === 0) await step(() => takeCheckpoint(cache, 'answers'));
   }
-  return answers.map((tokens) => logProbability(tokens, root, endTokens));
+  return scoresOf(answers, root, endTokens);
 }
-
-/** The tokens whose probabilities are to be read after a token; undefined: none, or they are known. */
-function wantedTokens(node: AnswerNode | undefined, endTokens: readonly Token[]): readonly Token[] | undefined {
-  if (!node || node.probabilities) return undefined;
-  return [...node.next.keys(), ...(node.isEnd ? endTokens : [])];
-}
-
-function logProbability(tokens: readonly Token[], root: AnswerNode, endTokens: readonly Token[]): number {
-  const nodes = nodesOf(tokens, root);
-  const probabilityOf = (index: number, token: Token): number => nodes[index]?.probabilities?.get(token) ?? 0;
-  const text = tokens.reduce((sum, token, index) => sum + finiteLog(probabilityOf(index, token)), 0);
-  // The replies of a model without such a token never end by themselves: then answers are compared by their text.
-  if (endTokens.length === 0) return text;
-  return text + finiteLog(endTokens.reduce((sum, token) => sum + probabilityOf(tokens.length, token), 0));
-}
-
-/** The smallest positive 32-bit float: a probability that is too small to be measured counts as this. */
-const smallestProbability = 2 ** -149;
-const finiteLog = (probability: number): number => Math.log(Math.max(probability, smallestProbability));
 
 /** What the library knows of a token after its evaluation. */
 interface NextToken {

@@ -21,7 +21,6 @@ import { SequenceCache, type SequenceCacheParts } from './kvCache/sequenceCache.
 import { scoreAnswers } from './scoreAnswers.ts';
 import { findBoundaries, type PromptBoundaries, type PromptRenderer } from './promptRenderer.ts';
 import type { RenderedPrompt } from '../decoding/templateRenderer.ts';
-import { StreamingDetokenizer } from '../decoding/streamingDetokenizer.ts';
 import { nothingGenerated, SequencePrompts } from '../decoding/sequencePrompts.ts';
 import type { Tokenizer } from '../decoding/tokenizer.ts';
 import { decode } from './sampling/decodeLoop.ts';
@@ -61,13 +60,7 @@ export class LlamaSequence implements Sequence {
     return this.#prompts.generate(prompt, options, async (start) => {
       const { rendered, tokens, course } = start;
       const { signal, pace, sampling } = options;
-      const text = new StreamingDetokenizer(this.#parts.tokenizer, {
-        precedingTokens: tokens,
-        stopStrings: sampling.stop,
-        controlTokens: options.controlTokens ?? false,
-        onText: options.onText ?? (() => {}),
-      });
-      const sampler = new Sampler({ ...this.#parts, prompts: this.#parts.renderer }, options, start, text);
+      const sampler = new Sampler({ ...this.#parts, prompts: this.#parts.renderer }, options, start);
       const context = [...tokens, ...(await sampler.begin())];
       const boundaries = await this.#boundaries(prompt, rendered, tokens);
       const seeds = new DrawSeeds(sampling.seed);
@@ -96,7 +89,7 @@ export class LlamaSequence implements Sequence {
         if (ending !== 'paused') run.slot.stableTokens = prompt.tools && boundaries?.interaction;
         return ending;
       });
-      return { finishReason, text };
+      return { finishReason, text: sampler.text };
     });
   }
 

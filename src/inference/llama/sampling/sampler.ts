@@ -3,7 +3,7 @@ import type { GrammarMatcher } from '../../../chat/grammar/matcher.ts';
 import type { FinishReason, GenerateOptions } from '../../contract/engine.ts';
 import { type DecodingModel, DecodingState } from '../../decoding/decodingState.ts';
 import type { GenerationStart } from '../../decoding/sequencePrompts.ts';
-import { endsMidCharacter, type StreamingDetokenizer } from '../../decoding/streamingDetokenizer.ts';
+import { endsMidCharacter, StreamingDetokenizer } from '../../decoding/streamingDetokenizer.ts';
 import type { Tokenizer } from '../../decoding/tokenizer.ts';
 import type { GrammarCache } from './grammarCache.ts';
 import { MarkEscaper } from './markEscaper.ts';
@@ -29,8 +29,8 @@ interface SampledText {
  * states.
  */
 export class Sampler {
+  readonly text: StreamingDetokenizer;
   readonly #model: SamplerModel;
-  readonly #stream: StreamingDetokenizer;
   readonly #state: DecodingState;
   readonly #markEscaper: MarkEscaper;
   #grammarState: LlamaGrammarEvaluationState | undefined;
@@ -41,10 +41,10 @@ export class Sampler {
   /** Length of the text that the budget of reasoning has. */
   #followedLength = 0;
 
-  constructor(model: SamplerModel, options: GenerateOptions, start: GenerationStart, stream: StreamingDetokenizer) {
+  constructor(model: SamplerModel, options: GenerateOptions, start: GenerationStart) {
     this.#model = model;
-    this.#stream = stream;
-    this.#state = new DecodingState(options, model, start, stream);
+    this.text = new StreamingDetokenizer(model.tokenizer, start.tokens, options);
+    this.#state = new DecodingState(options, model, start, this.text);
     this.#markEscaper = new MarkEscaper(model.replyMarks);
   }
 
@@ -82,21 +82,21 @@ export class Sampler {
     }
     // The text decides what comes next, so it is emitted at once.
     const appended = await this.#accept(token);
-    state.budget?.push(this.#stream.decoded.slice(this.#followedLength), appended.length);
+    state.budget?.push(this.text.decoded.slice(this.#followedLength), appended.length);
     return [...appended, ...(await this.#endReasoning())];
   }
 
   /** Emits the text of accepted tokens as far as it is still unsent; a stop string in it may set `finishReason`. */
   flushText(): void {
-    for (const token of this.#unflushed.splice(0)) this.#stream.push(token);
+    for (const token of this.#unflushed.splice(0)) this.text.push(token);
   }
 
   async #accept(token: Token): Promise<readonly Token[]> {
     const { matcher } = this.#state;
     if (matcher) return this.#acceptConstrained(token, matcher, this.#constrainedText(token));
-    const entry = this.#state.enterGrammar(this.#stream.peek(token));
+    const entry = this.#state.enterGrammar(this.text.peek(token));
     if (entry) return this.#acceptConstrained(token, entry.matcher, entry);
-    this.#stream.push(token);
+    this.text.push(token);
     this.#state.freeTokens++;
     return [token];
   }
@@ -105,8 +105,8 @@ export class Sampler {
   async #endReasoning(): Promise<readonly Token[]> {
     const wasFree = !this.#state.matcher;
     // Within a character the model goes on.
-    const appended = this.#stream.pending === '' ? await this.#state.endReasoning() : [];
-    this.#followedLength = this.#stream.decoded.length;
+    const appended = this.text.pending === '' ? await this.#state.endReasoning() : [];
+    this.#followedLength = this.text.decoded.length;
     const { matcher } = this.#state;
     return wasFree && matcher ? [...appended, ...(await this.#force('', matcher))] : appended;
   }
@@ -117,7 +117,7 @@ export class Sampler {
     const isControl = tokenizer.isControl(token);
     return {
       before: '',
-      inside: isControl ? this.#stream.pending + tokenizer.controlSpelling(token) : this.#stream.peek(token),
+      inside: isControl ? this.text.pending + tokenizer.controlSpelling(token) : this.text.peek(token),
     };
   }
 
@@ -139,7 +139,7 @@ export class Sampler {
     matcher: GrammarMatcher,
     { before, inside }: SampledText,
   ): Promise<readonly Token[]> {
-    const stream = this.#stream;
+    const stream = this.text;
     const isControl = this.#model.tokenizer.isControl(token);
     const isTag = isControl && before === '' && matcher.allowsTag(inside);
     const isWhole = !endsMidCharacter(inside) && stream.pending === '';
@@ -169,7 +169,7 @@ export class Sampler {
    * @param fittingText `before` and what may follow it; it may begin with the pending text, which is in tokens already.
    */
   #repair(matcher: GrammarMatcher, fittingText: string, before: string): Promise<readonly Token[]> {
-    const { pending } = this.#stream;
+    const { pending } = this.text;
     const newText = fittingText.startsWith(pending) ? fittingText.slice(pending.length) : '';
     const { matcher: nextMatcher } = matcher.accept((pending + newText).slice(before.length));
     if (newText !== '' || nextMatcher.forcedText().texts.length > 0) return this.#force(newText, nextMatcher);

@@ -1,5 +1,5 @@
 import type { Token } from '../../decoding/tokenizer.ts';
-import { StopStringFilter, type GeneratedText } from '../../decoding/streamingDetokenizer.ts';
+import { EmittedText, type GeneratedText, type TextOptions } from '../../decoding/streamingDetokenizer.ts';
 import type { RemotePrompts } from './remotePrompts.ts';
 
 /** A piece of generated text, as a server has sent it or as it was appended here. */
@@ -13,48 +13,25 @@ export interface GeneratedPiece {
   readonly isControl: boolean;
 }
 
-export interface GeneratedTextOptions {
-  readonly prompts: RemotePrompts;
-  readonly stopStrings: readonly string[];
-  /** Whether control tokens appear in the text; a list: which of them do. */
-  readonly controlTokens: boolean | readonly string[];
-  /** Tags that always appear in the text. */
-  readonly tags: readonly string[];
-  readonly onText: (piece: string) => void;
-}
-
 /** The text of one generation: its pieces, and what of them is emitted. */
-export class GenerationText {
+export class GenerationText extends EmittedText {
   readonly pieces: GeneratedPiece[] = [];
-  readonly #options: GeneratedTextOptions;
-  readonly #stops: StopStringFilter;
-  #sent = '';
-  #decoded = '';
+  readonly #prompts: RemotePrompts;
+  /** Tags that always appear in the text. */
+  readonly #tags: readonly string[];
+  readonly #controlTokens: boolean | readonly string[];
   #count = 0;
 
-  constructor(options: GeneratedTextOptions) {
-    this.#options = options;
-    this.#stops = new StopStringFilter(options.stopStrings);
-  }
-
-  /** All text that was emitted. */
-  get text(): string {
-    return this.#sent;
-  }
-
-  /** All text so far, including what is held back. */
-  get decoded(): string {
-    return this.#decoded;
+  constructor(prompts: RemotePrompts, tags: readonly string[], options: TextOptions) {
+    super(options);
+    this.#prompts = prompts;
+    this.#tags = tags;
+    this.#controlTokens = options.controlTokens ?? false;
   }
 
   /** Number of tokens. */
   get count(): number {
     return this.#count;
-  }
-
-  /** Whether a stop string has matched. */
-  get stopped(): boolean {
-    return this.#stops.matched;
   }
 
   /** The text of a piece that appears. */
@@ -69,9 +46,7 @@ export class GenerationText {
   push(piece: GeneratedPiece, constrained: boolean): void {
     this.pieces.push(piece);
     this.#count += piece.count;
-    const text = this.shown(piece);
-    this.#decoded += text;
-    this.#emit(constrained ? this.#stops.flush() + text : this.#stops.push(text));
+    this.emit(this.shown(piece), constrained);
   }
 
   /** Adds tokens that the model has not chosen, and their text. */
@@ -79,17 +54,12 @@ export class GenerationText {
     this.push({ text, tokens, count: tokens.length, isControl: false }, true);
   }
 
-  /** Emits what was held back. */
-  end(): void {
-    this.#emit(this.#stops.flush());
-  }
-
   /** The tokens of all pieces; where they are not known, those of their text. */
   async tokens(): Promise<readonly Token[]> {
     const tokens: Token[] = [];
     let unknown = '';
     const resolve = async (): Promise<void> => {
-      if (unknown !== '') tokens.push(...(await this.#options.prompts.continuation(unknown, false)));
+      if (unknown !== '') tokens.push(...(await this.#prompts.continuation(unknown, false)));
       unknown = '';
     };
     for (const { tokens: known, text, isControl } of this.pieces) {
@@ -98,7 +68,7 @@ export class GenerationText {
         continue;
       }
       await resolve();
-      tokens.push(...(known ?? (await this.#options.prompts.continuation(text, true))));
+      tokens.push(...(known ?? (await this.#prompts.continuation(text, true))));
     }
     await resolve();
     return tokens;
@@ -120,18 +90,12 @@ export class GenerationText {
       text += piece.text;
       tokens.push(...piece.tokens);
     }
-    return text === this.#sent ? { text, tokens, controlOffsets } : { text: '', tokens: [], controlOffsets: [] };
+    return text === this.text ? { text, tokens, controlOffsets } : { text: '', tokens: [], controlOffsets: [] };
   }
 
   #isShown(control: string): boolean {
-    const { controlTokens, tags } = this.#options;
-    if (controlTokens === true || tags.some((tag) => tag.includes(control))) return true;
-    return controlTokens !== false && controlTokens.includes(control);
-  }
-
-  #emit(piece: string): void {
-    if (piece === '') return;
-    this.#sent += piece;
-    this.#options.onText(piece);
+    const shown = this.#controlTokens;
+    if (shown === true || this.#tags.some((tag) => tag.includes(control))) return true;
+    return shown !== false && shown.includes(control);
   }
 }

@@ -27,13 +27,7 @@ export class Generation {
 
   constructor(options: GenerateOptions, model: GenerationModel, start: GenerationStart) {
     this.#model = model;
-    this.text = new GenerationText({
-      prompts: model.prompts,
-      stopStrings: options.sampling.stop,
-      controlTokens: options.controlTokens ?? false,
-      tags: tagsOf(model.replyMarks),
-      onText: options.onText ?? (() => {}),
-    });
+    this.text = new GenerationText(model.prompts, tagsOf(model.replyMarks), options);
     this.#state = new DecodingState(options, model, start, this.text);
   }
 

@@ -1,5 +1,12 @@
 import type { Token } from '../../decoding/tokenizer.ts';
-import { type AnswerNode, createAnswerTree, inTreeOrder, nodesOf } from '../../decoding/answers.ts';
+import {
+  createAnswerTree,
+  inTreeOrder,
+  nodesOf,
+  scoresOf,
+  smallestLogprob,
+  wantedTokens,
+} from '../../decoding/answers.ts';
 import { greedySampling } from '../inferenceServer.ts';
 import { RemoteRunner, type SlotLease } from './remoteRunner.ts';
 import type { Prompt } from '../../../chat/dialog.ts';
@@ -50,7 +57,7 @@ export class RemoteSequence implements Sequence {
     return this.#prompts.generate(prompt, options, async (start) => {
       const { tokens, course } = start;
       const { prompts } = this.#parts;
-      const { signal, pace, sampling, priority, backpressure } = options;
+      const { pace, sampling } = options;
       const generation = new Generation(options, this.#parts, start);
       const throttle = new TokenThrottle(pace, sampling.max_tokens_per_second);
       const segments = new Segments(generation, {
@@ -63,12 +70,9 @@ export class RemoteSequence implements Sequence {
         onReused: (count) => (course.reused ??= count),
       });
       const finishReason = await this.#runner.run({
+        ...options,
         tokens,
-        signal,
         throttle,
-        ...(pace && { pace }),
-        ...(priority && { priority }),
-        ...(backpressure && { backpressure }),
         isStarted: () => segments.isStarted,
         compute: (lease) => {
           course.onSlot();
@@ -80,34 +84,30 @@ export class RemoteSequence implements Sequence {
   }
 
   score(prompt: Prompt, answers: readonly string[], options: ScoreOptions): Promise<AnswerScores> {
-    const { signal, pace, priority } = options;
     return this.#prompts.score(prompt, answers, options, (start) =>
       this.#runner.run({
+        ...options,
         tokens: start.context,
-        signal,
-        ...(pace && { pace }),
-        ...(priority && { priority }),
         isStarted: () => false,
         compute: (lease) => {
           start.course.onSlot();
           const { endTokens } = this.#parts;
-          return scoreRemotely({ ...start, endTokens, shouldPause: () => pace?.limits.paused === true }, lease);
+          return scoreRemotely({ ...start, endTokens, shouldPause: () => options.pace?.limits.paused === true }, lease);
         },
       }),
     );
   }
 
-  async prefill(prompt: Prompt, signal: AbortSignal, { pace, priority }: WarmUpOptions = {}): Promise<WarmUpResult> {
+  async prefill(prompt: Prompt, signal: AbortSignal, schedule: WarmUpOptions = {}): Promise<WarmUpResult> {
     const tokens = await this.#prompts.stablePrefix(prompt);
     const { length } = tokens;
     if (length >= this.#parts.contextSize) return { tokens: length, kept: 'too_large' };
     if (length === 0) return { tokens: 0, kept: 'no_cache' };
     const done = await this.#runner.run({
+      ...schedule,
       tokens,
       signal,
       isWarmUp: true,
-      ...(pace && { pace }),
-      ...(priority && { priority }),
       isStarted: () => false,
       compute: async ({ endpoint, slot, signal: ending }) => {
         slot.tokens = tokens;
@@ -128,8 +128,6 @@ export class RemoteSequence implements Sequence {
 
 /** Probabilities that are asked for with each token; those of wanted tokens beyond them are asked for one by one. */
 const likeliestTokens = 50;
-/** Of the smallest positive 32-bit float: a probability that is too small to be measured counts as this. */
-const smallestLogprob = Math.log(2 ** -149);
 
 interface RemoteScoring extends ScoringStart {
   /** The end of generation tokens. */
@@ -147,12 +145,10 @@ async function scoreRemotely(
   { endpoint, slot, signal }: SlotLease,
 ): Promise<readonly number[] | 'paused'> {
   const root = createAnswerTree(answers);
-  const known = new Map<AnswerNode, Map<Token, number>>();
   for (const answer of inTreeOrder(answers)) {
     for (const [index, node] of nodesOf(answer, root).entries()) {
-      const logprobs = known.get(node) ?? new Map<Token, number>();
-      known.set(node, logprobs);
-      const wanted = [...node.next.keys(), ...(node.isEnd ? endTokens : [])];
+      const logprobs = (node.logprobs ??= new Map());
+      const wanted = wantedTokens(node, endTokens);
       const prompt = [...context, ...answer.slice(0, index)];
       for (let next; (next = wanted.find((token) => !logprobs.has(token))) !== undefined;) {
         if (shouldPause()) return 'paused';
@@ -174,15 +170,5 @@ async function scoreRemotely(
       }
     }
   }
-  return answers.map((answer) => {
-    const nodes = nodesOf(answer, root);
-    const logprob = (index: number, token: Token): number => {
-      const node = nodes[index];
-      return Math.max(smallestLogprob, (node && known.get(node)?.get(token)) ?? smallestLogprob);
-    };
-    const text = answer.reduce((sum, token, index) => sum + logprob(index, token), 0);
-    if (endTokens.length === 0) return text;
-    const end = endTokens.reduce((sum, token) => sum + Math.exp(logprob(answer.length, token)), 0);
-    return text + Math.max(smallestLogprob, Math.log(end));
-  });
+  return scoresOf(answers, root, endTokens);
 }
