@@ -29,7 +29,7 @@ function* mendings(block: string, { markup = commonMarkup }: ToolCallFormat, too
 }
 
 // Models put these around the names of functions: `functions.f`, `tools.f`, `/f`, `functions_f_1`, `fjson`.
-const prefix = /^(?:(?:functions?|tools?)[._/:]?|[/.:])?$/i;
+const prefix = /^(?:functions|(?:functions?|tools?)[._/:]|[/.:])?$/i;
 const suffix = /^(?:json|code)?$/i;
 const number = /^[_:.]?\d{1,3}$/;
 

@@ -49,6 +49,7 @@ it.each([
   ['readcode', 'read'],
   ['lamp2', 'lamp2'],
   ['readme', 'readme'],
+  ['toollamp', 'toollamp'],
   ['my.lamp', 'my.lamp'],
 ])('the name %s means %s', (written, name) => {
   const call = { name: written, arguments: new Map(), raw: '', repaired: false };
