@@ -1,3 +1,5 @@
+import { noDialect } from '../../chat/dialect/toolDialect.ts';
+import { defaultReplyMarks } from '../../chat/replyMarks.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { Priority, Subscribe } from './pace.ts';
 import type { MemoryUse } from './memory.ts';
@@ -169,6 +171,25 @@ export const textTooLong = (index: number, size: string, maxTokens: number): Fau
     `text ${index + 1} has ${size}, and the embedding model reads ${maxTokens} at most: divide it, or raise context_size of the model`,
   );
 
-/** Why an embedding model does not do what a chat model does. */
-export const generatesNothing = (): Fault =>
+const generatesNothing = (): Fault =>
   new Fault('INFERENCE_FAILED', 'an embedding model generates no text and reads no dialog: use a chat model');
+
+/** What every embedding model has in place of what a chat model does. */
+export class DialoglessModel {
+  readonly toolDialect = noDialect('an embedding model has no chat template');
+  readonly replyMarks = defaultReplyMarks;
+  readonly canSpeculate = false;
+  readonly overhead = { prompt: 0, message: 0 };
+
+  countTools(): Promise<never> {
+    return Promise.reject(generatesNothing());
+  }
+
+  render(): Promise<never> {
+    return Promise.reject(generatesNothing());
+  }
+
+  openSequence(): never {
+    throw generatesNothing();
+  }
+}

@@ -19,20 +19,25 @@ export interface SlotRequest {
   readonly isWarmUp?: boolean;
 }
 
-interface Waiting<Request extends SlotRequest> {
-  readonly request: Request;
+interface Waiting<Slot> {
+  readonly request: SlotRequest;
   readonly since: number;
+  readonly resolve: (slot: Slot | undefined) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** The queue for slots: the highest rank first, first in, first out within a rank. */
-export class SlotQueue<Request extends SlotRequest> {
+export class SlotQueue<Slot> {
+  readonly #take: (request: SlotRequest, rank: number) => Slot | undefined;
   readonly #now: () => number;
   readonly #listeners = new Listeners();
   /** Calls a listener when a request begins to wait. */
   readonly onWait = this.#listeners.add;
-  #waiting: readonly Waiting<Request>[] = [];
+  #waiting: readonly Waiting<Slot>[] = [];
 
-  constructor(now: () => number) {
+  /** @param take takes a slot for a request; undefined: there is none for it yet. */
+  constructor(take: (request: SlotRequest, rank: number) => Slot | undefined, now = () => performance.now()) {
+    this.#take = take;
     this.#now = now;
   }
 
@@ -40,22 +45,35 @@ export class SlotQueue<Request extends SlotRequest> {
     return this.#waiting.length;
   }
 
-  /** Adds a request, and serves it if that is possible now. */
-  add(request: Request, serve: (request: Request, rank: number) => boolean): void {
-    const waiting = { request, since: this.#now() };
-    this.#waiting = [...this.#waiting, waiting];
-    this.serve(serve);
-    if (this.#waiting.includes(waiting)) this.#listeners.call();
+  /** Waits for a slot; undefined when the signal is aborted, or the request cancelled, first. @throws the error of `fail` */
+  acquire(request: SlotRequest, signal: AbortSignal): Promise<Slot | undefined> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return resolve(undefined);
+      const cancel = (): void => this.cancel((one) => one === request);
+      const settled = <T>(settle: (value: T) => void) => {
+        return (value: T): void => {
+          signal.removeEventListener('abort', cancel);
+          settle(value);
+        };
+      };
+      signal.addEventListener('abort', cancel);
+      const waiting = { request, since: this.#now(), resolve: settled(resolve), reject: settled(reject) };
+      this.#waiting = [...this.#waiting, waiting];
+      this.serve();
+      if (this.#waiting.includes(waiting)) this.#listeners.call();
+    });
   }
 
   /** Tries to serve each request in order. One that cannot be served yet does not block those after it. */
-  serve(serve: (request: Request, rank: number) => boolean): void {
+  serve(): void {
     const ranked = this.#waiting.map((waiting) => ({ waiting, rank: this.#rank(waiting) }));
-    const served = new Set<Waiting<Request>>();
     // Sorting is stable: within a rank the order of arrival remains.
-    for (const { waiting, rank } of ranked.toSorted((a, b) => b.rank - a.rank))
-      if (serve(waiting.request, rank)) served.add(waiting);
-    this.#waiting = this.#waiting.filter((waiting) => !served.has(waiting));
+    for (const { waiting, rank } of ranked.toSorted((a, b) => b.rank - a.rank)) {
+      const slot = this.#take(waiting.request, rank);
+      if (slot === undefined) continue;
+      this.#waiting = this.#waiting.filter((one) => one !== waiting);
+      waiting.resolve(slot);
+    }
   }
 
   /** Wakes what waits until a request begins to wait. */
@@ -63,19 +81,26 @@ export class SlotQueue<Request extends SlotRequest> {
     this.#listeners.call();
   }
 
-  /** Removes requests, and returns them. */
-  remove(matches: (request: Request) => boolean): readonly Request[] {
-    const removed = this.#waiting.filter(({ request }) => matches(request));
-    this.#waiting = this.#waiting.filter((waiting) => !removed.includes(waiting));
-    return removed.map(({ request }) => request);
+  /** Ends the wait of requests: they get no slot. */
+  cancel(matches: (request: SlotRequest) => boolean): void {
+    const ended = this.#waiting.filter(({ request }) => matches(request));
+    this.#waiting = this.#waiting.filter((waiting) => !ended.includes(waiting));
+    for (const { resolve } of ended) resolve(undefined);
+  }
+
+  /** Ends the wait of all requests with an error. */
+  fail(error: unknown): void {
+    const ended = this.#waiting;
+    this.#waiting = [];
+    for (const { reject } of ended) reject(error);
   }
 
   /** Whether a request waits that matches, and whose priority is above a rank. */
-  hasAbove(rank: number, matches: (request: Request) => boolean): boolean {
+  hasAbove(rank: number, matches: (request: SlotRequest) => boolean): boolean {
     return this.#waiting.some(({ request }) => rankOf(request.priority) > rank && matches(request));
   }
 
-  #rank({ request, since }: Waiting<Request>): number {
+  #rank({ request, since }: Waiting<Slot>): number {
     return Math.min(ranks.URGENT, rankOf(request.priority) + Math.floor((this.#now() - since) / agingMs));
   }
 }

@@ -1,9 +1,9 @@
 import { noDialect, type ToolDialect } from '../../chat/dialect/toolDialect.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../chat/replyMarks.ts';
 import {
+  DialoglessModel,
   type Embeddings,
   type EmbedOptions,
-  generatesNothing,
   normalizeVector,
   textTooLong,
 } from '../contract/model.ts';
@@ -144,17 +144,14 @@ class MockModel implements Model {
 const dimensions = 64;
 
 /** An embedding model without weights: texts are similar as far as they share words. */
-export class MockEmbeddingModel implements Model {
+export class MockEmbeddingModel extends DialoglessModel implements Model {
   readonly contextSize: number;
-  readonly toolDialect = noDialect('an embedding model has no chat template');
-  readonly replyMarks = defaultReplyMarks;
-  readonly canSpeculate = false;
   readonly notes = [];
-  readonly overhead = { prompt: 0, message: 0 };
   readonly embedding = { dimensions };
   readonly #onClose: () => void;
 
   constructor(contextSize: number, onClose: () => void) {
+    super();
     this.contextSize = contextSize;
     this.#onClose = onClose;
   }
@@ -174,18 +171,6 @@ export class MockEmbeddingModel implements Model {
 
   async count(texts: readonly string[]): Promise<readonly number[]> {
     return texts.map(countText);
-  }
-
-  countTools(): Promise<number> {
-    return Promise.reject(generatesNothing());
-  }
-
-  render(): Promise<string> {
-    return Promise.reject(generatesNothing());
-  }
-
-  openSequence(): Sequence {
-    throw generatesNothing();
   }
 
   stats(): ModelStats {

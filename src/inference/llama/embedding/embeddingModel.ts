@@ -1,19 +1,16 @@
 import type { LlamaEmbeddingContext, LlamaModel as Weights, Token } from 'node-llama-cpp';
 import {
+  DialoglessModel,
   type EmbeddingFacts,
   type Embeddings,
   type EmbedOptions,
-  generatesNothing,
   normalizeVector,
   textTooLong,
 } from '../../contract/model.ts';
-import { EitherSignal, raceAbort, track } from '../../../base/abort.ts';
-import type { Priority } from '../../contract/pace.ts';
-import { rankOf } from '../../decoding/slotQueue.ts';
+import { EitherSignal, track } from '../../../base/abort.ts';
+import { SlotQueue } from '../../decoding/slotQueue.ts';
 import { describeError, Fault } from '../../../protocol/fault.ts';
-import { noDialect } from '../../../chat/dialect/toolDialect.ts';
-import { defaultReplyMarks } from '../../../chat/replyMarks.ts';
-import type { Model, Sequence } from '../../contract/engine.ts';
+import type { Model } from '../../contract/engine.ts';
 import { noStats, type ModelMemory, type ModelStats } from '../../contract/memory.ts';
 
 /** What an embedding model is made of. It owns and disposes `weights` and `context`. */
@@ -34,23 +31,25 @@ export interface EmbeddingModelParts {
 }
 
 /** A loaded embedding model. It evaluates one text at a time. */
-export class LlamaEmbeddingModel implements Model {
+export class LlamaEmbeddingModel extends DialoglessModel implements Model {
   readonly contextSize: number;
-  readonly toolDialect = noDialect('an embedding model has no chat template');
-  readonly replyMarks = defaultReplyMarks;
-  readonly canSpeculate = false;
-  readonly overhead = { prompt: 0, message: 0 };
   readonly notes: readonly string[];
   readonly embedding: EmbeddingFacts;
   readonly #parts: EmbeddingModelParts;
   readonly #tokenizer: EmbeddingTokenizer;
-  readonly #steps = new StepQueue();
+  /** For the texts: of those that wait the one with the highest priority is next, and of equal ones the first. */
+  readonly #queue = new SlotQueue(
+    () => (this.#isBusy ? undefined : (this.#isBusy = true)),
+    () => 0,
+  );
+  #isBusy = false;
   readonly #closing = new AbortController();
   readonly #running = new Set<Promise<unknown>>();
   #closed: Promise<void> | undefined;
 
   constructor(parts: EmbeddingModelParts) {
     const { weights, context, contextSize, fingerprint, notes } = parts;
+    super();
     this.#parts = parts;
     this.contextSize = contextSize;
     this.notes = notes;
@@ -64,18 +63,6 @@ export class LlamaEmbeddingModel implements Model {
 
   async count(texts: readonly string[]): Promise<readonly number[]> {
     return texts.map((text) => this.#tokenizer.count(text));
-  }
-
-  countTools(): Promise<number> {
-    return Promise.reject(generatesNothing());
-  }
-
-  render(): Promise<string> {
-    return Promise.reject(generatesNothing());
-  }
-
-  openSequence(): Sequence {
-    throw generatesNothing();
   }
 
   stats(): ModelStats {
@@ -109,16 +96,18 @@ export class LlamaEmbeddingModel implements Model {
     const counts: number[] = [];
     const truncated: number[] = [];
     for (const [index, text] of texts.entries()) {
-      const step = async (): Promise<void> => {
+      const turn = await this.#queue.acquire({ owner: this, prompt: [], priority }, abort.signal);
+      try {
+        abort.signal.throwIfAborted();
         const { tokens, total, isCut } = this.#tokenizer.tokens(text, index, truncate);
         if (isCut) truncated.push(index);
         counts.push(total);
         vectors.push(total === 0 ? new Float32Array(this.embedding.dimensions) : await this.#evaluate([...tokens]));
-      };
-      try {
-        await this.#steps.run(step, priority, abort.signal);
       } catch (error) {
         throw this.#reasonOf(error, signal);
+      } finally {
+        if (turn) this.#isBusy = false;
+        this.#queue.serve();
       }
     }
     return { vectors, tokens: counts, truncated };
@@ -192,52 +181,5 @@ class EmbeddingTokenizer {
     const limit = this.#maxTokens * maxCharactersPerToken;
     const isPart = text.length > limit;
     return { tokens: this.#weights.tokenize(isPart ? text.slice(0, limit) : text, false), isPart };
-  }
-}
-
-interface WaitingStep {
-  readonly rank: number;
-  readonly start: () => void;
-}
-
-/** Runs one step at a time: of those that wait the one with the highest priority, and of equal ones the first. */
-class StepQueue {
-  readonly #waiting: WaitingStep[] = [];
-  #isBusy = false;
-
-  /** Runs a step. @throws the reason of the signal when that is aborted before the step begins, or what the step throws. */
-  async run<T>(step: () => Promise<T>, priority: Priority, signal: AbortSignal): Promise<T> {
-    signal.throwIfAborted();
-    if (this.#isBusy) await this.#wait(rankOf(priority), signal);
-    else this.#isBusy = true;
-    try {
-      return await step();
-    } finally {
-      this.#next();
-    }
-  }
-
-  async #wait(rank: number, signal: AbortSignal): Promise<void> {
-    let start = (): void => undefined;
-    const started = new Promise<void>((resolve) => (start = resolve));
-    const entry: WaitingStep = { rank, start };
-    this.#waiting.push(entry);
-    try {
-      await raceAbort(started, signal);
-    } catch (error) {
-      const index = this.#waiting.indexOf(entry);
-      if (index >= 0) this.#waiting.splice(index, 1);
-      // It was started in the same moment: the next one runs instead.
-      else this.#next();
-      throw error;
-    }
-  }
-
-  #next(): void {
-    const highest = Math.max(...this.#waiting.map(({ rank }) => rank));
-    const index = this.#waiting.findIndex(({ rank }) => rank === highest);
-    const [next] = index < 0 ? [] : this.#waiting.splice(index, 1);
-    this.#isBusy = next !== undefined;
-    next?.start();
   }
 }

@@ -29,11 +29,6 @@ export interface SlotPoolOptions {
   readonly now?: () => number;
 }
 
-interface PendingSlot extends SlotRequest {
-  readonly resolve: (slot: Slot | undefined) => void;
-  readonly reject: (fault: Fault) => void;
-}
-
 /**
  * Slot pool: shares the few KV caches of a context among many sequences. Slot selection, the first that applies:
  *
@@ -44,7 +39,7 @@ interface PendingSlot extends SlotRequest {
  * 4. none, since all are busy: wait in a queue, by priority: see `SlotQueue`
  */
 export class SlotPool {
-  readonly #queue: SlotQueue<PendingSlot>;
+  readonly #queue: SlotQueue<Slot>;
   readonly #releaseListeners = new Listeners();
   /** Calls a listener when a slot was released. */
   readonly onRelease = this.#releaseListeners.add;
@@ -58,7 +53,7 @@ export class SlotPool {
   constructor(context: LlamaContext, { now = () => performance.now(), canCopy = false }: SlotPoolOptions = {}) {
     this.#canCopy = canCopy;
     this.#context = context;
-    this.#queue = new SlotQueue(now);
+    this.#queue = new SlotQueue((request, rank) => this.#takeSlot(request, rank), now);
     this.#slots = emptySlots(context);
   }
 
@@ -87,25 +82,9 @@ export class SlotPool {
    * @returns undefined when the signal is aborted or the owner is forgotten first.
    * @throws Fault that of `fail`.
    */
-  acquire(request: SlotRequest, signal: AbortSignal): Promise<Slot | undefined> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return resolve(undefined);
-      if (this.#fault) throw this.#fault;
-      const pending: PendingSlot = {
-        ...request,
-        resolve(slot) {
-          signal.removeEventListener('abort', cancel);
-          resolve(slot);
-        },
-        reject(fault) {
-          signal.removeEventListener('abort', cancel);
-          reject(fault);
-        },
-      };
-      const cancel = (): void => this.#cancelRequests((queued) => queued === pending);
-      signal.addEventListener('abort', cancel);
-      this.#queue.add(pending, this.#assignSlot);
-    });
+  async acquire(request: SlotRequest, signal: AbortSignal): Promise<Slot | undefined> {
+    if (this.#fault && !signal.aborted) throw this.#fault;
+    return this.#queue.acquire(request, signal);
   }
 
   /** Releases a slot. It keeps its owner's tokens until another owner is given the slot. */
@@ -113,7 +92,7 @@ export class SlotPool {
     const state = this.#stateOf(slot);
     state.busy = false;
     state.lastUse = ++this.#releases;
-    this.#queue.serve(this.#assignSlot);
+    this.#queue.serve();
     this.#releaseListeners.call();
   }
 
@@ -123,7 +102,7 @@ export class SlotPool {
     if (!state.source) return;
     state.source.busy = false;
     state.source = undefined;
-    this.#queue.serve(this.#assignSlot);
+    this.#queue.serve();
     this.#releaseListeners.call();
   }
 
@@ -139,13 +118,13 @@ export class SlotPool {
     this.#context = context;
     this.#slots = emptySlots(context);
     this.#isVacating = false;
-    this.#queue.serve(this.#assignSlot);
+    this.#queue.serve();
   }
 
   /** Ends all requests, now and later: there is no context any more. */
   fail(fault: Fault): void {
     this.#fault = fault;
-    for (const { reject } of this.#queue.remove(() => true)) reject(fault);
+    this.#queue.fail(fault);
   }
 
   /** Calls a listener when a request begins to wait for a slot, until the returned function is called. */
@@ -174,7 +153,7 @@ export class SlotPool {
 
   /** Forgets an owner that is disposed: its slot becomes free, its queued requests resolve to undefined. */
   forgetOwner(owner: SlotOwner): void {
-    this.#cancelRequests((queued) => queued.owner === owner);
+    this.#queue.cancel((queued) => queued.owner === owner);
     for (const slot of this.#slots) if (slot.owner === owner) slot.owner = undefined;
   }
 
@@ -185,9 +164,9 @@ export class SlotPool {
   }
 
   /** Gives a request a slot, if there is one for it. */
-  readonly #assignSlot = ({ owner, prompt, resolve }: PendingSlot, rank: number): boolean => {
+  #takeSlot({ owner, prompt }: SlotRequest, rank: number): Slot | undefined {
     const chosen = this.#isVacating ? undefined : this.#selectSlot(owner, prompt);
-    if (!chosen) return false;
+    if (!chosen) return undefined;
     const { slot, source } = chosen;
     if (source) source.busy = true;
     slot.source = source;
@@ -196,9 +175,8 @@ export class SlotPool {
     slot.owner = owner;
     slot.rank = rank;
     slot.busy = true;
-    resolve(slot);
-    return true;
-  };
+    return slot;
+  }
 
   #slotOf(owner: SlotOwner): SlotState | undefined {
     return this.#slots.find((slot) => slot.owner === owner);
@@ -213,10 +191,6 @@ export class SlotPool {
     // LRU eviction; undefined when no slot is idle.
     const slot = maxBy(idle, ({ lastUse }) => -lastUse);
     return slot && { slot };
-  }
-
-  #cancelRequests(matches: (request: SlotRequest) => boolean): void {
-    for (const { resolve } of this.#queue.remove(matches)) resolve(undefined);
   }
 
   #stateOf(slot: Slot): SlotState {

@@ -1,10 +1,22 @@
+import { createHash } from 'node:crypto';
 import { chmod, readFile, rename, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { DiskCache, type DiskQuota, type QuotaFile } from '../../../base/diskCache.ts';
 import { writeAtomic } from '../../../base/filesystem.ts';
+import { isObject } from '../../../base/jsonTypes.ts';
 import { fileChecksum } from './fileChecksum.ts';
-import { parseHeader, promptId, type PromptHeader } from './promptHeader.ts';
 import type { NewPrompt, PromptFiles, SavedPrompt } from './promptFiles.ts';
+
+/** The header of a saved prompt: a JSON file with the name of that of the state. */
+interface PromptHeader {
+  readonly version: 2;
+  readonly key: string;
+  readonly tokens: readonly number[];
+  /** Of the file of the state. */
+  readonly bytes: number;
+  /** Of the file of the state: see `fileChecksum`. */
+  readonly checksum: string;
+}
 
 interface StoredPrompt {
   readonly header: PromptHeader;
@@ -124,3 +136,25 @@ export class PromptStore implements PromptFiles {
 const foundPrompt = (header: PromptHeader) => ({ bytes: header.bytes, content: { header, readers: 0 } });
 
 const savedPrompt = (id: string, { tokens, bytes }: PromptHeader): SavedPrompt => ({ id, tokens, bytes });
+
+/** The name of a saved prompt: two prompts of the same key and tokens have the same. */
+const promptId = ({ key, tokens }: Pick<PromptHeader, 'key' | 'tokens'>): string =>
+  createHash('sha256')
+    .update(JSON.stringify([key, tokens]))
+    .digest('hex');
+
+/** Reads a header; undefined when the text is no header of the prompt with this name. */
+function parseHeader(text: string, id: string): PromptHeader | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isObject(value)) return undefined;
+  const { version, key, tokens, bytes, checksum } = value;
+  if (version !== 2 || typeof key !== 'string' || typeof bytes !== 'number' || typeof checksum !== 'string')
+    return undefined;
+  if (!Array.isArray(tokens) || !tokens.every((token): token is number => Number.isInteger(token))) return undefined;
+  return promptId({ key, tokens }) === id ? { version, key, tokens, bytes, checksum } : undefined;
+}

@@ -14,17 +14,13 @@ export interface RemoteSlot {
   isBusy: boolean;
 }
 
-interface RemoteSlotRequest extends SlotRequest {
-  readonly resolve: (slot: RemoteSlot | undefined) => void;
-}
-
 /**
  * The slots of an endpoint. A sequence gets, in this order: the slot that it has had; the one without an owner that shares most
  * tokens with its prompt; the least recently used one that is idle. Where none is, it waits in a queue.
  */
 export class RemoteSlots {
   #slots: readonly RemoteSlot[] = [];
-  readonly #queue = new SlotQueue<RemoteSlotRequest>(() => performance.now());
+  readonly #queue = new SlotQueue<RemoteSlot>((request) => this.#take(request));
   /** Calls a listener when a request begins to wait. */
   readonly onWait = this.#queue.onWait;
   #uses = 0;
@@ -41,7 +37,7 @@ export class RemoteSlots {
       const before = slots[id];
       return before?.isBusy ? before : { id, ...empty };
     });
-    this.#queue.serve(this.#serve);
+    this.#queue.serve();
   }
 
   get count(): number {
@@ -58,23 +54,12 @@ export class RemoteSlots {
 
   /** Waits for a slot; undefined when the signal is aborted before there is one. */
   acquire(request: SlotRequest, signal: AbortSignal): Promise<RemoteSlot | undefined> {
-    return new Promise((resolve) => {
-      const onAbort = (): void => {
-        for (const removed of this.#queue.remove(({ owner }) => owner === request.owner)) removed.resolve(undefined);
-      };
-      signal.addEventListener('abort', onAbort);
-      const settle = (slot: RemoteSlot | undefined): void => {
-        signal.removeEventListener('abort', onAbort);
-        resolve(slot);
-      };
-      if (signal.aborted) settle(undefined);
-      else this.#queue.add({ ...request, resolve: settle }, this.#serve);
-    });
+    return this.#queue.acquire(request, signal);
   }
 
   release(slot: RemoteSlot): void {
     slot.isBusy = false;
-    this.#queue.serve(this.#serve);
+    this.#queue.serve();
   }
 
   /** A sequence is closed: others take its slot first. */
@@ -82,18 +67,17 @@ export class RemoteSlots {
     for (const slot of this.#slots) if (slot.owner === owner) slot.owner = undefined;
   }
 
-  readonly #serve = ({ owner, prompt, resolve }: RemoteSlotRequest): boolean => {
+  #take({ owner, prompt }: SlotRequest): RemoteSlot | undefined {
     const idle = this.#slots.filter(({ isBusy }) => !isBusy);
     const shared = (slot: RemoteSlot): number => commonPrefixLength(slot.tokens, prompt);
     const rank = (slot: RemoteSlot): number => (slot.owner === owner ? 2 : slot.owner === undefined ? 1 : 0);
     const [best] = idle.toSorted(
       (a, b) => rank(b) - rank(a) || (rank(a) === 1 ? shared(b) - shared(a) : 0) || a.lastUse - b.lastUse,
     );
-    if (!best) return false;
+    if (!best) return undefined;
     best.owner = owner;
     best.isBusy = true;
     best.lastUse = ++this.#uses;
-    resolve(best);
-    return true;
-  };
+    return best;
+  }
 }
