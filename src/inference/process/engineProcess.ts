@@ -105,10 +105,7 @@ export class EngineProcess {
       ...service.handlers,
       ...promptService.handlers,
       ...listenerHandlers(() => this.#listener),
-      heartbeat: ({ params }) => {
-        this.#watchdog.onHeartbeat(params);
-        return undefined;
-      },
+      heartbeat: ({ params }) => this.#watchdog.onHeartbeat(params),
     });
     this.#watchdog = new Watchdog(watchdog, (seconds) => {
       this.#hang = `did not answer for ${seconds} s`;
@@ -242,15 +239,11 @@ export class EngineProcess {
 const listenerHandlers = (
   listener: () => ModelListener | undefined,
 ): Pick<RequestHandlers<ServerRequests>, 'stats' | 'requestMemory' | 'resized'> => ({
-  stats({ params: { stats } }) {
-    listener()?.onStats(stats);
-    return undefined;
-  },
+  stats: ({ params: { stats } }) => listener()?.onStats(stats),
   requestMemory: async ({ params: { use } }) => (await listener()?.resizing?.requestMemory(use)) ?? false,
   resized({ params: { stats } }) {
     listener()?.onStats(stats);
     listener()?.resizing?.onResized(stats);
-    return undefined;
   },
 });
 

@@ -75,10 +75,7 @@ export class EngineServer implements Pick<EnginePeer, 'receive'> {
 
   #loadHandlers(): Handlers<'prepare' | 'load' | 'estimate'> {
     return {
-      prepare: async ({ params: { gpu } }) => {
-        await this.#whileLoading(() => this.#engine.prepare(gpu));
-        return undefined;
-      },
+      prepare: ({ params: { gpu } }) => this.#whileLoading(() => this.#engine.prepare(gpu)),
       load: async ({ params: { file, options, isResizable }, signal, emit }) => {
         const onContext = (context: HostedModel['context']): void => void (this.#hosted.context = context);
         const resizing = isResizable ? remoteResizing(this.#peer) : undefined;
@@ -98,12 +95,8 @@ export class EngineServer implements Pick<EnginePeer, 'receive'> {
       setPace: ({ params: { id, limits } }) => {
         this.#paces.set(id, limits);
         for (const timer of this.#timers) timer.wake();
-        return undefined;
       },
-      stateEvicted: ({ params: { id } }) => {
-        this.#states.dropped(id);
-        return undefined;
-      },
+      stateEvicted: ({ params: { id } }) => this.#states.dropped(id),
     };
   }
 
@@ -135,14 +128,8 @@ type Handlers<Name extends keyof EngineRequests> = Pick<RequestHandlers<EngineRe
 const modelHandlers = (
   hosted: HostedModel,
 ): Handlers<'stop' | 'shrink' | 'count' | 'embed' | 'countTools' | 'render' | 'describe'> => ({
-  async stop() {
-    await hosted.stop();
-    return undefined;
-  },
-  async shrink() {
-    await hosted.loaded.shrink?.();
-    return undefined;
-  },
+  stop: () => hosted.stop(),
+  shrink: async () => hosted.loaded.shrink?.(),
   count: ({ params: { texts } }) => hosted.loaded.count(texts),
   embed: ({ params: { texts, options }, signal }) => hosted.embed(texts, { ...options, signal }),
   countTools: ({ params: { tools } }) => hosted.loaded.countTools(tools),
@@ -179,10 +166,7 @@ const sequenceHandlers = (
     const { sequence } = hosted.sequence(id);
     return paces.run(plain, (schedule) => sequence.prefill(prompt, signal, { ...schedule, keep }));
   },
-  async closeSequence({ params: { sequence } }) {
-    await hosted.closeSequence(sequence);
-    return undefined;
-  },
+  closeSequence: ({ params: { sequence } }) => hosted.closeSequence(sequence),
 });
 
 /** A sequence of a hosted model, with the grammar of its last generation. */

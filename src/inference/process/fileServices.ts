@@ -21,24 +21,14 @@ export class StateService implements AsyncDisposable {
 
   readonly handlers: Pick<RequestHandlers<ServerRequests>, StateRequest> = {
     reserveState: ({ params: { bytes } }) => this.#reserve(bytes),
-    commitState: ({ params: { id, bytes } }) => {
-      this.#files.get(id)?.commit(bytes);
-      return undefined;
-    },
-    beginReadState: ({ params: { id } }) => {
-      this.#files.get(id)?.beginRead();
-      return undefined;
-    },
+    commitState: ({ params: { id, bytes } }) => this.#files.get(id)?.commit(bytes),
+    beginReadState: ({ params: { id } }) => this.#files.get(id)?.beginRead(),
     dropState: async ({ params: { id } }) => {
       const file = this.#files.get(id);
       this.#files.delete(id);
       await file?.drop();
-      return undefined;
     },
-    stateFailed: ({ params: { reason } }) => {
-      this.#states?.writeFailed(reason);
-      return undefined;
-    },
+    stateFailed: ({ params: { reason } }) => this.#states?.writeFailed(reason),
   };
 
   /** Deletes the files of a process that has ended. */
@@ -98,7 +88,6 @@ export class PromptService implements AsyncDisposable {
       const index = this.#open.indexOf(id);
       if (index >= 0) this.#open.splice(index, 1);
       await this.#prompts?.close(id, isUsable);
-      return undefined;
     },
   };
 

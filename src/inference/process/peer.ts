@@ -39,8 +39,11 @@ export interface IncomingRequest<Shape extends RequestShape> {
 export type RequestHandlers<Shapes extends RequestShapes> = {
   readonly [Name in keyof Shapes]: (
     request: IncomingRequest<Shapes[Name]>,
-  ) => Shapes[Name]['result'] | Promise<Shapes[Name]['result']>;
+  ) => Answer<Shapes[Name]['result']> | Promise<Answer<Shapes[Name]['result']>>;
 };
+
+/** What a handler returns: nothing, where no result is sent. */
+type Answer<Result> = [Result] extends [undefined] ? void : Result;
 
 /** A Fault as plain data. */
 interface FaultData {

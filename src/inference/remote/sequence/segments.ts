@@ -59,11 +59,11 @@ export class Segments {
     this.#hasProgressed = false;
     for (;;) {
       await this.#generation.prepareSegment();
-      const finished = this.#generation.finishReason;
+      const finished = this.#generation.state.finishReason;
       if (finished) return finished;
       const outcome = await this.#run(lease);
       if (outcome !== 'paused') this.#segment = undefined;
-      if (outcome) return this.#generation.finishReason ?? outcome;
+      if (outcome) return this.#generation.state.finishReason ?? outcome;
     }
   };
 
@@ -78,7 +78,7 @@ export class Segments {
     const request: RemoteRequest = {
       prompt: segment.context,
       slot: slot.id,
-      maxTokens: this.#generation.maxSegmentTokens + replayed.reduce((sum, { count }) => sum + count, 0),
+      maxTokens: this.#generation.state.tokensLeft + replayed.reduce((sum, { count }) => sum + count, 0),
       sampling: this.#options.sampling,
       biases: this.#options.biases,
       seed: segment.seed,
