@@ -8,16 +8,11 @@ import type { FinishReason, GenerateOptions } from '../contract/engine.ts';
 import { forceText } from './forcedText.ts';
 import { ReasoningBudget } from './reasoningBudget.ts';
 import type { GenerationStart } from './sequencePrompts.ts';
+import type { StreamingDetokenizer } from './streamingDetokenizer.ts';
 import type { PromptTokenizer } from './templateRenderer.ts';
 
 /** The text of a generation, as far as its state depends on it. */
-interface DecodedText {
-  /** All text so far, including what is held back. */
-  readonly decoded: string;
-  /** Number of tokens. */
-  readonly count: number;
-  /** Whether a stop string has matched. */
-  readonly stopped: boolean;
+interface DecodedText extends Pick<StreamingDetokenizer, 'decoded' | 'count' | 'stopped'> {
   /** Adds tokens that the model has not chosen, and their text. */
   append(tokens: readonly Token[], text: string): void;
 }

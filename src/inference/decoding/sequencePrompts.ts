@@ -14,7 +14,7 @@ import {
   type Transcript,
 } from '../contract/engine.ts';
 import { answerFrame } from './answers.ts';
-import type { GeneratedText } from './streamingDetokenizer.ts';
+import type { GeneratedText, StreamingDetokenizer } from './streamingDetokenizer.ts';
 import { replyLead } from './templateProbes.ts';
 import type { PromptTokenizer, RenderedPrompt } from './templateRenderer.ts';
 import { TokenHistory } from './tokenHistory.ts';
@@ -49,16 +49,7 @@ export interface ScoringStart extends InferenceStart {
 /** The text of a generation. */
 interface GenerationResult {
   readonly finishReason: FinishReason | undefined;
-  readonly text: {
-    /** All text that was emitted. */
-    readonly text: string;
-    /** Number of tokens. */
-    readonly count: number;
-    /** All tokens by name. */
-    readonly transcript: string;
-    end(): void;
-    exactPrefix(): GeneratedText;
-  };
+  readonly text: Pick<StreamingDetokenizer, 'text' | 'count' | 'transcript' | 'end' | 'exactPrefix'>;
 }
 
 interface SequencePromptsParts {
