@@ -81,8 +81,12 @@ function whyNoCallObject(members: JsonObject, toolNames: ReadonlySet<string>, de
     return isOuter && isObject && isNameless ? 'has no name' : undefined;
   }
   if (!isDeclared && (!isOuter || (argumentKey !== 'arguments' && !isObject && !holdsMore(args)))) return undefined;
-  if (!isDeclared && toolNames.size > 0)
-    return nameKey !== 'name' || argumentKey.startsWith('arg') ? 'names no tool that is offered' : undefined;
+  if (!isDeclared && toolNames.size > 0) {
+    // Other data has an input, or parameters and more.
+    const isCall =
+      nameKey !== 'name' || argumentKey.startsWith('arg') || (argumentKey !== 'input' && others.length === 0);
+    return isCall ? 'names no tool that is offered' : undefined;
+  }
   if (members.has('description')) return 'repeats the declaration of a tool';
   if (others.length > 0) return `has a member "${others[0]}" in addition to name and arguments`;
   const isEmpty = args === null || args === '';

@@ -20,7 +20,7 @@ describe.each([...formats.keys()].filter((name) => name !== 'react'))('JSON with
     'Config: {"name": "stage1", "input": {"path": "a.csv"}}',
     'It is {"name": "app", "version": "1.0.0", "parameters": {"x": 1}}.',
     '```json\n{"name": "my-app", "version": "1.0.0", "dependencies": {}}\n```',
-    '{"name": "Alice", "parameters": {"age": 7}}',
+    '{"name": "Alice", "input": {"age": 7}}',
   ])('that is data is the answer: %s', (text) => {
     expect(read(name, text)).toEqual({ calls: [], answer: text, unread: 0 });
   });
