@@ -22,15 +22,13 @@ import { scoreAnswers } from './scoreAnswers.ts';
 import { findBoundaries, type PromptBoundaries, type PromptRenderer } from './promptRenderer.ts';
 import type { RenderedPrompt } from '../decoding/templateRenderer.ts';
 import { nothingGenerated, SequencePrompts } from '../decoding/sequencePrompts.ts';
-import type { Tokenizer } from '../decoding/tokenizer.ts';
 import { decode } from './sampling/decodeLoop.ts';
 
 /** What a sequence uses of its model. */
 export interface SequenceParts extends SequenceCacheParts {
   readonly label: string;
   readonly deferredQueue: DeferredQueue;
-  readonly renderer: PromptRenderer;
-  readonly tokenizer: Tokenizer;
+  readonly prompts: PromptRenderer;
   readonly grammarCache: GrammarCache;
   readonly replyMarks: ReplyMarks;
   /** Tokens. */
@@ -52,7 +50,7 @@ export class LlamaSequence implements Sequence {
   constructor(parts: SequenceParts) {
     this.label = parts.label;
     this.#parts = parts;
-    this.#prompts = new SequencePrompts({ ...parts, prompts: parts.renderer });
+    this.#prompts = new SequencePrompts(parts);
     this.#cache = new SequenceCache(this, parts);
   }
 
@@ -60,7 +58,7 @@ export class LlamaSequence implements Sequence {
     return this.#prompts.generate(prompt, options, async (start) => {
       const { rendered, tokens, course } = start;
       const { signal, pace, sampling } = options;
-      const sampler = new Sampler({ ...this.#parts, prompts: this.#parts.renderer }, options, start);
+      const sampler = new Sampler(this.#parts, options, start);
       const context = [...tokens, ...(await sampler.begin())];
       const boundaries = await this.#boundaries(prompt, rendered, tokens);
       const seeds = new DrawSeeds(sampling.seed);
@@ -80,7 +78,7 @@ export class LlamaSequence implements Sequence {
           throttle,
           deferredQueue: this.#parts.deferredQueue,
           shouldStop: this.#cache.shouldStop(signal),
-          tokenizer: this.#parts.tokenizer,
+          tokenizer: this.#parts.prompts.vocabulary,
           step: (step) => this.#cache.step(run.slot, step),
           onPromptEvaluated: () => this.#cache.takeCheckpointAt(run.slot, 'message', boundaries?.message),
           onToken: course.onToken,
@@ -107,7 +105,7 @@ export class LlamaSequence implements Sequence {
         const scoring = scoreAnswers({
           context,
           answers: start.answers,
-          endTokens: this.#parts.tokenizer.endTokens,
+          endTokens: this.#parts.prompts.vocabulary.endTokens,
           isRecurrent: isRecurrent(run.slot.cache),
           prefill: async (prefix) => {
             if (shouldStop()) return undefined;
@@ -163,6 +161,6 @@ export class LlamaSequence implements Sequence {
     const { history } = this.#prompts;
     history.remember(rendered, tokens, nothingGenerated);
     const tokenize = (other: RenderedPrompt): Promise<Token[]> => history.tokens(other);
-    return findBoundaries(prompt, { renderer: this.#parts.renderer, tokens, tokenize });
+    return findBoundaries(prompt, { renderer: this.#parts.prompts, tokens, tokenize });
   }
 }

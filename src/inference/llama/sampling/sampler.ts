@@ -4,13 +4,13 @@ import type { FinishReason, GenerateOptions } from '../../contract/engine.ts';
 import { type DecodingModel, DecodingState } from '../../decoding/decodingState.ts';
 import type { GenerationStart } from '../../decoding/sequencePrompts.ts';
 import { endsMidCharacter, StreamingDetokenizer } from '../../decoding/streamingDetokenizer.ts';
-import type { Tokenizer } from '../../decoding/tokenizer.ts';
+import type { PromptRenderer } from '../promptRenderer.ts';
 import type { GrammarCache } from './grammarCache.ts';
 import { MarkEscaper } from './markEscaper.ts';
 
 /** What the samplers of a model share. */
 interface SamplerModel extends DecodingModel {
-  readonly tokenizer: Tokenizer;
+  readonly prompts: PromptRenderer;
   readonly grammarCache: GrammarCache;
 }
 
@@ -43,7 +43,7 @@ export class Sampler {
 
   constructor(model: SamplerModel, options: GenerateOptions, start: GenerationStart) {
     this.#model = model;
-    this.text = new StreamingDetokenizer(model.tokenizer, start.tokens, options);
+    this.text = new StreamingDetokenizer(model.prompts.vocabulary, start.tokens, options);
     this.#state = new DecodingState(options, model, start, this.text);
     this.#markEscaper = new MarkEscaper(model.replyMarks);
   }
@@ -113,7 +113,7 @@ export class Sampler {
 
   // If a control token is sampled where the grammar wants plain text, its spelling is used as text.
   #constrainedText(token: Token): SampledText {
-    const { tokenizer } = this.#model;
+    const { vocabulary: tokenizer } = this.#model.prompts;
     const isControl = tokenizer.isControl(token);
     return {
       before: '',
@@ -140,7 +140,7 @@ export class Sampler {
     { before, inside }: SampledText,
   ): Promise<readonly Token[]> {
     const stream = this.text;
-    const isControl = this.#model.tokenizer.isControl(token);
+    const isControl = this.#model.prompts.vocabulary.isControl(token);
     const isTag = isControl && before === '' && matcher.allowsTag(inside);
     const isWhole = !endsMidCharacter(inside) && stream.pending === '';
     // A mark of reasoning inside a JSON string would hide the call from detection, which skips reasoning.

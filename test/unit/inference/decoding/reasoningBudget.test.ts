@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ReasoningBudget } from '../../../../src/inference/decoding/reasoningBudget.ts';
 import { defaultReplyMarks } from '../../../../src/chat/replyMarks.ts';
 
-describe('the budget of reasoning on an inference server', () => {
+describe('the budget of reasoning', () => {
   it('is spent by tokens of reasoning only, and closes it with its mark', () => {
     const budget = new ReasoningBudget(defaultReplyMarks, '', 2);
     budget.push('Hello. ', 5);
