@@ -28,6 +28,9 @@ export interface ParseReplyOptions extends DetectOptions {
   readonly isJson?: boolean;
 }
 
+// A reply with more damage is not mended further.
+const maxMended = 8;
+
 /** Parses the complete reply of a model, control tokens included. Never throws. */
 export function parseReply(
   text: string,
@@ -53,13 +56,21 @@ export function parseReply(
     hasCalls: parsed.calls.length > 0,
   });
   const malformed = [...toolMessages.map(malformedMessage), ...formatMalformed, ...split.unread];
-  const mended = malformed.map(({ text: block }) => mendedCalls(block, format, options));
+  const mended = malformed.slice(0, maxMended).map(({ text: block }) => mendedCalls(block, format, options));
   const calls = [...parsed.calls.map((call) => withOfferedName(call, tools)), ...mended.flat()];
-  const unread = malformed.filter((_, index) => mended[index]?.length === 0);
+  const isRead = (_: MalformedCall, index: number): boolean => (mended[index]?.length ?? 0) > 0;
+  const unread = malformed.filter((each, index) => !isRead(each, index));
   const isSilent = calls.length === 0 && unread.length === 0 && split.answer === '';
   if (isSilent) unread.push(...callsInReasoning(reasoning, format, options));
-  const isMended = mended.some((some) => some.length > 0);
-  return { ...parsed, calls, ...(isMended && { content: split.answer }), answer: split.answer, unread };
+  const readBlocks = malformed.filter(isRead);
+  const rest = readBlocks.reduce((text, block) => text.replace(block.text, ''), parsed.content);
+  return {
+    ...parsed,
+    content: readBlocks.length > 0 ? rest.trim() : parsed.content,
+    calls,
+    answer: split.answer,
+    unread,
+  };
 }
 
 /** The calls of offered tools in reasoning, where nothing else is in the reply. */
