@@ -25,8 +25,10 @@ export type ParsedArguments = Pick<ParsedCall, 'arguments' | 'repaired'>;
 
 /** How tolerant the check for the shape of a call is. */
 export interface CallShapeOptions {
-  /** The value is in a tag: the name keys of the other formats count too. */
+  /** The value is in a tag: the name keys of the other formats count too, and members that are none of a call are left aside. */
   readonly tagged: boolean;
+  /** Without a tag the name keys of the other formats count, too. */
+  readonly anyKeys?: boolean;
   /** Arguments that are a JSON string may be read by the lenient parser. */
   readonly lenient: boolean;
   /** A call may begin with a thought. */
@@ -70,7 +72,7 @@ function unwrapCalls(members: JsonObject): readonly JsonValue[] | undefined {
 function toCall(members: JsonObject, keys: CallKeys, options: CallShapeOptions): ParsedCall | undefined {
   const { tagged, lenient } = options;
   if (keys.name === undefined) return toKeyedCall(members, options);
-  const nameKey = [keys.name, ...(tagged ? nameKeys : [])].find((key) => members.has(key));
+  const nameKey = [keys.name, ...(tagged || options.anyKeys ? nameKeys : [])].find((key) => members.has(key));
   const argumentKey = [keys.arguments, ...argumentKeys].find((key) => members.has(key));
   if (nameKey === undefined) return undefined;
   const name = members.get(nameKey);

@@ -1,5 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 import { endOfMatch, parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
+import { isJsonObject } from '../../json/value.ts';
 import { OpenBrackets } from '../brackets.ts';
 import type { TextRange } from '../marks.ts';
 import { skipInlineCode } from './markdownCode.ts';
@@ -67,11 +68,17 @@ function offeredCalls(
   lenient: boolean,
   { keys, thought, tools }: Pick<DetectionContext, 'keys' | 'thought' | 'tools'>,
 ): readonly CallSpan[] {
-  const spans = callSpans(text, objects, keys, { tagged: false, lenient, thought });
+  const spans = callSpans(text, objects, keys, { tagged: false, anyKeys: tools.length > 0, lenient, thought });
   // One letter may be wrong.
   const isOffered = (called: string): boolean =>
     tools.some(({ name }) => name === called || (called.length > 2 && distance(name, called) === 1));
-  return tools.length === 0 ? spans : spans.filter(({ calls }) => calls.every(({ name }) => isOffered(name)));
+  // Keys that only calls have tell as much as a tag.
+  const hasOwnKeys = ({ value }: ParsedObject): boolean =>
+    keys.name === 'tool' && isJsonObject(value) && value.has(keys.name) && value.has(keys.arguments);
+  const own = new Set(objects.filter(hasOwnKeys).map(({ start }) => start));
+  return tools.length === 0
+    ? spans
+    : spans.filter(({ rawStart, calls }) => own.has(rawStart) || calls.every(({ name }) => isOffered(name)));
 }
 
 /** The matched brackets of a text. */

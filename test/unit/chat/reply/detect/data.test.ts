@@ -25,11 +25,13 @@ describe.each([...formats.keys()].filter((name) => name !== 'react'))('JSON with
     expect(read(name, text)).toEqual({ calls: [], answer: text, unread: 0 });
   });
 
-  it('is a call where its name is that of a tool, also with one wrong letter', () => {
+  it('is a call where its name is that of a tool, with the keys of any format, also with one wrong letter', () => {
     for (const called of ['set_lamp', 'set_lam', 'set_lemp', 'read']) {
-      const keys = name === 'generic' ? ['tool', 'args'] : ['name', 'arguments'];
-      const call = JSON.stringify({ [String(keys[0])]: called, [String(keys[1])]: { on: true } });
-      expect(read(name, call)).toEqual({ calls: [called], answer: '', unread: 0 });
+      for (const call of [
+        { name: called, arguments: { on: true } },
+        { tool: called, args: { on: true } },
+      ])
+        expect(read(name, JSON.stringify(call))).toEqual({ calls: [called], answer: '', unread: 0 });
     }
   });
 });

@@ -45,7 +45,10 @@ describe('markup that gives no call', () => {
     ['[TOOL_CALLS] []', 'the JSON after [TOOL_CALLS] is no call'],
     ['[TOOL_CALLS]set_lamp[ARGS]{"on": yes}', 'the JSON after [TOOL_CALLS] is malformed'],
     ['{"on": true}</function>', 'the JSON before </function> is no call'],
-    ['{"tool": "set_lamp", "args": {"on": true}}', 'the JSON of a call is not in the form of the calls'],
+    [
+      '{"tool": "set_lamp", "args": {"on": true}, "more": 1}',
+      'the JSON of a call has a member "more" in addition to name and arguments',
+    ],
     [
       '{"name": "set_lamp", "arguments": {"on": true}, "reason": "dark"}',
       'the JSON of a call has a member "reason" in addition to name and arguments',
