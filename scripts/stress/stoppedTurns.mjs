@@ -34,7 +34,7 @@ export async function run(_, { count, agents, log }) {
       { server, connect, crash },
       { turns: count, clients: agents },
     );
-    const faults = [...left, ...growth(counts, Math.max(50, count / 100))].map((line) => `at the end ${line}`);
+    const faults = [...left, ...growth(counts, Math.max(250, count / 20))].map((line) => `at the end ${line}`);
     return { ok: faults.length === 0, figures: { ends: tally, ...counts }, faults };
   } finally {
     await server[Symbol.asyncDispose]();
