@@ -29,7 +29,7 @@ const linesWith = (files: readonly string[], pattern: RegExp): readonly string[]
       .flatMap((line, index) => (pattern.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
   );
 
-// Words that this code once had for terms of the field; the terms are in docs/glossary.md.
+// Words that this code once had for terms of the field; the terms are in docs/contribute/glossary.md.
 const retiredWords =
   /\b(?:pens?|seats?|breath|breathing|beside|displaced|put aside|brought back|nobody|somebody|whoever)\b/i;
 const retiredFiles =

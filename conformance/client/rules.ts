@@ -27,7 +27,7 @@ const rules: {
   },
   events: {
     name: 'the program writes one JSON event a line',
-    expected: 'only the events of docs/conformance.md',
+    expected: 'only the events of docs/contribute/conformance.md',
     section: 'Order',
   },
 };

@@ -1,4 +1,4 @@
-"""The program with which the conformance kit checks turngraph.py; docs/conformance.md describes its commands and events.
+"""The program with which the conformance kit checks turngraph.py; docs/contribute/conformance.md describes its commands and events.
 
     npx turngraph conformance --client "python3 examples/python/conform.py"
 """

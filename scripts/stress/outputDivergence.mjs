@@ -2,7 +2,7 @@
 
 /**
  * Largest difference of two probabilities that counts as a near-tie. Evaluating the same tokens in batches of another shape
- * moves a probability by less (see docs/reliability.md), so either token may become the likeliest.
+ * moves a probability by less (see docs/contribute/reliability.md), so either token may become the likeliest.
  */
 export const maxTieGap = 0.005;
 

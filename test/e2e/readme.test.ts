@@ -50,7 +50,7 @@ describe('README.md', () => {
   });
 
   it('has the figures of the benchmarks', async () => {
-    const rows = (await read('docs/performance.md')).matchAll(/^\| (.+?) \| (.+?) \| ([\d.]+) +\|/gm);
+    const rows = (await read('docs/contribute/performance.md')).matchAll(/^\| (.+?) \| (.+?) \| ([\d.]+) +\|/gm);
     const figures = new Map(
       [...rows].map(([, name = '', of = '', figure = '']) => [
         `${name.replace('\\*', '').trim()}: ${of.trim()}`,

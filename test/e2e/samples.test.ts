@@ -32,7 +32,7 @@ const otherLanguages: Readonly<Record<string, string>> = {
 /** Samples that are not run here, with the reason. */
 const notRun: Readonly<Record<string, string>> = {
   'examples/browser/README.md#example html 1': 'test/e2e/clients/browser.test.ts runs it',
-  'docs/conformance.md#check-a-client sh 1': 'test/integration/conformance/client.test.ts runs it',
+  'docs/contribute/conformance.md#check-a-client sh 1': 'test/integration/conformance/client.test.ts runs it',
   'docs/doctor.md#check-a-model-turngraph-doctor sh 1': 'measures for a minute; test/cli/doctor.test.ts runs it',
   'docs/openai.md#embeddings js 1': 'needs an embedding model; test/model/openaiEmbeddings.test.ts asks for the same',
   'docs/security.md#electron js 1': 'for Electron, which no test machine has; the page says so',
@@ -71,13 +71,13 @@ const notRunCommands: readonly (readonly [RegExp, string])[] = [
   [/^protoc /, 'test/e2e/clients/python.test.ts runs it'],
 ];
 
-/** The module whose parts docs/extending.md shows one after the other. */
+/** The module whose parts docs/contribute/extending.md shows one after the other. */
 const extensionParts = [
-  'docs/extending.md#extensions-your-own-node-types-and-tool-call-formats js 1',
-  'docs/extending.md#a-node-type js 1',
-  'docs/extending.md#exits-that-follow-from-parameters js 1',
-  'docs/extending.md#a-node-type-with-a-model js 1',
-  'docs/extending.md#a-tool-call-format js 1',
+  'docs/contribute/extending.md#extensions-your-own-node-types-and-tool-call-formats js 1',
+  'docs/contribute/extending.md#a-node-type js 1',
+  'docs/contribute/extending.md#exits-that-follow-from-parameters js 1',
+  'docs/contribute/extending.md#a-node-type-with-a-model js 1',
+  'docs/contribute/extending.md#a-tool-call-format js 1',
 ];
 
 const tavern = 'docs/graphs.md#graphs json 1';
@@ -86,10 +86,10 @@ const innkeeper = 'docs/templates.md#tool-calls-in-a-template json 1';
 /** The files that a page tells its reader to save, by name. */
 const filesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'docs/audit.md': { 'keeper.json': ['docs/audit.md#example json 1'] },
-  'docs/extending.md': {
+  'docs/contribute/extending.md': {
     'extension.mjs': extensionParts,
-    'night.json': ['docs/extending.md#try-it json 1'],
-    'shifts.json': ['docs/extending.md#try-it json 2'],
+    'night.json': ['docs/contribute/extending.md#try-it json 1'],
+    'shifts.json': ['docs/contribute/extending.md#try-it json 2'],
   },
   'docs/graphs.md': {
     'tavern.json': [tavern],
@@ -140,7 +140,7 @@ const programSetups: Readonly<Record<string, ProgramSetup>> = {
   'docs/executor.md#check-and-type-the-arguments js 1': {
     prints: printsBlock('docs/executor.md#check-and-type-the-arguments text 1'),
   },
-  'docs/extending.md#try-it js 1': { prints: /^\{ faults: \[\], warnings: \[\] \}\nWe are closed\.\n/ },
+  'docs/contribute/extending.md#try-it js 1': { prints: /^\{ faults: \[\], warnings: \[\] \}\nWe are closed\.\n/ },
   'docs/launching.md#node js 1': { prints: /^session \S+\nthe server ended with 0\n$/ },
   'docs/launching.md#node js 2': { prints: /^ws:\/\/127\.0\.0\.1:\d+\n$/ },
   'docs/saving.md#export-and-restore js 1': {

@@ -10,7 +10,7 @@ import { repositoryPath, subprotocols, TestClient, useServer, type TurnResult } 
 import type { Subprotocol } from '../../src/protocol/codec/codec.ts';
 
 // Graphs of Tryll's manual: in test/fixtures/fromTryll as they were written down, in examples/from-tryll as they were
-// ported by docs/from-tryll.md.
+// ported by docs/migrate/from-tryll.md.
 
 const folder = repositoryPath('examples/from-tryll');
 const catalogue = await readCatalogue(repositoryPath('models.json'));
@@ -54,8 +54,8 @@ describe('a graph of the manual of Tryll', () => {
     expect(await checkPortedGraph(graph, context)).toEqual({ faults: [], warnings: [] });
   });
 
-  it('gets the answers that docs/from-tryll.md shows', async () => {
-    const shown = blocksOf('docs/from-tryll.md').find(({ language }) => language === 'text')?.code ?? '';
+  it('gets the answers that docs/migrate/from-tryll.md shows', async () => {
+    const shown = blocksOf('docs/migrate/from-tryll.md').find(({ language }) => language === 'text')?.code ?? '';
     const source = sourceOf('porter.json');
     const { positionOf } = locateInJson(source);
     const { faults } = await checkPortedGraph(JSON.parse(source), context);

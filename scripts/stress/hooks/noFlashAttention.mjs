@@ -1,5 +1,5 @@
 // Preload hook: turns flash attention off. On a CPU it sometimes accumulates in 16 bits, so that a probability depends on the
-// other sequences of a batch (see docs/reliability.md).
+// other sequences of a batch (see docs/contribute/reliability.md).
 import { isServerProcess } from '../hooks.mjs';
 
 if (isServerProcess) {

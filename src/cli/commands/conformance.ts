@@ -49,7 +49,7 @@ Examples:
   turngraph conformance --server ws://127.0.0.1:9100                     in both codecs
   turngraph conformance --server ws://127.0.0.1:9100 --codec json
   turngraph conformance --server ws://127.0.0.1:9100 --model turngraph-demo
-  turngraph conformance --client "python3 conform.py"                    docs/conformance.md describes the program
+  turngraph conformance --client "python3 conform.py"                    docs/contribute/conformance.md describes the program
 
 The exit code is 1 when a check fails, and 2 for wrong usage.`;
 
@@ -58,7 +58,7 @@ export const conformanceCommand = (): Command =>
   new Command('conformance')
     .description('check a server or a client against the protocol')
     .option('--server <url>', 'the server to check: ws://HOST:PORT')
-    .option('--client <command>', 'the client program to check, as docs/conformance.md describes it')
+    .option('--client <command>', 'the client program to check, as docs/contribute/conformance.md describes it')
     .option('--token <secret>', 'the token of the server (TURNGRAPH_TOKEN)')
     .addOption(new Option('--codec <name>', 'only in this codec (default: both)').choices(['json', 'proto']))
     .option('--model <name>', 'generate with this model of the server, too')

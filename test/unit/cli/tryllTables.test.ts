@@ -10,9 +10,9 @@ import type { ObjectSchema } from '../../../src/protocol/schema.ts';
 import { textOf } from '../../helpers/docPages.ts';
 import { repositoryPath } from '../../helpers/server.ts';
 
-// docs/from-tryll.md and src/cli/tryllNames.ts say the same: here the tables of the page are compared with the code.
+// docs/migrate/from-tryll.md and src/cli/tryllNames.ts say the same: here the tables of the page are compared with the code.
 
-const text = textOf('docs/from-tryll.md');
+const text = textOf('docs/migrate/from-tryll.md');
 const catalogue = await readCatalogue(repositoryPath('models.json'));
 const registry = registryWith();
 
@@ -60,7 +60,7 @@ const portedParameters = parameters.flatMap(({ old, type, cells: [name = '', , h
 const sameParameters = portedParameters.filter(({ name, here }) => here === `\`${name}\``);
 const otherParameters = portedParameters.filter(({ name, here }) => here !== `\`${name}\``);
 
-describe('the node types of docs/from-tryll.md', () => {
+describe('the node types of docs/migrate/from-tryll.md', () => {
   it('are those of the table of names, in the order of their numbers', () => {
     const known = Object.entries(tryllNames.types).map(([old, { now: here }], number) => ({ number, old, here }));
     expect(typesInPage).toEqual(known);
@@ -84,7 +84,7 @@ describe('the node types of docs/from-tryll.md', () => {
   );
 });
 
-describe('the parameters of docs/from-tryll.md', () => {
+describe('the parameters of docs/migrate/from-tryll.md', () => {
   it('are listed for each node type', () => {
     expect(sorted(parameters.map(({ old }) => old))).toEqual(sorted(Object.keys(tryllNames.types)));
     expect(sameParameters.length).toBeGreaterThan(15);
@@ -141,7 +141,7 @@ const typeWith: Readonly<Record<string, object>> = {
   tool_call_format: { type: 'ToolCall', params: { tools: [{ name: 'wave', description: 'Waves.' }] } },
 };
 
-describe('the values of docs/from-tryll.md', () => {
+describe('the values of docs/migrate/from-tryll.md', () => {
   it.each(valueRows)('$param $value is $here', async ({ param, value, here }) => {
     const node = typeWith[param] as { params?: object };
     expect(await faultsOf({ ...node, params: { ...node.params, [param]: here } })).toEqual([]);
@@ -193,7 +193,7 @@ describe('the names of the table of names', () => {
   });
 });
 
-describe('what docs/from-tryll.md names of turngraph', () => {
+describe('what docs/migrate/from-tryll.md names of turngraph', () => {
   it.each(rowsOf('Error codes').filter(([, here = '']) => /^\d/.test(here)))('%s: %s is a code here', (old, here) => {
     const number = Number.parseInt(old ?? '', 10);
     expect(codes).toMatchObject({ [firstName(here)]: number });

@@ -9,7 +9,7 @@ const textOf = (file: string): string => readFileSync(repositoryPath(file), 'utf
 const { models, problems } = parseCatalogue(textOf('models.json'), repositoryPath('models.json'));
 const [demo, ...others] = [...models.values()];
 
-const rows = [...textOf('docs/catalogue-sources.md').matchAll(/^\| (.+) \|$/gm)].map(([, row = '']) =>
+const rows = [...textOf('docs/contribute/catalogue-sources.md').matchAll(/^\| (.+) \|$/gm)].map(([, row = '']) =>
   row.split('|').map((cell) => cell.trim().replaceAll('`', '')),
 );
 /** Rows of the table of models: name, repository, file, pages, stated field. */
@@ -49,7 +49,7 @@ describe('the shipped catalogue', () => {
     },
   );
 
-  it('has the same repositories and files as docs/catalogue-sources.md', () => {
+  it('has the same repositories and files as docs/contribute/catalogue-sources.md', () => {
     const listed = others.flatMap(({ name, variants }) =>
       variants.flatMap(({ huggingface_repo, files }) => files.map((file) => [name, huggingface_repo, file])),
     );
