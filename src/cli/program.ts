@@ -7,6 +7,7 @@ const usageExitCode = 2;
 
 /** The commands by name, in the order of the help. Imported on demand: each loads other parts of the program. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  new: async () => (await import('./commands/new.ts')).newCommand(),
   serve: async () => (await import('./commands/serve.ts')).serveCommand(),
   chat: async () => (await import('./commands/chat.ts')).chatCommand(),
   run: async () => (await import('./commands/run.ts')).runCommand(),

@@ -113,6 +113,7 @@ export const serverSchema = {
   properties: {
     ...networkOptions,
     openai: { type: 'boolean', default: false, description: 'serve the OpenAI-compatible API under /v1, too' },
+    page: { type: 'string', default: '', description: 'folder of your web page at /; default: the playground' },
     graphs: {
       type: 'string',
       default: '',

@@ -81,10 +81,11 @@ export async function start(options: ServerOptions, settings: StartSettings = {}
 }
 
 /** Returns whether the cache folder can be written to. @throws Error for another folder that cannot be used. */
-async function checkFolders({ graphs, storageRoot, models, cache }: ServerOptions, log: Log): Promise<boolean> {
+async function checkFolders({ graphs, storageRoot, page, models, cache }: ServerOptions, log: Log): Promise<boolean> {
   for (const [flag, folder] of [
     ['--graphs', graphs],
     ['--storage-root', storageRoot],
+    ['--page', page],
   ] as const) {
     if (folder !== '' && !existsSync(folder)) throw new Error(`${flag} ${folder}: there is no such folder`);
     if (folder !== '') await assertFolder(flag, folder);

@@ -40,7 +40,8 @@ async function serve(options: ServerOptions, log: Log, stop: AbortSignal): Promi
   const line = `${JSON.stringify({ event: 'listening', port: server.port, pid: process.pid })}\n`;
   await portFile?.write(line);
   if (options.json) process.stdout.write(line);
-  else if (process.stdout.isTTY) process.stdout.write(`Playground: ${pageAddress(options.host, server.port)}\n`);
+  else if (process.stdout.isTTY)
+    process.stdout.write(`${options.page === '' ? 'Playground' : 'Page'}: ${pageAddress(options.host, server.port)}\n`);
   await whenAborted(stop);
 }
 

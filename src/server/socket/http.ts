@@ -7,7 +7,7 @@ import type { OpenAiApi } from '../openai/api.ts';
 import { isApiPath } from '../openai/routes.ts';
 import type { ServerContext } from '../session/session.ts';
 import { splitTarget, type AccessCheck, type AccessDenied } from './access.ts';
-import { isPlaygroundPath, readPlaygroundFile } from './playgroundFiles.ts';
+import type { Page } from './pageFiles.ts';
 
 /** An HTTP response. An object is sent as JSON. */
 interface HttpResponse {
@@ -23,17 +23,18 @@ interface HttpParts {
   readonly api: OpenAiApi | undefined;
   /** Why no more connections are accepted now; undefined: there is room. */
   readonly findFull: () => string | undefined;
+  readonly page: Page;
 }
 
 /**
- * Creates the handler of plain HTTP requests: /health/live, /health/ready, /metrics, /schema, /proto, /graphs, and the
- * playground page with its files; with `api` also of those under /v1. It makes one response per socket at a time, so that pipelined requests take no memory for
- * theirs. A socket is closed after a request that has a body or may not access the server.
+ * Creates the handler of plain HTTP requests: /health/live, /health/ready, /metrics, /schema, /proto, /graphs, and the page
+ * with its files; with `api` also of those under /v1. It makes one response per socket at a time, so that pipelined requests
+ * take no memory for theirs. A socket is closed after a request that has a body or may not access the server.
  */
 export function answerHttp(
   checkAccess: AccessCheck,
   context: ServerContext,
-  { api, findFull }: HttpParts,
+  { api, ...parts }: HttpParts,
 ): RequestListener {
   return (request, response) => {
     const { socket } = request;
@@ -51,7 +52,7 @@ export function answerHttp(
     const [path] = splitTarget(request);
     const answer = async (): Promise<void> => {
       if (api && isApiPath(path)) return api.answer(request, response, path, denied);
-      respond(await createResponse(request, denied, context, findFull));
+      respond(await createResponse(request, denied, context, parts));
     };
     // A socket that was closed after the response before takes none: nothing is to run for it.
     const answerNext = (): Promise<void> | undefined => (socket.writable ? answer() : undefined);
@@ -72,7 +73,7 @@ async function createResponse(
   request: IncomingMessage,
   denied: AccessDenied | undefined,
   context: ServerContext,
-  findFull: HttpParts['findFull'],
+  { findFull, page }: Omit<HttpParts, 'api'>,
 ): Promise<HttpResponse> {
   const [path] = splitTarget(request);
   if (isApiPath(path)) return denied ? { status: denied.status, body: { error: denied.reason } } : noApi(path);
@@ -80,7 +81,7 @@ async function createResponse(
   if (path === '/health/live') return { status: 200, body: { status: 'live' } };
   if (path === '/health/ready') return readiness(findBusyReason(context) ?? findFull());
   // The page asks for the token, so it has none yet.
-  if (isPlaygroundPath(path) && (denied === undefined || denied.status === 401)) return readPage(path, request);
+  if (page.has(path) && (denied === undefined || denied.status === 401)) return readPage(page, path, request);
   if (denied) return { status: denied.status, body: { error: denied.reason } };
   if (path === '/metrics')
     return { status: 200, body: await context.metrics.text(), type: context.metrics.contentType };
@@ -99,12 +100,12 @@ const noApi = (path: string): HttpResponse => ({
 const notFound = (path: string): HttpResponse => ({
   status: 404,
   body: {
-    error: `nothing is at ${path}; clients connect over WebSocket at /, and the playground is at / in a browser`,
+    error: `nothing is at ${path}; clients connect over WebSocket at /, and the page is at / in a browser`,
   },
 });
 
-async function readPage(path: string, { headers }: IncomingMessage): Promise<HttpResponse> {
-  const file = await readPlaygroundFile(path);
+async function readPage(page: Page, path: string, { headers }: IncomingMessage): Promise<HttpResponse> {
+  const file = await page.read(path);
   if (!file) return notFound(path);
   const { type, body, gzipBody } = file;
   if (!gzipBody || !acceptsGzip(headers['accept-encoding'])) return { status: 200, type, body, headers: file.headers };

@@ -15,6 +15,7 @@ import { Sessions } from '../session/sessions.ts';
 import { isLoopback } from './access.ts';
 import { Acceptor, type AcceptorParts } from './acceptor.ts';
 import { answerHttp } from './http.ts';
+import { folderPage, playgroundPage } from './pageFiles.ts';
 import { defaultSendBufferLimits, type SendBufferLimits } from '../sendBuffer.ts';
 import { createRejectionLog, createRequestLog } from './rejectionLog.ts';
 
@@ -61,8 +62,9 @@ export async function listen(
   const parts = await createParts(context, options, { sendBuffer, logRejection });
   const { acceptor, api } = parts;
   exportGauges(parts);
+  const page = options.page === '' ? playgroundPage : folderPage(options.page);
   const servers = await bind(options, (server) => {
-    const answer = answerHttp(acceptor.checkAccess, context, { api, findFull: acceptor.findFull });
+    const answer = answerHttp(acceptor.checkAccess, context, { api, findFull: acceptor.findFull, page });
     // Without the last two, Node asks for the body of a request, or answers it itself.
     for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) server.on(event, answer);
     server.on('connection', (socket) => acceptor.add(socket));

@@ -1,0 +1,142 @@
+import { readFile, readdir, stat } from 'node:fs/promises';
+import { extname, join, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+
+/** A file of a web page that the server has. */
+export interface PageFile {
+  readonly type: string;
+  readonly body: Buffer;
+  /** Its body in the content coding gzip; undefined where that is not smaller. */
+  readonly gzipBody?: Buffer | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The web page at `/` of the server: the playground, or that of `--page`. */
+export interface Page {
+  /** Whether a path can be that of a file of the page. */
+  has(path: string): boolean;
+  /** Reads a file by the path of its URL; undefined where there is none. */
+  read(path: string): Promise<PageFile | undefined>;
+}
+
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.mjs': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.json': 'application/json',
+  '.wasm': 'application/wasm',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.jpg': 'image/jpeg',
+  '.webp': 'image/webp',
+  '.ico': 'image/x-icon',
+  '.mp3': 'audio/mpeg',
+  '.ogg': 'audio/ogg',
+  '.wav': 'audio/wav',
+  '.woff2': 'font/woff2',
+  '.txt': 'text/plain; charset=utf-8',
+};
+
+const typeOf = (path: string): string => types[extname(path).toLowerCase()] ?? 'application/octet-stream';
+
+/** Where the server itself answers. */
+const ownPath = /^\/(?:health|metrics|schema|proto|graphs|v1)(?:\/|$)/;
+
+/**
+ * The page in a folder. Its files are read at each request, so that a change shows at the next reload. Hidden files, and files
+ * outside of the folder, are not there.
+ */
+export function folderPage(folder: string): Page {
+  const root = resolve(folder);
+  return {
+    has: (path) => !ownPath.test(path),
+    async read(path) {
+      const file = resolve(root, `.${decodePath(path)}`);
+      const isInside = file === root || file.startsWith(root + sep);
+      if (!isInside || /[/\\]\.|\0/.test(file.slice(root.length))) return undefined;
+      const isFolder = await stat(file).then(
+        (found) => found.isDirectory(),
+        () => false,
+      );
+      const name = isFolder ? join(file, 'index.html') : file;
+      const body = await readFile(name).catch(() => undefined);
+      return body && { type: typeOf(name), body, headers: { 'cache-control': 'no-cache' } };
+    },
+  };
+}
+
+/** A path without percent-encoding; one that cannot be decoded names no file. */
+function decodePath(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return '/\0';
+  }
+}
+
+/** Where `npm run build` writes the playground: `index.html`, and its other files in `playground/`. */
+const playgroundFolder = fileURLToPath(new URL('../../../dist/playground/', import.meta.url));
+
+/**
+ * Only files and the WebSocket of the server itself. Inline styles are allowed, since libraries set positions with them;
+ * inline scripts and `eval` are not.
+ */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self'",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const playgroundHeaders = {
+  'content-security-policy': contentSecurityPolicy,
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+};
+
+const compress = promisify(gzip);
+
+let playgroundFiles: Promise<ReadonlyMap<string, PageFile>> | undefined;
+
+/** The playground. Its files are read once. */
+export const playgroundPage: Page = {
+  has: (path) => path === '/' || path.startsWith('/playground/'),
+  async read(path) {
+    playgroundFiles ??= readPlayground();
+    return (await playgroundFiles).get(path);
+  },
+};
+
+// The names of scripts, styles and pictures have a hash of their contents in them; those of the page and the licences have not.
+async function readPlayground(): Promise<ReadonlyMap<string, PageFile>> {
+  const names = await readdir(join(playgroundFolder, 'playground')).catch((): readonly string[] => []);
+  const assets = names.map(async (name) => {
+    const cacheControl = extname(name) === '.txt' ? 'no-cache' : 'public, max-age=31536000, immutable';
+    const file = await readPlaygroundFile(join('playground', name), cacheControl);
+    return [`/playground/${name}`, file] as const;
+  });
+  const index = readPlaygroundFile('index.html', 'no-cache').then(
+    (file) => [['/', file] as const],
+    () => [],
+  );
+  return new Map([...(await Promise.all(assets)), ...(await index)]);
+}
+
+async function readPlaygroundFile(path: string, cacheControl: string): Promise<PageFile> {
+  const body = await readFile(join(playgroundFolder, path));
+  const compressed = await compress(body);
+  return {
+    type: typeOf(path),
+    body,
+    gzipBody: compressed.byteLength < body.byteLength ? compressed : undefined,
+    headers: { ...playgroundHeaders, 'cache-control': cacheControl, vary: 'accept-encoding' },
+  };
+}
