@@ -87,16 +87,16 @@ describe('the example', () => {
     ]);
   });
 
-  it('lore-keeper.mjs shows which entries are found, and answers nothing else', async () => {
+  it('lore-keeper.mjs tells the entry that fits, without a model', async () => {
     const start = engine.prompts.length;
     const lines = (await run('lore-keeper.mjs')).split('\n');
     expect(lines).toEqual([
       '> Who is the mayor of Pellmoor?',
-      expect.stringMatching(/^ {2}mayor\b.*, pellmoor$/),
-      '< Oda Brask.',
+      '  mayor',
+      expect.stringContaining('< The mayor of Pellmoor is Oda Brask'),
       '> Where can I find the blaksmith?',
-      expect.stringMatching(/^ {2}smith\b.*, pellmoor$/),
-      '< At the forge.',
+      '  smith',
+      expect.stringContaining('< Harl Dunmore is the blacksmith'),
       '> Who wrote Hamlet?',
       '  nothing that fits',
       '< Of that I know nothing.',
@@ -105,11 +105,10 @@ describe('the example', () => {
       expect.any(String),
       '> What does a bed at the inn cost?',
       expect.stringMatching(/^ {2}inn\b/),
-      '< Four coppers.',
+      expect.stringContaining('A bed costs four coppers'),
       '',
     ]);
-    const prompts = engine.prompts.slice(start).map(({ messages }) => messages.map(({ text }) => text).join('\n'));
-    expect(prompts[0]).toContain('What you know:\n- The mayor of Pellmoor is Oda Brask, a retired cartwright.');
+    expect(engine.prompts).toHaveLength(start);
   });
 
   it('shop.mjs sells what is in stock, and nothing twice', async () => {
