@@ -17,6 +17,8 @@ export interface SlotRequest {
   readonly priority: Priority;
   /** Evaluates a prompt ahead of time. */
   readonly isWarmUp?: boolean;
+  /** Milliseconds that it has waited already, before it had to give a slot back. Default 0. */
+  readonly waitedMs?: number;
 }
 
 interface Waiting<Slot> {
@@ -57,7 +59,8 @@ export class SlotQueue<Slot> {
         };
       };
       signal.addEventListener('abort', cancel);
-      const waiting = { request, since: this.#now(), resolve: settled(resolve), reject: settled(reject) };
+      const since = this.#now() - (request.waitedMs ?? 0);
+      const waiting = { request, since, resolve: settled(resolve), reject: settled(reject) };
       this.#waiting = [...this.#waiting, waiting];
       this.serve();
       if (this.#waiting.includes(waiting)) this.#listeners.call();

@@ -1,5 +1,6 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import type { GenerateOptions, KeptState } from '../../contract/engine.ts';
+import { rankOf } from '../../decoding/slotQueue.ts';
 import { fastTokens } from '../batching/batchScheduler.ts';
 import { type CheckpointKind, checkpointKinds, checkpointsOf, takeCheckpoint } from './checkpoints.ts';
 import { cachedPrefixLength, prefill, type PrefillOptions, reusePrefix } from './prefixReuse.ts';
@@ -139,11 +140,12 @@ export class SequenceCache {
 
   async #run<T>(prompt: Token[], schedule: SlotSchedule, work: SlotWork<T>): Promise<T | undefined> {
     const { signal, backpressure, pace, throttle } = schedule;
+    const waited = { ms: 0 };
     for (;;) {
       const wait = backpressure?.();
       if (wait) await untilAborted(wait, signal, this.closing);
       await untilResumed(pace, signal, this.closing);
-      const result = await this.#runOnce(prompt, schedule, work);
+      const result = await this.#runOnce(prompt, schedule, work, waited);
       if (result !== 'paused') return result;
       await throttle?.untilDue(signal, this.closing);
     }
@@ -153,11 +155,15 @@ export class SequenceCache {
     prompt: Token[],
     { signal, priority = 'NORMAL', pace, throttle, isWarmUp = false }: SlotSchedule,
     work: SlotWork<T>,
+    waited: { ms: number },
   ): Promise<T | 'paused' | undefined> {
     const { slots, backgroundGate: gate, threadCap } = this.#parts;
     if (this.closing.aborted) return undefined;
-    const slot = await slots.acquire({ owner: this.#owner, prompt, priority, isWarmUp }, signal);
+    const start = performance.now();
+    const slot = await slots.acquire({ owner: this.#owner, prompt, priority, isWarmUp, waitedMs: waited.ms }, signal);
     if (!slot) return undefined;
+    // Waits count together until they have raised its rank: a step between two of them does not begin a new one.
+    waited.ms = slot.rank > rankOf(priority) ? 0 : waited.ms + performance.now() - start;
     try {
       await this.#swap(slot, prompt);
       const signals = [signal, this.closing];

@@ -110,6 +110,17 @@ describe('slots', () => {
     expect((await background)?.rank).toBe(2);
   });
 
+  it('are given sooner to a request that has waited before, and had to give its slot back', async () => {
+    let now = 0;
+    const slots = createSlots(1, {}, () => now);
+    const slot = await acquire(slots, {});
+    const others = slots.acquire({ owner: {}, prompt: [], priority: 'NORMAL' }, neverAborted);
+    const again = slots.acquire({ owner: {}, prompt: [], priority: 'BACKGROUND', waitedMs: 40_000 }, neverAborted);
+    now += 20_000;
+    slots.release(slot);
+    expect((await Promise.race([others, again]))?.rank).toBe(2);
+  });
+
   it('are wanted by those that wait and have none', async () => {
     const slots = createSlots(1);
     const owner = {};
