@@ -75,7 +75,6 @@ const notRunCommands: readonly (readonly [RegExp, string])[] = [
 const extensionParts = [
   'docs/contribute/extending.md#extensions-your-own-node-types-and-tool-call-formats js 1',
   'docs/contribute/extending.md#a-node-type js 1',
-  'docs/contribute/extending.md#exits-that-follow-from-parameters js 1',
   'docs/contribute/extending.md#a-node-type-with-a-model js 1',
   'docs/contribute/extending.md#a-tool-call-format js 1',
 ];
@@ -89,7 +88,6 @@ const filesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]
   'docs/contribute/extending.md': {
     'extension.mjs': extensionParts,
     'night.json': ['docs/contribute/extending.md#try-it json 1'],
-    'shifts.json': ['docs/contribute/extending.md#try-it json 2'],
   },
   'docs/graphs.md': {
     'tavern.json': [tavern],
