@@ -1,4 +1,4 @@
-// Carries out the commands of the conformance kit (docs/conformance.md) with turngraph.js. conform.mjs passes them to a page.
+// Carries out the commands of the conformance kit (docs/contribute/conformance.md) with turngraph.js. conform.mjs passes them to a page.
 import { Client, TurngraphError } from './turngraph.js';
 
 /** What a command is answered with that this program cannot carry out. */

@@ -1,4 +1,4 @@
-// The client program of the conformance kit (docs/conformance.md), over turngraph/client:
+// The client program of the conformance kit (docs/contribute/conformance.md), over turngraph/client:
 //
 //   npx turngraph conformance --client "node examples/node/conform.mjs"
 

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
 import { TcpProxy } from '../../helpers/tcpProxy.mjs';
 
-/** A JSON line that a client program has written (docs/conformance.md). */
+/** A JSON line that a client program has written (docs/contribute/conformance.md). */
 interface ConformEvent {
   readonly event: string;
   readonly id?: number;

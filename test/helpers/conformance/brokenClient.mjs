@@ -1,4 +1,4 @@
-// A client program of the conformance kit (docs/conformance.md) without a library, for JSON. Without arguments it is right.
+// A client program of the conformance kit (docs/contribute/conformance.md) without a library, for JSON. Without arguments it is right.
 // `--restarts` creates its agents again after a drop instead of resuming; each other argument is the name of a fault.
 
 import { createInterface } from 'node:readline';
