@@ -10,7 +10,7 @@ import type { ObjectSchema } from '../../../src/protocol/schema.ts';
 import { textOf } from '../../helpers/docPages.ts';
 import { repositoryPath } from '../../helpers/server.ts';
 
-// docs/migrate/from-tryll.md and src/cli/tryllNames.ts say the same: here the tables of the page are compared with the code.
+// docs/migrate/from-tryll.md and src/cli/tryllNames.ts say the same: here the lists of the page are compared with the code.
 
 const text = textOf('docs/migrate/from-tryll.md');
 const catalogue = await readCatalogue(repositoryPath('models.json'));
@@ -23,17 +23,33 @@ function sectionOf(heading: string): string {
   return body;
 }
 
-/** The cells of the tables under a heading, without the head of each table. */
-function rowsOf(heading: string): readonly (readonly string[])[] {
-  const body = sectionOf(heading);
-  const rows = [...body.matchAll(/^\| (.*) \|$/gm)].map(([, row = '']) => row.split('|').map((cell) => cell.trim()));
-  return rows.filter((_, index) => !isRule(rows[index]) && !isRule(rows[index + 1]));
-}
-const isRule = (row: readonly string[] | undefined): boolean => row?.every((cell) => /^:?-+:?$/.test(cell)) ?? false;
+/** The lines under a heading: a paragraph or an item of a list is one line. */
+const linesOf = (heading: string): readonly string[] =>
+  sectionOf(heading)
+    .replaceAll(/\n +/g, ' ')
+    .split(/\n\n|\n(?=- |\d+\. )/)
+    .map((line) => line.replaceAll('\n', ' ').trim());
 
-/** The names in code style in a cell. */
-const namesIn = (cell = ''): readonly string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
-const firstName = (cell = ''): string => namesIn(cell)[0] ?? '';
+/** An item of a list: what Tryll has before the colon, what is here after it. */
+interface Item {
+  readonly old: string;
+  readonly here: string;
+}
+
+const itemsIn = (lines: readonly string[]): readonly Item[] =>
+  lines.flatMap((line) => {
+    const [, old, here] = /^(?:-|\d+\.) (.*?): (.+)$/.exec(line) ?? [];
+    return old === undefined || here === undefined ? [] : [{ old, here }];
+  });
+const itemsOf = (heading: string): readonly Item[] => itemsIn(linesOf(heading));
+
+/** The names that a section says are the same in both. */
+const sameIn = (heading: string): readonly string[] =>
+  linesOf(heading).flatMap((line) => namesIn(/\bSame: ([^.]*)\./.exec(line)?.[1]));
+
+/** The names in code style in a text. */
+const namesIn = (words = ''): readonly string[] => [...words.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+const firstName = (words = ''): string => namesIn(words)[0] ?? '';
 const sorted = (names: Iterable<string>): readonly string[] => [...new Set(names)].sort();
 
 async function faultsOf(node: object): Promise<readonly string[]> {
@@ -42,28 +58,31 @@ async function faultsOf(node: object): Promise<readonly string[]> {
   return faults.map(({ message }) => message);
 }
 
-const typesInPage = rowsOf('Node types').map(([number = '', old = '', here = '']) => ({
-  number: Number(number),
+const typesInPage = itemsOf('Node types').map(({ old, here }) => ({
   old: firstName(old),
   here: here.startsWith('none') ? undefined : firstName(here),
 }));
 
-const parameters = Object.keys(tryllNames.types).flatMap((old) => {
-  const type = tryllNames.types[old]?.now;
-  return rowsOf(old.toLowerCase() === 'sampling' ? '' : old).map((cells) => ({ old, type, cells }));
-});
+/** The parameters of a node type of Tryll: one for each name of an item; here of those that are the same is their name. */
+const parameters = Object.entries(tryllNames.types).flatMap(([old, { now: type }]) => [
+  ...sameIn(old).map((name) => ({ old, type, name, here: `\`${name}\`` })),
+  ...itemsOf(old).flatMap((item) => namesIn(item.old).map((name) => ({ old, type, name, here: item.here }))),
+]);
 
-/** Parameters of node types that have a counterpart, one of each row of the page. */
-const portedParameters = parameters.flatMap(({ old, type, cells: [name = '', , here = '', standard = ''] }) =>
-  type === undefined ? [] : [{ title: `${old}.${firstName(name)}`, type, name: firstName(name), here, standard }],
+/** Parameters of node types that have a counterpart. */
+const portedParameters = parameters.flatMap(({ old, type, name, here }) =>
+  type === undefined ? [] : [{ title: `${old}.${name}`, type, name, here }],
 );
-const sameParameters = portedParameters.filter(({ name, here }) => here === `\`${name}\``);
-const otherParameters = portedParameters.filter(({ name, here }) => here !== `\`${name}\``);
+const isSame = ({ name, here }: { readonly name: string; readonly here: string }): boolean =>
+  here === `\`${name}\`` || here.startsWith('default ');
+const sameParameters = portedParameters.filter(isSame);
+const otherParameters = portedParameters.filter((parameter) => !isSame(parameter));
 
 describe('the node types of docs/migrate/from-tryll.md', () => {
   it('are those of the table of names, in the order of their numbers', () => {
-    const known = Object.entries(tryllNames.types).map(([old, { now: here }], number) => ({ number, old, here }));
+    const known = Object.entries(tryllNames.types).map(([old, { now: here }]) => ({ old, here }));
     expect(typesInPage).toEqual(known);
+    expect(sectionOf('Node types').match(/^\d+(?=\. )/gm)).toEqual(known.map((_, number) => String(number)));
   });
 
   it.each(typesInPage.filter(({ here }) => here !== undefined))(
@@ -91,13 +110,10 @@ describe('the parameters of docs/migrate/from-tryll.md', () => {
     expect(otherParameters.length).toBeGreaterThan(25);
   });
 
-  it.each(sameParameters)('$title exists here, with the default of the page', ({ type, name, standard }) => {
+  it.each(sameParameters)('$title exists here, with the default that the page names', ({ type, name, here }) => {
     const schema = registry.get(type)?.params.properties[name];
     expect(schema).toBeDefined();
-    const required = registry.get(type)?.params.required?.includes(name) ?? false;
-    const declared = schema?.default === undefined ? (required ? 'required' : 'none') : JSON.stringify(schema.default);
-    expect(firstName(standard) || /^\w+/.exec(standard)?.[0]).toBe(declared);
-    expect(standard.includes('fixed')).toBe(schema?.live !== true);
+    if (here.startsWith('default ')) expect(firstName(here)).toBe(JSON.stringify(schema?.default));
   });
 
   it.each(otherParameters)('$title is answered with what the page says', async ({ type, name, here }) => {
@@ -116,29 +132,31 @@ describe('the parameters of docs/migrate/from-tryll.md', () => {
     },
   );
 
-  it.each(rowsOf('sampling'))(
-    '%s: its default is %s there and %s here, with the default %s',
-    async (old, _, here, standard) => {
-      const name = firstName(old) as keyof typeof defaultSampling;
-      expect(firstName(here)).toBe(`sampling.${name}`);
-      expect(firstName(standard)).toBe(JSON.stringify(defaultSampling[name]));
+  it('have the same defaults of the sampling parameters, and are members of "sampling"', async () => {
+    const shown = Object.fromEntries(
+      [...sectionOf('sampling').matchAll(/`(\w+)` ([\d.]*\d)/g)].map(([, name = '', value]) => [name, Number(value)]),
+    );
+    expect(sorted(Object.keys(shown))).toEqual(sorted(Object.keys(tryllNames.params['ToolCall'] ?? {})));
+    expect(defaultSampling).toMatchObject(shown);
+    for (const name of Object.keys(shown)) {
       for (const type of ['Generate', 'ToolCall'])
         expect((await faultsOf({ type, params: { [name]: '1' } })).join()).toContain(
           `write "sampling": {"${name}": ...}`,
         );
-    },
-  );
+    }
+  });
 });
 
-const valueRows = rowsOf('Values').flatMap(([param = '', old = '', here = '']) => {
-  const [, number] = /^(\d)/.exec(old) ?? [];
-  const values = [...(number === undefined ? [] : [Number(number)]), ...namesIn(old)];
-  return values.map((value) => ({ param: firstName(param), value, here: JSON.parse(firstName(here)) as string }));
-});
+const valueRows = itemsOf('Values').flatMap(({ old, here: pairs }) =>
+  pairs.split(', ').flatMap((pair) => {
+    const names = namesIn(pair);
+    const values = [Number.parseInt(pair, 10), ...names.slice(0, -1)];
+    return values.map((value) => ({ param: firstName(old), value, here: JSON.parse(names.at(-1) ?? '') as string }));
+  }),
+);
 const typeWith: Readonly<Record<string, object>> = {
   placement: { type: 'Generate' },
   selection_strategy: { type: 'CannedResponse', params: { inline_strings: ['No.'] } },
-  tool_call_format: { type: 'ToolCall', params: { tools: [{ name: 'wave', description: 'Waves.' }] } },
 };
 
 describe('the values of docs/migrate/from-tryll.md', () => {
@@ -146,43 +164,44 @@ describe('the values of docs/migrate/from-tryll.md', () => {
     const node = typeWith[param] as { params?: object };
     expect(await faultsOf({ ...node, params: { ...node.params, [param]: here } })).toEqual([]);
     const faults = await faultsOf({ ...node, params: { ...node.params, [param]: value } });
-    if (value === here) expect(faults).toEqual([]);
-    else expect(faults.join()).toContain(` is "${here}" here`);
+    expect(faults.join()).toContain(` is "${here}" here`);
   });
 });
 
 describe('the names of the table of names', () => {
   const keysOf = (...tables: readonly Counterparts[]): readonly string[] => sorted(tables.flatMap(Object.keys));
-  const members = rowsOf('Members of the graph');
-  const namesOfMembers = (of: string): readonly string[] =>
-    members.filter(([owner]) => owner === of).flatMap(([, old]) => namesIn(old));
+  const lines = linesOf('Members of the graph');
+  const ofNode = lines.indexOf('Of a node:');
+  const [ofGraph, ofNodes] = [itemsIn(lines.slice(0, ofNode)), itemsIn(lines.slice(ofNode))];
+  const namesOf = (items: readonly Item[]): readonly string[] => items.flatMap(({ old }) => namesIn(old));
 
   it('are all on the page: members', () => {
-    expect(namesOfMembers('the graph')).toEqual(expect.arrayContaining([...keysOf(tryllNames.graph)]));
-    expect(namesOfMembers('a node')).toEqual(expect.arrayContaining([...keysOf(tryllNames.node)]));
-    expect(members.filter(([, old]) => /, a list/.test(old ?? '')).map(([, old]) => firstName(old))).toEqual(
-      Object.keys(tryllNames.lists),
-    );
+    expect(ofNode).toBeGreaterThan(0);
+    expect(namesOf(ofGraph)).toEqual(expect.arrayContaining([...keysOf(tryllNames.graph)]));
+    expect(namesOf(ofNodes)).toEqual(expect.arrayContaining([...keysOf(tryllNames.node)]));
+    const lists = [...ofGraph, ...ofNodes].filter(({ old }) => old.includes(', a list'));
+    expect(namesOf(lists)).toEqual(Object.keys(tryllNames.lists));
   });
 
   it('are all on the page: parameters', () => {
     for (const [type, params] of Object.entries(tryllNames.params)) {
       const inPage = parameters
         .filter((parameter) => parameter.type === type)
-        .map(({ cells: [name] }) => firstName(name).replace(/_0$/, '_N'));
-      const inSampling = rowsOf('sampling').map(([name]) => firstName(name));
+        .map(({ name }) => name.replace(/_0$/, '_N'));
+      const inSampling = namesIn(sectionOf('sampling'));
       expect([...inPage, ...inSampling]).toEqual(expect.arrayContaining(Object.keys(params)));
     }
   });
 
   it('are all on the page: exits and values', () => {
-    const exits = rowsOf('Exits').flatMap(([types, old, here]) =>
-      namesIn(types).map((type) => [type, firstName(old), firstName(here) || undefined]),
-    );
+    const exits = portedParameters
+      .filter(({ name }) => name.endsWith('_exit'))
+      .map(({ type, name, here }) => [type, name.slice(0, -'_exit'.length), firstName(here) || undefined]);
     const known = Object.entries(tryllNames.exits).flatMap(([type, table]) =>
       Object.entries(table).map(([old, { now: here }]) => [type, old, here]),
     );
-    expect(exits).toEqual(known);
+    const asText = (list: readonly unknown[]): readonly string[] => sorted(list.map((entry) => JSON.stringify(entry)));
+    expect(asText(exits)).toEqual(asText(known));
     for (const [param, values] of Object.entries(tryllNames.values)) {
       const inPage = valueRows.filter((row) => row.param === param).map(({ value, here }) => [String(value), here]);
       expect(new Map(inPage as [string, string][])).toEqual(
@@ -194,44 +213,53 @@ describe('the names of the table of names', () => {
 });
 
 describe('what docs/migrate/from-tryll.md names of turngraph', () => {
-  it.each(rowsOf('Error codes').filter(([, here = '']) => /^\d/.test(here)))('%s: %s is a code here', (old, here) => {
-    const number = Number.parseInt(old ?? '', 10);
-    expect(codes).toMatchObject({ [firstName(here)]: number });
-    expect(Number.parseInt(here ?? '', 10)).toBe(number);
+  it('is error codes that exist here, by their numbers', () => {
+    const [same = ''] = sectionOf('Error codes').split(' have the same number');
+    const numbers = [...same.matchAll(/(\d{4})(?:–(\d{4}))?/g)].flatMap(([, first, last = first]) => {
+      const from = Number(first);
+      return Array.from({ length: Number(last) - from + 1 }, (_, index) => from + index);
+    });
+    expect(numbers.length).toBeGreaterThan(25);
+    expect(numbers.filter((number) => !Object.values<number>(codes).includes(number))).toEqual([]);
   });
 
   it('is every message of Tryll beside one that exists', () => {
     const proto = textOf('proto/turngraph/v1/wire.proto');
-    const messages = rowsOf('Messages').flatMap(([, here]) => namesIn(here));
-    const unknown = messages.filter((name) => /^[A-Z][a-z]\w+$/.test(name) && !proto.includes(`message ${name} {`));
-    expect(messages.length).toBeGreaterThan(50);
-    expect(unknown).toEqual([]);
+    const onlyHere = linesOf('Messages').filter((line) => line.startsWith('Only here: '));
+    const messages = [
+      ...sameIn('Messages'),
+      ...itemsOf('Messages').flatMap(({ here }) => namesIn(here)),
+      ...onlyHere.flatMap((line) => namesIn(line)),
+    ].filter((name) => /^[A-Z][a-z]\w+$/.test(name));
+    expect(messages.length).toBeGreaterThan(25);
+    expect(messages.filter((name) => !proto.includes(`message ${name} {`))).toEqual([]);
   });
 
   it('is models that the catalogue has', () => {
-    const names = rowsOf('Bundled models').flatMap(([, , here]) => namesIn(here));
+    const names = namesIn(sectionOf('Bundled models'));
     expect(names.length).toBeGreaterThan(10);
     expect(names.filter((name) => !catalogue.models.has(name))).toEqual([]);
   });
 
-  it.each(rowsOf('Model catalogue').filter((cells) => cells.length === 4 && !cells[2]?.startsWith('none')))(
-    'is members of the catalogue: %s, default %s; here %s, default %s',
-    (_old, _default, here, standard) => {
-      const [, name = firstName(here)] = /variants\[\]\.(\w+)/.exec(here ?? '') ?? [];
-      const schema: ObjectSchema = here?.includes('[]') ? variantSchema : modelSchema;
-      const property = schema.properties[name];
-      expect(property).toBeDefined();
-      if (schema.required?.includes(name)) expect(standard).toMatch(/^required/);
-      else if (property?.default === undefined) expect(standard).toBe('none');
-      else if (property.type !== 'object') expect(firstName(standard)).toBe(JSON.stringify(property.default));
-    },
-  );
+  it('is members of the catalogue, with the defaults that the page names', () => {
+    const properties: ObjectSchema['properties'] = { ...variantSchema.properties, ...modelSchema.properties };
+    const items = itemsOf('Model catalogue').filter(({ here }) => !here.startsWith('none'));
+    const same = sameIn('Model catalogue');
+    expect([...same, ...items].length).toBeGreaterThan(10);
+    expect(same.filter((name) => !Object.hasOwn(properties, name))).toEqual([]);
+    for (const { old, here } of items) {
+      const hasDefault = here.startsWith('default ');
+      const property = properties[firstName(hasDefault ? old : here)];
+      expect(property, old).toBeDefined();
+      if (hasDefault) expect(firstName(here)).toBe(JSON.stringify(property?.default));
+    }
+  });
 
   it('is options that the server has', () => {
     const flags = Object.keys(serverSchema.properties).map(
       (name) => `--${name.replaceAll(/[A-Z]/g, '-$&').toLowerCase()}`,
     );
-    const named = rowsOf('Options of the server').flatMap(([, , here]) =>
+    const named = itemsOf('Options of the server').flatMap(({ here }) =>
       namesIn(here).filter((name) => name.startsWith('--')),
     );
     expect(named.length).toBeGreaterThan(5);
