@@ -58,7 +58,7 @@ const placement: Counterparts = {
   4: { now: 'after_user_as_system' },
 };
 
-/** What the graphs of Tryll (up to its version 0.3) call what is in a graph here; docs/migrate/from-tryll.md has the same tables. */
+/** What the graphs of Tryll (up to its version 0.3) call what is in a graph here; docs/migrate/from-tryll.md says the same. */
 export const tryllNames: TryllNames = {
   graph: {
     routes: { how: 'are here in each node: write "exits": {"EXIT": "NODE"}' },
