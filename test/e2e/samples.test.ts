@@ -47,7 +47,6 @@ const notRun: Readonly<Record<string, string>> = {
   'docs/many-machines.md#two-servers-behind-nginx sh 1':
     'servers that stay; test/e2e/nginx.test.ts runs two behind nginx',
   'docs/graphs.md#check-a-graph text 1': 'the page does not show broken.json',
-  'docs/graphs.md#warnings text 1': 'the page does not show doubts.json',
   'docs/models.md#which-model-fits-this-machine text 1':
     'its order and figures are those of one machine; test/cli/suggest.test.ts runs it',
   'docs/models.md#2-download-it text 1': 'downloads from a hub',
@@ -92,7 +91,6 @@ const filesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]
   'docs/graphs.md': {
     'tavern.json': [tavern],
     'held.json': ['docs/graphs.md#generate-answer-in-text json 1'],
-    'tavern-route.json': ['docs/graphs.md#route-which-way-a-turn-goes json 1'],
     'mock.json': ['docs/graphs.md#run-a-graph-without-a-model json 1'],
   },
   'docs/models.md': { 'models.json': ['docs/models.md#1-add-it-to-the-catalogue json 1'] },
@@ -102,7 +100,10 @@ const filesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]
   },
   'docs/tools.md': { 'chat_template.jinja': ['docs/tools.md#look-at-a-chat-template jinja 1'] },
   'docs/tool-results.md': { 'results.json': ['docs/tool-results.md#try-a-graph-in-the-terminal json 1'] },
-  'docs/templates.md': { 'greet.json': ['docs/templates.md#example json 1'] },
+  'docs/templates.md': {
+    'greet.json': ['docs/templates.md#example json 1'],
+    'lore.json': ['docs/templates.md#lore-in-a-canned-line json 1'],
+  },
   'docs/testing.md': {
     'innkeeper.json': [innkeeper],
     'innkeeper.cases.json': ['docs/testing.md#test-cases json 1'],
