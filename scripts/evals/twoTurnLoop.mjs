@@ -6,7 +6,7 @@
 //   --limit N         only the first N conversations
 //   --json            one JSON document instead of the table
 //   --verbose         what came, message by message
-// The wirings are those of docs/tools.md:
+// The wirings are those of docs/tool-results.md:
 //   message   the result is in the user's next message: "(The boat is tied up at pier 4.) Great, well done."
 //   variable  the result is in `variables.previous_tool_results`, which the system prompt shows; the next message is
 //             "Great, well done."

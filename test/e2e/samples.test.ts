@@ -25,7 +25,6 @@ const otherLanguages: Readonly<Record<string, string>> = {
   mermaid: 'a drawing',
   frames: 'test/e2e/protocol.test.ts replays or decodes them',
   yaml: 'the configuration of another program',
-  jinja: 'a file that commands of the page read',
   xml: 'a file for tools of macOS',
 };
 
@@ -98,7 +97,7 @@ const filesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'world.kb.json': ['docs/retrieval.md#five-minutes json 1'],
     'keeper.json': ['docs/retrieval.md#five-minutes json 2'],
   },
-  'docs/tools.md': { 'chat_template.jinja': ['docs/tools.md#look-at-a-chat-template jinja 1'] },
+  'docs/tools.md': { 'lamps.json': ['docs/tools.md#tool-calls json 1'] },
   'docs/tool-results.md': { 'results.json': ['docs/tool-results.md#try-a-graph-in-the-terminal json 1'] },
   'docs/templates.md': {
     'greet.json': ['docs/templates.md#example json 1'],
@@ -147,8 +146,6 @@ const programSetups: Readonly<Record<string, ProgramSetup>> = {
   },
   'docs/security.md#a-token-for-each-start js 1': { prints: /^refused without the token\nconnected with the token\n$/ },
   'docs/testing.md#write-a-test-in-javascript js 1': { prints: /# pass 4\n/ },
-  // What the bundled model answers is its own affair; both first messages call.
-  'docs/tools.md#results-in-the-next-message js 1': { prints: /^(?:moor_boat \{"pier":4\}\n.+\n){2}$/ },
   // A test for vitest, which is started with the name of the file.
   'docs/testing.md#write-a-test-in-javascript js 2': {
     flags: ['node_modules/vitest/vitest.mjs', 'run'],
