@@ -135,9 +135,6 @@ const programSetups: Readonly<Record<string, ProgramSetup>> = {
     flags: ['--disallow-code-generation-from-strings'],
     prints: printsBlock('docs/executor.md#run-tool-calls-the-executor text 1'),
   },
-  'docs/executor.md#check-and-type-the-arguments js 1': {
-    prints: printsBlock('docs/executor.md#check-and-type-the-arguments text 1'),
-  },
   'docs/contribute/extending.md#try-it js 1': { prints: /^\{ faults: \[\], warnings: \[\] \}\nWe are closed\.\n/ },
   'docs/launching.md#node js 1': { prints: /^session \S+\nthe server ended with 0\n$/ },
   'docs/launching.md#node js 2': { prints: /^ws:\/\/127\.0\.0\.1:\d+\n$/ },
