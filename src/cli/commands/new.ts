@@ -34,14 +34,13 @@ const packageRoot = bundledPath('.');
 async function writePackage(folder: string): Promise<void> {
   const path = join(folder, 'package.json');
   const content = JSON.parse(await readFile(path, 'utf8')) as object;
-  const name = basename(resolve(folder))
+  const words = basename(resolve(folder))
     .toLowerCase()
-    .replaceAll(/[^a-z0-9-]+/g, '-')
-    .replaceAll(/^-+|-+$/g, '');
+    .match(/[a-z0-9]+/g) ?? ['my', 'game'];
   const source = /[/\\]node_modules[/\\]/.test(packageRoot)
     ? `^${version}`
     : `file:${relative(resolve(folder), packageRoot).replaceAll('\\', '/')}`;
-  const written = { ...content, name: name || 'my-game', dependencies: { turngraph: source } };
+  const written = { ...content, name: words.join('-'), dependencies: { turngraph: source } };
   await writeFile(path, `${JSON.stringify(written, undefined, 2)}\n`);
 }
 
