@@ -23,7 +23,7 @@ export const textOf = (page: string): string => readFileSync(repositoryPath(page
 /** A fenced code block of a page. */
 export interface CodeBlock {
   readonly page: string;
-  /** The page, its heading as an anchor, its language, and its number under that: `docs/saving.md#reconnect js 1`. */
+  /** The page, its heading as an anchor, its language, and its number under that: `docs/client.md#errors js 1`. */
   readonly key: string;
   readonly language: string;
   readonly code: string;
