@@ -77,11 +77,9 @@ const extensionParts = [
 ];
 
 const tavern = 'docs/graphs.md#graphs json 1';
-const innkeeper = 'docs/templates.md#tool-calls-in-a-template json 1';
 
 /** The files that a page tells its reader to save, by name. */
 const filesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  'docs/audit.md': { 'keeper.json': ['docs/audit.md#example json 1'] },
   'docs/contribute/extending.md': {
     'extension.mjs': extensionParts,
     'night.json': ['docs/contribute/extending.md#try-it json 1'],
@@ -103,11 +101,8 @@ const filesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'lore.json': ['docs/templates.md#lore-in-a-canned-line json 1'],
   },
   'docs/testing.md': {
-    'innkeeper.json': [innkeeper],
-    'innkeeper.cases.json': ['docs/testing.md#test-cases json 1'],
+    'lamp.cases.json': ['docs/testing.md#test-cases json 1'],
     'mock.json': ['docs/testing.md#mock-script json 1'],
-    'graphs/innkeeper.json': [innkeeper],
-    'graphs/smith.json': [tavern],
   },
 };
 
@@ -141,12 +136,7 @@ const programSetups: Readonly<Record<string, ProgramSetup>> = {
     prints: /^\[\{"user":"Hello!","assistant":".+"\}\]\n.+ \{ prompt: \d+, reused: [1-9]\d*, generated: \d+ \}\n$/,
   },
   'docs/security.md#a-token-for-each-start js 1': { prints: /^refused without the token\nconnected with the token\n$/ },
-  'docs/testing.md#write-a-test-in-javascript js 1': { prints: /# pass 4\n/ },
-  // A test for vitest, which is started with the name of the file.
-  'docs/testing.md#write-a-test-in-javascript js 2': {
-    flags: ['node_modules/vitest/vitest.mjs', 'run'],
-    prints: /Tests +1 passed/,
-  },
+  'docs/testing.md#write-a-test-in-javascript js 1': { prints: /# pass 2\n/ },
 };
 
 /** Commands and what the page shows of their output. */
@@ -226,8 +216,7 @@ describe('a program', () => {
   it.each(samplesOf('program'))('runs as it stands: $key', async ({ key, page, code }) => {
     await using folder = await folderOf(page);
     const { prints = /^/, ...run } = programSetups[key] ?? {};
-    const name = run.flags?.some((flag) => flag.includes('vitest')) ? 'sample.test.mjs' : 'sample.mjs';
-    const result = await folder.runProgram(name, code, server.port, run);
+    const result = await folder.runProgram('sample.mjs', code, server.port, run);
     expect(result).toMatchObject({ code: 0, err: '' });
     expect(result.out).toMatch(prints);
   });

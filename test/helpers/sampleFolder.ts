@@ -32,7 +32,6 @@ export class SampleFolder implements AsyncDisposable {
     };
     await link('.', 'node_modules/turngraph');
     await link('node_modules/ws', 'node_modules/ws');
-    await link('node_modules/vitest', 'node_modules/vitest');
     for (const name of ['zod', 'openai', 'ai', '@ai-sdk', '@modelcontextprotocol'])
       await link(`node_modules/${name}`, `node_modules/${name}`);
     await link('proto', 'proto');
