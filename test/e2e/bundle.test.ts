@@ -13,8 +13,8 @@ import { repositoryPath } from '../helpers/server.ts';
 
 const run = promisify(execFile);
 const shipping = textOf('docs/shipping.md');
-const [section = ''] = /^## Package it with the game\n.*?(?=^## )/ms.exec(textOf('docs/launching.md')) ?? [];
-const blocks = blocksOf('docs/launching.md').filter(({ key }) => key.includes('#package-it-with-the-game '));
+const [section = ''] = /^## Make the bundle\n.*?(?=^## )/ms.exec(shipping) ?? [];
+const blocks = blocksOf('docs/shipping.md').filter(({ key }) => key.includes('#make-the-bundle '));
 const codeOf = (language: string): readonly string[] =>
   blocks.filter((block) => block.language === language).map(({ code }) => code);
 const [makeCommands = '', tryCommand = ''] = codeOf('sh');

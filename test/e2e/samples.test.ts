@@ -25,7 +25,6 @@ const otherLanguages: Readonly<Record<string, string>> = {
   mermaid: 'a drawing',
   frames: 'test/e2e/protocol.test.ts replays or decodes them',
   yaml: 'the configuration of another program',
-  xml: 'a file for tools of macOS',
 };
 
 /** Samples that are not run here, with the reason. */
@@ -34,12 +33,10 @@ const notRun: Readonly<Record<string, string>> = {
   'docs/contribute/conformance.md#check-a-client sh 1': 'test/integration/conformance/client.test.ts runs it',
   'docs/doctor.md#check-a-model-turngraph-doctor sh 1': 'measures for a minute; test/cli/doctor.test.ts runs it',
   'docs/openai.md#embeddings js 1': 'needs an embedding model; test/model/openaiEmbeddings.test.ts asks for the same',
-  'docs/security.md#electron js 1': 'for Electron, which no test machine has; the page says so',
-  'docs/security.md#electron js 2': 'for Electron, which no test machine has; the page says so',
   'docs/connection.md#what-your-program-must-do js 1': 'reads a conversation; test/e2e/reconnect.test.ts runs it',
-  'docs/launching.md#package-it-with-the-game sh 1': 'test/e2e/bundle.test.ts runs it',
-  'docs/launching.md#package-it-with-the-game sh 2': 'test/e2e/bundle.test.ts runs it',
-  'docs/launching.md#package-it-with-the-game text 1': 'test/e2e/bundle.test.ts compares it',
+  'docs/shipping.md#make-the-bundle sh 1': 'test/e2e/bundle.test.ts runs it',
+  'docs/shipping.md#make-the-bundle sh 2': 'test/e2e/bundle.test.ts runs it',
+  'docs/shipping.md#make-the-bundle text 1': 'test/e2e/bundle.test.ts compares it',
   'docs/shipping.md#another-system sh 1':
     'needs a network; test/unit/cli/bundle/planBundle.test.ts plans such a bundle',
   'docs/many-machines.md#two-servers-behind-nginx sh 1':
@@ -47,12 +44,9 @@ const notRun: Readonly<Record<string, string>> = {
   'docs/graphs.md#check-a-graph text 1': 'the page does not show broken.json',
   'docs/models.md#which-model-fits-this-machine text 1':
     'its order and figures are those of one machine; test/cli/suggest.test.ts runs it',
-  'docs/models.md#2-download-it text 1': 'downloads from a hub',
-  'docs/models.md#3-chat-with-it text 1': 'needs the downloaded model',
-  'docs/models.md#your-own-gguf text 1': 'shows a shortened home folder',
+  'docs/models.md#models-catalogue-download-kv-cache sh 1': 'needs the downloaded model',
   'models/turngraph-demo.md#the-demo-model-and-its-recipe bash 1': 'unpacks the recipe into the checkout',
   'models/turngraph-demo.md#the-demo-model-and-its-recipe bash 2': 'packs a changed recipe',
-  'docs/models.md#invalid-entries text 1': 'the page does not show the invalid entry',
 };
 
 /** Shell commands that are run: those of turngraph, and requests to its server. */
@@ -89,7 +83,7 @@ const filesOf: Readonly<Record<string, Readonly<Record<string, readonly string[]
     'held.json': ['docs/graphs.md#generate-answer-in-text json 1'],
     'mock.json': ['docs/graphs.md#run-a-graph-without-a-model json 1'],
   },
-  'docs/models.md': { 'models.json': ['docs/models.md#1-add-it-to-the-catalogue json 1'] },
+  'docs/models.md': { 'models.json': ['docs/models.md#your-own-catalogue json 1'] },
   'docs/retrieval.md': {
     'world.kb.json': ['docs/retrieval.md#five-minutes json 1'],
     'keeper.json': ['docs/retrieval.md#five-minutes json 2'],
@@ -360,7 +354,7 @@ describe('a JSON sample', () => {
   let extension: ExtensionModule;
   beforeAll(async () => {
     folder = await SampleFolder.create();
-    await folder.write('models.json', codeOf('docs/models.md#1-add-it-to-the-catalogue json 1'));
+    await folder.write('models.json', codeOf('docs/models.md#your-own-catalogue json 1'));
     await folder.write('world.kb.json', codeOf('docs/retrieval.md#five-minutes json 1'));
     await folder.write('extension.mjs', extensionParts.map(codeOf).join('\n'));
     extension = (await import(join(folder.path, 'extension.mjs'))) as ExtensionModule;
