@@ -2,8 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { defaultServerOptions } from '../../src/server/config.ts';
 import { checkGraph } from '../../src/index.ts';
-import { runCli } from '../cli/command.ts';
-import { blocksOf } from '../helpers/docPages.ts';
 import { repositoryPath } from '../helpers/server.ts';
 
 const read = (file: string) => readFile(repositoryPath(file), 'utf8');
@@ -36,40 +34,12 @@ describe('README.md', () => {
     expect(prose).toContain(`(port ${port}, loopback only)`);
   });
 
-  it('shows the graph as the command draws it', async () => {
-    const { out } = await runCli(['draw', 'graphs/lamp-switch.json']);
-    expect(blocksOf('README.md').find(({ language }) => language === 'mermaid')?.code).toBe(out);
-  });
-
   it('quotes an error as the server words it', async () => {
     const node = { type: 'Generate', params: { model_name: 'turngraph-demo' } };
     const graph = { start_node: 'answer', nodes: { answer: { ...node, exits: { default: 'anser' } } } };
     const { faults } = await checkGraph(graph, { catalogue: repositoryPath('models.json') });
     expect(faults).toHaveLength(1);
     expect(prose).toContain(`\`${faults[0]?.message}\``);
-  });
-
-  it('has the figures of the benchmarks', async () => {
-    const rows = (await read('docs/contribute/performance.md')).matchAll(/^\| (.+?) \| (.+?) \| ([\d.]+) +\|/gm);
-    const figures = new Map(
-      [...rows].map(([, name = '', of = '', figure = '']) => [
-        `${name.replace('\\*', '').trim()}: ${of.trim()}`,
-        figure,
-      ]),
-    );
-    const sentences: readonly (readonly [row: string, sentence: string])[] = [
-      ['slots: first token, 40 agents', 'wait X times as long for the first token'],
-      ['next-turn: tokens, without tools', 'to X times its new tokens'],
-      ['next-turn: tokens, with tools', 'evaluates X to'],
-      ['stream: mid', 'receives X times (a model'],
-      ['stream: demo', 'and X times (5M demo model)'],
-      ['strict-call: mid, 3 calls', 'takes X of the time of sampling'],
-      ['cancel: p99 of 100', 'p99 of 100 cancels: X times the bound'],
-    ];
-    for (const [row, sentence] of sentences) {
-      expect(figures.get(row), row).toBeDefined();
-      expect(prose).toContain(sentence.replace('X', figures.get(row) ?? ''));
-    }
   });
 
   it('says the same of the time of the tests as npm test', async () => {
