@@ -73,7 +73,7 @@ async function sendToAllAgents({ agents, rng, tally }) {
 
 async function cancelTurn({ agents, rng, tally }) {
   const { agent, says } = rng.pick(agents);
-  const long = rng.oneIn(4) ? 'apple '.repeat(400) : '';
+  const long = rng.oneIn(4) ? 'apple '.repeat(100) : '';
   const turn = agent.send(`${long}${rng.pick(says)}`);
   await Promise.race([rng.pick(cancelPoints)(rng)(turn), turn.done]);
   turn.cancel();

@@ -36,7 +36,7 @@ describe('turngraph models suggest', () => {
       expect.stringMatching(/^model +fits +size +KV cache of a slot +decode, estimated +status$/),
     ]);
     expect(rows.find((row) => row.startsWith('turngraph-demo '))).toMatch(
-      /^turngraph-demo +in memory +11\.4 MB +14\.7 MB +about [\d.]+ tokens\/s +LOCAL$/,
+      /^turngraph-demo +in memory +11\.4 MB +4\.6 MB +about [\d.]+ tokens\/s +LOCAL$/,
     );
     expect(rows.at(-2)).toMatch(/^mystery +unknown +unknown +perhaps 1\.1 GB +unknown +ABSENT$/);
     expect(rows.at(-1)).toMatch(/^huge +no +about 1800\.0 GB +perhaps 1\.1 GB +unknown +ABSENT$/);
@@ -49,7 +49,7 @@ describe('turngraph models suggest', () => {
     };
     const demo = models.find(({ name }) => name === 'turngraph-demo');
     expect(machine).toMatchObject({ card: null, bandwidth: expect.any(Number) as unknown, slots: 0 });
-    expect(demo).toMatchObject({ fit: 'memory', status: 'LOCAL', contextSize: 2048 });
+    expect(demo).toMatchObject({ fit: 'memory', status: 'LOCAL', contextSize: 640 });
     const args = ['doctor', 'turngraph-demo', '--quick', '--json', '--gpu', 'off', '--threads', '1', '--slots', '1'];
     const { speed, model } = JSON.parse((await runCommand(args)).out) as Diagnosis;
     const ratio = (demo?.tokensPerSecond ?? 0) / (speed.decodePerSecond ?? NaN);

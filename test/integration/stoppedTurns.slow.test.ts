@@ -18,8 +18,8 @@ describe('thousands of turns that are stopped', () => {
       expect.arrayContaining(['cancelled', 'connection_dropped', 'engine_crashed', 'inference_timeout']),
     );
     expect(left).toEqual([]);
-    // Each way to end has a tenth of the turns at least; a busy process collects a few hundred signals later.
-    expect(growth(counts, 400)).toEqual([]);
+    // Each way to end has a tenth of the turns at least.
+    expect(growth(counts, 100)).toEqual([]);
   });
 
   it('leave nothing behind where the engine processes of llama.cpp are killed', async () => {
