@@ -10,6 +10,7 @@ const file = fileURLToPath(new URL('../proto/golden/golden.json', import.meta.ur
 
 const graph = { start_node: 'answer', nodes: { answer: { type: 'Generate', params: { stream: false } } } };
 const history = [{ user: 'Who are you?', assistant: 'The keeper. Zwölf Räume, 12 €.' }];
+const tools = [{ name: 'ring_bell', description: 'Läutet.' }];
 const ids = { agentId: 3, turnId: 300 };
 
 /** The examples: [name, sender, frame]; a name begins with that of the message. */
@@ -50,6 +51,11 @@ const examples = [
     },
   ],
   ['CreateAgentRequest with graph_name', 'client', { requestId: 128, createAgent: { graphName: 'lamp-switch' } }],
+  [
+    'CreateAgentRequest with tools_json',
+    'client',
+    { requestId: 129, createAgent: { graphName: 'doorkeeper', toolsJson: JSON.stringify(tools) } },
+  ],
   [
     'SendMessageRequest',
     'client',

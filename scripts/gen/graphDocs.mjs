@@ -51,7 +51,7 @@ const typeOf = ({ type, enum: values, items, anyOf }) => {
   return type === 'array' ? `array of ${itemType(items)}` : (type ?? 'any');
 };
 
-const itemType = ({ type, anyOf } = {}) => type ?? anyOf?.[0].type ?? 'values';
+const itemType = ({ type, anyOf } = {}) => type ?? [...new Set(anyOf?.map((one) => one.type))].join(' or ') ?? 'values';
 
 const defaultOf = (schema, required) => {
   if (required) return 'required';

@@ -47,3 +47,13 @@ export function didYouMean(name: string, names: Iterable<string>): string {
   const best = closestName(name, names);
   return best === undefined ? '' : `; did you mean "${best}"?`;
 }
+
+// A message has 600 characters, and the suggestion at its end is to be in it.
+const maxListed = 6;
+
+/** Names for a message: `"a", "b"`; of many the first, and how many more there are. */
+export function listNames(names: Iterable<string>): string {
+  const all = [...names];
+  const listed = all.slice(0, maxListed).map((name) => JSON.stringify(name));
+  return [...listed, ...(all.length > maxListed ? [`${all.length - maxListed} more`] : [])].join(', ');
+}

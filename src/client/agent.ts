@@ -1,8 +1,10 @@
-import type { AppendDialogRequest, ToolResult } from '../protocol/frames.gen.ts';
+import type { AppendDialogRequest, CreateAgentResponse, ToolResult } from '../protocol/frames.gen.ts';
 import { documentText } from '../protocol/codec/requestFrame.ts';
 import { isPlainObject } from '../protocol/codec/wellFormed.ts';
 import type { Connection } from './connection.ts';
+import type { ToolExecutor } from './executor/executor.ts';
 import { PreviousResults } from './executor/previousResults.ts';
+import type { TurnContext } from './executor/toolRegistration.ts';
 import { Lifetime } from './lifetime.ts';
 import { checks, optionsCheck } from './options.ts';
 import { type SendOptions, TurnHandle, type TurnAgent } from './turn.ts';
@@ -36,16 +38,23 @@ export class AgentHandle implements AsyncDisposable {
   readonly #previous = new PreviousResults();
   readonly #lifetime = new Lifetime();
 
-  constructor(connection: Connection, id: number, warnings: readonly string[]) {
+  constructor(
+    connection: Connection,
+    { agentId: id, warnings }: CreateAgentResponse,
+    { session, executor }: Pick<TurnContext, 'session'> & { readonly executor: ToolExecutor | undefined },
+  ) {
     this.#connection = connection;
     this.id = id;
     this.warnings = warnings;
-    this.#turns = { id, connection, open: new Set(), previous: this.#previous, lifetime: this.#lifetime };
+    const dialog = async () => JSON.parse(await this.exportDialog()) as { user: string; assistant: string }[];
+    const context = { agent: this, session, dialog };
+    const [previous, lifetime] = [this.#previous, this.#lifetime];
+    this.#turns = { id, connection, open: new Set(), previous, lifetime, executor, context };
   }
 
   /**
    * Sends a message to the agent and returns its turn without waiting. One turn at a time: while another one runs, the
-   * turn rejects with AGENT_BUSY. With `tools` its calls are run.
+   * turn rejects with AGENT_BUSY. With `tools`, here or of `createAgent`, its calls are run.
    */
   send(text: string, options: SendOptions = {}): TurnHandle {
     return new TurnHandle(this.#turns, text, options);

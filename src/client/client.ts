@@ -13,13 +13,14 @@ import { documentText } from '../protocol/codec/requestFrame.ts';
 import { AgentHandle } from './agent.ts';
 import type { CloseInfo } from './channel.ts';
 import type { Connection } from './connection.ts';
+import { type AgentTools, readAgentTools } from './executor/executor.ts';
 import { readPages, type RequestOptions } from './limits.ts';
 import type { RequestName, ResponseTo } from './responses.ts';
 import { searchStorage, type SearchStorageOptions, type StorageHits } from './searchStorage.ts';
 
 /** Options of `createAgent`. Give either `graph` or `graphName`. */
 export interface CreateAgentOptions extends Partial<
-  Omit<CreateAgentRequest, 'graphJson' | 'graphName' | 'historyJson'>
+  Omit<CreateAgentRequest, 'graphJson' | 'graphName' | 'historyJson' | 'toolsJson'>
 > {
   /** A graph document, as a value or as JSON text. */
   readonly graph?: object | string;
@@ -27,6 +28,11 @@ export interface CreateAgentOptions extends Partial<
   readonly graphName?: string;
   /** A dialog to continue: the result of `exportDialog`, or a list of `{ user, assistant }`. */
   readonly history?: readonly object[] | string;
+  /**
+   * The tools that the graph names, of `defineTool`: each name must be in a graph, and each name in the graph must be here.
+   * Turns run their calls, unless `send` is given others.
+   */
+  readonly tools?: AgentTools;
   /**
    * Called with the progress of a model that the agent waits for: its download, if the session allows that, and its
    * load.
@@ -47,6 +53,7 @@ const checkAgentOptions = optionsCheck<CreateAgentOptions>('createAgent', {
   maxStepsPerTurn: checks.field,
   history: checks.history,
   warmUp: checks.field,
+  tools: checks.tools,
   onProgress: checks.callback,
   signal: checks.signal,
   timeoutMs: checks.timeoutMs,
@@ -128,19 +135,23 @@ export class Client implements AsyncDisposable {
    */
   async createAgent(options: CreateAgentOptions): Promise<AgentHandle> {
     checkAgentOptions(options);
-    const { graph, graphName, history, onProgress, signal, timeoutMs, ...settings } = options;
+    const { graph, graphName, history, tools = [], onProgress, signal, timeoutMs, ...settings } = options;
     if (graph !== undefined && graphName !== undefined) {
       throw new Fault('MALFORMED_MESSAGE', 'createAgent takes graph or graphName, not both');
     }
+    const { declarations, executor } = readAgentTools(tools);
     const fields = {
       ...settings,
       ...(graph !== undefined && { graphJson: toJsonText(graph, 'createAgent.graph') }),
       ...(graphName !== undefined && { graphName }),
       ...(history !== undefined && { historyJson: toJsonText(history, 'createAgent.history') }),
+      ...(declarations.length > 0 && { toolsJson: documentText(declarations, 'createAgent.tools') }),
     };
     const onFrame = onModelProgress(onProgress);
-    const { agentId, warnings } = await this.#connection.request('createAgent', fields, { signal, timeoutMs, onFrame });
-    return new AgentHandle(this.#connection, agentId, warnings);
+    const { sessionId, serverVersion, protocolVersion } = this.session;
+    const session = { sessionId, serverVersion, protocolVersion };
+    const created = await this.#connection.request('createAgent', fields, { signal, timeoutMs, onFrame });
+    return new AgentHandle(this.#connection, created, { session, executor });
   }
 
   /** All models of the server's catalogue, with their status. */

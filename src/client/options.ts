@@ -28,11 +28,9 @@ export const checks = {
     'a whole number from 1',
     (value) => value === Infinity || (Number.isInteger(value) && Number(value) > 0),
   ),
-  executor: mustBe(
-    'an executor: executor({ ... })',
-    (value) => typeof value === 'object' && value !== null && 'begin' in value && typeof value.begin === 'function',
-  ),
+  executor: mustBe('an executor: executor({ ... })', isExecutor),
   list: mustBe('a list', Array.isArray),
+  tools: mustBe('a list of tools, or an executor', (value) => Array.isArray(value) || isExecutor(value)),
   callback: mustBe('a function', (value) => typeof value === 'function'),
   codec: mustBe('"proto" or "json"', (value) => value === 'proto' || value === 'json'),
   switchOrOptions: mustBe('a boolean or an object', (value) => typeof value === 'boolean' || isRecord(value)),
@@ -65,6 +63,10 @@ export function optionsCheck<Options extends object>(
 
 function isRecord(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isExecutor(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'begin' in value && typeof value.begin === 'function';
 }
 
 // Not instanceof: a signal may come from another window or from a polyfill.

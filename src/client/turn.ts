@@ -5,6 +5,7 @@ import { EventJoiner, parseToolCall, type ToolCall, type TurnEvent } from './too
 import type { Connection } from './connection.ts';
 import { addPreviousResults, type PreviousResults } from './executor/previousResults.ts';
 import type { FinishedCall } from './executor/toolOutcome.ts';
+import type { TurnContext } from './executor/toolRegistration.ts';
 import type { TurnCalls } from './executor/turnTools.ts';
 import type { Lifetime } from './lifetime.ts';
 import { ReplayStream } from './replayStream.ts';
@@ -19,7 +20,7 @@ export interface SendOptions {
    * Default: NORMAL.
    */
   readonly priority?: SendMessageRequest['priority'];
-  /** Runs the calls of the turn: `executor({ ... })`. */
+  /** Runs the calls of the turn: `executor({ ... })`; default: the tools of `createAgent`. */
   readonly tools?: ToolExecutor;
   /**
    * Cancels the turn. If it is aborted before `send`, nothing is sent and the turn rejects with the signal's reason.
@@ -54,6 +55,10 @@ export interface TurnAgent {
   readonly previous: PreviousResults;
   /** Ends when the agent is destroyed. */
   readonly lifetime: Lifetime;
+  /** Runs the calls of turns that are not given another one. */
+  readonly executor: ToolExecutor | undefined;
+  /** What its tools get. */
+  readonly context: Omit<TurnContext, 'variables'>;
 }
 
 /**
@@ -182,8 +187,10 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
     }
   }
 
-  #begin({ connection, previous, lifetime }: TurnAgent): TurnCalls | undefined {
-    return this.#options.tools?.begin({
+  #begin({ connection, previous, lifetime, executor, context }: TurnAgent): TurnCalls | undefined {
+    const { tools = executor, variables = {} } = this.#options;
+    return tools?.begin({
+      context: { ...context, variables },
       previous,
       lifetimes: [lifetime, connection.lifetime],
       emit: (event) => this.#updates.push(event),

@@ -65,6 +65,8 @@ export interface CreateAgentRequest {
   readonly historyJson: string;
   /** Prefills system prompts and tools before the answer. */
   readonly warmUp: boolean;
+  /** The tools that the graph names: a JSON list of their declarations (in JSON frames also the value itself, under "tools"). */
+  readonly toolsJson: string;
 }
 
 export interface CreateAgentResponse {
@@ -591,6 +593,7 @@ export const shapes = {
     maxStepsPerTurn: {"scalar":"uint32"},
     historyJson: {"scalar":"string"},
     warmUp: {"scalar":"bool"},
+    toolsJson: {"scalar":"string"},
   },
   CreateAgentResponse: {
     agentId: {"scalar":"uint32"},

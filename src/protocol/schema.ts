@@ -1,6 +1,8 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { Fault } from './fault.ts';
 import type { CodeName } from './frames.gen.ts';
-import { escapePointerToken } from '../base/jsonPointer.ts';
+import { describePointer, escapePointerToken } from '../base/jsonPointer.ts';
+import { parseJson } from '../base/jsonLocations.ts';
 import { isObject } from '../base/jsonTypes.ts';
 import { didYouMean } from '../base/didYouMean.ts';
 
@@ -123,6 +125,22 @@ export function createReader<const S extends Schema>(schema: S): (value: unknown
     }
   };
 }
+
+const maxReportedErrors = 3;
+
+/**
+ * Reads the JSON text of a field.
+ * @param name what the text is called in errors.
+ * @throws Fault MALFORMED_MESSAGE with the place of each error, three at most.
+ */
+export function readJsonField<T>(text: string, name: string, read: (value: unknown) => ReadResult<T>): T {
+  const reading = read(parseJson(text, (problem, cause) => malformed(`${name} ${problem}`, cause)));
+  if (reading.ok) return reading.value;
+  const messages = reading.errors.map(({ pointer, message }) => `${name}${describePointer(pointer)} ${message}`);
+  throw malformed(messages.slice(0, maxReportedErrors).join('; '));
+}
+
+const malformed = (message: string, cause?: unknown): Fault => new Fault('MALFORMED_MESSAGE', message, { cause });
 
 /** @throws Error when a schema is invalid. */
 export const assertSchema = (schema: Schema): void => void (ajv.validateSchema(schema, true), ajv.compile(schema));

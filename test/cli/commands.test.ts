@@ -243,6 +243,26 @@ describe('a graph that a command names', () => {
     expect((await run(project, 'check', 'there', '--graphs', join(project, 'graphs'))).code).toBe(0);
   });
 
+  it('may name tools that a program brings: check says which, draw and audit need none', async () => {
+    const parameters = [{ name: 'pier', type: 'integer', description: 'Number of the pier.' }];
+    const tools = ['ring_bell', { name: 'moor', description: 'Tie up.', parameters }, 'open_door'];
+    const graph = { start_node: 'act', nodes: { act: { type: 'ToolCall', params: { tools } } } };
+    await writeFile(join(project, 'named.json'), JSON.stringify({ default_model_name: 'turngraph-demo', ...graph }));
+    const names = 'act.params.tools only names "ring_bell", "open_door": the program brings them with createAgent';
+    const checked = await run(project, 'check', 'named.json');
+    expect(checked).toMatchObject({ out: 'named.json: ok\n', code: 0 });
+    expect(checked.err).toContain(`named.json: warning: ${names}\n`);
+    expect(await run(project, 'draw', 'named.json')).toMatchObject({ err: '', code: 0 });
+    const audited = await run(project, 'audit', 'named.json');
+    expect(audited).toMatchObject({ err: '', code: 0 });
+    expect(audited.out).toMatch(
+      /^\| `open_door` +\| `act` +\| \*\*none\*\* +\| is sent to the client, consequential +\|$/m,
+    );
+    expect((await run(project, 'run', 'named.json', 'hello', '--engine', 'mock')).err).toContain(
+      'act.params.tools[0] names the tool "ring_bell", and createAgent.tools is empty',
+    );
+  });
+
   it('may be among storage files, which check reads, too', async () => {
     await writeFile(join(project, 'good.kb.json'), '[{"id": "inn", "text": "The inn is full."}]');
     await writeFile(join(project, 'bad.kb.json'), '[\n  {"id": "inn"}\n]');

@@ -47,6 +47,7 @@ const graphRefusals: readonly (readonly [what: string, graph: object, code: Code
   ['a string storage outside of the folder', withStorage('../lines.txt'), 'STORAGE_OUTSIDE_ROOT'],
 ];
 
+const ringBell = { name: 'ring_bell', description: 'Ring the bell.' };
 const agentFields = { graphJson: JSON.stringify(canned('Yes.')) };
 
 const createRefusals: readonly (readonly [
@@ -62,6 +63,8 @@ const createRefusals: readonly (readonly [
   ['a graph name out of the folder', { graphName: '../package' }, 'GRAPH_COMPILATION_FAILED'],
   ['a history that is no JSON', { ...agentFields, historyJson: '[' }, 'MALFORMED_MESSAGE'],
   ['a history of another form', { ...agentFields, historyJson: '[{"user": "Hello"}]' }, 'MALFORMED_MESSAGE'],
+  ['tools that are no JSON', { ...agentFields, toolsJson: '[' }, 'MALFORMED_MESSAGE'],
+  ['a tool that no node names', { ...agentFields, toolsJson: JSON.stringify([ringBell]) }, 'GRAPH_COMPILATION_FAILED'],
   ['more steps than the limit', { ...agentFields, maxStepsPerTurn: 0xffff_ffff }, 'LIMIT_EXCEEDED'],
 ];
 

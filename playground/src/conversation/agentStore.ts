@@ -1,6 +1,7 @@
 import { create } from 'zustand';
 import { Fault, type AgentHandle, type ToolResult } from '../../../src/client/index.ts';
 import { useConnection } from '../connection/connectionStore.ts';
+import { namedTools } from '../document/graphDocument.ts';
 import { frameQueue } from './frameQueue.ts';
 import { addChange, changeOf, type LiveField } from './liveParams.ts';
 import { agentTitle, type ChangedParams, type MessageOptions, type PageAgent } from './pageAgent.ts';
@@ -95,6 +96,7 @@ export const useAgents = create<AgentStore>()((set, get) => {
       if (!client) throw new Fault('CONNECTION_FAILED', 'the page is not connected to a server; connect again');
       const handle = await client.createAgent({
         graph,
+        tools: namedTools(graph),
         defaultModelName,
         enableDiagnostics: true,
         ...(history !== undefined && { history }),

@@ -1,7 +1,7 @@
 import { connect, Fault, type Client } from '../../../src/client/index.ts';
 import { socketUrl, tokenOption } from '../connection/connectionStore.ts';
 import { warningPointer } from './faultPlace.ts';
-import { parseGraph, type GraphFault } from './graphDocument.ts';
+import { namedTools, parseGraph, type GraphFault } from './graphDocument.ts';
 
 /**
  * Checks graphs with the server's own rules: a session on the mock engine compiles each as an agent, which needs no model
@@ -46,7 +46,7 @@ async function openMockSession(): Promise<Client> {
 
 async function compile(client: Client, graph: string): Promise<readonly GraphFault[]> {
   try {
-    await using agent = await client.createAgent({ graph });
+    await using agent = await client.createAgent({ graph, tools: namedTools(graph) });
     const names = Object.keys(parseGraph(graph).graph?.nodes ?? {});
     return agent.warnings.map((message) => ({
       pointer: warningPointer(message, names),

@@ -50,6 +50,16 @@ export function parseGraph(text: string): ParsedGraph {
   return { graph: drawable(document), faults };
 }
 
+/** The tools that a graph only names: a program would bring their declarations. The page has no more than the names. */
+export function namedTools(text: string): readonly { readonly name: string; readonly description: string }[] {
+  const nodes = Object.values(parseGraph(text).graph?.nodes ?? {}).filter(({ type }) => type === 'ToolCall');
+  const entries = nodes.flatMap(({ params }) =>
+    Array.isArray(params?.['tools']) ? (params['tools'] as unknown[]) : [],
+  );
+  const names = entries.filter((entry) => typeof entry === 'string' && /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/.test(entry));
+  return [...new Set(names as string[])].map((name) => ({ name, description: '' }));
+}
+
 /** The members of a text that may have faults. */
 export function membersOf(text: string): Readonly<Record<string, unknown>> {
   try {

@@ -13,7 +13,8 @@ export interface ParametersSchema {
   readonly type?: 'object';
   readonly properties?: { readonly [name: string]: object | boolean };
   readonly required?: readonly string[];
-  readonly [keyword: string]: unknown;
+  /** A list is none. Other keywords have no type: an interface, as TypeBox has it, fits no index signature. */
+  readonly [Symbol.iterator]?: never;
 }
 
 /**
@@ -90,6 +91,8 @@ export interface StandardSchema {
     readonly vendor: string;
     readonly validate: (value: unknown) => Awaitable<StandardSchemaResult>;
     readonly types?: { readonly input: unknown; readonly output: unknown } | undefined;
+    /** What makes a JSON Schema of it, where the library has that (Standard JSON Schema): Zod from 4.2 on, ArkType. */
+    readonly jsonSchema?: { readonly input: (options: { readonly target: string }) => object } | undefined;
   };
 }
 

@@ -11,13 +11,14 @@ import {
   type ToolOutcome,
   withChanges,
 } from './toolOutcome.ts';
-import type { RegisteredTool } from './toolRegistration.ts';
+import type { RegisteredTool, TurnContext } from './toolRegistration.ts';
 import { raceAbort } from '../../base/abort.ts';
 
 /** A call to run, and functions that are told of its steps. They must not throw. */
 export interface CallRun {
   readonly call: ToolCall;
   readonly tool: RegisteredTool | undefined;
+  readonly context: TurnContext;
   readonly hooks: Pick<ExecutorOptions, 'before' | 'confirm' | 'after'>;
   /** Ends every wait for a hook or for the tool. */
   readonly signal: AbortSignal;
@@ -37,7 +38,7 @@ export interface CallRun {
 
 /** Takes a call through its steps. Never rejects; without promises of hooks and tool it has ended when it returns. */
 export async function runCall(run: CallRun): Promise<void> {
-  const { call, tool, hooks, signal, stopped } = run;
+  const { call, tool, context, hooks, signal, stopped } = run;
   const wait = <T>(promise: PromiseLike<T>): Promise<T> => raceAbort(Promise.resolve(promise), signal);
   let end: ToolEnd;
   let unsettled: Promise<ToolOutcome> | undefined;
@@ -50,7 +51,7 @@ export async function runCall(run: CallRun): Promise<void> {
     if ('end' in decision) end = decision.end;
     else {
       run.onStarted(decision.arguments);
-      const running = decision.tool.run(decision.arguments, { signal, call });
+      const running = decision.tool.run(decision.arguments, { ...context, signal, call });
       run.release();
       const { lifespan } = decision.tool;
       const toOutcome = (value: unknown): ToolOutcome => outcomeOf(value, call.toolName, lifespan);

@@ -13,6 +13,7 @@ import {
   type CheckedArguments,
   type StandardSchema,
 } from './argumentSchemas.ts';
+import type { SessionReady } from '../../protocol/frames.gen.ts';
 import type { ToolOutcome } from './toolOutcome.ts';
 
 /** What a tool gets besides its arguments. */
@@ -24,16 +25,34 @@ export interface ToolContext {
   readonly signal: AbortSignal;
   /** The call as the model wrote it. */
   readonly call: ToolCall;
+  /** The agent of the call: the `AgentHandle`. While its turn runs, the server refuses changes. */
+  readonly agent: {
+    readonly id: number;
+    exportDialog(): Promise<string>;
+    changeParams(nodeName: string, params: object): Promise<void>;
+    appendDialog(interaction: { readonly user?: string; readonly assistant?: string }): Promise<void>;
+  };
+  /** The session of the agent, as `client.session`, without its secret. */
+  readonly session: Omit<SessionReady, 'resumeToken'>;
+  /** The variables of the message, as they were given to `send`. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** The dialog before the message of this turn. */
+  readonly dialog: () => Promise<readonly { readonly user: string; readonly assistant: string }[]>;
 }
 
-/** The type of a tool's arguments, by its `parameters`; without them each value is unknown. */
+/** What a tool gets that is the same for all calls of a turn. */
+export type TurnContext = Omit<ToolContext, 'signal' | 'call'>;
+
+/** The type of a tool's arguments, by its `parameters` (TypeBox says it as `static`); without them each value is unknown. */
 export type ToolArguments<Parameters> = Parameters extends { readonly '~standard': { readonly types?: infer Types } }
   ? NonNullable<Types> extends { readonly output: infer Output }
     ? Output
     : unknown
-  : Parameters extends ParametersSchema
-    ? FromJsonSchema<Parameters>
-    : Readonly<Record<string, unknown>>;
+  : Parameters extends { readonly static: infer Static }
+    ? Static
+    : Parameters extends ParametersSchema
+      ? FromJsonSchema<Parameters>
+      : Readonly<Record<string, unknown>>;
 
 /** A tool of an executor. */
 export interface ToolRegistration<Parameters> {
@@ -71,7 +90,8 @@ export function readTools(tools: unknown): ReadonlyMap<string, RegisteredTool> {
   return new Map(Object.entries(tools).map(([name, tool]) => [name, readTool(tool, `executor.${name}`)]));
 }
 
-function readTool(given: unknown, path: string): RegisteredTool {
+/** Reads one tool. @throws Fault MALFORMED_MESSAGE with the path of what is wrong. */
+export function readTool(given: unknown, path: string): RegisteredTool {
   if (typeof given !== 'object' || given === null) throw wrongType(path, 'an object with the function run', given);
   optionsCheck<Partial<ToolRegistration<unknown>>>(path, checkers)(given as ToolRegistration<unknown>);
   const tool = given as ToolRegistration<unknown>;

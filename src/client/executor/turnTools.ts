@@ -13,10 +13,11 @@ import {
   type ToolEvent,
   type ToolOutcome,
 } from './toolOutcome.ts';
-import type { RegisteredTool } from './toolRegistration.ts';
+import type { RegisteredTool, TurnContext } from './toolRegistration.ts';
 
 /** The turn whose calls are run. */
 export interface ToolTurn {
+  readonly context: TurnContext;
   /** Where results are kept that the turn does not take. */
   readonly previous: PreviousResults;
   /** When one of them ends, no result is of use any more. */
@@ -109,6 +110,7 @@ export class TurnCalls {
       runCall({
         call,
         tool: find(call),
+        context: this.#turn.context,
         hooks: options,
         signal,
         stopped: reply.blockedTool === undefined ? undefined : `the call of ${reply.blockedTool} before it was blocked`,

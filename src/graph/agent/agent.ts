@@ -12,6 +12,7 @@ import { runChunk } from '../../base/eventLoop.ts';
 import { AgentMemory } from './agentMemory.ts';
 import { AgentModels } from './agentModels.ts';
 import { compile, type CompileOptions, type Graph } from '../compile/compile.ts';
+import type { ClientTools } from '../compile/clientTools.ts';
 import { sizeOf } from '../storage/sessionMemory.ts';
 import type { SessionStorages } from '../storage/sessionStorages.ts';
 import type { Interaction } from '../../chat/dialog.ts';
@@ -34,6 +35,8 @@ export interface AgentOptions {
   readonly id: number;
   /** A graph document, not yet checked. */
   readonly graph: unknown;
+  /** The tools that the client brings; absent: they are not known, and the graph may name any. */
+  readonly clientTools?: ClientTools;
   readonly registry: Registry;
   /** Whether the graph is a part of another one, so that its linter would warn of what is not there. Default false. */
   readonly isPart?: boolean;
@@ -123,10 +126,12 @@ export class Agent implements AsyncDisposable {
     try {
       memory.add('dialog', options.history);
       await runChunk(() => memory.add('graph', options.graph));
+      for (const tool of options.clientTools?.values() ?? []) memory.add('graph', tool);
       const graph = await compile(options.graph, {
         registry: options.registry,
         maxNodes: options.limits.nodes,
         warn: options.isPart ? undefined : warn,
+        clientTools: options.clientTools,
         contextFor: nodeContexts(resources),
       });
       models.warnOfUnusedDefault();

@@ -1,12 +1,10 @@
 import type { DialogResult, Interaction } from '../../chat/dialog.ts';
 import { createYielder } from '../../base/eventLoop.ts';
 import { splitToFrames } from '../../protocol/frameSize.ts';
-import { describeError, Fault } from '../../protocol/fault.ts';
+import { describeError } from '../../protocol/fault.ts';
 import type { Exchange } from '../compile/turn.ts';
 import { isJsonObject, stringifyJson } from '../../chat/json/value.ts';
-import { describePointer } from '../../base/jsonPointer.ts';
-import { parseJson } from '../../base/jsonLocations.ts';
-import { createReader, type Schema, type SchemaError } from '../../protocol/schema.ts';
+import { createReader, readJsonField, type Schema, type SchemaError } from '../../protocol/schema.ts';
 import { parseJsonAt } from '../../chat/json/lenientParser.ts';
 
 // JSON Schema of a saved dialog: the result of exportDialog, and createAgent.historyJson.
@@ -49,8 +47,6 @@ const historySchema = {
   },
 } as const satisfies Schema;
 
-const maxReportedErrors = 3;
-
 const validateHistory = createReader(historySchema);
 
 /**
@@ -60,13 +56,11 @@ const validateHistory = createReader(historySchema);
  */
 export function parseHistory(text: string, name = 'createAgent.historyJson'): readonly Interaction[] {
   if (text === '') return [];
-  const reading = validateHistory(
-    parseJson(text, (problem, cause) => new Fault('MALFORMED_MESSAGE', `${name} ${problem}`, { cause })),
-  );
-  const errors = reading.ok ? findInvalidArguments(reading.value) : reading.errors;
-  if (reading.ok && errors.length === 0) return reading.value;
-  const messages = errors.map(({ pointer, message }) => `${name}${describePointer(pointer)} ${message}`);
-  throw new Fault('MALFORMED_MESSAGE', messages.slice(0, maxReportedErrors).join('; '));
+  return readJsonField(text, name, (value) => {
+    const reading = validateHistory(value);
+    const errors = reading.ok ? findInvalidArguments(reading.value) : [];
+    return errors.length > 0 ? { ok: false, errors } : reading;
+  });
 }
 
 // Characters, above which one frame has no room.

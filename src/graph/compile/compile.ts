@@ -2,7 +2,7 @@ import { runChunk } from '../../base/eventLoop.ts';
 import { escapePointerToken } from '../../base/jsonPointer.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { createReader } from '../../protocol/schema.ts';
-import { didYouMean } from '../../base/didYouMean.ts';
+import { didYouMean, listNames } from '../../base/didYouMean.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { analyseNode, type AnalysedNode, lintGraph } from './analysis.ts';
 import { changeParams, type ChangeableNode } from './liveParams.ts';
@@ -15,6 +15,7 @@ import {
   type GraphFault,
 } from './document.ts';
 import { createNodes, disposeNodes, type NodePlan } from './createNodes.ts';
+import { type ClientTools, findUnnamed } from './clientTools.ts';
 import { GraphDeclarations } from './graphDeclarations.ts';
 import type { Node, NodeContext } from './node.ts';
 import type { Registry } from './registry.ts';
@@ -43,6 +44,8 @@ export interface CompileOptions {
   readonly maxNodes: number;
   /** Receives the warnings of the linter; undefined: there are none, for a graph that is a part of another one. */
   readonly warn: ((warning: string) => void) | undefined;
+  /** The tools that the client brings; absent: they are not known. */
+  readonly clientTools?: ClientTools | undefined;
   /** Creates the context of one node; `defaultModel` is the graph's default model, "" = none. */
   contextFor(nodeName: string, defaultModel: string): Omit<NodeContext, 'toolNames' | 'knowledgeSources'>;
 }
@@ -51,8 +54,6 @@ export interface CompileOptions {
 const maxNodeNameLength = 128;
 // A graph may have tens of thousands of exits and parameters, and each wrong one is compared with all names.
 const maxFaults = 400;
-// A message has 600 characters, and the suggestion at its end is to be in it.
-const maxNamedExits = 6;
 
 const validateGraph = createReader(graphSchema);
 const validateNode = createReader(nodeSchema);
@@ -64,7 +65,7 @@ const validateNode = createReader(nodeSchema);
  */
 export async function compile(
   document: unknown,
-  { registry, maxNodes, contextFor, warn }: CompileOptions,
+  { registry, maxNodes, contextFor, warn, clientTools }: CompileOptions,
 ): Promise<Graph> {
   const names = nodeNamesOf(document);
   // Before validation, which takes time for each node.
@@ -77,11 +78,13 @@ export async function compile(
   const graph = reading.ok ? reading.value : readValidParts(document);
   if (!graph) throw invalidGraph(schemaFaults);
   const { plans, faults: nodeFaults } = await runChunk(() => checkDocument(graph, names, registry));
-  const faults = [...schemaFaults, ...nodeFaults];
   const declarations = new GraphDeclarations(plans, plans.size === names.length);
+  const toolFaults = findUnnamed(clientTools, declarations.toolNames()).map((message) => createGraphFault('', message));
+  const faults = [...schemaFaults, ...nodeFaults, ...toolFaults];
   const contextOf = (name: string): NodeContext => ({
     ...contextFor(name, graph.default_model_name),
     toolNames: () => declarations.toolNames(),
+    clientTools,
     knowledgeSources: () => declarations.knowledgeSources(),
   });
   const nodes = await createNodes(plans, contextOf, faults);
@@ -193,12 +196,8 @@ function* exitFaults(
   for (const [exit, target] of Object.entries(exits)) {
     const exitPointer = pointer + escapePointerToken(exit);
     if (known?.includes(exit) === false) {
-      const list = known.slice(0, maxNamedExits).map((name) => JSON.stringify(name));
-      if (known.length > maxNamedExits) list.push(`${known.length - maxNamedExits} more`);
-      yield createGraphFault(
-        exitPointer,
-        `is no exit of ${type} (it has ${list.join(', ')})${didYouMean(exit, known)}`,
-      );
+      const message = `is no exit of ${type} (it has ${listNames(known)})${didYouMean(exit, known)}`;
+      yield createGraphFault(exitPointer, message);
     } else if (target !== '' && !names.includes(target)) {
       yield createGraphFault(exitPointer, unknownTarget(target, names), 'INVALID_EXIT_TARGET');
     }

@@ -113,11 +113,14 @@ export const createGraphFault = (
 /**
  * Combines the faults of a graph into one error: the first is its message, with the number of the others; the first
  * `maxFaults` that fit are its detail.
- * Of several faults of one value only the first counts.
+ * Of several faults of one value only the first counts; one of the whole graph is the last.
  */
 export function invalidGraph(allFaults: readonly GraphFault[]): Fault {
   const pointers = new Set<string>();
-  const faults = allFaults.filter(({ pointer }) => !pointers.has(pointer) && pointers.add(pointer));
+  const isOfWhole = ({ pointer }: GraphFault): number => Number(pointer === '');
+  const faults = allFaults
+    .filter(({ pointer }) => !pointers.has(pointer) && pointers.add(pointer))
+    .sort((one, other) => isOfWhole(one) - isOfWhole(other));
   const [first] = faults;
   if (!first) throw new TypeError('a graph was rejected without a fault');
   const others = faults.length - 1;

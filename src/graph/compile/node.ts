@@ -5,6 +5,7 @@ import type { ModelLease } from '../../inference/models/pool/lease.ts';
 import type { Match, Retriever } from '../retrieval/retriever.ts';
 import type { FromSchema, ObjectSchema, ReadResult, SchemaError } from '../../protocol/schema.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
+import type { ClientTools } from './clientTools.ts';
 import type { ExitsFromParam } from './exits.ts';
 import type { Turn } from './turn.ts';
 
@@ -85,6 +86,8 @@ export interface NodeContext {
    * parameters are not valid, so that its tools are not known.
    */
   toolNames(): ReadonlySet<string> | undefined;
+  /** The tools that the client brings, for nodes that only name them; absent: they are not known, as in a check of a file. */
+  readonly clientTools?: ClientTools | undefined;
   /**
    * The names under which the nodes of the graph find knowledge at the moment; undefined while the graph has a node whose
    * parameters are not valid.
@@ -106,7 +109,7 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
   readonly exits: readonly Exit[] | ExitsFromParam | ((params: FromSchema<P>) => readonly Exit[]);
   /** What a node with these parameters may do in a turn; absent: the audit assumes the worst. */
   effects?(params: FromSchema<P>): NodeEffects;
-  /** The names of the tools that a node with these parameters declares; absent: none. */
+  /** The names of the tools that a node with these parameters declares or names; absent: none. */
   toolNames?(params: FromSchema<P>): readonly string[];
   /** The name of the block of knowledge that a node with these parameters finds; absent or undefined: it finds none. */
   knowledgeSource?(params: FromSchema<P>, nodeName: string): string | undefined;

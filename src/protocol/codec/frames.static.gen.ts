@@ -1101,6 +1101,7 @@ CreateAgentRequest.prototype.enableDiagnostics = false;
 CreateAgentRequest.prototype.maxStepsPerTurn = 0;
 CreateAgentRequest.prototype.historyJson = "";
 CreateAgentRequest.prototype.warmUp = false;
+CreateAgentRequest.prototype.toolsJson = "";
 var $oneOfFields;
 $Object.defineProperty(CreateAgentRequest.prototype, "source", {
 get: $util.oneOfGetter($oneOfFields = ["graphJson", "graphName"]),
@@ -1127,6 +1128,8 @@ if (m.historyJson != null && $Object.hasOwnProperty.call(m, "historyJson") && m.
 w.uint32(50).string(m.historyJson);
 if (m.warmUp != null && $Object.hasOwnProperty.call(m, "warmUp") && m.warmUp !== false)
 w.uint32(56).bool(m.warmUp);
+if (m.toolsJson != null && $Object.hasOwnProperty.call(m, "toolsJson") && m.toolsJson !== "")
+w.uint32(66).string(m.toolsJson);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -1214,6 +1217,15 @@ if (v = r.bool())
 m.warmUp = v;
 else
 delete m.warmUp;
+continue;
+}
+case 8: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.toolsJson = v;
+else
+delete m.toolsJson;
 continue;
 }
 }

@@ -100,7 +100,7 @@ export function unknownMember(members: Fields, known: ReadonlySet<string>, path:
 
 // Fields with a JSON document as text, by the alias under which a client may send the document as a JSON value instead.
 const documentAliases: { readonly [Name in MessageName]?: Readonly<Record<string, string>> } = {
-  CreateAgentRequest: { graph: 'graphJson', history: 'historyJson' },
+  CreateAgentRequest: { graph: 'graphJson', history: 'historyJson', tools: 'toolsJson' },
   ChangeParamsRequest: { params: 'paramsJson' },
   SearchStorageRequest: { filter: 'filterJson' },
 };

@@ -56,7 +56,8 @@ export async function complete(
 }
 
 async function createAgent(session: Session, { graph }: TurnPlan): Promise<Agent> {
-  const options = { graph, isPart: true, defaultModelName: '', diagnostics: false, maxSteps: 0, history: [] };
+  const given = { graph, clientTools: new Map(), history: [] };
+  const options = { ...given, isPart: true, defaultModelName: '', diagnostics: false, maxSteps: 0 };
   return session.createAgent(options, () => undefined);
 }
 

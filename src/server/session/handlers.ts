@@ -4,6 +4,7 @@ import type { TurnOutcome } from '../../graph/agent/turnOptions.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { maxPartBytes, takeFitting } from '../../protocol/frameSize.ts';
 import type { ClientFrameBodies } from '../../protocol/frames.gen.ts';
+import { parseClientTools } from '../../graph/compile/clientTools.ts';
 import { parseGraph } from '../../graph/compile/graphFolder.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import { createYielder } from '../../base/eventLoop.ts';
@@ -27,15 +28,18 @@ export const handlers: Handlers = {
     session.assertOpen();
     checkValues('createAgent.graphJson', request.graphJson ?? '');
     checkValues('createAgent.historyJson', request.historyJson);
+    checkValues('createAgent.toolsJson', request.toolsJson);
     const graph = await readRequestedGraph(session, request);
     const history = parseHistory(request.historyJson);
+    const clientTools = parseClientTools(request.toolsJson);
     const { warmUp, defaultModelName, enableDiagnostics: diagnostics, maxStepsPerTurn: maxSteps } = request;
     const replyCreated = ({ id, warnings }: Agent): void =>
       reply('createAgent', { agentId: id, warnings: takeFitting(warnings, 3 * maxPartBytes) });
     let onWait = (): void => {};
     const waitBegan = new Promise<void>((resolve) => (onWait = resolve));
     const waitFor = (model: string): LoadWait => ({ onWait, ...loadWaitFor(session, model, reply) });
-    const options: NewAgent = { graph, defaultModelName, diagnostics, maxSteps, history, loadWaitFor: waitFor };
+    const told = { graph, clientTools, defaultModelName, diagnostics, maxSteps, history };
+    const options: NewAgent = { ...told, loadWaitFor: waitFor };
     const creation = session.createAgent(options, (agent) => warmUp || replyCreated(agent));
     await Promise.race([creation, waitBegan]);
     // Models load and prompts prefill in the background: a later request may be the one that frees a slot.

@@ -55,7 +55,7 @@ export interface SessionSettings {
 /** Options of a new agent that come from the client. */
 export type NewAgent = Pick<
   AgentOptions,
-  'graph' | 'isPart' | 'defaultModelName' | 'diagnostics' | 'maxSteps' | 'history' | 'loadWaitFor'
+  'graph' | 'clientTools' | 'isPart' | 'defaultModelName' | 'diagnostics' | 'maxSteps' | 'history' | 'loadWaitFor'
 >;
 
 /** The session of one client: owns its settings, agents and string storages. It knows no socket. */

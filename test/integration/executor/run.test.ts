@@ -35,7 +35,7 @@ describe.each(codecs)('an executor over %s', (codec) => {
     const tools = executor({ get_weather: { run: (...all) => (given.push(...all), { degrees: 18 }) } });
     const turn = agent.send('How is it in Paris?', { tools });
     expect(await turn).toMatchObject({ text: 'It is fine.', warnings: [] });
-    expect(given).toEqual([
+    expect(given).toMatchObject([
       { city: 'Paris' },
       { signal: expect.any(AbortSignal) as unknown, call: (await turn).calls[0] },
     ]);

@@ -48,6 +48,7 @@ describe('the form of a parameter', () => {
   it('follows the branch that the value is meant for', () => {
     const own = matchingBranch(toolSchema, { name: 'x', description: 'y' });
     const openAi = matchingBranch(toolSchema, { function: { name: 'x' } });
+    expect(fieldForm(toolSchema, 'ring_bell')).toMatchObject({ kind: 'text' });
     expect(Object.keys(own.properties ?? {})).toContain('consequential');
     expect(Object.keys(openAi.properties ?? {})).toContain('function');
     expect(fieldForm(own.properties?.['parameters'] ?? {}, { type: 'object' }).kind).toBe('json');

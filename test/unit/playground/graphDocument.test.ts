@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { membersOf, parseGraph } from '../../../playground/src/document/graphDocument.ts';
+import { membersOf, namedTools, parseGraph } from '../../../playground/src/document/graphDocument.ts';
 
 describe('the text of a graph file', () => {
   it.each([
@@ -24,6 +24,22 @@ describe('the text of a graph file', () => {
     expect(membersOf(text)['description']).toBeUndefined();
     expect(membersOf('{"start_node": "a", ')['start_node']).toBe('a');
     expect(membersOf('['.repeat(100_000))).toEqual({});
+  });
+
+  it('names the tools that a program would bring, each once', () => {
+    const params = { tools: ['ring_bell', { name: 'wait', description: 'Wait.' }, 'open_door', 'no name', 7] };
+    const guidelines = [{ name: 'door', patterns: ['door'], tools: ['open_door'] }];
+    const nodes = {
+      select: { type: 'SelectTools', params: { guidelines, tools: ['other'] } },
+      act: { type: 'ToolCall', params },
+      later: { type: 'ToolCall', params: { tools: ['open_door'] } },
+      broken: { type: 'ToolCall', params: { tools: 'open_door' } },
+    };
+    expect(namedTools(JSON.stringify({ start_node: 'select', nodes }))).toEqual([
+      { name: 'ring_bell', description: '' },
+      { name: 'open_door', description: '' },
+    ]);
+    expect(namedTools('{')).toEqual([]);
   });
 
   it('can be drawn although parts of it are missing or of another type', () => {

@@ -120,6 +120,16 @@ export type DeclaredParameters = FromSchema<typeof members.parameters>;
 /** One parameter of a list. */
 export type ListedParameter = FromSchema<typeof paramSchema>;
 
-/** The name of a declared tool, in whichever form. */
-export const declaredToolName = (tool: ToolDeclaration): string =>
-  'function' in tool ? tool.function.name : tool.name;
+/** JSON Schema of a tool of a graph: a declaration, or the name of one that the client brings. */
+export const graphToolSchema = {
+  anyOf: [
+    ...toolSchema.anyOf,
+    { ...members.name, description: 'the name of a tool that the program brings with createAgent' },
+  ],
+} as const;
+
+/** The name of a tool, in whichever form. */
+export const declaredToolName = (tool: ToolDeclaration | string): string => {
+  if (typeof tool === 'string') return tool;
+  return 'function' in tool ? tool.function.name : tool.name;
+};

@@ -6,6 +6,7 @@ import { wrongType } from '../../../protocol/codec/json.ts';
 import { readPages } from '../../limits.ts';
 import { checks, optionsCheck } from '../../options.ts';
 import { compileJsonSchema } from '../argumentSchemas.ts';
+import type { DeclaredTool } from '../defineTool.ts';
 import type { ToolContext } from '../toolRegistration.ts';
 import { inlineReferences } from './inlineReferences.ts';
 
@@ -61,9 +62,8 @@ export interface FromMcpOptions<Name extends string = string, Prefix extends str
 }
 
 /** The declaration of an MCP tool, for `tools` of a ToolCall node. */
-export interface McpDeclaration<Name extends string = string> {
+export interface McpDeclaration<Name extends string = string> extends DeclaredTool {
   readonly name: Name;
-  readonly description: string;
   /** The input schema, with what `$ref` refers to in its place. */
   readonly parameters: Readonly<Record<string, unknown>>;
   /** Set where the server says that the tool can destroy something (`destructiveHint`). */

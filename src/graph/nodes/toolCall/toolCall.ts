@@ -295,8 +295,9 @@ function toolCallEffects(params: ToolCallParams): NodeEffects {
   };
 }
 
-/** Whether a tool can be left out of a turn, because values of its parameters come with the message. */
-function dependsOnTurn(declaration: ToolDeclaration): boolean {
+/** Whether a tool can be left out of a turn, because values of its parameters come with the message; one that is only named is not known. */
+function dependsOnTurn(declaration: ToolDeclaration | string): boolean {
+  if (typeof declaration === 'string') return false;
   const reading = readTool(declaration);
   return reading.ok && reading.value.enumSources !== undefined;
 }
@@ -319,7 +320,9 @@ function callableTools(params: ToolCallParams): readonly CallableTool[] {
   return [...declared, other];
 }
 
-function isConsequential(declaration: ToolDeclaration): boolean {
+// A tool that is only named may be.
+function isConsequential(declaration: ToolDeclaration | string): boolean {
+  if (typeof declaration === 'string') return true;
   const reading = readTool(declaration);
   return reading.ok && reading.value.consequential;
 }

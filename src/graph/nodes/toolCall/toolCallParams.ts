@@ -2,7 +2,7 @@ import { didYouMean } from '../../../base/didYouMean.ts';
 import { dialectWarning, formatsOf, nativeFormatName } from '../../../chat/dialect/nativeFormat.ts';
 import { chooseFormat, type Formats } from '../../../chat/formats/index.ts';
 import type { ToolCallFormat } from '../../../chat/tool.ts';
-import { toolSchema } from '../../../chat/tools/declaration/toolSchema.ts';
+import { graphToolSchema } from '../../../chat/tools/declaration/toolSchema.ts';
 import type { ModelLease } from '../../../inference/models/pool/lease.ts';
 import type { FromSchema, ObjectSchema, Schema } from '../../../protocol/schema.ts';
 import { warnOfUnknownKnowledge } from '../../compile/graphDeclarations.ts';
@@ -51,8 +51,8 @@ const declarationParams = {
     type: 'array',
     minItems: 1,
     live: true,
-    items: toolSchema,
-    description: 'The tools that the model may call.',
+    items: graphToolSchema,
+    description: 'The tools that the model may call: declarations, or names of tools that the program brings.',
   },
   tools_from: {
     type: 'string',

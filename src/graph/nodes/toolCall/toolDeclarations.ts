@@ -1,4 +1,4 @@
-import { didYouMean } from '../../../base/didYouMean.ts';
+import { didYouMean, listNames } from '../../../base/didYouMean.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import type { SchemaError } from '../../../protocol/schema.ts';
 import type { ToolChoice, Rule } from '../../../chat/grammar/rule.ts';
@@ -7,6 +7,7 @@ import type { JsonObject } from '../../../chat/json/value.ts';
 import type { DetectedCall, Tool } from '../../../chat/tool.ts';
 import { withSampleEnums } from '../../../chat/tools/declaration/enumSource.ts';
 import { readTool } from '../../../chat/tools/declaration/readTool.ts';
+import { findDeclaration } from '../../compile/clientTools.ts';
 import { describeGraphPointer } from '../../compile/document.ts';
 import { InvalidParams, unwrapParam, type NodeContext } from '../../compile/node.ts';
 import { constrainArguments, toolsError } from './callConstraint.ts';
@@ -71,16 +72,24 @@ export function readToolDeclarations(params: DeclaringParams, context: NodeConte
 /** Reads the tools, by name; warnings are those of the agent. @throws InvalidParams with the errors of all tools. */
 function readTools(
   { tools: declarations, strict }: DeclaringParams,
-  { limits, nodeName, warn }: NodeContext,
+  { limits, nodeName, clientTools, warn }: NodeContext,
 ): ReadonlyMap<string, Tool> {
   if (declarations.length > limits.tools) {
     const message = `has ${declarations.length} entries, and ${limits.tools} are allowed`;
     throw new InvalidParams([{ pointer: '/tools', message, code: 'LIMIT_EXCEEDED' }]);
   }
+  const named = declarations.filter((entry) => typeof entry === 'string');
+  if (!clientTools && named.length > 0)
+    warn(`${nodeName}.params.tools only names ${listNames(named)}: the program brings them with createAgent`);
   const tools = new Map<string, Tool>();
   const errors: SchemaError[] = [];
-  for (const [index, declaration] of declarations.entries()) {
+  for (const [index, entry] of declarations.entries()) {
     const pointer = `/tools/${index}`;
+    const declaration = findDeclaration(entry, clientTools);
+    if ('problem' in declaration) {
+      errors.push({ pointer, message: declaration.problem });
+      continue;
+    }
     const place = `/nodes${escapePointerToken(nodeName)}/params${pointer}`;
     const reading = readTool(declaration, (warning) => {
       // With a strict node this tool is strict, as it asks for.

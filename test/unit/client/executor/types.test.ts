@@ -2,8 +2,11 @@ import * as v from 'valibot';
 import { describe, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
 import {
+  defineTool,
   executor,
   type FromJsonSchema,
+  type AgentTools,
+  type DefinedTool,
   type ToolArguments,
   type ToolContext,
   type ToolExecutor,
@@ -130,6 +133,53 @@ describe('the arguments of `run`', () => {
     const built: Record<string, ToolRegistration<unknown>> = { tool: { run: ({ name }) => name } };
     built['other'] = { parameters: z.object({}), run: () => {} };
     expectTypeOf(executor(built)).toEqualTypeOf<ToolExecutor>();
+  });
+
+  it('are typed in defineTool as in an executor', () => {
+    const byJsonSchema = defineTool({
+      name: 'set_light',
+      description: 'Turn a light on or off.',
+      parameters: { type: 'object', properties: { name: { enum: ['porch', 'hall'] } }, required: ['name'] },
+      run: (args, context) => {
+        expectTypeOf(args).toEqualTypeOf<{ readonly name: 'porch' | 'hall' }>();
+        expectTypeOf(context).toEqualTypeOf<ToolContext>();
+        expectTypeOf(context.variables).toEqualTypeOf<Readonly<Record<string, string>>>();
+      },
+    });
+    const byZod = defineTool({
+      name: 'wait',
+      description: 'Wait.',
+      parameters: z.object({ minutes: z.string().transform(Number) }),
+      run: ({ minutes }) => void expectTypeOf(minutes).toEqualTypeOf<number>(),
+    });
+    const without = defineTool({
+      name: 'ring_bell',
+      description: 'Ring the bell.',
+      run: (args) => void expectTypeOf(args).toEqualTypeOf<Readonly<Record<string, unknown>>>(),
+    });
+    expectTypeOf(byZod).toEqualTypeOf<DefinedTool<{ minutes: number }>>();
+    expectTypeOf([byJsonSchema, byZod, without]).toExtend<AgentTools>();
+    expectTypeOf(executor([byJsonSchema, byZod, without])).toEqualTypeOf<ToolExecutor>();
+  });
+
+  it('are typed by the schemas of TypeBox, which are interfaces: before version 1 with `static`', () => {
+    interface OlderSchema {
+      static: { name: string; level?: number };
+      type: 'object';
+      properties: { name: { type: 'string' }; level: { type: 'number' } };
+      required?: string[];
+    }
+    interface Schema extends Omit<OlderSchema, 'static' | 'required'> {
+      required: ['name'];
+    }
+    const [older, parameters] = [{ type: 'object' } as OlderSchema, { type: 'object' } as Schema];
+    const tool = { name: 'set_light', description: 'Turn a light on.', run: () => {} };
+    expectTypeOf(defineTool({ ...tool, parameters: older })).toEqualTypeOf<
+      DefinedTool<{ name: string; level?: number }>
+    >();
+    expectTypeOf(defineTool({ ...tool, parameters })).toEqualTypeOf<
+      DefinedTool<{ readonly name: string; readonly level?: number }>
+    >();
   });
 
   it('are unknown values without a schema', () => {

@@ -45,7 +45,7 @@ describe('a JSON frame', () => {
     );
     expect(json.encode(serverFrame(0, 0, 'turnComplete'))).toMatch(/^(?!.*"error").*"status":"SUCCESS".*"path":\[\]/);
     expect(clientCodecs['turngraph.v1.json'].encode(clientFrame(1, 'createAgent', { graphName: 'a' }))).toBe(
-      '{"requestId":1,"createAgent":{"defaultModelName":"","enableDiagnostics":false,"maxStepsPerTurn":0,"historyJson":"","warmUp":false,"graphName":"a"}}',
+      '{"requestId":1,"createAgent":{"defaultModelName":"","enableDiagnostics":false,"maxStepsPerTurn":0,"historyJson":"","warmUp":false,"toolsJson":"","graphName":"a"}}',
     );
   });
 
