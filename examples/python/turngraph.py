@@ -26,7 +26,7 @@ import types
 import urllib.parse
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Annotated, Any, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin, overload
 
 import websockets
 import websockets.version
@@ -636,11 +636,13 @@ class Client:
         max_steps_per_turn: int = 0,
         history: Sequence[Mapping[str, Any]] | str = "",
         warm_up: bool = False,
+        tools: Executor | Sequence[DefinedTool] = (),
         on_progress: Callable[[Progress], None] | None = None,
         timeout: float | None = None,
     ) -> Agent:
         """Compiles a graph and starts a conversation, or continues one that `export_dialog` returned.
 
+        tools: those of `@tool` that the graph names; turns run their calls, unless `send` is given others.
         Loading or downloading a model can take long, so only the time without progress is limited unless `timeout` is
         given; on_progress receives its progress.
         """
@@ -655,8 +657,11 @@ class Client:
             message["graphJson"] = _to_json(graph)
         if graph_name is not None:
             message["graphName"] = graph_name
+        executor = tools if isinstance(tools, Executor) else Executor(tools) if tools else None
+        if executor and executor.declarations:
+            message["toolsJson"] = _to_json(executor.declarations)
         answer = await self.request("createAgent", message, timeout=timeout, on_frame=_progress_handler(on_progress))
-        return Agent(self, answer.get("agentId", 0), answer.get("warnings", []))
+        return Agent(self, answer.get("agentId", 0), answer.get("warnings", []), executor)
 
     async def set_pace(self, *, paused: bool = False, max_tokens_per_second: int = 0, max_threads: int = 0) -> None:
         """Replaces the pace of the session, which all its turns share; 0 = no limit. Also for turns that are running."""
@@ -1067,10 +1072,110 @@ class ToolFailed(Exception):
 Decision = Union[Call, ToolResult, Block, None]
 
 
+class DefinedTool:
+    """A function with its declaration: what `@tool` makes. It is called like the function."""
+
+    def __init__(self, function: Tool, consequential: bool) -> None:
+        self.function = function
+        self.name: str = function.__name__
+        self.declaration = {**_declare(function), **({"consequential": True} if consequential else {})}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+
+@overload
+def tool(function: Tool, /) -> DefinedTool: ...
+
+
+@overload
+def tool(*, consequential: bool) -> Callable[[Tool], DefinedTool]: ...
+
+
+def tool(function: Tool | None = None, /, *, consequential: bool = False) -> DefinedTool | Callable[[Tool], DefinedTool]:
+    """Defines a tool once, for `create_agent(tools=[...])`: the graph names it, and the model is told of it what is here.
+
+    Its name is that of the function, its description the first paragraph of the docstring. Its parameters are those of the
+    signature, with their type hints; lines `name: text` under `Args:` describe them. One with a default may be left out.
+
+        @tool
+        def set_light(name: Literal["porch", "hall"], on: bool = True) -> str:
+            \"""Turn a light on or off.
+
+            Args:
+                name: Which light.
+            \"""
+    """
+    if function is None:
+        return lambda each: DefinedTool(each, consequential)
+    return DefinedTool(function, consequential)
+
+
+JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def _declare(function: Tool) -> dict[str, Any]:
+    description, notes = _read_docstring(function)
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        place = f"the parameter {name} of the tool {function.__name__}"
+        if parameter.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
+            raise TypeError(f"{place} must be one that is given by its name")
+        properties[name] = {**_schema_of(parameter.annotation, place), **notes.pop(name, {})}
+        if parameter.default is inspect.Parameter.empty:
+            if type(None) in get_args(parameter.annotation):
+                raise TypeError(f"{place} may be None, so it needs a default: None")
+            required.append(name)
+    if notes:
+        raise TypeError(f"the tool {function.__name__} has no parameter {next(iter(notes))}, which its docstring describes")
+    schema = {"type": "object", "properties": properties, **({"required": required} if required else {})}
+    return {"name": function.__name__, "description": description, **({"parameters": schema} if properties else {})}
+
+
+def _read_docstring(function: Tool) -> tuple[str, dict[str, dict[str, str]]]:
+    """The first paragraph of the docstring, and the descriptions under `Args:` by the names of parameters."""
+    head, _, tail = f"\n{inspect.getdoc(function) or ''}".partition("\nArgs:\n")
+    description = " ".join(head.strip().split("\n\n")[0].split())
+    if not description:
+        raise TypeError(f"the tool {function.__name__} has no docstring, which tells the model what it does")
+    notes: dict[str, dict[str, str]] = {}
+    note = {"description": ""}
+    indent = len(tail) - len(tail.lstrip(" "))
+    for line in itertools.takewhile(lambda each: each.startswith(" ") or not each, tail.splitlines()):
+        name, colon, text = line.strip().partition(":")
+        if colon and len(line) - len(line.lstrip(" ")) == indent:
+            note = notes[name.split(" ")[0]] = {"description": text.strip()}
+        else:
+            note["description"] = f"{note['description']} {line.strip()}".strip()
+    return description, notes
+
+
+def _schema_of(hint: Any, place: str) -> dict[str, Any]:
+    kind, args = get_origin(hint) or hint, get_args(hint)
+    if kind is Annotated:
+        return _schema_of(args[0], place)
+    if kind in (Union, types.UnionType):
+        schemas = [_schema_of(each, place) for each in args if each is not type(None)]
+        return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    if kind is Literal:
+        [*names] = {JSON_TYPES.get(type(value)) for value in args}
+        return {**({"type": names[0]} if len(names) == 1 else {}), "enum": list(args)}
+    if kind in (list, Sequence):
+        return {"type": "array", **({"items": _schema_of(args[0], place)} if args else {})}
+    if kind in (dict, Mapping):
+        return {"type": "object"}
+    if kind is Any:
+        return {}
+    if kind in JSON_TYPES:
+        return {"type": JSON_TYPES[kind]}
+    raise TypeError(f"{place} needs a type hint of JSON: str, int, float, bool, Literal, list, dict, Optional or Any")
+
+
 class Executor:
     """Runs detected calls, for `agent.send(..., tools=executor)`. Only the tools that it has are ever run.
 
-    tools: functions by tool name, called with the arguments as keywords. Coroutine functions run in the event loop, plain
+    tools: functions by tool name, or a list of those of `@tool`; called with the arguments as keywords. Coroutine functions run in the event loop, plain
     ones in threads. They return text, a JSON value or a ToolResult; what they raise becomes a failure result. Arguments
     that do not fit the signature or its type hints do so too, and the function is not called.
 
@@ -1084,7 +1189,7 @@ class Executor:
 
     def __init__(
         self,
-        tools: Mapping[str, Tool],
+        tools: Mapping[str, Tool] | Sequence[DefinedTool],
         *,
         concurrency: int = 4,
         before: Callable[[Call], Decision | Awaitable[Decision]] | None = None,
@@ -1096,6 +1201,13 @@ class Executor:
     ) -> None:
         if concurrency < 1:
             raise ValueError(f"concurrency must be 1 or more, not {concurrency}")
+        self.declarations: list[Any] = []
+        if not isinstance(tools, Mapping):
+            for each in tools:
+                if not isinstance(each, DefinedTool):
+                    raise TypeError(f"a list of tools has those of @tool, not {each!r}")
+            self.declarations = [each.declaration for each in tools]
+            tools = {each.name: each.function for each in tools}
         for name, function in tools.items():
             if not callable(function):
                 raise TypeError(f"tools[{name!r}] must be a function, not {function!r}")
@@ -1493,10 +1605,13 @@ def _fits(value: Any, hint: Any) -> bool:
 class Agent:
     """One conversation on the server. `async with agent:` destroys it at the end."""
 
-    def __init__(self, client: Client, agent_id: int, warnings: Sequence[str]) -> None:
+    def __init__(
+        self, client: Client, agent_id: int, warnings: Sequence[str], tools: Executor | None = None
+    ) -> None:
         self._client = client
         self._earlier_runs = _EarlierRuns()
         self._open_turns: list[Turn] = []
+        self._tools = tools
         self.id = agent_id
         self.warnings = warnings
 
@@ -1511,11 +1626,11 @@ class Agent:
     ) -> Turn:
         """Sends a user message and starts a turn immediately; one turn at a time.
 
-        tools: runs the calls of the turn as soon as they are detected. Results that the turn does not wait for are in the
+        tools: runs the calls of the turn as soon as they are detected; default: those of `create_agent`. Results that the turn does not wait for are in the
         variable previous_tool_results of the next message. After `timeout` seconds the turn is cancelled, and TimedOut is
         raised. priority: which turn goes first where several compete.
         """
-        return Turn(self, text, variables or {}, tools, timeout, priority)
+        return Turn(self, text, variables or {}, tools or self._tools, timeout, priority)
 
     async def submit_tool_results(self, results: Mapping[str, Any], turn_id: int = 0) -> None:
         """Gives a turn results that it waits for: by call_id a `ToolResult`, a text or a JSON value; all or none is taken.

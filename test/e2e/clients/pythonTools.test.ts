@@ -46,6 +46,77 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
       });
     });
 
+    it('declares tools by their signatures and docstrings, and runs them in each turn', () => {
+      expect(results['runs_tools_that_are_defined_once']).toEqual({
+        declarations: [
+          {
+            name: 'set_light',
+            description: 'Switch a light on or off.',
+            parameters: {
+              type: 'object',
+              properties: {
+                name: { type: 'string', enum: ['porch', 'hall'], description: 'Which light.' },
+                on: { type: 'boolean' },
+                level: {
+                  anyOf: [{ type: 'integer' }, { type: 'number' }],
+                  description: 'How bright: from 1 to 5.',
+                },
+                rooms: { type: 'array', items: { type: 'string' } },
+              },
+              required: ['name', 'on'],
+            },
+          },
+          {
+            name: 'pay',
+            description: 'Pay.',
+            parameters: { type: 'object', properties: { amount: { type: 'integer' } }, required: ['amount'] },
+            consequential: true,
+          },
+          { name: 'ring', description: 'Ring the bell.' },
+        ],
+        texts: [
+          'set_light: the porch is on. ',
+          'pay: 5 paid. ',
+          'pay: another one. ',
+          'pay: not run: it was not confirmed (failed). ',
+          'set_light: the porch is on. ',
+        ],
+        got: [
+          ['porch', true, 3, null],
+          ['porch', true, 3, null],
+          ['hall', true, 3, null],
+        ],
+        called: 'the hall is on',
+        refused: [
+          [
+            3003,
+            'detect.params.tools[1] names the tool "pey", and createAgent.tools has only "set_light", "pay"; did you mean "pay"?; 1 more fault is in the detail, and turngraph check shows all',
+          ],
+          [
+            3003,
+            'the graph has no node that names "ring" of createAgent.tools: its nodes name only "set_light", "pay"',
+          ],
+          [
+            3003,
+            'detect.params.tools[0] names the tool "set_light", and createAgent.tools is empty; 1 more fault is in the detail, and turngraph check shows all',
+          ],
+        ],
+      });
+    });
+
+    it('makes no tool of a function that says too little', () => {
+      const hint = 'needs a type hint of JSON: str, int, float, bool, Literal, list, dict, Optional or Any';
+      expect(results['refuses_functions']).toEqual([
+        'the tool undocumented has no docstring, which tells the model what it does',
+        `the parameter name of the tool unhinted ${hint}`,
+        `the parameter name of the tool of_bytes ${hint}`,
+        'the parameter names of the tool any_number must be one that is given by its name',
+        'the parameter name of the tool without_default may be None, so it needs a default: None',
+        'the tool misspelt has no parameter nmae, which its docstring describes',
+        'a list of tools has those of @tool, not <built-in function len>',
+      ]);
+    });
+
     it('runs calls in parallel, coroutines and threads, and keeps the order of their results', () => {
       expect(results['runs_in_parallel']).toEqual({
         ended: ['Rome', 'Oslo', 'Paris'],

@@ -27,6 +27,7 @@ from turngraph import (
     TurnFailed,
     TurngraphError,
     connect,
+    tool,
 )
 
 TOOLS = [
@@ -651,6 +652,93 @@ async def logs_errors(client: Client) -> Any:
     return {"logged": [[r.getMessage(), r.exc_info and repr(r.exc_info[1])] for r in records], "reported": reported}
 
 
+async def runs_tools_that_are_defined_once(client: Client) -> Any:
+    got: list[Any] = []
+
+    @tool
+    async def set_light(
+        name: Literal["porch", "hall"], on: bool, level: int | float = 3, rooms: Optional[list[str]] = None
+    ) -> str:
+        """Switch a light
+        on or off.
+
+        The model is not told this.
+
+        Args:
+            name: Which light.
+            level (int): How bright:
+                from 1 to 5.
+
+        Returns:
+            A sentence.
+        """
+        got.append([name, on, level, rooms])
+        return f"the {name} is on"
+
+    @tool(consequential=True)
+    def pay(amount: Annotated[int, "coins"]) -> str:
+        """Pay."""
+        return f"{amount} paid"
+
+    @tool
+    def ring() -> None:
+        """Ring the bell."""
+
+    named = graph(tools=["set_light", "pay"])
+    agent = await client.create_agent(graph=named, tools=[set_light, pay])
+    texts = [(await agent.send("light")).text, (await agent.send("pay")).text]
+    texts.append((await agent.send("pay", tools=Executor({"pay": lambda amount: "another one"}))).text)
+    careful = await client.create_agent(graph=named, tools=Executor([set_light, pay], confirm=lambda call: False))
+    texts.append((await careful.send("pay")).text)
+    history = await careful.export_dialog()
+    later = await client.create_agent(graph=named, tools=[set_light, pay], history=history)
+    texts.append((await later.send("light")).text)
+    return {
+        "declarations": [set_light.declaration, pay.declaration, ring.declaration],
+        "texts": texts,
+        "got": got,
+        "called": await set_light("hall", True),
+        "refused": [
+            await code(client.create_agent(graph=graph(tools=["set_light", "pey"]), tools=[set_light, pay])),
+            await code(client.create_agent(graph=named, tools=[set_light, pay, ring])),
+            await code(client.create_agent(graph=named)),
+        ],
+    }
+
+
+def refuses_functions() -> Any:
+    def undocumented(name: str) -> None: ...
+
+    def unhinted(name) -> None:  # type: ignore[no-untyped-def]
+        """Wait."""
+
+    def of_bytes(name: bytes) -> None:
+        """Wait."""
+
+    def any_number(*names: str) -> None:
+        """Wait."""
+
+    def without_default(name: str | None) -> None:
+        """Wait."""
+
+    def misspelt(name: str) -> None:
+        """Wait.
+
+        Args:
+            nmae: Whose.
+        """
+
+    def message(make: Any) -> str:
+        try:
+            make()
+        except TypeError as error:
+            return str(error)
+        return ""
+
+    functions: list[Any] = [undocumented, unhinted, of_bytes, any_number, without_default, misspelt]
+    return [message(lambda each=each: tool(each)) for each in functions] + [message(lambda: Executor([len]))]  # type: ignore[list-item]
+
+
 def refuses_options() -> Any:
     def message(**options: Any) -> str:
         try:
@@ -663,7 +751,7 @@ def refuses_options() -> Any:
 
 
 async def main(url: str, form: str) -> None:
-    results: dict[str, Any] = {"refuses_options": refuses_options()}
+    results: dict[str, Any] = {"refuses_options": refuses_options(), "refuses_functions": refuses_functions()}
     async with connect(url, form=form) as client:
         await client.configure(engine="mock")
         for scenario in [
@@ -674,7 +762,7 @@ async def main(url: str, form: str) -> None:
             forgets_results_with_the_dialog, submits_by_hand, sets_the_pace, appends_to_the_dialog,
             keeps_the_arguments_of_the_model, holds_up_no_later_node, cancels_the_turn_in_a_hook,
             runs_tools_of_turns_that_nobody_reads, is_read_twice, cancels_only_its_own_turn, tells_of_failed_turns,
-            logs_errors,
+            logs_errors, runs_tools_that_are_defined_once,
         ]:  # fmt: skip
             results[scenario.__name__] = await asyncio.wait_for(scenario(client), 60)
         results["pending"] = len(client._pending)
