@@ -77,11 +77,16 @@ export function defineTool<const Parameters>(
 /** The JSON Schema of parameters, as the model is shown it. @throws Fault MALFORMED_MESSAGE */
 function declaredParameters(given: unknown, path: string): Readonly<Record<string, unknown>> | undefined {
   if (given === undefined) return undefined;
-  const { $schema: _, ...schema } = JSON.parse(
-    documentText(isStandardSchema(given) ? jsonSchemaOf(given, path) : given, path),
-  ) as Readonly<Record<string, unknown>>;
+  const text = documentText(isStandardSchema(given) ? jsonSchemaOf(given, path) : given, path);
+  const { $schema: _, ...schema } = JSON.parse(text, withoutSafeBounds) as Readonly<Record<string, unknown>>;
   return { type: 'object', ...schema };
 }
+
+// Zod bounds each integer by what a double holds, which tells a model nothing.
+const withoutSafeBounds = (keyword: string, value: unknown): unknown =>
+  (keyword === 'minimum' || keyword === 'maximum') && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER
+    ? undefined
+    : value;
 
 function jsonSchemaOf(schema: StandardSchema, path: string): object {
   const { vendor, jsonSchema } = schema['~standard'];

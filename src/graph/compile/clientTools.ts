@@ -38,7 +38,8 @@ export function findDeclaration(
   if (!tools) return { name, description: '' };
   if (brought) return brought;
   const known = tools.size === 0 ? 'is empty' : `has only ${listNames(tools.keys())}`;
-  return { problem: `names the tool "${name}", and createAgent.tools ${known}${didYouMean(name, tools.keys())}` };
+  const problem = `names the tool "${name}", which the program does not bring: createAgent.tools ${known}`;
+  return { problem: problem + didYouMean(name, tools.keys()) };
 }
 
 /** What is wrong with a graph that does not name all tools; `named` is undefined where not all its names are known. */

@@ -90,7 +90,7 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
         refused: [
           [
             3003,
-            'detect.params.tools[1] names the tool "pey", and createAgent.tools has only "set_light", "pay"; did you mean "pay"?; 1 more fault is in the detail, and turngraph check shows all',
+            'detect.params.tools[1] names the tool "pey", which the program does not bring: createAgent.tools has only "set_light", "pay"; did you mean "pay"?; 1 more fault is in the detail, and turngraph check shows all',
           ],
           [
             3003,
@@ -98,7 +98,7 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
           ],
           [
             3003,
-            'detect.params.tools[0] names the tool "set_light", and createAgent.tools is empty; 1 more fault is in the detail, and turngraph check shows all',
+            'detect.params.tools[0] names the tool "set_light", which the program does not bring: createAgent.tools is empty; 1 more fault is in the detail, and turngraph check shows all',
           ],
         ],
       });

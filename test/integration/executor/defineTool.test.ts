@@ -168,7 +168,7 @@ describe.each(codecs)('over %s, a tool that is defined once', (codec) => {
     await expect(agent.changeParams('act', { tools: ['ring_bel'] })).rejects.toMatchObject({
       name: 'INVALID_PARAM_VALUE',
       message:
-        'act.params.tools[0] names the tool "ring_bel", and createAgent.tools has only "set_light", "ring_bell"; did you mean "ring_bell"?',
+        'act.params.tools[0] names the tool "ring_bel", which the program does not bring: createAgent.tools has only "set_light", "ring_bell"; did you mean "ring_bell"?',
     });
   });
 
@@ -213,11 +213,13 @@ describe.each(codecs)('over %s, an agent is refused', (codec) => {
   it('for a name that the program does not bring', async () => {
     expect(await create(['set_light', 'ring_bel'], [lightTool().setLight])).toEqual({
       name: 'GRAPH_COMPILATION_FAILED',
-      message: 'act.params.tools[1] names the tool "ring_bel", and createAgent.tools has only "set_light"',
+      message:
+        'act.params.tools[1] names the tool "ring_bel", which the program does not bring: createAgent.tools has only "set_light"',
       places: ['/nodes/act/params/tools/1'],
     });
     expect(await create(['set_light'], undefined)).toMatchObject({
-      message: 'act.params.tools[0] names the tool "set_light", and createAgent.tools is empty',
+      message:
+        'act.params.tools[0] names the tool "set_light", which the program does not bring: createAgent.tools is empty',
     });
   });
 
@@ -233,7 +235,7 @@ describe.each(codecs)('over %s, an agent is refused', (codec) => {
     expect(await create(['ring_bel'], [ringBell])).toEqual({
       name: 'GRAPH_COMPILATION_FAILED',
       message:
-        'act.params.tools[0] names the tool "ring_bel", and createAgent.tools has only "ring_bell"; did you mean "ring_bell"?; 1 more fault is in the detail, and turngraph check shows all',
+        'act.params.tools[0] names the tool "ring_bel", which the program does not bring: createAgent.tools has only "ring_bell"; did you mean "ring_bell"?; 1 more fault is in the detail, and turngraph check shows all',
       places: ['/nodes/act/params/tools/0', ''],
     });
   });

@@ -21,6 +21,7 @@ describe('the declaration of a tool', () => {
       name: z.enum(['porch', 'hall']).describe('Which light.'),
       level: z.string().transform(Number).optional(),
       color: z.string().default('white'),
+      minutes: z.int().min(1).optional(),
     });
     expect(defineTool({ ...named, parameters, run }).declaration.parameters).toEqual({
       type: 'object',
@@ -28,6 +29,7 @@ describe('the declaration of a tool', () => {
         name: { type: 'string', enum: ['porch', 'hall'], description: 'Which light.' },
         level: { type: 'string' },
         color: { type: 'string', default: 'white' },
+        minutes: { type: 'integer', minimum: 1 },
       },
       required: ['name'],
     });
