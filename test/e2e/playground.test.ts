@@ -214,6 +214,22 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
     await expect.poll(() => nodeOf(page, 'answer').getAttribute('data-run')).toBe('done');
   });
 
+  it('checks and plays a graph that only names its tools', async () => {
+    const params = { tools: ['ring_bell'], tool_choice: 'ring_bell' };
+    const lost = { type: 'CannedResponse', params: { inline_strings: ['Hi!'] } };
+    const nodes = { act: { type: 'ToolCall', params }, lost };
+    await openGraphFile(page, 'bell', { default_model_name: 'turngraph-demo', start_node: 'act', nodes });
+    await expect.poll(() => nodeOf(page, 'act').innerText()).toContain('1 tool: ring_bell');
+    await newAgent(page);
+    await sendMessage(page, 'Ring the bell, please.');
+    await page.getByRole('article', { name: 'Call ring_bell' }).waitFor();
+    await untilTurnEnds(page);
+    await regionOf(page, 'Graph file').getByRole('tab', { name: 'Faults' }).click();
+    // A name without its tool would be an error, and then there are no warnings.
+    await page.getByRole('list', { name: 'Faults' }).getByText('lost is unreachable').waitFor();
+    expect(opened.problems).toEqual([]);
+  });
+
   it('is used without a mouse: a graph is chosen, an agent made, a message sent', async () => {
     const tabTo = tabsOf(page);
     await tabTo(page.getByRole('combobox', { name: 'Graph', exact: true }));
