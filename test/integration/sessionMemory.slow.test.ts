@@ -72,6 +72,14 @@ describe.each(oneSubprotocol)('over %s, a session', (subprotocol) => {
     expect(await fill(empty, bound)).toBeLessThan(3);
   });
 
+  it('keeps agents whose clients brought tools of 64 MiB', async () => {
+    await using client = await connect();
+    const params = { tools: ['ring_bell'] };
+    const graphJson = JSON.stringify({ start_node: 'act', nodes: { act: { type: 'ToolCall', params } } });
+    const toolsJson = JSON.stringify([{ name: 'ring_bell', description: 'x'.repeat(900_000) }]);
+    expect(await fill(() => client.request('createAgent', { graphJson, toolsJson }), bound)).toBe(74);
+  });
+
   it('keeps agents with graphs of 64 MiB, and more once some are destroyed or change', async () => {
     await using client = await connect();
     const ids: number[] = [];

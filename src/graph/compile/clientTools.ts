@@ -13,7 +13,8 @@ export function parseClientTools(text: string): ClientTools {
   const declarations = readJsonField(text, 'createAgent.toolsJson', (value) => {
     const reading = readDeclarations(value);
     const names = reading.ok ? reading.value.map(declaredToolName) : [];
-    const twice = names.findIndex((name, index) => names.indexOf(name) !== index);
+    const seen = new Set<string>();
+    const twice = names.findIndex((name) => seen.size === seen.add(name).size);
     if (twice < 0) return reading;
     return { ok: false, errors: [{ pointer: `/${twice}`, message: `is the second tool "${names[twice]}"` }] };
   });
