@@ -27,8 +27,11 @@ const otherLanguages: Readonly<Record<string, string>> = {
   yaml: 'the configuration of another program',
 };
 
+const tutorialKeys = blocksOf('docs/tutorial.md').map(({ key }) => key);
+
 /** Samples that are not run here, with the reason. */
 const notRun: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(tutorialKeys.map((key) => [key, 'test/e2e/tutorial.test.ts runs it'])),
   'examples/browser/README.md#example html 1': 'test/e2e/clients/browser.test.ts runs it',
   'docs/contribute/conformance.md#check-a-client sh 1': 'test/integration/conformance/client.test.ts runs it',
   'docs/doctor.md#check-a-model-turngraph-doctor sh 1': 'measures for a minute; test/cli/doctor.test.ts runs it',
@@ -119,6 +122,7 @@ const programSetups: Readonly<Record<string, ProgramSetup>> = {
   },
   'docs/client.md#errors js 1': { prints: printsBlock('docs/client.md#errors text 1') },
   // A page may forbid eval: then schemas are interpreted.
+  'docs/executor.md#define-a-tool-once js 1': { prints: printsBlock('docs/executor.md#define-a-tool-once text 1') },
   'docs/executor.md#run-tool-calls-the-executor js 1': {
     flags: ['--disallow-code-generation-from-strings'],
     prints: printsBlock('docs/executor.md#run-tool-calls-the-executor text 1'),

@@ -122,6 +122,11 @@ export const requirements = {
     file: 'test/e2e/playgroundLimits.test.ts',
     ...browser,
   },
+  tutorial: {
+    title: 'the tutorial in a browser',
+    file: 'test/e2e/tutorial.test.ts',
+    ...browser,
+  },
   nginx: {
     title: 'two graph servers behind nginx',
     file: 'test/e2e/nginx.test.ts',
