@@ -1,4 +1,5 @@
-// The client program of the conformance kit (docs/contribute/conformance.md), over turngraph/client:
+// The client program of the conformance kit (docs/contribute/conformance.md), over turngraph/client. It also takes the commands of
+// test/e2e/clients/scenarios.json.
 //
 //   npx turngraph conformance --client "node examples/node/conform.mjs"
 
@@ -17,14 +18,15 @@ const finalCloseCodes = [1001, 1002, 1009, 4401, 4406, 4409, 4429];
 /** @type {import('turngraph/client').Client | undefined} */
 let client;
 let token;
+let limits;
 /** Resolves when the agents are restored, while they are. */
 let restoring = Promise.resolve();
-/** By name: the agent, what it was created with, its dialog, and its turn. */
+/** By name: the agent, what it was created with, and its dialog. */
 const agents = new Map();
 
 const write = (event) => process.stdout.write(`${JSON.stringify(event)}\n`);
 
-const openClient = () => connect(url, { codec, token, onConnectionChange });
+const openClient = () => connect(url, { codec, token, limits, onConnectionChange });
 
 function onConnectionChange(change) {
   if (change.state === 'resumed') write({ event: 'resumed' });
@@ -65,23 +67,36 @@ function agentNamed(name) {
   return agent;
 }
 
-async function send(id, agent, text) {
+/** The functions that a command describes. */
+const toolsOf = (behaviours) =>
+  Object.fromEntries(
+    Object.entries(behaviours).map(([name, { returns, fails }]) => [
+      name,
+      () => {
+        if (fails !== undefined) throw new RangeError(fails);
+        return returns;
+      },
+    ]),
+  );
+
+async function send(id, agent, { text, tools }) {
   const turn = agent.handle.send(text, {
+    ...(tools && { tools: toolsOf(tools) }),
     onText: (piece) => write({ id, event: 'text', text: piece }),
     onCall: ({ callId, toolName, arguments: values }) =>
       write({ id, event: 'call', call: callId, name: toolName, arguments: values }),
   });
-  agent.turn = turn;
-  const { text: whole, status, stopReason } = await turn.done;
+  const { text: whole, status, stopReason, warnings } = await turn.done;
   // For a session that is lost: after the connection has ended it is too late to ask.
   const exported = agent.handle.exportDialog();
-  write({ id, event: 'complete', text: whole, status, reason: stopReason });
+  write({ id, event: 'complete', text: whole, status, reason: stopReason, warnings });
   agent.dialog = await exported.catch(() => agent.dialog);
 }
 
 const commands = {
-  async connect({ id, token: given }) {
+  async connect({ id, token: given, idle_ms: idleTimeoutMs }) {
     token = given;
+    limits = { idleTimeoutMs };
     client = await openClient();
     write({ id, event: 'connected', session: client.session.sessionId });
   },
@@ -89,16 +104,30 @@ const commands = {
     const handle = await connectedClient().createAgent({ graph, history: dialog });
     const name = `agent ${id}`;
     agents.set(name, { handle, graph, dialog });
-    write({ id, event: 'agent', agent: name });
+    write({ id, event: 'agent', agent: name, warnings: handle.warnings });
   },
-  send: ({ id, agent, text }) => send(id, agentNamed(agent), text),
+  send: (command) => send(command.id, agentNamed(command.agent), command),
+  async export({ id, agent }) {
+    write({ id, event: 'dialog', dialog: JSON.parse(await agentNamed(agent).handle.exportDialog()) });
+  },
+  async change({ id, agent, node, params }) {
+    await agentNamed(agent).handle.changeParams(node, params);
+    write({ id, event: 'ok' });
+  },
+  async destroy({ id, agent }) {
+    await agentNamed(agent).handle.destroy();
+    write({ id, event: 'ok' });
+  },
+  async request({ id, name, body }) {
+    write({ id, event: 'answer', body: await connectedClient().request(name, body) });
+  },
   async results({ id, agent, results }) {
     const submitted = results.map(({ call, content, ok }) => ({ callId: call, content, ok }));
     await agentNamed(agent).handle.submitToolResults(submitted);
     write({ id, event: 'ok' });
   },
   async cancel({ id, agent }) {
-    agentNamed(agent).turn?.cancel();
+    agentNamed(agent).handle.cancel();
     write({ id, event: 'ok' });
   },
   async close({ id }) {

@@ -67,6 +67,11 @@ export class AgentHandle implements AsyncDisposable {
     return this.send(text, options);
   }
 
+  /** Cancels the running turn, if there is one, as its `cancel` does. */
+  cancel(): void {
+    for (const turn of this.#turns.open) turn.cancel();
+  }
+
   /**
    * Changes live parameters of a node between turns. Fields that are absent stay as they are; null restores the
    * default.

@@ -4,7 +4,7 @@ export type { AgentHandle, SubmittedResult, SubmitToolResultsOptions } from './a
 export type { SendOptions, TurnHandle } from './turn.ts';
 export type { SearchStorageOptions, StorageHit, StorageHits } from './searchStorage.ts';
 export type { FinishedTurn, TurnUpdate } from './turnUpdate.ts';
-export { executor, type AgentTools, type ToolExecutor } from './executor/executor.ts';
+export { executor, type AgentTools, type ToolExecutor, type ToolFunctions } from './executor/executor.ts';
 export { defineTool, type DefinedTool, type DeclaredTool, type DefineToolOptions } from './executor/defineTool.ts';
 export type { BeforeDecision, ExecutorOptions, HookContext } from './executor/executorOptions.ts';
 export type { FromMcpOptions, McpDeclaration, McpRegistration, McpTools } from './executor/mcp/fromMcp.ts';

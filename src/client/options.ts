@@ -28,7 +28,6 @@ export const checks = {
     'a whole number from 1',
     (value) => value === Infinity || (Number.isInteger(value) && Number(value) > 0),
   ),
-  executor: mustBe('an executor: executor({ ... })', isExecutor),
   list: mustBe('a list', Array.isArray),
   tools: mustBe('a list of tools, or an executor', (value) => Array.isArray(value) || isExecutor(value)),
   callback: mustBe('a function', (value) => typeof value === 'function'),

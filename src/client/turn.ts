@@ -1,5 +1,5 @@
 import type { AnswerText, SendMessageRequest, ServerFrame, TurnComplete } from '../protocol/frames.gen.ts';
-import type { ToolExecutor } from './executor/executor.ts';
+import { toExecutor, type ToolExecutor, type ToolFunctions } from './executor/executor.ts';
 import { checks, optionsCheck } from './options.ts';
 import { EventJoiner, parseToolCall, type ToolCall, type TurnEvent } from './toolCall.ts';
 import type { Connection } from './connection.ts';
@@ -20,8 +20,8 @@ export interface SendOptions {
    * Default: NORMAL.
    */
   readonly priority?: SendMessageRequest['priority'];
-  /** Runs the calls of the turn: `executor({ ... })`; default: the tools of `createAgent`. */
-  readonly tools?: ToolExecutor;
+  /** Runs the calls of the turn: `executor({ ... })`, or functions by tool name; default: the tools of `createAgent`. */
+  readonly tools?: ToolExecutor | ToolFunctions;
   /**
    * Cancels the turn. If it is aborted before `send`, nothing is sent and the turn rejects with the signal's reason.
    */
@@ -38,7 +38,7 @@ export interface SendOptions {
 const checkSendOptions = optionsCheck<SendOptions>('send', {
   variables: checks.field,
   priority: checks.field,
-  tools: checks.executor,
+  tools: checks.field,
   signal: checks.signal,
   onText: checks.callback,
   onCall: checks.callback,
@@ -189,7 +189,8 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
 
   #begin({ connection, previous, lifetime, executor, context }: TurnAgent): TurnCalls | undefined {
     const { tools = executor, variables = {} } = this.#options;
-    return tools?.begin({
+    if (!tools) return undefined;
+    return toExecutor(tools).begin({
       context: { ...context, variables },
       previous,
       lifetimes: [lifetime, connection.lifetime],

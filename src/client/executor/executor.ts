@@ -1,9 +1,10 @@
 import { wrongType } from '../../protocol/codec/json.ts';
 import { isPlainObject } from '../../protocol/codec/wellFormed.ts';
+import { checks } from '../options.ts';
 import { type DefinedTool, isDefined, type DeclaredTool } from './defineTool.ts';
 import { checkExecutorOptions, type ExecutorOptions } from './executorOptions.ts';
 import { fromMcp } from './mcp/fromMcp.ts';
-import { readTools, type ToolRegistrations } from './toolRegistration.ts';
+import { readTools, type ToolRegistration, type ToolRegistrations } from './toolRegistration.ts';
 import { TurnCalls, type ExecutorParts, type ToolTurn } from './turnTools.ts';
 
 /** Runs the calls of turns: give it to `agent.send` or `agent.turn` as `tools`. One executor can serve many agents. */
@@ -22,6 +23,20 @@ export class ToolExecutor {
   begin(turn: ToolTurn): TurnCalls {
     return new TurnCalls(this.#parts, turn);
   }
+}
+
+/** Functions by tool name: an executor without options. Each gets the arguments, and what `run` of a tool gets besides. */
+export type ToolFunctions = Readonly<Record<string, ToolRegistration<undefined>['run']>>;
+
+/** The executor of a message. @throws Fault MALFORMED_MESSAGE for what is neither an executor nor functions by tool name. */
+export function toExecutor(tools: ToolExecutor | ToolFunctions): ToolExecutor {
+  if (tools instanceof ToolExecutor) return tools;
+  if (!isPlainObject(tools)) throw wrongType('send.tools', 'an executor, or functions by tool name', tools);
+  const entries = Object.entries(tools as ToolFunctions).map(([name, run]) => {
+    checks.callback(run, `send.tools.${name}`);
+    return [name, { run }] as const;
+  });
+  return executor(Object.fromEntries(entries));
 }
 
 /**

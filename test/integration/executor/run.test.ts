@@ -44,6 +44,14 @@ describe.each(codecs)('an executor over %s', (codec) => {
     expect(await turn.toolsDone).toEqual([{ call: (await turn).calls[0], state: 'completed', result }]);
   });
 
+  it('needs no executor where there are only functions', async () => {
+    await using client = await open();
+    const agent = await client.createAgent({ graph: weather() });
+    const tools = { get_weather: ({ city }: Readonly<Record<string, unknown>>) => `sun in ${String(city)}` };
+    expect((await agent.send('How is it in Paris?', { tools })).text).toBe('It is fine.');
+    expect(resultsIn(engine)).toEqual(['sun in Paris']);
+  });
+
   it('starts three calls of one reply before one ends, and gives the results in the order of the calls', async () => {
     await using client = await open();
     const agent = await client.createAgent({ graph: weather() });

@@ -133,8 +133,8 @@ const misuses: readonly Misuse[] = [
     call: (_, agent) => agent.send('hi', { signal: new AbortController() }),
   },
   {
-    message: 'send.tools must be an executor: executor({ ... }), not an object',
-    // @ts-expect-error: the tools without their executor
+    message: 'send.tools.set_light must be a function, not an object',
+    // @ts-expect-error: a tool of an executor, without the executor
     call: (_, agent) => agent.send('hi', { tools: { set_light: { run: () => {} } } }),
   },
   {
