@@ -1,5 +1,6 @@
-// Carries out the commands of the conformance kit (docs/contribute/conformance.md) with turngraph.js. conform.mjs passes them to a page.
-import { Client, TurngraphError } from './turngraph.js';
+// Carries out the commands of the conformance kit (docs/contribute/conformance.md) with turngraph.js, and those of
+// test/e2e/clients/scenarios.json. conform.mjs passes them to a page.
+import { connect, TurngraphError } from './turngraph.js';
 
 /** What a command is answered with that this program cannot carry out. */
 const unusable = (message) => new TurngraphError(0, 'UNUSABLE', message);
@@ -12,31 +13,23 @@ export function createProgram(url, write) {
   let client;
   let isClosing = false;
 
-  /** Resolves when the first attempt has succeeded, and rejects when it has failed. */
-  async function connect(token) {
-    let isConnected = false;
+  /** Connects once; what comes later is written. */
+  async function open({ token, idle_ms: idleMs }) {
     let hasLost = false;
     agents.clear();
-    const opened = await new Promise((resolve, reject) => {
-      const candidate = new Client(url, {
-        token,
-        onLost: (reason) => {
-          if (!isConnected) {
-            void candidate.close();
-            return reject(reason);
-          }
-          // Rejects when the client does not connect again.
-          candidate.ready().catch(() => {
-            if (!hasLost && !isClosing) write({ event: 'lost' });
-            hasLost = true;
-          });
-        },
-        onReconnected: (isResumed) => write({ event: isResumed ? 'resumed' : 'restarted' }),
-      });
-      candidate.ready().then(() => resolve(candidate), reject);
+    client = undefined;
+    client = await connect(url, {
+      token,
+      limits: idleMs && { idleMs },
+      onLost: () => {
+        // Rejects when the client does not connect again.
+        client?.ready().catch(() => {
+          if (!hasLost && !isClosing) write({ event: 'lost' });
+          hasLost = true;
+        });
+      },
+      onReconnected: (isResumed) => write({ event: isResumed ? 'resumed' : 'restarted' }),
     });
-    isConnected = true;
-    client = opened;
   }
 
   function agentOf({ agent }) {
@@ -45,36 +38,58 @@ export function createProgram(url, write) {
     return agents.get(agent);
   }
 
+  /** The functions that a command describes. */
+  const toolsOf = (behaviours) =>
+    Object.fromEntries(
+      Object.entries(behaviours).map(([name, { returns, fails }]) => [
+        name,
+        () => {
+          if (fails !== undefined) throw new RangeError(fails);
+          return returns;
+        },
+      ]),
+    );
+
   async function send(command) {
-    const { id } = command;
-    let text = '';
-    const { status, stopReason, error } = await agentOf(command).send(command.text, {
-      onText: (piece) => {
-        text += piece;
-        write({ id, event: 'text', text: piece });
-      },
-      onCall: ({ callId, toolName, typedArgumentsJson }) =>
-        write({ id, event: 'call', call: callId, name: toolName, arguments: JSON.parse(typedArgumentsJson) }),
+    const { id, tools } = command;
+    const { text, status, stopReason, warnings } = await agentOf(command).send(command.text, {
+      tools: tools && toolsOf(tools),
+      onText: (piece) => write({ id, event: 'text', text: piece }),
+      onCall: ({ callId, toolName, arguments: values }) =>
+        write({ id, event: 'call', call: callId, name: toolName, arguments: values }),
     });
-    if (status === 'ERROR') throw new TurngraphError(error.code, error.name, error.message);
-    return { event: 'complete', text, status, reason: stopReason };
+    return { event: 'complete', text, status, reason: stopReason, warnings };
   }
 
   const commands = {
-    connect: async ({ token }) => {
-      await connect(token);
+    connect: async (command) => {
+      await open(command);
       return { event: 'connected', session: client.sessionId };
     },
     create_agent: async ({ graph, dialog }) => {
       if (!client) throw dropped();
       const name = String(++lastAgent);
-      agents.set(name, await client.createAgent({ graph, ...(dialog && { historyJson: JSON.stringify(dialog) }) }));
-      return { event: 'agent', agent: name };
+      const agent = await client.createAgent({ graph, history: dialog });
+      agents.set(name, agent);
+      return { event: 'agent', agent: name, warnings: agent.warnings };
     },
     send,
+    export: async (command) => ({ event: 'dialog', dialog: JSON.parse(await agentOf(command).exportDialog()) }),
+    change: async (command) => {
+      await agentOf(command).changeParams(command.node, command.params);
+      return { event: 'ok' };
+    },
+    destroy: async (command) => {
+      await agentOf(command).destroy();
+      return { event: 'ok' };
+    },
+    request: async ({ name, body }) => {
+      if (!client) throw dropped();
+      return { event: 'answer', body: await client.request(name, body) };
+    },
     results: async (command) => {
       const results = command.results.map(({ call, content, ok }) => ({ callId: call, content, ok }));
-      await agentOf(command).submitResults(results);
+      await agentOf(command).submitToolResults(results);
       return { event: 'ok' };
     },
     cancel: async (command) => {

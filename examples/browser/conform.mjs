@@ -6,7 +6,8 @@ import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 import { chromium } from 'playwright-core';
 
-const { TURNGRAPH_URL, TURNGRAPH_CODEC, CHROMIUM = '/usr/bin/chromium' } = process.env;
+// PAGE_PORT: of the page's origin, where a server checks that.
+const { TURNGRAPH_URL, TURNGRAPH_CODEC, PAGE_PORT = '0', CHROMIUM = '/usr/bin/chromium' } = process.env;
 // 77: not supported.
 if (TURNGRAPH_CODEC !== 'turngraph.v1.json') process.exit(77);
 
@@ -23,7 +24,7 @@ const files = createServer(async ({ url }, response) => {
   if (!name) return response.writeHead(404).end();
   response.setHeader('Content-Type', 'text/javascript').end(await readFile(new URL(`.${name}`, import.meta.url)));
 });
-await new Promise((resolve) => files.listen(0, '127.0.0.1', resolve));
+await new Promise((resolve) => files.listen(Number(PAGE_PORT), '127.0.0.1', resolve));
 
 /** The id of the close that follows the last command. It is not answered. */
 const endOfInput = -1;

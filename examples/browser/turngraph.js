@@ -47,7 +47,16 @@ const finalCloseCodes = new Set([1002, 4401, 4406, 4409]);
 /** Close codes after which a new session begins: the server ends, or would close the resumed session again. */
 const lostCloseCodes = new Set([...finalCloseCodes, 1001, 1009, 4429]);
 
-/** A refused request (the server's code), or a connection that failed (1001) or ended (1002). */
+/** Issues of a call about the shape of its arguments: a tool is not run with such. */
+const blockingIssues = new Set(['missing_param', 'wrong_type', 'not_in_enum']);
+
+/** The limit of a server for the result of a call. */
+const maxResultBytes = 256 * 1024;
+
+/**
+ * A refused request (the server's code), a turn that failed (`turn` is then what `send` would have resolved with), or a
+ * connection that failed (1001) or ended (1002).
+ */
 export class TurngraphError extends Error {
   constructor(code, name, message) {
     super(`${code} ${name}: ${message}`);
@@ -58,6 +67,25 @@ export class TurngraphError extends Error {
 
 function dropped(message) {
   return new TurngraphError(1002, 'CONNECTION_DROPPED', message);
+}
+
+/** Connects: resolves with a `Client` that is ready, and rejects when the first attempt fails. The options are those of `Client`. */
+export async function connect(url, options = {}) {
+  let client;
+  const failed = new Promise((resolve, reject) => {
+    const onLost = (error) => {
+      reject(error);
+      options.onLost?.(error);
+    };
+    client = new Client(url, { ...options, onLost });
+  });
+  try {
+    await Promise.race([client.ready(), failed]);
+    return client;
+  } catch (error) {
+    void client.close();
+    throw error;
+  }
 }
 
 /**
@@ -117,7 +145,10 @@ export class Client {
     return this.#session?.position.sessionId;
   }
 
-  /** Creates an agent; `fields` are those of createAgent, such as graphName. */
+  /**
+   * Creates an agent; `fields` are those of createAgent, such as graphName. `graph` and `history` are values or JSON text; `history`
+   * is what `exportDialog` returned.
+   */
   async createAgent(fields) {
     const agent = new Agent(this, fields);
     await agent.create(this);
@@ -297,35 +328,78 @@ export class Client {
 
 /** One conversation. It outlives connections. */
 class Agent {
-  /** The dialog after the last turn, as JSON text to save; undefined before the first turn. */
+  /** The dialog after the last turn, as JSON text to save; at first that of `createAgent`, undefined without one. */
   historyJson;
+  /** Warnings of the server about the graph. */
+  warnings = [];
   #client;
   #fields;
   #id = 0;
 
-  constructor(client, fields) {
+  constructor(client, { history, historyJson = toJson(history), graph, ...fields }) {
     this.#client = client;
-    this.#fields = fields;
+    this.#fields = typeof graph === 'string' ? { ...fields, graphJson: graph } : { ...fields, graph };
+    this.historyJson = historyJson;
   }
 
   /**
-   * Sends one message of the user. `onText` is called with each piece of the answer, `onCall` with each toolCallNotification.
-   * Resolves with the turnComplete; its status is SUCCESS, CANCELLED or ERROR. Rejects with 1002 when the session is lost; the turn is lost then, too.
+   * Sends one message of the user. `onText` is called with each piece of the answer, `onCall` with each toolCallNotification,
+   * whose `arguments` are parsed. `tools` has functions by name, called as `(arguments, { call })`: what one returns goes back to
+   * a turn that waits for it (`call.awaitsResult`), and what it throws as the message of a failure.
+   *
+   * Resolves with the turnComplete, its `text` and its `calls`; the status is SUCCESS or CANCELLED. Rejects when the turn
+   * fails, and with 1002 when the session is lost; the turn is lost then, too.
    */
-  async send(text, { variables = {}, priority = 'NORMAL', onText, onCall } = {}) {
+  async send(text, { variables = {}, priority = 'NORMAL', tools, onText, onCall } = {}) {
+    let answer = '';
+    const calls = [];
     const body = { agentId: this.#id, text, variables, priority };
-    const turn = await this.#client.request('sendMessage', body, (message, frame) => {
-      if (message === 'answerText' && frame.text) onText?.(frame.text);
-      if (message === 'toolCallNotification') onCall?.(frame);
+    const complete = await this.#client.request('sendMessage', body, (message, frame) => {
+      if (message === 'answerText' && frame.text) {
+        answer += frame.text;
+        onText?.(frame.text);
+      }
+      if (message !== 'toolCallNotification') return;
+      const call = { ...frame, arguments: parseArguments(frame.typedArgumentsJson) };
+      calls.push(call);
+      onCall?.(call);
+      if (tools) void this.#run(call, tools);
     });
     // If the session is lost now, the turn is complete all the same; the saved dialog is without it.
     await this.exportDialog().catch(() => undefined);
-    return { ...turn, status: turn.status ?? 'SUCCESS', stopReason: turn.stopReason ?? 'NONE' };
+    const { status = 'SUCCESS', stopReason = 'NONE', warnings = [] } = complete;
+    const turn = { ...complete, status, stopReason, warnings, text: answer, calls };
+    if (status === 'ERROR') throw Object.assign(toError(turn.error ?? {}), { turn });
+    return turn;
   }
 
-  /** Submits results of calls to the turn that waits for them: a list of `{ callId, ok, content }`. */
+  async #run(call, tools) {
+    const result = await runTool(call, tools);
+    if (!call.awaitsResult) {
+      if (!result.ok) console.error(`the call of ${call.toolName} failed: ${result.content}`);
+      return;
+    }
+    // It is late, or the turn has ended: nobody waits for it.
+    await this.submitToolResults([{ callId: call.callId, ...result }]).catch(() => undefined);
+  }
+
+  /** Submits results of calls to the turn that waits for them: a list of `{ callId, content, ok }`; `ok` is true by default. */
+  submitToolResults(results) {
+    return this.#client.request('submitToolResults', {
+      agentId: this.#id,
+      results: results.map((result) => ({ ok: true, ...result })),
+    });
+  }
+
+  /** An older name of `submitToolResults`. */
   submitResults(results) {
-    return this.#client.request('submitToolResults', { agentId: this.#id, results });
+    return this.submitToolResults(results);
+  }
+
+  /** Changes live parameters of a node between turns: those that are given; null restores the default. */
+  changeParams(nodeName, params) {
+    const body = { agentId: this.#id, nodeName, paramsJson: JSON.stringify(params) };
+    return this.#client.request('changeParams', body);
   }
 
   /** Cancels the running turn, if there is one; its `send` then resolves with status CANCELLED. */
@@ -351,9 +425,12 @@ class Agent {
 
   /** Creates the agent in a session. For the client. */
   async create(session) {
-    const saved = this.historyJson !== undefined && { history: undefined, historyJson: this.historyJson };
-    const body = { ...this.#fields, ...saved };
-    this.#id = (await session.request('createAgent', body)).agentId ?? 0;
+    const { agentId = 0, warnings = [] } = await session.request('createAgent', {
+      ...this.#fields,
+      historyJson: this.historyJson,
+    });
+    this.#id = agentId;
+    this.warnings = warnings;
   }
 }
 
@@ -547,6 +624,47 @@ class Connection {
 
 function toError({ code, name, message }) {
   return new TurngraphError(code ?? 0, name ?? '', message ?? '');
+}
+
+function toJson(document) {
+  return typeof document === 'string' ? document : JSON.stringify(document);
+}
+
+function parseArguments(json) {
+  try {
+    return JSON.parse(json || '{}');
+  } catch (error) {
+    throw new TurngraphError(
+      5001,
+      'MALFORMED_MESSAGE',
+      `the server sent typedArgumentsJson that is no JSON: ${error.message}`,
+    );
+  }
+}
+
+/** Runs a call. Resolves with its result, `{ ok, content }`. */
+async function runTool(call, tools) {
+  const { toolName, nodeName, known, issues } = call;
+  try {
+    if (!Object.hasOwn(tools, toolName)) throw new Error(`no tool "${toolName}" is registered`);
+    // The server has not checked such a call.
+    if (!known) throw new Error(`${nodeName} offers no tool "${toolName}"`);
+    const wrong = (issues ?? []).filter(({ code }) => blockingIssues.has(code));
+    if (wrong.length > 0) throw new Error(`invalid arguments: ${wrong.map(({ message }) => message).join('; ')}`);
+    const value = await tools[toolName](call.arguments, { call });
+    return toResult('result', true, value === undefined ? 'ok' : toJson(value));
+  } catch (thrown) {
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    return toResult('error', false, message || 'the tool failed');
+  }
+}
+
+function toResult(what, ok, text) {
+  // Half of a character is in no frame.
+  const content = String(text).toWellFormed();
+  const bytes = new TextEncoder().encode(content).length;
+  if (bytes <= maxResultBytes) return { ok, content };
+  return { ok: false, content: `the ${what} has ${bytes} bytes, and ${maxResultBytes} are allowed` };
 }
 
 /** Whether a message is the last of the answer to a request. Unknown messages are not: a newer server may send them. */

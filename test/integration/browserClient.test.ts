@@ -25,6 +25,7 @@ afterAll(() => {
 interface PageAgent {
   send(text: string, options?: { readonly onText?: (piece: string) => void }): Promise<{ readonly status: string }>;
   exportDialog(): Promise<string>;
+  readonly historyJson: string;
 }
 
 /** A server, a proxy that cuts connections, and a client with one agent. `events` has what the client reports. */
@@ -121,6 +122,31 @@ describe('the client for pages', () => {
     const dialog = JSON.parse(await test.agent.exportDialog()) as readonly { readonly user: string }[];
     expect(dialog.map(({ user }) => user)).toEqual(['The story.']);
     expect(test.events.filter((event) => event !== 'lost')).toEqual(['restored']);
+  });
+
+  it('has the dialog that an agent was created with, also after its session is lost', async () => {
+    await using test = await setUp({ resumeGrace: 0 });
+    const history = [{ user: 'Hello!', assistant: 'Good evening.' }];
+    const agent = (await test.client.createAgent({ graphName: 'chat', history })) as PageAgent;
+    expect(JSON.parse(agent.historyJson)).toEqual(history);
+    test.proxy.cut();
+    await test.until('restored');
+    expect(JSON.parse(await agent.exportDialog())).toMatchObject(history);
+    const other = (await test.client.createAgent({ graphName: 'chat', history: agent.historyJson })) as PageAgent;
+    expect(other.historyJson).toBe(agent.historyJson);
+  });
+
+  it('rejects when a turn fails, with what there was of it', async () => {
+    await using test = await setUp();
+    const loop = {
+      start_node: 'tick',
+      nodes: { tick: { type: 'CannedResponse', params: { inline_strings: ['tick '] }, exits: { default: 'tick' } } },
+    };
+    const agent = (await test.client.createAgent({ graph: JSON.stringify(loop), maxStepsPerTurn: 2 })) as PageAgent;
+    await expect(agent.send('Go.')).rejects.toMatchObject({
+      code: 4003,
+      turn: { status: 'ERROR', text: 'tick tick ', calls: [] },
+    });
   });
 
   it('destroys its agents when the page closes it', async () => {
