@@ -1,4 +1,5 @@
-"""The program with which the conformance kit checks turngraph.py; docs/contribute/conformance.md describes its commands and events.
+"""The program with which the conformance kit checks turngraph.py; docs/contribute/conformance.md describes its commands and events. It
+also takes those of test/e2e/clients/scenarios.json.
 
     npx turngraph conformance --client "python3 examples/python/conform.py"
 """
@@ -11,7 +12,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,20 @@ def write(event: str, command: int | None = None, **members: Any) -> None:
     head = {"event": event} if command is None else {"id": command, "event": event}
     sys.stdout.write(json.dumps({**head, **members}) + "\n")
     sys.stdout.flush()
+
+
+def tools_of(command: dict[str, Any]) -> dict[str, Callable[..., Any]] | None:
+    """The functions that a command describes."""
+
+    def tool(returns: Any = None, fails: str | None = None) -> Callable[..., Any]:
+        def run(**_: Any) -> Any:
+            if fails is not None:
+                raise LookupError(fails)
+            return returns
+
+        return run
+
+    return {name: tool(**behaviour) for name, behaviour in command["tools"].items()} if "tools" in command else None
 
 
 class Unusable(Exception):
@@ -50,6 +65,7 @@ class Program:
         self._conversations: dict[str, Conversation] = {}
         self._names: Iterator[int] = iter(range(1, sys.maxsize))
         self._token: str | None = None
+        self._idle_timeout = 300.0
         self._restoring: asyncio.Task[None] | None = None
 
     async def take(self, command: dict[str, Any]) -> None:
@@ -67,6 +83,7 @@ class Program:
     async def do_connect(self, number: int, command: dict[str, Any]) -> None:
         self._conversations.clear()
         self._token = command.get("token")
+        self._idle_timeout = command.get("idle_ms", 300_000) / 1000
         self._client = await self._open()
         write("connected", number, session=self._client.session_id)
 
@@ -75,11 +92,11 @@ class Program:
         name = str(next(self._names))
         agent = await self._connected().create_agent(graph=graph, history=dialog)
         self._conversations[name] = Conversation(agent, graph, dialog)
-        write("agent", number, agent=name)
+        write("agent", number, agent=name, warnings=agent.warnings)
 
     async def do_send(self, number: int, command: dict[str, Any]) -> None:
         conversation = self._conversation(command)
-        turn = conversation.agent.send(command["text"])
+        turn = conversation.agent.send(command["text"], tools=tools_of(command))
         async for event in turn:
             if isinstance(event, Text):
                 write("text", number, text=event.text)
@@ -88,7 +105,21 @@ class Program:
         result = await turn
         with contextlib.suppress(TurngraphError):
             conversation.dialog = await conversation.agent.export_dialog()
-        write("complete", number, text=result.text, status=result.status, reason=result.stop_reason)
+        write("complete", number, text=result.text, status=result.status, reason=result.stop_reason, warnings=result.warnings)
+
+    async def do_export(self, number: int, command: dict[str, Any]) -> None:
+        write("dialog", number, dialog=await self._conversation(command).agent.export_dialog())
+
+    async def do_change(self, number: int, command: dict[str, Any]) -> None:
+        await self._conversation(command).agent.change_params(command["node"], command["params"])
+        write("ok", number)
+
+    async def do_destroy(self, number: int, command: dict[str, Any]) -> None:
+        await self._conversation(command).agent.destroy()
+        write("ok", number)
+
+    async def do_request(self, number: int, command: dict[str, Any]) -> None:
+        write("answer", number, body=await self._connected().request(command["name"], command["body"]))
 
     async def do_results(self, number: int, command: dict[str, Any]) -> None:
         results = {result["call"]: ToolResult(result["content"], result["ok"]) for result in command["results"]}
@@ -124,8 +155,14 @@ class Program:
 
     async def _open(self) -> Client:
         # The client resumes its session by itself; what follows a session that is lost is up to the program.
-        callbacks = {"on_resumed": lambda: write("resumed"), "on_lost": self._lost}
-        return await Client.open(self._url, form=self._form, token=self._token, **callbacks)
+        return await Client.open(
+            self._url,
+            form=self._form,
+            token=self._token,
+            idle_timeout=self._idle_timeout,
+            on_resumed=lambda: write("resumed"),
+            on_lost=self._lost,
+        )
 
     def _lost(self, error: ConnectionDropped) -> None:
         if self._restoring and not self._restoring.done():

@@ -542,7 +542,7 @@ class Client:
         *,
         token: str | None = None,
         form: str = "json",
-        timeout: float | None = 30.0,
+        timeout: float | None = 60.0,
         connect_timeout: float = 10.0,
         idle_timeout: float | None = 300.0,
         max_frame_bytes: int = 2**20,
@@ -1526,9 +1526,9 @@ def _failure(error: Exception) -> tuple[ToolResult, BaseException | None]:
 
 def _describe(error: Exception) -> str:
     try:
-        return f"{type(error).__name__}: {error}"
+        return str(error) or "the tool failed"
     except Exception:  # of its __str__
-        return type(error).__name__
+        return "the tool failed"
 
 
 async def _call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -1620,16 +1620,19 @@ class Agent:
         text: str,
         *,
         variables: Mapping[str, str] | None = None,
-        tools: Executor | None = None,
+        tools: Executor | Mapping[str, Tool] | Sequence[DefinedTool] | None = None,
         timeout: float | None = None,
         priority: Literal["NORMAL", "BACKGROUND", "URGENT"] = "NORMAL",
     ) -> Turn:
         """Sends a user message and starts a turn immediately; one turn at a time.
 
-        tools: runs the calls of the turn as soon as they are detected; default: those of `create_agent`. Results that the turn does not wait for are in the
+        tools: an executor, or what makes one (functions by name, a list of those of `@tool`): runs the calls of the turn as soon
+        as they are detected; default: those of `create_agent`. Results that the turn does not wait for are in the
         variable previous_tool_results of the next message. After `timeout` seconds the turn is cancelled, and TimedOut is
         raised. priority: which turn goes first where several compete.
         """
+        if tools is not None and not isinstance(tools, Executor):
+            tools = Executor(tools)
         return Turn(self, text, variables or {}, tools or self._tools, timeout, priority)
 
     async def submit_tool_results(self, results: Mapping[str, Any], turn_id: int = 0) -> None:

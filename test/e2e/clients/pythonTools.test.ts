@@ -131,9 +131,9 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
     });
 
     it.each([
-      ['raises', 'ValueError: no light porch'],
-      ['raises in a coroutine', "KeyError: 'porch'"],
-      ['StopIteration', 'RuntimeError: StopIteration'],
+      ['raises', 'no light porch'],
+      ['raises in a coroutine', "'porch'"],
+      ['StopIteration', 'StopIteration'],
       ['CancelledError', 'the call was cancelled'],
       ['no JSON', 'the result is not JSON: .*NoJson.*'],
       ['NaN', 'the result is not JSON: .*'],
@@ -146,7 +146,7 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
       ['another literal', 'invalid arguments: name must be .*hall.*, not "porch"'],
       ['no list', 'invalid arguments: name must be .*Sequence.*str.*, not "porch"'],
       ['positional', 'invalid arguments: .*positional.*'],
-      ['unprintable', 'Unprintable'],
+      ['unprintable', 'the tool failed'],
       ['too long as JSON', 'the result has \\d+ bytes, and a frame may have 1048576; send less'],
       ['another lifespan', 'the lifespan of a result must be "TURN" or "DIALOG", not .dialog.'],
       ['another ok', 'ok of a result must be True or False, not .yes.'],
@@ -184,14 +184,14 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
         'changes the name': ['set_light: no tool "rm" is registered (failed). ', ['failed']],
         replaces: ['set_light: as before. ', ['completed']],
         blocks: ['set_light: not run: not at night (failed). ', ['blocked']],
-        raises: ['set_light: not run: ZeroDivisionError: division by zero (failed). ', ['blocked']],
+        raises: ['set_light: not run: division by zero (failed). ', ['blocked']],
         'after a block': ['set_light: as if. ', ['blocked']],
         wrong: [
           expect.stringContaining('not run: before must return a Call, a ToolResult, a Block or None, not False'),
           ['blocked'],
         ],
         after: ['set_light: porch True! (failed). ', ['started', 'failed']],
-        'after raises': ['set_light: ZeroDivisionError: division by zero (failed). ', ['started', 'failed']],
+        'after raises': ['set_light: division by zero (failed). ', ['started', 'failed']],
         'after wrong': [
           expect.stringContaining("after must return a ToolResult or None, not 'text'"),
           ['started', 'failed'],
@@ -207,7 +207,7 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
           'pay: not run: it was not confirmed (failed). ',
           'set_light: on. ',
           'pay: not run: it was not confirmed (failed). ',
-          'pay: not run: ZeroDivisionError: division by zero (failed). ',
+          'pay: not run: division by zero (failed). ',
           'pay: paid. ',
         ],
         asked: [asked, asked, asked, asked],
@@ -229,7 +229,7 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
     });
 
     it('cancels the turn and raises where throw_on_failure says so', () => {
-      const error = ['get_weather: ValueError: no sky', "ValueError('no sky')", 'Oslo', false];
+      const error = ['get_weather: no sky', "ValueError('no sky')", 'Oslo', false];
       expect(results['throws_on_failure']).toEqual({ raised: [error, error], cancelled: true, after: true });
     });
 
