@@ -36,11 +36,8 @@ public class Example : MonoBehaviour
         // This graph waits for the results of its calls.
         var weather = await client.CreateAgentAsync(new JsonObject { { "graphName", "weather" } });
         var forecast = await weather.SendAsync("What is the weather in Oslo?",
-            onCall: async call =>
-            {
-                Debug.Log(call.ToolName + " " + call.ArgumentsJson);
-                if (call.AwaitsResult) await weather.SubmitResultAsync(call.CallId, "snow");
-            });
+            onCall: call => Debug.Log(call.ToolName + " " + call.ArgumentsJson),
+            tools: new ToolTable { { "get_weather", call => "snow" } });
         Debug.Log("weather: " + forecast.Text);
 
         var story = lamp.SendAsync("Tell me a story.");

@@ -20,13 +20,17 @@ using System.Threading.Tasks;
 
 namespace Turngraph
 {
-    /// <summary>A refused request (the server's code), or a connection that failed (1001) or ended (1002).</summary>
+    /// <summary>
+    /// A refused request or a turn that failed (the server's code), or a connection that failed (1001) or ended (1002).
+    /// </summary>
     public sealed class TurngraphException : Exception
     {
         public readonly int Code;
         public readonly string Name;
         /// <summary>The message without code and name.</summary>
         public readonly string Sentence;
+        /// <summary>The turn that failed; null for other errors.</summary>
+        public Turn Turn { get; internal set; }
 
         public TurngraphException(int code, string name, string message)
             : base(code + " " + name + ": " + message)
@@ -96,10 +100,28 @@ namespace Turngraph
         public bool IsKnown;
         /// <summary>Ask the player before you run it.</summary>
         public bool IsConsequential;
-        /// <summary>The turn waits for its result: <see cref="Agent.SubmitResultAsync"/>.</summary>
+        /// <summary>The turn waits for its result: <see cref="Agent.SubmitToolResultsAsync"/>.</summary>
         public bool AwaitsResult;
         /// <summary>All fields of the toolCallNotification.</summary>
         public JsonObject Frame;
+    }
+
+    /// <summary>
+    /// Functions by tool name, for <see cref="Agent.SendAsync"/>: new ToolTable { { "get_weather", call => "18 degrees" } }. The
+    /// result is text, or what <see cref="JsonObject"/> holds, or null for "ok"; an exception is a failure with its message. A
+    /// function can be an async lambda.
+    /// </summary>
+    public sealed class ToolTable : Dictionary<string, Func<ToolCall, Task<object>>>
+    {
+        public new void Add(string toolName, Func<ToolCall, Task<object>> run)
+        {
+            base.Add(toolName, run);
+        }
+
+        public void Add(string toolName, Func<ToolCall, object> run)
+        {
+            base.Add(toolName, call => Task.FromResult(run(call)));
+        }
     }
 
     /// <summary>A turn that has ended.</summary>
@@ -107,8 +129,12 @@ namespace Turngraph
     {
         /// <summary>All text of the answer.</summary>
         public string Text;
-        /// <summary>SUCCESS, CANCELLED or ERROR.</summary>
+        /// <summary>All calls, in their order.</summary>
+        public List<ToolCall> Calls = new List<ToolCall>();
+        /// <summary>SUCCESS or CANCELLED; ERROR in the <see cref="TurngraphException.Turn"/> of an exception.</summary>
         public string Status;
+        /// <summary>One sentence each.</summary>
+        public List<string> Warnings;
         /// <summary>Why it failed; null unless the status is ERROR, or the server shut down.</summary>
         public TurngraphException Error;
         /// <summary>All fields of the turnComplete.</summary>
@@ -187,6 +213,29 @@ namespace Turngraph
             _ = Task.Run(WatchAsync);
         }
 
+        /// <summary>
+        /// Connects: the client is ready. Unlike the constructor, which goes on trying, it fails with the first attempt.
+        /// </summary>
+        public static async Task<TurngraphClient> ConnectAsync(string url, string token = null, JsonObject configuration = null,
+            TurngraphLimits limits = null)
+        {
+            var client = new TurngraphClient(url, token, configuration, limits);
+            var failed = new TaskCompletionSource<int>();
+            Action<TurngraphException> fail = error => failed.TrySetException(error);
+            client.Lost += fail;
+            try
+            {
+                await await Task.WhenAny(client.ReadyAsync(), failed.Task);
+                client.Lost -= fail;
+                return client;
+            }
+            catch (TurngraphException)
+            {
+                client.Dispose();
+                throw;
+            }
+        }
+
         /// <summary>Id of the session, for logs; null before the first.</summary>
         public string SessionId { get; private set; }
 
@@ -199,12 +248,14 @@ namespace Turngraph
             lock (gate) return ready.Task;
         }
 
-        /// <param name="createAgent">The fields of createAgent, such as graphName, or graph with a graph.</param>
+        /// <param name="createAgent">
+        /// The fields of createAgent, such as graphName, or graph with a graph; history is what ExportDialogAsync returned.
+        /// </param>
         /// <param name="onProgress">Called while a model is downloaded or loaded.</param>
         public async Task<Agent> CreateAgentAsync(JsonObject createAgent, Action<ModelProgress> onProgress = null)
         {
             var agent = new Agent(this, createAgent);
-            await Send(null, "createAgent", new JsonObject(createAgent), OnProgress(onProgress), agent);
+            await Send(null, "createAgent", agent.Restored(), OnProgress(onProgress), agent);
             return agent;
         }
 
@@ -628,6 +679,7 @@ namespace Turngraph
                 if (message == "createAgent" && request.Created != null)
                 {
                     request.Created.Id = body.UInt("agentId");
+                    request.Created.Warnings = body.Texts("warnings");
                     if (!agents.Contains(request.Created)) agents.Add(request.Created);
                 }
                 if (message == "error" && body.Int("code") == 2001) NotReady();
@@ -933,6 +985,15 @@ namespace Turngraph
     /// <summary>One conversation. It outlives connections, and servers.</summary>
     public sealed class Agent
     {
+        /// <summary>The limit of a server for the result of a call.</summary>
+        private const int MaxResultBytes = 256 * 1024;
+
+        /// <summary>Issues about the shape of arguments: a tool is not run with such.</summary>
+        private static readonly HashSet<string> BlockingIssues = new HashSet<string>
+        {
+            "missing_param", "wrong_type", "not_in_enum",
+        };
+
         private readonly TurngraphClient client;
         private readonly JsonObject createAgent;
         internal uint Id;
@@ -941,24 +1002,38 @@ namespace Turngraph
         {
             this.client = client;
             this.createAgent = new JsonObject(createAgent);
+            foreach (var name in new[] { "history", "graph" })
+            {
+                object value;
+                if (!createAgent.TryGetValue(name, out value) || (name == "graph" && !(value is string))) continue;
+                this.createAgent.Remove(name);
+                this.createAgent[name + "Json"] = value as string ?? JsonObject.ToJson(value);
+            }
+            if (this.createAgent.ContainsKey("historyJson")) HistoryJson = this.createAgent.Text("historyJson");
         }
 
-        /// <summary>The dialog after the last turn, as JSON text for the saved game; null before the first turn.</summary>
+        /// <summary>Warnings of the server about the graph.</summary>
+        public List<string> Warnings { get; internal set; }
+
+        /// <summary>The dialog after the last turn, as JSON text for the saved game; at first that of createAgent, or null.</summary>
         public string HistoryJson { get; private set; }
 
         /// <summary>
         /// Sends one message of the player. The result comes when the turn has ended and its dialog is in
-        /// <see cref="HistoryJson"/>. Fails with 1002 when the session is lost; the turn is lost with it.
+        /// <see cref="HistoryJson"/>. Throws when the turn fails, not when it is cancelled, and with 1002 when the session is lost;
+        /// the turn is lost with it.
         /// </summary>
         /// <param name="onText">Called with each piece of the answer.</param>
         /// <param name="onCall">Called with each detected call.</param>
         /// <param name="variables">The template variables of this turn.</param>
+        /// <param name="tools">Run the calls; their results go back to a turn that waits for them.</param>
         public async Task<Turn> SendAsync(string text, Action<string> onText = null, Action<ToolCall> onCall = null,
-            JsonObject variables = null)
+            JsonObject variables = null, ToolTable tools = null)
         {
             var body = new JsonObject { { "text", text } };
             if (variables != null) body["variables"] = variables;
             var answer = new StringBuilder();
+            var turn = new Turn();
             var complete = await RequestAsync("sendMessage", body, (message, frame) =>
             {
                 if (message == "answerText" && frame.Text("text") != "")
@@ -966,36 +1041,102 @@ namespace Turngraph
                     answer.Append(frame.Text("text"));
                     if (onText != null) onText(frame.Text("text"));
                 }
-                if (message == "toolCallNotification" && onCall != null) onCall(ToCall(frame));
+                if (message != "toolCallNotification") return;
+                var call = ToCall(frame);
+                turn.Calls.Add(call);
+                if (onCall != null) onCall(call);
+                if (tools != null) _ = RunAsync(call, tools);
             });
             try
             {
-                await ExportAsync();
+                await ExportDialogAsync();
             }
             catch (TurngraphException)
             {
                 // The turn is complete, but the session is lost: the saved dialog is without this turn.
             }
-            return new Turn
+            turn.Text = answer.ToString();
+            turn.Status = complete.Text("status") == "" ? "SUCCESS" : complete.Text("status");
+            turn.Error = complete.Object("error").Count > 0 ? TurngraphException.From(complete.Object("error")) : null;
+            turn.Warnings = complete.Texts("warnings");
+            turn.Frame = complete;
+            if (turn.Status != "ERROR") return turn;
+            var failure = turn.Error ?? TurngraphException.From(new JsonObject());
+            failure.Turn = turn;
+            throw failure;
+        }
+
+        private async Task RunAsync(ToolCall call, ToolTable tools)
+        {
+            var result = await ResultOfAsync(call, tools);
+            if (!call.AwaitsResult) return;
+            result["callId"] = call.CallId;
+            try
             {
-                Text = answer.ToString(),
-                Status = complete.Text("status") == "" ? "SUCCESS" : complete.Text("status"),
-                Error = complete.Object("error").Count > 0 ? TurngraphException.From(complete.Object("error")) : null,
-                Frame = complete,
-            };
+                await SubmitToolResultsAsync(new[] { result });
+            }
+            catch (TurngraphException)
+            {
+                // It is late, or the turn has ended: nobody waits for it.
+            }
+        }
+
+        private static async Task<JsonObject> ResultOfAsync(ToolCall call, ToolTable tools)
+        {
+            try
+            {
+                Func<ToolCall, Task<object>> run;
+                if (!tools.TryGetValue(call.ToolName, out run)) throw new Exception("no tool \"" + call.ToolName + "\" is registered");
+                // The server has not checked such a call.
+                if (!call.IsKnown) throw new Exception(call.Frame.Text("nodeName") + " offers no tool \"" + call.ToolName + "\"");
+                var wrong = call.Frame.List("issues").OfType<JsonObject>().Where(issue => BlockingIssues.Contains(issue.Text("code")));
+                var why = string.Join("; ", wrong.Select(issue => issue.Text("message")));
+                if (why != "") throw new Exception("invalid arguments: " + why);
+                // A lambda that returns null is taken for one that returns a task.
+                var running = run(call);
+                var value = running == null ? null : await running;
+                return ToResult("result", true, value == null ? "ok" : value as string ?? JsonObject.ToJson(value));
+            }
+            catch (Exception error)
+            {
+                return ToResult("error", false, error.Message == "" ? "the tool failed" : error.Message);
+            }
+        }
+
+        private static JsonObject ToResult(string what, bool ok, string content)
+        {
+            var bytes = Encoding.UTF8.GetByteCount(content);
+            if (bytes <= MaxResultBytes) return new JsonObject { { "ok", ok }, { "content", content } };
+            var why = "the " + what + " has " + bytes + " bytes, and " + MaxResultBytes + " are allowed";
+            return new JsonObject { { "ok", false }, { "content", why } };
         }
 
         /// <summary>Gives a waiting turn the result of a call: text, or a JSON document as text.</summary>
         public Task SubmitResultAsync(string callId, string content, bool ok = true)
         {
             var result = new JsonObject { { "callId", callId }, { "content", content }, { "ok", ok } };
-            return SubmitResultsAsync(new List<JsonObject> { result });
+            return SubmitToolResultsAsync(new List<JsonObject> { result });
         }
 
-        /// <summary>Gives a waiting turn several results, each with callId, content and ok.</summary>
+        /// <summary>Gives a waiting turn several results, each with callId, content and ok, which is true by default.</summary>
+        public Task SubmitToolResultsAsync(IEnumerable<JsonObject> results)
+        {
+            var list = results.Select(result => new JsonObject(result)).ToList<object>();
+            foreach (JsonObject result in list) if (!result.ContainsKey("ok")) result["ok"] = true;
+            return RequestAsync("submitToolResults", new JsonObject { { "results", list } });
+        }
+
+        /// <summary>An older name of <see cref="SubmitToolResultsAsync"/>.</summary>
         public Task SubmitResultsAsync(IEnumerable<JsonObject> results)
         {
-            return RequestAsync("submitToolResults", new JsonObject { { "results", results.ToList<object>() } });
+            return SubmitToolResultsAsync(results);
+        }
+
+        /// <summary>Changes live parameters of a node between turns: those that are given; null restores the default.</summary>
+        public Task ChangeParamsAsync(string nodeName, JsonObject parameters)
+        {
+            return RequestAsync("changeParams",
+                new JsonObject { { "nodeName", nodeName }, { "paramsJson", parameters.ToString() } });
         }
 
         /// <summary>Cancels the running turn, if there is one; its SendAsync then ends with the status CANCELLED.</summary>
@@ -1005,7 +1146,7 @@ namespace Turngraph
         }
 
         /// <summary>Fetches the dialog into <see cref="HistoryJson"/>.</summary>
-        public async Task<string> ExportAsync()
+        public async Task<string> ExportDialogAsync()
         {
             var parts = new StringBuilder();
             await RequestAsync("exportDialog", new JsonObject(), (message, frame) =>
@@ -1014,6 +1155,12 @@ namespace Turngraph
             });
             HistoryJson = parts.ToString();
             return HistoryJson;
+        }
+
+        /// <summary>An older name of <see cref="ExportDialogAsync"/>.</summary>
+        public Task<string> ExportAsync()
+        {
+            return ExportDialogAsync();
         }
 
         /// <summary>Ends the conversation and frees its memory in the server.</summary>
@@ -1033,9 +1180,7 @@ namespace Turngraph
         internal JsonObject Restored()
         {
             var body = new JsonObject(createAgent);
-            if (HistoryJson == null) return body;
-            body.Remove("history");
-            body["historyJson"] = HistoryJson;
+            if (HistoryJson != null) body["historyJson"] = HistoryJson;
             return body;
         }
 
@@ -1244,6 +1389,12 @@ namespace Turngraph
             return (TryGetValue(name, out value) ? value as List<object> : null) ?? new List<object>();
         }
 
+        /// <summary>The texts of a list.</summary>
+        public List<string> Texts(string name)
+        {
+            return List(name).OfType<string>().ToList();
+        }
+
         /// <summary>Reads a JSON object.</summary>
         /// <exception cref="FormatException">The text is no JSON object.</exception>
         public static JsonObject Parse(string text)
@@ -1256,8 +1407,14 @@ namespace Turngraph
 
         public override string ToString()
         {
+            return ToJson(this);
+        }
+
+        /// <summary>The JSON of any value that an object may hold.</summary>
+        public static string ToJson(object value)
+        {
             var text = new StringBuilder();
-            Write(text, this);
+            Write(text, value);
             return text.ToString();
         }
 

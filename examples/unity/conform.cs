@@ -5,7 +5,8 @@ using System.Threading.Tasks;
 using Turngraph;
 
 /// <summary>
-/// Speaks the commands of "turngraph conformance --client" for the client in Turngraph.cs. One JSON command a line comes on
+/// Speaks the commands of "turngraph conformance --client" for the client in Turngraph.cs, and those of
+/// test/e2e/clients/scenarios.json. One JSON command a line comes on
 /// standard input, one JSON event a line goes to standard output.
 /// </summary>
 internal static class Conform
@@ -60,17 +61,34 @@ internal static class Conform
         switch (command.Text("do"))
         {
             case "connect":
-                await ConnectAsync(command.Text("token"));
+                await ConnectAsync(command);
                 Emit(id, "connected", new JsonObject { { "session", client.SessionId } });
                 break;
             case "create_agent":
-                Emit(id, "agent", new JsonObject { { "agent", await CreateAsync(command) } });
+                Emit(id, "agent", await CreateAsync(command));
                 break;
             case "send":
-                await SendAsync(id, AgentOf(command), command.Text("text"));
+                await SendAsync(id, AgentOf(command), command);
+                break;
+            case "export":
+                var dialog = JsonObject.Parse("{\"dialog\":" + await AgentOf(command).ExportDialogAsync() + "}");
+                Emit(id, "dialog", dialog);
+                break;
+            case "change":
+                await AgentOf(command).ChangeParamsAsync(command.Text("node"), command.Object("params"));
+                Emit(id, "ok", new JsonObject());
+                break;
+            case "destroy":
+                await AgentOf(command).DestroyAsync();
+                Emit(id, "ok", new JsonObject());
+                break;
+            case "request":
+                if (client == null) throw NotConnected();
+                var answer = await client.RequestAsync(command.Text("name"), command.Object("body"));
+                Emit(id, "answer", new JsonObject { { "body", answer } });
                 break;
             case "results":
-                await AgentOf(command).SubmitResultsAsync(ResultsOf(command));
+                await AgentOf(command).SubmitToolResultsAsync(ResultsOf(command));
                 Emit(id, "ok", new JsonObject());
                 break;
             case "cancel":
@@ -86,60 +104,76 @@ internal static class Conform
         }
     }
 
-    private static async Task ConnectAsync(string token)
+    private static TurngraphException NotConnected()
     {
-        var next = new TurngraphClient(Environment.GetEnvironmentVariable("TURNGRAPH_URL"), token == "" ? null : token);
-        var firstLoss = new TaskCompletionSource<int>();
-        var isConnected = false;
-        next.Resumed += () => Emit(null, "resumed", new JsonObject());
-        next.Restarted += () => Emit(null, "restarted", new JsonObject());
-        next.Lost += error => firstLoss.TrySetException(error);
-        next.Stopped += error =>
-        {
-            firstLoss.TrySetException(error);
-            if (isConnected) Emit(null, "lost", new JsonObject());
-        };
+        return new TurngraphException(1002, "CONNECTION_DROPPED", "not connected");
+    }
+
+    private static async Task ConnectAsync(JsonObject command)
+    {
+        var token = command.Text("token");
+        var limits = new TurngraphLimits();
+        if (command.ContainsKey("idle_ms")) limits.IdleMs = command.Int("idle_ms");
         try
         {
-            // The library would try again; the commands know one attempt only.
-            await await Task.WhenAny(next.ReadyAsync(), firstLoss.Task);
-            isConnected = true;
-            client = next;
+            client = await TurngraphClient.ConnectAsync(Environment.GetEnvironmentVariable("TURNGRAPH_URL"),
+                token == "" ? null : token, null, limits);
         }
         catch (TurngraphException error)
         {
-            next.Dispose();
             throw error.Code == 1002 ? new TurngraphException(1001, "CONNECTION_FAILED", error.Message) : error;
         }
+        client.Resumed += () => Emit(null, "resumed", new JsonObject());
+        client.Restarted += () => Emit(null, "restarted", new JsonObject());
+        client.Stopped += error => Emit(null, "lost", new JsonObject());
     }
 
-    private static async Task<string> CreateAsync(JsonObject command)
+    private static async Task<JsonObject> CreateAsync(JsonObject command)
     {
         var create = new JsonObject { { "graph", command.Object("graph") } };
         if (command.ContainsKey("dialog")) create["history"] = command["dialog"];
-        if (client == null) throw new TurngraphException(1002, "CONNECTION_DROPPED", "not connected");
+        if (client == null) throw NotConnected();
         var agent = await client.CreateAgentAsync(create);
         lock (Agents)
         {
             var name = "agent-" + (Agents.Count + 1);
             Agents.Add(name, agent);
-            return name;
+            return new JsonObject { { "agent", name }, { "warnings", agent.Warnings } };
         }
     }
 
-    private static async Task SendAsync(object id, Agent agent, string text)
+    private static async Task SendAsync(object id, Agent agent, JsonObject command)
     {
-        var turn = await agent.SendAsync(text,
+        var turn = await agent.SendAsync(command.Text("text"),
             piece => Emit(id, "text", new JsonObject { { "text", piece } }),
             call => Emit(id, "call", new JsonObject
             {
                 { "call", call.CallId }, { "name", call.ToolName }, { "arguments", call.Arguments },
-            }));
-        if (turn.Status == "ERROR") throw turn.Error;
+            }),
+            tools: command.ContainsKey("tools") ? ToolsOf(command.Object("tools")) : null);
         Emit(id, "complete", new JsonObject
         {
             { "text", turn.Text }, { "status", turn.Status }, { "reason", turn.Frame.Text("stopReason") },
+            { "warnings", turn.Warnings },
         });
+    }
+
+    /// <summary>The functions that a command describes.</summary>
+    private static ToolTable ToolsOf(JsonObject behaviours)
+    {
+        var tools = new ToolTable();
+        foreach (var name in behaviours.Keys)
+        {
+            var behaviour = behaviours.Object(name);
+            tools.Add(name, call =>
+            {
+                if (behaviour.ContainsKey("fails")) throw new IndexOutOfRangeException(behaviour.Text("fails"));
+                object returns;
+                behaviour.TryGetValue("returns", out returns);
+                return returns;
+            });
+        }
+        return tools;
     }
 
     private static List<JsonObject> ResultsOf(JsonObject command)
