@@ -1,11 +1,11 @@
-# Speaks the commands of "turngraph conformance --client" for the client in turngraph.gd: conform.sh starts it. One JSON command
-# a line comes on standard input, one JSON event a line goes to standard output.
+# Speaks the commands of "turngraph conformance --client" for the client in turngraph.gd, and those of
+# test/e2e/clients/scenarios.json: conform.sh starts it. One JSON command a line comes on standard input, one JSON event a line goes to standard output.
 extends SceneTree
 
 var client
 var agents = {}
 var turns = {}                     # by agent: the id of the command that runs
-var connect_id = null              # of the connect command that is under way
+var functions = []                 # a FuncRef does not hold its object
 var reader = Thread.new()
 var mutex = Mutex.new()
 var lines = []
@@ -53,54 +53,48 @@ func _fail(id, answer):
 func _run(command):
 	var id = command.id
 	if command.do == "connect":
-		_connect(id, command.get("token", ""))
+		_connect(id, command)
 	elif command.do == "close":
 		_close(id)
-	elif not command.do in ["create_agent", "send", "results", "cancel"]:
+	elif not command.do in ["create_agent", "send", "results", "cancel", "export", "change", "destroy", "request"]:
 		_fail(id, {"code": 0, "message": "there is no command \"%s\"" % command.do})
 	elif client == null:
 		_fail(id, {"code": 1002, "message": "not connected"})
 	elif command.do == "create_agent":
 		_create(id, command)
+	elif command.do == "request":
+		_finish(id, "answer", client.request(command.name, command.body))
 	elif not agents.has(command.agent):
 		_fail(id, {"code": 0, "message": "there is no agent \"%s\"" % command.agent})
 	elif command.do == "send":
-		_send(id, agents[command.agent], command.text)
+		_send(id, agents[command.agent], command)
 	elif command.do == "results":
 		_results(id, agents[command.agent], command.results)
+	elif command.do == "export":
+		_export(id, agents[command.agent])
+	elif command.do == "change":
+		_finish(id, "ok", agents[command.agent].change_params(command.node, command.params))
+	elif command.do == "destroy":
+		_finish(id, "ok", agents[command.agent].destroy())
 	else:
 		_finish(id, "ok", agents[command.agent].cancel())
 
-func _connect(id, token):
+func _connect(id, command):
 	client = load("turngraph.gd").new()
 	get_root().add_child(client)
-	connect_id = id
-	client.connect("connected", self, "_connected")
-	client.connect("lost", self, "_lost")
-	client.connect("stopped", self, "_lost_for_good")
+	client.idle_ms = int(command.get("idle_ms", client.idle_ms))
+	var url = OS.get_environment("TURNGRAPH_URL")
+	var answer = yield(client.connect_to_server(url, command.get("token", "")), "completed")
+	if not answer.ok:
+		_fail(id, answer)
+		return
+	client.connect("stopped", self, "_lost")
 	client.connect("resumed", self, "_emit", [null, "resumed"])
 	client.connect("restarted", self, "_emit", [null, "restarted"])
-	client.start(OS.get_environment("TURNGRAPH_URL"), token)
+	_emit(id, "connected", {"session": client.session_id})
 
-func _connected():
-	if connect_id != null:
-		_emit(connect_id, "connected", {"session": client.session_id})
-	connect_id = null
-
-# The library would try again; the commands know one attempt only.
-func _lost(why):
-	if connect_id != null:
-		_fail(connect_id, {"code": 1001, "message": why})
-		connect_id = null
-		client.disconnect("stopped", self, "_lost_for_good")
-		client.stop()
-
-func _lost_for_good(why):
-	if connect_id != null:
-		_fail(connect_id, {"code": 1001, "message": why})
-		connect_id = null
-	else:
-		_emit(null, "lost")
+func _lost(_why):
+	_emit(null, "lost")
 
 func _create(id, command):
 	var create = {"graph": command.graph}
@@ -114,21 +108,46 @@ func _create(id, command):
 	agents[name] = answer.agent
 	answer.agent.connect("text", self, "_text", [answer.agent])
 	answer.agent.connect("called", self, "_called", [answer.agent])
-	_emit(id, "agent", {"agent": name})
+	_emit(id, "agent", {"agent": name, "warnings": answer.agent.warnings})
 
-func _send(id, agent, text):
+# A function that a command describes.
+class Tool:
+	extends Reference
+	var behaviour
+
+	func run(_arguments):
+		return {"ok": false, "content": behaviour.fails} if behaviour.has("fails") else behaviour.get("returns")
+
+func _tools_of(command):
+	if not command.has("tools"):
+		return null
+	var tools = {}
+	for name in command.tools:
+		var tool_function = Tool.new()
+		tool_function.behaviour = command.tools[name]
+		functions.append(tool_function)
+		tools[name] = funcref(tool_function, "run")
+	return tools
+
+func _export(id, agent):
+	var answer = yield(agent.export_dialog(), "completed")
+	if answer.ok:
+		_emit(id, "dialog", {"dialog": JSON.parse(agent.history_json).result})
+	else:
+		_fail(id, answer)
+
+func _send(id, agent, command):
 	# A message to a busy agent is refused, and its turn goes on.
 	if not turns.has(agent):
 		turns[agent] = id
-	var answer = yield(agent.send(text), "completed")
+	var answer = yield(agent.send(command.text, {}, _tools_of(command)), "completed")
 	if turns[agent] == id:
 		turns.erase(agent)
 	if not answer.ok:
 		_fail(id, answer)
-	elif answer.status == "ERROR":
-		_fail(id, {"code": int(answer.body.error.get("code", 0)), "message": answer.body.error.get("message", "")})
 	else:
-		_emit(id, "complete", {"text": answer.text, "status": answer.status, "reason": answer.body.get("stopReason", "NONE")})
+		_emit(id, "complete", {"text": answer.text, "status": answer.status, "reason": answer.body.get("stopReason", "NONE"),
+			"warnings": answer.warnings})
 
 func _text(piece, agent):
 	_emit(turns[agent], "text", {"text": piece})
@@ -140,7 +159,7 @@ func _results(id, agent, results):
 	var submitted = []
 	for result in results:
 		submitted.append({"callId": result.call, "content": result.content, "ok": result.get("ok", false)})
-	_finish(id, "ok", agent.submit_results(submitted))
+	_finish(id, "ok", agent.submit_tool_results(submitted))
 
 func _finish(id, event, request):
 	var answer = yield(request, "completed")
@@ -151,11 +170,9 @@ func _finish(id, event, request):
 
 func _close(id):
 	if client != null:
-		if client.is_connected("stopped", self, "_lost_for_good"):
-			client.disconnect("stopped", self, "_lost_for_good")
-		client.stop()
-		while not client.is_closed():
-			yield(self, "idle_frame")
+		if client.is_connected("stopped", self, "_lost"):
+			client.disconnect("stopped", self, "_lost")
+		yield(client.close(), "completed")
 	if id != null:
 		_emit(id, "closed")
 	quit()

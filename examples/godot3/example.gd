@@ -32,7 +32,8 @@ func _ready():
 
 	# This graph waits for the results of its calls.
 	weather = yield(_create("weather"), "completed")
-	var forecast = yield(weather.send("What is the weather in Oslo?"), "completed")
+	var tools = {"get_weather": funcref(self, "_get_weather")}
+	var forecast = yield(weather.send("What is the weather in Oslo?", {}, tools), "completed")
 	print("weather: ", forecast.text)
 
 	var story = lamp.send("Tell me a story.")
@@ -50,16 +51,17 @@ func _create(graph_name):
 		push_error(created.message)
 		return null
 	created.agent.connect("text", self, "_show_text")
-	created.agent.connect("called", self, "_run_call", [created.agent])
+	created.agent.connect("called", self, "_show_call")
 	return created.agent
 
 func _show_text(piece):
 	print("piece: ", piece)
 
-func _run_call(call, agent):
+func _show_call(call):
 	print(call.toolName, " ", call.typedArgumentsJson)
-	if call.awaitsResult:
-		agent.submit_result(call.callId, "snow")
+
+func _get_weather(_arguments):
+	return "snow"
 
 func _lost(why):
 	print("connecting again: ", why)

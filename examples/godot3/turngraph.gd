@@ -66,7 +66,11 @@ class Agent:
 	extends Reference
 	signal text(piece)             # a piece of an answer
 	signal called(call)            # a toolCallNotification, with its typed values in "arguments"
-	var history_json = ""          # the dialog after the last turn, for the saved game
+	const MAX_RESULT_BYTES = 262144  # the limit of a server for the result of a call
+	# Issues about the shape of arguments: a tool is not run with such.
+	const BLOCKING_ISSUES = ["missing_param", "wrong_type", "not_in_enum"]
+	var history_json = ""          # the dialog after the last turn, for the saved game; at first that of create_agent
+	var warnings = []              # of the server, about the graph
 	var id = 0
 	var _client
 	var _create
@@ -74,26 +78,57 @@ class Agent:
 	func _init(client, create):
 		_client = client
 		_create = create.duplicate()
+		for name in ["history", "graph"]:
+			var value = _create.get(name)
+			if value is String or (name == "history" and value != null):
+				_create.erase(name)
+				_create[name + "Json"] = value if value is String else JSON.print(value)
+		history_json = _create.get("historyJson", "")
 
-	# Sends one message of the player. The answer has the whole text in "text", SUCCESS, CANCELLED or ERROR in "status", and the
-	# turnComplete in "body". It is 1002 when the session is lost; the turn is lost with it.
-	func send(text, variables = {}):
+	# Sends one message of the player. The answer has the whole text in "text", all calls in "calls", SUCCESS or CANCELLED in
+	# "status", sentences in "warnings", and the turnComplete in "body". It is not ok when the turn fails, and 1002 when the
+	# session is lost; the turn is lost with it.
+	# tools has FuncRefs by tool name. They get the arguments, and what they return goes back to a turn that waits for it: text
+	# as it is, null as "ok", anything else as JSON, and {"ok": false, "content": why} as a failure.
+	func send(text, variables = {}, tools = null):
 		var pieces = []
+		var calls = []
 		var sent = _open("sendMessage", {"text": text, "variables": variables})
-		sent.connect("frame", self, "_take_frame", [pieces])
+		sent.connect("frame", self, "_take_frame", [pieces, calls, tools])
 		var answer = yield(sent, "completed")
 		answer["text"] = PoolStringArray(pieces).join("")
+		answer["calls"] = calls
 		if answer.ok:
 			answer["status"] = answer.body.get("status", "SUCCESS")
+			answer["warnings"] = answer.body.get("warnings", [])
 			yield(export_dialog(), "completed")
+			if answer.status == "ERROR":
+				var error = answer.body.get("error", {})
+				answer["ok"] = false
+				answer["code"] = int(error.get("code", 0))
+				answer["message"] = error.get("message", "")
 		return answer
 
 	# Gives a waiting turn the result of a call: text, or a JSON document as text.
 	func submit_result(call_id, content, ok = true):
-		return submit_results([{"callId": call_id, "content": content, "ok": ok}])
+		return submit_tool_results([{"callId": call_id, "content": content, "ok": ok}])
 
+	# Several results, each with callId, content and ok, which is true by default.
+	func submit_tool_results(results):
+		var filled = []
+		for result in results:
+			var copy = result.duplicate()
+			copy["ok"] = result.get("ok", true)
+			filled.append(copy)
+		return request("submitToolResults", {"results": filled})
+
+	# An older name of submit_tool_results.
 	func submit_results(results):
-		return request("submitToolResults", {"results": results})
+		return submit_tool_results(results)
+
+	# Changes live parameters of a node between turns: those that are given; null restores the default.
+	func change_params(node_name, params):
+		return request("changeParams", {"nodeName": node_name, "paramsJson": JSON.print(params)})
 
 	# Cancels the running turn, if there is one. Its answer then has the status CANCELLED.
 	func cancel():
@@ -124,7 +159,6 @@ class Agent:
 	func restored():
 		var body = _create.duplicate()
 		if history_json != "":
-			body.erase("history")
 			body["historyJson"] = history_json
 		return body
 
@@ -135,14 +169,52 @@ class Agent:
 		filled["agentId"] = id
 		return _client._request(message, filled, false, null)
 
-	func _take_frame(message, body, pieces):
+	func _take_frame(message, body, pieces, calls, tools):
 		if message == "answerText" and body.get("text", "") != "":
 			pieces.append(body.text)
 			emit_signal("text", body.text)
 		elif message == "toolCallNotification":
 			var parsed = JSON.parse(body.get("typedArgumentsJson", "{}"))
 			body["arguments"] = parsed.result if parsed.error == OK else {}
+			calls.append(body)
 			emit_signal("called", body)
+			if tools != null:
+				_run_call(body, tools)
+
+	func _run_call(detected, tools):
+		var why = _why_not_run(detected, tools)
+		var result = {"ok": false, "content": why}
+		if why == "":
+			var value = tools[detected.toolName].call_func(detected.arguments)
+			if value is GDScriptFunctionState:
+				value = yield(value, "completed")
+			result = _to_result(value)
+		if detected.get("awaitsResult", false):
+			submit_result(detected.callId, result.content, result.ok)
+
+	func _why_not_run(detected, tools):
+		var name = detected.toolName
+		if not tools.has(name):
+			return "no tool \"%s\" is registered" % name
+		# The server has not checked such a call.
+		if not detected.get("known", false):
+			return "%s offers no tool \"%s\"" % [detected.get("nodeName", ""), name]
+		var wrong = []
+		for issue in detected.get("issues", []):
+			if issue.code in BLOCKING_ISSUES:
+				wrong.append(issue.message)
+		return "" if wrong.empty() else "invalid arguments: " + PoolStringArray(wrong).join("; ")
+
+	func _to_result(value):
+		var ok = true
+		if value is Dictionary and value.get("ok") is bool and value.get("content") is String:
+			ok = value.ok
+			value = value.content if ok or value.content != "" else "the tool failed"
+		var content = "ok" if value == null else value if value is String else JSON.print(value)
+		var size = content.to_utf8().size()
+		if size <= MAX_RESULT_BYTES:
+			return {"ok": ok, "content": content}
+		return {"ok": false, "content": "the result has %d bytes, and %d are allowed" % [size, MAX_RESULT_BYTES]}
 
 	func _take_part(message, body, parts):
 		if message == "exportDialog":
@@ -222,10 +294,30 @@ func start(url, token = "", configuration = {}):
 	_url = url
 	_token = token
 	_configuration = configuration
+	_stop_reason = ""
 	_mark_good()
 	_next_attempt_ms = 0
 	_is_stopped = false
 	set_process(true)
+
+# As start, and waits. The answer is not ok when the first attempt fails: the client has then stopped.
+func connect_to_server(url, token = "", configuration = {}):
+	start(url, token, configuration)
+	yield(get_tree(), "idle_frame")
+	while not is_ready and _stop_reason == "":
+		yield(get_tree(), "idle_frame")
+	if is_ready:
+		return {"ok": true, "body": {}}
+	var why = _stop_reason
+	_stop(why)
+	return _failure(1001, why)
+
+# As stop, and waits until the connection is closed.
+func close():
+	stop()
+	yield(get_tree(), "idle_frame")
+	while not is_closed():
+		yield(get_tree(), "idle_frame")
 
 # Destroys the agents and closes the connection. Requests that are still pending fail with 1002.
 func stop():
@@ -249,12 +341,13 @@ func wait_until_ready():
 		yield(get_tree(), "idle_frame")
 	return {"ok": true, "body": {}} if is_ready else _failure(1001, _stop_reason)
 
-# Creates an agent; create has the fields of createAgent, such as graphName, or graph with a graph. The answer has the agent
-# in "agent".
+# Creates an agent; create has the fields of createAgent, such as graphName, or graph with a graph; history is a dialog that was
+# saved. The answer has the agent in "agent".
 func create_agent(create):
 	var agent = Agent.new(self, create)
 	var answer = yield(_request("createAgent", agent.restored(), false, agent), "completed")
 	if answer.ok:
+		agent.warnings = answer.body.get("warnings", [])
 		answer["agent"] = agent
 	return answer
 
@@ -661,6 +754,7 @@ func _end(why):
 	var is_too_late = OS.get_ticks_msec() + wait_ms - _dropped_at_ms > RESUME_LIMIT_MS
 	if _is_broken or _close_code == 1001 or (was_attached and _close_code in LOST_CLOSE_CODES) or is_too_late:
 		_lose_session(why)
+	_stop_reason = why
 	emit_signal("lost", why)
 
 func _stop(why):

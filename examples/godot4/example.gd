@@ -30,7 +30,8 @@ func _ready():
 
 	# This graph waits for the results of its calls.
 	var weather = await _create("weather")
-	var forecast = await weather.send("What is the weather in Oslo?")
+	var tools = {"get_weather": func(_arguments): return "snow"}
+	var forecast = await weather.send("What is the weather in Oslo?", {}, tools)
 	print("weather: ", forecast.text)
 
 	# A turn that is cancelled while it runs.
@@ -49,10 +50,5 @@ func _create(graph_name):
 		push_error(created.message)
 		return null
 	created.agent.text.connect(func(piece): print("piece: ", piece))
-	created.agent.called.connect(_run_call.bind(created.agent))
+	created.agent.called.connect(func(call): print(call.toolName, " ", call.typedArgumentsJson))
 	return created.agent
-
-func _run_call(call, agent):
-	print(call.toolName, " ", call.typedArgumentsJson)
-	if call.awaitsResult:
-		agent.submit_result(call.callId, "snow")
