@@ -1,10 +1,11 @@
-// npm run gen: writes generated files from their single sources. `proto` needs only wire.proto, `graphs` and `models` need the
-// built server.
-// usage: gen.mjs [proto] [graphs] [models] [--check]; with --check nothing is written, and the exit code is 1 when a file is stale.
+// npm run gen: writes generated files from their single sources. `proto` needs only wire.proto, `clients` the
+// scenarios of their tests, `graphs` and `models` the built server.
+// usage: gen.mjs [proto] [clients] [graphs] [models] [--check]; with --check nothing is written, and the exit code is 1 when a file is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import prettier from 'prettier';
 import { casesSchemaText } from './gen/casesSchema.mjs';
+import { clientPage } from './gen/clientTable.mjs';
 import { frameTypes } from './gen/frameTypes.mjs';
 import { graphSchemaText, nodeReference } from './gen/graphDocs.mjs';
 import { modelsSchemaText } from './gen/modelsSchema.mjs';
@@ -21,6 +22,9 @@ const outputs = {
   proto: {
     'src/protocol/frames.gen.ts': () => frameTypes(proto),
     'src/protocol/codec/frames.static.gen.ts': () => staticCodec(proto),
+  },
+  clients: {
+    'docs/clients.md': () => pretty(clientPage(), 'markdown'),
   },
   graphs: {
     'graphs/graph.schema.json': () => pretty(graphSchemaText(), 'json'),

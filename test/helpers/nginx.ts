@@ -101,7 +101,8 @@ function replaceAll(text: string, replacements: readonly (readonly [string, stri
   }, text);
 }
 
-async function freePort(): Promise<number> {
+/** A port of loopback on which nothing listens. */
+export async function freePort(): Promise<number> {
   const server = createServer();
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;

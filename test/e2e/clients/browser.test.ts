@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath, useChromium } from '../../helpers/chromium.ts';
 import { findFaults } from '../../helpers/maliciousServer.ts';
+import { freePort } from '../../helpers/nginx.ts';
 import { checkRequirement, findChromium, isSkipped } from '../../helpers/requirements.mjs';
 import { repositoryPath, startTestServer } from '../../helpers/server.ts';
 import { expectSurvival, runTrial } from './clientTrial.ts';
@@ -15,6 +16,7 @@ import { expectConformance } from './conformanceRun.ts';
 import { runExample } from './exampleRun.ts';
 import { visitMaliciousServers } from './maliciousVisits.ts';
 import { outputUntil, readSample } from './readmeSample.ts';
+import { expectScenarios } from './sharedScenarios.ts';
 
 const options =
   '--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking ' +
@@ -109,9 +111,17 @@ describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
     },
   );
 
+  const program = repositoryPath('examples/browser/conform.mjs');
+
   it.concurrent('passes the conformance kit', async () => {
-    const program = repositoryPath('examples/browser/conform.mjs');
     const command = `CHROMIUM='${chromiumPath()}' '${process.execPath}' '${program}'`;
     await expectConformance(command, ['json']);
+  });
+
+  it.concurrent('runs the scenarios of all clients', async () => {
+    const port = await freePort();
+    const env = { CHROMIUM: chromiumPath(), PAGE_PORT: String(port) };
+    const server = { allowOrigin: [`http://127.0.0.1:${port}`] };
+    await expectScenarios([process.execPath, program], { env, server });
   });
 });

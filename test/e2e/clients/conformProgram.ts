@@ -11,7 +11,7 @@ interface ConformEvent {
 }
 
 /** A client program that speaks the commands of the conformance kit. */
-class ConformProgram implements AsyncDisposable {
+export class ConformProgram implements AsyncDisposable {
   readonly events: ConformEvent[] = [];
   readonly #process: ChildProcessWithoutNullStreams;
   readonly #exited: Promise<number | null>;
@@ -63,6 +63,11 @@ class ConformProgram implements AsyncDisposable {
     const ofCommand = (): readonly ConformEvent[] =>
       this.events.filter((event) => event.id === id && event.event === 'text');
     while (ofCommand().length < count) await this.#next();
+  }
+
+  /** Waits for the first call of a command. */
+  call(id: number): Promise<ConformEvent> {
+    return this.#until((event) => event.id === id && event.event === 'call');
   }
 
   /** Waits until so many events of this name have come. */

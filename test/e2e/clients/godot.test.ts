@@ -12,6 +12,7 @@ import { expectResume } from './conformProgram.ts';
 import { expectConformance } from './conformanceRun.ts';
 import { visitMaliciousServers } from './maliciousVisits.ts';
 import { outputUntil } from './readmeSample.ts';
+import { expectScenarios } from './sharedScenarios.ts';
 import { writeBundle } from './smallBundle.ts';
 
 const example = (path: string): string => repositoryPath(`examples/${path}`);
@@ -64,6 +65,10 @@ describe.skipIf(isSkipped('godotClient'))('the GDScript client for Godot 3', () 
       expect(findFaults(outcomes, settings)).toEqual([]);
     },
   );
+
+  it.concurrent('runs the scenarios of all clients', async () => {
+    await expectScenarios(['sh', example('godot3/conform.sh')], { env: { HOME: folder } });
+  });
 
   it.concurrent('passes the conformance kit', async () => {
     await expectConformance(`HOME='${folder}' sh '${example('godot3/conform.sh')}'`, ['json']);

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { repositoryPath } from '../../helpers/server.ts';
+import { expectScenarios } from './sharedScenarios.ts';
 import { exampleProcess, runExample } from './exampleRun.ts';
 
 it('the example for Node runs a tool, cancels, and goes on in the middle of an answer when the connection breaks', async () => {
@@ -12,4 +13,9 @@ it('the example for Node runs a tool, cancels, and goes on in the middle of an a
     return exampleProcess(child);
   });
   expect(await code).toBe(0);
+});
+
+it.each(['json', 'proto'])('the TypeScript client runs the scenarios of all clients over %s', async (codec) => {
+  const env = { TURNGRAPH_CODEC: `turngraph.v1.${codec}` };
+  await expectScenarios([process.execPath, repositoryPath('examples/node/conform.mjs')], { env });
 });

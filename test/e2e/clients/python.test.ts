@@ -12,6 +12,7 @@ import { expectConformance } from './conformanceRun.ts';
 import { visitMaliciousServers } from './maliciousVisits.ts';
 import { exampleProcess, runExample } from './exampleRun.ts';
 import { usePython } from './pythonProgram.ts';
+import { expectScenarios } from './sharedScenarios.ts';
 
 const slowAnswer = new Gate();
 const server = useServer({
@@ -215,6 +216,11 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
 
   it.concurrent.each(['json', 'proto'] as const)('passes the conformance kit over %s', async (codec) => {
     await expectConformance(python.command(repositoryPath('examples/python/conform.py')), [codec]);
+  });
+
+  it.concurrent.each(['json', 'proto'])('runs the scenarios of all clients over %s', async (codec) => {
+    const env = { TURNGRAPH_CODEC: `turngraph.v1.${codec}` };
+    await expectScenarios(['sh', '-c', python.command(repositoryPath('examples/python/conform.py'))], { env });
   });
 
   describe('when the connection ends', () => {

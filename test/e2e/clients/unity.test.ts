@@ -13,6 +13,7 @@ import { expectConformance } from './conformanceRun.ts';
 import { expectResume } from './conformProgram.ts';
 import { visitMaliciousServers } from './maliciousVisits.ts';
 import { outputUntil } from './readmeSample.ts';
+import { expectScenarios } from './sharedScenarios.ts';
 import { writeBundle } from './smallBundle.ts';
 
 const run = promisify(execFile);
@@ -69,6 +70,10 @@ describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', ()
       expect(findFaults(outcomes, settings)).toEqual([]);
     },
   );
+
+  it.concurrent('runs the scenarios of all clients', async () => {
+    await expectScenarios(await conform);
+  });
 
   it.concurrent('passes the conformance kit', async () => {
     const command = await conform;

@@ -1,0 +1,138 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { Gate } from '../../helpers/gate.ts';
+import { heldEngine, type ScriptLine } from '../../helpers/heldEngine.ts';
+import { repositoryPath, startTestServer, type TestServerOptions } from '../../helpers/server.ts';
+import { TcpProxy } from '../../helpers/tcpProxy.mjs';
+import { ConformProgram } from './conformProgram.ts';
+
+/*
+ * scenarios.json says what every client can do: its scenarios are run with the program of each client for the conformance
+ * kit, and the table in docs/clients.md is made from it. Besides the commands of the kit these programs have some of their
+ * own: `tools` of a send (what the functions return, or fail with), `idle_ms` of a connect, `export`, `change`, `destroy`,
+ * `request`.
+ */
+
+/** A command of a scenario, and what must come of it: calls, and a final event. */
+interface Step {
+  readonly do: string;
+  /** A graph of the file; the agent of the other commands is the one that was created last. */
+  readonly graph?: string;
+  /** "exported": the dialog of the last export. */
+  readonly dialog?: 'exported';
+  /** What happens after the first piece of the answer. */
+  readonly meanwhile?: 'cancel' | 'cut';
+  /** The result that is submitted for each call. */
+  readonly submit?: object;
+  readonly calls?: readonly object[];
+  readonly expect: object;
+}
+
+/** scenarios.json */
+interface ScenarioFile {
+  readonly graphs: Readonly<Record<string, object>>;
+  /** Of the mock engine; a held line waits after its first piece until the connection was cut. */
+  readonly script: readonly (ScriptLine & { readonly isHeld?: boolean })[];
+  readonly scenarios: readonly { readonly title: string; readonly steps: readonly Step[] }[];
+}
+
+const file = JSON.parse(readFileSync(repositoryPath('test/e2e/clients/scenarios.json'), 'utf8')) as ScenarioFile;
+
+const stepMs = 30_000;
+
+/** What the steps of a run share. */
+class ScenarioRun implements AsyncDisposable {
+  readonly #command: readonly [string, ...string[]];
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #proxy: TcpProxy;
+  readonly #gate: Gate;
+  #program: ConformProgram | undefined;
+  #agent: unknown;
+  #dialog: unknown;
+
+  constructor(
+    command: readonly [string, ...string[]],
+    env: Readonly<Record<string, string>>,
+    proxy: TcpProxy,
+    gate: Gate,
+  ) {
+    this.#command = command;
+    this.#env = env;
+    this.#proxy = proxy;
+    this.#gate = gate;
+  }
+
+  /** Runs a step. Resolves with its final event, and with its calls. */
+  async step({ do: command, graph, dialog, meanwhile, submit, ...members }: Step): Promise<object> {
+    if (command === 'connect') await this.#start();
+    const program = this.#program;
+    if (!program) throw new Error('the first step must be connect');
+    const id = program.send(command, {
+      ...(command !== 'create_agent' && { agent: this.#agent }),
+      ...(graph && { graph: file.graphs[graph] }),
+      ...(dialog && { dialog: this.#dialog }),
+      ...members,
+      expect: undefined,
+    });
+    if (meanwhile) await this.#disturb(program, id, meanwhile);
+    if (submit) {
+      const { call } = await program.call(id);
+      await program.run('results', { agent: this.#agent, results: [{ call, ...submit }] });
+    }
+    const event = await program.finalEvent(id);
+    if (event.event === 'agent') this.#agent = event['agent'];
+    if (event.event === 'dialog') this.#dialog = event['dialog'];
+    return { ...event, calls: program.events.filter((each) => each.id === id && each.event === 'call') };
+  }
+
+  async #disturb(program: ConformProgram, id: number, what: 'cancel' | 'cut'): Promise<void> {
+    await program.pieces(id, 1);
+    if (what === 'cancel') {
+      await program.run('cancel', { agent: this.#agent });
+      return;
+    }
+    this.#proxy.cut();
+    await program.count('resumed', 1);
+    this.#gate.open();
+  }
+
+  async #start(): Promise<void> {
+    await this.#program?.[Symbol.asyncDispose]();
+    this.#program = new ConformProgram(this.#proxy.url, this.#command, this.#env);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#gate.open();
+    await this.#program?.[Symbol.asyncDispose]();
+  }
+}
+
+/** Asserts that a client runs all scenarios, by the program that speaks the commands of the conformance kit for it. */
+export async function expectScenarios(
+  command: readonly [string, ...string[]],
+  { env = {}, server: options = {} }: { env?: Readonly<Record<string, string>>; server?: TestServerOptions } = {},
+): Promise<void> {
+  const gate = new Gate();
+  const engine = heldEngine(file.script.map(({ isHeld, ...line }) => (isHeld ? { ...line, gate } : line)));
+  await using server = await startTestServer({ ...options, engines: { 'llama-cpp': engine } });
+  await using proxy = await TcpProxy.start(server.url);
+  await using run = new ScenarioRun(command, env, proxy, gate);
+  const outcomes: object[] = [];
+  for (const { title, steps } of file.scenarios) {
+    const events: object[] = [];
+    for (const step of steps) events.push(await Promise.race([run.step(step), late(title, step)]));
+    outcomes.push({ title, events });
+  }
+  const expected = file.scenarios.map(({ title, steps }) => ({
+    title,
+    events: steps.map(({ calls = [], expect: event }) => ({ ...event, calls })),
+  }));
+  expect(outcomes).toMatchObject(expected);
+}
+
+/** Rejects when a step does not end. */
+async function late(title: string, step: Step): Promise<never> {
+  await sleep(stepMs, undefined, { ref: false });
+  throw new Error(`${title}: no final event of ${JSON.stringify(step)}`);
+}
