@@ -153,7 +153,7 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
         models: expect.arrayContaining([
           expect.objectContaining({
             name: 'turngraph-demo',
-            context_size: 2048,
+            context_size: 640,
             default_sampling: expect.objectContaining({ minP: 0.05 }) as unknown,
           }),
         ]) as unknown,
