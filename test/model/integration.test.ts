@@ -202,4 +202,29 @@ describe('a long conversation with the demo model', () => {
     // Because of the low-water mark, a cut makes room for several turns.
     expect(cuts).toBeLessThan(dropped);
   });
+
+  it('keeps its wits over sixty messages: its calls are right, and its answers are sentences', async () => {
+    await using client = await TestClient.connect(server().url, 'turngraph.v1.proto', 'llama-cpp');
+    const agentId = await client.createAgent('tavern-npc');
+    const messages = [
+      ['Good evening!'],
+      ['What do you serve here?'],
+      ['Give me two apples.', 'give_item', { item: 'apples', count: 2 }],
+      ['Tell me a rumour.'],
+      ['I want to start the quest The Lost Lantern.', 'start_quest', { quest: 'The Lost Lantern' }],
+      ['How are you?'],
+      ['Hand me a rope.', 'give_item', { item: 'rope' }],
+      ['Do you have a bed for the night?'],
+      ['Smile, be happy!', 'set_mood', { mood: 'happy' }],
+      ['Goodbye!'],
+    ] as const;
+    for (let round = 0; round < 6; round++) {
+      for (const [message, tool, args] of messages) {
+        const { text, calls } = await client.sendMessage(agentId, message);
+        expect(calls.map(({ toolName }) => toolName)).toEqual(tool ? [tool] : []);
+        expect(calls.map((call) => JSON.parse(call.typedArgumentsJson) as unknown)).toEqual(args ? [args] : []);
+        expect(text).toMatch(/^[A-Z][\w ,.'!?-]{3,100}[.!?]$/);
+      }
+    }
+  });
 });
