@@ -204,7 +204,7 @@ describe.each(subprotocols)('the metrics over %s', (subprotocol) => {
       turns.push(await client.sendMessage(agentId, 'Hello!'), await client.sendMessage(agentId, 'Tell me a joke.'));
       const during = await scrape(server);
       expect(during.value('turngraph_model_info', { ...labels, backend: 'cpu' })).toBe(1);
-      expect(during.value('turngraph_model_context_tokens', labels)).toBe(2048);
+      expect(during.value('turngraph_model_context_tokens', labels)).toBe(640);
       expect(during.value('turngraph_model_threads', labels)).toBe(1);
       expect(during.value('turngraph_model_prefill_threads', labels)).toBe(1);
       expect(during.value('turngraph_slots', labels)).toBeGreaterThan(0);
