@@ -110,11 +110,6 @@ interface ProgramSetup extends SampleRun {
 }
 const programSetups: Readonly<Record<string, ProgramSetup>> = {
   'README.md#a-first-client js 1': { prints: /^call set_light \{ name: 'porch', on: true \}\n/ },
-  'README.md#a-first-client js 2': {
-    // Node 20 has no WebSocket; the page names the package that has one.
-    flags: ['--import', './websocket.mjs'],
-    prints: /^call \{"name": ?"porch", ?"on": ?true\}\n$/,
-  },
   'docs/client.md#typescript-client js 1': {
     // A page may forbid eval.
     flags: ['--disallow-code-generation-from-strings'],
