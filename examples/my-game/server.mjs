@@ -1,11 +1,10 @@
 // Serves the page and the graphs. Start it with "npm start".
 import { startServer } from 'turngraph';
 
-const server = await startServer({
-  port: Number(process.env.PORT ?? 8080),
-  page: 'page',
-  graphs: 'graphs',
-  logLevel: 'warn',
+const port = Number(process.env.PORT ?? 8080);
+const server = await startServer({ port, page: 'page', graphs: 'graphs', logLevel: 'warn' }).catch((error) => {
+  console.error(`${error.message}\nThe environment variable PORT sets another port.`);
+  process.exit(1);
 });
 console.log(`Open http://127.0.0.1:${server.port} in a browser. Ctrl-C stops the server.`);
-process.once('SIGINT', () => server[Symbol.asyncDispose]());
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => server[Symbol.asyncDispose]());

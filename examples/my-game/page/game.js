@@ -1,11 +1,8 @@
 import { Client } from './turngraph.js';
 
-const newWorld = () => ({
-  lamps: { hall: false, kitchen: false, porch: false },
-  doors: { front: false, cellar: false },
-});
-const saved = JSON.parse(localStorage.getItem('the-blue-door') ?? '{}');
-const world = saved.world ?? newWorld();
+const saveName = 'the-blue-door';
+const world = { lamps: { hall: false, kitchen: false, porch: false }, doors: { front: false, cellar: false } };
+let history;
 
 // The model only asks for a call. What happens in the game is decided here.
 const tools = {
@@ -20,52 +17,89 @@ const tools = {
   },
 };
 
+const find = (selector) => document.querySelector(selector);
+const form = find('#say');
+
 function draw() {
-  for (const [lamp, on] of Object.entries(world.lamps))
-    document.querySelector(`[data-lamp=${lamp}]`).classList.toggle('on', on);
-  for (const [door, open] of Object.entries(world.doors))
-    document.querySelector(`[data-door=${door}]`).classList.toggle('open', open);
+  for (const [lamp, on] of Object.entries(world.lamps)) find(`[data-lamp=${lamp}]`).classList.toggle('on', on);
+  for (const [door, open] of Object.entries(world.doors)) find(`[data-door=${door}]`).classList.toggle('open', open);
 }
 
 function write(who, text) {
   const line = document.createElement('li');
   line.className = who;
   line.textContent = text;
-  document.querySelector('#talk').append(line);
+  find('#talk').append(line);
   line.scrollIntoView();
   return line;
 }
 
+function save() {
+  localStorage.setItem(saveName, JSON.stringify({ world, history: mira.historyJson }));
+}
+
+// Takes what this version of the game knows. A save that cannot be read is as none.
+function load() {
+  try {
+    const saved = JSON.parse(localStorage.getItem(saveName) ?? '{}');
+    for (const kind of ['lamps', 'doors'])
+      for (const name of Object.keys(world[kind])) world[kind][name] = saved.world?.[kind]?.[name] === true;
+    history = saved.history;
+  } catch (error) {
+    console.warn('the save cannot be read', error);
+  }
+}
+
+async function createMira() {
+  try {
+    return await client.createAgent({ graphName: 'keeper', history });
+  } catch (error) {
+    if (history === undefined) throw error;
+    console.warn('the saved conversation cannot be used', error);
+    return client.createAgent({ graphName: 'keeper' });
+  }
+}
+
+async function ask(text, isAgain = false) {
+  const answer = write('mira', '…');
+  let spoken = '';
+  try {
+    await mira.send(text, { tools, onText: (piece) => (answer.textContent = spoken += piece) });
+  } catch (error) {
+    answer.remove();
+    console.warn(error);
+    // The server was started again. The client has created the agent again, without this message.
+    if (error.code === 1002 && !isAgain) return client.ready().then(() => ask(text, true));
+    write('error', error.code === 4004 ? 'That was too much at once.' : 'Mira does not answer. Please say it again.');
+  }
+}
+
+find('#restart').addEventListener('click', () => {
+  localStorage.removeItem(saveName);
+  location.reload();
+});
+
+load();
 draw();
 const client = new Client(location.origin.replace('http', 'ws'), {
-  onLost: (error) => write('error', error.message),
+  onLost: () => (find('#status').textContent = 'No connection. Trying again…'),
+  onReconnected: () => (find('#status').textContent = ''),
 });
 await client.ready();
-const mira = await client.createAgent({ graphName: 'keeper', historyJson: saved.history });
-write('mira', saved.history ? 'Welcome back!' : 'Welcome to The Blue Door!');
+find('#status').textContent = '';
+const mira = await createMira();
+write('mira', mira.historyJson ? 'Welcome back!' : 'Welcome to The Blue Door!');
 
-const form = document.querySelector('#say');
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
   const text = new FormData(form).get('text');
   form.reset();
   write('you', text);
-  const answer = write('mira', '…');
   // A character takes one message at a time.
   form.inert = true;
-  try {
-    let spoken = '';
-    await mira.send(text, { tools, onText: (piece) => (answer.textContent = spoken += piece) });
-  } catch (error) {
-    write('error', error.message);
-  }
+  await ask(text);
   draw();
-  localStorage.setItem('the-blue-door', JSON.stringify({ world, history: mira.historyJson }));
+  save();
   form.inert = false;
   form.elements.text.focus();
-});
-
-document.querySelector('#restart').addEventListener('click', () => {
-  localStorage.removeItem('the-blue-door');
-  location.reload();
 });
