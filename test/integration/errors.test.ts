@@ -1,10 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClientFrameBodies } from '../../src/protocol/frames.gen.ts';
 import { chat, guarded, lamp, screened, setLight, type GraphDocument } from '../helpers/graphs.ts';
-import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
+import { useServer, startTestServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 
 const server = useServer({ maxAgents: 2, maxMessageBytes: 100 });
 
@@ -359,3 +360,16 @@ function useServerWithCatalogue(catalogue: () => string): ReturnType<typeof useS
     },
   });
 }
+
+it.each(['info', 'debug'] as const)('a turn that a client cannot have is logged at %s by its code', async (level) => {
+  const lines: string[] = [];
+  const log = pino({ level }, { write: (line: string) => void lines.push(line) });
+  await using server = await startTestServer({ log });
+  await using client = await TestClient.connect(server.url, 'turngraph.v1.json');
+  const agentId = await client.createAgent(chat({ model_name: 'turngraph-demo' }));
+  await client.sendMessage(agentId, 'secret '.repeat(9000));
+  const failed = lines.filter((line) => line.includes('turn failed'));
+  expect(failed[0]).toContain('"code":4004,"name":"PROMPT_TOO_LARGE"');
+  expect(lines.join('')).not.toContain('secret');
+  expect(failed.join('').includes('shorten')).toBe(level === 'debug');
+});

@@ -148,9 +148,13 @@ export const handlers: Handlers = {
 };
 
 function logFault({ id, context }: Session, agentId: number, fault: Fault): void {
-  const facts = { session: id, agentId, code: fault.code, err: fault.cause ?? fault };
-  if (fault.name === 'INTERNAL') context.log.error(facts, 'turn failed with an internal error');
-  else context.log.warn(facts, 'turn failed');
+  const facts = { session: id, agentId, code: fault.code, name: fault.name };
+  const { cause } = fault;
+  if (fault.name === 'INTERNAL')
+    context.log.error({ ...facts, err: cause ?? fault }, 'turn failed with an internal error');
+  else context.log.warn(cause ? { ...facts, err: cause } : facts, 'turn failed');
+  // It may quote a client, which a cause does not: that is an error of an engine or of the system.
+  if (!cause) context.log.debug({ ...facts, message: fault.message }, 'why a turn failed');
 }
 
 function checkSize(field: string, bytes: number, maxBytes: number): void {
