@@ -33,7 +33,8 @@ function dotRows(
       d += (values[at + 3] ?? 0) * (vector[index + 3] ?? 0);
     }
     for (let index = inFours; index < dimensions; index++) a += (values[start + index] ?? 0) * (vector[index] ?? 0);
-    scores[row - from] = a + b + c + d;
+    // Rounded numbers can give more than the cosine can be.
+    scores[row - from] = Math.max(-1, Math.min(1, a + b + c + d));
   }
 }
 

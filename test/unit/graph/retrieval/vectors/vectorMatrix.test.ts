@@ -52,6 +52,15 @@ describe('the nearest vectors', () => {
     }
   });
 
+  it('have a cosine of at most 1, and at least -1', async () => {
+    for (let count = 0; count < 200; count++) {
+      const row = randomVector(384);
+      const matrix = toMatrix([row, row.map((value) => -value)], 384);
+      const found = await findNearest(matrix, row, { ...everything, topK: 2, minSimilarity: 0 });
+      expect(Math.max(...found.map(({ score }) => Math.abs(score)))).toBeLessThanOrEqual(1);
+    }
+  });
+
   it('of equal ones are the first', async () => {
     const row = randomVector(8);
     const matrix = toMatrix([row, row, row, row], 8);
