@@ -1,6 +1,7 @@
 import { basename, dirname, resolve } from 'node:path';
 import { Fault } from '../protocol/fault.ts';
 import { SessionStorages } from '../graph/storage/sessionStorages.ts';
+import { kindOfFile } from '../graph/storage/storageFile.ts';
 import { StorageRoot } from '../graph/storage/storageRoot.ts';
 import type { CheckContext, GraphCheckResult } from '../server/checkGraph.ts';
 import type { ServerOptions } from '../server/config.ts';
@@ -72,16 +73,16 @@ const invalid = (message: string): GraphCheckResult => ({
 });
 
 /** Whether a file that a command names is a KNOWLEDGE storage, not a graph. */
-export const isStorageFile = (path: string): boolean => path.endsWith('.kb.json');
+export const isStorageFile = (path: string): boolean => kindOfFile(path) === 'KNOWLEDGE';
 
-/** Why a storage file cannot be read, with line and column; undefined when it is valid. */
-export async function checkStorage(path: string): Promise<Fault | undefined> {
+/** Checks a storage file: why it cannot be read, with line and column, or what of it is not used. */
+export async function checkStorage(path: string): Promise<GraphCheckResult> {
   const storages = new SessionStorages(new StorageRoot(dirname(resolve(path))), Infinity);
   try {
-    await storages.find(basename(path));
-    return undefined;
+    const { knowledge } = await storages.find(basename(path));
+    return { faults: [], warnings: knowledge?.warnings ?? [] };
   } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
+    if (!(error instanceof Fault)) throw error;
+    return { faults: [{ code: error.name, pointer: '', message: error.message }], warnings: [] };
   }
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bertGguf } from '../../scripts/gguf/bert.mjs';
+import { pngWithText } from '../helpers/pngWithText.ts';
 import { useCommandHost } from './command.ts';
 
 const runCommand = useCommandHost();
@@ -20,6 +21,7 @@ beforeAll(async () => {
   await writeFile(pathOf('lore.kb.json'), JSON.stringify({ fields, records: [smith, town] }));
   await writeFile(pathOf('broken.kb.json'), '{\n  "records": [\n    { "id": "a", "text": 7 }\n  ]\n}');
   await writeFile(pathOf('lines.txt'), 'Not today.\nThe ferry has left.\n');
+  await writeFile(pathOf('lines.png'), 'Not today.');
   await symlink(pathOf('lines.txt'), pathOf('link.txt'));
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -52,6 +54,24 @@ describe('turngraph search', () => {
     );
   });
 
+  it('searches the book of a character card in a PNG image, of which check names what is not used', async () => {
+    const entries = [
+      { keys: ['harbour'], content: 'It freezes in January.', enabled: true, insertion_order: 10, position: 'in_chat' },
+    ];
+    const card = { spec: 'chara_card_v2', data: { name: 'Mira', character_book: { entries } } };
+    const text = Buffer.from(JSON.stringify(card)).toString('base64');
+    await writeFile(pathOf('card.png'), pngWithText(['chara', text]));
+    const { out } = await runCommand(['search', pathOf('card.png'), 'Where is the harbour?']);
+    expect(out).toBe('0.000  0\n       It freezes in January.\n');
+    expect(await runCommand(['check', pathOf('card.png')])).toMatchObject({
+      out: `${pathOf('card.png')}: ok\n`,
+      err: expect.stringMatching(
+        /card\.png: warning: card\.png, 1:\d+: data\.character_book\.entries\[0\]\.position is not used\n$/,
+      ) as string,
+      code: 0,
+    });
+  });
+
   it('searches by vectors with an embedding model of the catalogue', async () => {
     const variant = { engine: 'llama-cpp', local_path: '.', files: ['bert.gguf'] };
     await writeFile(pathOf('bert.gguf'), bertGguf());
@@ -67,6 +87,7 @@ describe('turngraph search', () => {
   });
 
   it.each([
+    [['lines.png', 'x'], /lines\.png is no PNG image; name a JSON file \.kb\.json/],
     [['none.kb.json', 'x'], /none\.kb\.json cannot be read: there is no such file/],
     [
       ['broken.kb.json', 'x'],

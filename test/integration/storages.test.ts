@@ -32,7 +32,7 @@ beforeAll(async () => {
   await write('gone.kb.json', '{"records_file": "none.json"}');
   await write('big.kb.json', '[');
   await truncate(join(folder, 'root', 'big.kb.json'), 100 * 1024 * 1024);
-  await write('picture.png', 'x');
+  await write('picture.jpg', 'x');
   await write('game/own.txt', 'from the game\n');
   await symlink(join(folder, 'secret.txt'), join(folder, 'root', 'link.txt'));
   await symlink(folder, join(folder, 'root', 'up'));
@@ -229,7 +229,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     ['a file that is not there', { filePath: 'nowhere.txt' }, 3010],
     ['a folder', { filePath: 'deep.txt/..' }, 3009],
     ['a file of another kind', { filePath: 'lines.json' }, 3011],
-    ['a file of an unknown type', { filePath: 'picture.png' }, 3011],
+    ['a file of an unknown type', { filePath: 'picture.jpg' }, 3011],
     ['a map file whose values are no strings', { kind: 'MAP', filePath: 'broken.json' }, 7003],
     ['a file that is not UTF-8', { filePath: 'latin.txt' }, 7003],
     ['more entries than are allowed', { strings: ['1', '2', '3', '4'] }, 2005],

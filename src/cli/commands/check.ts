@@ -10,7 +10,10 @@ export const checkCommand = (): Command =>
   serverFlags(
     new Command('check')
       .description('validate graphs as the server would')
-      .argument('<graph...>', 'graph files, or names in the graphs folder; .kb.json files are checked as storages'),
+      .argument(
+        '<graph...>',
+        'graph files, or names in the graphs folder; lorebooks (.kb.json) and cards (.png) are checked as storages',
+      ),
     ['graphs', 'catalogue', 'storageRoot', 'extend', 'json'],
   ).action(async (files: string[], flags: Record<string, unknown>) => {
     const options = serverOptions(flags);
@@ -24,11 +27,10 @@ export const checkCommand = (): Command =>
       else print(checked);
     }
     for (const file of files.filter(isStorageFile)) {
-      const fault = await checkStorage(file);
-      if (fault) process.exitCode = 1;
-      const faults = fault ? [{ code: fault.name, pointer: '', message: fault.message }] : [];
-      if (options.json) process.stdout.write(`${JSON.stringify({ file, faults, warnings: [] })}\n`);
-      else print({ path: file, messages: faults.map(({ message }) => message), warnings: [] });
+      const { faults, warnings } = await checkStorage(file);
+      if (faults.length > 0) process.exitCode = 1;
+      if (options.json) process.stdout.write(`${JSON.stringify({ file, faults, warnings })}\n`);
+      else print({ path: file, messages: faults.map(({ message }) => message), warnings });
     }
   });
 

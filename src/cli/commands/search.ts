@@ -31,7 +31,7 @@ export const searchCommand = (): Command =>
   serverFlags(
     new Command('search')
       .description('show what a query finds in a storage file, with scores')
-      .argument('<file>', 'a .kb.json, .txt, .json or .mm.json file')
+      .argument('<file>', 'a .kb.json, .txt, .json, .mm.json or .png file')
       .argument('<query>', 'what a player might say')
       .option('--top-k <n>', 'max entries, 1 to 1000', '3')
       .option('--match <how>', 'how to match: words, vectors, both', 'words')

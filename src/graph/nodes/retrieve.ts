@@ -5,7 +5,7 @@ import { defineNode, unwrapParam, type NodeContext, routingEffects } from '../co
 import { compileTemplate } from '../compile/template.ts';
 import type { Turn } from '../compile/turn.ts';
 import { readFilter } from '../retrieval/filter/readFilter.ts';
-import { matches, maxTopK, type SearchRequest } from '../retrieval/retriever.ts';
+import { deepestOf, matches, maxTopK, type SearchRequest } from '../retrieval/retriever.ts';
 import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
 import { resolveStorage, stringParams } from './stringParams.ts';
@@ -105,8 +105,10 @@ export const retrieve = defineNode({
       const { query, history, filter, match, top_k: topK, min_similarity: minSimilarity } = settings.current;
       const { dialog, variables, signal } = turn;
       // The newest first: where a search reads only so many words, those of this turn are among them.
-      const text = [query.render(turn), ...lastMessages(dialog, history)].join('\n');
-      return { query: text, match, topK, minSimilarity, filter, variables, signal };
+      const messages = [query.render(turn), ...lastMessages(dialog, Math.max(history, settings.current.deepest - 1))];
+      const depth = history + 1;
+      const text = messages.slice(0, depth).join('\n');
+      return { query: text, messages, depth, match, topK, minSimilarity, filter, variables, signal };
     };
     return {
       async run(turn) {
@@ -157,7 +159,8 @@ async function readSettings({ query, filter, ...rest }: Params, context: NodeCon
   const { match, embedding_model: embeddingModel } = rest;
   const retriever = await context.retriever(storage, { match, embeddingModel });
   context.setMade(storage, 0);
-  return { ...rest, query: template, filter: filtered, retriever };
+  for (const warning of storage.knowledge?.warnings ?? []) context.warn(`${place}.${param}: ${warning}`);
+  return { ...rest, query: template, filter: filtered, retriever, deepest: deepestOf(storage) };
 }
 
 function warnOfUnused({ match, embedding_model, min_similarity }: Params, { nodeName, warn }: NodeContext): void {

@@ -1,4 +1,9 @@
-import type { KnowledgeEntry, MetadataValue } from '../storage/knowledge/knowledge.ts';
+import {
+  defaultRules,
+  type KnowledgeEntry,
+  type LoreRules,
+  type MetadataValue,
+} from '../storage/knowledge/knowledge.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { createYielder } from '../../base/eventLoop.ts';
@@ -19,6 +24,10 @@ export const maxTopK = 1000;
 /** A search over the entries of a storage. */
 export interface SearchRequest {
   readonly query: string;
+  /** Where keys are searched for, the newest message first; absent: the query. */
+  readonly messages?: readonly string[];
+  /** How many of the messages, unless an entry says it. Default 1. */
+  readonly depth?: number;
   readonly match: Match;
   /** Max hits without those that are `always` there; 1 to `maxTopK`. */
   readonly topK: number;
@@ -63,6 +72,10 @@ export interface Retriever {
   search(request: SearchRequest): Promise<SearchResult>;
 }
 
+/** The most messages that the keys of an entry of a storage are searched for in, by its own rules. */
+export const deepestOf = ({ knowledge }: StringStorage): number =>
+  (knowledge?.entries ?? []).reduce((deepest, { rules }) => Math.max(deepest, rules?.depth ?? 0), 0);
+
 /** How many ranks of each of the two searches are fused, at least. */
 const minFusedRanks = 50;
 
@@ -72,29 +85,39 @@ const entriesPerChunk = 256;
  * Creates the retriever of a storage of any kind. Creating one is cheap: the index of the words is built for the first
  * search, once per storage, and is freed with the storage.
  * @param vectors the vectors of the storage; absent: only words can be matched.
+ * @param random gives numbers from 0 to below 1, for entries that come with a probability.
  */
-export function createRetriever(storage: StringStorage, vectors?: VectorSearch): Retriever {
+export function createRetriever(
+  storage: StringStorage,
+  vectors?: VectorSearch,
+  random: () => number = Math.random,
+): Retriever {
   return {
     async prepare(signal) {
       await wordIndexOf(storage);
       if (vectors?.computed) await raceAbort(vectors.computed, signal);
     },
     async search(request) {
-      const { query, match, topK, filter, variables, signal } = request;
+      const { query, match, topK, filter, variables, signal, messages = [query], depth = 1 } = request;
       if (match !== 'words' && !vectors) throw missingModel(match);
       const entries = readEntries(storage);
       const passes = filter?.bind(variables);
-      const isEligible = (index: number): boolean => !passes || passes(entries.metadataAt(index));
+      const absent = new Set(entries.byChance.filter((index) => random() * 100 >= entries.rulesAt(index).probability));
+      const isEligible = (index: number): boolean =>
+        !absent.has(index) && (!passes || passes(entries.metadataAt(index)));
       const words = await wordIndexOf(storage);
-      const isRanked = (index: number): boolean => !entries.isAlways(index) && isEligible(index);
-      const depth = match === 'both' ? Math.max(topK, minFusedRanks) : topK;
-      const common = { query, topK: depth, isEligible: isRanked, signal };
+      const byKeys = await words.findByKeys(messages, depth, signal);
+      const isRanked = (index: number): boolean =>
+        !entries.isAlways(index) && !byKeys.refused.has(index) && isEligible(index);
+      const ranks = match === 'both' ? Math.max(topK, minFusedRanks) : topK;
+      const common = { query, topK: ranks, isEligible: isRanked, signal };
       const byWords = match === 'vectors' ? [] : await words.search(common);
       const byVectors =
         match === 'words' || !vectors ? [] : await vectors.search({ ...common, minSimilarity: request.minSimilarity });
       const ranked = match === 'both' ? fuseRanks([byWords, byVectors]) : match === 'words' ? byWords : byVectors;
-      const withKeys = await keepEligible(await words.findByKeys(query), isRanked);
-      const hits = putKeysFirst(ranked, withKeys).slice(0, topK);
+      const withKeys = await keepEligible(byKeys.found, isRanked);
+      const orderOf = (index: number): number => entries.rulesAt(index).order;
+      const hits = putKeysFirst(ranked, withKeys, orderOf).slice(0, topK);
       const always = entries.always.filter(isEligible).map((index) => ({ index, score: 0 }));
       return { hits: [...hits, ...always].map((hit) => toHit(entries.at(hit.index), hit)), found: hits.length > 0 };
     },
@@ -115,11 +138,17 @@ async function keepEligible(
   return kept;
 }
 
-function putKeysFirst(ranked: readonly RankedEntry[], withKeys: readonly number[]): readonly RankedEntry[] {
+function putKeysFirst(
+  ranked: readonly RankedEntry[],
+  withKeys: readonly number[],
+  orderOf: (index: number) => number,
+): readonly RankedEntry[] {
   if (withKeys.length === 0) return ranked;
   const scores = new Map(ranked.map(({ index, score }) => [index, score]));
   const keyed = new Set(withKeys);
-  const first = [...keyed].map((index) => ({ index, score: scores.get(index) ?? 0 })).sort((a, b) => b.score - a.score);
+  const first = [...keyed]
+    .map((index) => ({ index, score: scores.get(index) ?? 0 }))
+    .sort((a, b) => orderOf(b.index) - orderOf(a.index) || b.score - a.score);
   return [...first, ...ranked.filter(({ index }) => !keyed.has(index))];
 }
 
@@ -141,6 +170,9 @@ interface SearchEntries {
   at(index: number): SearchEntry;
   metadataAt(index: number): KnowledgeEntry['metadata'];
   isAlways(index: number): boolean;
+  /** The indexes of the entries that come with a probability. */
+  readonly byChance: readonly number[];
+  rulesAt(index: number): LoreRules;
 }
 
 const noMetadata: KnowledgeEntry['metadata'] = {};
@@ -153,8 +185,11 @@ function readEntries(storage: StringStorage): SearchEntries {
   const { list, keys, knowledge } = storage;
   const always = (knowledge?.entries ?? []).flatMap((entry, index) => (entry.always ? [index] : []));
   const alwaysSet = new Set(always);
+  const rulesAt = (index: number): LoreRules => knowledge?.entries[index]?.rules ?? defaultRules;
   const entries: SearchEntries = {
-    always,
+    always: always.toSorted((a, b) => rulesAt(b).order - rulesAt(a).order),
+    byChance: [...(knowledge?.entries.keys() ?? [])].filter((index) => rulesAt(index).probability < 100),
+    rulesAt,
     at: (index) =>
       knowledge?.entries[index] ?? {
         id: keys[index] ?? String(index),

@@ -10,6 +10,8 @@ export interface PatternMatcher {
    * @throws the signal's reason when it is aborted.
    */
   match(text: string, signal: AbortSignal): Promise<number | undefined>;
+  /** The indexes of all patterns that match anywhere in the text. @throws as `match`. */
+  matchEach(text: string, signal: AbortSignal | undefined): Promise<ReadonlySet<number>>;
   /** Indexes of the patterns that match every text, such as `x*`. */
   readonly matchAll: readonly number[];
   /** About what they take in memory. */
@@ -47,6 +49,27 @@ type SetsResult = ReadResult<readonly PatternSet[]>;
 
 // By the list itself: the Guardrails that read one string storage share its compiled patterns.
 const compiledLists = new WeakMap<readonly string[], Promise<ReadResult<PatternMatcher>>>();
+
+/**
+ * The pattern of a key as lorebooks write a regular expression, `/pattern/flags`, for `compilePatterns`; undefined for a key
+ * that is a text, such as `/home/user`. The error has the pointer ''.
+ */
+export function readPatternKey(key: string): ReadResult<string | undefined> {
+  const end = key.lastIndexOf('/');
+  const [source, flags] = [key.slice(1, end), key.slice(end + 1)];
+  const isText = !key.startsWith('/') || end < 2 || source.replaceAll(/\\[^]/g, '').includes('/');
+  if (isText || !/^[dgimsuvy]*$/.test(flags)) return { ok: true, value: undefined };
+  const size = estimatePatternSize(source.slice(0, maxPatternLength));
+  const on = [...new Set(flags)].filter((flag) => 'ims'.includes(flag)).join('');
+  const begin = flags.includes('y') ? '\\A' : '';
+  const pattern = `(?${on}${on.includes('i') ? '' : '-i'}:${begin}(?:${RE2JS.translateRegExp(source)}))`;
+  const error = findLimitError(source, size, 0) ?? addPattern(new RE2Set(), pattern, 0)[0];
+  if (!error) return { ok: true, value: pattern };
+  return {
+    ok: false,
+    errors: [{ ...error, pointer: '', message: error.message.replace(JSON.stringify(pattern), key) }],
+  };
+}
 
 /**
  * Compiles patterns (RE2 syntax; matched anywhere, case-insensitive, Unicode-aware), once for the same list. Errors have
@@ -89,7 +112,7 @@ async function compileList(list: readonly string[], listMemoryBytes: number): Pr
   if (!result.ok) return result;
   const matchAll = result.value.flatMap((set) => set.matchAll);
   const bytes = list.reduce((sum, pattern) => sum + bytesPerSize * estimatePatternSize(pattern), 0);
-  return { ok: true, value: { match: createMatcher(result.value), matchAll, bytes } };
+  return { ok: true, value: { ...createMatcher(result.value), matchAll, bytes } };
 }
 
 interface PatternGroup {
@@ -142,21 +165,31 @@ function findLimitError(pattern: string, size: number, index: number): SchemaErr
   return undefined;
 }
 
-const createMatcher =
-  (sets: readonly PatternSet[]): PatternMatcher['match'] =>
-  async (text, signal) => {
+function createMatcher(sets: readonly PatternSet[]): Pick<PatternMatcher, 'match' | 'matchEach'> {
+  const run = async (text: string, signal: AbortSignal | undefined, found?: Set<number>) => {
     const yieldToOthers = createYielder();
     const pause = async (): Promise<void> => {
       await yieldToOthers();
-      signal.throwIfAborted();
+      signal?.throwIfAborted();
     };
     for (const { offset, set } of sets) {
-      const match = await matchSet(set, text, pause);
-      if (match !== undefined) return offset + match;
+      const matches = found && new Set<number>();
+      const match = await matchSet(set, text, pause, matches);
+      for (const index of matches ?? []) found?.add(offset + index);
+      if (match !== undefined && !found) return offset + match;
       await pause();
     }
     return undefined;
   };
+  return {
+    match: run,
+    async matchEach(text, signal) {
+      const found = new Set<number>();
+      await run(text, signal, found);
+      return found;
+    },
+  };
+}
 
 // Nothing at all, a character that no list names, and a long text of ordinary characters: a pattern that matches these
 // matches every text.
@@ -228,19 +261,29 @@ const unanchored = 0;
  * Matches a text against a compiled set, in pieces. `RE2Set.match` does it in one synchronous call, which takes minutes
  * for some patterns that are a few characters long: their automaton has a new state for nearly each character.
  * @param pause called between the pieces; it may wait, or throw to end the match.
+ * @param found gets the indexes of all patterns that match; absent: the smallest one suffices.
  * @returns the smallest index of a pattern that matches anywhere; undefined when none does.
  */
-export async function matchSet({ dfa }: RE2Set, text: string, pause: () => Promise<void>): Promise<number | undefined> {
+export async function matchSet(
+  { dfa }: RE2Set,
+  text: string,
+  pause: () => Promise<void>,
+  found?: Set<number>,
+): Promise<number | undefined> {
+  const isEnough = (smallest: number | undefined): boolean => smallest === 0 && !found;
   let state = findStart(dfa);
   let smallest: number | undefined;
   let work = 0;
-  for (let offset = 0; offset <= text.length && smallest !== 0; offset++) {
+  for (let offset = 0; offset <= text.length && !isEnough(smallest); offset++) {
     const rune = text.codePointAt(offset) ?? endOfText;
     const runeClass = rune === endOfText ? dfa.numClasses : dfa.runeClass(rune);
     const known = state.next?.[runeClass];
     work += known ? 1 : 1 + state.nfaStates.length;
     state = known ?? findNext(dfa, state, runeClass, rune);
-    for (const index of state.matchIDs) smallest = Math.min(smallest ?? index, index);
+    for (const index of state.matchIDs) {
+      smallest = Math.min(smallest ?? index, index);
+      found?.add(index);
+    }
     if (rune > 0xffff) offset++;
     if (work < workPerPause) continue;
     work = 0;

@@ -129,7 +129,7 @@ export class SessionStorages {
     if (!kind)
       throw new Fault(
         'STORAGE_KIND_MISMATCH',
-        `"${path}" is no storage file: it must end in .txt, .json, .mm.json or .kb.json`,
+        `"${path}" is no storage file: it must end in .txt, .json, .mm.json, .kb.json or, as a character card, .png`,
       );
     const cached = this.#files.get(file);
     if (cached) return cached;

@@ -5,11 +5,11 @@ import { findDuplicateKeys, parseJson } from '../../base/jsonLocations.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { createList, createMap, type MapEntry, type StorageKind, type StringStorage } from './stringStorage.ts';
 
-/** The kind of storage in a file, by its extension: `.txt`, `.json`, `.mm.json` or `.kb.json`; undefined for others. */
+/** The kind of storage in a file, by its extension: `.txt`, `.json`, `.mm.json`, `.kb.json` or `.png`; undefined for others. */
 export function kindOfFile(path: string): StorageKind | undefined {
   if (path.endsWith('.txt')) return 'LIST';
   if (path.endsWith('.mm.json')) return 'MULTIMAP';
-  if (path.endsWith('.kb.json')) return 'KNOWLEDGE';
+  if (path.endsWith('.kb.json') || path.endsWith('.png')) return 'KNOWLEDGE';
   return path.endsWith('.json') ? 'MAP' : undefined;
 }
 
@@ -74,7 +74,8 @@ function parseMap(json: string, name: string): MapEntry[] {
       `${name}, ${twice.place}: the key "${twice.name}" is there twice; remove one, or make it a .mm.json`,
     );
   return Object.entries(value).map(([key, text]) => {
-    if (typeof text !== 'string') throw invalidStorage(`${name}: the value of "${key}" must be a string`);
+    const hint = ['spec', 'data', 'entries'].includes(key) ? '; name a lorebook or a character card .kb.json' : '';
+    if (typeof text !== 'string') throw invalidStorage(`${name}: the value of "${key}" must be a string${hint}`);
     return { key, text };
   });
 }

@@ -1,9 +1,11 @@
+const setOf = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/).filter((word) => word !== ''));
+
 /**
  * English function words, which say nothing of what a text is about: articles, pronouns, question words, prepositions,
- * conjunctions, auxiliary verbs, general adverbs and quantifiers, and the words with which one asks. Many of them, such as
- * "what", are rare in texts but not in questions, so that counting cannot tell them.
+ * conjunctions, auxiliary verbs, general adverbs and quantifiers. Many of them, such as "what", are rare in texts but not
+ * in questions, so that counting cannot tell them.
  */
-export const functionWords: ReadonlySet<string> = new Set(
+export const functionWords: ReadonlySet<string> = setOf(
   `a an the this that these those such
   i me my mine myself you your yours yourself yourselves he him his himself she her hers herself it its itself
   we us our ours ourselves they them their theirs themselves one ones
@@ -18,8 +20,11 @@ export const functionWords: ReadonlySet<string> = new Set(
   here there now then again also too just only even still already always never ever often sometimes once
   very quite rather really almost maybe perhaps else instead anyway
   all any both each either neither every few less least more most many much other others another own same several some
-  enough lot lots
-  tell know please say ask explain describe hello hi hey okay ok thanks thank`
-    .split(/\s+/)
-    .filter((word) => word !== ''),
+  enough lot lots`,
 );
+
+/** Words that are not searched: function words, and those with which one asks. */
+export const unsearchedWords: ReadonlySet<string> = new Set([
+  ...functionWords,
+  ...setOf('tell know please say ask explain describe hello hi hey okay ok thanks thank'),
+]);

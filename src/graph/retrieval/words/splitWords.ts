@@ -16,19 +16,21 @@ export function splitWords(text: string): readonly string[] {
   return words.some((word) => spaceless.test(word)) ? words.flatMap(splitSpaceless) : words;
 }
 
-const fold = (text: string): string => {
-  const lower = text.toLowerCase().replaceAll(/n['’]t\b/g, ' not');
+const fold = (text: string): string => foldLetters(text.toLowerCase().replaceAll(/n['’]t\b/g, ' not'));
+
+/** A text without diacritics and invisible characters, and with one form of each letter, apostrophe and space. */
+export const foldLetters = (text: string): string =>
   // ASCII, which most texts are, has nothing to fold.
   // oxlint-disable-next-line no-control-regex
-  return /^[\0-\x7f]*$/.test(lower)
-    ? lower
-    : lower
+  /^[\0-\x7f]*$/.test(text)
+    ? text
+    : text
         // Before, too: normalize() takes time in the square of a run of marks.
-        .replaceAll(/\p{M}+/gu, '')
+        .replaceAll(/[\p{M}\p{Cf}]+/gu, '')
         .normalize('NFKD')
         .replaceAll(/\p{M}+/gu, '')
-        .normalize('NFC');
-};
+        .normalize('NFC')
+        .replaceAll(/[’ʼ]/g, "'");
 
 /** The single characters of scripts without spaces, each of which may be a word; of a query only those that stand alone are. */
 export function splitCharacters(text: string): readonly string[] {
@@ -36,7 +38,10 @@ export function splitCharacters(text: string): readonly string[] {
 }
 
 const splitSpaceless = (word: string): readonly string[] =>
-  (word.match(spacelessRun) ?? []).flatMap((run) => (spaceless.test(run) ? bigrams([...run]) : [run]));
+  runsOf(word).flatMap((run) => (spaceless.test(run) ? bigrams([...run]) : [run]));
+
+/** The parts of a word that are of a script without spaces, and those that are not. */
+const runsOf = (word: string): readonly string[] => (spaceless.test(word) ? (word.match(spacelessRun) ?? []) : [word]);
 
 const bigrams = (characters: readonly string[]): readonly string[] =>
   characters.length < 2
@@ -82,3 +87,27 @@ const maxStemmedLength = 40;
  */
 export const wordStem = (word: string): string =>
   word.length > maxStemmedLength ? word.slice(0, maxStemmedLength) : stemmer(word).replace(/v$/, 'f');
+
+const keyToken = /([\p{L}\p{N}]+)('(?:s|t|ll|re|ve|d|m)(?![\p{L}\p{N}]))?([+#]+(?![\p{L}\p{N}]))?|[.!?;:,。、]/giu;
+
+/**
+ * The words of a text as keys are compared with them, upper and lower case as written: without the `'s` of a possessive,
+ * `C++` and `C#` as a word each, "." for what divides phrases. Of a script without spaces each character is a word; the
+ * first of a Korean one is marked, as only its ending varies.
+ */
+export function keyWordsOf(text: string): readonly string[] {
+  const words: string[] = [];
+  for (const [whole, word, ending = '', symbols = ''] of foldLetters(text).matchAll(keyToken)) {
+    if (word === undefined) words.push('.');
+    else if (spaceless.test(word)) words.push(...runsOf(word).flatMap(charactersOf));
+    else words.push(/^'t$/i.test(ending) && /n$/i.test(word) ? whole : `${word}${symbols}`);
+  }
+  return words;
+}
+
+function charactersOf(run: string): readonly string[] {
+  if (!spaceless.test(run)) return [run];
+  return [...run].map((character, index) =>
+    index === 0 && /\p{Script=Hangul}/u.test(character) ? `^${character}` : character,
+  );
+}

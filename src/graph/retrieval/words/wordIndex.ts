@@ -1,9 +1,10 @@
 import { createYielder } from '../../../base/eventLoop.ts';
-import { piecesOf, splitCharacters, splitPieces, splitWords, wordStem } from './splitWords.ts';
+import { type KeyMatches, KeyIndex } from './keyIndex.ts';
+import { piecesOf, splitCharacters, splitWords, wordStem } from './splitWords.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { StringStorage } from '../../storage/stringStorage.ts';
 import type { RankedEntry, RankingRequest } from '../ranking.ts';
-import { functionWords } from './functionWords.ts';
+import { unsearchedWords } from './functionWords.ts';
 import { PostingsBuilder } from './postings.ts';
 import { TermDictionary } from './termDictionary.ts';
 import { WordSearch } from './wordSearch.ts';
@@ -12,8 +13,8 @@ import { WordSearch } from './wordSearch.ts';
 export interface WordIndex {
   /** The entries whose words match best (BM25), best first. */
   search(request: RankingRequest): Promise<readonly RankedEntry[]>;
-  /** The entries that have a key among the words of a query. */
-  findByKeys(query: string): Promise<ReadonlySet<number>>;
+  /** The entries that have a key in one of the messages of a query; see `KeyIndex.find`. */
+  findByKeys(...query: Parameters<KeyIndex['find']>): Promise<KeyMatches>;
 }
 
 const indexes = new WeakMap<StringStorage, Promise<WordIndex>>();
@@ -50,18 +51,15 @@ async function buildIndex({ list, knowledge }: StringStorage): Promise<WordIndex
     }
     postings.add(index, numbers);
     lengths[index] = numbers.length;
-    for (const key of knowledge?.entries[index]?.keys ?? []) keys.add(key, index);
+    const entry = knowledge?.entries[index];
+    if (entry) keys.add(entry, index);
     checkSizes({ 'different words': terms.byWord.size, keys: keys.size, 'words in all': postings.length });
   }
   const dictionary = await TermDictionary.create(terms.byStem, terms.byWord, yieldToOthers);
   const search = new WordSearch(dictionary, await postings.build(terms.byStem.size, yieldToOthers), lengths);
   return {
     search: (request) => search.run(request),
-    findByKeys: async (query) =>
-      new Set([
-        ...(await keys.find(query, (piece) => splitWords(piece).map(wordStem))),
-        ...(await keys.find(query, splitCharacters)),
-      ]),
+    findByKeys: (...query) => keys.find(...query),
   };
 }
 
@@ -82,7 +80,7 @@ class TermNumbers {
   /** The number of a word's stem; undefined for a function word. */
   numberOf(word: string): number | undefined {
     if (this.byWord.has(word)) return this.byWord.get(word);
-    const number = functionWords.has(word) ? undefined : this.#numberOfStem(wordStem(word));
+    const number = unsearchedWords.has(word) ? undefined : this.#numberOfStem(wordStem(word));
     this.byWord.set(word, number);
     return number;
   }
@@ -92,55 +90,5 @@ class TermNumbers {
     if (existing !== undefined) return existing;
     this.byStem.set(stem, this.byStem.size);
     return this.byStem.size - 1;
-  }
-}
-
-/** Max words of a key that are compared. */
-const maxKeyWords = 16;
-const entriesPerChunk = 1024;
-
-/** The `keys` of entries: words, or several in a row, whose appearance in a query brings an entry. */
-class KeyIndex {
-  /** Entries by key, its stems with a space between. */
-  readonly #entries = new Map<string, number[]>();
-  #maxWords = 0;
-  #size = 0;
-
-  /** The keys of all entries. */
-  get size(): number {
-    return this.#size;
-  }
-
-  add(key: string, entry: number): void {
-    const stems = splitWords(key).slice(0, maxKeyWords).map(wordStem);
-    if (stems.length === 0) return;
-    this.#size++;
-    this.#maxWords = Math.max(this.#maxWords, stems.length);
-    const phrase = stems.join(' ');
-    const entries = this.#entries.get(phrase);
-    if (entries) entries.push(entry);
-    else this.#entries.set(phrase, [entry]);
-  }
-
-  /** The entries that have a key in a query, of any form of its words. @param split the stems of its words, in order. */
-  async find(query: string, split: (piece: string) => readonly string[]): Promise<ReadonlySet<number>> {
-    const found = new Set<number>();
-    if (this.#maxWords === 0) return found;
-    const stems = await splitPieces(query, split);
-    const yieldToOthers = createYielder();
-    const phrases = new Set<string>();
-    for (let start = 0; start < stems.length; start++) {
-      for (let words = 1; words <= Math.min(this.#maxWords, stems.length - start); words++) {
-        const phrase = stems.slice(start, start + words).join(' ');
-        if (this.#entries.has(phrase)) phrases.add(phrase);
-      }
-      await yieldToOthers();
-    }
-    for (const phrase of phrases)
-      for (const [visited, entry] of (this.#entries.get(phrase) ?? []).entries()) {
-        found.add(entry);
-        if (visited % entriesPerChunk === 0) await yieldToOthers();
-      }
-    return found;
   }
 }

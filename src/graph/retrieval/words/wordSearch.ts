@@ -1,6 +1,6 @@
 import { sharedAdmission } from '../../../base/eventLoop.ts';
 import { type RankedEntry, type RankingRequest, BestEntries } from '../ranking.ts';
-import { functionWords } from './functionWords.ts';
+import { unsearchedWords } from './functionWords.ts';
 import { splitPieces, splitWords, wordStem } from './splitWords.ts';
 import type { Postings } from './postings.ts';
 import type { TermMatch, TermDictionary } from './termDictionary.ts';
@@ -150,7 +150,7 @@ async function wordsOf(query: string): Promise<readonly (readonly [string, strin
   const words = new Map<string, string>();
   for (const word of new Set(await splitPieces(query, splitWords))) {
     if (words.size === maxQueryWords) break;
-    if (!functionWords.has(word)) words.set(wordStem(word), word);
+    if (!unsearchedWords.has(word)) words.set(wordStem(word), word);
   }
   return [...words];
 }

@@ -2,10 +2,11 @@ import { didYouMean } from '../../../base/didYouMean.ts';
 import { describePointer, escapePointerToken } from '../../../base/jsonPointer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { ReadResult, SchemaError } from '../../../protocol/schema.ts';
-import { isStringList, type Knowledge, type KnowledgeEntry, maxAlways, readMetadata } from './knowledge.ts';
+import { canMatch, isStringList, type Knowledge, type KnowledgeEntry, limitAlways, readMetadata } from './knowledge.ts';
 import { parseJson } from '../../../base/jsonLocations.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import { invalidStorage } from '../invalidStorage.ts';
+import { readPatternKey } from '../patternSet.ts';
 
 const maxIdLength = 256;
 const members = ['id', 'text', 'metadata', 'keys', 'always'];
@@ -29,35 +30,6 @@ function readOptions(id: string, text: string, value: unknown): ReadResult<Knowl
   return readParts(id, text, value);
 }
 
-/**
- * Reads an entry of a SillyTavern lorebook, or of the book in a character card, which has `id`, `keys`, `enabled` and `name`
- * instead of `uid`, `key`, `disable` and `comment`; undefined for one that is disabled or has no content.
- * @param key its name or index in `entries`, which is its id if it has none of its own.
- */
-export function readLorebookEntry(value: unknown, key: string): ReadResult<KnowledgeEntry | undefined> {
-  if (!isObject(value)) return failed('', 'must be an object {"key", "content", ...}');
-  const given = (name: string, otherName: string): string => (Object.hasOwn(value, name) ? name : otherName);
-  const [idName, keysName, titleName] = [given('uid', 'id'), given('key', 'keys'), given('comment', 'name')];
-  const { [idName]: uid = key, [keysName]: keys = [], [titleName]: comment = '' } = value;
-  const { content, constant = false, disable = false, enabled = true } = value;
-  if (typeof uid !== 'string' && !Number.isSafeInteger(uid))
-    return failed(`/${idName}`, 'must be an integer or a string');
-  if (content === undefined && value['text'] !== undefined)
-    return failed('/text', 'belongs to a record; name the list "records"');
-  if (typeof content !== 'string') return failed('/content', 'must be a string');
-  if (!isStringList(keys)) return failed(`/${keysName}`, 'must be a list of strings');
-  if (typeof constant !== 'boolean') return failed('/constant', 'must be true or false');
-  if (typeof disable !== 'boolean') return failed('/disable', 'must be true or false');
-  if (typeof enabled !== 'boolean') return failed('/enabled', 'must be true or false');
-  if (typeof comment !== 'string') return failed(`/${titleName}`, 'must be a string');
-  if (disable || !enabled || content.trim() === '') return { ok: true, value: undefined };
-  return readParts(String(uid), content, {
-    metadata: comment === '' ? {} : { comment },
-    keys: keys.map((word) => word.trim()).filter((word) => word !== ''),
-    always: constant,
-  });
-}
-
 function readParts(id: unknown, text: unknown, rest: Readonly<Record<string, unknown>>): ReadResult<KnowledgeEntry> {
   if (id === undefined) return failed('/id', 'is missing');
   if (typeof id !== 'string' || id === '' || id.length > maxIdLength)
@@ -65,8 +37,12 @@ function readParts(id: unknown, text: unknown, rest: Readonly<Record<string, unk
   if (text === undefined) return failed('/text', 'is missing');
   if (typeof text !== 'string' || text.trim() === '') return failed('/text', 'must be a string, not empty');
   const { keys = [], always = false } = rest;
-  if (!isStringList(keys) || keys.some((word) => word.trim() === ''))
+  if (!isStringList(keys) || !keys.every(canMatch))
     return failed('/keys', 'must be a list of strings, none of them empty');
+  for (const [index, key] of keys.entries()) {
+    const pattern = readPatternKey(key);
+    if (!pattern.ok) return failed(`/keys/${index}`, pattern.errors[0]?.message ?? 'is invalid');
+  }
   if (typeof always !== 'boolean') return failed('/always', 'must be true or false');
   const metadata = readMetadata(rest['metadata']);
   if (metadata.ok) return { ok: true, value: { id, text, metadata: metadata.value, keys, always } };
@@ -78,20 +54,16 @@ function readParts(id: unknown, text: unknown, rest: Readonly<Record<string, unk
 
 const failed = (pointer: string, message: string): ReadResult<never> => ({ ok: false, errors: [{ pointer, message }] });
 
-/** Finds what is wrong among the entries of one storage, entry by entry. */
+/** Finds ids that several entries of one storage have. */
 export class EntryChecker {
   readonly #ids = new Set<string>();
-  #always = 0;
 
   /** The error of the next entry; its pointer is relative to the entry. */
-  findError({ id, always }: KnowledgeEntry): SchemaError | undefined {
+  findError({ id }: KnowledgeEntry): SchemaError | undefined {
     if (this.#ids.has(id))
       return { pointer: '/id', message: `is "${id}", as that of an earlier entry; give it another one` };
     this.#ids.add(id);
-    if (always) this.#always++;
-    if (this.#always <= maxAlways) return undefined;
-    const message = `is one entry too many with always (in a lorebook: constant): ${maxAlways} are allowed`;
-    return { pointer: '', message, code: 'LIMIT_EXCEEDED' };
+    return undefined;
   }
 }
 
@@ -129,7 +101,7 @@ export function knowledgeOfRequest({ strings, keys, metadataJson }: KnowledgeLis
     const { pointer = '', message = 'is invalid', code = 'INVALID_STRING_STORAGE_DATA' } = error ?? {};
     throw new Fault(code, `${name}: ${subjectOf(pointer, index)} ${message}`);
   });
-  return { entries, fields: undefined, embeddingModel: undefined, bytes: 0 };
+  return { ...limitAlways(entries), fields: undefined, embeddingModel: undefined, bytes: 0 };
 }
 
 function subjectOf(pointer: string, index: number): string {

@@ -18,17 +18,21 @@ export class JsonSource {
   }
 
   /** Slices the document. @throws Fault INVALID_STRING_STORAGE_DATA when it is not valid JSON. */
-  *slices(lists: readonly string[]): Generator<JsonSlice, void> {
+  *slices(lists: readonly string[], holders: readonly string[]): Generator<JsonSlice, void> {
     try {
-      yield* sliceJson(this.#bytes, lists);
+      yield* sliceJson(this.#bytes, lists, holders);
     } catch (error) {
-      if (!(error instanceof JsonSliceError)) throw error;
-      throw invalidStorage(`${this.#name}, ${placeText(this.#placeOf(error.offset))}: it ${error.message}`);
+      throw error instanceof JsonSliceError ? this.#faultOf(error) : error;
     }
+  }
+
+  #faultOf({ offset, message }: JsonSliceError): Fault {
+    return invalidStorage(`${this.#name}, ${placeText(this.#placeAt(offset))}: it ${message}`);
   }
 
   /** Parses a slice. @throws Fault INVALID_STRING_STORAGE_DATA when it is not valid JSON, or has a name twice in one object. */
   parse(slice: JsonSlice): unknown {
+    if (slice.end - slice.start > maxSliceBytes) throw this.#faultOf(tooLarge(slice.start));
     const text = this.#textOf(slice);
     let value: unknown;
     try {
@@ -46,24 +50,29 @@ export class JsonSource {
 
   /** The fault for an error in a slice, whose pointer is relative to it. */
   faultIn(slice: JsonSlice, { pointer, message }: SchemaError): Fault {
-    const place = this.#inFile(slice, slice.opensList ? '1:1' : locateInJson(this.#textOf(slice)).positionOf(pointer));
-    return invalidStorage(`${this.#name}, ${place}: ${subjectOf(slice, pointer)} ${message}`);
+    return invalidStorage(`${this.placeOf(slice, pointer)} ${message}`);
+  }
+
+  /** File, line and column of a place in a slice, and the path to it. */
+  placeOf(slice: JsonSlice, pointer: string): string {
+    const place = slice.opensList ? '1:1' : locateInJson(this.#textOf(slice)).positionOf(pointer);
+    return `${this.#name}, ${this.#inFile(slice, place)}: ${subjectOf(slice, pointer)}`;
   }
 
   #textOf({ start, end }: JsonSlice): string {
     const text = decodeUtf8(this.#bytes.subarray(start, end));
     if (text !== undefined) return text;
-    throw invalidStorage(`${this.#name}, ${placeText(this.#placeOf(start))}: it is not UTF-8; save the file as UTF-8`);
+    throw invalidStorage(`${this.#name}, ${placeText(this.#placeAt(start))}: it is not UTF-8; save the file as UTF-8`);
   }
 
   /** @param place `line:column` in the slice. */
   #inFile(slice: JsonSlice, place: string): string {
-    const from = this.#placeOf(slice.start);
+    const from = this.#placeAt(slice.start);
     const [line = 1, column = 1] = place.split(':').map(Number);
     return placeText({ line: from.line + line - 1, column: line === 1 ? from.column + column - 1 : column });
   }
 
-  #placeOf(offset: number): Place {
+  #placeAt(offset: number): Place {
     let [line, lineStart] = [1, 0];
     for (;;) {
       const end = this.#bytes.indexOf(newline, lineStart);
@@ -97,7 +106,7 @@ function countNames(value: unknown): number {
 
 /** A part of a JSON document: the value of a member of the whole, or one entry of a list. */
 export interface JsonSlice {
-  /** The member of the whole document; "" = the document is a list. */
+  /** The path of the member of the whole document; "" = the document is a list. */
   readonly member: string;
   /** Index or name of the entry; undefined: the slice is the value of the member. */
   readonly key: string | undefined;
@@ -121,26 +130,44 @@ class JsonSliceError extends Error {
 
 // What is parsed at once, so that the event loop is not held.
 const maxSliceBytes = 1024 * 1024;
+/** What is not parsed may be larger: the images of a card, or the book that a lorebook was made of. */
+const maxSkippedBytes = 16 * 1024 * 1024;
 const maxDepth = 64;
 
 /**
  * Slices a JSON document, so that each slice is parsed alone: `JSON.parse` of a whole large file would hold the event
  * loop. The slices themselves are not checked.
- * @param lists members of the document that are sliced into their entries.
+ * @param lists members that are sliced into their entries.
+ * @param holders members that are objects with such lists.
  * @throws JsonSliceError
  */
-function* sliceJson(bytes: Uint8Array, lists: readonly string[]): Generator<JsonSlice, void> {
+function* sliceJson(
+  bytes: Uint8Array,
+  lists: readonly string[],
+  holders: readonly string[],
+): Generator<JsonSlice, void> {
   const scanner = new Scanner(bytes);
   const first = scanner.peek();
   if (first === '[') yield* sliceList(scanner, '');
-  else if (first === '{') {
-    for (const name of scanner.names()) {
-      const next = scanner.peek();
-      if (lists.includes(name) && (next === '[' || next === '{')) yield* sliceList(scanner, name);
-      else yield { member: name, key: undefined, opensList: false, ...scanner.value() };
-    }
-  } else throw new JsonSliceError(scanner.at, 'must be a JSON array or a JSON object');
+  else if (first === '{') yield* sliceObject(scanner, '', { lists, holders });
+  else throw new JsonSliceError(scanner.at, 'must be a JSON array or a JSON object');
   if (scanner.peek() !== '') throw new JsonSliceError(scanner.at, 'is not valid JSON: the end of the file is expected');
+}
+
+function* sliceObject(
+  scanner: Scanner,
+  path: string,
+  { lists, holders }: Readonly<Record<'lists' | 'holders', readonly string[]>>,
+): Generator<JsonSlice, void> {
+  for (const name of scanner.names()) {
+    const next = scanner.peek();
+    const member = path + name;
+    if (holders.includes(name) && next === '{')
+      yield* sliceObject(scanner, `${member}/`, { lists, holders: holders.filter((holder) => holder !== name) });
+    else if ((path === '' ? lists : ['entries']).includes(name) && (next === '[' || next === '{'))
+      yield* sliceList(scanner, member);
+    else yield { member, key: undefined, opensList: false, ...scanner.value(maxSkippedBytes) };
+  }
 }
 
 function* sliceList(scanner: Scanner, member: string): Generator<JsonSlice, void> {
@@ -197,17 +224,17 @@ class Scanner {
   }
 
   /** Reads a value. */
-  value(): { readonly start: number; readonly end: number; readonly names: number } {
+  value(maxBytes = maxSliceBytes): { readonly start: number; readonly end: number; readonly names: number } {
     this.peek();
     const start = this.at;
-    const limit = start + maxSliceBytes;
+    const limit = start + maxBytes;
     const first = this.#bytes[start];
     let names = 0;
     if (first === quote) this.#skipString(start, limit);
     else if (first === openBrace || first === openBracket) names = this.#skipNested(start, limit);
     else while (!isScalarEnd(this.#bytes[this.at]) && this.at < limit) this.at++;
     if (this.at === start) throw this.#expected('a value');
-    if (this.at >= limit) throw tooLarge(start);
+    if (this.at >= limit) throw tooLarge(start, maxBytes);
     return { start, end: this.at, names };
   }
 
@@ -217,7 +244,7 @@ class Scanner {
     do {
       const byte = this.#bytes[this.at];
       if (byte === undefined) throw this.#expected('the end of an object or a list');
-      if (this.at >= limit) throw tooLarge(start);
+      if (this.at >= limit) throw tooLarge(start, limit - start);
       if (byte === quote) {
         this.#skipString(start, limit);
         continue;
@@ -236,7 +263,7 @@ class Scanner {
     for (; this.#bytes[this.at] !== quote; this.at++) {
       if (this.#bytes[this.at] === backslash) this.at++;
       if (this.at >= this.#bytes.length) throw new JsonSliceError(opening, 'is not valid JSON: this string has no end');
-      if (this.at >= limit) throw tooLarge(start);
+      if (this.at >= limit) throw tooLarge(start, limit - start);
     }
     this.at++;
   }
@@ -273,8 +300,8 @@ const isScalarEnd = (byte: number | undefined): boolean =>
   byte === closeBrace ||
   isSpace(byte);
 
-const tooLarge = (start: number): JsonSliceError =>
-  new JsonSliceError(start, `is too large: one value has more than ${maxSliceBytes} bytes`);
+const tooLarge = (start: number, maxBytes = maxSliceBytes): JsonSliceError =>
+  new JsonSliceError(start, `is too large: one value has more than ${maxBytes} bytes`);
 
 function parseName(bytes: Uint8Array, start: number): string {
   try {

@@ -12,11 +12,53 @@ export interface KnowledgeEntry {
   readonly id: string;
   readonly text: string;
   readonly metadata: Readonly<Record<string, MetadataValue>>;
-  /** Words whose appearance in a query brings the entry, whatever its score. */
+  /** Words, texts with symbols, or `/patterns/`, whose appearance in a query brings the entry, whatever its score. */
   readonly keys: readonly string[];
   /** Whether every search brings it. */
   readonly always: boolean;
+  /** What a lorebook says beyond that; absent: nothing. */
+  readonly rules?: LoreRules;
 }
+
+/** How lorebooks say which secondary keys an entry needs beside a key, by their numbers in SillyTavern. */
+export const logics = ['and any', 'not all', 'not any', 'and all'] as const;
+
+/** When an entry of a lorebook comes. */
+export interface LoreRules {
+  readonly secondary: readonly string[];
+  readonly logic: (typeof logics)[number];
+  readonly isCaseSensitive: boolean;
+  /** Whether its keys also match parts of words. */
+  readonly partsOfWords: boolean;
+  /** In percent. */
+  readonly probability: number;
+  /** Of several entries, those with a higher one come first. */
+  readonly order: number;
+  /** So many messages are searched for its keys, the newest first; undefined: as many as for all entries. */
+  readonly depth: number | undefined;
+}
+
+/** What an entry has that no lorebook says more of. */
+export const defaultRules: LoreRules = {
+  secondary: [],
+  logic: 'and any',
+  isCaseSensitive: false,
+  partsOfWords: false,
+  probability: 100,
+  order: 100,
+  depth: undefined,
+};
+
+/** Whether so many matches of the secondary keys let an entry come. */
+export function secondaryLogic({ secondary, logic }: LoreRules, matches: number): boolean {
+  if (secondary.length === 0) return true;
+  if (logic === 'and any') return matches > 0;
+  if (logic === 'and all') return matches === secondary.length;
+  return logic === 'not any' ? matches === 0 : matches < secondary.length;
+}
+
+/** Whether a key is more than spaces, marks and invisible characters, which are not compared. */
+export const canMatch = (key: string): boolean => /[^\s\p{M}\p{Cf}]/u.test(key);
 
 /** Types that a field of the metadata can have. */
 export const fieldTypes = ['int', 'float', 'string', 'bool', 'set<string>'] as const;
@@ -39,6 +81,8 @@ export interface Knowledge {
   readonly embeddingModel: string | undefined;
   /** Bytes of the file, or of the strings of the request. */
   readonly bytes: number;
+  /** What of it is not used, and why. */
+  readonly warnings?: readonly string[];
 }
 
 /** What the KNOWLEDGE storages of a session may hold. */
@@ -49,8 +93,35 @@ export interface KnowledgeLimits {
   readonly bytes: number;
 }
 
-/** Max entries of one storage that every search brings. */
-export const maxAlways = 16;
+/** About so many tokens of the entries of one storage come with every search, unless it says another number. */
+const defaultAlwaysTokens = 2048;
+const bytesPerToken = 4;
+const maxNamed = 3;
+
+/** Leaves out `always` of the entries that are too long together, the last ones in the order of a lorebook. */
+export function limitAlways(
+  entries: readonly KnowledgeEntry[],
+  tokens = defaultAlwaysTokens,
+): Pick<Knowledge, 'entries'> & { readonly warnings: readonly string[] } {
+  const orderOf = ({ rules = defaultRules }: KnowledgeEntry): number => rules.order;
+  let sum = 0;
+  const cost = ({ text }: KnowledgeEntry): number => Math.ceil(Buffer.byteLength(text) / bytesPerToken);
+  const isTooMuch = (entry: KnowledgeEntry): boolean => {
+    if (sum + cost(entry) > tokens) return true;
+    sum += cost(entry);
+    return false;
+  };
+  const always = entries.filter((entry) => entry.always);
+  const left = new Set(always.toSorted((a, b) => orderOf(b) - orderOf(a)).filter(isTooMuch));
+  if (left.size === 0) return { entries, warnings: [] };
+  const names = [...left].slice(0, maxNamed).map(({ id }) => `"${id}"`);
+  const more = left.size > maxNamed ? ` and ${left.size - maxNamed} more` : '';
+  const warning = `${always.length} entries have always (in a lorebook: constant), and only about ${tokens} tokens come with every search: ${names.join(', ')}${more} come by keys and words only; shorten them, or set "always_tokens" (in a lorebook: "token_budget")`;
+  return {
+    entries: entries.map((entry) => (left.has(entry) ? { ...entry, always: false } : entry)),
+    warnings: [warning],
+  };
+}
 
 const maxFields = 256;
 const members = ['name', 'type', 'default'];

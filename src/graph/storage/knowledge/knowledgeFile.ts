@@ -3,22 +3,27 @@ import { createYielder } from '../../../base/eventLoop.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import { invalidStorage } from '../invalidStorage.ts';
 import { didYouMean } from '../../../base/didYouMean.ts';
+import { isObject } from '../../../base/jsonTypes.ts';
 import type { ReadResult, SchemaError } from '../../../protocol/schema.ts';
 import {
+  defaultRules,
   findMetadataError,
   type Knowledge,
   type KnowledgeEntry,
   type KnowledgeField,
+  limitAlways,
   readFields,
 } from './knowledge.ts';
 import { type JsonSlice, JsonSource } from './jsonSource.ts';
-import { EntryChecker, readLorebookEntry, readRecord } from './entries.ts';
+import { cardInPng, isPng } from './characterCard.ts';
+import { EntryChecker, readRecord } from './entries.ts';
+import { readLorebookEntry } from './lorebook.ts';
 
 /** Max bytes of a knowledge file. */
 export const maxFileBytes = 64 * 1024 * 1024;
 
 /**
- * Reads a `.kb.json` file, and the file that its `records_file` names.
+ * Reads a `.kb.json` file, and the file that its `records_file` names, or the lorebook of a character card in a PNG image.
  * @param path its path in the storage folder.
  * @param readBytes reads a file of the storage folder.
  * @throws Fault INVALID_STRING_STORAGE_DATA with file, line and column, LIMIT_EXCEEDED, and what `readBytes` throws.
@@ -29,20 +34,15 @@ export async function readKnowledgeFile(
   maxEntries: number,
 ): Promise<Knowledge> {
   const bytes = await readBytes(path);
-  const { entries, fields, embeddingModel, recordsFile } = await readDocument(bytes, path, maxEntries);
-  if (recordsFile === undefined)
-    return { entries: await complete(entries, fields), fields, embeddingModel, bytes: bytes.length };
+  const { recordsFile, ...document } = await readDocument(bytes, path, maxEntries);
+  if (recordsFile === undefined) return { ...(await complete(document)), bytes: bytes.length };
   const recordsPath = recordsPathOf(path, recordsFile);
   const recordBytes = await readBytes(recordsPath);
   const records = await readDocument(recordBytes, recordsPath, maxEntries);
   if (records.fields || records.embeddingModel !== undefined || records.recordsFile !== undefined)
     throw invalidStorage(`${recordsPath} must be a list of records: it is the records_file of ${path}`);
-  return {
-    entries: await complete(records.entries, fields),
-    fields,
-    embeddingModel,
-    bytes: bytes.length + recordBytes.length,
-  };
+  const { placed, notes } = records;
+  return { ...(await complete({ ...document, placed, notes })), bytes: bytes.length + recordBytes.length };
 }
 
 /** The path of the file that a knowledge file names as its `records_file`. @throws Fault as readKnowledgeFile. */
@@ -57,24 +57,80 @@ const recordsPathOf = (path: string, recordsFile: string): string =>
     ? recordsFile
     : `${posix.dirname(path.replaceAll('\\', '/'))}/${recordsFile}`.replace(/^\.\//, '');
 
-/** Checks the entries against each other and the fields, and fills in the defaults. */
-async function complete(
-  placed: readonly PlacedEntry[],
-  fields: readonly KnowledgeField[] | undefined,
-): Promise<readonly KnowledgeEntry[]> {
+/** Checks the entries against each other and the fields, fills in the defaults, and gives entries of lorebooks their ids. */
+async function complete({
+  placed,
+  fields,
+  embeddingModel,
+  alwaysTokens,
+  notes,
+}: Omit<KnowledgeDocument, 'recordsFile'>): Promise<Omit<Knowledge, 'bytes'>> {
   const yieldToOthers = createYielder();
   const byName = fields && new Map(fields.map((field) => [field.name, field]));
   const checker = new EntryChecker();
+  const ids = new LoreIds(placed);
   const defaults = defaultsOf(fields);
   const entries: KnowledgeEntry[] = [];
-  for (const { entry, source, slice } of placed) {
+  for (const item of placed) {
+    const { source, slice, isLore } = item;
+    const entry = isLore ? { ...item.entry, id: ids.idOf(item, notes) } : item.entry;
     const error = checker.findError(entry) ?? (byName && prefixed(findMetadataError(entry.metadata, byName)));
-    if (error)
-      throw error.code ? new Fault(error.code, source.faultIn(slice, error).message) : source.faultIn(slice, error);
+    if (error) throw source.faultIn(slice, error);
     entries.push(defaults ? { ...entry, metadata: { ...defaults, ...entry.metadata } } : entry);
     await yieldToOthers();
   }
-  return entries;
+  const limited = limitAlways(entries, alwaysTokens);
+  return { entries: limited.entries, fields, embeddingModel, warnings: [...notes.list, ...limited.warnings] };
+}
+
+/** The ids of a lorebook: those that are written, each once, and others for the entries without. */
+class LoreIds {
+  readonly #written: ReadonlySet<string>;
+  readonly #given = new Set<string>();
+  readonly #next = new Map<string, number>();
+
+  constructor(placed: readonly PlacedEntry[]) {
+    this.#written = new Set(placed.map(({ entry }) => entry.id));
+  }
+
+  idOf(placed: PlacedEntry, notes: Notes): string {
+    const { entry, slice } = placed;
+    const wanted = entry.id === '' ? (slice.key ?? '') : entry.id;
+    const isFree = !this.#given.has(wanted) && (entry.id !== '' || !this.#written.has(wanted));
+    const id = isFree ? wanted : this.#freeId(wanted);
+    this.#given.add(id);
+    if (entry.id !== '' && id !== wanted)
+      notes.add(placed, '', `has the id "${wanted}", as an earlier entry, and gets the id "${id}"`, 'id');
+    return id;
+  }
+
+  #freeId(wanted: string): string {
+    for (let number = this.#next.get(wanted) ?? 2; ; number++) {
+      const id = `${wanted}-${number}`;
+      if (this.#given.has(id) || this.#written.has(id)) continue;
+      this.#next.set(wanted, number + 1);
+      return id;
+    }
+  }
+}
+
+/** What of a file is not used, each problem once, with the first place that has it. */
+class Notes {
+  readonly #found = new Map<string, { readonly first: string; count: number }>();
+
+  get list(): readonly string[] {
+    return [...this.#found.values()].map(({ first, count }) =>
+      count === 1 ? first : `${first} (${count} entries have this)`,
+    );
+  }
+
+  /** @param kind what problems are counted together; default: those with the same words about the same member. */
+  add({ source, slice }: Pick<PlacedEntry, 'source' | 'slice'>, pointer: string, problem: string, kind?: string): void {
+    const key = kind ?? `${pointer.replace(/\/\d+$/, '')} ${problem}`;
+    const known = this.#found.get(key);
+    if (known) known.count++;
+    else this.#found.set(key, { first: `${source.placeOf(slice, pointer)} ${problem}`, count: 1 });
+  }
 }
 
 const prefixed = (error: SchemaError | undefined): SchemaError | undefined =>
@@ -92,100 +148,148 @@ interface PlacedEntry {
   readonly entry: KnowledgeEntry;
   readonly source: JsonSource;
   readonly slice: JsonSlice;
+  /** Whether it is of a lorebook, and may be without an id. */
+  readonly isLore: boolean;
 }
 
 /** One file of a KNOWLEDGE storage. */
 interface KnowledgeDocument {
-  readonly entries: readonly PlacedEntry[];
+  readonly placed: readonly PlacedEntry[];
   readonly fields: readonly KnowledgeField[] | undefined;
   readonly embeddingModel: string | undefined;
   readonly recordsFile: string | undefined;
+  /** About so many tokens of entries may come with every search. */
+  readonly alwaysTokens: number | undefined;
+  readonly notes: Notes;
 }
 
-const lists = ['records', 'entries'];
-const members = ['embedding_model', 'fields', 'records', 'records_file'];
+const lists = ['records', 'entries', 'data'];
+/** Members of character cards that hold a lorebook. */
+const holders = ['data', 'character_book'];
+const members = ['embedding_model', 'fields', 'records', 'records_file', 'always_tokens'];
+/** Members of a lorebook that hold for all its entries. */
+const bookMembers = ['scan_depth', 'token_budget', 'recursive_scanning'];
 
 /**
- * Reads a list of records, an object with records, or a SillyTavern lorebook, in pieces between which the event loop runs.
+ * Reads a list of records, an object with records, a lorebook, or a character card, in pieces between which the event loop runs.
  * @param name its path in messages.
  * @param maxEntries reading stops above it.
  * @throws Fault INVALID_STRING_STORAGE_DATA with line and column, LIMIT_EXCEEDED.
  */
 async function readDocument(bytes: Uint8Array, name: string, maxEntries: number): Promise<KnowledgeDocument> {
   const yieldToOthers = createYielder();
-  const source = new JsonSource(bytes, name);
+  const source = new JsonSource(name.endsWith('.png') || isPng(bytes) ? cardInPng(bytes, name) : bytes, name);
   const reader = new DocumentReader(source);
-  for (const slice of source.slices(lists)) {
+  for (const slice of source.slices(lists, holders)) {
     reader.read(slice);
-    if (reader.entries.length > maxEntries)
+    if (reader.placed.length > maxEntries)
       throw new Fault('LIMIT_EXCEEDED', `"${name}" has more than ${maxEntries} entries, and no more are allowed`);
     await yieldToOthers();
   }
   return reader.finish(name);
 }
 
+const isBookList = (member: string): boolean => member === 'data' || /(?:^|\/)entries$/.test(member);
+
 class DocumentReader {
-  readonly entries: PlacedEntry[] = [];
+  readonly placed: PlacedEntry[] = [];
   readonly #source: JsonSource;
+  readonly #notes = new Notes();
   /** The first slice of each known member. */
   readonly #found = new Map<string, JsonSlice>();
+  /** The slices of the members that hold for a whole lorebook, by their names. */
+  readonly #ofBook = new Map<string, JsonSlice>();
+  #isCard = false;
   #unknown: JsonSlice | undefined;
   #fields: readonly KnowledgeField[] | undefined;
   #embeddingModel: string | undefined;
   #recordsFile: string | undefined;
+  #alwaysTokens: number | undefined;
 
   constructor(source: JsonSource) {
     this.#source = source;
   }
 
   read(slice: JsonSlice): void {
-    if (slice.key === undefined) this.#readMember(slice);
-    else {
-      const value = this.#source.parse(slice);
-      const reading: ReadResult<KnowledgeEntry | undefined> =
-        slice.member === 'entries' ? readLorebookEntry(value, slice.key) : readRecord(value);
-      const entry = this.#unwrap(slice, reading);
-      if (entry) this.entries.push({ entry, source: this.#source, slice });
+    if (slice.key === undefined) {
+      this.#readMember(slice);
+      return;
     }
+    const value = this.#source.parse(slice);
+    const isBare = slice.member === '' && isObject(value) && !Object.hasOwn(value, 'text') && 'content' in value;
+    const isLore = isBookList(slice.member) || isBare;
+    const placed = { source: this.#source, slice, isLore };
+    const note = (pointer: string, problem: string): void => this.#notes.add(placed, pointer, problem);
+    const entry = this.#unwrap(slice, isLore ? readLorebookEntry(value, note) : readRecord(value));
+    if (entry) this.placed.push({ ...placed, entry });
   }
 
   finish(name: string): KnowledgeDocument {
     const found = (member: string): boolean => this.#found.has(member);
-    const isLorebook = found('entries');
+    const book = [...this.#found.keys()].find(isBookList);
     // A lorebook has other members too, such as its name; they are not needed.
-    const other = isLorebook ? members.map((member) => this.#found.get(member)).find(Boolean) : this.#unknown;
+    const other = book === undefined ? this.#unknown : members.map((member) => this.#found.get(member)).find(Boolean);
+    const isKnown = found('') || book !== undefined || found('records') || found('records_file');
+    if (!isKnown && this.#isCard)
+      throw invalidStorage(`${name} is a character card without a lorebook (character_book); give a file that has one`);
     if (other) {
-      const hint = isLorebook ? ' next to "entries"' : didYouMean(other.member, members);
+      const hint = book === undefined ? didYouMean(other.member, members) : ` next to "${book}"`;
       throw this.#source.faultIn(other, { pointer: '', message: `is not known here${hint}` });
     }
     const [records, recordsFile] = [this.#found.get('records'), this.#found.get('records_file')];
     if (records && recordsFile)
       throw this.#source.faultIn(recordsFile, { pointer: '', message: 'excludes records; give one or the other' });
-    if (!found('') && !isLorebook && !records && !recordsFile)
-      throw invalidStorage(`${name} must have "records", "records_file", or, as a lorebook, "entries"`);
+    if (!isKnown) throw invalidStorage(`${name} must have "records", "records_file", or, as a lorebook, "entries"`);
+    const ofBook = book === undefined ? undefined : this.#readOfBook();
     return {
-      entries: this.entries,
+      placed: this.placed.map((item) => withDepth(item, ofBook?.depth)),
       fields: this.#fields,
       embeddingModel: this.#embeddingModel,
       recordsFile: this.#recordsFile,
+      alwaysTokens: this.#alwaysTokens ?? ofBook?.tokens,
+      notes: this.#notes,
     };
+  }
+
+  #readOfBook(): { readonly depth: number | undefined; readonly tokens: number | undefined } {
+    const read = (name: string): number | undefined => {
+      const slice = this.#ofBook.get(name);
+      const value = slice && this.#source.parse(slice);
+      const number = typeof value === 'string' && value !== '' ? Number(value) : value;
+      if (typeof number === 'number' && number > 0) return number;
+      if (slice && value !== null && value !== 0 && value !== false)
+        this.#notes.add(
+          { source: this.#source, slice },
+          '',
+          value === true ? 'is not used' : 'must be a number, and is left out',
+        );
+      return undefined;
+    };
+    read('recursive_scanning');
+    return { depth: read('scan_depth'), tokens: read('token_budget') };
   }
 
   #readMember(slice: JsonSlice): void {
     const { member, opensList } = slice;
-    if (![...members, 'entries', ''].includes(member)) {
+    const name = member.slice(member.lastIndexOf('/') + 1);
+    if (![...members, ''].includes(member) && !(isBookList(member) && (opensList || member === 'entries'))) {
       this.#unknown ??= slice;
+      this.#isCard ||= member.startsWith('data/') || ['spec', 'first_mes', 'character_book'].includes(member);
+      if (bookMembers.includes(name)) this.#ofBook.set(name, slice);
       return;
     }
     if (this.#found.has(member))
       throw this.#source.faultIn(slice, { pointer: '', message: 'is there twice; remove one' });
     this.#found.set(member, slice);
     if (opensList) return;
+    const fail = (message: string): Fault => this.#source.faultIn(slice, { pointer: '', message });
     const value = this.#source.parse(slice);
     if (member === 'fields') this.#fields = this.#unwrap(slice, readFields(value));
-    else if (lists.includes(member)) throw this.#source.faultIn(slice, { pointer: '', message: 'must be a list' });
-    else if (typeof value !== 'string' || value === '')
-      throw this.#source.faultIn(slice, { pointer: '', message: 'must be a string, not empty' });
+    else if (member === 'always_tokens') {
+      if (typeof value !== 'number' || !(value >= 0)) throw fail('must be a number from 0');
+      this.#alwaysTokens = value;
+    } else if (lists.includes(member)) throw fail('must be a list');
+    else if (typeof value !== 'string' || value === '') throw fail('must be a string, not empty');
     else if (member === 'embedding_model') this.#embeddingModel = value;
     else this.#recordsFile = value;
   }
@@ -195,3 +299,9 @@ class DocumentReader {
     throw this.#source.faultIn(slice, reading.errors[0] ?? { pointer: '', message: 'is invalid' });
   }
 }
+
+/** An entry of a lorebook that has a depth for all its entries. */
+const withDepth = (item: PlacedEntry, depth: number | undefined): PlacedEntry =>
+  depth === undefined || item.entry.rules?.depth !== undefined
+    ? item
+    : { ...item, entry: { ...item.entry, rules: { ...defaultRules, ...item.entry.rules, depth } } };

@@ -1,0 +1,35 @@
+import { invalidStorage } from '../invalidStorage.ts';
+
+const signature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
+/** The texts of an image that can have a card, the newest first. */
+const keywords = ['ccv3', 'chara'];
+
+/** Whether a file is a PNG image. */
+export const isPng = (bytes: Uint8Array): boolean => signature.equals(bytes.subarray(0, signature.length));
+
+/**
+ * The JSON of the character card in a PNG image: base64 in a text chunk (tEXt).
+ * @param name its path in messages.
+ * @throws Fault INVALID_STRING_STORAGE_DATA when there is none.
+ */
+export function cardInPng(bytes: Uint8Array, name: string): Uint8Array {
+  const image = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const cards = new Map<string, Buffer>();
+  if (!isPng(image)) throw invalidStorage(`${name} is no PNG image; name a JSON file .kb.json`);
+  for (let at = signature.length; at < image.length;) {
+    // Each chunk has its length, its type, its data, and a checksum.
+    const end = at + 8 <= image.length ? at + 8 + image.readUInt32BE(at) : Infinity;
+    if (end + 4 > image.length) throw invalidStorage(`${name} ends within a chunk at byte ${at}; copy it again`);
+    const data = image.subarray(at + 8, end);
+    const keywordEnd = data.indexOf(0);
+    const keyword = data.toString('latin1', 0, Math.min(Math.max(0, keywordEnd), 80)).toLowerCase();
+    if (image.toString('latin1', at + 4, at + 8) === 'tEXt' && keywords.includes(keyword))
+      cards.set(keyword, data.subarray(keywordEnd + 1));
+    at = end + 4;
+  }
+  const card = keywords.map((keyword) => cards.get(keyword)).find(Boolean);
+  if (card) return Buffer.from(card.toString('latin1'), 'base64');
+  throw invalidStorage(
+    `${name} is an image without a character card (a tEXt chunk "chara" or "ccv3"); export it as PNG again`,
+  );
+}
