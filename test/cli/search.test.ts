@@ -66,7 +66,7 @@ describe('turngraph search', () => {
     expect(await runCommand(['check', pathOf('card.png')])).toMatchObject({
       out: `${pathOf('card.png')}: ok\n`,
       err: expect.stringMatching(
-        /card\.png: warning: card\.png, 1:\d+: data\.character_book\.entries\[0\]\.position is not used\n$/,
+        /card\.png: warning: card\.png, 1:\d+: data\.character_book\.entries\[0\]\.position is not used \(1 entry\)\n$/,
       ) as string,
       code: 0,
     });

@@ -49,7 +49,7 @@ describe.each(subprotocols)('over %s, a graph with the book of a character card'
     const { agentId, warnings } = made.createAgent;
     expect(warnings).toEqual([
       expect.stringMatching(
-        /^find\.params\.string_storage: mira\.png, 1:\d+: data\.character_book\.entries\[2\]\.position is not used$/,
+        /^find\.params\.string_storage: mira\.png, 1:\d+: data\.character_book\.entries\[2\]\.position is not used \(1 entry\)$/,
       ),
     ]);
     const answers: string[] = [];

@@ -1,67 +1,75 @@
 import { createYielder } from '../../../base/eventLoop.ts';
 import { Fault } from '../../../protocol/fault.ts';
-import { type KnowledgeEntry, type LoreRules, secondaryLogic } from '../../storage/knowledge/knowledge.ts';
+import {
+  defaultRules,
+  type KnowledgeEntry,
+  type LoreRules,
+  secondaryLogic,
+} from '../../storage/knowledge/knowledge.ts';
 import { compilePatterns, readPatternKey } from '../../storage/patternSet.ts';
 import { functionWords } from './functionWords.ts';
-import { foldLetters, keyWordsOf, splitPieces } from './splitWords.ts';
+import { foldKey, keyWordsOf, splitPieces } from './splitWords.ts';
 import { commonPart, isForm, isGerman } from './wordForms.ts';
 
 /** What the keys of a storage say about a query. */
 export interface KeyMatches {
-  /** The entries that have a key in it, and whose secondary keys allow it. */
+  /** The entries that have a key in it, and whose secondary keys let them come. */
   readonly found: ReadonlySet<number>;
-  /** The entries that have a key in it, and whose secondary keys forbid it. */
+  /** The entries that have a key in it, and whose secondary keys do not. */
   readonly refused: ReadonlySet<number>;
 }
 
 /** Max words of a key, and characters of one with symbols, that are compared. */
 const maxKeyWords = 16;
 const maxSymbolKeyLength = 128;
-const matchesPerPause = 256;
+const keysPerPause = 256;
 
-/** A key of an entry, and what is compared of it, upper and lower case as written. */
+/** A key of an entry. */
 interface Key {
   readonly entry: number;
-  readonly rules: LoreRules | undefined;
-  /** Its number among the keys of its kind of the entry. */
-  readonly number: number;
-  readonly isSecondary: boolean;
-  readonly words: string;
+  readonly rules: LoreRules;
+  /** Its number among the secondary keys of the entry; undefined: it is none of them. */
+  readonly secondary: number | undefined;
+  /** Its words or characters, upper and lower case as written. */
+  readonly written: string;
 }
 
-/** The messages back from the newest, from 0, in which an entry has a key, and each of its secondary keys. */
-interface EntryMatches {
-  first: number;
-  readonly rules: LoreRules | undefined;
-  readonly secondary: Map<number, number>;
-}
-
-/** Keys by a text of units: words, or characters. */
-class UnitIndex {
+/** Keys by what their forms have in common: a sequence of words, or of characters. */
+class SequenceIndex {
   readonly #keys = new Map<string, Key[]>();
   readonly #lengths = new Set<number>();
 
-  add(text: string, length: number, key: Key): void {
+  add(common: string, length: number, key: Key): void {
     this.#lengths.add(length);
-    const keys = this.#keys.get(text);
+    const keys = this.#keys.get(common);
     if (keys) keys.push(key);
-    else this.#keys.set(text, [key]);
+    else this.#keys.set(common, [key]);
   }
 
-  /** Calls `visit` with the keys that a query has from a unit to another one. */
+  /**
+   * Calls `visit` with the keys that may be in a query of so many words or characters, once for each text there.
+   * @param read what a part of the query has in common with keys, and as it is written.
+   */
   async find(
     count: number,
-    textOf: (from: number, to: number) => string,
-    visit: (key: Key, from: number, to: number) => void,
+    read: {
+      readonly common: (from: number, to: number) => string;
+      readonly written: (from: number, to: number) => string;
+    },
+    visit: (key: Key, written: string) => void,
   ): Promise<void> {
     if (this.#keys.size === 0) return;
     const yieldToOthers = createYielder();
+    const seen = new Set<string>();
     for (let from = 0; from < count; from++) {
       for (const length of this.#lengths) {
-        if (from + length > count) continue;
-        for (const [visited, key] of (this.#keys.get(textOf(from, from + length)) ?? []).entries()) {
-          visit(key, from, from + length);
-          if (visited % matchesPerPause === 0) await yieldToOthers();
+        const keys = from + length <= count ? this.#keys.get(read.common(from, from + length)) : undefined;
+        const written = keys ? read.written(from, from + length) : '';
+        if (!keys || seen.has(written)) continue;
+        seen.add(written);
+        for (const [visited, key] of keys.entries()) {
+          visit(key, written);
+          if (visited % keysPerPause === 0) await yieldToOthers();
         }
       }
       await yieldToOthers();
@@ -71,15 +79,17 @@ class UnitIndex {
 
 /** Whether a key is matched word by word; the others have symbols, and are matched as they are written. */
 const isOfWords = (text: string): boolean =>
-  /^(?:[\p{L}\p{N}]+(?:[+#]+(?![\p{L}\p{N}]))?(?:[\s\p{Pd}'.,:]+|$))+$/u.test(text);
+  /^(?:[\p{L}\p{N}\p{M}]+(?:[+#]+(?![\p{L}\p{N}]))?(?:[\s\p{Pd}'.,:]+|$))+$/u.test(text);
 
-const foldKey = (text: string): string => foldLetters(text).replaceAll(/\s+/g, ' ').trim();
+const oneSpace = (text: string): string => text.replaceAll(/\s+/g, ' ');
 const lowerCase = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ');
+/** Begins a text that is a part of a longer word. */
+const partMark = '\0';
 
-/** The keys of entries: words, several in a row, texts with symbols, or regular expressions, whose appearance in a query brings an entry. */
+/** The keys of entries, whose appearance in a query brings an entry: words, texts with symbols, or regular expressions. */
 export class KeyIndex {
-  readonly #words = new UnitIndex();
-  readonly #symbols = new UnitIndex();
+  readonly #words = new SequenceIndex();
+  readonly #texts = new SequenceIndex();
   readonly #patterns: string[] = [];
   readonly #patternKeys: Key[] = [];
   #size = 0;
@@ -89,35 +99,32 @@ export class KeyIndex {
     return this.#size;
   }
 
-  add({ keys, rules }: KnowledgeEntry, entry: number): void {
-    for (const [number, key] of keys.entries()) this.#add(key, { entry, rules, number, isSecondary: false });
-    if (keys.length === 0) return;
-    for (const [number, key] of (rules?.secondary ?? []).entries())
-      this.#add(key, { entry, rules, number, isSecondary: true });
+  add({ keys, rules = defaultRules }: KnowledgeEntry, entry: number): void {
+    for (const key of keys) this.#add(key, { entry, rules, secondary: undefined });
+    for (const [secondary, key] of rules.secondary.entries()) this.#add(key, { entry, rules, secondary });
   }
 
-  #add(text: string, key: Omit<Key, 'words'>): void {
+  #add(text: string, key: Omit<Key, 'written'>): void {
     this.#size++;
     const pattern = readPatternKey(text);
     if (pattern.ok && pattern.value !== undefined) {
+      this.#patternKeys.push({ ...key, written: pattern.value });
       this.#patterns.push(pattern.value);
-      this.#patternKeys.push({ ...key, words: '' });
       return;
     }
-    const folded = foldKey(text);
+    const folded = oneSpace(foldKey(text)).trim();
     if (folded === '') return;
-    if (key.rules?.partsOfWords || !isOfWords(folded)) {
+    if (key.rules.partsOfWords || !isOfWords(folded)) {
       const written = folded.slice(0, maxSymbolKeyLength);
-      this.#symbols.add(lowerCase(written), written.length, { ...key, words: written });
-    } else this.#addWords(keyWordsOf(text).slice(0, maxKeyWords), key);
-  }
-
-  /** A point in a key need not be in the query. */
-  #addWords(written: readonly string[], key: Omit<Key, 'words'>): void {
-    const words = written.at(-1) === '.' ? written.slice(0, -1) : written;
+      this.#texts.add(lowerCase(written), written.length, { ...key, written });
+      return;
+    }
+    const words = keyWordsOf(text).slice(0, maxKeyWords);
+    while (words.at(-1) === '.') words.pop();
+    // A point in a key need not be in the query.
     const plain = words.filter((word) => word !== '.');
     for (const variant of plain.length < words.length ? [words, plain] : [words])
-      this.#words.add(variant.map(commonPart).join(' '), variant.length, { ...key, words: variant.join(' ') });
+      this.#words.add(variant.map(commonPart).join(' '), variant.length, { ...key, written: variant.join(' ') });
   }
 
   /**
@@ -126,59 +133,51 @@ export class KeyIndex {
    * @throws Fault LIMIT_EXCEEDED for regular expressions that are too large together; the signal's reason.
    */
   async find(messages: readonly string[], depth: number, signal: AbortSignal | undefined): Promise<KeyMatches> {
-    const matches = new Map<number, EntryMatches>();
-    if (this.#size > 0)
-      for (const [message, text] of messages.entries()) {
-        const record = ({ entry, rules, isSecondary, number }: Key): void => {
-          if (message >= (rules?.depth ?? depth)) return;
-          const known = matches.get(entry) ?? { first: Infinity, rules, secondary: new Map<number, number>() };
-          if (!isSecondary) known.first = Math.min(known.first, message);
-          else if (!known.secondary.has(number)) known.secondary.set(number, message);
-          matches.set(entry, known);
-        };
-        await this.#findWords(text, record);
-        await this.#findSymbols(text, record);
-        await this.#findPatterns(text, record, signal);
-        signal?.throwIfAborted();
-      }
-    const withKey = [...matches].filter(([, { first }]) => first < Infinity);
-    const isAllowed = ({ rules, secondary }: EntryMatches): boolean => !rules || secondaryLogic(rules, secondary.size);
-    return {
-      found: new Set(withKey.filter(([, match]) => isAllowed(match)).map(([entry]) => entry)),
-      refused: new Set(withKey.filter(([, match]) => !isAllowed(match)).map(([entry]) => entry)),
-    };
+    const found = new Map<number, LoreRules>();
+    const secondary = new Map<number, Set<number>>();
+    for (const [message, text] of this.#size === 0 ? [] : messages.entries()) {
+      const record = ({ entry, rules, secondary: number }: Key): void => {
+        if (message >= (rules.depth ?? depth)) return;
+        if (number === undefined) found.set(entry, rules);
+        else secondary.set(entry, (secondary.get(entry) ?? new Set()).add(number));
+      };
+      await this.#findWords(text, record);
+      await this.#findTexts(text, record);
+      await this.#findPatterns(text, record, signal);
+      signal?.throwIfAborted();
+    }
+    const [allowed, refused] = [new Set<number>(), new Set<number>()];
+    for (const [entry, rules] of found)
+      (secondaryLogic(rules, secondary.get(entry)?.size ?? 0) ? allowed : refused).add(entry);
+    return { found: allowed, refused };
   }
 
   async #findWords(text: string, record: (key: Key) => void): Promise<void> {
     const words = await splitPieces(text, keyWordsOf);
     const parts = words.map(commonPart);
     const inGerman = isGerman(words);
-    const compared = new Map<Key, Set<string>>();
-    await this.#words.find(
-      words.length,
-      (from, to) => parts.slice(from, to).join(' '),
-      (key, from, to) => {
-        const phrase = words.slice(from, to);
-        const seen = compared.get(key) ?? new Set();
-        const written = phrase.join(' ');
-        if (seen.has(written)) return;
-        compared.set(key, seen.add(written));
-        if (isSamePhrase(key, phrase, inGerman)) record(key);
-      },
-    );
+    const read = {
+      common: (from: number, to: number) => parts.slice(from, to).join(' '),
+      written: (from: number, to: number) => words.slice(from, to).join(' '),
+    };
+    await this.#words.find(words.length, read, (key, written) => {
+      if (isSamePhrase(key, written, inGerman)) record(key);
+    });
   }
 
-  async #findSymbols(text: string, record: (key: Key) => void): Promise<void> {
-    const written = (await splitPieces(text, (piece) => [foldLetters(piece)])).join('').replaceAll(/\s+/g, ' ');
-    const lower = lowerCase(written);
-    await this.#symbols.find(
-      lower.length,
-      (from, to) => lower.slice(from, to),
-      (key, from, to) => {
-        const isWhole = key.rules?.partsOfWords || !(isWordAt(lower, from) || isWordAt(lower, to));
-        if (isWhole && (!key.rules?.isCaseSensitive || written.slice(from, to) === key.words)) record(key);
-      },
-    );
+  async #findTexts(text: string, record: (key: Key) => void): Promise<void> {
+    const whole = oneSpace((await splitPieces(text, (piece) => [foldKey(piece)])).join(''));
+    const lower = lowerCase(whole);
+    const read = {
+      common: (from: number, to: number) => lower.slice(from, to),
+      written: (from: number, to: number) =>
+        `${isInWord(lower, from) || isInWord(lower, to) ? partMark : ''}${whole.slice(from, to)}`,
+    };
+    await this.#texts.find(lower.length, read, (key, found) => {
+      const { partsOfWords, isCaseSensitive } = key.rules;
+      const written = found.replace(partMark, '');
+      if ((partsOfWords || written === found) && (!isCaseSensitive || written === key.written)) record(key);
+    });
   }
 
   async #findPatterns(text: string, record: (key: Key) => void, signal: AbortSignal | undefined): Promise<void> {
@@ -193,24 +192,24 @@ export class KeyIndex {
   }
 }
 
-/** Whether a word goes on from before a place to behind it. */
-const isWordAt = (text: string, at: number): boolean =>
+/** Whether a word goes on at a place of a text. */
+const isInWord = (text: string, at: number): boolean =>
   /[\p{L}\p{N}]$/u.test(text.slice(Math.max(0, at - 2), at)) && /^[\p{L}\p{N}]/u.test(text.slice(at, at + 2));
 
 /** Whether words are those of a key, in any case and plural; function words only as they are written, with a capital. */
-function isSamePhrase({ words: key, rules }: Key, phrase: readonly string[], inGerman: boolean): boolean {
-  const words = key.split(' ');
-  if (!words.every((word, index) => isForm(word, phrase[index] ?? '', inGerman))) return false;
-  if (rules?.isCaseSensitive && !words.every((word, index) => isSameCase(word, phrase[index] ?? ''))) return false;
+function isSamePhrase({ written: key, rules }: Key, written: string, inGerman: boolean): boolean {
+  const [words, phrase] = [key.split(' '), written.split(' ')];
+  const all = (isAlike: (word: string, other: string) => boolean): boolean =>
+    words.every((word, index) => isAlike(word, phrase[index] ?? ''));
+  if (!all((word, other) => isForm(word, other, inGerman))) return false;
+  if (rules.isCaseSensitive && !all(isSameCase)) return false;
   const isFunction = (word: string): boolean => word === '.' || functionWords.has(word.toLowerCase());
   if (!words.every(isFunction) && !phrase.every(isFunction)) return true;
-  const written = phrase.join(' ');
   return key === key.toLowerCase() ? /^\p{Lu}/u.test(written) && written.toLowerCase() === key : written === key;
 }
 
 /** Whether two forms of a word have the same upper and lower case, but for their endings. */
 function isSameCase(one: string, other: string): boolean {
-  const isSameWord = one.toLowerCase() === other.toLowerCase();
-  const length = isSameWord ? one.length : commonPart(one).length;
+  const length = one.toLowerCase() === other.toLowerCase() ? one.length : commonPart(one).length;
   return one.slice(0, length) === other.slice(0, length);
 }

@@ -16,21 +16,26 @@ export function splitWords(text: string): readonly string[] {
   return words.some((word) => spaceless.test(word)) ? words.flatMap(splitSpaceless) : words;
 }
 
-const fold = (text: string): string => foldLetters(text.toLowerCase().replaceAll(/n['’]t\b/g, ' not'));
+// ASCII, which most texts are, has nothing to fold.
+// oxlint-disable-next-line no-control-regex
+const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
 
-/** A text without diacritics and invisible characters, and with one form of each letter, apostrophe and space. */
-export const foldLetters = (text: string): string =>
-  // ASCII, which most texts are, has nothing to fold.
-  // oxlint-disable-next-line no-control-regex
-  /^[\0-\x7f]*$/.test(text)
+/** One form of each letter, without some marks. */
+const withoutMarks = (text: string, marks: RegExp): string =>
+  isAscii(text)
     ? text
-    : text
-        // Before, too: normalize() takes time in the square of a run of marks.
-        .replaceAll(/[\p{M}\p{Cf}]+/gu, '')
-        .normalize('NFKD')
-        .replaceAll(/\p{M}+/gu, '')
-        .normalize('NFC')
-        .replaceAll(/[’ʼ]/g, "'");
+    : // Before, too: normalize() takes time in the square of a run of marks.
+      text.replaceAll(marks, '').normalize('NFKD').replaceAll(marks, '').normalize('NFC');
+
+const fold = (text: string): string => withoutMarks(text.toLowerCase().replaceAll(/n['’]t\b/g, ' not'), /\p{M}+/gu);
+
+/**
+ * A text as keys are compared with it, upper and lower case as written: without accents and invisible characters. The marks
+ * of other scripts, such as the vowels of Hindi, make other words.
+ */
+export const foldKey = (text: string): string => withoutMarks(text, accents).replaceAll(/[‘’ʼ]/g, "'");
+
+const accents = /(?:[\u{300}-\u{36f}\u{591}-\u{5c7}]|[\u{64b}-\u{65f}]|\u{670}|[\u{fe00}-\u{fe0f}]|\p{Cf})+/gu;
 
 /** The single characters of scripts without spaces, each of which may be a word; of a query only those that stand alone are. */
 export function splitCharacters(text: string): readonly string[] {
@@ -88,16 +93,16 @@ const maxStemmedLength = 40;
 export const wordStem = (word: string): string =>
   word.length > maxStemmedLength ? word.slice(0, maxStemmedLength) : stemmer(word).replace(/v$/, 'f');
 
-const keyToken = /([\p{L}\p{N}]+)('(?:s|t|ll|re|ve|d|m)(?![\p{L}\p{N}]))?([+#]+(?![\p{L}\p{N}]))?|[.!?;:,。、]/giu;
+const keyToken = /([\p{L}\p{N}\p{M}]+)('(?:s|t|ll|re|ve|d|m)(?![\p{L}\p{N}]))?([+#]+(?![\p{L}\p{N}]))?|[.!?;:,。、]/giu;
 
 /**
- * The words of a text as keys are compared with them, upper and lower case as written: without the `'s` of a possessive,
- * `C++` and `C#` as a word each, "." for what divides phrases. Of a script without spaces each character is a word; the
- * first of a Korean one is marked, as only its ending varies.
+ * The words of a text as keys are compared with them: without the `'s` of a possessive, `C++` and `C#` as a word each, "."
+ * for what divides phrases. Of a script without spaces each character is a word; the first of a Korean one is marked, as
+ * only its ending varies.
  */
-export function keyWordsOf(text: string): readonly string[] {
+export function keyWordsOf(text: string): string[] {
   const words: string[] = [];
-  for (const [whole, word, ending = '', symbols = ''] of foldLetters(text).matchAll(keyToken)) {
+  for (const [whole, word, ending = '', symbols = ''] of foldKey(text).matchAll(keyToken)) {
     if (word === undefined) words.push('.');
     else if (spaceless.test(word)) words.push(...runsOf(word).flatMap(charactersOf));
     else words.push(/^'t$/i.test(ending) && /n$/i.test(word) ? whole : `${word}${symbols}`);
@@ -107,7 +112,5 @@ export function keyWordsOf(text: string): readonly string[] {
 
 function charactersOf(run: string): readonly string[] {
   if (!spaceless.test(run)) return [run];
-  return [...run].map((character, index) =>
-    index === 0 && /\p{Script=Hangul}/u.test(character) ? `^${character}` : character,
-  );
+  return [...(/^\p{Script=Hangul}/u.test(run) ? run.replace(/^./u, '^$&') : run)];
 }

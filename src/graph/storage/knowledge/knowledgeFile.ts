@@ -120,7 +120,7 @@ class Notes {
 
   get list(): readonly string[] {
     return [...this.#found.values()].map(({ first, count }) =>
-      count === 1 ? first : `${first} (${count} entries have this)`,
+      count === 0 ? first : `${first} (${count} ${count === 1 ? 'entry' : 'entries'})`,
     );
   }
 
@@ -128,8 +128,9 @@ class Notes {
   add({ source, slice }: Pick<PlacedEntry, 'source' | 'slice'>, pointer: string, problem: string, kind?: string): void {
     const key = kind ?? `${pointer.replace(/\/\d+$/, '')} ${problem}`;
     const known = this.#found.get(key);
+    const isOfEntry = slice.key !== undefined;
     if (known) known.count++;
-    else this.#found.set(key, { first: `${source.placeOf(slice, pointer)} ${problem}`, count: 1 });
+    else this.#found.set(key, { first: `${source.placeOf(slice, pointer)} ${problem}`, count: isOfEntry ? 1 : 0 });
   }
 }
 

@@ -100,8 +100,8 @@ describe('the fields of a lorebook', () => {
       { uid: 2, key: ['c'], content: 'C', position: 0, cooldown: null, excludeRecursion: false },
     ];
     expect((await readLore({ entries, name: 'A book', recursive_scanning: true })).warnings).toEqual([
-      expect.stringMatching(/^lore\.kb\.json, 1:\d+: entries\[0\]\.position is not used \(2 entries have this\)$/),
-      expect.stringMatching(/^lore\.kb\.json, 1:\d+: entries\[0\]\.sticky is not used$/),
+      expect.stringMatching(/^lore\.kb\.json, 1:\d+: entries\[0\]\.position is not used \(2 entries\)$/),
+      expect.stringMatching(/^lore\.kb\.json, 1:\d+: entries\[0\]\.sticky is not used \(1 entry\)$/),
       expect.stringMatching(/^lore\.kb\.json, 1:\d+: recursive_scanning is not used$/),
     ]);
   });
@@ -123,7 +123,9 @@ describe('a lorebook with fields that cannot be used', () => {
     for (const [name, value] of Object.entries(odd)) {
       const { entries, warnings } = await readLore({ entries: [{ ...entry, [name]: value }] });
       expect(entries, name).toMatchObject([{ id: '7', keys: ['harbour'], always: false }]);
-      expect(warnings?.join('\n'), name).toMatch(new RegExp(`entries\\[0\\]\\.${name} must be .*, and is left out$`));
+      expect(warnings?.join('\n'), name).toMatch(
+        new RegExp(`entries\\[0\\]\\.${name} must be .*, and is left out \\(1 entry\\)$`),
+      );
     }
   });
 
@@ -163,8 +165,8 @@ describe('a lorebook with fields that cannot be used', () => {
     const lore = await readLore({ entries });
     expect(lore.entries).toMatchObject([{ id: '4' }]);
     expect(lore.warnings).toEqual([
-      'lore.kb.json, 1:77: entries[1] has no content, and is left out (2 entries have this)',
-      'lore.kb.json, 1:119: entries[3] must be an object, and is left out',
+      'lore.kb.json, 1:77: entries[1] has no content, and is left out (2 entries)',
+      'lore.kb.json, 1:119: entries[3] must be an object, and is left out (1 entry)',
     ]);
   });
 
@@ -174,10 +176,8 @@ describe('a lorebook with fields that cannot be used', () => {
     );
     expect(entries.map(({ id }) => id)).toEqual(['1', '1-2', 'a', 'a-3', 'a-2', 'a-4', '6']);
     expect(warnings).toEqual([
-      expect.stringMatching(/entries\[6\]\.id must be a string, and is left out$/),
-      expect.stringMatching(
-        /entries\[3\] has the id "a", as an earlier entry, and gets the id "a-3" \(2 entries have this\)$/,
-      ),
+      expect.stringMatching(/entries\[6\]\.id must be a string, and is left out \(1 entry\)$/),
+      expect.stringMatching(/entries\[3\] has the id "a", as an earlier entry, and gets the id "a-3" \(2 entries\)$/),
     ]);
   });
 
@@ -189,7 +189,9 @@ describe('a lorebook with fields that cannot be used', () => {
 
   it('warns of a key that never matches', async () => {
     const { warnings } = await readLore(book({ keys: ['\u0301', 'a'] }));
-    expect(warnings).toEqual([expect.stringMatching(/entries\[0\]\.keys\[0\] has nothing that can be matched$/)]);
+    expect(warnings).toEqual([
+      expect.stringMatching(/entries\[0\]\.keys\[0\] has nothing that can be matched \(1 entry\)$/),
+    ]);
   });
 });
 
