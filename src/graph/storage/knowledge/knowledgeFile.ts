@@ -198,14 +198,13 @@ class DocumentReader {
   readonly #notes = new Notes();
   /** The first slice of each known member. */
   readonly #found = new Map<string, JsonSlice>();
-  /** The slices of the members that hold for a whole lorebook, by their names. */
-  readonly #ofBook = new Map<string, JsonSlice>();
+  /** The members that are numbers and hold for all entries. */
+  readonly #ofBook = new Map<string, number>();
   #isCard = false;
   #unknown: JsonSlice | undefined;
   #fields: readonly KnowledgeField[] | undefined;
   #embeddingModel: string | undefined;
   #recordsFile: string | undefined;
-  #alwaysTokens: number | undefined;
 
   constructor(source: JsonSource) {
     this.#source = source;
@@ -241,33 +240,15 @@ class DocumentReader {
     if (records && recordsFile)
       throw this.#source.faultIn(recordsFile, { pointer: '', message: 'excludes records; give one or the other' });
     if (!isKnown) throw invalidStorage(`${name} must have "records", "records_file", or, as a lorebook, "entries"`);
-    const ofBook = book === undefined ? undefined : this.#readOfBook();
+    const depth = this.#ofBook.get('scan_depth');
     return {
-      placed: this.placed.map((item) => withDepth(item, ofBook?.depth)),
+      placed: depth === undefined ? this.placed : this.placed.map((item) => withDepth(item, depth)),
       fields: this.#fields,
       embeddingModel: this.#embeddingModel,
       recordsFile: this.#recordsFile,
-      alwaysTokens: this.#alwaysTokens ?? ofBook?.tokens,
+      alwaysTokens: this.#ofBook.get('always_tokens') ?? this.#ofBook.get('token_budget'),
       notes: this.#notes,
     };
-  }
-
-  #readOfBook(): { readonly depth: number | undefined; readonly tokens: number | undefined } {
-    const read = (name: string): number | undefined => {
-      const slice = this.#ofBook.get(name);
-      const value = slice && this.#source.parse(slice);
-      const number = typeof value === 'string' && value !== '' ? Number(value) : value;
-      if (typeof number === 'number' && number > 0) return number;
-      if (slice && value !== null && value !== 0 && value !== false)
-        this.#notes.add(
-          { source: this.#source, slice },
-          '',
-          value === true ? 'is not used' : 'must be a number, and is left out',
-        );
-      return undefined;
-    };
-    read('recursive_scanning');
-    return { depth: read('scan_depth'), tokens: read('token_budget') };
   }
 
   #readMember(slice: JsonSlice): void {
@@ -276,7 +257,7 @@ class DocumentReader {
     if (![...members, ''].includes(member) && !(isBookList(member) && (opensList || member === 'entries'))) {
       this.#unknown ??= slice;
       this.#isCard ||= member.startsWith('data/') || ['spec', 'first_mes', 'character_book'].includes(member);
-      if (bookMembers.includes(name)) this.#ofBook.set(name, slice);
+      if (bookMembers.includes(name)) this.#readOfBook(slice, name);
       return;
     }
     if (this.#found.has(member))
@@ -288,11 +269,17 @@ class DocumentReader {
     if (member === 'fields') this.#fields = this.#unwrap(slice, readFields(value));
     else if (member === 'always_tokens') {
       if (typeof value !== 'number' || !(value >= 0)) throw fail('must be a number from 0');
-      this.#alwaysTokens = value;
+      this.#ofBook.set(member, value);
     } else if (lists.includes(member)) throw fail('must be a list');
     else if (typeof value !== 'string' || value === '') throw fail('must be a string, not empty');
     else if (member === 'embedding_model') this.#embeddingModel = value;
     else this.#recordsFile = value;
+  }
+
+  #readOfBook(slice: JsonSlice, name: string): void {
+    const value = this.#source.parse(slice);
+    if (typeof value !== 'boolean' && Number(value) > 0) this.#ofBook.set(name, Number(value));
+    else if (value) this.#notes.add({ source: this.#source, slice }, '', 'is not used');
   }
 
   #unwrap<T>(slice: JsonSlice, reading: ReadResult<T>): T {
@@ -301,8 +288,8 @@ class DocumentReader {
   }
 }
 
-/** An entry of a lorebook that has a depth for all its entries. */
-const withDepth = (item: PlacedEntry, depth: number | undefined): PlacedEntry =>
-  depth === undefined || item.entry.rules?.depth !== undefined
-    ? item
-    : { ...item, entry: { ...item.entry, rules: { ...defaultRules, ...item.entry.rules, depth } } };
+/** An entry of a lorebook with the depth of all its entries, unless it has its own. */
+const withDepth = (item: PlacedEntry, depth: number): PlacedEntry => ({
+  ...item,
+  entry: { ...item.entry, rules: { ...defaultRules, ...item.entry.rules, depth: item.entry.rules?.depth ?? depth } },
+});

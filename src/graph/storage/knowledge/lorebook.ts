@@ -26,28 +26,30 @@ const aliases = {
   depth: ['scandepth'],
   isPattern: ['useregex'],
 } as const;
+type Name = keyof typeof aliases;
 
-/** Members that change nothing about which entries come, or that hold the others. */
+/** Members that change nothing about which entries come, or that hold the others, beside those that are read. */
 const harmless = new Set(
-  `addmemo bookversion category comment contextconfig createdat displayindex displayname extensions folder id
-  lastupdatedat name uid`.split(/\s+/),
+  `${Object.values(aliases).flat().join(' ')} addmemo bookversion category contextconfig createdat displayindex extensions
+  folder lastupdatedat`.split(/\s+/),
 );
 /** Values with which members have no effect in the programs that know them. */
-const inert: ReadonlyMap<string, readonly unknown[]> = new Map([
-  ['depth', [4]],
-  ['groupweight', [100]],
-  ['mode', ['normal']],
-  ['position', ['before_char']],
-]);
+const inert = new Set(['depth 4', 'groupweight 100', 'mode normal', 'position before_char']);
 
 const isInert = (name: string, value: unknown): boolean =>
+  value === null ||
   value === false ||
   value === '' ||
   value === 0 ||
-  inert.get(name)?.includes(value) === true ||
-  (value instanceof Object && Object.values(value).every((item) => item === null || isInert('', item)));
+  inert.has(`${name} ${String(value)}`) ||
+  (value instanceof Object && Object.values(value).every((item) => isInert('', item)));
 
-const plainName = (name: string): string => name.replaceAll('_', '').toLowerCase();
+const truths: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+]);
 
 interface Member {
   readonly pointer: string;
@@ -61,66 +63,55 @@ class EntryMembers {
 
   constructor(entry: Readonly<Record<string, unknown>>, note: Note) {
     this.#note = note;
-    for (const [holder, prefix] of [
-      ['contextConfig', '/contextConfig'],
-      ['extensions', '/extensions'],
-      ['', ''],
-    ] as const) {
-      const held = holder === '' ? entry : entry[holder];
+    for (const holder of ['/contextConfig', '/extensions', '']) {
+      const held = holder === '' ? entry : entry[holder.slice(1)];
       for (const [name, value] of Object.entries(isObject(held) ? held : {}))
-        if (value !== null) this.#members.set(plainName(name), { pointer: `${prefix}/${name}`, value });
+        if (value !== null)
+          this.#members.set(name.replaceAll('_', '').toLowerCase(), { pointer: `${holder}/${name}`, value });
     }
   }
 
   /** Notes the members that nothing reads. */
   noteOthers(): void {
-    const known = new Set<string>(Object.values(aliases).flat());
     for (const [name, { pointer, value }] of this.#members)
-      if (!known.has(name) && !harmless.has(name) && !isInert(name, value)) this.#note(pointer, 'is not used');
+      if (!harmless.has(name) && !isInert(name, value)) this.#note(pointer, 'is not used');
   }
 
-  boolean(name: keyof typeof aliases): boolean | undefined {
-    return this.#read(name, 'true or false', (value) => {
-      const text = String(value).toLowerCase();
-      return text === 'true' || value === 1 ? true : text === 'false' || value === 0 ? false : undefined;
-    });
+  boolean(name: Name): boolean | undefined {
+    return this.#read(name, 'true or false', (value) => truths.get(String(value).toLowerCase()));
   }
 
-  number(name: keyof typeof aliases): number | undefined {
+  number(name: Name): number | undefined {
     return this.#read(name, 'a number', (value) => {
-      const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-      return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
+      const isNumber = typeof value === 'number' || (typeof value === 'string' && value.trim() !== '');
+      return isNumber && Number.isFinite(Number(value)) ? Number(value) : undefined;
     });
   }
 
-  text(name: keyof typeof aliases): string | undefined {
-    return this.#read(name, 'a string', (value) =>
-      typeof value === 'string' || typeof value === 'number' ? String(value) : undefined,
-    );
+  text(name: Name): string | undefined {
+    return this.#read(name, 'a string', textOf);
   }
 
-  /** A list of texts, or one text with commas, each with its pointer. */
-  keys(name: 'keys' | 'secondary'): readonly (readonly [key: string, pointer: string])[] {
-    const member = this.#find(name);
-    const list = this.#read(name, 'a list of strings', (value) =>
-      typeof value === 'string' ? splitKeys(value) : Array.isArray(value) ? (value as unknown[]) : undefined,
-    );
-    return (list ?? []).flatMap((key: unknown, index) => {
-      const pointer = Array.isArray(member?.value) ? `${member.pointer}/${index}` : (member?.pointer ?? '');
-      if (typeof key === 'string' || typeof key === 'number') {
-        const trimmed = String(key).trim();
-        return trimmed === '' ? [] : [[trimmed, pointer] as const];
-      }
-      if (key !== null) this.#note(member?.pointer ?? '', 'has a key that is no string, which is left out');
-      return [];
+  /** The texts of a list, or of one text with commas, each with its pointer. */
+  keys(name: Name): readonly (readonly [key: string, pointer: string])[] {
+    const read = (value: unknown) =>
+      typeof value === 'string' ? splitKeys(value) : Array.isArray(value) ? (value as unknown[]) : undefined;
+    const list = this.#read(name, 'a list of strings', read) ?? [];
+    const { pointer: place = '', value } = this.#find(name) ?? {};
+    return list.flatMap((key, index) => {
+      const text = textOf(key)?.trim();
+      const pointer = Array.isArray(value) ? `${place}/${index}` : place;
+      if (text === undefined && key !== null) this.#note(pointer, 'must be a string, and is left out');
+      if (text && !canMatch(text)) this.#note(pointer, 'has nothing that can be matched');
+      return text ? [[text, pointer] as const] : [];
     });
   }
 
-  #find(name: keyof typeof aliases): Member | undefined {
+  #find(name: Name): Member | undefined {
     return aliases[name].map((alias) => this.#members.get(alias)).find(Boolean);
   }
 
-  #read<T>(name: keyof typeof aliases, what: string, read: (value: unknown) => T | undefined): T | undefined {
+  #read<T>(name: Name, what: string, read: (value: unknown) => T | undefined): T | undefined {
     const member = this.#find(name);
     const value = member && read(member.value);
     if (member && value === undefined) this.#note(member.pointer, `must be ${what}, and is left out`);
@@ -128,17 +119,20 @@ class EntryMembers {
   }
 }
 
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+
 /** Keys with commas between them; a pattern may have commas in it. */
-const splitKeys = (text: string): readonly string[] => {
+function splitKeys(text: string): readonly string[] {
   const keys: string[] = [];
   for (const part of text.split(',')) {
-    const pattern = keys.length > 0 ? `${keys.at(-1)},${part}` : '';
-    const isPattern = pattern.trim().startsWith('/') && readPatternKey(pattern.trim());
-    if (isPattern && (!isPattern.ok || isPattern.value !== undefined)) keys[keys.length - 1] = pattern;
+    const joined = `${keys.at(-1)},${part}`;
+    const pattern = readPatternKey(joined.trim());
+    if (keys.length > 0 && (!pattern.ok || pattern.value !== undefined)) keys[keys.length - 1] = joined;
     else keys.push(part);
   }
   return keys;
-};
+}
 
 /**
  * Reads an entry of a lorebook, as one of `aliases` writes it; undefined for one that is disabled or has no content. Its id is
@@ -146,61 +140,50 @@ const splitKeys = (text: string): readonly string[] => {
  */
 export function readLorebookEntry(entry: unknown, note: Note): ReadResult<KnowledgeEntry | undefined> {
   const skipped = { ok: true, value: undefined } as const;
-  if (!isObject(entry)) {
-    note('', 'must be an object, and is left out');
+  const members = new EntryMembers(isObject(entry) ? entry : {}, note);
+  if (members.boolean('disable') === true || members.boolean('enabled') === false) return skipped;
+  // Lines that begin with @@ are instructions of a card V3, not of the text.
+  const text = members.text('content')?.replace(/^(?:@@[^\n]*\n)+/, '') ?? '';
+  if (text.trim() === '') {
+    note('', isObject(entry) ? 'has no content, and is left out' : 'must be an object, and is left out');
     return skipped;
   }
-  const silent = new EntryMembers(entry, () => undefined);
-  if (silent.boolean('disable') === true || silent.boolean('enabled') === false) return skipped;
-  const members = new EntryMembers(entry, note);
-  const content = members.text('content')?.replace(/^(?:@@[^\n]*\n)+/, '') ?? '';
-  if (content.trim() === '') {
-    note('', 'has no content, and is left out');
-    return skipped;
-  }
-  for (const name of ['disable', 'enabled'] as const) members.boolean(name);
   members.noteOthers();
-  const keys = members.keys('keys');
-  const rules = readRules(members);
-  for (const [key, pointer] of [...keys, ...rules.secondary]) {
-    if (!canMatch(key)) note(pointer, 'has nothing that can be matched');
+  const [keys, secondary] = [members.keys('keys'), members.keys('secondary')];
+  for (const [key, pointer] of [...keys, ...secondary]) {
     const pattern = readPatternKey(key);
-    const problem = pattern.ok ? undefined : `${pattern.errors[0]?.message}; rewrite it, or disable the entry`;
-    if (problem !== undefined) return { ok: false, errors: [{ pointer, message: problem }] };
+    const message = pattern.ok ? '' : `${pattern.errors[0]?.message}; rewrite it, or disable the entry`;
+    if (message !== '') return { ok: false, errors: [{ pointer, message }] };
   }
-  const id = members.text('id') ?? '';
+  const read = members.boolean('isPattern') === true ? patternOf : (key: string): string => key;
+  const rules = readRules(
+    members,
+    secondary.map(([key]) => read(key)),
+  );
   const title = members.text('title') ?? '';
-  const isPattern = members.boolean('isPattern') === true;
-  const read = ([key]: readonly [string, string]): string => (isPattern ? patternOf(key) : key);
-  const { secondary, ...others } = rules;
-  const lore: LoreRules = { ...others, secondary: secondary.map(read) };
-  const isPlain = lore.secondary.length === 0 && otherRules.every((name) => lore[name] === defaultRules[name]);
   return {
     ok: true,
     value: {
-      id,
-      text: content,
+      id: members.text('id') ?? '',
+      text,
       metadata: title === '' ? {} : { comment: title },
-      keys: keys.map(read),
+      keys: keys.map(([key]) => read(key)),
       always: members.boolean('constant') ?? false,
-      ...(isPlain ? {} : { rules: lore }),
+      ...(JSON.stringify(rules) === JSON.stringify(defaultRules) ? {} : { rules }),
     },
   };
 }
 
-const otherRules = ['isCaseSensitive', 'partsOfWords', 'probability', 'order', 'depth'] as const;
-
-function readRules(members: EntryMembers) {
-  const isSelective = members.boolean('selective') ?? true;
-  const hasChance = members.boolean('useProbability') ?? true;
-  const secondary = members.keys('secondary');
-  const [logic, probability, depth] = [members.number('logic'), members.number('probability'), members.number('depth')];
+function readRules(members: EntryMembers, secondary: readonly string[]): LoreRules {
+  const isSelective = members.boolean('selective') !== false;
+  const probability = members.number('probability') ?? 100;
+  const depth = members.number('depth');
   return {
     secondary: isSelective ? secondary : [],
-    logic: logics[logic ?? 0] ?? logics[0],
+    logic: (isSelective && logics[members.number('logic') ?? 0]) || defaultRules.logic,
     isCaseSensitive: members.boolean('caseSensitive') ?? false,
     partsOfWords: members.boolean('wholeWords') === false,
-    probability: hasChance ? (probability ?? defaultRules.probability) : defaultRules.probability,
+    probability: members.boolean('useProbability') === false ? 100 : probability,
     order: members.number('order') ?? defaultRules.order,
     depth: depth === undefined ? undefined : Math.max(1, depth),
   };
@@ -208,7 +191,7 @@ function readRules(members: EntryMembers) {
 
 /** A key of an entry whose keys are patterns without slashes: those that could be texts as well stay texts. */
 function patternOf(key: string): string {
-  if (!/[\\^$*?()[\]{}|]/.test(key)) return key;
   const pattern = `/${key.replaceAll('/', '\\/')}/i`;
-  return readPatternKey(key).ok && readPatternKey(pattern).ok ? pattern : key;
+  const isPattern = /[\\^$*?()[\]{}|]/.test(key) && !key.startsWith('/') && readPatternKey(pattern).ok;
+  return isPattern ? pattern : key;
 }
