@@ -15,7 +15,7 @@ export const functionWords: ReadonlySet<string> = setOf(
   by down during except for from in inside into near of off on onto out outside over past per since through throughout
   till to toward towards under until up upon via with within without
   and or but nor so yet if unless because although though while whereas whether than
-  am is are was were be been being do does did doing done have has had having can could may might must shall should
+  am is are was were be been being do does did doing done have has had having can could may might must shall should get gets got
   will would ought cannot not no yes let lets s t d m ll re ve
   here there now then again also too just only even still already always never ever often sometimes once
   very quite rather really almost maybe perhaps else instead anyway

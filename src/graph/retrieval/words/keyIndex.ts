@@ -78,8 +78,7 @@ class SequenceIndex {
 }
 
 /** Whether a key is matched word by word; the others have symbols, and are matched as they are written. */
-const isOfWords = (text: string): boolean =>
-  /^(?:[\p{L}\p{N}\p{M}]+(?:[+#]+(?![\p{L}\p{N}]))?(?:[\s\p{Pd}'.,:]+|$))+$/u.test(text);
+const isOfWords = (text: string): boolean => /^(?:[\p{L}\p{N}\p{M}]+[+#]*(?:[\s\p{Pd}'.,:]+|$))+$/u.test(text);
 
 const oneSpace = (text: string): string => text.replaceAll(/\s+/g, ' ');
 const lowerCase = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ');

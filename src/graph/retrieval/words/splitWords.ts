@@ -33,7 +33,13 @@ const fold = (text: string): string => withoutMarks(text.toLowerCase().replaceAl
  * A text as keys are compared with it, upper and lower case as written: without accents and invisible characters. The marks
  * of other scripts, such as the vowels of Hindi, make other words.
  */
-export const foldKey = (text: string): string => withoutMarks(text, accents).replaceAll(/[‘’ʼ]/g, "'");
+export const foldKey = (text: string): string =>
+  isAscii(text)
+    ? text
+    : withoutMarks(text, accents)
+        .replaceAll(/[‘’ʼ]/g, "'")
+        .replaceAll(/[“”„«»]/g, '"')
+        .replaceAll(/\p{Pd}/gu, '-');
 
 const accents = /(?:[\u{300}-\u{36f}\u{591}-\u{5c7}]|[\u{64b}-\u{65f}]|\u{670}|[\u{fe00}-\u{fe0f}]|\p{Cf})+/gu;
 
@@ -93,7 +99,7 @@ const maxStemmedLength = 40;
 export const wordStem = (word: string): string =>
   word.length > maxStemmedLength ? word.slice(0, maxStemmedLength) : stemmer(word).replace(/v$/, 'f');
 
-const keyToken = /([\p{L}\p{N}\p{M}]+)('(?:s|t|ll|re|ve|d|m)(?![\p{L}\p{N}]))?([+#]+(?![\p{L}\p{N}]))?|[.!?;:,。、]/giu;
+const keyToken = /([\p{L}\p{N}\p{M}]+)('(?:s|t|ll|re|ve|d|m)(?![\p{L}\p{N}]))?([+#]*)|[.!?;:,。、]/giu;
 
 /**
  * The words of a text as keys are compared with them: without the `'s` of a possessive, `C++` and `C#` as a word each, "."

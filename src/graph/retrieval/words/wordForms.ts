@@ -1,15 +1,13 @@
 const setOf = (words: string): ReadonlySet<string> => new Set(words.split(' '));
 
 /** They end as plurals, and mean something else than the word without the ending. */
-const noPlurals = setOf(
-  'news means goods blues odds thanks lens lives leaves arts customs manners physics politics economics ethics tropics',
-);
+const noPlurals = setOf('news means goods blues odds thanks lens lives leaves physics politics economics ethics');
 /** The same of names, which are written with a capital: `Wells` is no plural of `well`, nor `Peters` of `Peter`. */
 const names = setOf(
-  `abrams adams andrews banks bates bells brooks collins daniels davis edwards evans fields flowers giles harris hayes
-  hills jacobs james jones keys lewis mars matthews michaels miles myers owens parks peters phillips reeves rhodes
-  richards rivers roberts sanders sands simmons stephens stevens stones summers wales waters wells williams wills
-  winters woods`.replaceAll(/\s+/g, ' '),
+  `abrams adams alexis andreas andrews banks bates bells brooks collins daniels davis edwards elias evans fields flowers
+  giles harris hayes hills jacobs james jonas jones jules keys lewis lucas mars matthews michaels miles myers nicolas owens
+  parks peters phillips reeves rhodes richards rivers roberts sanders sands simmons stephens stevens stones summers thomas
+  wales waters wells williams wills winters woods`.replaceAll(/\s+/g, ' '),
 );
 const irregular: ReadonlyMap<string, string> = new Map([
   ['men', 'man'],
@@ -55,7 +53,7 @@ export function isForm(one: string, other: string, inGerman: boolean): boolean {
     case 's':
       return singular.length >= (short === short.toUpperCase() ? 2 : 3) && /[^\P{L}s]$/u.test(singular);
     case 'es':
-      return /(?:[sxzo]|ch|sh)$/.test(singular) || (singular.length >= 5 && /[lnrd]$/.test(singular));
+      return /(?:[sxzo]|ch|sh)$/.test(singular);
     case 'x':
       return /[ae]u$/.test(singular);
     case 'e':

@@ -36,7 +36,8 @@ function readParts(id: unknown, text: unknown, rest: Readonly<Record<string, unk
     return failed('/id', `must be a string of 1 to ${maxIdLength} characters`);
   if (text === undefined) return failed('/text', 'is missing');
   if (typeof text !== 'string' || text.trim() === '') return failed('/text', 'must be a string, not empty');
-  const { keys = [], always = false } = rest;
+  const keys = rest['keys'] ?? [];
+  const always = rest['always'] ?? false;
   if (!isStringList(keys) || !keys.every(canMatch))
     return failed('/keys', 'must be a list of strings, none of them empty');
   for (const [index, key] of keys.entries()) {
@@ -44,7 +45,7 @@ function readParts(id: unknown, text: unknown, rest: Readonly<Record<string, unk
     if (!pattern.ok) return failed(`/keys/${index}`, pattern.errors[0]?.message ?? 'is invalid');
   }
   if (typeof always !== 'boolean') return failed('/always', 'must be true or false');
-  const metadata = readMetadata(rest['metadata']);
+  const metadata = readMetadata(rest['metadata'] ?? {});
   if (metadata.ok) return { ok: true, value: { id, text, metadata: metadata.value, keys, always } };
   return {
     ok: false,

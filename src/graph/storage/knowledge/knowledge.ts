@@ -160,7 +160,6 @@ function findFieldError(field: unknown, others: readonly KnowledgeField[]): Sche
 
 /** Reads the `metadata` of an entry. Errors have the pointer `/name`. */
 export function readMetadata(value: unknown): ReadResult<Readonly<Record<string, MetadataValue>>> {
-  if (value === undefined) return { ok: true, value: {} };
   if (!isObject(value)) return failed('', 'must be an object');
   for (const [name, held] of Object.entries(value)) {
     const pointer = escapePointerToken(name);

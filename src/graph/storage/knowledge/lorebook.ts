@@ -103,6 +103,7 @@ class EntryMembers {
       const pointer = Array.isArray(value) ? `${place}/${index}` : place;
       if (text === undefined && key !== null) this.#note(pointer, 'must be a string, and is left out');
       if (text && !canMatch(text)) this.#note(pointer, 'has nothing that can be matched');
+      if (text?.includes('{{')) this.#note(pointer, 'has a macro, which is not replaced');
       return text ? [[text, pointer] as const] : [];
     });
   }
@@ -142,8 +143,9 @@ export function readLorebookEntry(entry: unknown, note: Note): ReadResult<Knowle
   const skipped = { ok: true, value: undefined } as const;
   const members = new EntryMembers(isObject(entry) ? entry : {}, note);
   if (members.boolean('disable') === true || members.boolean('enabled') === false) return skipped;
-  // Lines that begin with @@ are instructions of a card V3, not of the text.
-  const text = members.text('content')?.replace(/^(?:@@[^\n]*\n)+/, '') ?? '';
+  const content = members.text('content') ?? '';
+  const text = content.replace(/^(?:@@[^\n]*\n)+/, '');
+  if (text !== content) note('', 'has decorators (lines with @@), which are not used');
   if (text.trim() === '') {
     note('', isObject(entry) ? 'has no content, and is left out' : 'must be an object, and is left out');
     return skipped;

@@ -39,6 +39,11 @@ describe('a knowledge file', () => {
     );
   });
 
+  it('may have null for what is absent', async () => {
+    const records = [{ ...ferry, metadata: null, keys: null, always: null }];
+    expect((await read(JSON.stringify(records))).entries).toEqual([ferry]);
+  });
+
   it('may be an object whose fields come after the records, with defaults', async () => {
     const records = [
       { id: 'a', text: 'A', metadata: { level: 7 } },

@@ -187,10 +187,15 @@ describe('a lorebook with fields that cannot be used', () => {
     );
   });
 
-  it('warns of a key that never matches', async () => {
-    const { warnings } = await readLore(book({ keys: ['\u0301', 'a'] }));
+  it('warns of keys that never match, and of lines that are no text', async () => {
+    const { entries, warnings } = await readLore(
+      book({ keys: ['\u0301', 'a', '{{char}}'], content: '@@depth 4\n@@role user\nThe text.' }),
+    );
+    expect(entries[0]?.text).toBe('The text.');
     expect(warnings).toEqual([
+      expect.stringMatching(/entries\[0\] has decorators \(lines with @@\), which are not used \(1 entry\)$/),
       expect.stringMatching(/entries\[0\]\.keys\[0\] has nothing that can be matched \(1 entry\)$/),
+      expect.stringMatching(/entries\[0\]\.keys\[2\] has a macro, which is not replaced \(1 entry\)$/),
     ]);
   });
 });
