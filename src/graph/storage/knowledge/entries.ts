@@ -4,33 +4,31 @@ import { isObject } from '../../../base/jsonTypes.ts';
 import type { ReadResult, SchemaError } from '../../../protocol/schema.ts';
 import { canMatch, isStringList, type Knowledge, type KnowledgeEntry, limitAlways, readMetadata } from './knowledge.ts';
 import { parseJson } from '../../../base/jsonLocations.ts';
-import { Fault } from '../../../protocol/fault.ts';
 import { invalidStorage } from '../invalidStorage.ts';
 import { readPatternKey } from '../patternSet.ts';
 
 const maxIdLength = 256;
-const members = ['id', 'text', 'metadata', 'keys', 'always'];
-const options = ['metadata', 'keys', 'always'];
 
 /** Reads a record of a knowledge file. Errors have the pointer `/member`. */
 export function readRecord(value: unknown): ReadResult<KnowledgeEntry> {
-  if (!isObject(value)) return failed('', 'must be an object {"id", "text", "metadata"?, "keys"?, "always"?}');
-  const unknown = Object.keys(value).find((name) => !members.includes(name));
-  if (unknown !== undefined)
-    return failed(escapePointerToken(unknown), `is not known here${didYouMean(unknown, members)}`);
-  return readParts(value['id'], value['text'], value);
+  return readMembers(value, ['"id"', '"text"', '"metadata"?', '"keys"?', '"always"?']);
 }
 
-/** Reads an entry whose id and text come apart from the rest, an object of JSON or nothing. */
+/** Reads an entry whose id and text come apart from the rest, an object of JSON. */
 function readOptions(id: string, text: string, value: unknown): ReadResult<KnowledgeEntry> {
-  if (!isObject(value)) return failed('', 'must be an object {"metadata"?, "keys"?, "always"?}');
-  const unknown = Object.keys(value).find((name) => !options.includes(name));
-  if (unknown !== undefined)
-    return failed(escapePointerToken(unknown), `is not known here${didYouMean(unknown, options)}`);
-  return readParts(id, text, value);
+  return readMembers(value, ['"metadata"?', '"keys"?', '"always"?'], { id, text });
 }
 
-function readParts(id: unknown, text: unknown, rest: Readonly<Record<string, unknown>>): ReadResult<KnowledgeEntry> {
+function readMembers(value: unknown, described: readonly string[], apart: object = {}): ReadResult<KnowledgeEntry> {
+  if (!isObject(value)) return failed('', `must be an object {${described.join(', ')}}`);
+  const names = described.map((name) => name.replaceAll(/["?]/g, ''));
+  const unknown = Object.keys(value).find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    return failed(escapePointerToken(unknown), `is not known here${didYouMean(unknown, names)}`);
+  return readParts({ ...value, ...apart });
+}
+
+function readParts({ id, text, ...rest }: Readonly<Record<string, unknown>>): ReadResult<KnowledgeEntry> {
   if (id === undefined) return failed('/id', 'is missing');
   if (typeof id !== 'string' || id === '' || id.length > maxIdLength)
     return failed('/id', `must be a string of 1 to ${maxIdLength} characters`);
@@ -55,18 +53,11 @@ function readParts(id: unknown, text: unknown, rest: Readonly<Record<string, unk
 
 const failed = (pointer: string, message: string): ReadResult<never> => ({ ok: false, errors: [{ pointer, message }] });
 
-/** Finds ids that several entries of one storage have. */
-export class EntryChecker {
-  readonly #ids = new Set<string>();
-
-  /** The error of the next entry; its pointer is relative to the entry. */
-  findError({ id }: KnowledgeEntry): SchemaError | undefined {
-    if (this.#ids.has(id))
-      return { pointer: '/id', message: `is "${id}", as that of an earlier entry; give it another one` };
-    this.#ids.add(id);
-    return undefined;
-  }
-}
+/** The error of an entry whose id another one has; its pointer is relative to the entry. */
+export const sameIdError = (id: string): SchemaError => ({
+  pointer: '/id',
+  message: `is "${id}", as that of an earlier entry; give it another one`,
+});
 
 /** The lists of a request that creates a KNOWLEDGE storage. */
 interface KnowledgeLists {
@@ -90,17 +81,16 @@ export function knowledgeOfRequest({ strings, keys, metadataJson }: KnowledgeLis
     throw invalidStorage(
       `${name} has ${strings.length} strings and ${metadataJson.length} metadataJson; give one per string, or none at all`,
     );
-  const checker = new EntryChecker();
+  const ids = new Set<string>();
   const entries = strings.map((text, index): KnowledgeEntry => {
     const json = metadataJson[index] ?? '';
     const subject = `${name}: metadataJson[${index}]`;
     const value =
       json === '' ? {} : parseJson(json, (problem, cause) => invalidStorage(`${subject} ${problem}`, cause));
     const reading = readOptions(keys[index] ?? '', text, value);
-    const error = reading.ok ? checker.findError(reading.value) : reading.errors[0];
-    if (reading.ok && !error) return reading.value;
-    const { pointer = '', message = 'is invalid', code = 'INVALID_STRING_STORAGE_DATA' } = error ?? {};
-    throw new Fault(code, `${name}: ${subjectOf(pointer, index)} ${message}`);
+    if (reading.ok && ids.size < ids.add(reading.value.id).size) return reading.value;
+    const error = reading.ok ? sameIdError(reading.value.id) : reading.errors[0];
+    throw invalidStorage(`${name}: ${subjectOf(error?.pointer ?? '', index)} ${error?.message}`);
   });
   return { ...limitAlways(entries), fields: undefined, embeddingModel: undefined, bytes: 0 };
 }

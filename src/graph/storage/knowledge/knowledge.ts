@@ -103,16 +103,15 @@ export function limitAlways(
   entries: readonly KnowledgeEntry[],
   tokens = defaultAlwaysTokens,
 ): Pick<Knowledge, 'entries'> & { readonly warnings: readonly string[] } {
-  const orderOf = ({ rules = defaultRules }: KnowledgeEntry): number => rules.order;
-  let sum = 0;
-  const cost = ({ text }: KnowledgeEntry): number => Math.ceil(Buffer.byteLength(text) / bytesPerToken);
-  const isTooMuch = (entry: KnowledgeEntry): boolean => {
-    if (sum + cost(entry) > tokens) return true;
-    sum += cost(entry);
-    return false;
-  };
   const always = entries.filter((entry) => entry.always);
-  const left = new Set(always.toSorted((a, b) => orderOf(b) - orderOf(a)).filter(isTooMuch));
+  const orderOf = ({ rules = defaultRules }: KnowledgeEntry): number => rules.order;
+  const left = new Set<KnowledgeEntry>();
+  let sum = 0;
+  for (const entry of always.toSorted((a, b) => orderOf(b) - orderOf(a))) {
+    const cost = Math.ceil(Buffer.byteLength(entry.text) / bytesPerToken);
+    if (sum + cost > tokens) left.add(entry);
+    else sum += cost;
+  }
   if (left.size === 0) return { entries, warnings: [] };
   const names = [...left].slice(0, maxNamed).map(({ id }) => `"${id}"`);
   const more = left.size > maxNamed ? ` and ${left.size - maxNamed} more` : '';

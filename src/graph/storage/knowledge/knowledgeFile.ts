@@ -16,7 +16,7 @@ import {
 } from './knowledge.ts';
 import { type JsonSlice, JsonSource } from './jsonSource.ts';
 import { cardInPng, isPng } from './characterCard.ts';
-import { EntryChecker, readRecord } from './entries.ts';
+import { readRecord, sameIdError } from './entries.ts';
 import { readLorebookEntry } from './lorebook.ts';
 
 /** Max bytes of a knowledge file. */
@@ -67,14 +67,15 @@ async function complete({
 }: Omit<KnowledgeDocument, 'recordsFile'>): Promise<Omit<Knowledge, 'bytes'>> {
   const yieldToOthers = createYielder();
   const byName = fields && new Map(fields.map((field) => [field.name, field]));
-  const checker = new EntryChecker();
-  const ids = new LoreIds(placed);
+  const ids = new EntryIds(placed);
   const defaults = defaultsOf(fields);
   const entries: KnowledgeEntry[] = [];
   for (const item of placed) {
     const { source, slice, isLore } = item;
-    const entry = isLore ? { ...item.entry, id: ids.idOf(item, notes) } : item.entry;
-    const error = checker.findError(entry) ?? (byName && prefixed(findMetadataError(entry.metadata, byName)));
+    const entry = { ...item.entry, id: ids.idOf(item, notes) };
+    const error =
+      (!isLore && entry.id !== item.entry.id ? sameIdError(item.entry.id) : undefined) ??
+      (byName && prefixed(findMetadataError(entry.metadata, byName)));
     if (error) throw source.faultIn(slice, error);
     entries.push(defaults ? { ...entry, metadata: { ...defaults, ...entry.metadata } } : entry);
     await yieldToOthers();
@@ -83,8 +84,8 @@ async function complete({
   return { entries: limited.entries, fields, embeddingModel, warnings: [...notes.list, ...limited.warnings] };
 }
 
-/** The ids of a lorebook: those that are written, each once, and others for the entries without. */
-class LoreIds {
+/** The ids of entries: those that are written, each once, and others for those of a lorebook without. */
+class EntryIds {
   readonly #written: ReadonlySet<string>;
   readonly #given = new Set<string>();
   readonly #next = new Map<string, number>();
@@ -94,23 +95,16 @@ class LoreIds {
   }
 
   idOf(placed: PlacedEntry, notes: Notes): string {
-    const { entry, slice } = placed;
-    const wanted = entry.id === '' ? (slice.key ?? '') : entry.id;
-    const isFree = !this.#given.has(wanted) && (entry.id !== '' || !this.#written.has(wanted));
-    const id = isFree ? wanted : this.#freeId(wanted);
+    const { id: written } = placed.entry;
+    const wanted = written || (placed.slice.key ?? '');
+    let id = wanted;
+    let number = this.#next.get(wanted) ?? 2;
+    while (this.#given.has(id) || (id !== written && this.#written.has(id))) id = `${wanted}-${number++}`;
+    this.#next.set(wanted, number);
     this.#given.add(id);
-    if (entry.id !== '' && id !== wanted)
-      notes.add(placed, '', `has the id "${wanted}", as an earlier entry, and gets the id "${id}"`, 'id');
+    if (written !== '' && id !== written)
+      notes.add(placed, '', `has the id "${written}", as an earlier entry, and gets the id "${id}"`, 'id');
     return id;
-  }
-
-  #freeId(wanted: string): string {
-    for (let number = this.#next.get(wanted) ?? 2; ; number++) {
-      const id = `${wanted}-${number}`;
-      if (this.#given.has(id) || this.#written.has(id)) continue;
-      this.#next.set(wanted, number + 1);
-      return id;
-    }
   }
 }
 
