@@ -9,22 +9,18 @@ const names = setOf(
   parks peters phillips reeves rhodes richards rivers roberts sanders sands simmons stephens stevens stones summers thomas
   wales waters wells williams wills winters woods`.replaceAll(/\s+/g, ' '),
 );
-const irregular: ReadonlyMap<string, string> = new Map([
-  ['men', 'man'],
-  ['women', 'woman'],
-  ['children', 'child'],
-  ['feet', 'foot'],
-  ['teeth', 'tooth'],
-  ['geese', 'goose'],
-  ['mice', 'mouse'],
-  ['oxen', 'ox'],
-]);
+const irregular = new Map(
+  'men man,women woman,children child,feet foot,teeth tooth,geese goose,mice mouse,oxen ox'
+    .split(',')
+    .map((pair) => pair.split(' ') as [string, string]),
+);
 /** Words ending so have a plural in -ves. */
 const withVes = /(?:wol|el|dwar|kni|lea|thie|hal|shel|cal|loa|scar|hoo|whar|wi|sel|shea)fe?$/;
 const germanWords = setOf('der das dem und ist sind ein eine einen einem wo wer wie ich nicht mit gibt');
 
+/** The singular of a plural that changes a word before its ending: `watchmen`, the French `animaux`. */
 const singularOf = (word: string): string =>
-  irregular.get(word) ?? (word.length > 5 && word.endsWith('men') ? `${word.slice(0, -3)}man` : word);
+  irregular.get(word) ?? (word.length > 5 ? word.replace(/men$/, 'man').replace(/([^e])aux$/, '$1al') : word);
 
 /** The part that all forms of a word have in common, and some other words too: `isForm` tells them apart. */
 export function commonPart(word: string): string {

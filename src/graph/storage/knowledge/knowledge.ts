@@ -20,7 +20,7 @@ export interface KnowledgeEntry {
   readonly rules?: LoreRules;
 }
 
-/** How lorebooks say which secondary keys an entry needs beside a key, by their numbers in SillyTavern. */
+/** Which secondary keys must be in a query with a key, at the index that SillyTavern has as its number. */
 export const logics = ['and any', 'not all', 'not any', 'and all'] as const;
 
 /** When an entry of a lorebook comes. */

@@ -28,7 +28,7 @@ const aliases = {
 } as const;
 type Name = keyof typeof aliases;
 
-/** Members that change nothing about which entries come, or that hold the others, beside those that are read. */
+/** Members that are read, that change nothing about which entries come, or that hold others. */
 const harmless = new Set(
   `${Object.values(aliases).flat().join(' ')} addmemo bookversion category contextconfig createdat displayindex extensions
   folder lastupdatedat`.split(/\s+/),
