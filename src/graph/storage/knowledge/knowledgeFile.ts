@@ -160,7 +160,7 @@ interface KnowledgeDocument {
 
 const lists = ['records', 'entries', 'data'];
 /** Members of character cards that hold a lorebook. */
-const holders = ['data', 'character_book'];
+const holders = ['data', 'character_book', 'characterBook'];
 const members = ['embedding_model', 'fields', 'records', 'records_file', 'always_tokens'];
 /** Members of a lorebook that hold for all its entries. */
 const bookMembers = ['scan_depth', 'token_budget', 'recursive_scanning'];

@@ -45,6 +45,9 @@ describe('a key', () => {
   it.each([
     ['/dragons?\\b/i', 'Two DRAGONS.', true],
     ['/dragons?\\b/i', 'A dragonfly.', false],
+    ['/(?:^|[^а-яА-ЯёЁ])Кент(?:а|ой|у)?/g', 'Где Кент?', true],
+    ['/\\bel(f|ves)\\b/i', 'Elves!', true],
+    ['/\\bel(f|ves)\\b/i', 'myself', false],
     ['/Kent/', 'kent', false],
     ['/Kent/gu', 'Mr Kent.', true],
     ['/^so\\b/m', 'well\nso be it', true],

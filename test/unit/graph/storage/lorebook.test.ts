@@ -210,6 +210,10 @@ describe('a book of another program', () => {
     ['a character card V2', card('chara_card_v2', { entries: [entry] })],
     ['a character card V3', card('chara_card_v3', { entries: [{ ...entry, use_regex: false, decorators: [] }] })],
     ['a card without spec', { data: { character_book: { entries: [entry] } } }],
+    [
+      'a character of Agnai',
+      { kind: 'character', characterBook: { entries: [{ entry: 'It freezes.', keywords: ['harbour'] }] } },
+    ],
     ['the book of a card alone', { character_book: { entries: [entry] } }],
     ['lorebook_v3', { spec: 'lorebook_v3', data: { entries: [entry] } }],
     ['a bare list', [{ uid: 0, key: ['harbour'], content: 'It freezes.' }]],
