@@ -67,7 +67,7 @@ export function readPatternKey(key: string): ReadResult<string | undefined> {
   if (!error) return { ok: true, value: pattern };
   return {
     ok: false,
-    errors: [{ ...error, pointer: '', message: error.message.replace(JSON.stringify(pattern), key) }],
+    errors: [{ ...error, pointer: '', message: error.message.replace(JSON.stringify(pattern), () => key) }],
   };
 }
 

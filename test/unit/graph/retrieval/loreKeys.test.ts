@@ -77,6 +77,7 @@ describe('a key', () => {
     ['/(?<=a)b/', 'lookaround'],
     ['/(a)\\1/i', 'backreferences'],
     ['/(/', 'missing closing )'],
+    ["/(?=$&)$'/", "backreferences): /(?=$&)$'/: invalid"],
     ['/(?:a{1000}){1000}/', 'too large'],
   ])('that RE2 does not have, %s, is refused at its place', async (key, reason) => {
     await expect(loreOf([{ id: 'a', text: 'A', keys: ['x', key] }])).rejects.toMatchObject({
