@@ -16,15 +16,17 @@ export function cardInPng(bytes: Uint8Array, name: string): Uint8Array {
   const image = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const cards = new Map<string, Buffer>();
   if (!isPng(image)) throw invalidStorage(`${name} is no PNG image; name a JSON file .kb.json`);
-  for (let at = signature.length; at < image.length;) {
+  let type = '';
+  // What follows the last chunk is not a part of the image.
+  for (let at = signature.length; at < image.length && type !== 'IEND';) {
     // Each chunk has its length, its type, its data, and a checksum.
     const end = at + 8 <= image.length ? at + 8 + image.readUInt32BE(at) : Infinity;
     if (end + 4 > image.length) throw invalidStorage(`${name} ends within a chunk at byte ${at}; copy it again`);
     const data = image.subarray(at + 8, end);
     const keywordEnd = data.indexOf(0);
     const keyword = data.toString('latin1', 0, Math.min(Math.max(0, keywordEnd), 80)).toLowerCase();
-    if (image.toString('latin1', at + 4, at + 8) === 'tEXt' && keywords.includes(keyword))
-      cards.set(keyword, data.subarray(keywordEnd + 1));
+    type = image.toString('latin1', at + 4, at + 8);
+    if (type === 'tEXt' && keywords.includes(keyword)) cards.set(keyword, data.subarray(keywordEnd + 1));
     at = end + 4;
   }
   const card = keywords.map((keyword) => cards.get(keyword)).find(Boolean);

@@ -7,31 +7,22 @@ import { canMatch, defaultRules, type KnowledgeEntry, type LoreRules, logics } f
 export type Note = (pointer: string, problem: string) => void;
 
 /** Names of the same member in the books of SillyTavern, character cards, NovelAI, RisuAI and Agnai, without case and `_`. */
-const aliases = {
-  id: ['uid', 'id'],
-  keys: ['key', 'keys', 'keywords'],
-  secondary: ['keysecondary', 'secondarykeys', 'secondkey'],
-  title: ['comment', 'name', 'displayname'],
-  content: ['content', 'entry', 'text'],
-  disable: ['disable'],
-  enabled: ['enabled'],
-  constant: ['constant', 'alwaysactive', 'forceactivation'],
-  selective: ['selective'],
-  logic: ['selectivelogic'],
-  caseSensitive: ['casesensitive'],
-  wholeWords: ['matchwholewords'],
-  useProbability: ['useprobability'],
-  probability: ['probability', 'activationpercent'],
-  order: ['order', 'insertionorder', 'insertorder', 'weight', 'budgetpriority'],
-  depth: ['scandepth'],
-  isPattern: ['useregex'],
-} as const;
-type Name = keyof typeof aliases;
+const aliases = new Map([
+  ['id', ['uid', 'id']],
+  ['keys', ['key', 'keys', 'keywords']],
+  ['secondary', ['keysecondary', 'secondarykeys', 'secondkey']],
+  ['title', ['comment', 'name', 'displayname']],
+  ['content', ['content', 'entry', 'text']],
+  ['constant', ['constant', 'alwaysactive', 'forceactivation']],
+  ['probability', ['probability', 'activationpercent']],
+  ['order', ['order', 'insertionorder', 'insertorder', 'weight', 'budgetpriority']],
+]);
 
 /** Members that are read, that change nothing about which entries come, or that hold others. */
 const harmless = new Set(
-  `${Object.values(aliases).flat().join(' ')} addmemo bookversion category contextconfig createdat displayindex extensions
-  folder lastupdatedat`.split(/\s+/),
+  `${[...aliases.values()].flat().join(' ')} disable enabled selective selectivelogic casesensitive matchwholewords
+  useprobability scandepth useregex addmemo bookversion category contextconfig createdat displayindex extensions folder
+  lastupdatedat`.split(/\s+/),
 );
 /** Values with which members have no effect in the programs that know them. */
 const inert = new Set(['depth 4', 'groupweight 100', 'mode normal', 'position before_char']);
@@ -77,23 +68,23 @@ class EntryMembers {
       if (!harmless.has(name) && !isInert(name, value)) this.#note(pointer, 'is not used');
   }
 
-  boolean(name: Name): boolean | undefined {
+  boolean(name: string): boolean | undefined {
     return this.#read(name, 'true or false', (value) => truths.get(String(value).toLowerCase()));
   }
 
-  number(name: Name): number | undefined {
+  number(name: string): number | undefined {
     return this.#read(name, 'a number', (value) => {
       const isNumber = typeof value === 'number' || (typeof value === 'string' && value.trim() !== '');
       return isNumber && Number.isFinite(Number(value)) ? Number(value) : undefined;
     });
   }
 
-  text(name: Name): string | undefined {
+  text(name: string): string | undefined {
     return this.#read(name, 'a string', textOf);
   }
 
   /** The texts of a list, or of one text with commas, each with its pointer. */
-  keys(name: Name): readonly (readonly [key: string, pointer: string])[] {
+  keys(name: string): readonly (readonly [key: string, pointer: string])[] {
     const read = (value: unknown) =>
       typeof value === 'string' ? splitKeys(value) : Array.isArray(value) ? (value as unknown[]) : undefined;
     const list = this.#read(name, 'a list of strings', read) ?? [];
@@ -108,11 +99,11 @@ class EntryMembers {
     });
   }
 
-  #find(name: Name): Member | undefined {
-    return aliases[name].map((alias) => this.#members.get(alias)).find(Boolean);
+  #find(name: string): Member | undefined {
+    return (aliases.get(name) ?? [name]).map((alias) => this.#members.get(alias)).find(Boolean);
   }
 
-  #read<T>(name: Name, what: string, read: (value: unknown) => T | undefined): T | undefined {
+  #read<T>(name: string, what: string, read: (value: unknown) => T | undefined): T | undefined {
     const member = this.#find(name);
     const value = member && read(member.value);
     if (member && value === undefined) this.#note(member.pointer, `must be ${what}, and is left out`);
@@ -157,7 +148,7 @@ export function readLorebookEntry(entry: unknown, note: Note): ReadResult<Knowle
     const message = pattern.ok ? '' : `${pattern.errors[0]?.message}; rewrite it, or disable the entry`;
     if (message !== '') return { ok: false, errors: [{ pointer, message }] };
   }
-  const read = members.boolean('isPattern') === true ? patternOf : (key: string): string => key;
+  const read = members.boolean('useregex') === true ? patternOf : (key: string): string => key;
   const rules = readRules(
     members,
     secondary.map(([key]) => read(key)),
@@ -179,13 +170,13 @@ export function readLorebookEntry(entry: unknown, note: Note): ReadResult<Knowle
 function readRules(members: EntryMembers, secondary: readonly string[]): LoreRules {
   const isSelective = members.boolean('selective') !== false;
   const probability = members.number('probability') ?? 100;
-  const depth = members.number('depth');
+  const depth = members.number('scandepth');
   return {
     secondary: isSelective ? secondary : [],
-    logic: (isSelective && logics[members.number('logic') ?? 0]) || defaultRules.logic,
-    isCaseSensitive: members.boolean('caseSensitive') ?? false,
-    partsOfWords: members.boolean('wholeWords') === false,
-    probability: members.boolean('useProbability') === false ? 100 : probability,
+    logic: (isSelective && logics[members.number('selectivelogic') ?? 0]) || defaultRules.logic,
+    isCaseSensitive: members.boolean('casesensitive') ?? false,
+    partsOfWords: members.boolean('matchwholewords') === false,
+    probability: members.boolean('useprobability') === false ? 100 : probability,
     order: members.number('order') ?? defaultRules.order,
     depth: depth === undefined ? undefined : Math.max(1, depth),
   };

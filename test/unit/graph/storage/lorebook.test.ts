@@ -261,6 +261,13 @@ describe('a book of another program', () => {
     ],
     ['a PNG with chara', pngWithText(['Comment', 'x'], ['chara', base64(card('chara_card_v2', { entries: [entry] }))])],
     [
+      'a PNG with bytes after its end',
+      Buffer.concat([
+        pngWithText(['chara', base64(card('chara_card_v2', { entries: [entry] }))]),
+        Buffer.from('trailing'),
+      ]),
+    ],
+    [
       'a PNG with ccv3 and an older card',
       pngWithText(['chara', base64({})], ['ccv3', base64(card('chara_card_v3', { entries: [entry] }))]),
     ],
