@@ -81,6 +81,13 @@ describe.each(subprotocols)('over %s, Retrieve', (subprotocol) => {
     expect(await answerOf(client, lookUp({ history: 2 }), ...long)).toBe('nothing: town ');
   });
 
+  it('puts what this message finds before what earlier ones find', async () => {
+    await using client = await connect();
+    const twice = ['Who is the mayor, the old mayor of the town, the mayor?', 'And the eel?'];
+    expect(await answerOf(client, lookUp({ history: 1 }), ...twice)).toMatch(/^found: eel mayor .*town $/);
+    expect(await answerOf(client, lookUp({ history: 1, top_k: 1 }), ...twice)).toBe('found: eel town ');
+  });
+
   it('takes a variable of its filter from the turn, and warns where the turn has none', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(lookUp({ filter: { level: { $lte: { $variable: 'level' } } } }));

@@ -24,9 +24,9 @@ export const maxTopK = 1000;
 /** A search over the entries of a storage. */
 export interface SearchRequest {
   readonly query: string;
-  /** Where keys are searched for, the newest message first; absent: the query. */
+  /** The messages of the user, the newest first; absent: the query. An entry may say in how many its keys are searched for. */
   readonly messages?: readonly string[];
-  /** How many of the messages, unless an entry says it. Default 1. */
+  /** How many of the messages are searched for: the newest first, the others for what is left of `topK`. Default 1. */
   readonly depth?: number;
   readonly match: Match;
   /** Max hits without those that are `always` there; 1 to `maxTopK`. */
@@ -55,7 +55,10 @@ export interface Hit {
 
 /** What a search has found. */
 export interface SearchResult {
-  /** Entries with a key in the query, then the others by score, at most `topK` of both; then those with `always`. */
+  /**
+   * Entries with a key in the newest message, then the others by score, then what earlier messages find, at most `topK` of
+   * all; then those with `always`.
+   */
   readonly hits: readonly Hit[];
   /** Whether there are hits in addition to those with `always`. */
   readonly found: boolean;
@@ -106,18 +109,25 @@ export function createRetriever(
       const isEligible = (index: number): boolean =>
         !absent.has(index) && (!passes || passes(entries.metadataAt(index)));
       const words = await wordIndexOf(storage);
-      const byKeys = await words.findByKeys(messages, depth, signal);
-      const isRanked = (index: number): boolean =>
-        !entries.isAlways(index) && !byKeys.refused.has(index) && isEligible(index);
       const ranks = match === 'both' ? Math.max(topK, minFusedRanks) : topK;
-      const common = { query, topK: ranks, isEligible: isRanked, signal };
-      const byWords = match === 'vectors' ? [] : await words.search(common);
-      const byVectors =
-        match === 'words' || !vectors ? [] : await vectors.search({ ...common, minSimilarity: request.minSimilarity });
-      const ranked = match === 'both' ? fuseRanks([byWords, byVectors]) : match === 'words' ? byWords : byVectors;
-      const withKeys = await keepEligible(byKeys.found, isRanked);
-      const orderOf = (index: number): number => entries.rulesAt(index).order;
-      const hits = putKeysFirst(ranked, withKeys, orderOf).slice(0, topK);
+      const findIn = async (count: number): Promise<readonly RankedEntry[]> => {
+        const byKeys = await words.findByKeys(messages, count, signal);
+        const isRanked = (index: number): boolean =>
+          !entries.isAlways(index) && !byKeys.refused.has(index) && isEligible(index);
+        const text = messages.slice(0, count).join('\n');
+        const common = { query: text, topK: ranks, isEligible: isRanked, signal };
+        const { minSimilarity } = request;
+        const byWords = match === 'vectors' ? [] : await words.search(common);
+        const byVectors = match === 'words' || !vectors ? [] : await vectors.search({ ...common, minSimilarity });
+        const ranked = match === 'both' ? fuseRanks([byWords, byVectors]) : match === 'words' ? byWords : byVectors;
+        const withKeys = await keepEligible(byKeys.found, isRanked);
+        return putKeysFirst(ranked, withKeys, (index) => entries.rulesAt(index).order);
+      };
+      let hits = (await findIn(1)).slice(0, topK);
+      if (depth > 1 && hits.length < topK) {
+        const known = new Set(hits.map(({ index }) => index));
+        hits = [...hits, ...(await findIn(depth)).filter(({ index }) => !known.has(index))].slice(0, topK);
+      }
       const always = entries.always.filter(isEligible).map((index) => ({ index, score: 0 }));
       return { hits: [...hits, ...always].map((hit) => toHit(entries.at(hit.index), hit)), found: hits.length > 0 };
     },
