@@ -39,6 +39,15 @@ describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
     ]);
   });
 
+  it('is exported without a message that fitted into no prompt', async () => {
+    await using client = await connect();
+    const agentId = await client.createAgent(chat({ model_name: 'turngraph-demo' }));
+    const turn = await client.sendMessage(agentId, 'x'.repeat(60_000));
+    expect(turn).toMatchObject({ status: 'ERROR', error: { name: 'PROMPT_TOO_LARGE' } });
+    await client.sendMessage(agentId, 'hello');
+    expect(await exported(client, agentId)).toMatchObject([{ user: 'hello' }]);
+  });
+
   it('continues in another agent', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(chat());

@@ -271,9 +271,12 @@ export class Agent implements AsyncDisposable {
     timeout[Symbol.dispose]();
     if (status === 'SUCCESS') this.#models.turnFinished();
     const interaction = turn.interaction(mark);
-    this.#dialog.push(interaction);
     this.#memory.empty('turn');
-    this.#memory.add('dialog', interaction, false);
+    // What fits into no prompt is no part of the conversation: it would only fill saves.
+    if (thrown?.name !== 'PROMPT_TOO_LARGE' || interaction.assistant !== '') {
+      this.#dialog.push(interaction);
+      this.#memory.add('dialog', interaction, false);
+    }
     this.#activeTurn = undefined;
     const error = thrown ? { code: thrown.code, name: thrown.name, message: thrown.message } : null;
     turn.complete({ status, error, path });
