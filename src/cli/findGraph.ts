@@ -46,7 +46,7 @@ export async function readGraph(path: string): Promise<GraphDocument> {
 function hintFor(nameOrPath: string, path: string, names: readonly string[]): string {
   if (isFile(`${path}.json`)) return `; did you mean "${nameOrPath}.json"?`;
   const hint = didYouMean(nameOrPath.replace(/\.json$/i, ''), names) || fileHintFor(path);
-  return hint || (names.length > 0 ? `; there are ${names.join(', ')}` : '; it is empty');
+  return hint || (names.length > 0 ? `; there are ${names.join(', ')}` : '; it has none');
 }
 
 /** A JSON file in the same folder with a name like this one. */
@@ -61,6 +61,8 @@ function fileHintFor(path: string): string {
 
 /** Whether a path is something else than a folder. */
 export const isFile = (path: string): boolean => kindOf(path) === 'file';
+
+export const isFolder = (path: string): boolean => kindOf(path) === 'folder';
 
 function kindOf(path: string): 'file' | 'folder' | undefined {
   try {

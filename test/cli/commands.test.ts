@@ -297,7 +297,15 @@ describe('a graph that a command names', () => {
   it('may have the name of a folder', async () => {
     await mkdir(join(project, 'there'));
     expect((await run(project, 'run', 'there', 'hello', '--engine', 'mock')).code).toBe(0);
-    expect((await run(project, 'check', 'graphs')).err).toContain('graphs cannot be read: it is a folder');
+    expect(await run(project, 'check', 'there')).toMatchObject({
+      out: `${join('graphs', 'there.json')}: ok\n`,
+      code: 0,
+    });
+    expect(await run(project, 'check', 'graphs')).toMatchObject({
+      out: `${join('graphs', 'there.json')}: ok\n`,
+      code: 0,
+    });
+    expect((await run(project, 'run', 'graphs', 'hello')).err).toContain('graphs cannot be read: it is a folder');
   });
 });
 

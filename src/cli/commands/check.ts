@@ -1,7 +1,10 @@
 import { Command } from 'commander';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import { readCatalogue } from '../../inference/models/catalogue/catalogue.ts';
 import { checkedGraphs, type CheckedGraph, checkStorage, isStorageFile } from '../checkedGraphs.ts';
+import { isFile, isFolder } from '../findGraph.ts';
 import { printable } from '../output/terminalText.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 
@@ -12,11 +15,12 @@ export const checkCommand = (): Command =>
       .description('validate graphs as the server would')
       .argument(
         '<graph...>',
-        'graph files, or names in the graphs folder; lorebooks (.kb.json) and cards (.png) are checked as storages',
+        'graph files, folders of them, or names in the graphs folder; lorebooks (.kb.json) and cards (.png) are checked as storages',
       ),
     ['graphs', 'catalogue', 'storageRoot', 'extend', 'json'],
-  ).action(async (files: string[], flags: Record<string, unknown>) => {
+  ).action(async (named: string[], flags: Record<string, unknown>) => {
     const options = serverOptions(flags);
+    const files = named.flatMap((path) => filesIn(path, options.graphs));
     const graphs = files.filter((file) => !isStorageFile(file));
     const registry = registryWith(await loadExtension(options.extend));
     const catalogue = await readCatalogue(options.catalogue);
@@ -33,6 +37,16 @@ export const checkCommand = (): Command =>
       else print({ path: file, messages: faults.map(({ message }) => message), warnings });
     }
   });
+
+/** The graphs and lorebooks of a folder and of those in it; another path, or the name of a graph, as it is. */
+function filesIn(path: string, graphs: string): readonly string[] {
+  if (!isFolder(path) || isFile(join(graphs, `${path}.json`))) return [path];
+  const files = readdirSync(path, { recursive: true, encoding: 'utf8' });
+  return files
+    .filter((file) => /(?<!\.(?:cases|mock|schema))\.json$/.test(file))
+    .sort()
+    .map((file) => join(path, file));
+}
 
 function print({ path, messages, warnings }: Pick<CheckedGraph, 'path' | 'messages' | 'warnings'>): void {
   if (messages.length === 0) process.stdout.write(`${path}: ok\n`);
