@@ -95,16 +95,26 @@ async function findLoadError(file: string): Promise<string | undefined> {
   }
 }
 
-/** Why a named backend cannot be used on this machine, and what can. */
-export async function unavailableBackendFault(gpu: GpuChoice, cause?: unknown): Promise<Fault> {
+/**
+ * Why a named backend cannot be used on this machine, and what can.
+ * @param device the one card that it sees: Vulkan cannot be loaded where that is none.
+ */
+export async function unavailableBackendFault(
+  gpu: GpuChoice,
+  { cause, device }: { readonly cause?: unknown; readonly device?: number | undefined } = {},
+): Promise<Fault> {
   const types = await getLlamaGpuTypes('supported').catch(() => []);
   const available = ['auto', 'off', ...types.filter((type) => type !== false && type !== gpu)];
   const listed = available.map((name) => `"${name}"`).join(', ');
+  const noCard = device === undefined ? '' : `${noSuchCard(gpu, device)}; or `;
   const message =
-    `the GPU backend "${gpu}" is not available on this machine: choose one of ${listed} with --gpu, or as gpu of the model ` +
+    `${noCard}the GPU backend "${gpu}" is not available on this machine: choose one of ${listed} with --gpu, or as gpu of the model ` +
     `in models.json, or ${installHint(gpu)}`;
   return new Fault('MODEL_LOAD_FAILED', message, { cause });
 }
+
+const noSuchCard = (gpu: GpuChoice, device: number): string =>
+  `--gpu-device ${device}: there is no such graphics card for ${gpu}; cards count from 0`;
 
 function installHint(gpu: GpuChoice): string {
   const name = libraryPackage(process);
@@ -115,20 +125,24 @@ function installHint(gpu: GpuChoice): string {
 }
 
 /**
- * Checks that the library runs on what was asked for: it takes another backend instead of one that a system never has, and
- * the CPU where the named device is none.
+ * Checks that the library runs on what was asked for: it takes another backend instead of one that a system never has, one whose
+ * driver finds no card, and the CPU where the named device is none.
  * @throws Fault MODEL_LOAD_FAILED
  */
 export async function assertBackend(llama: Llama, gpu: GpuChoice, device: number | undefined): Promise<void> {
   if (gpu === 'off') return;
   if (gpu !== 'auto' && llama.gpu !== gpu) throw await unavailableBackendFault(gpu);
-  if (device === undefined) return;
-  const names = llama.gpu === false ? [] : await llama.getGpuDeviceNames();
-  if (names.length === 0)
-    throw new Fault(
-      'MODEL_LOAD_FAILED',
-      llama.gpu === false
-        ? `--gpu-device ${device}: there is no graphics card that can be used; leave --gpu-device out, or use --gpu off`
-        : `--gpu-device ${device}: there is no such graphics card for ${llama.gpu}; cards count from 0`,
-    );
+  if (gpu === 'auto' && device === undefined) return;
+  if ((await cardsOf(llama)).length > 0) return;
+  if (device === undefined) throw await unavailableBackendFault(gpu);
+  throw new Fault(
+    'MODEL_LOAD_FAILED',
+    llama.gpu === false
+      ? `--gpu-device ${device}: there is no graphics card that can be used; leave --gpu-device out, or use --gpu off`
+      : noSuchCard(llama.gpu, device),
+  );
 }
+
+/** The names of the graphics cards that the library uses. A backend may be there without one. */
+export const cardsOf = async (llama: Llama): Promise<readonly string[]> =>
+  llama.gpu === false ? [] : await llama.getGpuDeviceNames();

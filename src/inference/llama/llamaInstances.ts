@@ -2,7 +2,7 @@ import { getLlama, type Llama, LlamaLogLevel } from 'node-llama-cpp';
 import { describeError, type Fault } from '../../protocol/fault.ts';
 import type { LoadOptions } from '../contract/engine.ts';
 import { freeMemory } from './contextMemory.ts';
-import { assertBackend, toLibraryFault, unavailableBackendFault } from './libraryFault.ts';
+import { assertBackend, cardsOf, toLibraryFault, unavailableBackendFault } from './libraryFault.ts';
 
 type Gpu = LoadOptions['gpu'];
 
@@ -77,14 +77,14 @@ export class LlamaInstancePool {
   }
 
   async #create(gpu: Gpu): Promise<Llama> {
-    const instance = idle.get(gpu)?.pop() ?? (await openLibrary(gpu));
+    const instance = idle.get(gpu)?.pop() ?? (await openLibrary(gpu, this.#gpuDevice));
     this.#all.set(instance, gpu);
     await assertBackend(instance, gpu, this.#gpuDevice);
     return instance;
   }
 }
 
-const openLibrary = (gpu: Gpu): Promise<Llama> =>
+const openLibrary = (gpu: Gpu, device: number | undefined): Promise<Llama> =>
   getLlama({
     // Never compiles llama.cpp and never downloads it: a missing library is an error.
     build: 'never',
@@ -94,10 +94,10 @@ const openLibrary = (gpu: Gpu): Promise<Llama> =>
     // No limit: each batch sets its own number of threads.
     maxThreads: 0,
     logLevel: LlamaLogLevel.disabled,
-  }).catch(async (error: unknown) => Promise.reject(await toFault(gpu, error)));
+  }).catch(async (error: unknown) => Promise.reject(await toFault(gpu, device, error)));
 
-const toFault = (gpu: Gpu, error: unknown): Promise<Fault> =>
-  gpu === 'auto' || gpu === 'off' ? toLibraryFault(error) : unavailableBackendFault(gpu, error);
+const toFault = (gpu: Gpu, device: number | undefined, cause: unknown): Promise<Fault> =>
+  gpu === 'auto' || gpu === 'off' ? toLibraryFault(cause) : unavailableBackendFault(gpu, { cause, device });
 
 /** Memory that models can use, as llama.cpp sees it. */
 export interface Hardware {
@@ -116,9 +116,10 @@ export async function readHardware(gpu: LoadOptions['gpu']): Promise<Hardware> {
   const instances = new LlamaInstancePool();
   try {
     const llama = await instances.acquire(gpu);
-    if (llama.gpu === false) return { freeRam, card: undefined, problem: undefined };
+    const names = await cardsOf(llama);
+    if (names.length === 0) return { freeRam, card: undefined, problem: undefined };
     const { free: freeBytes, total: totalBytes } = await llama.getVramState();
-    return { freeRam, card: { names: await llama.getGpuDeviceNames(), freeBytes, totalBytes }, problem: undefined };
+    return { freeRam, card: { names, freeBytes, totalBytes }, problem: undefined };
   } catch (error) {
     return { freeRam, card: undefined, problem: describeError(error) };
   } finally {

@@ -43,7 +43,7 @@ describe('the pool of Llama instances', () => {
   it('lends what it leaves to the next engine, except what has a card or is in use', async () => {
     const first = new LlamaInstancePool();
     const [kept, used] = [await first.acquire('off'), await first.acquire('off')];
-    const withCard = newInstance('vulkan');
+    const withCard = newInstance('vulkan', ['A card']);
     create.mockResolvedValueOnce(withCard);
     first.release('vulkan', await first.acquire('vulkan'));
     first.release('off', kept);
@@ -54,7 +54,7 @@ describe('the pool of Llama instances', () => {
     const next = new LlamaInstancePool();
     expect(await next.acquire('off')).toBe(kept);
     expect(await next.acquire('off')).not.toBe(kept);
-    create.mockResolvedValueOnce(newInstance('vulkan'));
+    create.mockResolvedValueOnce(newInstance('vulkan', ['A card']));
     expect(await next.acquire('vulkan')).not.toBe(withCard);
     await next.dispose();
     expect(kept.dispose).toHaveBeenCalledOnce();
@@ -77,6 +77,7 @@ describe('the pool of Llama instances', () => {
   it.each([
     ['cannot be loaded', () => create.mockRejectedValueOnce(new Error('NoBinaryFoundError'))],
     ['is replaced by the library', () => create.mockResolvedValueOnce(newInstance('vulkan'))],
+    ['has a driver and no card', () => create.mockResolvedValueOnce(newInstance('cuda'))],
   ])('refuses a named backend that %s, and names what there is', async (_, prepare) => {
     prepare();
     await expect(new LlamaInstancePool().acquire('cuda')).rejects.toMatchObject({
@@ -92,6 +93,15 @@ describe('the pool of Llama instances', () => {
     create.mockResolvedValueOnce(instance);
     await expect(new LlamaInstancePool(3).acquire('auto')).rejects.toMatchObject({
       message: expect.stringMatching(message),
+    });
+  });
+
+  it('says of a backend that cannot be loaded with a device that there may be no such card', async () => {
+    create.mockRejectedValueOnce(new Error('NoBinaryFoundError'));
+    await expect(new LlamaInstancePool(3).acquire('vulkan')).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /^--gpu-device 3: there is no such graphics card for vulkan; .*; or the GPU backend/,
+      ),
     });
   });
 
