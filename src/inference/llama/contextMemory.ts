@@ -19,10 +19,10 @@ export interface FittedContext extends ContextSettings {
 }
 
 /** Estimates the memory of a context. */
-type EstimateContext = (settings: ContextSettings) => Promise<MemoryUse>;
+export type EstimateContext = (settings: ContextSettings) => Promise<MemoryUse>;
 
 /** A context is not made shorter than this, in tokens, unless it is asked to be. */
-const minContextSize = 2048;
+export const minContextSize = 2048;
 
 const contextStep = 256;
 
@@ -35,7 +35,7 @@ export async function fitContext(
   wanted: ContextSettings,
   within: MemoryUse,
 ): Promise<FittedContext> {
-  const fits = async (settings: ContextSettings): Promise<boolean> => isWithin(await estimate(settings), within);
+  const fits = async (tried: ContextSettings): Promise<boolean> => isWithin(await estimate(tried), within);
   const settings = (await fits(wanted)) ? wanted : await reduce(fits, wanted);
   const context = await estimate(settings);
   const oneMore = await estimate({ ...settings, slots: settings.slots + 1 });
@@ -56,7 +56,7 @@ async function reduce(
 }
 
 /** The largest whole number that passes a test which all smaller ones pass; undefined: none does. */
-async function largest(
+export async function largest(
   from: number,
   to: number,
   passes: (value: number) => Promise<boolean>,
@@ -165,6 +165,9 @@ export const freeMemory = (): number => process.availableMemory?.() ?? freemem()
 /** Free GPU memory in bytes; Infinity without a GPU, which therefore never is the limit. */
 const freeVram = async (llama: Llama): Promise<number> =>
   llama.gpu === false ? Infinity : (await llama.getVramState()).free;
+
+/** GPU memory that a context may take: the library leaves some of it to others. */
+export const vramForContext = async (llama: Llama): Promise<number> => (await freeVram(llama)) - llama.vramPaddingSize;
 
 /** Free RAM and GPU memory; 0 bytes of the latter without a GPU. */
 export async function freeBytes(llama: Llama): Promise<MemoryUse> {

@@ -1,16 +1,22 @@
-import { GgufInsights, type Llama, readGgufFileInfo } from 'node-llama-cpp';
+import { GgufInsights, InsufficientMemoryError, type Llama, readGgufFileInfo } from 'node-llama-cpp';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import type { LoadOptions } from '../contract/engine.ts';
 import { addMemory, type LoadPlan, type MemoryUse, subtractMemory } from '../contract/memory.ts';
 import {
   contextEstimates,
+  type ContextSettings,
+  type EstimateContext,
   embeddingEstimates,
+  minContextSize,
   fitContext,
   toMemoryUse,
   unlimitedMemory,
   wantedContext,
   wantedEmbeddingContext,
+  largest,
+  vramForContext,
 } from './contextMemory.ts';
+import { cardsOf } from './libraryFault.ts';
 import { validateGgufFile } from './gguf/validateFile.ts';
 import type { LlamaInstancePool } from './llamaInstances.ts';
 import { checkLoras, loraMemory } from './loras.ts';
@@ -24,40 +30,100 @@ export async function estimateLoad(
   try {
     await validateGgufFile(file);
     const loraBytes = await checkLoras(file, options.loras ?? []);
-    const llama = await instances.acquire(options.gpu);
-    try {
-      return await plan(llama, { file, loraBytes }, options);
-    } finally {
-      instances.release(options.gpu, llama);
-    }
+    const planWith = async (loadOptions: LoadOptions): Promise<LoadPlan> => {
+      const llama = await instances.acquire(loadOptions.gpu);
+      try {
+        return await plan(llama, { file, loraBytes }, loadOptions);
+      } finally {
+        instances.release(loadOptions.gpu, llama);
+      }
+    };
+    return await planWith(options).catch((error: unknown) =>
+      error instanceof InsufficientMemoryError ? planWith({ ...options, gpu: 'off' }) : Promise.reject(error),
+    );
   } catch (error) {
     throw toLoadFault(file, error, options.signal);
   }
 }
 
-async function plan(
-  llama: Llama,
-  { file, loraBytes }: { readonly file: string; readonly loraBytes: number },
-  options: LoadOptions,
-): Promise<LoadPlan> {
-  const { within = unlimitedMemory, kvCacheType, signal } = options;
+async function plan(llama: Llama, file: PlannedFile, options: LoadOptions): Promise<LoadPlan> {
+  const { within = unlimitedMemory } = options;
   await limitVram(llama, within);
+  const estimates = await readEstimates(llama, file, options);
+  const chosen = await chooseLayers(llama, options, async () => estimates);
+  const gpuLayers = Math.min(chosen, estimates.totalLayers);
+  const weights = await estimates.weights(gpuLayers);
+  const { estimate, ...wanted } = estimates.context(gpuLayers);
+  const { slots, contextSize, context, slot } = await fitContext(estimate, wanted, subtractMemory(within, weights));
+  return { weights, slots, contextSize, context, slot };
+}
+
+/** A model file, and the bytes of its LoRA adapters. */
+interface PlannedFile {
+  readonly file: string;
+  readonly loraBytes: number;
+}
+
+/** The library's estimates of a load, by the number of layers on the card. */
+export interface LoadEstimates {
+  readonly totalLayers: number;
+  readonly weights: (gpuLayers: number) => Promise<MemoryUse>;
+  /** The context that is asked for. */
+  readonly context: (gpuLayers: number) => ContextSettings & { readonly estimate: EstimateContext };
+}
+
+export async function readEstimates(
+  llama: Llama,
+  { file, loraBytes }: PlannedFile,
+  options: LoadOptions,
+): Promise<LoadEstimates> {
+  const { within = unlimitedMemory, kvCacheType, signal } = options;
   const info = await readGgufFileInfo(file, { sourceType: 'filesystem', ...(signal && { signal }) });
   const insights = await GgufInsights.from(info, llama);
   const useMmap = mapsWeights(llama, within);
-  const layers = options.gpuLayers ?? 'auto';
-  const { gpuLayers } = await insights.configurationResolver.resolveModelGpuLayersV2(layers, { useMmap });
   const mapping = useMmap === 'auto' ? {} : { useMmap };
-  const modelUse = toMemoryUse(await insights.estimateModelResourceRequirementsV2({ gpuLayers, ...mapping }));
-  const weights = addMemory(modelUse, loraMemory(loraBytes, gpuLayers));
   const trained = insights.trainContextSize ?? Infinity;
-  const isEmbedding = options.purpose === 'embedding';
-  const wanted = isEmbedding ? wantedEmbeddingContext(options, trained) : wantedContext(options, trained);
-  const estimates = isEmbedding
-    ? embeddingEstimates(insights, gpuLayers)
-    : contextEstimates(insights, { gpuLayers, kvCacheType });
-  const { slots, contextSize, context, slot } = await fitContext(estimates, wanted, subtractMemory(within, weights));
-  return { weights, slots, contextSize, context, slot };
+  return {
+    totalLayers: insights.totalLayers,
+    async weights(gpuLayers) {
+      const use = await insights.estimateModelResourceRequirementsV2({ gpuLayers, ...mapping });
+      return addMemory(toMemoryUse(use), loraMemory(loraBytes, gpuLayers));
+    },
+    context: (gpuLayers) =>
+      options.purpose === 'embedding'
+        ? { ...wantedEmbeddingContext(options, trained), estimate: embeddingEstimates(insights, gpuLayers) }
+        : {
+            ...wantedContext(options, trained),
+            estimate: contextEstimates(insights, { gpuLayers, kvCacheType }),
+          },
+  };
+}
+
+/**
+ * How many layers of a model go on the card. Where that is open as many as leave room for its context: for one slot where their
+ * number is open as well, and for a short one where a limit may make it shorter.
+ * @throws InsufficientMemoryError when the card has room for none.
+ */
+export async function chooseLayers(
+  llama: Llama,
+  { gpuLayers = 'auto', slots, within = unlimitedMemory }: LoadOptions,
+  read: () => Promise<LoadEstimates>,
+): Promise<number> {
+  if ((await cardsOf(llama)).length === 0) return 0;
+  if (gpuLayers !== 'auto') return gpuLayers;
+  const { totalLayers, weights, context } = await read();
+  const room = Math.min(within.vram, await vramForContext(llama));
+  const shortest = Number.isFinite(within.vram) ? minContextSize : Infinity;
+  const fits = async (layers: number): Promise<boolean> => {
+    const left = room - (await weights(layers)).vram;
+    const { estimate, contextSize } = context(layers);
+    const one = { slots: slots || 1, contextSize: Math.min(contextSize, shortest) };
+    return left > 0 && (await estimate(one)).vram <= left;
+  };
+  if (await fits(totalLayers)) return totalLayers;
+  const most = await largest(1, totalLayers - 1, fits);
+  if (most === undefined) throw new InsufficientMemoryError('no layer of the model fits on the graphics card');
+  return most;
 }
 
 /** Limits what the layers that the library puts on the card by itself may take. */

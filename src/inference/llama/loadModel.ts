@@ -10,6 +10,8 @@ import {
   unlimitedMemory,
   wantedContext,
   fitContext,
+  largest,
+  vramForContext,
   type ContextSettings,
   type FittedContext,
   checkMemory,
@@ -18,7 +20,8 @@ import {
 } from './contextMemory.ts';
 import { createContext, type ContextProgress, resizableContext } from './createContext.ts';
 import { withCheckpoints } from './kvCache/checkpoints.ts';
-import { limitVram, mapsWeights, toLoadFault } from './estimateLoad.ts';
+import { chooseLayers, limitVram, mapsWeights, readEstimates, toLoadFault } from './estimateLoad.ts';
+import { cardsOf } from './libraryFault.ts';
 import { loadEmbeddingModel } from './embedding/loadEmbeddingModel.ts';
 import { validateGgufFile } from './gguf/validateFile.ts';
 import type { LlamaInstancePool } from './llamaInstances.ts';
@@ -59,43 +62,57 @@ interface LoadedWeights {
 }
 
 /** Loads a GGUF model: the weights, and one context with all its slots. @throws Fault MODEL_LOAD_FAILED */
-export async function loadModel(file: string, options: LoadOptions, dependencies: LoadDependencies): Promise<Model> {
-  const { instances } = dependencies;
+export async function loadModel(path: string, options: LoadOptions, dependencies: LoadDependencies): Promise<Model> {
   try {
-    const size = await validateGgufFile(file);
-    const loraBytes = await checkLoras(file, options.loras ?? []);
-    const llama = await instances.acquire(options.gpu);
-    const releaseInstance = (): void => instances.release(options.gpu, llama);
-    try {
-      if (llama.gpu === false) checkMemory({ what: 'the weights', bytes: size, hint: 'use a smaller model' });
-      const onClose = (model: Model): void => {
-        releaseInstance();
-        dependencies.onClose(model);
-      };
-      return await loadWithCpuFallback(llama, { file, size, loraBytes }, options, { ...dependencies, onClose });
-    } catch (error) {
-      releaseInstance();
-      throw error;
-    }
+    const size = await validateGgufFile(path);
+    const loraBytes = await checkLoras(path, options.loras ?? []);
+    return await loadWithCpuFallback({ file: path, size, loraBytes }, options, dependencies);
   } catch (error) {
-    throw toLoadFault(file, toLoraFault(options.loras ?? [], error), options.signal);
+    throw toLoadFault(path, toLoraFault(options.loras ?? [], error), options.signal);
   }
 }
 
-/** Loads with the GPU layers that fit; if that fails, on the CPU. */
+/**
+ * Loads with the layers on the card that fit. If none does, or the load fails, on the CPU, and with its library: the other one
+ * computes on the card also where no layer is there.
+ */
 async function loadWithCpuFallback(
-  llama: Llama,
   file: LoadedFile,
   options: LoadOptions,
   dependencies: LoadDependencies,
 ): Promise<Model> {
+  const { gpu, gpuLayers = 'auto', signal } = options;
+  const llama = await dependencies.instances.acquire(gpu);
   try {
-    return await tryLoad(llama, file, options, 'fitting', dependencies);
+    return await loadInto(llama, file, options, dependencies);
   } catch (error) {
-    if (llama.gpu === false || options.signal?.aborted) throw error;
-    const { gpuLayers = 'auto' } = options;
+    if (llama.gpu === false || signal?.aborted) throw error;
     if (gpuLayers !== 'auto') throw error instanceof InsufficientMemoryError ? layersFault(gpuLayers, error) : error;
-    return tryLoad(llama, file, options, 'none', dependencies);
+  }
+  const cpu = await dependencies.instances.acquire('off');
+  const notes = ['the GPU has no room for this model: it runs on the CPU'];
+  return loadInto(cpu, file, { ...options, gpu: 'off' }, dependencies, notes);
+}
+
+/** Loads with an instance, which is released when the load fails or the model is closed. */
+async function loadInto(
+  llama: Llama,
+  file: LoadedFile,
+  options: LoadOptions,
+  dependencies: LoadDependencies,
+  notes: readonly string[] = [],
+): Promise<Model> {
+  const releaseInstance = (): void => dependencies.instances.release(options.gpu, llama);
+  try {
+    if (llama.gpu === false) checkMemory({ what: 'the weights', bytes: file.size, hint: 'use a smaller model' });
+    const onClose = (model: Model): void => {
+      releaseInstance();
+      dependencies.onClose(model);
+    };
+    return await tryLoad(llama, file, options, { ...dependencies, onClose }, notes);
+  } catch (error) {
+    releaseInstance();
+    throw error;
   }
 }
 
@@ -103,17 +120,18 @@ async function tryLoad(
   llama: Llama,
   file: LoadedFile,
   options: LoadOptions,
-  gpuLayers: 'fitting' | 'none',
   dependencies: LoadDependencies,
+  cpuNotes: readonly string[],
 ): Promise<Model> {
   const { signal, onProgress, within = unlimitedMemory } = options;
   const free = await freeBytes(llama);
   const before = await readMemoryUse(llama);
   await limitVram(llama, within);
+  const gpuLayers = await chooseLayers(llama, options, () => readEstimates(llama, file, options));
   const weights = await llama.loadModel({
     modelPath: file.file,
     useMmap: mapsWeights(llama, within),
-    ...layersOption(gpuLayers, options.gpuLayers),
+    gpuLayers,
     ...(signal && { loadSignal: signal }),
     ...(onProgress && { onLoadProgress: onProgress }),
   });
@@ -122,7 +140,7 @@ async function tryLoad(
     // The library does not count adapters.
     const loraUse = loraMemory(file.loraBytes, weights.gpuLayers);
     const weightMemory = addMemory(subtractMemory(loaded, before), loraUse);
-    const notes = describeGpuProblem(llama, gpuLayers, options);
+    const notes = [...cpuNotes, ...(await describeGpuProblem(weights, options))];
     const { onBatches, onClose } = dependencies;
     const own = { weightMemory, loaded, notes };
     return options.purpose === 'embedding'
@@ -146,6 +164,7 @@ async function createModel(
   const fitted = await fitModelContext(weights, wanted, {
     kvCacheType,
     within: subtractMemory(within, weightMemory),
+    keepsSlots: options.slots > 0,
   });
   const { slots, contextSize } = fitted;
   const context = await createContext(weights, { ...options, slots, contextSize, file, timingsCache, onBatches });
@@ -184,11 +203,20 @@ function assertGenerates({ fileInfo }: Weights): void {
 
 /** The context of a model that fits. @throws Fault MODEL_LOAD_FAILED when the limit, or the free memory, is too small. */
 async function fitModelContext(
-  { fileInsights, gpuLayers }: Weights,
+  { fileInsights, gpuLayers, llama }: Weights,
   wanted: ContextSettings,
-  { kvCacheType, within }: { readonly kvCacheType: KvCacheType; readonly within: MemoryUse },
+  {
+    kvCacheType,
+    within,
+    keepsSlots,
+  }: { readonly kvCacheType: KvCacheType; readonly within: MemoryUse; readonly keepsSlots: boolean },
 ): Promise<FittedContext> {
-  const fitted = await fitContext(contextEstimates(fileInsights, { gpuLayers, kvCacheType }), wanted, within);
+  const estimate = contextEstimates(fileInsights, { gpuLayers, kvCacheType });
+  const fitsOnCard = async (slots: number): Promise<boolean> =>
+    (await estimate({ ...wanted, slots })).vram <= (await vramForContext(llama));
+  const isOpen = !keepsSlots && gpuLayers > 0;
+  const most = (isOpen && (await largest(1, wanted.slots, fitsOnCard))) || wanted.slots;
+  const fitted = await fitContext(estimate, { ...wanted, slots: most }, within);
   assertContextFits(fitted, within);
   const { slots, contextSize, context } = fitted;
   const what = `${slots} slot${slots === 1 ? '' : 's'} of ${contextSize} tokens`;
@@ -196,19 +224,18 @@ async function fitModelContext(
   return fitted;
 }
 
-const layersOption = (where: 'fitting' | 'none', layers: LoadOptions['gpuLayers'] = 'auto') => {
-  if (where === 'none') return { gpuLayers: 0 };
-  return layers === 'auto' ? {} : { gpuLayers: layers };
-};
-
-function describeGpuProblem(
-  llama: Llama,
-  where: 'fitting' | 'none',
-  { gpu, gpuLayers = 'auto' }: LoadOptions,
-): readonly string[] {
-  if (where === 'none') return ['the GPU has no room for this model: it runs on the CPU'];
-  if (llama.gpu !== false || gpu === 'off' || gpuLayers === 'auto' || gpuLayers === 0) return [];
-  return [`there is no graphics card for its ${gpuLayers} layers: it runs on the CPU`];
+/** Says what of a model is not on a graphics card although it is to be there. */
+async function describeGpuProblem(
+  { llama, gpuLayers, fileInsights: { totalLayers } }: Weights,
+  { gpu, gpuLayers: wanted = 'auto' }: LoadOptions,
+): Promise<readonly string[]> {
+  if (gpu === 'off' || wanted === 0) return [];
+  const isThere = (await cardsOf(llama)).length > 0;
+  if (wanted !== 'auto')
+    return isThere ? [] : [`there is no graphics card for its ${wanted} layers: it runs on the CPU`];
+  return isThere && gpuLayers < totalLayers
+    ? [`the graphics card has room for ${gpuLayers} of its ${totalLayers} layers: the others run on the CPU`]
+    : [];
 }
 
 function layersFault(layers: number, cause: unknown): Fault {
