@@ -230,6 +230,7 @@ describe('turngraph doctor', () => {
       template: { fallbackReason: 'the file has no chat template', system: 'anywhere', supportsTools: false },
       tokens: { bos: '<|endoftext|>', addsBos: false, eog: ['<|im_end|>', '<|endoftext|>'] },
       memory: { weights: { vram: 0 }, slots: { vram: 0 }, free: { vram: 0 } },
+      cards: [],
       threadBenchmarks: [],
     });
     expect([toolDialect.format, format.name, format.isFound]).toEqual([null, 'chatml', false]);

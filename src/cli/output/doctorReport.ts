@@ -127,13 +127,16 @@ function memoryRows({ model, contextSize, stats }: Diagnosis): readonly Row[] {
   ];
 }
 
+/** llama.cpp counts the output layer, too. */
+const layersOnCards = ({ layers, cards }: ModelDetails, gpuLayers: number): string =>
+  `${gpuLayers} of ${layers + 1} layers on ${cards.join(', ')}`;
+
 function speedRows({ model, stats, speed }: Diagnosis): readonly Row[] {
   const { backend, gpuLayers, threads, prefillThreads } = stats;
   const threadSpeeds = model.threadBenchmarks.map((trial) => `${trial.threads}: ${rate(trial.tokensPerSecond)}`);
   const benchmark = threadSpeeds.length > 0 ? ` (tokens/s by threads: ${threadSpeeds.join(', ')})` : '';
   return [
-    // llama.cpp counts the output layer, too.
-    ['backend', gpuLayers > 0 ? `${backend}, with ${gpuLayers} of ${model.layers + 1} layers` : backend],
+    ['backend', gpuLayers > 0 ? `${backend}, with ${layersOnCards(model, gpuLayers)}` : backend],
     ['threads', `${threads} for decode${benchmark}, ${prefillThreads} for prefill`],
     ['prefill', perSecond(speed.prefillPerSecond)],
     ['decode', perSecond(speed.decodePerSecond)],

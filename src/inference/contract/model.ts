@@ -111,6 +111,8 @@ export interface ModelDetails {
     /** Free memory just before loading. */
     readonly free: MemoryUse;
   };
+  /** The names of the graphics cards that have layers of it, or may have. */
+  readonly cards: readonly string[];
   /** Tokens per second with each benchmarked thread count; empty when no benchmark was made. */
   readonly threadBenchmarks: readonly { readonly threads: number; readonly tokensPerSecond: number }[];
 }

@@ -16,6 +16,7 @@ import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import { SlotPool } from './kvCache/slots.ts';
 import { type ResizableContext, SlotResizer } from './kvCache/slotResizer.ts';
 import { countTools, overheadDialogs, overheadOf } from '../decoding/templateProbes.ts';
+import { cardsOf } from './libraryFault.ts';
 import { LlamaSequence } from './sequence.ts';
 import type { StateSwap } from './kvCache/stateSwap.ts';
 import type { PromptCache } from './promptCache/promptCache.ts';
@@ -195,6 +196,7 @@ async function modelDetails({
     template: { fallbackReason, system, supportsTools },
     tokens: { ...eogTokens(weights, tokenizer), toolTokens: findToolTokens(tokenizer, chatTemplate) },
     memory: { weights: memory.weights, slots: memory.context, slot: memory.slot, free: measurements.free },
+    cards: weights.gpuLayers > 0 ? await cardsOf(weights.llama) : [],
     threadBenchmarks: [...measurements.threadTimings].map(([threads, ms]) => ({ threads, tokensPerSecond: 1000 / ms })),
   };
 }
