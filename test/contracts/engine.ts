@@ -12,6 +12,7 @@ import {
   neverAborted,
   longText,
   generate,
+  gpu,
   type EngineUnderTest,
   type LoadedModel,
   useModel,
@@ -47,6 +48,11 @@ function generationContract({ file, long }: EngineUnderTest, loaded: LoadedModel
       expect(loaded.model.notes).toEqual([]);
     });
 
+    it('runs on what it is asked to', () => {
+      const backend = loaded.engine.name === 'llama-cpp' && (gpu === 'off' ? 'cpu' : gpu);
+      if (backend) expect(loaded.model.stats().backend).toBe(backend);
+    });
+
     it('names its sequences by their labels', async () => {
       for (const [options, label] of [
         [{ label: 'detect' }, 'detect'],
@@ -63,7 +69,7 @@ function generationContract({ file, long }: EngineUnderTest, loaded: LoadedModel
         contextSize: 256,
         slots: 1,
         threads: 1,
-        gpu: 'off',
+        gpu,
         onProgress: (at) => seen.push(at),
       });
       await other[Symbol.asyncDispose]();
@@ -73,7 +79,7 @@ function generationContract({ file, long }: EngineUnderTest, loaded: LoadedModel
 
     it('does not load when the signal is already aborted', async () => {
       const signal = AbortSignal.abort();
-      const loading = loaded.engine.load(file, { contextSize: 256, slots: 1, threads: 1, gpu: 'off', signal });
+      const loading = loaded.engine.load(file, { contextSize: 256, slots: 1, threads: 1, gpu, signal });
       await expect(loading).rejects.toMatchObject({
         name: 'MODEL_LOAD_FAILED',
         message: expect.stringContaining('cancelled'),
@@ -300,7 +306,7 @@ function generationContract({ file, long }: EngineUnderTest, loaded: LoadedModel
     });
 
     it('ends when the context is full', async () => {
-      const small = await loaded.engine.load(file, { contextSize: 64, slots: 1, threads: 1, gpu: 'off' });
+      const small = await loaded.engine.load(file, { contextSize: 64, slots: 1, threads: 1, gpu });
       const sequence = small.openSequence();
       // A prompt that leaves room for fewer tokens than any answer of the mock engine has; a model is bound to a long one.
       const endless: CallGrammar = { kind: 'full', rule: text('and on '.repeat(100)), budget: 1000 };

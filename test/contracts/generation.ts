@@ -2,13 +2,14 @@ import { setMaxListeners } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll } from 'vitest';
 import type { Prompt } from '../../src/chat/dialog.ts';
-import type {
-  Completion,
-  Engine,
-  LoadOptions,
-  GenerateOptions,
-  Model,
-  Sequence,
+import {
+  gpuChoices,
+  type Completion,
+  type Engine,
+  type LoadOptions,
+  type GenerateOptions,
+  type Model,
+  type Sequence,
 } from '../../src/inference/contract/engine.ts';
 import type { SamplingParams } from '../../src/inference/contract/samplingParams.ts';
 
@@ -28,6 +29,9 @@ export const demo = {
   file: fileURLToPath(new URL('../../models/turngraph-demo.gguf', import.meta.url)),
   long: 'Tell me a long story about the sea, the wind and the old house.',
 };
+
+/** What models run on: the CPU, or what `TURNGRAPH_TEST_GPU` names. */
+export const gpu = gpuChoices.find((choice) => choice === process.env['TURNGRAPH_TEST_GPU']) ?? 'off';
 
 export const greedy: SamplingParams = {
   temperature: 0,
@@ -100,7 +104,7 @@ export function useModel(
   let model: Model;
   beforeAll(async () => {
     engine = open();
-    model = await engine.load(file, { contextSize: 1024, slots: 2, threads: 1, gpu: 'off', ...options });
+    model = await engine.load(file, { contextSize: 1024, slots: 2, threads: 1, gpu, ...options });
   });
   afterAll(() => engine[Symbol.asyncDispose]());
   return {

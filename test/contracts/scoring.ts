@@ -2,7 +2,15 @@ import { getEventListeners } from 'node:events';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { AnswerScores, Sequence } from '../../src/inference/contract/engine.ts';
-import { generate, longText, neverAborted, userPrompt, type EngineUnderTest, type LoadedModel } from './generation.ts';
+import {
+  generate,
+  gpu,
+  longText,
+  neverAborted,
+  userPrompt,
+  type EngineUnderTest,
+  type LoadedModel,
+} from './generation.ts';
 
 const labels = ['order', 'order food', 'chat', 'no'];
 const signal = neverAborted;
@@ -150,7 +158,7 @@ export function scoringContract({ file }: EngineUnderTest, loaded: LoadedModel):
     });
 
     it('gives the same scores in concurrent sequences as alone, also with fewer slots', async () => {
-      const narrow = await loaded.engine.load(file, { contextSize: 512, slots: 1, threads: 1, gpu: 'off' });
+      const narrow = await loaded.engine.load(file, { contextSize: 512, slots: 1, threads: 1, gpu });
       const texts = ['Two beers!', 'Hello!', 'Who are you?', 'Tell me a joke'];
       const expected: (readonly number[])[] = [];
       for (const text of texts) expected.push(await scoreFresh(text, labels));
@@ -173,8 +181,11 @@ export function scoringContract({ file }: EngineUnderTest, loaded: LoadedModel):
 const sumOfProbabilities = (scores: AnswerScores['scores']): number =>
   scores.reduce((sum, score) => sum + Math.exp(score), 0);
 
-/** Batches of other sizes compute slightly different numbers. */
+/** Batches of other sizes compute slightly different numbers, and on a graphics card with half of the digits. */
+const maxDifference = gpu === 'off' ? 0.05 : 0.2;
+
 function expectClose(actual: readonly number[], expected: readonly number[]): void {
   expect(actual).toHaveLength(expected.length);
-  for (const [index, score] of actual.entries()) expect(Math.abs(score - (expected[index] ?? NaN))).toBeLessThan(0.05);
+  for (const [index, score] of actual.entries())
+    expect(Math.abs(score - (expected[index] ?? NaN))).toBeLessThan(maxDifference);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Sequence } from '../../src/inference/contract/engine.ts';
-import { userPrompt, generate, type EngineUnderTest, type LoadedModel } from './generation.ts';
+import { userPrompt, generate, gpu, type EngineUnderTest, type LoadedModel } from './generation.ts';
 
 /** Contract of every engine for sequences that share a model. */
 export function sharedModelContract({ open, file, long, rounds = 10 }: EngineUnderTest, loaded: LoadedModel): void {
@@ -35,7 +35,7 @@ export function sharedModelContract({ open, file, long, rounds = 10 }: EngineUnd
         'Hello!',
         'What is your name?',
       ];
-      const wideModel = await loaded.engine.load(file, { contextSize: 512, slots: 6, threads: 1, gpu: 'off' });
+      const wideModel = await loaded.engine.load(file, { contextSize: 512, slots: 6, threads: 1, gpu });
       const generateBriefly = async (sequence: Sequence, question: string): Promise<string> =>
         (await generate(sequence, userPrompt(question), { sampling: { max_tokens: 12 } })).text;
       const one = wideModel.openSequence();
@@ -133,7 +133,7 @@ export function sharedModelContract({ open, file, long, rounds = 10 }: EngineUnd
 
     it('ends all generations when it is disposed of', async () => {
       const other = open();
-      const busy = await other.load(file, { contextSize: 512, slots: 1, threads: 1, gpu: 'off' });
+      const busy = await other.load(file, { contextSize: 512, slots: 1, threads: 1, gpu });
       const generations = [1, 2, 3].map(() =>
         generate(busy.openSequence(), userPrompt(long), { sampling: { max_tokens: 400 } }),
       );
