@@ -185,6 +185,7 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
     expect(text).toContain(story.slice(0, 4));
     expect(text).not.toContain(story);
     expect(text).toContain('Cancelled here.');
+    await regionOf(page, 'Turn').getByText('cancelled here').waitFor();
   });
 
   it('resumes after its connection was cut in the middle of an answer, and loses no text', async () => {
@@ -208,10 +209,22 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
     await sendMessage(page, 'What is the weather in Oslo?');
     const call = page.getByRole('article', { name: 'Call get_weather' });
     await call.getByRole('textbox', { name: 'Result' }).fill('sunny, 18 degrees');
+    await messagesOf(page).getByText('waits for results').waitFor();
+    await regionOf(page, 'Turn').getByRole('rowheader', { name: 'detect waits for results' }).waitFor();
     await call.getByRole('button', { name: 'Send result' }).click();
     await messagesOf(page).getByText('18 degrees.').waitFor();
     await untilTurnEnds(page);
     await expect.poll(() => nodeOf(page, 'answer').getAttribute('data-run')).toBe('done');
+  });
+
+  it('writes a program for the open graph, with a function for its tool', async () => {
+    await openGraph(page, 'weather');
+    await page.getByRole('button', { name: 'Copy client code' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Client code' });
+    await dialog.getByRole('tab', { name: 'Page' }).click();
+    const code = (await dialog.locator('pre').textContent()) ?? '';
+    for (const part of ["from './turngraph.js'", 'get_weather: (args) => {', "graphName: 'weather'"])
+      expect(code).toContain(part);
   });
 
   it('checks and plays a graph that only names its tools', async () => {

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { hasToken, socketUrl } from '../connection/connectionStore.ts';
 import { activeAgent, useAgents } from '../conversation/agentStore.ts';
 import { useDocument } from '../document/documentStore.ts';
+import { toolsOf } from '../document/graphDocument.ts';
 import { CopyButton } from '../ui/CopyButton.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
 import { Tabs } from '../ui/Tabs.tsx';
@@ -18,6 +19,8 @@ export function ClientCodeDialog({ onClose }: { readonly onClose: () => void }) 
   const message = useAgents((store) => activeAgent(store)?.turns.at(-1)?.user) ?? 'Hello!';
   const language = clientLanguages.find((each) => each.id === id);
   if (!language) return undefined;
+  const tools = toolsOf(graph);
+  const named = tools.filter(({ isNamed }) => isNamed).map((tool) => tool.name);
   const code = language.write({
     url: socketUrl().replace(/\/$/, ''),
     graphName: name || 'graph',
@@ -25,6 +28,7 @@ export function ClientCodeDialog({ onClose }: { readonly onClose: () => void }) 
     defaultModelName: agentModelName(graph),
     needsToken: hasToken(),
     message,
+    tools,
   });
   return (
     <Dialog title="Client code" size="wide" onClose={onClose} foot={<CopyButton variant="primary" text={code} />}>
@@ -32,6 +36,8 @@ export function ClientCodeDialog({ onClose }: { readonly onClose: () => void }) 
         {isOnServer
           ? 'The server has this graph: the program names it.'
           : `The program reads ${fileNameOf(name)}: save it beside the program first.`}
+        {named.length > 0 &&
+          ` The graph only names ${named.join(', ')}: say in the program what the model reads of them.`}
       </p>
       <Tabs label="Language" tabs={clientLanguages} selected={id} onSelect={setId} className="app-code-tabs">
         <pre className="app-code">

@@ -1,3 +1,6 @@
+import type { GraphTool } from '../document/graphDocument.ts';
+import { cSharp, gdScript, javascript, page, python } from './clientPrograms.ts';
+
 /** What the code of a client is written for. */
 export interface ClientCodeOptions {
   /** The address of the server's WebSocket, without a slash at its end. */
@@ -10,6 +13,8 @@ export interface ClientCodeOptions {
   readonly needsToken: boolean;
   /** The message that the program sends. */
   readonly message: string;
+  /** The tools of the graph: the program has a function for each. */
+  readonly tools: readonly GraphTool[];
 }
 
 /** A language that the documentation has a client for. */
@@ -34,6 +39,14 @@ export const clientLanguages: readonly ClientLanguage[] = [
     write: javascript,
   },
   {
+    id: 'page',
+    label: 'Page',
+    needs:
+      'turngraph.js beside the page, a web server whose origin --allow-origin names, and a token in the address of the page (?token=) if the server has one',
+    guide: 'examples/browser',
+    write: page,
+  },
+  {
     id: 'python',
     label: 'Python',
     needs: 'Python 3.10 or later, the library websockets, and turngraph.py beside the program',
@@ -55,109 +68,3 @@ export const clientLanguages: readonly ClientLanguage[] = [
     write: cSharp,
   },
 ];
-
-/** A string in double quotes. C# takes some of the characters that JSON leaves as they are for ends of lines. */
-const quoted = (text: string): string =>
-  JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029]/g, (character) => {
-    const code = character.charCodeAt(0).toString(16).padStart(4, '0');
-    return `\\u${code}`;
-  });
-
-const singleQuoted = (text: string): string =>
-  `'${quoted(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
-
-function javascript({ url, graphName, isOnServer, defaultModelName, needsToken, message }: ClientCodeOptions): string {
-  const graph = isOnServer
-    ? `graphName: ${singleQuoted(graphName)}`
-    : `graph: await readFile(${singleQuoted(`${graphName}.json`)}, 'utf8')`;
-  const model = defaultModelName === '' ? '' : `, defaultModelName: ${singleQuoted(defaultModelName)}`;
-  return `${isOnServer ? '' : "import { readFile } from 'node:fs/promises';\n"}import { connect } from 'turngraph/client';
-
-const client = await connect(${singleQuoted(url)}${needsToken ? ', { token: process.env.TURNGRAPH_TOKEN }' : ''});
-const agent = await client.createAgent({ ${graph}${model} });
-const turn = agent.send(${singleQuoted(message)}, {
-  onText: (text) => process.stdout.write(text),
-  onCall: ({ toolName, arguments: values }) => console.log('call', toolName, values),
-});
-console.log((await turn).path);
-await client.close();
-`;
-}
-
-function python({ url, graphName, isOnServer, defaultModelName, needsToken, message }: ClientCodeOptions): string {
-  const graph = isOnServer
-    ? `graph_name=${quoted(graphName)}`
-    : `graph=json.loads(Path(${quoted(`${graphName}.json`)}).read_text("utf-8"))`;
-  const model = defaultModelName === '' ? '' : `, default_model_name=${quoted(defaultModelName)}`;
-  const imports = ['asyncio', ...(isOnServer ? [] : ['json']), ...(needsToken ? ['os'] : [])];
-  return `${imports.map((name) => `import ${name}\n`).join('')}${isOnServer ? '' : 'from pathlib import Path\n'}from turngraph import Call, Text, connect
-
-async def main():
-    async with connect(${quoted(url)}${needsToken ? ', token=os.environ["TURNGRAPH_TOKEN"]' : ''}) as client:
-        agent = await client.create_agent(${graph}${model})
-        async for event in agent.send(${quoted(message)}):
-            match event:
-                case Text(text=text): print(text, end="", flush=True)
-                case Call(tool_name=tool, arguments=arguments): print(tool, arguments)
-
-asyncio.run(main())
-`;
-}
-
-function gdScript({ url, graphName, isOnServer, defaultModelName, needsToken, message }: ClientCodeOptions): string {
-  const graph = isOnServer ? `"graphName": ${quoted(graphName)}` : '"graphJson": file.get_as_text()';
-  const model = defaultModelName === '' ? '' : `, "defaultModelName": ${quoted(defaultModelName)}`;
-  const token = needsToken ? ', OS.get_environment("TURNGRAPH_TOKEN")' : '';
-  const read = `\tvar file = File.new()\n\tfile.open(${quoted(`res://${graphName}.json`)}, File.READ)\n`;
-  return `extends Node
-
-var client = load("res://turngraph.gd").new()
-
-func _ready():
-\tadd_child(client)
-\tclient.start(${quoted(url)}${token})
-\tyield(client.wait_until_ready(), "completed")
-${isOnServer ? '' : read}\tvar created = yield(client.create_agent({${graph}${model}}), "completed")
-\tif not created.ok:
-\t\tpush_error(created.message)
-\t\treturn
-\tcreated.agent.connect("text", self, "_show_text")
-\tcreated.agent.connect("called", self, "_run_call")
-\tyield(created.agent.send(${quoted(message)}), "completed")
-
-func _show_text(piece):
-\tprint(piece)
-
-func _run_call(call):
-\tprint(call.toolName, " ", call.typedArgumentsJson)
-`;
-}
-
-function cSharp({ url, graphName, isOnServer, defaultModelName, needsToken, message }: ClientCodeOptions): string {
-  const graph = isOnServer
-    ? `{ "graphName", ${quoted(graphName)} }`
-    : `{ "graphJson", File.ReadAllText(${quoted(`${graphName}.json`)}) }`;
-  const model = defaultModelName === '' ? '' : `, { "defaultModelName", ${quoted(defaultModelName)} }`;
-  const token = needsToken ? ', Environment.GetEnvironmentVariable("TURNGRAPH_TOKEN")' : '';
-  return `using System;
-${isOnServer ? '' : 'using System.IO;\n'}using System.Threading.Tasks;
-using Turngraph;
-
-public static class Example
-{
-    public static void Main() => RunAsync().GetAwaiter().GetResult();
-
-    private static async Task RunAsync()
-    {
-        using (var client = new TurngraphClient(${quoted(url)}${token}))
-        {
-            await client.ReadyAsync();
-            var agent = await client.CreateAgentAsync(new JsonObject { ${graph}${model} });
-            await agent.SendAsync(${quoted(message)},
-                onText: piece => Console.Write(piece),
-                onCall: call => Console.WriteLine(call.ToolName + " " + call.ArgumentsJson));
-        }
-    }
-}
-`;
-}

@@ -50,15 +50,33 @@ export function parseGraph(text: string): ParsedGraph {
   return { graph: drawable(document), faults };
 }
 
-/** The tools that a graph only names: a program would bring their declarations. The page has no more than the names. */
-export function namedTools(text: string): readonly { readonly name: string; readonly description: string }[] {
-  const nodes = Object.values(parseGraph(text).graph?.nodes ?? {}).filter(({ type }) => type === 'ToolCall');
+/** A tool of a graph. */
+export interface GraphTool {
+  readonly name: string;
+  /** The graph has no more than its name: the program brings its declaration. */
+  readonly isNamed: boolean;
+}
+
+/** The tools of a graph, each once. */
+export function toolsOf(graph: GraphFile | undefined): readonly GraphTool[] {
+  const nodes = Object.values(graph?.nodes ?? {}).filter(({ type }) => type === 'ToolCall');
   const entries = nodes.flatMap(({ params }) =>
     Array.isArray(params?.['tools']) ? (params['tools'] as unknown[]) : [],
   );
-  const names = entries.filter((entry) => typeof entry === 'string' && /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/.test(entry));
-  return [...new Set(names as string[])].map((name) => ({ name, description: '' }));
+  const tools = new Map<string, GraphTool>();
+  for (const entry of entries) {
+    const isNamed = typeof entry === 'string';
+    const name = isNamed ? entry : (objectOf(entry)['name'] ?? objectOf(objectOf(entry)['function'])['name']);
+    if (typeof name === 'string' && /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/.test(name)) tools.set(name, { name, isNamed });
+  }
+  return [...tools.values()];
 }
+
+/** The tools that a graph only names, as the page declares them: it has no more than the names. */
+export const namedTools = (text: string): readonly { readonly name: string; readonly description: string }[] =>
+  toolsOf(parseGraph(text).graph)
+    .filter(({ isNamed }) => isNamed)
+    .map(({ name }) => ({ name, description: '' }));
 
 /** The members of a text that may have faults. */
 export function membersOf(text: string): Readonly<Record<string, unknown>> {

@@ -15,6 +15,7 @@ import { expectSurvival, runTrial } from './clientTrial.ts';
 import { expectConformance } from './conformanceRun.ts';
 import { runExample } from './exampleRun.ts';
 import { visitMaliciousServers } from './maliciousVisits.ts';
+import { expectPrograms, programEnd, type WrittenProgram } from './playgroundPrograms.ts';
 import { outputUntil, readSample } from './readmeSample.ts';
 import { expectScenarios } from './sharedScenarios.ts';
 
@@ -110,6 +111,18 @@ describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
       await runExample(open, { server: { allowOrigin: [origin] } });
     },
   );
+
+  it.concurrent('runs the pages that the playground writes', async () => {
+    const page = await browser().newPage();
+    const run = async ({ code, graphFile, token }: WrittenProgram): Promise<string> => {
+      files.set('/program.html', ['text/html', code]);
+      files.set('/house.json', ['application/json', await readFile(graphFile, 'utf8')]);
+      await page.goto(`${origin}/program.html?${new URLSearchParams({ token })}`);
+      await page.waitForFunction(`${String(programEnd)}.test(document.querySelector('pre').textContent)`);
+      return (await page.locator('pre').textContent()) ?? '';
+    };
+    await expectPrograms('page', run, { allowOrigin: [origin] });
+  });
 
   const program = repositoryPath('examples/browser/conform.mjs');
 

@@ -11,11 +11,14 @@ import { expectSurvival, runTrial } from './clientTrial.ts';
 import { expectResume } from './conformProgram.ts';
 import { expectConformance } from './conformanceRun.ts';
 import { visitMaliciousServers } from './maliciousVisits.ts';
+import { expectPrograms, programEnd } from './playgroundPrograms.ts';
 import { outputUntil } from './readmeSample.ts';
 import { expectScenarios } from './sharedScenarios.ts';
 import { writeBundle } from './smallBundle.ts';
 
 const example = (path: string): string => repositoryPath(`examples/${path}`);
+
+const scene = 'extends SceneTree\n\nfunc _init():\n\tget_root().add_child(load("res://example.gd").new())\n';
 
 describe.skipIf(isSkipped('godotClient'))('the GDScript client for Godot 3', () => {
   let folder = '';
@@ -32,10 +35,11 @@ describe.skipIf(isSkipped('godotClient'))('the GDScript client for Godot 3', () 
   });
 
   // Godot writes its settings into the home folder.
-  const start = (script: string, ...args: readonly string[]) =>
-    spawn(findGodot3() ?? 'godot3-server', ['--path', folder, '--script', script, ...args], {
-      env: { ...process.env, HOME: folder },
+  const startIn = (project: string, script: string, args: readonly string[] = [], env = {}) =>
+    spawn(findGodot3() ?? 'godot3-server', ['--path', project, '--script', script, ...args], {
+      env: { ...process.env, HOME: folder, ...env },
     });
+  const start = (script: string, ...args: readonly string[]) => startIn(folder, script, args);
 
   it.concurrent(
     'streams, calls tools, cancels, and survives kill -TERM, kill -9 and a restart of the server',
@@ -70,6 +74,15 @@ describe.skipIf(isSkipped('godotClient'))('the GDScript client for Godot 3', () 
     await expectScenarios(['sh', example('godot3/conform.sh')], { env: { HOME: folder } });
   });
 
+  it.concurrent('runs the programs that the playground writes', async () => {
+    await expectPrograms('gdscript', async ({ code, folder: project, token }) => {
+      await copyFile(example('godot3/turngraph.gd'), join(project, 'turngraph.gd'));
+      await writeFile(join(project, 'example.gd'), code);
+      await writeFile(join(project, 'scene.gd'), scene);
+      return outputUntil(startIn(project, 'scene.gd', [], { TURNGRAPH_TOKEN: token }), programEnd);
+    });
+  });
+
   it.concurrent('passes the conformance kit', async () => {
     await expectConformance(`HOME='${folder}' sh '${example('godot3/conform.sh')}'`, ['json']);
   });
@@ -77,7 +90,6 @@ describe.skipIf(isSkipped('godotClient'))('the GDScript client for Godot 3', () 
   it.concurrent('runs its example', async () => {
     const source = await readFile(example('godot3/example.gd'), 'utf8');
     await writeFile(join(folder, 'example.gd'), source.replace('ws://127.0.0.1:9100', fixture.server.url));
-    const scene = 'extends SceneTree\n\nfunc _init():\n\tget_root().add_child(load("res://example.gd").new())\n';
     await writeFile(join(folder, 'scene.gd'), scene);
     const shown = await outputUntil(start('scene.gd'), /^saved: .*\n/m);
     expect(shown).toMatch(/^set_light \{"name": "porch", "on": true\}$/m);

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { seededBytes } from '../../helpers/fakeHub.ts';
 import { startHubServer } from '../../helpers/hubFixture.ts';
@@ -11,6 +13,7 @@ import { oneDayMs } from '../../helpers/heldEngine.ts';
 import { expectConformance } from './conformanceRun.ts';
 import { visitMaliciousServers } from './maliciousVisits.ts';
 import { exampleProcess, runExample } from './exampleRun.ts';
+import { expectPrograms } from './playgroundPrograms.ts';
 import { usePython } from './pythonProgram.ts';
 import { expectScenarios } from './sharedScenarios.ts';
 
@@ -221,6 +224,14 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
   it.concurrent.each(['json', 'proto'])('runs the scenarios of all clients over %s', async (codec) => {
     const env = { TURNGRAPH_CODEC: `turngraph.v1.${codec}` };
     await expectScenarios(['sh', '-c', python.command(repositoryPath('examples/python/conform.py'))], { env });
+  });
+
+  it.concurrent('runs the programs that the playground writes', async () => {
+    await expectPrograms('python', async ({ code, folder, token }) => {
+      await writeFile(join(folder, 'program.py'), code);
+      const env = { ...process.env, TURNGRAPH_TOKEN: token };
+      return (await promisify(execFile)('sh', ['-c', python.command('program.py')], { cwd: folder, env })).stdout;
+    });
   });
 
   describe('when the connection ends', () => {

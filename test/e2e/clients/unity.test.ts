@@ -12,6 +12,7 @@ import { expectSurvival, runTrial } from './clientTrial.ts';
 import { expectConformance } from './conformanceRun.ts';
 import { expectResume } from './conformProgram.ts';
 import { visitMaliciousServers } from './maliciousVisits.ts';
+import { expectPrograms } from './playgroundPrograms.ts';
 import { outputUntil } from './readmeSample.ts';
 import { expectScenarios } from './sharedScenarios.ts';
 import { writeBundle } from './smallBundle.ts';
@@ -73,6 +74,16 @@ describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', ()
 
   it.concurrent('runs the scenarios of all clients', async () => {
     await expectScenarios(await conform);
+  });
+
+  it.concurrent('runs the programs that the playground writes', async () => {
+    await expectPrograms('csharp', async ({ code, folder: cwd, token }) => {
+      const source = join(cwd, 'Program.cs');
+      await writeFile(source, code);
+      const [mono, program] = await compile(source);
+      const env = { ...process.env, TURNGRAPH_TOKEN: token };
+      return (await run(mono, [program], { cwd, env })).stdout;
+    });
   });
 
   it.concurrent('passes the conformance kit', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { membersOf, namedTools, parseGraph } from '../../../playground/src/document/graphDocument.ts';
+import { membersOf, namedTools, parseGraph, toolsOf } from '../../../playground/src/document/graphDocument.ts';
 
 describe('the text of a graph file', () => {
   it.each([
@@ -40,6 +40,12 @@ describe('the text of a graph file', () => {
       { name: 'open_door', description: '' },
     ]);
     expect(namedTools('{')).toEqual([]);
+    const ofOpenAi = { type: 'function', function: { name: 'sleep' } };
+    const all = toolsOf({
+      start_node: 'a',
+      nodes: { a: { type: 'ToolCall', params: { tools: [...params.tools, ofOpenAi] } } },
+    });
+    expect(all.filter(({ isNamed }) => !isNamed).map(({ name }) => name)).toEqual(['wait', 'sleep']);
   });
 
   it('can be drawn although parts of it are missing or of another type', () => {
