@@ -1,6 +1,7 @@
 import { memo, useMemo, useState } from 'react';
 import { Button } from '../ui/Button.tsx';
 import { outcomeSentence, shownArguments, type ShownArgument } from './callArguments.ts';
+import type { callWait } from './callWait.ts';
 import { useDraft } from './draftStore.ts';
 import { ResultForm } from './ResultForm.tsx';
 import type { CallRecord } from './turnRecord.ts';
@@ -9,14 +10,14 @@ import type { CallRecord } from './turnRecord.ts';
 export interface CallCardProps {
   readonly agentKey: number;
   readonly record: CallRecord;
-  /** Whether its turn runs, so that it can take a result. */
-  readonly running: boolean;
+  /** Whether it can take a result. */
+  readonly wait: ReturnType<typeof callWait>;
   /** How long its node waits for a result, in milliseconds. */
   readonly waitLimitMs: number;
 }
 
 /** A call: its tool, its typed arguments, what is wrong with them, and its result. */
-export const CallCard = memo(function CallCard({ agentKey, record, running, waitLimitMs }: CallCardProps) {
+export const CallCard = memo(function CallCard({ agentKey, record, wait, waitLimitMs }: CallCardProps) {
   const { call, result } = record;
   const { toolName, typedArgumentsJson, issues, awaitsResult, known, repaired, consequential, because } = call;
   const args = useMemo(() => shownArguments(typedArgumentsJson), [typedArgumentsJson]);
@@ -46,10 +47,8 @@ export const CallCard = memo(function CallCard({ agentKey, record, running, wait
         </p>
       ))}
       {result && <GivenResultLine {...result} />}
-      {awaitsResult && !result && running && (
-        <ResultForm agentKey={agentKey} record={record} waitLimitMs={waitLimitMs} />
-      )}
-      {awaitsResult && !result && !running && <p className="muted">The turn got no result for this call.</p>}
+      {wait === 'open' && <ResultForm agentKey={agentKey} record={record} waitLimitMs={waitLimitMs} />}
+      {wait === 'over' && <p className="muted">The turn got no result for this call.</p>}
       {!awaitsResult && <NextMessage toolName={toolName} args={args} />}
       <CallJson record={record} />
     </article>

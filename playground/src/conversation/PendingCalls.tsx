@@ -7,15 +7,15 @@ import type { CallRecord } from './turnRecord.ts';
 /** Properties of the button that answers all calls. */
 export interface PendingCallsProps {
   readonly agentKey: number;
-  readonly calls: readonly CallRecord[];
+  /** Those that can take a result. */
+  readonly pending: readonly CallRecord[];
 }
 
 /** Where a turn waits for the results of several calls: sends what is written for them all at once. */
-export function PendingCalls({ agentKey, calls }: PendingCallsProps) {
+export function PendingCalls({ agentKey, pending }: PendingCallsProps) {
   const submitResults = useAgents((store) => store.submitResults);
   const drafts = useResultDrafts((store) => store.drafts);
   const [refusal, setRefusal] = useState<string>();
-  const pending = calls.filter(({ call, result }) => call.awaitsResult && !result);
   if (pending.length < 2) return null;
   const results = pending.map(({ call: { callId } }) => ({ callId, ...(drafts[callId] ?? emptyResult) }));
   const submit = (): void => {

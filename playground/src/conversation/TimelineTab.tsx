@@ -1,5 +1,6 @@
 import { useMemo } from 'react';
 import { formatMs, formatRate } from './formatFigures.ts';
+import { stopText } from './turnNotes.ts';
 import { timelineOf, type SegmentKind, type Timeline, type TimelineRow } from './timeline.ts';
 import type { TurnRecord } from './turnRecord.ts';
 import { useNow } from './useNow.ts';
@@ -59,7 +60,7 @@ export function TimelineTab({ turn }: { readonly turn: TurnRecord }) {
           {timeline.rows.map((row, index) => (
             // Visits are only added at the end.
             // oxlint-disable-next-line react/no-array-index-key
-            <Row key={index} row={row} totalMs={timeline.totalMs} />
+            <Row key={index} row={row} totalMs={timeline.totalMs} failed={turn.fault !== undefined} />
           ))}
         </tbody>
       </table>
@@ -78,12 +79,23 @@ function Scale({ totalMs }: { readonly totalMs: number }) {
   );
 }
 
-function Row({ row, totalMs }: { readonly row: TimelineRow; readonly totalMs: number }) {
+interface RowProps {
+  readonly row: TimelineRow;
+  readonly totalMs: number;
+  /** Whether its turn has failed. */
+  readonly failed: boolean;
+}
+
+function Row({ row, totalMs, failed }: RowProps) {
   const { node, from, to, running, exit, durations } = row;
-  const exitText = running ? 'runs' : exit === undefined ? 'ended the turn' : `→ ${exit}`;
+  const stopped = failed ? 'failed here' : 'cancelled here';
+  const exitText = running ? (row.waits ? 'waits for results' : 'runs') : exit === undefined ? stopped : `→ ${exit}`;
+  const isUnknown = Object.keys(durations).every((kind) => kind === 'other');
   const times = kinds.flatMap(({ kind, label }) => {
-    const ms = durations[kind];
-    return ms === undefined || kind === 'other' ? [] : [`${label} ${formatMs(ms)}`];
+    const ms = durations[kind] ?? 0;
+    // Of a visit without a known part it says nothing.
+    const isTold = kind === 'other' ? ms >= 1 && !isUnknown : ms > 0;
+    return isTold ? [`${label} ${formatMs(ms)}`] : [];
   });
   return (
     <>
@@ -180,6 +192,7 @@ function Figure({ name, value, more }: FigureProps) {
 function Summary({ turn: { summary, text }, timeline }: { readonly turn: TurnRecord; readonly timeline: Timeline }) {
   const { totalMs, isServerTotal, running } = timeline;
   const { tokens } = summary ?? {};
+  const stopped = summary && stopText(summary);
   const models = [...new Set(timeline.rows.flatMap((row) => row.models))];
   return (
     <dl className="turn-total">
@@ -196,9 +209,7 @@ function Summary({ turn: { summary, text }, timeline }: { readonly turn: TurnRec
           <Figure name="generated" value={tokens.generated} />
         </>
       )}
-      {summary && summary.stopReason !== 'NONE' && (
-        <Figure name="stop reason" value={summary.stopReason.toLowerCase()} />
-      )}
+      {stopped !== undefined && <Figure name="stop reason" value={stopped} />}
       {text !== '' && <Figure name="text" value={`${text.length} characters`} />}
       {models.map((model) => (
         <Figure key={model} name="model" value={model} />

@@ -1,5 +1,7 @@
 import type { ReactNode } from 'react';
+import { callWait } from './callWait.ts';
 import { formatMs } from './formatFigures.ts';
+import { stopText } from './turnNotes.ts';
 import type { TurnRecord } from './turnRecord.ts';
 import { useNow } from './useNow.ts';
 
@@ -16,7 +18,7 @@ export function TurnFoot({ turn, children }: { readonly turn: TurnRecord; readon
 function Running({ turn }: { readonly turn: TurnRecord }) {
   const now = useNow(true);
   const visit = turn.visits.at(-1);
-  const waits = turn.calls.some(({ call, result }) => call.awaitsResult && !result);
+  const waits = turn.calls.some((call) => callWait(turn, call) === 'open');
   return (
     <span className="conversation-running">
       {visit ? (
@@ -26,30 +28,26 @@ function Running({ turn }: { readonly turn: TurnRecord }) {
       ) : (
         'sent'
       )}
-      <span className="muted"> {formatMs(Math.max(0, now - turn.startedAt))}</span>
+      <span className="muted">
+        {' '}
+        · turn {turn.number} · {formatMs(Math.max(0, now - turn.startedAt))}
+      </span>
     </span>
   );
 }
-
-const stopReasons = {
-  NONE: undefined,
-  END: undefined,
-  LENGTH: 'cut off',
-  STOP: 'stop string',
-  ABORTED: 'cancelled',
-} as const;
 
 function Figures({
   turn: { number, summary, startedAt, endedAt = startedAt, priority },
 }: {
   readonly turn: TurnRecord;
 }) {
+  const stopped = summary && stopText(summary);
   const figures = [
     `turn ${number}`,
     priority === 'NORMAL' ? undefined : priority.toLowerCase(),
     formatMs(summary?.durationMs ?? endedAt - startedAt),
     summary && summary.tokens.generated > 0 ? `${summary.tokens.generated} tokens` : undefined,
-    summary && stopReasons[summary.stopReason],
+    stopped === 'end' ? undefined : stopped,
   ];
   return <span className="muted">{figures.filter(Boolean).join(' · ')}</span>;
 }

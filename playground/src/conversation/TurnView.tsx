@@ -4,11 +4,11 @@ import { Button } from '../ui/Button.tsx';
 import { Icon } from '../ui/Icon.tsx';
 import { useAgents } from './agentStore.ts';
 import { CallCard } from './CallCard.tsx';
+import { callWait, waitLimitMs } from './callWait.ts';
 import { EventLine } from './EventLine.tsx';
 import { PendingCalls } from './PendingCalls.tsx';
 import { turnNotes, wholeTextLabel } from './turnNotes.ts';
 import type { ChangedParams } from './pageAgent.ts';
-import { waitLimitMs } from './waitLimit.ts';
 import type { TurnPart, TurnRecord } from './turnRecord.ts';
 import { TurnFoot } from './TurnFoot.tsx';
 
@@ -56,7 +56,7 @@ export const TurnView = memo(function TurnView(props: TurnViewProps) {
         // oxlint-disable-next-line react/no-array-index-key
         <Part key={index} {...props} part={part} />
       ))}
-      {running && <PendingCalls agentKey={agentKey} calls={turn.calls} />}
+      <PendingCalls agentKey={agentKey} pending={turn.calls.filter((call) => callWait(turn, call) === 'open')} />
       {turnNotes(turn).map(({ text, tone }) => (
         <p key={text} className="conversation-note" data-tone={tone}>
           {tone === 'warn' && <Icon name="alert" />}
@@ -103,7 +103,7 @@ function Part({ part, agentKey, turn, graph, changedParams }: TurnViewProps & { 
     <CallCard
       agentKey={agentKey}
       record={record}
-      running={turn.endedAt === undefined}
+      wait={callWait(turn, record)}
       waitLimitMs={waitLimitMs(record.call.nodeName, graph, changedParams)}
     />
   );

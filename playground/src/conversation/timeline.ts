@@ -30,13 +30,15 @@ export interface TimelineRow {
   readonly to: number;
   readonly running: boolean;
   readonly exit: string | undefined;
+  /** Whether it waits for results now. */
+  readonly waits: boolean;
   /** All of its time, in order. */
   readonly segments: readonly TimelineSegment[];
   /** How long each kind of segment took in all. */
   readonly durations: Readonly<Partial<Record<SegmentKind, number>>>;
   /** Undefined: no inference has ended yet. */
   readonly tokens: TokenCounts | undefined;
-  /** From the start of the visit to the first token of its first inference. */
+  /** From the start of an inference to its first token, of the first one that had any. */
   readonly firstTokenMs: number | undefined;
   readonly promptTokensPerSecond: number | undefined;
   readonly generatedTokensPerSecond: number | undefined;
@@ -64,16 +66,12 @@ export function timelineOf(turn: TurnRecord, now: number): Timeline {
   const rows: TimelineRow[] = [];
   let from = 0;
   for (const visit of turn.visits) {
-    const to = from + Math.max(0, durationOf(visit, (serverMs ?? pageMs) - from, now));
+    // One that runs, or in which the turn ended without an exit, has the rest.
+    const to = from + Math.max(0, visit.durationMs ?? (serverMs ?? pageMs) - from);
     rows.push(rowOf(visit, from, to));
     from = to;
   }
   return { rows, totalMs: Math.max(serverMs ?? pageMs, from), isServerTotal: serverMs !== undefined, running };
-}
-
-/** @param restMs the time of the turn that is left for it. */
-function durationOf({ durationMs, startedAt, endedAt }: NodeVisit, restMs: number, now: number): number {
-  return durationMs ?? Math.min(restMs, (endedAt ?? now) - startedAt);
 }
 
 function rowOf(visit: NodeVisit, from: number, to: number): TimelineRow {
@@ -89,17 +87,18 @@ function rowOf(visit: NodeVisit, from: number, to: number): TimelineRow {
     fresh: sum(({ prompt, reused }) => prompt - reused),
     generated: sum(({ generated }) => generated),
   };
-  const first = segments.find(({ kind }) => kind === 'decode');
+  const first = inferences.find(({ firstTokenMs }) => firstTokenMs > 0);
   return {
     node: visit.node,
     from,
     to,
     running: visit.endedAt === undefined,
     exit: visit.exit,
+    waits: visit.waits.some(({ to: until }) => until === undefined),
     segments,
     durations,
     tokens: inferences.length > 0 ? tokens : undefined,
-    firstTokenMs: first && first.from - from,
+    firstTokenMs: first?.firstTokenMs,
     promptTokensPerSecond: perSecond(tokens.fresh, (durations.prefill ?? 0) + (durations.score ?? 0)),
     // The first token of each inference is the last step of its prefill.
     generatedTokensPerSecond: perSecond(
@@ -168,11 +167,11 @@ function segmentsOf(
 }
 
 /** The times in which the node waited for a result of at least one call. */
-function waitSegments({ waits, startedAt }: NodeVisit, from: number, to: number): readonly TimelineSegment[] {
+function waitSegments({ waits, startedAt, endedAt }: NodeVisit, from: number, to: number): readonly TimelineSegment[] {
   return waits.map((wait) => ({
     kind: 'results',
     from: from + wait.from - startedAt,
-    to: wait.to === undefined ? to : from + wait.to - startedAt,
+    to: wait.to === undefined || wait.to === endedAt ? to : from + wait.to - startedAt,
   }));
 }
 

@@ -1,3 +1,4 @@
+import type { FinishedTurn } from '../../../src/client/index.ts';
 import type { GraphNode } from '../document/graphDocument.ts';
 import type { TurnRecord } from './turnRecord.ts';
 
@@ -27,6 +28,18 @@ export function turnNotes({ summary, text, cancelled, endedAt, calls }: TurnReco
     });
   return [...notes, ...warnings.map((warning): TurnNote => ({ text: warning, tone: 'warn' }))];
 }
+
+const stopReasons = {
+  NONE: undefined,
+  END: 'end',
+  LENGTH: 'cut off',
+  STOP: 'stop string',
+  ABORTED: 'cancelled',
+} as const;
+
+/** Why a turn ended, in a word. The last inference of a cancelled turn may have come to its end. */
+export const stopText = ({ status, stopReason }: FinishedTurn): string | undefined =>
+  status === 'CANCELLED' ? 'cancelled' : stopReasons[stopReason];
 
 /** Why a text came as a whole. */
 export function wholeTextLabel(node: GraphNode | undefined): string {

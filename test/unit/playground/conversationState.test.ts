@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { useDraft, variablesOf } from '../../../playground/src/conversation/draftStore.ts';
+import { callWait } from '../../../playground/src/conversation/callWait.ts';
 import { formatMs, formatRate } from '../../../playground/src/conversation/formatFigures.ts';
 import { agentTitle } from '../../../playground/src/conversation/pageAgent.ts';
 import { promptBlocks, promptText, withVisibleSpace } from '../../../playground/src/conversation/promptParts.ts';
-import { turnNotes, wholeTextLabel } from '../../../playground/src/conversation/turnNotes.ts';
-import { recordedTurns, replay } from './recordedTurns.ts';
+import { stopText, turnNotes, wholeTextLabel } from '../../../playground/src/conversation/turnNotes.ts';
+import { cancelledWait, recordedTurns, replay, type TimedTurnChange } from './recordedTurns.ts';
 
 describe('the message that is written', () => {
   const draft = useDraft.getState;
@@ -106,6 +107,8 @@ describe('what is said below a turn', () => {
     expect(turnNotes(replay(recordedTurns.cancelled))).toMatchObject([
       { tone: 'warn', text: 'Cancelled here. The dialog has it so far.' },
     ]);
+    const { summary } = replay(cancelledWait);
+    expect(summary && stopText(summary)).toBe('cancelled');
   });
 
   it('is what the summary tells: cut off, dropped interactions, warnings', () => {
@@ -123,5 +126,29 @@ describe('what is said below a turn', () => {
     expect(wholeTextLabel({ type: 'CannedResponse' })).toBe('canned');
     expect(wholeTextLabel({ type: 'Generate', params: { hold: true } })).toBe('held back until the end');
     expect(wholeTextLabel({ type: 'Generate' })).toBe('not streamed');
+  });
+});
+
+describe('the wait of a call', () => {
+  const waitOf = (changes: readonly TimedTurnChange[], count?: number) => {
+    const turn = replay(changes, count);
+    return turn.calls.map((call) => callWait(turn, call));
+  };
+  const { awaited } = recordedTurns;
+  const afterCall = awaited.findIndex(([, { type }]) => type === 'call') + 1;
+
+  it('is open until its node goes on, though the Ack of the result comes later', () => {
+    expect(waitOf(awaited, afterCall)).toEqual(['open']);
+    expect(waitOf(awaited, afterCall + 2)).toEqual([undefined]);
+    expect(waitOf(awaited)).toEqual([undefined]);
+  });
+
+  it('is over when the node has gone on without a result, while the turn still runs', () => {
+    const event = { nodeName: 'detect', eventType: 'node_finished', payload: { exit: 'no_results', duration_ms: 90 } };
+    expect(waitOf([...awaited.slice(0, afterCall), [91, { type: 'event', event }]])).toEqual(['over']);
+  });
+
+  it('is over when the turn was cancelled', () => {
+    expect(waitOf(cancelledWait)).toEqual(['over']);
   });
 });

@@ -19,6 +19,17 @@ export const recordedTurns = JSON.parse(
 /** A change with its time. */
 export type TimedTurnChange = readonly [atMs: number, change: TurnChange];
 
+/** The turn "awaited" until its call, and then cancelled; its only inference had come to its end. */
+export const cancelledWait: readonly TimedTurnChange[] = [
+  ...recordedTurns.awaited.slice(0, 3),
+  [150, { type: 'cancelled' }],
+  ...recordedTurns.cancelled.flatMap(([, change]) =>
+    change.type === 'complete'
+      ? [[172, { ...change, summary: { ...change.summary, text: '', stopReason: 'END', durationMs: 170 } }] as const]
+      : [],
+  ),
+];
+
 /** When the message was sent, by the page's clock. */
 export const startMs = 1000;
 

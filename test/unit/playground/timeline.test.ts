@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { timelineOf, type TimelineRow } from '../../../playground/src/conversation/timeline.ts';
 import type { TurnRecord } from '../../../playground/src/conversation/turnRecord.ts';
-import { recordedTurns, replay, startMs } from './recordedTurns.ts';
+import { cancelledWait, recordedTurns, replay, startMs } from './recordedTurns.ts';
 
 const kinds = ({ segments }: TimelineRow) => segments.map(({ kind }) => kind);
 const rowOf = (turn: TurnRecord, now: number, index = 0): TimelineRow => {
@@ -58,14 +58,24 @@ describe('the timeline of a turn', () => {
   it("gives the node in which a turn was cancelled the rest of the server's time", () => {
     const { rows, totalMs } = timelineOf(replay(recordedTurns.cancelled), 9999);
     expect(rows).toMatchObject([{ node: 'answer', exit: undefined, running: false, to: totalMs }]);
+    const waiting = timelineOf(replay(cancelledWait), 9999);
+    expect(waiting).toMatchObject({ totalMs: 170, rows: [{ node: 'detect', exit: undefined, from: 0, to: 170 }] });
+    expect(waiting.rows[0]?.segments.at(-1)).toMatchObject({ kind: 'results', to: 170 });
   });
 
   it("goes on by the page's clock while the turn runs", () => {
     const running = replay(recordedTurns.awaited, 3);
     const timeline = timelineOf(running, startMs + 200);
     expect(timeline).toMatchObject({ totalMs: 200, running: true, isServerTotal: false });
-    expect(timeline.rows).toMatchObject([{ node: 'detect', running: true }]);
+    expect(timeline.rows).toMatchObject([{ node: 'detect', running: true, waits: true, from: 0, to: 200 }]);
     expect(kinds(rowOf(running, startMs + 200)).at(-1)).toBe('results');
+  });
+
+  it.each(names)('has the first token of the turn "%s" when the turn has it, or before', (name) => {
+    const turn = replay(recordedTurns[name]);
+    const first = timelineOf(turn, 9999).rows.find(({ firstTokenMs }) => firstTokenMs !== undefined);
+    const ms = (first?.from ?? 0) + (first?.firstTokenMs ?? 0);
+    expect(ms).toBeLessThanOrEqual(turn.summary?.timeToFirstTokenMs ?? 0);
   });
 
   it('draws scored answers as one segment', () => {
