@@ -581,7 +581,7 @@ describe('turngraph models list', () => {
       JSON.stringify({ models: [{ ...good, name: 'bad', engin: 1 }, good, good] }),
     );
     const { out, err, code } = await runCommand(['models', 'list', '--catalogue', path]);
-    expect(out).toMatch(/^good {2}ABSENT/);
+    expect(out).toMatch(/^good {2}ABSENT/m);
     expect(err).toContain(`${path}:1:81: /models/0/engin is not known here`);
     expect(err).toContain(`${path}:1:164: /models/2/name is a duplicate: "good"; the entry at 1:93 is used`);
     expect(code).toBe(0);

@@ -17,8 +17,8 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
   const variant = { engine: 'llama-cpp', huggingface_repo: 'ann/tiny', files: ['model.gguf'], license: 'MIT' };
   const models = [
-    { name: 'Tiny', description: 'A small one.', tool_call_format: 'chatml', variants: [variant] },
     { name: 'Lost', variants: [{ ...variant, files: ['lost.gguf'], size_bytes: 5_000_000_000 }] },
+    { name: 'Tiny', description: 'A small one.', tool_call_format: 'chatml', variants: [variant] },
   ];
   await writeFile(join(folder, 'models.json'), JSON.stringify({ extends: false, models }));
 });
@@ -47,7 +47,7 @@ const jsonLines = (text: string): readonly Record<string, unknown>[] =>
 
 describe('turngraph models', () => {
   it('downloads, lists, verifies and deletes a model', async () => {
-    expect((await models('list')).out).toBe('Tiny  ABSENT  chatml\n    A small one.\nLost  ABSENT  5.00 GB\n');
+    expect((await models('list')).out).toBe('Lost  ABSENT  5.00 GB\nTiny  ABSENT  chatml\n    A small one.\n');
     expect(await models('download', 'Tiny')).toEqual({ code: 0, out: '', err: `Tiny: 3.0 MB in ${file()}\n` });
     expect((await readFile(file())).equals(content)).toBe(true);
     expect((await models('list')).out).toMatch(/^Tiny {2}DOWNLOADED {2}3\.0 MB {2}chatml\n/);

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'react';
 import { useConnection } from '../connection/connectionStore.ts';
+import { onDiskFirst } from '../models/preferredModel.ts';
 
 /** The id of the list of models, for inputs. */
 export const modelNamesId = 'inspector-model-names';
@@ -11,7 +12,7 @@ export function ModelNames() {
   useEffect(() => {
     // Without the list the name can still be typed.
     void client?.listModels().then(
-      (models) => setNames(models.map(({ name }) => name)),
+      (models) => setNames(onDiskFirst(models).map(({ name }) => name)),
       () => setNames([]),
     );
   }, [client]);

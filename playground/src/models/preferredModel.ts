@@ -16,3 +16,7 @@ export function preferredModel(models: readonly ModelInfo[]): ModelInfo | undefi
 
 /** Whether a model can be used without a download. */
 export const isOnDisk = ({ status }: ModelInfo): boolean => order.includes(status);
+
+/** The models on disk, then the others. */
+export const onDiskFirst = (models: readonly ModelInfo[]): readonly ModelInfo[] =>
+  models.toSorted((a, b) => Number(isOnDisk(b)) - Number(isOnDisk(a)));

@@ -16,7 +16,7 @@ export function modelsCommand(): Command {
   const models = new Command('models').description('list, download, verify and delete models');
   const command = (name: string, description: string): Command =>
     serverFlags(models.command(name).description(description), ['catalogue', 'models', 'json']);
-  command('list', 'list the models of the catalogue').action(list);
+  command('list', 'list the models of the catalogue, those on disk first').action(list);
   command('info', 'show details of a model').argument('<name>').action(info);
   serverFlags(command('suggest', 'list which models fit this machine, best first'), ['slots', 'gpu']).action(suggest);
   command('found', 'list the GGUF files that other programs have on this machine').action(found);
@@ -28,9 +28,13 @@ export function modelsCommand(): Command {
 
 async function list(flags: Flags): Promise<void> {
   const { catalogue, downloads, options } = await openCatalogue(flags);
-  for (const entry of catalogue.models.values()) {
+  const entries = [...catalogue.models.values()];
+  const models = await Promise.all(
+    entries.map(async (entry) => ({ entry, status: await downloads.readStatus(entry) })),
+  );
+  const isOnDisk = ({ status }: (typeof models)[number]): boolean => status === 'LOCAL' || status === 'DOWNLOADED';
+  for (const { entry, status } of models.toSorted((a, b) => Number(isOnDisk(b)) - Number(isOnDisk(a)))) {
     const { name, description, tool_call_format, purpose } = entry;
-    const status = await downloads.readStatus(entry);
     const size_bytes = await readSize(downloads, entry);
     if (options.json) printLine(JSON.stringify({ name, status, size_bytes, purpose, tool_call_format, description }));
     else {

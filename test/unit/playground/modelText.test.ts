@@ -7,7 +7,7 @@ import {
   progressText,
   statusText,
 } from '../../../playground/src/models/modelText.ts';
-import { preferredModel } from '../../../playground/src/models/preferredModel.ts';
+import { onDiskFirst, preferredModel } from '../../../playground/src/models/preferredModel.ts';
 import type { ModelInfo } from '../../../src/client/index.ts';
 
 const model = (more: Partial<ModelInfo> = {}): ModelInfo => ({
@@ -119,5 +119,6 @@ describe('the proposed model', () => {
     expect(preferredModel([absent, onDisk])?.name).toBe('on disk');
     expect(preferredModel([absent])).toBeUndefined();
     expect(statusText(onDisk)).toBe('on disk');
+    expect(onDiskFirst([absent, onDisk, loaded]).map(({ name }) => name)).toEqual(['on disk', 'loaded', 'absent']);
   });
 });
