@@ -1,13 +1,18 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vite';
 
-const noBinaryCodec = 'src/connection/noBinaryCodec.ts';
+const connectionFile = (name: string): string => join(import.meta.dirname, 'src/connection', name);
 
 // The server reads the files from dist/playground: the page at /, all others below /playground/.
 export default defineConfig({
   root: import.meta.dirname,
-  // The page speaks JSON only.
-  resolve: { alias: [{ find: /^\.\/binary\.ts$/, replacement: join(import.meta.dirname, noBinaryCodec) }] },
+  // The page speaks JSON only, and runs no tools.
+  resolve: {
+    alias: [
+      { find: /^\.\/binary\.ts$/, replacement: connectionFile('noBinaryCodec.ts') },
+      { find: /^\.\.?\/argumentSchemas\.ts$/, replacement: connectionFile('noArgumentSchemas.ts') },
+    ],
+  },
   build: {
     outDir: '../dist/playground',
     emptyOutDir: true,
