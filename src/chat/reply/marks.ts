@@ -25,7 +25,7 @@ export function untilSame(from: number, step: (value: number) => number): number
 export class MarkSearch {
   readonly #pattern: RegExp;
   /** The pattern of a mark. */
-  protected readonly source: string;
+  readonly source: string;
   /** The proper beginnings of the marks. */
   readonly #beginnings = new Set<string>();
   /** Length of the longest mark. */

@@ -2,26 +2,26 @@ import type { CallMarkup } from '../../tool.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { commonMarkup } from '../detect/tags.ts';
 import { MarkSearch } from '../marks.ts';
-import { keyWithoutBraceAt, isJsonStart } from './looseJson.ts';
-import { namedCallPattern } from './toolNames.ts';
+import { markFinder } from './splitMarkup.ts';
+import { callStartPattern, isCallStart } from './tokens.ts';
 
 /** What a StreamableText knows of the reply. */
 export interface StreamableTextOptions {
   /** The marks of the format's calls; default: those that all models know. */
   readonly markup?: CallMarkup | undefined;
-  /** The names of the declared tools. */
-  readonly toolNames: ReadonlySet<string>;
+  /** The names of the declared tools; absent: the node reads no calls, so that only marks are markup. */
+  readonly toolNames?: ReadonlySet<string>;
 }
 
 /**
- * The text of a reply that can be sent while it is generated, in a node that reads calls: what cannot be a part of a call
- * any more, whatever follows. A word waits for the white space after it; a word with a character of markup waits for a word
- * of prose. From a mark of a call, the start of JSON or a tool's name before a bracket on, all waits for the end of the
- * reply. Reasoning is filtered before. Takes time linear in the text.
+ * The text of a reply that can be sent while it is generated: what cannot be a part of a call any more, whatever follows.
+ * From a mark of a call on, all waits for the end of the reply; in a node that reads calls, also from the start of JSON or
+ * a tool's name before a bracket on. There a word waits for the white space after it, and one with a character of markup
+ * for a word of prose. Reasoning is filtered before. Takes time linear in the text.
  */
 export class StreamableText {
   readonly #marks: MarkSearch;
-  readonly #named: RegExp | undefined;
+  readonly #calls: RegExp | undefined;
   readonly #words: ReadonlySet<string>;
   #sent = '';
   /** Text that may be a part of a call. */
@@ -29,21 +29,30 @@ export class StreamableText {
   #isStopped = false;
 
   constructor({ markup = commonMarkup, toolNames }: StreamableTextOptions) {
-    this.#marks = new MarkSearch([...markup.opens, ...markup.closes, ...markup.inner]);
-    this.#named = namedCallPattern(toolNames);
-    this.#words = new Set([...callWords, ...[...toolNames].map((name) => name.toLowerCase())]);
+    const marks = [...markup.opens, ...markup.closes, ...markup.inner];
+    this.#marks = toolNames ? new MarkSearch(marks) : markFinder(markup);
+    this.#calls = toolNames && callStartPattern(toolNames);
+    this.#words = new Set([...callWords, ...[...(toolNames ?? [])].map((name) => name.toLowerCase())]);
+  }
+
+  /** What was sent. */
+  get sent(): string {
+    return this.#sent;
   }
 
   /** Takes the next piece of text and returns what can be sent. */
   push(piece: string): string {
     if (this.#isStopped) return '';
     this.#held += piece;
-    if (this.#sent === '') this.#held = this.#held.trimStart();
+    if (this.#calls && this.#sent === '') this.#held = this.#held.trimStart();
     const found = this.#marks.next(this.#held, 0, false);
     const decided = typeof found === 'number' ? found : found.start;
-    const start = Math.min(found === decided ? Infinity : decided, this.#callStart());
+    // Another letter may make another word of it.
+    const isMark = typeof found !== 'number' && found.end < this.#held.length;
+    const start = Math.min(isMark ? decided : Infinity, this.#callStart());
     this.#isStopped = start < Infinity;
-    const text = this.#held.slice(0, this.#proseEnd(Math.min(decided, start)));
+    const end = Math.min(decided, start);
+    const text = this.#held.slice(0, this.#calls ? this.#proseEnd(end) : contentEnd(this.#held, end));
     this.#held = this.#held.slice(text.length);
     this.#sent += text;
     return text;
@@ -51,20 +60,17 @@ export class StreamableText {
 
   /** What remains to be sent of the answer, once the whole reply is parsed. */
   rest(answer: string): string {
-    // They differ only where markup with mistakes was taken out around what was sent.
-    return answer.slice(commonPrefixLength(answer, this.#sent));
+    // They differ only in white space at the start, and where markup with mistakes was taken out around what was sent.
+    const content = this.#sent === '' ? answer : answer.trimStart();
+    return content.slice(commonPrefixLength(content, this.#sent.trimStart()));
   }
 
   /** Where a call without a mark may start in what is held; Infinity: nowhere. */
   #callStart(): number {
     const text = this.#held;
-    const opener = [...text.matchAll(/[[{"'“]/g)].find(({ index, 0: character }) =>
-      '[{'.includes(character)
-        ? isJsonStart(text, index) && /\S/.test(text.slice(index + 1))
-        : keyWithoutBraceAt(text, index) !== undefined,
-    );
-    const named = this.#named ? text.search(this.#named) : -1;
-    return Math.min(opener?.index ?? Infinity, named < 0 ? Infinity : named);
+    if (!this.#calls) return Infinity;
+    const first = [...text.matchAll(this.#calls)].find(({ index }) => isCallStart(text, index));
+    return first?.index ?? Infinity;
   }
 
   /** Index up to which what is held is prose, looking no further than `end`. */
@@ -95,6 +101,12 @@ function startOf(kind: RegExp, text: string, end: number, least: number): number
   let start = end;
   while (start > Math.max(0, least) && kind.test(text.charAt(start - 1))) start--;
   return start;
+}
+
+/** Index before the line breaks and the code fence that a text up to an index ends with: they may belong to markup. */
+function contentEnd(text: string, end: number): number {
+  const start = Math.max(0, end - 40);
+  return start + text.slice(start, end).search(/(?:\n\s{0,40})?(?:`{1,40}|`{3,40}[\w+-]{0,16}\s{0,40})?$/);
 }
 
 const space = /[\x00- \xa0]/;

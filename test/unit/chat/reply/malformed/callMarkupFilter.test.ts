@@ -23,7 +23,11 @@ describe('streamed text without call markup', () => {
     [`It is dark.\n${call}\nIt is done.`, 'It is dark.\nIt is done.', [call]],
     [`It is dark. ${call} It is done.`, 'It is dark. It is done.', [call]],
     [`Yes${call}No`, 'Yes No', [call]],
-    [`It is dark.\n\`\`\`json\n${call}\n\`\`\`\nIt is done.`, 'It is dark.\nIt is done.', [call]],
+    [
+      `It is dark.\n\`\`\`json\n${call}\n\`\`\`\nIt is done.`,
+      'It is dark.\nIt is done.',
+      [`\`\`\`json\n${call}\n\`\`\``],
+    ],
     ['It is dark. <tool_call>{"name": "f", "argu', 'It is dark. ', ['<tool_call>{"name": "f", "argu']],
     ['It is dark. <tool_ca', 'It is dark. ', ['<tool_ca']],
     ['<tool_call>get_ti', '', ['<tool_call>get_ti']],
@@ -32,7 +36,7 @@ describe('streamed text without call markup', () => {
     ['<function=f>{"x": {}}</function> Done.', 'Done.', ['<function=f>{"x": {}}</function>']],
     ['<|python_tag|>f(x=1)', '', ['<|python_tag|>f(x=1)']],
     ['Done.</tool_call>', 'Done.', ['</tool_call>']],
-    [`${call}</tool_call></function_call>Done.`, 'Done.', [call]],
+    [`${call}</tool_call></function_call>Done.`, 'Done.', [`${call}</tool_call></function_call>`]],
     [
       '<tool_call>{"name": "f", "arguments": {"x": "a </tool_call> b"}}</tool_call>Done.',
       'Done.',

@@ -1,0 +1,64 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../json/value.ts';
+import { isSimilar } from './markFinder.ts';
+import { argumentKeys, metadataKeys, nameKeys, wrapperKeys } from '../detect/callShape.ts';
+
+// Deeper, a call is an example in data.
+const maxCallDepth = 4;
+
+/** Why JSON that looks like a call is none, in words that follow "it"; undefined: it does not look like a call. */
+export function whyNoCall(value: JsonValue, toolNames: ReadonlySet<string>, depth = 0): string | undefined {
+  if (depth > maxCallDepth) return undefined;
+  const isObject = isJsonObject(value);
+  const why = isObject ? whyNoCallObject(value, toolNames, depth <= 1) : undefined;
+  if (why !== undefined) return why;
+  const nested = isObject ? [...value] : Array.isArray(value) ? value.map((item) => ['', item] as const) : [];
+  for (const [key, member] of nested) {
+    const steps = !isObject ? 1 : wrapperKeys.includes(key) ? 0 : 2;
+    const found = whyNoCall(member, toolNames, depth + steps);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function whyNoCallObject(members: JsonObject, toolNames: ReadonlySet<string>, isOuter: boolean): string | undefined {
+  const isToolName = (key = ''): boolean => isNameOf(members.get(key), toolNames);
+  const keys = [...members.keys()];
+  const nameKey =
+    nameKeys.find((key) => typeof members.get(key) === 'string') ??
+    keys.find((key) => isToolName(key) && nameKeys.some((name) => isSimilar(name, key)));
+  const argumentKey = argumentKeys.find((key) => members.has(key));
+  const others = keys.filter((key) => key !== nameKey && key !== argumentKey && !metadataKeys.has(key));
+  const args = members.get(argumentKey ?? '');
+  const isObject = args !== undefined && isJsonObject(args);
+  if (!isToolName(nameKey)) {
+    const hasOwnKey = argumentKey !== undefined && argumentKey.startsWith('arg');
+    const isAlone =
+      others.length === 0 || (others.length === 1 && (hasOwnKey || isToolName(others[0]) || isLikeName(others[0])));
+    if (nameKey === undefined)
+      return isOuter && isObject && isAlone && argumentKey !== 'input' ? 'has no name' : undefined;
+    const holdsMore = isObject || Array.isArray(args) || (typeof args === 'string' && args.trimStart().startsWith('{'));
+    if (argumentKey === undefined || !isOuter || !(argumentKey === 'arguments' || holdsMore)) return undefined;
+    // Other data has an input, or parameters and more.
+    const isData = nameKey === 'name' && !hasOwnKey && (argumentKey === 'input' || others.length > 0);
+    if (toolNames.size > 0) return isData ? undefined : 'names no tool that is offered';
+  }
+  if (argumentKey === undefined && !isOuter) return undefined;
+  if (!nameKeys.includes(nameKey ?? '')) return 'has no name';
+  if (members.has('description')) return 'repeats the declaration of a tool';
+  if (others.length > 0)
+    return argumentKey === undefined
+      ? `has no arguments, but a member "${others[0]}"`
+      : `has a member "${others[0]}" in addition to name and arguments`;
+  const isRead = isObject || args === undefined || args === null || args === '';
+  return isRead ? 'is not in the form of the calls' : 'has arguments that are no object';
+}
+
+/** Whether a value is the name of a tool; in a long one, a letter may be wrong. */
+function isNameOf(value: JsonValue | undefined, toolNames: ReadonlySet<string>): boolean {
+  if (typeof value !== 'string') return false;
+  const word = /\w(?:[^]*\w)?/.exec(value)?.[0] ?? '';
+  return toolNames.has(word) || (word.length > 3 && [...toolNames].some((name) => isSimilar(name, word)));
+}
+
+/** Whether a key is that of a name with a mistake in it. */
+const isLikeName = (key = ''): boolean => isSimilar(key, 'name') || /name|tool|func/.test(key);
