@@ -1,7 +1,7 @@
 import { skipClosingFence, skipOpeningFence } from './detect/markdownCode.ts';
 import { commonMarkup, withoutEndTokens } from './detect/tags.ts';
 import { parseJsonAt } from '../json/lenientParser.ts';
-import { defaultReplyMarks, type ReplyMarks } from '../replyMarks.ts';
+import { defaultReplyMarks } from '../replyMarks.ts';
 import { splitReply } from './reasoning/splitReply.ts';
 import type { TextRange } from './marks.ts';
 import { markFinder, splitMarkup, withoutBlocks } from './malformed/splitMarkup.ts';
@@ -49,7 +49,10 @@ export function parseReply(
   if (isJson && tools.length === 0) return { ...parsed, answer: parsed.content, unread: [] };
   const formatMalformed = detection.unread ?? [];
   const isWhole = formatMalformed.length === 0 && !keepReasoning;
-  const visible = isWhole ? parsed.content : visibleText(detection.residual, formatMalformed, marks);
+  const { residual } = detection;
+  const visible = isWhole
+    ? parsed.content
+    : splitReply(withoutBlocks(residual, rangesOf(formatMalformed, residual)), marks).content.trim();
   const split = splitMarkup(visible, markFinder(format.markup ?? commonMarkup), {
     toolNames: new Set(tools.map(({ name }) => name)),
     isBareSearched: !isJson,
@@ -62,11 +65,10 @@ export function parseReply(
   const unread = malformed.filter((each, index) => !isRead(each, index));
   const isSilent = calls.length === 0 && unread.length === 0 && split.answer === '';
   if (isSilent) unread.push(...callsInReasoning(reasoning, format, options));
-  const readBlocks = malformed.filter(isRead);
-  const rest = readBlocks.reduce((text, block) => text.replace(block.text, ''), parsed.content);
+  const readBlocks = rangesOf(malformed, parsed.content).filter((_, index) => mended[index]?.length);
   return {
     ...parsed,
-    content: readBlocks.length > 0 ? rest.trim() : parsed.content,
+    content: withoutBlocks(parsed.content, readBlocks),
     calls,
     answer: split.answer,
     unread,
@@ -81,14 +83,14 @@ function callsInReasoning(reasoning: string, format: ToolCallFormat, options: De
   return offered.map(({ raw }) => ({ text: raw, reason: 'it is within the reasoning, and nothing follows' }));
 }
 
-/** A text without reasoning and without the parts that a format could not read, which are in its order. */
-function visibleText(text: string, unread: readonly MalformedCall[], marks: ReplyMarks): string {
-  const blocks: TextRange[] = [];
-  for (const { text: part } of unread) {
-    const start = text.indexOf(part, blocks.at(-1)?.end);
-    if (start >= 0) blocks.push({ start, end: start + part.length });
-  }
-  return splitReply(withoutBlocks(text, blocks), marks).content.trim();
+/** Where parts of a text are, which are in its order; an empty range where one is not. */
+function rangesOf(parts: readonly MalformedCall[], text: string): readonly TextRange[] {
+  let from = 0;
+  return parts.map((part) => {
+    const start = text.indexOf(part.text, from);
+    if (start >= 0) from = start + part.text.length;
+    return { start: start < 0 ? from : start, end: from };
+  });
 }
 
 /** A message to a tool that remains of a reply. */

@@ -1,10 +1,10 @@
 import { distance } from 'fastest-levenshtein';
-import { endOfMatch, parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
+import { parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
 import { isJsonObject } from '../../json/value.ts';
-import { OpenBrackets } from '../brackets.ts';
+import { MarkFinder } from '../markFinder.ts';
 import type { TextRange } from '../marks.ts';
-import { skipInlineCode } from './markdownCode.ts';
-import { type SkipReasoning, visibleStart } from '../reasoning/splitReply.ts';
+import { tokensOf } from '../tokens.ts';
+import { visibleStart } from '../reasoning/splitReply.ts';
 import { type CallSpan, type CallSpans, callSpans } from './callShape.ts';
 import { type ParsedObject, parseObjects } from './objectList.ts';
 import type { DetectionContext } from './tags.ts';
@@ -27,10 +27,25 @@ export function untaggedCalls(text: string, context: DetectionContext): Untagged
   const { skipReasoning } = context;
   const leading = leadingCalls(text, visibleStart(text, 0, skipReasoning), context);
   if (leading.truncatedAt !== undefined) return { ...leading, truncatedInValue: true };
-  const { spans, truncatedAt } = matchBrackets(text, leading.end, skipReasoning);
+  // Outside of all brackets of JSON, and before one that nothing closes.
+  const tokens = tokensOf(text, noMarks, {
+    toolNames: new Set(),
+    isBareSearched: false,
+    skip: (index) => skipReasoning(Math.max(index, leading.end)),
+  });
+  const truncatedAt = tokens.find(
+    ({ kind, pair, start, isJson }) => kind === 'opener' && isJson && pair === undefined && text[start] === '{',
+  )?.start;
+  const isInside: boolean[] = [];
+  const values = tokens.filter(({ kind, parent = -1, start }, index) => {
+    const outer = tokens[parent];
+    isInside[index] =
+      (outer?.pair !== undefined && '[{'.includes(text[outer.start] ?? ' ')) || isInside[parent] === true;
+    return kind === 'data' && !isInside[index] && start < (truncatedAt ?? Infinity);
+  });
   const truncatedValue = truncatedAt === undefined ? undefined : parseJsonAt(text, truncatedAt);
   return {
-    spans: [...leading.spans, ...spans.flatMap((span) => callsInBrackets(text, span, context))],
+    spans: [...leading.spans, ...values.flatMap((value) => callsInBrackets(text, value, context))],
     truncatedAt,
     truncatedInValue: truncatedValue !== undefined && !truncatedValue.ok && truncatedValue.truncated,
   };
@@ -50,6 +65,8 @@ function leadingCalls(
   if (isData) return { spans: [], truncatedAt: undefined, end: list === 'closed' ? end : start };
   return { spans, truncatedAt: error?.truncatedIn && error.start, end: error?.start ?? end };
 }
+
+const noMarks = new MarkFinder({ opens: [], closes: [], inner: [] });
 
 function callsInBrackets(text: string, { start, end }: TextRange, context: DetectionContext): readonly CallSpan[] {
   if (text[start] === '{') {
@@ -79,49 +96,4 @@ function offeredCalls(
   return tools.length === 0
     ? spans
     : spans.filter(({ rawStart, calls }) => own.has(rawStart) || calls.every(({ name }) => isOffered(name)));
-}
-
-/** The matched brackets of a text. */
-interface BracketMatch {
-  /** The outermost closed ranges, in order, without those that cannot be JSON. */
-  readonly spans: readonly TextRange[];
-  /** Start of the first JSON object that the text never closes; no span starts after it. */
-  readonly truncatedAt: number | undefined;
-}
-
-const bracketPattern = /[[\]{}"`]/g;
-const jsonStart = /\{\s*(?:["'}]|$)|\[\s*[-{["'\]0-9tfn]/y;
-
-/**
- * Bracket matching with a stack, in one pass from an index on. Reasoning is skipped. Inside or outside of JSON is
- * decided by the innermost open bracket.
- *
- * | character   | outside of JSON                                  | inside of JSON                                       |
- * | ----------- | ------------------------------------------------ | ---------------------------------------------------- |
- * | `{` or `[`  | is pushed                                        | is pushed                                            |
- * | `}` or `]`  | pops up to its opener, which becomes a span if it looks like JSON | the same                            |
- * | backtick    | the code span is skipped                         | is ignored                                           |
- * | `"`         | is ignored                                       | the string is skipped; is ignored if the line ends first |
- */
-function matchBrackets(text: string, from: number, skipReasoning: SkipReasoning): BracketMatch {
-  const brackets = new OpenBrackets(text);
-  const spans: TextRange[] = [];
-  bracketPattern.lastIndex = from;
-  for (let match = bracketPattern.exec(text); match; match = bracketPattern.exec(text)) {
-    const { index, 0: character } = match;
-    const next = skipReasoning(index);
-    if (next > index) bracketPattern.lastIndex = next;
-    else if (character === '{' || character === '[')
-      brackets.open(index, endOfMatch(jsonStart, text, index) !== undefined);
-    else if (character === '}' || character === ']') {
-      const opener = brackets.close(character);
-      if (opener === undefined) continue;
-      while ((spans.at(-1)?.start ?? -1) > opener.start) spans.pop();
-      if (opener.isJson) spans.push({ start: opener.start, end: index + 1 });
-    } else if (character === '`') {
-      if (!brackets.inJson) bracketPattern.lastIndex = skipInlineCode(text, index);
-    } else if (brackets.inJson) bracketPattern.lastIndex = (brackets.stringEnd(index) ?? index) + 1;
-  }
-  const truncatedAt = brackets.jsonObject;
-  return { spans: spans.filter(({ start }) => start < (truncatedAt ?? Infinity)), truncatedAt };
 }

@@ -1,8 +1,8 @@
 import { parseJsonAt } from '../../json/lenientParser.ts';
 import type { TextRange } from '../marks.ts';
-import type { MarkFinder } from './markFinder.ts';
-import { isJsonStart, type Token, type TokenKind, type TokenOptions, tokensOf } from './tokens.ts';
-import { whyNoCall } from './whyNoCall.ts';
+import type { MarkFinder } from '../markFinder.ts';
+import { isJsonStart, type Token, type TokenKind, type TokenOptions, tokensOf } from '../tokens.ts';
+import { whyNoCall } from '../whyNoCall.ts';
 
 /** A range of a text that is markup of a call, and why it gave none; `end` is exclusive. */
 export interface MalformedBlock extends TextRange {
@@ -120,7 +120,7 @@ class BlockReader {
     for (let depth = 0; depth < maxDepth; depth++) {
       const { parent, start = 0 } = this.#tokens[group] ?? {};
       const opener = this.#tokens[parent ?? -1];
-      if (parent === undefined || !opener || opener.start < this.#from) break;
+      if (parent === undefined || !opener?.isJson || opener.start < this.#from) break;
       // Data that is cut off before a call is no part of it.
       const isApart = this.#tokens[seed]?.kind === 'opens' && /\s/.test(this.#text[start - 1] ?? ' ');
       if (opener.pair === undefined && (isApart || isProse(this.#text.slice(opener.end, start)))) break;

@@ -1,7 +1,7 @@
 import type { CallMarkup, MalformedCall } from '../../tool.ts';
 import type { TextRange } from '../marks.ts';
 import { malformedBlocks, type MarkupOptions } from './malformedBlocks.ts';
-import { MarkFinder } from './markFinder.ts';
+import { MarkFinder } from '../markFinder.ts';
 
 /** A text without markup of calls, and the markup that gave none. */
 export interface SplitMarkup {

@@ -3,7 +3,7 @@ import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { commonMarkup } from '../detect/tags.ts';
 import { MarkSearch } from '../marks.ts';
 import { markFinder } from './splitMarkup.ts';
-import { callStartPattern, isCallStart } from './tokens.ts';
+import { callStartPattern, isCallStart } from '../tokens.ts';
 
 /** What a StreamableText knows of the reply. */
 export interface StreamableTextOptions {

@@ -1,9 +1,10 @@
-import { anyOfTexts } from '../../../base/patterns.ts';
-import { closingQuoteOrLineEnd, endOfMatch, parseJsonAt } from '../../json/lenientParser.ts';
-import type { JsonValue } from '../../json/value.ts';
-import { metadataKeys, nameKeys, wrapperKeys } from '../detect/callShape.ts';
-import { skipInlineCode, skipOpeningFence } from '../detect/markdownCode.ts';
-import type { TextRange } from '../marks.ts';
+import { anyOfTexts } from '../../base/patterns.ts';
+import { closingQuoteOrLineEnd, endOfMatch, parseJsonAt } from '../json/lenientParser.ts';
+import type { JsonValue } from '../json/value.ts';
+import { metadataKeys, nameKeys, wrapperKeys } from './detect/callShape.ts';
+import { skipInlineCode, skipOpeningFence } from './detect/markdownCode.ts';
+import type { SkipReasoning } from './reasoning/splitReply.ts';
+import type { TextRange } from './marks.ts';
 import { isSimilar, type MarkFinder, type MarkKind } from './markFinder.ts';
 import { whyNoCall } from './whyNoCall.ts';
 
@@ -34,7 +35,9 @@ export interface Token extends TextRange {
   readonly kind: TokenKind;
   /** Of a bracket, the index of the token of the other one; undefined: there is none. */
   pair?: number;
-  /** Index of the token of the bracket of malformed JSON around it; undefined: there is none. */
+  /** Of an opening bracket, whether it is one of JSON. */
+  readonly isJson?: boolean;
+  /** Index of the token of the bracket around it; undefined: there is none. */
   readonly parent: number | undefined;
 }
 
@@ -44,6 +47,8 @@ export interface TokenOptions {
   readonly toolNames: ReadonlySet<string>;
   /** Whether JSON without a mark may be a call. */
   readonly isBareSearched: boolean;
+  /** What is left out of the text. */
+  readonly skip?: SkipReasoning;
 }
 
 const keyNames = 'name|tool|function';
@@ -60,7 +65,7 @@ function keyPattern(toolNames: ReadonlySet<string>): string {
   return toolNames.size === 0 ? given : `${named}|${given}`;
 }
 
-const brokenMark = '(?<![\\w-])[/|]{0,2}[A-Za-z_]{3,24}\\|?[>\\]]|[<[][/|]{0,2}(?:"|[A-Za-z_]{1,24}\\|?)[>\\]]?';
+const brokenMark = '(?<![\\w-])[/|]{0,2}[A-Za-z_]{3,24}\\|?[>\\]]|[<[][/|]{0,2}(?:"|[A-Za-z_]{1,24})\\|?[>\\]]?';
 const jsonStart =
   /\{\s*(?:["'“}]|$|[A-Za-z_]{1,32}["']?\s*:|\{\s*["'{])|\[\s*(?:\{\s*(?:["'“}]|$|[A-Za-z_])|["'\]]|$)/y;
 /** What follows a string of JSON. */
@@ -112,8 +117,7 @@ class Tokenizer {
   readonly #tokens: Token[] = [];
   #open: OpenBracket[] = [];
   readonly #openByCloser = new Map<string, number>();
-  /** Before these indexes no JSON starts, and no quote opens a string. Remembered, to stay linear in time. */
-  #noJsonBefore = 0;
+  /** Before this index no quote opens a string. Remembered, to stay linear in time. */
   #noStringBefore = 0;
   #next = 0;
 
@@ -126,17 +130,19 @@ class Tokenizer {
     const name = isBareSearched ? `${namePattern(toolNames)}(?![\\w-])` : never;
     this.#seed = new RegExp(`${finder.source}|${key}`);
     this.#pattern = new RegExp(
-      `(\`+)|(${finder.source})|(${key})|(${name})|(${brokenMark})|([[{(])|([\\]})])|["'“”,;:=>\\n]|<[/|]{0,2}`,
+      `(\`+)|(${finder.source})|(${key})|(${name})|(${brokenMark})|([[{(])|([\\]})])|\\n\\s*|[,;]+|["'“”:=>]|<[/|]{0,2}`,
       'g',
     );
   }
 
   read(): readonly Token[] {
     const text = this.#text;
+    const { skip = (index) => index } = this.#options;
     this.#pattern.lastIndex = 0;
     for (let match = this.#pattern.exec(text); match; match = this.#pattern.exec(text)) {
-      this.#next = this.#pattern.lastIndex;
-      this.#accept(match);
+      const outside = skip(match.index);
+      this.#next = outside > match.index ? outside : this.#pattern.lastIndex;
+      if (outside === match.index) this.#accept(match);
       this.#pattern.lastIndex = this.#next;
     }
     this.#cutOff(this.#finder.cutOffFrom(text));
@@ -144,7 +150,7 @@ class Tokenizer {
     const start = this.#tokens[json ?? -1]?.start;
     // The beginning of a call has no name of a tool yet.
     if (start !== undefined && this.#options.isBareSearched && startsCall(text.slice(start), this.#options.toolNames))
-      this.#tokens.push({ kind: 'key', start: text.length, end: text.length, parent: json });
+      this.#tokens.push({ kind: 'key', start: text.length, end: text.length, parent: json, isJson: false });
     return this.#tokens;
   }
 
@@ -174,22 +180,27 @@ class Tokenizer {
     else if (key !== undefined && this.#isKey(key)) this.#add('key', index, end);
     else if (name !== undefined)
       this.#add(/^\s{0,8}[({]/.test(this.#text.slice(end, end + 9)) ? 'name' : 'word', index, end);
-    else if (broken !== undefined && this.#finder.brokenLength(broken) > 0)
-      this.#add('broken', index, this.#seedStart(index + 1, index + this.#finder.brokenLength(broken)));
+    else if (broken !== undefined && this.#broken(index, end) > index)
+      this.#add('broken', index, this.#broken(index, end));
     else if (closer !== undefined) this.#close(closer, index);
     else if (opener !== undefined || /^[[<"'“]/.test(found)) this.#structure(index);
     else if (broken !== undefined || key !== undefined) this.#next = index + 1;
     else this.#sign(index, end);
   }
 
+  /** End of the mark with a mistake in it that starts at an index; the index itself: none does. */
+  #broken(index: number, end: number): number {
+    return index + this.#finder.brokenLength(this.#text.slice(index, this.#seedStart(index + 1, end)));
+  }
+
   get #isInJson(): boolean {
     return this.#open.at(-1)?.isJson ?? false;
   }
 
-  #add(kind: TokenKind, start: number, end: number): number {
+  #add(kind: TokenKind, start: number, end: number, isJson = false): number {
     const top = this.#open.at(-1);
     this.#next = end;
-    return this.#tokens.push({ kind, start, end, parent: top?.isJson ? top.at : undefined });
+    return this.#tokens.push({ kind, start, end, isJson, parent: top?.at });
   }
 
   /** Code is one token; the fences around a block of it are brackets. */
@@ -198,7 +209,7 @@ class Tokenizer {
       const codeEnd = this.#isInJson ? end : skipInlineCode(this.#text, index);
       this.#add(codeEnd > end ? 'code' : 'sign', index, codeEnd);
     } else if ((this.#openByCloser.get(fence) ?? 0) > 0) this.#close(fence, index, end);
-    else this.#push(index, skipOpeningFence(this.#text, index), fence, false);
+    else this.#push(index, this.#seedStart(end, skipOpeningFence(this.#text, index)), fence, false);
   }
 
   #isKey(key: string): boolean {
@@ -218,19 +229,18 @@ class Tokenizer {
   #bracket(index: number, character: string): void {
     const text = this.#text;
     const isJson = this.#isInJson || isJsonStart(text, index);
-    if (isJson && character !== '(' && index >= this.#noJsonBefore) {
+    if (isJson && character !== '(') {
       const parsed = parseJsonAt(text, index, { lenient: true });
       if (parsed.ok) {
         this.#add(this.#isCall(parsed.value, text.slice(index, parsed.end)) ? 'call' : 'data', index, parsed.end);
         return;
       }
-      this.#noJsonBefore = parsed.failedAt;
     }
     this.#push(index, index + 1, character === '[' ? ']' : character === '{' ? '}' : ')', isJson);
   }
 
   #push(start: number, end: number, closer: string, isJson: boolean): void {
-    this.#open.push({ at: this.#add('opener', start, end) - 1, closer, isJson });
+    this.#open.push({ at: this.#add('opener', start, end, isJson) - 1, closer, isJson });
     this.#openByCloser.set(closer, (this.#openByCloser.get(closer) ?? 0) + 1);
   }
 
@@ -246,7 +256,13 @@ class Tokenizer {
     // A mark in a key, in a word, or in the JSON of a call is a mistake; else it is a part of a text.
     for (let mark = this.#finder.first(content, 0); mark; mark = this.#finder.first(content, mark.end)) {
       const isInWord = /\w/.test((content[mark.start - 1] ?? '') + (content[mark.end] ?? ''));
-      if (isInWord || callMember.test(content) || endOfMatch(restOfKey, content, mark.end) !== undefined) return true;
+      if (
+        isInWord ||
+        this.#isInJson ||
+        callMember.test(content) ||
+        endOfMatch(restOfKey, content, mark.end) !== undefined
+      )
+        return true;
     }
     return false;
   }

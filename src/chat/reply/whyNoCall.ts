@@ -1,6 +1,7 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../json/value.ts';
+import { distance } from 'fastest-levenshtein';
+import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import { isSimilar } from './markFinder.ts';
-import { argumentKeys, metadataKeys, nameKeys, wrapperKeys } from '../detect/callShape.ts';
+import { argumentKeys, metadataKeys, nameKeys, wrapperKeys } from './detect/callShape.ts';
 
 // Deeper, a call is an example in data.
 const maxCallDepth = 4;
@@ -25,7 +26,7 @@ function whyNoCallObject(members: JsonObject, toolNames: ReadonlySet<string>, is
   const keys = [...members.keys()];
   const nameKey =
     nameKeys.find((key) => typeof members.get(key) === 'string') ??
-    keys.find((key) => isToolName(key) && nameKeys.some((name) => isSimilar(name, key)));
+    keys.find((key) => isToolName(key) && nameKeys.some((name) => isSimilar(name, key.replaceAll(/\W/g, ''))));
   const argumentKey = argumentKeys.find((key) => members.has(key));
   const others = keys.filter((key) => key !== nameKey && key !== argumentKey && !metadataKeys.has(key));
   const args = members.get(argumentKey ?? '');
@@ -61,4 +62,4 @@ function isNameOf(value: JsonValue | undefined, toolNames: ReadonlySet<string>):
 }
 
 /** Whether a key is that of a name with a mistake in it. */
-const isLikeName = (key = ''): boolean => isSimilar(key, 'name') || /name|tool|func/.test(key);
+const isLikeName = (key = ''): boolean => key === '' || distance(key, 'name') < 3 || /name|tool|func/.test(key);

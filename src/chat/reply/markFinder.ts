@@ -1,5 +1,5 @@
-import type { CallMarkup } from '../../tool.ts';
-import { MarkSearch } from '../marks.ts';
+import type { CallMarkup } from '../tool.ts';
+import { MarkSearch } from './marks.ts';
 
 /** What a mark of a call does. */
 export type MarkKind = 'opens' | 'closes' | 'inner';
