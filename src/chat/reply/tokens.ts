@@ -33,12 +33,15 @@ export type TokenKind =
 /** A part of a text; `end` is exclusive. */
 export interface Token extends TextRange {
   readonly kind: TokenKind;
-  /** Of a bracket, the index of the token of the other one; undefined: there is none. */
-  pair?: number;
+  readonly text: string;
+  /** The text between the token before and this one. */
+  readonly gap: string;
+  /** Index of the token of the bracket or of the closing mark that belongs to it; undefined: there is none. */
+  pair?: number | undefined;
+  /** Index of the token of the bracket around it; undefined: there is none. */
+  readonly parent?: number | undefined;
   /** Of an opening bracket, whether it is one of JSON. */
   readonly isJson?: boolean;
-  /** Index of the token of the bracket around it; undefined: there is none. */
-  readonly parent: number | undefined;
 }
 
 /** What is known of a text. */
@@ -115,10 +118,9 @@ class Tokenizer {
   readonly #pattern: RegExp;
   readonly #seed: RegExp;
   readonly #tokens: Token[] = [];
+  /** The brackets and the marks that are open. */
   #open: OpenBracket[] = [];
-  readonly #openByCloser = new Map<string, number>();
-  /** Before this index no quote opens a string. Remembered, to stay linear in time. */
-  #noStringBefore = 0;
+  #marks: Token[] = [];
   #next = 0;
 
   constructor(text: string, finder: MarkFinder, options: TokenOptions) {
@@ -140,9 +142,12 @@ class Tokenizer {
     const { skip = (index) => index } = this.#options;
     this.#pattern.lastIndex = 0;
     for (let match = this.#pattern.exec(text); match; match = this.#pattern.exec(text)) {
-      const outside = skip(match.index);
-      this.#next = outside > match.index ? outside : this.#pattern.lastIndex;
-      if (outside === match.index) this.#accept(match);
+      const { index } = match;
+      this.#next = Math.max(skip(index), index);
+      if (this.#next === index) {
+        this.#next = this.#pattern.lastIndex;
+        this.#accept(match, index);
+      }
       this.#pattern.lastIndex = this.#next;
     }
     this.#cutOff(this.#finder.cutOffFrom(text));
@@ -150,39 +155,30 @@ class Tokenizer {
     const start = this.#tokens[json ?? -1]?.start;
     // The beginning of a call has no name of a tool yet.
     if (start !== undefined && this.#options.isBareSearched && startsCall(text.slice(start), this.#options.toolNames))
-      this.#tokens.push({ kind: 'key', start: text.length, end: text.length, parent: json, isJson: false });
+      this.#tokens.push({ kind: 'key', start: text.length, end: text.length, text: '', gap: '', parent: json });
     return this.#tokens;
   }
 
   #cutOff(start: number | undefined): void {
     if (start === undefined) return;
-    while ((this.#tokens.at(-1)?.end ?? 0) > start) {
-      const last = this.#tokens.pop();
-      if (last && last.start < start) this.#tokens.push({ ...last, end: start });
+    let last = this.#tokens.at(-1);
+    for (; last && last.end > start; last = this.#tokens.at(-1)) {
+      this.#tokens.pop();
+      if (last.start < start) this.#add(last.kind, last.start, start);
     }
     this.#add('cutOff', start, this.#text.length);
   }
 
-  #accept({
-    index,
-    0: found,
-    1: backticks,
-    2: mark,
-    3: key,
-    4: name,
-    5: broken,
-    6: opener,
-    7: closer,
-  }: RegExpExecArray): void {
+  #accept([found, backticks, mark, key, name, broken, opener, closer]: RegExpExecArray, index: number): void {
     const end = this.#next;
     if (backticks !== undefined) this.#backticks(index, end);
-    else if (mark !== undefined) this.#add(this.#finder.kindOf(mark), index, end);
+    else if (mark !== undefined) this.#mark(this.#finder.kindOf(mark), index, end);
     else if (key !== undefined && this.#isKey(key)) this.#add('key', index, end);
     else if (name !== undefined)
       this.#add(/^\s{0,8}[({]/.test(this.#text.slice(end, end + 9)) ? 'name' : 'word', index, end);
     else if (broken !== undefined && this.#broken(index, end) > index)
       this.#add('broken', index, this.#broken(index, end));
-    else if (closer !== undefined) this.#close(closer, index);
+    else if (closer !== undefined) this.#close(closer, index, end);
     else if (opener !== undefined || /^[[<"'“]/.test(found)) this.#structure(index);
     else if (broken !== undefined || key !== undefined) this.#next = index + 1;
     else this.#sign(index, end);
@@ -197,10 +193,19 @@ class Tokenizer {
     return this.#open.at(-1)?.isJson ?? false;
   }
 
-  #add(kind: TokenKind, start: number, end: number, isJson = false): number {
-    const top = this.#open.at(-1);
+  #add(kind: TokenKind, start: number, end: number, isJson = false): Token {
+    const gap = this.#text.slice(this.#tokens.at(-1)?.end ?? 0, start);
+    const token = { kind, start, end, text: this.#text.slice(start, end), gap, isJson, parent: this.#open.at(-1)?.at };
+    this.#tokens.push(token);
     this.#next = end;
-    return this.#tokens.push({ kind, start, end, isJson, parent: top?.at });
+    return token;
+  }
+
+  #mark(kind: MarkKind, start: number, end: number): void {
+    const mark = this.#add(kind, start, end);
+    if (kind === 'closes') for (const opening of this.#marks) opening.pair = this.#tokens.length - 1;
+    if (kind === 'inner') this.#marks.push(mark);
+    else this.#marks = kind === 'opens' ? [mark] : [];
   }
 
   /** Code is one token; the fences around a block of it are brackets. */
@@ -208,7 +213,7 @@ class Tokenizer {
     if (end - index < 3) {
       const codeEnd = this.#isInJson ? end : skipInlineCode(this.#text, index);
       this.#add(codeEnd > end ? 'code' : 'sign', index, codeEnd);
-    } else if ((this.#openByCloser.get(fence) ?? 0) > 0) this.#close(fence, index, end);
+    } else if (this.#opener(fence)) this.#close(fence, index, end);
     else this.#push(index, this.#seedStart(end, skipOpeningFence(this.#text, index)), fence, false);
   }
 
@@ -240,14 +245,8 @@ class Tokenizer {
   }
 
   #push(start: number, end: number, closer: string, isJson: boolean): void {
-    this.#open.push({ at: this.#add('opener', start, end, isJson) - 1, closer, isJson });
-    this.#openByCloser.set(closer, (this.#openByCloser.get(closer) ?? 0) + 1);
-  }
-
-  #pop(): OpenBracket | undefined {
-    const opener = this.#open.pop();
-    if (opener) this.#openByCloser.set(opener.closer, (this.#openByCloser.get(opener.closer) ?? 1) - 1);
-    return opener;
+    this.#add('opener', start, end, isJson);
+    this.#open.push({ at: this.#tokens.length - 1, closer, isJson });
   }
 
   #isCall(value: JsonValue, content: string): boolean {
@@ -255,30 +254,24 @@ class Tokenizer {
     if (isBareSearched && whyNoCall(value, toolNames) !== undefined) return true;
     // A mark in a key, in a word, or in the JSON of a call is a mistake; else it is a part of a text.
     for (let mark = this.#finder.first(content, 0); mark; mark = this.#finder.first(content, mark.end)) {
-      const isInWord = /\w/.test((content[mark.start - 1] ?? '') + (content[mark.end] ?? ''));
-      if (
-        isInWord ||
-        this.#isInJson ||
-        callMember.test(content) ||
-        endOfMatch(restOfKey, content, mark.end) !== undefined
-      )
-        return true;
+      const around = (content[mark.start - 1] ?? '') + (content[mark.end] ?? '');
+      if (/\w/.test(around) || this.#isInJson || callMember.test(content)) return true;
+      if (endOfMatch(restOfKey, content, mark.end) !== undefined) return true;
     }
     return false;
   }
 
-  #close(closer: string, index: number, end = index + 1): void {
-    const count = this.#openByCloser.get(closer) ?? 0;
-    let pair: number | undefined;
-    // The count spares a search of all brackets for a closer without an opener.
-    for (let opener = count > 0 ? this.#pop() : undefined; opener && pair === undefined;)
-      if (opener.closer === closer) pair = opener.at;
-      else opener = this.#pop();
-    const at = this.#add('closer', index, end) - 1;
-    const [opening, closing] = [this.#tokens[pair ?? -1], this.#tokens[at]];
-    if (!opening || !closing || pair === undefined) return;
-    opening.pair = at;
-    closing.pair = pair;
+  #close(closer: string, index: number, end: number): void {
+    const opener = this.#opener(closer);
+    if (opener) this.#open.length = this.#open.lastIndexOf(opener);
+    this.#add('closer', index, end).pair = opener?.at;
+    const opening = this.#tokens[opener?.at ?? -1];
+    if (opening) opening.pair = this.#tokens.length - 1;
+  }
+
+  /** The innermost bracket that a closing one closes. */
+  #opener(closer: string): OpenBracket | undefined {
+    return this.#open.slice(-maxDepth).findLast((bracket) => bracket.closer === closer);
   }
 
   #quote(index: number): void {
@@ -290,16 +283,14 @@ class Tokenizer {
     const last = this.#tokens.at(-1);
     if (!last || this.#text.slice(last.end, index).trim() !== '') return false;
     if (this.#text[last.end - 1] === '\n') return this.#isInJson;
-    return last.kind === 'opener' || /[,:=]\s*$/.test(this.#text.slice(last.start, last.end));
+    return last.kind === 'opener' || /[,:=]$/.test(last.text.trimEnd());
   }
 
   /** Index after the string of JSON that a quote opens; undefined: it opens none, or one with a part of a call in it. */
   #stringEnd(quote: number): number | undefined {
-    if (quote < this.#noStringBefore) return undefined;
     const text = this.#text;
     const closing = closingQuoteOrLineEnd(text, quote + 1);
     const isClosed = text[closing] === '"';
-    if (!isClosed) this.#noStringBefore = closing;
     const end = isClosed ? closing + 1 : closing;
     const isEnd = isClosed ? endOfMatch(afterString, text, end) !== undefined : closing === text.length;
     return isEnd && this.#seedStart(quote, end) === end ? end : undefined;
@@ -315,7 +306,7 @@ class Tokenizer {
     this.#add('sign', index, end);
     // Prose ends JSON that nothing closes.
     if (this.#text[index] === '\n' && this.#isInJson && endOfMatch(jsonLine, this.#text, end) === undefined)
-      while (this.#isInJson) this.#pop();
+      while (this.#isInJson) this.#open.pop();
   }
 }
 
@@ -336,5 +327,7 @@ function startsCall(text: string, toolNames: ReadonlySet<string>): boolean {
 
 // A mark or a key is not longer than this.
 const maxSeed = 200;
+// Brackets that are open further outside are not closed any more.
+const maxDepth = 64;
 const restOfKey = /[^"'\n]{0,64}["']\s*:/y;
 const callMember = /["'](?:name|tool|function|arguments|parameters|args)["']\s*:/;
