@@ -75,3 +75,6 @@ export function isSimilar(a: string, b: string): boolean {
   const isSwapped = a[start] === b[start + 1] && a[start + 1] === b[start] && restOf(a, 2) === restOf(b, 2);
   return isSwapped || restOf(a, 1) === restOf(b, 1);
 }
+
+/** Finds no mark. */
+export const noMarks = new MarkFinder({ opens: [], closes: [], inner: [] });

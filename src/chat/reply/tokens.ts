@@ -14,7 +14,9 @@ import { whyNoCall } from './whyNoCall.ts';
  * | kind                       | part                                                                              |
  * | -------------------------- | --------------------------------------------------------------------------------- |
  * | `opens`, `closes`, `inner` | a mark of a call                                                                  |
- * | `broken`                   | a mark with a mistake in it; `cutOff`: one that the text ends in                  |
+ * | `broken`, `foreign`        | a mark with a mistake in it, or one of another model                              |
+ * | `cutOff`                   | the beginning of a mark that the text ends in                                     |
+ * | `read`                     | a call that was read                                                              |
  * | `call`, `data`             | well-formed JSON that looks like a call, and other JSON                           |
  * | `key`                      | in other text: the key of a call with the name of a tool, or before its arguments |
  * | `name`, `word`             | the name of a tool before a bracket; a name elsewhere                             |
@@ -25,10 +27,8 @@ import { whyNoCall } from './whyNoCall.ts';
  * Only other words stand between tokens.
  */
 export type TokenKind =
-  | MarkKind
-  | (
-      'broken' | 'cutOff' | 'call' | 'data' | 'key' | 'name' | 'word' | 'opener' | 'closer' | 'string' | 'sign' | 'code'
-    );
+  | (MarkKind | 'broken' | 'foreign' | 'cutOff' | 'read' | 'call' | 'data' | 'key' | 'name' | 'word')
+  | ('opener' | 'closer' | 'string' | 'sign' | 'code');
 
 /** A part of a text; `end` is exclusive. */
 export interface Token extends TextRange {
@@ -44,6 +44,10 @@ export interface Token extends TextRange {
   readonly isJson?: boolean;
 }
 
+/** Marks of families whose calls are bare JSON here: `<tools>`, `[TOOL_REQUEST]`, `<|python_start|>`, `functools`, `Tool call:`. */
+const isForeign = (tag: string): boolean =>
+  /^(?:<.*>|&.*;|\[.*\]|\w[^>\]]*)$/.test(tag) && /tool|call|func|python/i.test(tag) && !/^<\/?tool_call>$/.test(tag);
+
 /** What is known of a text. */
 export interface TokenOptions {
   /** The names of the declared tools. */
@@ -52,6 +56,8 @@ export interface TokenOptions {
   readonly isBareSearched: boolean;
   /** What is left out of the text. */
   readonly skip?: SkipReasoning;
+  /** The calls that were read, in order. */
+  readonly read?: readonly TextRange[];
 }
 
 const keyNames = 'name|tool|function';
@@ -68,7 +74,8 @@ function keyPattern(toolNames: ReadonlySet<string>): string {
   return toolNames.size === 0 ? given : `${named}|${given}`;
 }
 
-const brokenMark = '(?<![\\w-])[/|]{0,2}[A-Za-z_]{3,24}\\|?[>\\]]|[<[][/|]{0,2}(?:"|[A-Za-z_]{1,24})\\|?[>\\]]?';
+const brokenMark =
+  '(?<![\\w-])[/|]{0,2}[A-Za-z_]{3,24}\\|?[>\\]]|[<[][/|]{0,2}(?:"|[A-Za-z_]{1,24})\\|?[>\\]]?|&lt;/?\\w{1,24}&gt;|\\bfunctools(?=\\[)|\\b(?:[Tt]ool|[Ff]unction)[ _]calls?\\s{0,2}:';
 const jsonStart =
   /\{\s*(?:["'“}]|$|[A-Za-z_]{1,32}["']?\s*:|\{\s*["'{])|\[\s*(?:\{\s*(?:["'“}]|$|[A-Za-z_])|["'\]]|$)/y;
 /** What follows a string of JSON. */
@@ -122,11 +129,15 @@ class Tokenizer {
   #open: OpenBracket[] = [];
   #marks: Token[] = [];
   #next = 0;
+  readonly #reads: TextRange[];
+  #read: TextRange | undefined;
 
   constructor(text: string, finder: MarkFinder, options: TokenOptions) {
     this.#text = text;
     this.#finder = finder;
     this.#options = options;
+    this.#reads = [...(options.read ?? [])];
+    this.#read = this.#reads.shift();
     const { toolNames, isBareSearched } = options;
     const key = isBareSearched ? keyPattern(toolNames) : never;
     const name = isBareSearched ? `${namePattern(toolNames)}(?![\\w-])` : never;
@@ -141,10 +152,14 @@ class Tokenizer {
     const text = this.#text;
     const { skip = (index) => index } = this.#options;
     this.#pattern.lastIndex = 0;
-    for (let match = this.#pattern.exec(text); match; match = this.#pattern.exec(text)) {
-      const { index } = match;
+    for (let match = this.#pattern.exec(text); match || this.#read; match = this.#pattern.exec(text)) {
+      const index = match?.index ?? text.length;
       this.#next = Math.max(skip(index), index);
-      if (this.#next === index) {
+      if (this.#read && this.#read.start <= index) {
+        const { start, end } = this.#read;
+        this.#read = this.#reads.shift();
+        this.#add('read', start, end);
+      } else if (this.#next === index && match) {
         this.#next = this.#pattern.lastIndex;
         this.#accept(match, index);
       }
@@ -178,6 +193,7 @@ class Tokenizer {
       this.#add(/^\s{0,8}[({]/.test(this.#text.slice(end, end + 9)) ? 'name' : 'word', index, end);
     else if (broken !== undefined && this.#broken(index, end) > index)
       this.#add('broken', index, this.#broken(index, end));
+    else if (broken !== undefined && isForeign(broken)) this.#add('foreign', index, end);
     else if (closer !== undefined) this.#close(closer, index, end);
     else if (opener !== undefined || /^[[<"'“]/.test(found)) this.#structure(index);
     else if (broken !== undefined || key !== undefined) this.#next = index + 1;
@@ -193,7 +209,8 @@ class Tokenizer {
     return this.#open.at(-1)?.isJson ?? false;
   }
 
-  #add(kind: TokenKind, start: number, end: number, isJson = false): Token {
+  #add(kind: TokenKind, start: number, tokenEnd: number, isJson = false): Token {
+    const end = kind === 'read' ? tokenEnd : Math.min(tokenEnd, this.#read?.start ?? tokenEnd);
     const gap = this.#text.slice(this.#tokens.at(-1)?.end ?? 0, start);
     const token = { kind, start, end, text: this.#text.slice(start, end), gap, isJson, parent: this.#open.at(-1)?.at };
     this.#tokens.push(token);
@@ -236,7 +253,7 @@ class Tokenizer {
     const isJson = this.#isInJson || isJsonStart(text, index);
     if (isJson && character !== '(') {
       const parsed = parseJsonAt(text, index, { lenient: true });
-      if (parsed.ok) {
+      if (parsed.ok && parsed.end <= (this.#read?.start ?? parsed.end)) {
         this.#add(this.#isCall(parsed.value, text.slice(index, parsed.end)) ? 'call' : 'data', index, parsed.end);
         return;
       }

@@ -1,7 +1,8 @@
-import { openingFenceBefore, skipClosingFence, skipOpeningFence } from './markdownCode.ts';
+import { callBlocks } from '../malformed/malformedBlocks.ts';
+import { skipClosingFence, skipOpeningFence } from './markdownCode.ts';
 import type { CallKeys, CallSpan, CallSpans } from './callShape.ts';
 import { canonicalJson } from '../../json/value.ts';
-import { endOfMatch, parseJsonAt, skipSeparators, skipWhiteSpace } from '../../json/lenientParser.ts';
+import { parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
 import { commonTags, type DetectionContext, type TagSet, withoutEndTokens } from './tags.ts';
 import { untaggedCalls, type UntaggedCallSpans } from './untaggedCalls.ts';
 import { createReasoningSkipper, impliedReasoning, reasoningSpans, skipSpans } from '../reasoning/splitReply.ts';
@@ -108,68 +109,25 @@ function notInsideUntaggedCall(
  */
 function residualText(text: string, spans: readonly CallSpan[], { tags, tools }: DetectionContext): string {
   if (spans.length === 0) return withoutEndTokens(text).trim();
-  const pieces: string[] = [];
-  let pieceStart = 0;
-  let fence: FenceState = 'none';
-  for (const { start, rawStart, end } of spans) {
-    const before = trimBeforeCall(text.slice(pieceStart, start), fence);
-    pieces.push(tools.length > 0 ? withoutMarkBefore(before.piece) : before.piece);
-    fence = text.slice(start, rawStart).includes('```') ? 'around calls' : before.fence;
-    const closed = tags.skipClosers(text, end);
-    pieceStart = tools.length > 0 ? tags.skipClosers(text, skipMark(text, closed, tags)) : closed;
-    const fenceEnd = fence === 'around calls' ? skipClosingFence(text, pieceStart) : undefined;
-    if (fenceEnd !== undefined) [fence, pieceStart] = ['none', tags.skipClosers(text, fenceEnd)];
-    // Separators before another object or before closers belong to the calls; separators before prose are text.
-    const afterSeparators = skipSeparators(text, pieceStart);
-    const afterClosers = tags.skipClosers(text, afterSeparators);
-    if (text[afterSeparators] === '{' || afterClosers > afterSeparators) pieceStart = afterClosers;
-  }
-  pieces.push(withoutEndTokens(text.slice(pieceStart)));
+  const read = spans.map(({ start, rawStart, end }) => {
+    const isFenced = text.slice(start, rawStart).includes('```');
+    const fenceEnd = isFenced ? skipClosingFence(text, tags.skipClosers(text, end)) : undefined;
+    return { start, end: tags.skipClosers(text, fenceEnd ?? end) };
+  });
+  let from = 0;
+  const pieces = callBlocks(text, read, tools.length > 0).map(({ start, end }) => {
+    const piece = text.slice(from, start);
+    from = tags.skipClosers(text, end);
+    // Separators before another object belong to the calls; those before prose are text.
+    const next = skipSeparators(text, from);
+    if (text[next] === '{') from = next;
+    return piece;
+  });
+  pieces.push(withoutEndTokens(text.slice(from)));
   const lines = pieces.map((piece) => piece.trim()).filter((piece) => skipSeparators(piece, 0) < piece.length);
   if (!lines.some((line) => /^[{`]/.test(line))) return lines.join('\n');
   const callArguments = new Set(spans.flatMap(({ calls }) => calls.map((call) => canonicalJson(call.arguments))));
   return lines.filter((line) => !isEcho(line, callArguments)).join('\n');
-}
-
-// Marks of families whose calls are bare JSON for us: `<tools>`, `[TOOL_REQUEST]`, `<|python_start|>`, `functools`, `Tool call:`.
-const markName = '[\\w|]{0,16}(?:tool|call|func|python)[\\w|]{0,16}';
-const mark = `(?:<(?!/?tool_call>)[|/]?${markName}>|&lt;/?${markName}&gt;|\\[/?${markName}\\])`;
-const markAfter = new RegExp(`\\s{0,8}${mark}`, 'iy');
-const markBefore = new RegExp(`(?:${mark}|\\bfunctools|\\b(?:tool|function)[ _]calls?\\s{0,2}:)\\s{0,8}$`, 'i');
-const maxMark = 64;
-
-/** Index after a mark of calls that follows a call; a tag begins another one. */
-const skipMark = (text: string, index: number, tags: TagSet): number =>
-  tags.at(text, skipWhiteSpace(text, index)) ? index : (endOfMatch(markAfter, text, index) ?? index);
-
-/** A text before a call without the mark of calls at its end. */
-function withoutMarkBefore(piece: string): string {
-  const start = Math.max(0, piece.length - maxMark);
-  const found = markBefore.exec(piece.slice(start));
-  return found ? piece.slice(0, start + found.index) : piece;
-}
-
-/**
- * The Markdown code fence that is open at the end of a piece:
- *
- * | state          | meaning                                     | its backticks          |
- * | -------------- | ------------------------------------------- | ---------------------- |
- * | `none`         | no fence is open                            |                        |
- * | `around calls` | the fence opened directly before a call     | are removed            |
- * | `in the text`  | the fence holds text, perhaps calls as well | stay in the text       |
- */
-type FenceState = 'none' | 'around calls' | 'in the text';
-
-// Before a call, the bracket of a list that is never closed belongs to the call, and so does the fence before it.
-function trimBeforeCall(piece: string, fence: FenceState): { readonly piece: string; readonly fence: FenceState } {
-  if (piece.trim() === '') return { piece: '', fence };
-  const fenceCount = piece.match(/`{3,}/g)?.length ?? 0;
-  if (fenceCount === 0 && fence !== 'none') return { piece, fence };
-  const isOpen = (fence === 'none') === (fenceCount % 2 === 1);
-  const trimmed = piece.trimEnd().replace(/\[$/, '');
-  const fenceStart = isOpen ? openingFenceBefore(trimmed, trimmed.length) : undefined;
-  if (fenceStart !== undefined) return { piece: trimmed.slice(0, fenceStart), fence: 'around calls' };
-  return { piece: trimmed, fence: isOpen ? 'in the text' : 'none' };
 }
 
 /** Whether a piece is nothing but the arguments of a call, perhaps in a code fence. */

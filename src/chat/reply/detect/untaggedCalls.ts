@@ -1,7 +1,7 @@
 import { distance } from 'fastest-levenshtein';
 import { parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
 import { isJsonObject } from '../../json/value.ts';
-import { MarkFinder } from '../markFinder.ts';
+import { noMarks } from '../markFinder.ts';
 import type { TextRange } from '../marks.ts';
 import { tokensOf } from '../tokens.ts';
 import { visibleStart } from '../reasoning/splitReply.ts';
@@ -65,8 +65,6 @@ function leadingCalls(
   if (isData) return { spans: [], truncatedAt: undefined, end: list === 'closed' ? end : start };
   return { spans, truncatedAt: error?.truncatedIn && error.start, end: error?.start ?? end };
 }
-
-const noMarks = new MarkFinder({ opens: [], closes: [], inner: [] });
 
 function callsInBrackets(text: string, { start, end }: TextRange, context: DetectionContext): readonly CallSpan[] {
   if (text[start] === '{') {

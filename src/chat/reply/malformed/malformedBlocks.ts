@@ -1,5 +1,5 @@
 import type { TextRange } from '../marks.ts';
-import type { MarkFinder } from '../markFinder.ts';
+import { type MarkFinder, noMarks } from '../markFinder.ts';
 import { type Token, type TokenKind, type TokenOptions, tokensOf } from '../tokens.ts';
 import { reasonOf } from './reasons.ts';
 
@@ -19,6 +19,13 @@ export interface MarkupOptions extends TokenOptions {
 /** Finds the blocks of markup in a text whose calls are taken out, in order. Takes time linear in the text. */
 export const malformedBlocks = (text: string, finder: MarkFinder, options: MarkupOptions): readonly MalformedBlock[] =>
   new BlockReader(text, tokensOf(text, finder, options), options).read();
+
+/** The calls of a text, which are in its order, with what belongs to them. */
+export const callBlocks = (text: string, read: readonly TextRange[], isForeign: boolean): readonly TextRange[] => {
+  const options = { toolNames: new Set<string>(), isBareSearched: false, read };
+  const tokens = tokensOf(text, noMarks, options);
+  return new BlockReader(text, isForeign ? tokens : tokens.filter(({ kind }) => kind !== 'foreign'), options).read();
+};
 
 // What follows it belongs to the call up to the end of the text, whatever it is.
 const neverClosed = '<|python_tag|>';
@@ -49,13 +56,16 @@ class BlockReader {
   readonly #text: string;
   readonly #tokens: readonly Token[];
   readonly #toolNames: ReadonlySet<string>;
+  /** Whether the blocks are those of calls that were read. */
+  readonly #isRead: boolean;
   /** Index from which the next block may start. */
   #from: number;
 
-  constructor(text: string, tokens: readonly Token[], { toolNames, from = 0 }: MarkupOptions) {
+  constructor(text: string, tokens: readonly Token[], { toolNames, read, from = 0 }: MarkupOptions) {
     this.#text = text;
     this.#tokens = tokens;
     this.#toolNames = toolNames;
+    this.#isRead = read !== undefined;
     this.#from = from;
   }
 
@@ -80,6 +90,7 @@ class BlockReader {
   #isSeed(at: number): boolean {
     const token = this.#tokens[at];
     if (!token || token.start < this.#from) return false;
+    if (this.#isRead || token.kind === 'read') return token.kind === 'read';
     if (token.kind === 'name') return this.#isNamedCall(at, this.#from);
     return seeds.has(token.kind) || this.#isAlone(token);
   }
@@ -110,7 +121,7 @@ class BlockReader {
   /** The outermost bracket of malformed JSON around a token, without prose in between; else the token itself. */
   #group(seed: number): number {
     let group = seed;
-    for (let depth = 0; depth < maxDepth; depth++) {
+    for (let depth = 0; depth < maxDepth && !this.#isRead; depth++) {
       const { parent = -1, start = 0 } = this.#tokens[group] ?? {};
       const opener = this.#tokens[parent];
       if (!opener?.isJson || opener.start < this.#from) break;
@@ -175,9 +186,12 @@ class BlockReader {
         if (kind === 'data' && !isOpen && !this.#isBeforeCloser(at)) return undefined;
         growth.isOpen = growth.depth > 0;
         return kind === 'call' || isOpen;
+      case 'read':
+        return true;
       case 'broken':
+      case 'foreign':
         if (!isOpen && isNamed(text, this.#after(token.end))) return undefined;
-        growth.isOpen ||= !text.includes('/');
+        growth.isOpen ||= kind === 'broken' && !text.includes('/');
         return true;
       case 'sign':
         if (!isOpen && text.startsWith('<')) return undefined;
@@ -262,7 +276,8 @@ class BlockReader {
     const isPart = {
       opener: (pair ?? -1) <= last && (pair !== undefined || text[0] !== '`' || last === this.#tokens.length - 1),
       closer: pair === undefined && !isSmile(token, this.#text),
-      broken: !/^[<[]\|?\/.*[>\]]$/.test(text),
+      broken: !isClosing(text),
+      foreign: !isClosing(text),
       word: next !== 'opens',
       data: next === 'closes',
     }[kind as string];
@@ -270,7 +285,7 @@ class BlockReader {
     if (kind === 'string' && next === 'closes') return false;
     if (kind !== 'sign') return undefined;
     if (text.startsWith('<')) return text !== '<' || isTight;
-    return /["'“]/.test(text) && !/[\w.,;:!?]/.test(this.#text[start - 1] ?? '');
+    return isTight && /["'“]/.test(text) && !/[\w.,;:!?]/.test(this.#text[start - 1] ?? '');
   }
 
   /** Whether a sentence has a mark as a word of its own: prose stands before it, and after it on the line. */
@@ -291,6 +306,9 @@ const isBeforeValue = ({ kind, text }: Token): boolean =>
 /** Whether a bracket that nothing opens is a part of a face: `:)`. */
 const isSmile = ({ start, pair }: Token, text: string): boolean =>
   pair === undefined && /[:;=<>^-]/.test(text[start - 1] ?? '');
+
+/** Whether a mark with all its brackets is a closing one. */
+const isClosing = (tag: string): boolean => /^(?:[<[]|&lt;)\|?\/.*[>\];]$/.test(tag);
 
 /** Whether a text has a sentence, or three words in a row. */
 function isProse(text: string): boolean {
