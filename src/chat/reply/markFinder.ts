@@ -76,5 +76,13 @@ export function isSimilar(a: string, b: string): boolean {
   return isSwapped || restOf(a, 1) === restOf(b, 1);
 }
 
-/** Finds no mark. */
-export const noMarks = new MarkFinder({ opens: [], closes: [], inner: [] });
+const finders = new WeakMap<CallMarkup, MarkFinder>();
+
+/** The finder of the marks of calls; the same object for the same marks. */
+export function markFinder(markup: CallMarkup): MarkFinder {
+  const known = finders.get(markup) ?? new MarkFinder(markup);
+  finders.set(markup, known);
+  return known;
+}
+
+export const noMarks: CallMarkup = { opens: [], closes: [], inner: [] };

@@ -11,16 +11,6 @@ export interface FoundMark extends TextRange {
   readonly mark: string;
 }
 
-/** A number after steps from it, once a step leaves it the same. */
-export function untilSame(from: number, step: (value: number) => number): number {
-  let value = from;
-  for (let last = NaN; last !== value;) {
-    last = value;
-    value = step(value);
-  }
-  return value;
-}
-
 /** Searches a text, which may arrive in pieces, for marks. Takes time linear in the text. */
 export class MarkSearch {
   readonly #pattern: RegExp;
@@ -74,10 +64,5 @@ export class MarkSearch {
   /** A text in which other text stands in place of the marks. */
   replace(text: string, by: (mark: string, start: number) => string): string {
     return text.replaceAll(this.#pattern, by);
-  }
-
-  /** The marks in a text. */
-  marksIn(text: string): readonly string[] {
-    return text.match(this.#pattern) ?? [];
   }
 }

@@ -4,7 +4,7 @@ import { parseJsonAt } from '../json/lenientParser.ts';
 import { defaultReplyMarks } from '../replyMarks.ts';
 import { splitReply } from './reasoning/splitReply.ts';
 import type { TextRange } from './marks.ts';
-import { markFinder, splitMarkup, withoutBlocks } from './malformed/splitMarkup.ts';
+import { splitMarkup, withoutBlocks } from './malformed/splitMarkup.ts';
 import { mendedCalls, withOfferedName } from './mendedCalls.ts';
 import type { MalformedCall, DetectOptions, Detection, ToolCallFormat } from '../tool.ts';
 
@@ -53,10 +53,9 @@ export function parseReply(
   const visible = isWhole
     ? parsed.content
     : splitReply(withoutBlocks(residual, rangesOf(formatMalformed, residual)), marks).content.trim();
-  const split = splitMarkup(visible, markFinder(format.markup ?? commonMarkup), {
+  const split = splitMarkup(visible, format.markup ?? commonMarkup, parsed.calls.length > 0, {
     toolNames: new Set(tools.map(({ name }) => name)),
     isBareSearched: !isJson,
-    hasCalls: parsed.calls.length > 0,
   });
   const malformed = [...toolMessages.map(malformedMessage), ...formatMalformed, ...split.unread];
   const mended = malformed.slice(0, maxMended).map(({ text: block }) => mendedCalls(block, format, options));

@@ -36,10 +36,12 @@ export interface Token extends TextRange {
   readonly text: string;
   /** The text between the token before and this one. */
   readonly gap: string;
-  /** Index of the token of the bracket or of the closing mark that belongs to it; undefined: there is none. */
-  pair?: number | undefined;
-  /** Index of the token of the bracket around it; undefined: there is none. */
-  readonly parent?: number | undefined;
+  /** Its index. */
+  readonly at: number;
+  /** The bracket or the closing mark that belongs to it; undefined: there is none. */
+  pair?: Token | undefined;
+  /** The bracket around it; undefined: there is none. */
+  readonly parent?: Token | undefined;
   /** Of an opening bracket, whether it is one of JSON. */
   readonly isJson?: boolean;
 }
@@ -52,7 +54,7 @@ const isForeign = (tag: string): boolean =>
 export interface TokenOptions {
   /** The names of the declared tools. */
   readonly toolNames: ReadonlySet<string>;
-  /** Whether JSON without a mark may be a call. */
+  /** Whether JSON without a mark, or with one of another model, may be a call. */
   readonly isBareSearched: boolean;
   /** What is left out of the text. */
   readonly skip?: SkipReasoning;
@@ -64,7 +66,7 @@ const keyNames = 'name|tool|function';
 const never = '(?!)';
 
 /** The names of tools, perhaps with a prefix such as `functions.`. */
-export const namePattern = (toolNames: ReadonlySet<string>): string =>
+const namePattern = (toolNames: ReadonlySet<string>): string =>
   toolNames.size === 0 ? never : `(?<![\\w-])(?:[A-Za-z_]{1,16}[.:])?(?:${anyOfTexts(toolNames)})`;
 
 /** The key of a call with the name of a tool, and a key before an object. */
@@ -76,31 +78,25 @@ function keyPattern(toolNames: ReadonlySet<string>): string {
 
 const brokenMark =
   '(?<![\\w-])[/|]{0,2}[A-Za-z_]{3,24}\\|?[>\\]]|[<[][/|]{0,2}(?:"|[A-Za-z_]{1,24})\\|?[>\\]]?|&lt;/?\\w{1,24}&gt;|\\bfunctools(?=\\[)|\\b(?:[Tt]ool|[Ff]unction)[ _]calls?\\s{0,2}:';
-const jsonStart =
-  /\{\s*(?:["'“}]|$|[A-Za-z_]{1,32}["']?\s*:|\{\s*["'{])|\[\s*(?:\{\s*(?:["'“}]|$|[A-Za-z_])|["'\]]|$)/y;
+const jsonBegin =
+  '\\{\\s*(?:["\'“}]|[A-Za-z_]{1,32}["\']?\\s*:|\\{\\s*["\'{])|\\[\\s*(?:\\{\\s*(?:["\'“}A-Za-z_]|$)|["\'\\]])';
+const jsonStart = new RegExp(`${jsonBegin}|[[{]\\s*$`, 'y');
+const callKey =
+  '["\'“](?:name|tool|function|arguments|parameters|args|input|tool_calls?|function_call)["\'”]?\\s{0,8}:';
 /** What follows a string of JSON. */
 const afterString = /[ \t]{0,40}(?:[,:;}\])>=<[\r\n]|$)/y;
 /** What begins a line of JSON. */
 const jsonLine = /[ \t]{0,40}(?:["'“”{}[\](),:<\d\r\n-]|true|false|null|True|False|None|$)/y;
 
 /** Whether JSON starts at a bracket in a text that is no JSON. */
-export const isJsonStart = (text: string, index: number): boolean => endOfMatch(jsonStart, text, index) !== undefined;
+const isJsonStart = (text: string, index: number): boolean => endOfMatch(jsonStart, text, index) !== undefined;
 
-const keyOfCall =
-  /["'“](?:name|tool|function|arguments|parameters|args|input|tool_calls?|function_call)["'”]?\s{0,8}:\s{0,8}["'“{[\w]/y;
-
-/** Where a call without a mark may start: at the name of a tool before a bracket, at a bracket, or at a key. */
+/** Where a call without a mark may start: at the name of a tool before a bracket, at JSON, or at a key. */
 export const callStartPattern = (toolNames: ReadonlySet<string>): RegExp =>
-  new RegExp(`${namePattern(toolNames)}\\s{0,8}(?:\\[ARGS\\]|[({])|[[{"'“]`, 'g');
-
-/** Whether a call may start at what the pattern has found. */
-export const isCallStart = (text: string, index: number): boolean => {
-  if (/["'“]/.test(text[index] ?? '')) return endOfMatch(keyOfCall, text, index) !== undefined;
-  return !'[{'.includes(text[index] ?? '') || (isJsonStart(text, index) && /\S/.test(text.slice(index + 1)));
-};
+  new RegExp(`${namePattern(toolNames)}\\s{0,8}(?:\\[ARGS\\]|[({])|${jsonBegin}|${callKey}\\s{0,8}["'“{[\\w]`);
 
 /** Whether the key of a call stands before an object. */
-export const isArgumentKey = (written: string): boolean => {
+const isArgumentKey = (written: string): boolean => {
   const key = /[A-Za-z_]+/.exec(written)?.[0] ?? '';
   return key === 'args' || isSimilar(key, 'arguments') || isSimilar(key, 'parameters');
 };
@@ -109,14 +105,9 @@ export const isArgumentKey = (written: string): boolean => {
 export const tokensOf = (text: string, finder: MarkFinder, options: TokenOptions): readonly Token[] =>
   new Tokenizer(text, finder, options).read();
 
-/** A bracket that is open: the index of its token, and whether it is one of JSON. */
-interface OpenBracket {
-  readonly at: number;
-  readonly closer: string;
-  readonly isJson: boolean;
-}
-
 const fence = '```';
+const closers: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
+const closerOf = (opener: Token): string => closers[opener.text] ?? fence;
 
 class Tokenizer {
   readonly #text: string;
@@ -126,20 +117,18 @@ class Tokenizer {
   readonly #seed: RegExp;
   readonly #tokens: Token[] = [];
   /** The brackets and the marks that are open. */
-  #open: OpenBracket[] = [];
+  readonly #open: Token[] = [];
   #marks: Token[] = [];
   #next = 0;
-  readonly #reads: TextRange[];
-  #read: TextRange | undefined;
+  /** How many of the calls that were read are tokens already. */
+  #reads = 0;
 
   constructor(text: string, finder: MarkFinder, options: TokenOptions) {
     this.#text = text;
     this.#finder = finder;
     this.#options = options;
-    this.#reads = [...(options.read ?? [])];
-    this.#read = this.#reads.shift();
     const { toolNames, isBareSearched } = options;
-    const key = isBareSearched ? keyPattern(toolNames) : never;
+    const key = isBareSearched && !options.read ? keyPattern(toolNames) : never;
     const name = isBareSearched ? `${namePattern(toolNames)}(?![\\w-])` : never;
     this.#seed = new RegExp(`${finder.source}|${key}`);
     this.#pattern = new RegExp(
@@ -150,38 +139,36 @@ class Tokenizer {
 
   read(): readonly Token[] {
     const text = this.#text;
-    const { skip = (index) => index } = this.#options;
-    this.#pattern.lastIndex = 0;
+    const { skip = (index) => index, isBareSearched, toolNames } = this.#options;
     for (let match = this.#pattern.exec(text); match || this.#read; match = this.#pattern.exec(text)) {
       const index = match?.index ?? text.length;
       this.#next = Math.max(skip(index), index);
-      if (this.#read && this.#read.start <= index) {
-        const { start, end } = this.#read;
-        this.#read = this.#reads.shift();
-        this.#add('read', start, end);
-      } else if (this.#next === index && match) {
+      if (this.#read && this.#read.start <= index) this.#add('read', this.#read.start, this.#read.end);
+      else if (this.#next === index && match) {
         this.#next = this.#pattern.lastIndex;
         this.#accept(match, index);
       }
       this.#pattern.lastIndex = this.#next;
     }
-    this.#cutOff(this.#finder.cutOffFrom(text));
-    const json = this.#open.find(({ isJson }) => isJson)?.at;
-    const start = this.#tokens[json ?? -1]?.start;
+    this.#cutOff(this.#finder.cutOffFrom(text) ?? text.length);
+    const start = this.#open.find(({ isJson }) => isJson)?.start;
     // The beginning of a call has no name of a tool yet.
-    if (start !== undefined && this.#options.isBareSearched && startsCall(text.slice(start), this.#options.toolNames))
-      this.#tokens.push({ kind: 'key', start: text.length, end: text.length, text: '', gap: '', parent: json });
+    if (start !== undefined && isBareSearched && startsCall(text.slice(start), toolNames))
+      this.#add('key', text.length, text.length);
     return this.#tokens;
   }
 
-  #cutOff(start: number | undefined): void {
-    if (start === undefined) return;
-    let last = this.#tokens.at(-1);
-    for (; last && last.end > start; last = this.#tokens.at(-1)) {
+  /** The next of the calls that were read. */
+  get #read(): TextRange | undefined {
+    return this.#options.read?.[this.#reads];
+  }
+
+  #cutOff(start: number): void {
+    for (let last = this.#tokens.at(-1); last && last.end > start; last = this.#tokens.at(-1)) {
       this.#tokens.pop();
       if (last.start < start) this.#add(last.kind, last.start, start);
     }
-    this.#add('cutOff', start, this.#text.length);
+    if (start < this.#text.length) this.#add('cutOff', start, this.#text.length);
   }
 
   #accept([found, backticks, mark, key, name, broken, opener, closer]: RegExpExecArray, index: number): void {
@@ -193,7 +180,7 @@ class Tokenizer {
       this.#add(/^\s{0,8}[({]/.test(this.#text.slice(end, end + 9)) ? 'name' : 'word', index, end);
     else if (broken !== undefined && this.#broken(index, end) > index)
       this.#add('broken', index, this.#broken(index, end));
-    else if (broken !== undefined && isForeign(broken)) this.#add('foreign', index, end);
+    else if (this.#options.isBareSearched && isForeign(broken ?? '')) this.#add('foreign', index, end);
     else if (closer !== undefined) this.#close(closer, index, end);
     else if (opener !== undefined || /^[[<"'“]/.test(found)) this.#structure(index);
     else if (broken !== undefined || key !== undefined) this.#next = index + 1;
@@ -211,16 +198,18 @@ class Tokenizer {
 
   #add(kind: TokenKind, start: number, tokenEnd: number, isJson = false): Token {
     const end = kind === 'read' ? tokenEnd : Math.min(tokenEnd, this.#read?.start ?? tokenEnd);
-    const gap = this.#text.slice(this.#tokens.at(-1)?.end ?? 0, start);
-    const token = { kind, start, end, text: this.#text.slice(start, end), gap, isJson, parent: this.#open.at(-1)?.at };
+    const [at, gap] = [this.#tokens.length, this.#text.slice(this.#tokens.at(-1)?.end ?? 0, start)];
+    const text = this.#text.slice(start, end);
+    const token: Token = { kind, start, end, at, text, gap, isJson, parent: this.#open.at(-1) };
     this.#tokens.push(token);
+    this.#reads += Number(kind === 'read');
     this.#next = end;
     return token;
   }
 
   #mark(kind: MarkKind, start: number, end: number): void {
     const mark = this.#add(kind, start, end);
-    if (kind === 'closes') for (const opening of this.#marks) opening.pair = this.#tokens.length - 1;
+    if (kind === 'closes') for (const opening of this.#marks) opening.pair = mark;
     if (kind === 'inner') this.#marks.push(mark);
     else this.#marks = kind === 'opens' ? [mark] : [];
   }
@@ -231,7 +220,7 @@ class Tokenizer {
       const codeEnd = this.#isInJson ? end : skipInlineCode(this.#text, index);
       this.#add(codeEnd > end ? 'code' : 'sign', index, codeEnd);
     } else if (this.#opener(fence)) this.#close(fence, index, end);
-    else this.#push(index, this.#seedStart(end, skipOpeningFence(this.#text, index)), fence, false);
+    else this.#open.push(this.#add('opener', index, this.#seedStart(end, skipOpeningFence(this.#text, index))));
   }
 
   #isKey(key: string): boolean {
@@ -258,17 +247,12 @@ class Tokenizer {
         return;
       }
     }
-    this.#push(index, index + 1, character === '[' ? ']' : character === '{' ? '}' : ')', isJson);
-  }
-
-  #push(start: number, end: number, closer: string, isJson: boolean): void {
-    this.#add('opener', start, end, isJson);
-    this.#open.push({ at: this.#tokens.length - 1, closer, isJson });
+    this.#open.push(this.#add('opener', index, index + 1, isJson));
   }
 
   #isCall(value: JsonValue, content: string): boolean {
-    const { toolNames, isBareSearched } = this.#options;
-    if (isBareSearched && whyNoCall(value, toolNames) !== undefined) return true;
+    const { toolNames, isBareSearched, read } = this.#options;
+    if (isBareSearched && !read && whyNoCall(value, toolNames) !== undefined) return true;
     // A mark in a key, in a word, or in the JSON of a call is a mistake; else it is a part of a text.
     for (let mark = this.#finder.first(content, 0); mark; mark = this.#finder.first(content, mark.end)) {
       const around = (content[mark.start - 1] ?? '') + (content[mark.end] ?? '');
@@ -281,14 +265,14 @@ class Tokenizer {
   #close(closer: string, index: number, end: number): void {
     const opener = this.#opener(closer);
     if (opener) this.#open.length = this.#open.lastIndexOf(opener);
-    this.#add('closer', index, end).pair = opener?.at;
-    const opening = this.#tokens[opener?.at ?? -1];
-    if (opening) opening.pair = this.#tokens.length - 1;
+    const token = this.#add('closer', index, end);
+    token.pair = opener;
+    if (opener) opener.pair = token;
   }
 
   /** The innermost bracket that a closing one closes. */
-  #opener(closer: string): OpenBracket | undefined {
-    return this.#open.slice(-maxDepth).findLast((bracket) => bracket.closer === closer);
+  #opener(closer: string): Token | undefined {
+    return this.#open.slice(-maxDepth).findLast((opener) => closerOf(opener) === closer);
   }
 
   #quote(index: number): void {
@@ -329,17 +313,14 @@ class Tokenizer {
 
 // More text than this has a member that tells.
 const maxStart = 160;
+const firstKeys = [...nameKeys, ...wrapperKeys, ...metadataKeys];
 
 /** Whether a text that is cut off can only be the start of a call. */
 function startsCall(text: string, toolNames: ReadonlySet<string>): boolean {
-  if (text.length > maxStart) return false;
-  const compact = text.replaceAll(/\s/g, '').replaceAll("'", '"').replace(/^\[/, '');
-  const call = compact.replace(/^\{"(?:type|id)":"[\w-]*",/, '{');
-  const names = toolNames.size > 0 ? toolNames : [/"([\w.-]*)$/.exec(call)?.[1] ?? ''];
-  const starts = nameKeys.flatMap((key) => [...names].map((name) => `{"${key}":"${name}`));
-  return [...starts, ...[...wrapperKeys, ...metadataKeys].map((key) => `{"${key}":`)].some((known) =>
-    known.startsWith(call),
-  );
+  const call = text.slice(0, maxStart).replaceAll(/\s/g, '').replaceAll("'", '"').replace(/^\[/, '');
+  const start = call.replace(/^\{"(?:type|id)":"[\w-]*",/, '{');
+  const names = toolNames.size > 0 ? [...toolNames] : [''];
+  return firstKeys.some((key) => names.some((name) => `{"${key}":"${name}"`.startsWith(start)));
 }
 
 // A mark or a key is not longer than this.

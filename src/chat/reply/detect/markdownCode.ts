@@ -48,26 +48,6 @@ export function skipInlineCode(text: string, index: number): number {
   return match === null && isTruncatedCode(text, contentStart) ? text.length : contentStart;
 }
 
-/**
- * The matches of a global pattern outside of Markdown code and of what `skip` skips. The pattern begins with "`+|"; who
- * takes the matches may move its `lastIndex` on.
- */
-export function* matchesOutsideCode(
-  pattern: RegExp,
-  text: string,
-  from: number,
-  skip: (index: number) => number = (index) => index,
-): Generator<RegExpExecArray, undefined> {
-  pattern.lastIndex = from;
-  for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
-    const { index } = match;
-    const outside = skip(index);
-    if (outside > index) pattern.lastIndex = outside;
-    else if (text[index] === '`') pattern.lastIndex = skipInlineCode(text, index);
-    else yield match;
-  }
-}
-
 // A code span that the token limit cut off still quotes its content. A stray backtick in prose quotes nothing.
 function isTruncatedCode(text: string, contentStart: number): boolean {
   return '<[{'.includes(text[contentStart] ?? ' ') || !text.includes('\n', contentStart);

@@ -4,7 +4,7 @@ import type { CallMarkup, Tool } from '../../tool.ts';
 import { endOfMatch } from '../../json/lenientParser.ts';
 import { anyOfTexts, escapePattern } from '../../../base/patterns.ts';
 import type { TextRange } from '../marks.ts';
-import { matchesOutsideCode } from './markdownCode.ts';
+import { skipInlineCode } from './markdownCode.ts';
 
 /** A tag that models write before calls. */
 export interface TagKind {
@@ -82,8 +82,15 @@ export class TagSet {
 
   /** The first tag at or after an index that is neither in reasoning nor in Markdown code. */
   next(text: string, index: number, skipReasoning: SkipReasoning): Tag | undefined {
-    const match = matchesOutsideCode(this.#openingOrCode, text, index, skipReasoning).next().value;
-    return match && this.#toTag(text, match.index, match.index + match[0].length);
+    const pattern = this.#openingOrCode;
+    pattern.lastIndex = index;
+    for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
+      const start = skipReasoning(match.index);
+      if (start > match.index) pattern.lastIndex = start;
+      else if (text[start] === '`') pattern.lastIndex = skipInlineCode(text, start);
+      else return this.#toTag(text, start, pattern.lastIndex);
+    }
+    return undefined;
   }
 
   /** The tag that starts exactly at an index. */

@@ -1,9 +1,9 @@
 import { distance } from 'fastest-levenshtein';
 import { parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
 import { isJsonObject } from '../../json/value.ts';
-import { noMarks } from '../markFinder.ts';
+import { markFinder, noMarks } from '../markFinder.ts';
 import type { TextRange } from '../marks.ts';
-import { tokensOf } from '../tokens.ts';
+import { type Token, tokensOf } from '../tokens.ts';
 import { visibleStart } from '../reasoning/splitReply.ts';
 import { type CallSpan, type CallSpans, callSpans } from './callShape.ts';
 import { type ParsedObject, parseObjects } from './objectList.ts';
@@ -28,7 +28,7 @@ export function untaggedCalls(text: string, context: DetectionContext): Untagged
   const leading = leadingCalls(text, visibleStart(text, 0, skipReasoning), context);
   if (leading.truncatedAt !== undefined) return { ...leading, truncatedInValue: true };
   // Outside of all brackets of JSON, and before one that nothing closes.
-  const tokens = tokensOf(text, noMarks, {
+  const tokens = tokensOf(text, markFinder(noMarks), {
     toolNames: new Set(),
     isBareSearched: false,
     skip: (index) => skipReasoning(Math.max(index, leading.end)),
@@ -36,12 +36,11 @@ export function untaggedCalls(text: string, context: DetectionContext): Untagged
   const truncatedAt = tokens.find(
     ({ kind, pair, start, isJson }) => kind === 'opener' && isJson && pair === undefined && text[start] === '{',
   )?.start;
-  const isInside: boolean[] = [];
-  const values = tokens.filter(({ kind, parent = -1, start }, index) => {
-    const outer = tokens[parent];
-    isInside[index] =
-      (outer?.pair !== undefined && '[{'.includes(text[outer.start] ?? ' ')) || isInside[parent] === true;
-    return kind === 'data' && !isInside[index] && start < (truncatedAt ?? Infinity);
+  const inside = new Set<Token>();
+  const values = tokens.filter((token) => {
+    const { kind, parent, start } = token;
+    if (parent && (inside.has(parent) || (parent.pair && '[{'.includes(parent.text)))) inside.add(token);
+    return kind === 'data' && !inside.has(token) && start < (truncatedAt ?? Infinity);
   });
   const truncatedValue = truncatedAt === undefined ? undefined : parseJsonAt(text, truncatedAt);
   return {

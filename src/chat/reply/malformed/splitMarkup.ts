@@ -1,7 +1,21 @@
 import type { CallMarkup, MalformedCall } from '../../tool.ts';
 import type { TextRange } from '../marks.ts';
-import { malformedBlocks, type MarkupOptions } from './malformedBlocks.ts';
-import { MarkFinder } from '../markFinder.ts';
+import { markFinder, noMarks } from '../markFinder.ts';
+import { type Token, type TokenKind, type TokenOptions, tokensOf } from '../tokens.ts';
+import { reasonOf } from './reasons.ts';
+
+/** A range of a text that is markup of a call, and why it gave none; `end` is exclusive. */
+interface MalformedBlock extends TextRange {
+  readonly reason: string;
+  /** Whether it is no more than what may remain around a call that was read. */
+  readonly isRest: boolean;
+}
+
+/** What is known of a text. */
+interface BlockOptions extends TokenOptions {
+  /** Index before which nothing is taken out; default 0. */
+  readonly from?: number;
+}
 
 /** A text without markup of calls, and the markup that gave none. */
 export interface SplitMarkup {
@@ -9,29 +23,319 @@ export interface SplitMarkup {
   readonly unread: readonly MalformedCall[];
 }
 
-/** What is known of a reply whose calls are taken out. */
-export interface SplitOptions extends MarkupOptions {
-  /** Whether the reply has calls, so that a closing mark may be what remains of one. */
-  readonly hasCalls: boolean;
-}
-
-/** Takes the markup of calls out of a text whose calls are taken out. Never throws; takes time linear in the text. */
-export function splitMarkup(text: string, finder: MarkFinder, options: SplitOptions): SplitMarkup {
-  const blocks = malformedBlocks(text, finder, options);
+/**
+ * Takes the markup of calls out of a text whose calls are taken out. Never throws; takes time linear in the text.
+ * @param hasCalls whether there were some, so that a closing mark may be what remains of one.
+ */
+export function splitMarkup(text: string, markup: CallMarkup, hasCalls: boolean, options: BlockOptions): SplitMarkup {
+  const blocks = new BlockReader(text, tokensOf(text, markFinder(markup), options), options).read();
   const unread = blocks
-    .filter(({ isRest }) => !(isRest && options.hasCalls))
+    .filter(({ isRest }) => !(isRest && hasCalls))
     .map(({ start, end, reason }) => ({ text: text.slice(start, end).trim(), reason }));
   return { answer: withoutBlocks(text, blocks), unread };
 }
 
-const finders = new WeakMap<CallMarkup, MarkFinder>();
-
-/** The finder of the marks of calls; the same object for the same marks. */
-export function markFinder(markup: CallMarkup): MarkFinder {
-  const known = finders.get(markup) ?? new MarkFinder(markup);
-  finders.set(markup, known);
-  return known;
+/**
+ * The calls of a text that were read, with what belongs to them.
+ * @param isForeign whether the marks of other models do.
+ */
+export function callBlocks(text: string, read: readonly TextRange[], isForeign: boolean): readonly TextRange[] {
+  const options = { toolNames: new Set<string>(), isBareSearched: isForeign, read };
+  return new BlockReader(text, tokensOf(text, markFinder(noMarks), options), options).read();
 }
+
+// What follows it belongs to the call up to the end of the text, whatever it is.
+const neverClosed = '<|python_tag|>';
+
+const seeds: ReadonlySet<TokenKind> = new Set(['opens', 'closes', 'inner', 'cutOff', 'call', 'key']);
+const maxDepth = 64;
+const maxEdge = 40;
+
+/** A block that grows: the indexes of its tokens, and what is open in it. */
+interface Growth {
+  /** Its first token, and the one for which it is a block. */
+  readonly first: number;
+  readonly seed: number;
+  /** The token that is looked at, and the last one that is a part; the end of that. */
+  at: number;
+  last: number;
+  end: number;
+  isOpen: boolean;
+  /** How many brackets are open that nothing closes. */
+  depth: number;
+}
+
+/**
+ * Reads the blocks: each grows from a token that only calls have, to both sides, over all that is no prose. While a mark or
+ * a bracket is open, that is JSON and the like; else only what may remain of a call.
+ */
+class BlockReader {
+  readonly #text: string;
+  readonly #tokens: readonly Token[];
+  readonly #toolNames: ReadonlySet<string>;
+  /** Whether the blocks are those of calls that were read. */
+  readonly #isRead: boolean;
+  /** Index from which the next block may start. */
+  #from: number;
+
+  constructor(text: string, tokens: readonly Token[], { toolNames, read, from = 0 }: BlockOptions) {
+    this.#text = text;
+    this.#tokens = tokens;
+    this.#toolNames = toolNames;
+    this.#isRead = read !== undefined;
+    this.#from = from;
+  }
+
+  read(): readonly MalformedBlock[] {
+    const text = this.#text;
+    const blocks: MalformedBlock[] = [];
+    for (let at = 0; at < this.#tokens.length; at++) {
+      const seed = this.#tokens[at];
+      if (!seed || !this.#isSeed(at)) continue;
+      const growth = this.#grow(at, seed);
+      const tokens = this.#tokens.slice(this.#start(growth), growth.last + 1);
+      const start = tokens[0]?.start ?? 0;
+      // Quotes around a mark go with it.
+      const isQuoted = /["'“]/.test(text[start] ?? '') && /["'”]/.test(text[growth.end] ?? '');
+      this.#from = growth.end + Number(isQuoted);
+      const isLast = text.slice(growth.end).trim() === '';
+      blocks.push({ start, end: this.#from, ...reasonOf(tokens, isLast, this.#toolNames) });
+      at = growth.last;
+    }
+    return blocks;
+  }
+
+  #isSeed(at: number): boolean {
+    const token = this.#tokens[at];
+    if (!token || token.start < this.#from) return false;
+    if (this.#isRead || token.kind === 'read') return token.kind === 'read';
+    if (token.kind === 'name') return this.#isNamedCall(at, this.#from);
+    return seeds.has(token.kind) || this.#isAlone(token);
+  }
+
+  /** Whether a mark with a mistake in it stands for one although no call stands next to it. */
+  #isAlone({ kind, text, start, end }: Token): boolean {
+    if (/^<[/|]*\w*$|^\[\w+$/.test(text)) {
+      const before = this.#text.slice(Math.max(0, start - maxEdge), start);
+      return /(?:^|\n)[ \t]{0,40}$/.test(before) && /^[ \t]*(?:\n|$)/.test(this.#after(end));
+    }
+    return kind === 'broken' && text.includes('_') && !isNamed(text, this.#after(end));
+  }
+
+  /** Whether a name begins a call: `name{` does anywhere, `name(` where a line or a list has only that, or before a mark. */
+  #isNamedCall(at: number, from: number): boolean {
+    const [name, opener] = [this.#tokens[at], this.#tokens[at + 1]];
+    if (!name || !opener || opener.gap.trim() !== '' || !/^[{(]/.test(opener.text)) return false;
+    if (opener.text !== '(') return true;
+    const next = this.#tokens[(opener.pair ?? opener).at + 1];
+    if (next && next.gap === '' && seeds.has(next.kind) && opener.pair !== undefined) return true;
+    const start = Math.max(from, name.start - 16);
+    const before = this.#text.slice(start, name.start);
+    const isFirst = /[\n[][ \t,;]{0,16}$/.test(before) || (start === from && /^[ \t,;[]*$/.test(before));
+    const end = opener.pair?.end;
+    return isFirst && (end === undefined || /^[ \t\],;]*(?:\n|$|[\w.:]{1,64}\()/.test(this.#after(end)));
+  }
+
+  /** The outermost bracket of malformed JSON around a token, without prose in between; else the token itself. */
+  #group(seed: Token): Token {
+    let group = seed;
+    for (let depth = 0; depth < maxDepth && !this.#isRead; depth++) {
+      const opener = group.parent;
+      if (!opener?.isJson || opener.start < this.#from) break;
+      // Data that is cut off before a call is no part of it.
+      const isApart = seed.kind === 'opens' && /\s/.test(this.#text[group.start - 1] ?? ' ');
+      if (!opener.pair && (isApart || isProse(this.#text.slice(opener.end, group.start)))) break;
+      group = opener;
+    }
+    return group;
+  }
+
+  #grow(seed: number, token: Token): Growth {
+    const tokens = this.#tokens;
+    const first = this.#group(token).at;
+    const growth: Growth = { first, seed, at: first, last: first, end: 0, isOpen: false, depth: 0 };
+    for (; growth.at < tokens.length; growth.at++) {
+      const { at, isOpen } = growth;
+      const isPart = at <= seed || this.#goesOn(at, isOpen) ? this.#accept(growth) : undefined;
+      if (isPart === undefined && at > seed) return growth;
+      if (isPart || at <= seed) Object.assign(growth, { last: growth.at, end: tokens[growth.at]?.end });
+    }
+    if (this.#reachesEnd(growth)) Object.assign(growth, { last: tokens.length - 1, end: this.#text.length });
+    return growth;
+  }
+
+  /** Whether no prose stands before a token to which a block may go on. */
+  #goesOn(at: number, isOpen: boolean): boolean {
+    const [previous, next] = [this.#tokens[at - 1], this.#tokens[at]];
+    if (!previous || !next) return false;
+    const { gap, kind, text } = next;
+    if (gap.trim() === '' || (isOpen && isBeforeValue(previous))) return true;
+    if (kind === 'closes' && !/^\s|\s$/.test(gap)) return gap.length <= maxEdge;
+    // One word that belongs to the token.
+    if (!/^\s*\S+$/.test(gap) || /^[\n,;]/.test(text)) return false;
+    return isOpen || (!previous.text.startsWith('\n') && (!/^\s/.test(gap) || text === '"'));
+  }
+
+  /** Whether the token at which a block has arrived is a part of it; false: if a part follows; undefined: it is none. */
+  #accept(growth: Growth): boolean | undefined {
+    const { at, isOpen, seed } = growth;
+    const token = this.#tokens[at];
+    if (!token) return undefined;
+    const { kind, text } = token;
+    switch (kind) {
+      case 'opens':
+      case 'inner':
+        return this.#acceptMark(growth, token);
+      case 'opener':
+      case 'closer':
+        return this.#acceptBracket(growth, token);
+      case 'closes':
+      case 'cutOff':
+        [growth.isOpen, growth.depth] = [false, 0];
+        return true;
+      case 'key':
+      case 'name':
+        if (kind === 'name' && !isOpen && at !== seed && !this.#isNamedCall(at, growth.end)) return undefined;
+        growth.isOpen = true;
+        return true;
+      case 'call':
+      case 'data':
+        if (kind === 'data' && !isOpen && !this.#isBeforeCloser(at)) return undefined;
+        growth.isOpen = growth.depth > 0;
+        return kind === 'call' || isOpen;
+      case 'read':
+        return true;
+      case 'broken':
+      case 'foreign':
+        if (!isOpen && isNamed(text, this.#after(token.end))) return undefined;
+        growth.isOpen ||= kind === 'broken' && !text.includes('/');
+        return true;
+      case 'sign':
+        if (!isOpen && text.startsWith('<')) return undefined;
+        // The rest of a mark.
+        return text === '>' && /^[\w|=/.-]{0,24}$/.test(this.#text.slice(growth.end, token.start));
+      default:
+        return kind === 'code' ? undefined : isOpen;
+    }
+  }
+
+  #acceptMark(growth: Growth, token: Token): true | undefined {
+    const { at, isOpen, seed, last } = growth;
+    const isOpening = token.kind === 'opens';
+    // After the mark that closes a call, another call begins.
+    if (isOpening && !isOpen && at > seed && this.#tokens[last]?.kind === 'closes') return undefined;
+    const isMentioned = this.#isMentioned(token);
+    growth.isOpen = token.pair === undefined && !isMentioned;
+    if (token.pair !== undefined && !isMentioned) growth.at = token.pair.at;
+    else if (token.text === neverClosed && !isMentioned) {
+      const next = this.#tokens.findIndex(({ kind }, index) => kind === 'opens' && index > at);
+      growth.at = (next < 0 ? this.#tokens.length : next) - 1;
+    }
+    return true;
+  }
+
+  #acceptBracket(growth: Growth, token: Token): boolean | undefined {
+    const { at, isOpen, seed, first } = growth;
+    const { kind, pair } = token;
+    if (kind === 'closer') {
+      const isBefore = pair !== undefined && pair.at < first;
+      // A bracket directly before the block is a part of it, too.
+      if (isSmile(token, this.#text) || (isBefore && (pair.at < first - 1 || this.#tokens[first]?.gap.trim() !== '')))
+        return undefined;
+      growth.depth = Math.max(0, growth.depth - 1);
+      growth.isOpen = growth.depth > 0;
+      return true;
+    }
+    if (pair !== undefined && !isOpen && at >= seed) return undefined;
+    if (pair !== undefined) growth.at = pair.at;
+    else growth.depth++;
+    growth.isOpen = growth.depth > 0 && (isOpen || at < seed);
+    return pair !== undefined;
+  }
+
+  /** Whether a mark or a bracket that closes what is not there follows a token. */
+  #isBeforeCloser(at: number): boolean {
+    const next = this.#tokens[at + 1];
+    return next?.kind === 'closes' || (next?.kind === 'closer' && next.pair === undefined);
+  }
+
+  /** Whether a block that no prose has ended reaches to the end of the text. */
+  #reachesEnd({ isOpen, end }: Growth): boolean {
+    const last = this.#tokens.at(-1);
+    if (!last) return false;
+    if (!isOpen) return /^[\s"'“”,;]*$/.test(this.#text.slice(end));
+    const rest = this.#text.slice(last.end).trim();
+    if (rest === '' || isBeforeValue(last)) return true;
+    // A name, or the beginning of one.
+    const names = [...this.#toolNames];
+    return (
+      !/\s/.test(rest) && (names.length === 0 || names.some((name) => name.startsWith(rest) || rest.includes(name)))
+    );
+  }
+
+  /** The token with which a block starts, with what belongs to it directly before its first token. */
+  #start(growth: Growth): number {
+    let start = growth.first;
+    for (let at = growth.first - 1; at >= 0; at--) {
+      const [token, next] = [this.#tokens[at], this.#tokens[at + 1]];
+      if (!token || token.start < this.#from || next?.gap.trim() !== '') break;
+      const isPart = this.#isBefore(token, growth, next.gap === '');
+      if (isPart === undefined) break;
+      if (isPart) start = at;
+    }
+    return start;
+  }
+
+  /** Whether a token before a block is a part of it; false: if a part stands before it; undefined: it is none. */
+  #isBefore(token: Token, { first, last }: Growth, isTight: boolean): boolean | undefined {
+    const { kind, pair, text, start } = token;
+    const next = this.#tokens[first]?.kind;
+    const isPart = {
+      opener: (pair?.at ?? -1) <= last && (pair !== undefined || text[0] !== '`' || last === this.#tokens.length - 1),
+      closer: pair === undefined && !isSmile(token, this.#text),
+      broken: !isClosing(text),
+      foreign: !isClosing(text),
+      word: next !== 'opens',
+      data: next === 'closes',
+    }[kind as string];
+    if (isPart !== undefined) return isPart || undefined;
+    if (kind === 'string' && next === 'closes') return false;
+    if (kind !== 'sign') return undefined;
+    if (text.startsWith('<')) return text !== '<' || isTight;
+    return isTight && /["'“]/.test(text) && !/[\w.,;:!?]/.test(this.#text[start - 1] ?? '');
+  }
+
+  /** Whether a sentence has a mark as a word of its own: prose stands before it, and after it on the line. */
+  #isMentioned({ start, end }: Token): boolean {
+    const before = this.#text.slice(Math.max(0, start - maxEdge), start);
+    return /[\p{L}\p{N},.;:!?)][ \t]*$/u.test(before) && /^(?:[.,;!?)]|[ \t]+[\p{L}(])/u.test(this.#after(end));
+  }
+
+  #after(end: number): string {
+    return this.#text.slice(end, end + maxEdge);
+  }
+}
+
+/** Whether what follows a token of a block that is open is a value, of whatever words. */
+const isBeforeValue = ({ kind, text }: Token): boolean =>
+  kind === 'opener' || kind === 'inner' || (kind === 'opens' ? text.includes('=') : /[,:=]$/.test(text));
+
+/** Whether a bracket that nothing opens is a part of a face: `:)`. */
+const isSmile = ({ start, pair }: Token, text: string): boolean =>
+  pair === undefined && /[:;=<>^-]/.test(text[start - 1] ?? '');
+
+/** Whether a mark with all its brackets is a closing one. */
+const isClosing = (tag: string): boolean => /^(?:[<[]|&lt;)\|?\/.*[>\];]$/.test(tag);
+
+/** Whether a text has a sentence, or three words in a row. */
+function isProse(text: string): boolean {
+  const bare = text.replaceAll(/"[^"\n]*"/g, ' ');
+  return /[.!?]["')]?\s/.test(bare) || /(?<!\p{L})\p{L}+[ \t]+\p{L}+[ \t]+\p{L}/u.test(bare);
+}
+
+/** Whether a sentence goes on after what looks like the broken mark that opens a call. */
+const isNamed = (tag: string, after: string): boolean =>
+  !tag.includes('/') && /^[ \t]+[^\s{[<"']|^[\w.,;!?]/.test(after);
 
 /** A text without blocks of it: on one line where both sides of a block stood on one, else as lines. */
 export function withoutBlocks(text: string, blocks: readonly TextRange[]): string {

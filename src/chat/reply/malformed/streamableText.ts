@@ -2,8 +2,8 @@ import type { CallMarkup } from '../../tool.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { commonMarkup } from '../detect/tags.ts';
 import { MarkSearch } from '../marks.ts';
-import { markFinder } from './splitMarkup.ts';
-import { callStartPattern, isCallStart } from '../tokens.ts';
+import { markFinder } from '../markFinder.ts';
+import { callStartPattern } from '../tokens.ts';
 
 /** What a StreamableText knows of the reply. */
 export interface StreamableTextOptions {
@@ -49,9 +49,9 @@ export class StreamableText {
     const decided = typeof found === 'number' ? found : found.start;
     // Another letter may make another word of it.
     const isMark = typeof found !== 'number' && found.end < this.#held.length;
-    const start = Math.min(isMark ? decided : Infinity, this.#callStart());
-    this.#isStopped = start < Infinity;
-    const end = Math.min(decided, start);
+    const call = this.#calls ? this.#held.search(this.#calls) : -1;
+    this.#isStopped = isMark || call >= 0;
+    const end = call < 0 ? decided : Math.min(decided, call);
     const text = this.#held.slice(0, this.#calls ? this.#proseEnd(end) : contentEnd(this.#held, end));
     this.#held = this.#held.slice(text.length);
     this.#sent += text;
@@ -63,14 +63,6 @@ export class StreamableText {
     // They differ only in white space at the start, and where markup with mistakes was taken out around what was sent.
     const content = this.#sent === '' ? answer : answer.trimStart();
     return content.slice(commonPrefixLength(content, this.#sent.trimStart()));
-  }
-
-  /** Where a call without a mark may start in what is held; Infinity: nowhere. */
-  #callStart(): number {
-    const text = this.#held;
-    if (!this.#calls) return Infinity;
-    const first = [...text.matchAll(this.#calls)].find(({ index }) => isCallStart(text, index));
-    return first?.index ?? Infinity;
   }
 
   /** Index up to which what is held is prose, looking no further than `end`. */

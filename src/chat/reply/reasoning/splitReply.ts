@@ -1,6 +1,6 @@
 import { skipWhiteSpace } from '../../json/lenientParser.ts';
 import { defaultReplyMarks, type ReasoningMarks, type ReplyMarks } from '../../replyMarks.ts';
-import { type TextRange, untilSame } from '../marks.ts';
+import type { TextRange } from '../marks.ts';
 import { type ReplyPart, ReplyScanner, searchesFor } from './replyScanner.ts';
 
 /** The parts of a reply. */
@@ -151,5 +151,8 @@ export function skipSpans(spans: readonly ReasoningSpan[]): SkipReasoning {
 }
 
 /** Index of the first character at or after an index that is neither reasoning nor what `skip` skips. */
-export const visibleStart = (text: string, from: number, skipReasoning: SkipReasoning, skip = skipWhiteSpace): number =>
-  untilSame(from, (index) => skipReasoning(skip(text, index)));
+export function visibleStart(text: string, from: number, skipReasoning: SkipReasoning, skip = skipWhiteSpace): number {
+  let [start, next] = [-1, from];
+  while (start !== next) [start, next] = [next, skipReasoning(skip(text, next))];
+  return start;
+}
