@@ -1,5 +1,5 @@
 import { createReasoningSkipper, type SkipReasoning } from '../reply/reasoning/splitReply.ts';
-import type { TextRange } from '../reply/marks.ts';
+import type { TextRange } from '../markSearch.ts';
 import type { ReplyMarks } from '../replyMarks.ts';
 
 /** A keyword that heads a part of a reply, such as `Action:`, with the Markdown around it; `end` is exclusive. */

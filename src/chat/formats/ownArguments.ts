@@ -3,7 +3,7 @@ import type { Tool } from '../tool.ts';
 import { expectedTypes, propertiesOf, resolvedParameters } from '../tools/resolvedSchema.ts';
 import { parseArguments, type ParsedArguments } from '../reply/detect/callShape.ts';
 import { skipClosingFence, skipOpeningFence } from '../reply/detect/markdownCode.ts';
-import { parseObjectAt } from '../reply/detect/objectList.ts';
+import { parseObjectAt } from '../json/objectList.ts';
 import { commonTags } from '../reply/detect/tags.ts';
 
 /** Arguments that do not stand in a JSON object with the name of their call, and the index after them. */

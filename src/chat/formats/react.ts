@@ -10,7 +10,7 @@ import {
 import { extractCalls, type ParsedArguments } from '../reply/detect/callShape.ts';
 import { detect } from '../reply/detect/detect.ts';
 import { withoutOpenFence } from '../reply/detect/markdownCode.ts';
-import { parseObjectAt } from '../reply/detect/objectList.ts';
+import { parseObjectAt } from '../json/objectList.ts';
 import { cutOffKeyword, isBeginning, KeywordFinder, type Keyword } from './keywordLines.ts';
 import { afterValue, readObjectArguments, readOwnArguments, type MalformedArguments } from './ownArguments.ts';
 import { withoutEndTokens } from '../reply/detect/tags.ts';

@@ -1,5 +1,6 @@
+import { distance } from 'fastest-levenshtein';
 import type { CallMarkup } from '../tool.ts';
-import { MarkSearch } from './marks.ts';
+import { MarkSearch } from '../markSearch.ts';
 
 /** What a mark of a call does. */
 export type MarkKind = 'opens' | 'closes' | 'inner';
@@ -65,16 +66,9 @@ const isTag = (mark: string): boolean => /^(?:<[^\s<>]|\[[^\s[\]])/.test(mark) &
 const wordOf = (mark: string): string => /[a-z_]+/.exec(mark.toLowerCase())?.[0] ?? '';
 
 /** Whether two words are equal but for one letter: another one, one more, one less, or two that have changed places. */
-export function isSimilar(a: string, b: string): boolean {
-  if (a === b) return true;
-  if (Math.abs(a.length - b.length) > 1) return false;
-  let start = 0;
-  while (start < a.length && a[start] === b[start]) start++;
-  const restOf = (word: string, skipped: number): string => word.slice(start + skipped);
-  if (a.length !== b.length) return a.length > b.length ? restOf(a, 1) === restOf(b, 0) : restOf(a, 0) === restOf(b, 1);
-  const isSwapped = a[start] === b[start + 1] && a[start + 1] === b[start] && restOf(a, 2) === restOf(b, 2);
-  return isSwapped || restOf(a, 1) === restOf(b, 1);
-}
+export const isSimilar = (a: string, b: string): boolean =>
+  Math.abs(a.length - b.length) < 2 &&
+  (distance(a, b) < 2 || (distance(a, b) === 2 && [...a].sort().join() === [...b].sort().join()));
 
 const finders = new WeakMap<CallMarkup, MarkFinder>();
 

@@ -3,7 +3,7 @@ import { commonMarkup, withoutEndTokens } from './detect/tags.ts';
 import { parseJsonAt } from '../json/lenientParser.ts';
 import { defaultReplyMarks } from '../replyMarks.ts';
 import { splitReply } from './reasoning/splitReply.ts';
-import type { TextRange } from './marks.ts';
+import type { TextRange } from '../markSearch.ts';
 import { splitMarkup, withoutBlocks } from './malformed/splitMarkup.ts';
 import { mendedCalls, withOfferedName } from './mendedCalls.ts';
 import type { MalformedCall, DetectOptions, Detection, ToolCallFormat } from '../tool.ts';

@@ -4,7 +4,7 @@ import type { JsonValue } from '../json/value.ts';
 import { metadataKeys, nameKeys, wrapperKeys } from './detect/callShape.ts';
 import { skipInlineCode, skipOpeningFence } from './detect/markdownCode.ts';
 import type { SkipReasoning } from './reasoning/splitReply.ts';
-import type { TextRange } from './marks.ts';
+import type { TextRange } from '../markSearch.ts';
 import { isSimilar, type MarkFinder, type MarkKind } from './markFinder.ts';
 import { whyNoCall } from './whyNoCall.ts';
 
@@ -254,10 +254,10 @@ class Tokenizer {
     const { toolNames, isBareSearched, read } = this.#options;
     if (isBareSearched && !read && whyNoCall(value, toolNames) !== undefined) return true;
     // A mark in a key, in a word, or in the JSON of a call is a mistake; else it is a part of a text.
+    const isMistake = this.#isInJson || callMember.test(content);
     for (let mark = this.#finder.first(content, 0); mark; mark = this.#finder.first(content, mark.end)) {
-      const around = (content[mark.start - 1] ?? '') + (content[mark.end] ?? '');
-      if (/\w/.test(around) || this.#isInJson || callMember.test(content)) return true;
-      if (endOfMatch(restOfKey, content, mark.end) !== undefined) return true;
+      const isInWord = /[\w}]/.test(content[mark.start - 1] ?? '') || /\w/.test(content[mark.end] ?? '');
+      if (isMistake || isInWord || endOfMatch(restOfKey, content, mark.end) !== undefined) return true;
     }
     return false;
   }

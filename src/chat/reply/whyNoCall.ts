@@ -26,7 +26,7 @@ function whyNoCallObject(members: JsonObject, toolNames: ReadonlySet<string>, is
   const keys = [...members.keys()];
   const nameKey =
     nameKeys.find((key) => typeof members.get(key) === 'string') ??
-    keys.find((key) => isToolName(key) && nameKeys.some((name) => isSimilar(name, key.replaceAll(/\W/g, ''))));
+    keys.find((key) => isToolName(key) && isNameKey(key));
   const argumentKey = argumentKeys.find((key) => members.has(key));
   const others = keys.filter((key) => key !== nameKey && key !== argumentKey && !metadataKeys.has(key));
   const args = members.get(argumentKey ?? '');
@@ -52,6 +52,12 @@ function whyNoCallObject(members: JsonObject, toolNames: ReadonlySet<string>, is
       : `has a member "${others[0]}" in addition to name and arguments`;
   const isRead = isObject || args === undefined || args === null || args === '';
   return isRead ? 'is not in the form of the calls' : 'has arguments that are no object';
+}
+
+/** Whether a key is that of a name with a mistake in it. */
+function isNameKey(key: string): boolean {
+  const word = key.replaceAll(/\W/g, '');
+  return nameKeys.some((name) => isSimilar(name, word) || word.endsWith(name));
 }
 
 /** Whether a value is the name of a tool; in a long one, a letter may be wrong. */

@@ -1,6 +1,6 @@
 import { endOfMatch, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { createCallSpan, type CallSpan, parseArguments } from '../../reply/detect/callShape.ts';
-import { parseObjectAt } from '../../reply/detect/objectList.ts';
+import { parseObjectAt } from '../../json/objectList.ts';
 import type { BlockContext, Tag, TaggedBlock } from '../../reply/detect/tags.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { propertiesOf, resolvedParameters, type ResolvedSchema } from '../../tools/resolvedSchema.ts';

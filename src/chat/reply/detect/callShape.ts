@@ -1,4 +1,4 @@
-import type { ParsedObject } from './objectList.ts';
+import type { ParsedObject } from '../../json/objectList.ts';
 import type { DetectedCall } from '../../tool.ts';
 import { parseJsonAt } from '../../json/lenientParser.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../json/value.ts';

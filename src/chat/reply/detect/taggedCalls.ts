@@ -3,7 +3,7 @@ import { callSpans, createCallSpan, type CallSpans, type CallSpan } from './call
 import { parseArguments, type ParsedArguments } from './callShape.ts';
 import { type DetectionContext, toolNameIn, withLeadingText, type Tag, type TaggedBlock, type TagSet } from './tags.ts';
 import { endOfMatch, skipSeparators } from '../../json/lenientParser.ts';
-import { parseObjectAt, parseObjects, type ObjectListError } from './objectList.ts';
+import { parseObjectAt, parseObjects, type ObjectListError } from '../../json/objectList.ts';
 
 /** Finds the calls in tags. The tags of all formats count, because models also write those of other families. */
 export function taggedCalls(text: string, context: DetectionContext): CallSpans {

@@ -2,11 +2,11 @@ import { distance } from 'fastest-levenshtein';
 import { parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
 import { isJsonObject } from '../../json/value.ts';
 import { markFinder, noMarks } from '../markFinder.ts';
-import type { TextRange } from '../marks.ts';
+import type { TextRange } from '../../markSearch.ts';
 import { type Token, tokensOf } from '../tokens.ts';
 import { visibleStart } from '../reasoning/splitReply.ts';
 import { type CallSpan, type CallSpans, callSpans } from './callShape.ts';
-import { type ParsedObject, parseObjects } from './objectList.ts';
+import { type ParsedObject, parseObjects } from '../../json/objectList.ts';
 import type { DetectionContext } from './tags.ts';
 
 /** The calls of a text without tags. */

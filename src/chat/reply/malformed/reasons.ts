@@ -3,7 +3,7 @@ import type { Token, TokenKind } from '../tokens.ts';
 import { whyNoCall } from '../whyNoCall.ts';
 
 /** Why a block gave no call. */
-interface Reason {
+export interface Reason {
   readonly reason: string;
   /** Whether it is no more than what may remain around a call that was read. */
   readonly isRest: boolean;

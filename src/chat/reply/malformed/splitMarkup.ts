@@ -1,15 +1,8 @@
 import type { CallMarkup, MalformedCall } from '../../tool.ts';
-import type { TextRange } from '../marks.ts';
+import type { TextRange } from '../../markSearch.ts';
 import { markFinder, noMarks } from '../markFinder.ts';
 import { type Token, type TokenKind, type TokenOptions, tokensOf } from '../tokens.ts';
-import { reasonOf } from './reasons.ts';
-
-/** A range of a text that is markup of a call, and why it gave none; `end` is exclusive. */
-interface MalformedBlock extends TextRange {
-  readonly reason: string;
-  /** Whether it is no more than what may remain around a call that was read. */
-  readonly isRest: boolean;
-}
+import { type Reason, reasonOf } from './reasons.ts';
 
 /** What is known of a text. */
 interface BlockOptions extends TokenOptions {
@@ -86,9 +79,9 @@ class BlockReader {
     this.#from = from;
   }
 
-  read(): readonly MalformedBlock[] {
+  read(): readonly (TextRange & Reason)[] {
     const text = this.#text;
-    const blocks: MalformedBlock[] = [];
+    const blocks: (TextRange & Reason)[] = [];
     for (let at = 0; at < this.#tokens.length; at++) {
       const seed = this.#tokens[at];
       if (!seed || !this.#isSeed(at)) continue;
@@ -115,10 +108,11 @@ class BlockReader {
 
   /** Whether a mark with a mistake in it stands for one although no call stands next to it. */
   #isAlone({ kind, text, start, end }: Token): boolean {
-    if (/^<[/|]*\w*$|^\[\w+$/.test(text)) {
+    if (/^<[/|]*\w*$|^\[\w+$/.test(text) && this.#text[end] !== '{') {
       const before = this.#text.slice(Math.max(0, start - maxEdge), start);
       return /(?:^|\n)[ \t]{0,40}$/.test(before) && /^[ \t]*(?:\n|$)/.test(this.#after(end));
     }
+    if (kind === 'broken' && /^<.*\w$/.test(text) && this.#text[end] === '{') return true;
     return kind === 'broken' && text.includes('_') && !isNamed(text, this.#after(end));
   }
 
@@ -179,7 +173,7 @@ class BlockReader {
   /** Whether the token at which a block has arrived is a part of it; false: if a part follows; undefined: it is none. */
   #accept(growth: Growth): boolean | undefined {
     const { at, isOpen, seed } = growth;
-    const token = this.#tokens[at];
+    const [token, next] = [this.#tokens[at], this.#tokens[at + 1]];
     if (!token) return undefined;
     const { kind, text } = token;
     switch (kind) {
@@ -200,7 +194,8 @@ class BlockReader {
         return true;
       case 'call':
       case 'data':
-        if (kind === 'data' && !isOpen && !this.#isBeforeCloser(at)) return undefined;
+        // Data is a part before what closes nothing else.
+        if (kind === 'data' && !isOpen && (next?.pair ?? !/closes|closer/.test(next?.kind ?? ''))) return undefined;
         growth.isOpen = growth.depth > 0;
         return kind === 'call' || isOpen;
       case 'read':
@@ -224,13 +219,12 @@ class BlockReader {
     const isOpening = token.kind === 'opens';
     // After the mark that closes a call, another call begins.
     if (isOpening && !isOpen && at > seed && this.#tokens[last]?.kind === 'closes') return undefined;
-    const isMentioned = this.#isMentioned(token);
-    growth.isOpen = token.pair === undefined && !isMentioned;
-    if (token.pair !== undefined && !isMentioned) growth.at = token.pair.at;
-    else if (token.text === neverClosed && !isMentioned) {
-      const next = this.#tokens.findIndex(({ kind }, index) => kind === 'opens' && index > at);
-      growth.at = (next < 0 ? this.#tokens.length : next) - 1;
-    }
+    growth.isOpen = false;
+    if (this.#isMentioned(token)) return true;
+    growth.isOpen = token.pair === undefined;
+    const isNext = (): boolean => !['opens', undefined].includes(this.#tokens[growth.at + 1]?.kind);
+    if (token.pair) growth.at = token.pair.at;
+    else if (token.text === neverClosed) while (isNext()) growth.at++;
     return true;
   }
 
@@ -251,12 +245,6 @@ class BlockReader {
     else growth.depth++;
     growth.isOpen = growth.depth > 0 && (isOpen || at < seed);
     return pair !== undefined;
-  }
-
-  /** Whether a mark or a bracket that closes what is not there follows a token. */
-  #isBeforeCloser(at: number): boolean {
-    const next = this.#tokens[at + 1];
-    return next?.kind === 'closes' || (next?.kind === 'closer' && next.pair === undefined);
   }
 
   /** Whether a block that no prose has ended reaches to the end of the text. */

@@ -1,7 +1,7 @@
 import type { CallMarkup } from '../../tool.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { commonMarkup } from '../detect/tags.ts';
-import { MarkSearch } from '../marks.ts';
+import { MarkSearch } from '../../markSearch.ts';
 import { markFinder } from '../markFinder.ts';
 import { callStartPattern } from '../tokens.ts';
 
@@ -67,19 +67,15 @@ export class StreamableText {
 
   /** Index up to which what is held is prose, looking no further than `end`. */
   #proseEnd(end: number): number {
-    const text = this.#held;
-    // A word may go on; marks and names have no letters of other scripts.
-    let proseEnd = end < text.length ? end : startOf(wordCharacter, text, end, end - maxHeld);
-    const least = Math.max(0, proseEnd - maxHeld);
-    while (proseEnd > least) {
-      const wordEnd = startOf(space, text, proseEnd, least);
-      const wordStart = startOf(wordCharacter, text, wordEnd, least);
-      const word = text.slice(wordStart, wordEnd);
-      const prose = this.#isMarkup(word) ? '' : word.replace(looseEnd, '');
-      if (prose !== '' || wordStart === proseEnd) return wordStart + prose.length;
-      proseEnd = wordStart;
+    const from = Math.max(0, end - maxHeld);
+    const words = [...this.#held.slice(from, end).matchAll(word)];
+    // The last word may go on; marks and names have no letters of other scripts.
+    if (end === this.#held.length && /[!-~]$/.test(this.#held)) words.pop();
+    for (const { 0: found, index } of words.reverse()) {
+      const prose = this.#isMarkup(found) ? '' : found.replace(looseEnd, '');
+      if (prose !== '') return from + index + prose.length;
     }
-    return least;
+    return from;
   }
 
   #isMarkup(word: string): boolean {
@@ -88,22 +84,13 @@ export class StreamableText {
   }
 }
 
-/** Start of the characters of one kind that end at an index; not before `least`. */
-function startOf(kind: RegExp, text: string, end: number, least: number): number {
-  let start = end;
-  while (start > Math.max(0, least) && kind.test(text.charAt(start - 1))) start--;
-  return start;
-}
-
 /** Index before the line breaks and the code fence that a text up to an index ends with: they may belong to markup. */
 function contentEnd(text: string, end: number): number {
   const start = Math.max(0, end - 40);
   return start + text.slice(start, end).search(/(?:\n\s{0,40})?(?:`{1,40}|`{3,40}[\w+-]{0,16}\s{0,40})?$/);
 }
 
-const space = /[\x00- \xa0]/;
-const wordCharacter = /[!-~]/;
-
+const word = /[!-~]+|[^\x00-~\xa0]+/g;
 // Words that markup with a mistake in it may begin with.
 const callWords = 'name tool tools function functions arguments parameters args input json tool_call tool_calls'.split(
   ' ',

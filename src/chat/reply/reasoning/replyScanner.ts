@@ -1,4 +1,4 @@
-import { type FoundMark, MarkSearch } from '../marks.ts';
+import { type FoundMark, MarkSearch } from '../../markSearch.ts';
 import { MessageHeaders } from './messageHeaders.ts';
 import { hasTag, type ReasoningMarks, type ReplyMarks, tagsOf } from '../../replyMarks.ts';
 

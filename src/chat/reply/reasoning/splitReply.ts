@@ -1,6 +1,6 @@
 import { skipWhiteSpace } from '../../json/lenientParser.ts';
 import { defaultReplyMarks, type ReasoningMarks, type ReplyMarks } from '../../replyMarks.ts';
-import type { TextRange } from '../marks.ts';
+import type { TextRange } from '../../markSearch.ts';
 import { type ReplyPart, ReplyScanner, searchesFor } from './replyScanner.ts';
 
 /** The parts of a reply. */

@@ -1,5 +1,5 @@
 import { defaultReplyMarks, type ReplyMarks, tagsOf } from '../../../chat/replyMarks.ts';
-import { MarkSearch } from '../../../chat/reply/marks.ts';
+import { MarkSearch } from '../../../chat/markSearch.ts';
 
 /** Escapes the marks of a reply in the text of JSON strings, so that the text has no mark any more. */
 export class MarkEscaper {

@@ -1,4 +1,4 @@
-import { escapePattern } from '../../base/patterns.ts';
+import { escapePattern } from '../base/patterns.ts';
 
 /** A range of a text; `end` is exclusive. */
 export interface TextRange {

@@ -1,6 +1,6 @@
-import { endOfMatch, parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
-import type { TextRange } from '../marks.ts';
-import type { JsonValue } from '../../json/value.ts';
+import { endOfMatch, parseJsonAt, skipSeparators } from './lenientParser.ts';
+import type { TextRange } from '../markSearch.ts';
+import type { JsonValue } from './value.ts';
 
 /** A parsed JSON value and its range in the text; `end` is exclusive. */
 export interface ParsedObject extends TextRange {
