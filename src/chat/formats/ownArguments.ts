@@ -2,7 +2,7 @@ import { parseJsonAt } from '../json/lenientParser.ts';
 import type { Tool } from '../tool.ts';
 import { expectedTypes, propertiesOf, resolvedParameters } from '../tools/resolvedSchema.ts';
 import { parseArguments, type ParsedArguments } from '../reply/detect/callShape.ts';
-import { skipClosingFence, skipOpeningFence } from '../reply/detect/markdownCode.ts';
+import { skipClosingFence, skipOpeningFence } from '../markdownCode.ts';
 import { parseObjectAt } from '../json/objectList.ts';
 import { commonTags } from '../reply/detect/tags.ts';
 

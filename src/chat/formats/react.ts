@@ -9,7 +9,7 @@ import {
 } from '../tool.ts';
 import { extractCalls, type ParsedArguments } from '../reply/detect/callShape.ts';
 import { detect } from '../reply/detect/detect.ts';
-import { withoutOpenFence } from '../reply/detect/markdownCode.ts';
+import { withoutOpenFence } from '../markdownCode.ts';
 import { parseObjectAt } from '../json/objectList.ts';
 import { cutOffKeyword, isBeginning, KeywordFinder, type Keyword } from './keywordLines.ts';
 import { afterValue, readObjectArguments, readOwnArguments, type MalformedArguments } from './ownArguments.ts';

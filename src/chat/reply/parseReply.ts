@@ -1,4 +1,4 @@
-import { skipClosingFence, skipOpeningFence } from './detect/markdownCode.ts';
+import { skipClosingFence, skipOpeningFence } from '../markdownCode.ts';
 import { commonMarkup, withoutEndTokens } from './detect/tags.ts';
 import { parseJsonAt } from '../json/lenientParser.ts';
 import { defaultReplyMarks } from '../replyMarks.ts';

@@ -2,7 +2,7 @@ import { anyOfTexts } from '../../base/patterns.ts';
 import { closingQuoteOrLineEnd, endOfMatch, parseJsonAt } from '../json/lenientParser.ts';
 import type { JsonValue } from '../json/value.ts';
 import { metadataKeys, nameKeys, wrapperKeys } from './detect/callShape.ts';
-import { skipInlineCode, skipOpeningFence } from './detect/markdownCode.ts';
+import { skipInlineCode, skipOpeningFence } from '../markdownCode.ts';
 import type { SkipReasoning } from './reasoning/splitReply.ts';
 import type { TextRange } from '../markSearch.ts';
 import { isSimilar, type MarkFinder, type MarkKind } from './markFinder.ts';
@@ -60,6 +60,8 @@ export interface TokenOptions {
   readonly skip?: SkipReasoning;
   /** The calls that were read, in order. */
   readonly read?: readonly TextRange[];
+  /** Index before which nothing is taken out; default 0. */
+  readonly from?: number;
 }
 
 const keyNames = 'name|tool|function';

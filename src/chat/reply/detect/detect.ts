@@ -1,5 +1,5 @@
 import { callBlocks } from '../malformed/splitMarkup.ts';
-import { skipClosingFence, skipOpeningFence } from './markdownCode.ts';
+import { skipClosingFence, skipOpeningFence } from '../../markdownCode.ts';
 import type { CallKeys, CallSpan, CallSpans } from './callShape.ts';
 import { canonicalJson } from '../../json/value.ts';
 import { parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';

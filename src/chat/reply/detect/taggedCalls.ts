@@ -1,4 +1,4 @@
-import { skipOpeningFence } from './markdownCode.ts';
+import { skipOpeningFence } from '../../markdownCode.ts';
 import { callSpans, createCallSpan, type CallSpans, type CallSpan } from './callShape.ts';
 import { parseArguments, type ParsedArguments } from './callShape.ts';
 import { type DetectionContext, toolNameIn, withLeadingText, type Tag, type TaggedBlock, type TagSet } from './tags.ts';

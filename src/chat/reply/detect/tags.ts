@@ -4,7 +4,7 @@ import type { CallMarkup, Tool } from '../../tool.ts';
 import { endOfMatch } from '../../json/lenientParser.ts';
 import { anyOfTexts, escapePattern } from '../../../base/patterns.ts';
 import type { TextRange } from '../../markSearch.ts';
-import { skipInlineCode } from './markdownCode.ts';
+import { skipInlineCode } from '../../markdownCode.ts';
 
 /** A tag that models write before calls. */
 export interface TagKind {

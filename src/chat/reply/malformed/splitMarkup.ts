@@ -4,12 +4,6 @@ import { markFinder, noMarks } from '../markFinder.ts';
 import { type Token, type TokenKind, type TokenOptions, tokensOf } from '../tokens.ts';
 import { type Reason, reasonOf } from './reasons.ts';
 
-/** What is known of a text. */
-interface BlockOptions extends TokenOptions {
-  /** Index before which nothing is taken out; default 0. */
-  readonly from?: number;
-}
-
 /** A text without markup of calls, and the markup that gave none. */
 export interface SplitMarkup {
   readonly answer: string;
@@ -20,7 +14,7 @@ export interface SplitMarkup {
  * Takes the markup of calls out of a text whose calls are taken out. Never throws; takes time linear in the text.
  * @param hasCalls whether there were some, so that a closing mark may be what remains of one.
  */
-export function splitMarkup(text: string, markup: CallMarkup, hasCalls: boolean, options: BlockOptions): SplitMarkup {
+export function splitMarkup(text: string, markup: CallMarkup, hasCalls: boolean, options: TokenOptions): SplitMarkup {
   const blocks = new BlockReader(text, tokensOf(text, markFinder(markup), options), options).read();
   const unread = blocks
     .filter(({ isRest }) => !(isRest && hasCalls))
@@ -71,7 +65,7 @@ class BlockReader {
   /** Index from which the next block may start. */
   #from: number;
 
-  constructor(text: string, tokens: readonly Token[], { toolNames, read, from = 0 }: BlockOptions) {
+  constructor(text: string, tokens: readonly Token[], { toolNames, read, from = 0 }: TokenOptions) {
     this.#text = text;
     this.#tokens = tokens;
     this.#toolNames = toolNames;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { withoutOpenFence } from '../../../../../src/chat/reply/detect/markdownCode.ts';
-import { afterValue } from '../../../../../src/chat/formats/ownArguments.ts';
+import { withoutOpenFence } from '../../../src/chat/markdownCode.ts';
+import { afterValue } from '../../../src/chat/formats/ownArguments.ts';
 
 describe('a code fence at the end of a text', () => {
   it.each([

@@ -1,4 +1,4 @@
-import { endOfMatch, skipWhiteSpace } from '../../json/lenientParser.ts';
+import { endOfMatch, skipWhiteSpace } from './json/lenientParser.ts';
 
 const openingFence = /\s*(?:`{3,}[\w+-]{0,16}\s*)?/y;
 const closingFence = /`{3,}(?!\w)/y;
@@ -15,7 +15,7 @@ export const skipClosingFence = (text: string, index: number): number | undefine
   endOfMatch(closingFence, text, skipWhiteSpace(text, index));
 
 /** The start of the opening fence that ends directly before an index, white space aside; undefined if there is none. */
-export function openingFenceBefore(text: string, index: number): number | undefined {
+function openingFenceBefore(text: string, index: number): number | undefined {
   const trimmed = text.slice(0, index).trimEnd();
   let infoStart = trimmed.length;
   const minInfoStart = trimmed.length - maxInfoStringLength;
