@@ -4,7 +4,7 @@ import { parseJsonAt } from '../json/lenientParser.ts';
 import { defaultReplyMarks } from '../replyMarks.ts';
 import { splitReply } from './reasoning/splitReply.ts';
 import type { TextRange } from '../markSearch.ts';
-import { splitMarkup, withoutBlocks } from './malformed/splitMarkup.ts';
+import { splitMarkup, withoutBlocks } from './splitMarkup.ts';
 import { mendedCalls, withOfferedName } from './mendedCalls.ts';
 import type { MalformedCall, DetectOptions, Detection, ToolCallFormat } from '../tool.ts';
 
@@ -53,25 +53,19 @@ export function parseReply(
   const visible = isWhole
     ? parsed.content
     : splitReply(withoutBlocks(residual, rangesOf(formatMalformed, residual)), marks).content.trim();
-  const split = splitMarkup(visible, format.markup ?? commonMarkup, parsed.calls.length > 0, {
+  const [answer, markup] = splitMarkup(visible, format.markup ?? commonMarkup, parsed.calls.length > 0, {
     toolNames: new Set(tools.map(({ name }) => name)),
     isBareSearched: !isJson,
   });
-  const malformed = [...toolMessages.map(malformedMessage), ...formatMalformed, ...split.unread];
+  const malformed = [...toolMessages.map(malformedMessage), ...formatMalformed, ...markup];
   const mended = malformed.slice(0, maxMended).map(({ text: block }) => mendedCalls(block, format, options));
   const calls = [...parsed.calls.map((call) => withOfferedName(call, tools)), ...mended.flat()];
-  const isRead = (_: MalformedCall, index: number): boolean => (mended[index]?.length ?? 0) > 0;
-  const unread = malformed.filter((each, index) => !isRead(each, index));
-  const isSilent = calls.length === 0 && unread.length === 0 && split.answer === '';
+  const isRead = (index: number): boolean => (mended[index]?.length ?? 0) > 0;
+  const unread = malformed.filter((_, index) => !isRead(index));
+  const isSilent = calls.length === 0 && unread.length === 0 && answer === '';
   if (isSilent) unread.push(...callsInReasoning(reasoning, format, options));
-  const readBlocks = rangesOf(malformed, parsed.content).filter((_, index) => mended[index]?.length);
-  return {
-    ...parsed,
-    content: withoutBlocks(parsed.content, readBlocks),
-    calls,
-    answer: split.answer,
-    unread,
-  };
+  const readBlocks = rangesOf(malformed, parsed.content).filter((_, index) => isRead(index));
+  return { ...parsed, content: withoutBlocks(parsed.content, readBlocks), calls, answer, unread };
 }
 
 /** The calls of offered tools in reasoning, where nothing else is in the reply. */

@@ -1,12 +1,11 @@
 import { anyOfTexts } from '../../base/patterns.ts';
 import { closingQuoteOrLineEnd, endOfMatch, parseJsonAt } from '../json/lenientParser.ts';
 import type { JsonValue } from '../json/value.ts';
-import { metadataKeys, nameKeys, wrapperKeys } from './detect/callShape.ts';
 import { skipInlineCode, skipOpeningFence } from '../markdownCode.ts';
 import type { SkipReasoning } from './reasoning/splitReply.ts';
 import type { TextRange } from '../markSearch.ts';
 import { isSimilar, type MarkFinder, type MarkKind } from './markFinder.ts';
-import { whyNoCall } from './whyNoCall.ts';
+import { metadataKeys, nameKeys, whyNoCall, wrapperKeys } from './whyNoCall.ts';
 
 /**
  * What a part of a text may be to a call:
@@ -64,16 +63,15 @@ export interface TokenOptions {
   readonly from?: number;
 }
 
-const keyNames = 'name|tool|function';
-const never = '(?!)';
+const noMatch = '(?!)';
 
 /** The names of tools, perhaps with a prefix such as `functions.`. */
 const namePattern = (toolNames: ReadonlySet<string>): string =>
-  toolNames.size === 0 ? never : `(?<![\\w-])(?:[A-Za-z_]{1,16}[.:])?(?:${anyOfTexts(toolNames)})`;
+  toolNames.size === 0 ? noMatch : `(?<![\\w-])(?:[A-Za-z_]{1,16}[.:])?(?:${anyOfTexts(toolNames)})`;
 
 /** The key of a call with the name of a tool, and a key before an object. */
 function keyPattern(toolNames: ReadonlySet<string>): string {
-  const named = `["'“]?(?:${keyNames})["'”]?\\s{0,8}[:=]\\s{0,8}["'“]?(?:${anyOfTexts(toolNames)})(?!\\w)["'”]?`;
+  const named = `["'“]?(?:name|tool|function)["'”]?\\s{0,8}[:=]\\s{0,8}["'“]?(?:${anyOfTexts(toolNames)})(?!\\w)["'”]?`;
   const given = `["'“][A-Za-z_]{3,16}["'”]\\s{0,8}:\\s{0,8}(?=\\{)`;
   return toolNames.size === 0 ? given : `${named}|${given}`;
 }
@@ -130,8 +128,8 @@ class Tokenizer {
     this.#finder = finder;
     this.#options = options;
     const { toolNames, isBareSearched } = options;
-    const key = isBareSearched && !options.read ? keyPattern(toolNames) : never;
-    const name = isBareSearched ? `${namePattern(toolNames)}(?![\\w-])` : never;
+    const key = isBareSearched && !options.read ? keyPattern(toolNames) : noMatch;
+    const name = isBareSearched ? `${namePattern(toolNames)}(?![\\w-])` : noMatch;
     this.#seed = new RegExp(`${finder.source}|${key}`);
     this.#pattern = new RegExp(
       `(\`+)|(${finder.source})|(${key})|(${name})|(${brokenMark})|([[{(])|([\\]})])|\\n\\s*|[,;]+|["'“”:=>]|<[/|]{0,2}`,
@@ -177,7 +175,7 @@ class Tokenizer {
     const end = this.#next;
     if (backticks !== undefined) this.#backticks(index, end);
     else if (mark !== undefined) this.#mark(this.#finder.kindOf(mark), index, end);
-    else if (key !== undefined && this.#isKey(key)) this.#add('key', index, end);
+    else if (key !== undefined && this.#isKey(key, index)) this.#add('key', index, end);
     else if (name !== undefined)
       this.#add(/^\s{0,8}[({]/.test(this.#text.slice(end, end + 9)) ? 'name' : 'word', index, end);
     else if (broken !== undefined && this.#broken(index, end) > index)
@@ -225,9 +223,9 @@ class Tokenizer {
     else this.#open.push(this.#add('opener', index, this.#seedStart(end, skipOpeningFence(this.#text, index))));
   }
 
-  #isKey(key: string): boolean {
+  #isKey(key: string, index: number): boolean {
     if (key.endsWith(' ') || key.endsWith(':')) return isArgumentKey(key);
-    return /["'“”]/.test(key) || this.#isInJson;
+    return /["'“”]/.test(key) || this.#isInJson || /[<[{|]/.test(this.#text[index - 1] ?? '');
   }
 
   /** An opening bracket, or a quote. */

@@ -1,7 +1,12 @@
 import { distance } from 'fastest-levenshtein';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/value.ts';
 import { isSimilar } from './markFinder.ts';
-import { argumentKeys, metadataKeys, nameKeys, wrapperKeys } from './detect/callShape.ts';
+
+// The keys under which models write the parts of a call, in whatever format.
+export const nameKeys = ['name', 'tool', 'function'];
+export const argumentKeys = ['arguments', 'parameters', 'args', 'input'];
+export const metadataKeys: ReadonlySet<string> = new Set(['type', 'id', 'call_id', 'tool_call_id', 'index']);
+export const wrapperKeys = ['function', 'tool_calls', 'tool_call', 'function_call'];
 
 // Deeper, a call is an example in data.
 const maxCallDepth = 4;

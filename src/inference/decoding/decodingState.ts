@@ -2,7 +2,7 @@ import type { Token } from 'node-llama-cpp';
 import { withAnswerMark } from '../../chat/dialect/marks.ts';
 import { GrammarMatcher } from '../../chat/grammar/matcher.ts';
 import type { CallGrammar, FullGrammar } from '../../chat/grammar/rule.ts';
-import { findTrigger } from '../../chat/grammar/triggers.ts';
+import { findTrigger } from '../../chat/triggers.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import type { FinishReason, GenerateOptions } from '../contract/engine.ts';
 import { forceText } from './forcedText.ts';

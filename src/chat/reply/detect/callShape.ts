@@ -1,3 +1,4 @@
+import { argumentKeys, metadataKeys, nameKeys, wrapperKeys } from '../whyNoCall.ts';
 import type { ParsedObject } from '../../json/objectList.ts';
 import type { DetectedCall } from '../../tool.ts';
 import { parseJsonAt } from '../../json/lenientParser.ts';
@@ -34,12 +35,6 @@ export interface CallShapeOptions {
   /** A call may begin with a thought. */
   readonly thought: boolean;
 }
-
-// The keys under which models write the parts of a call, in whatever format.
-export const nameKeys = ['name', 'tool', 'function'];
-export const argumentKeys = ['arguments', 'parameters', 'args', 'input'];
-export const metadataKeys: ReadonlySet<string> = new Set(['type', 'id', 'call_id', 'tool_call_id', 'index']);
-export const wrapperKeys = ['function', 'tool_calls', 'tool_call', 'function_call'];
 
 /** The calls in a JSON value; empty unless the whole value has the shape of calls. */
 export function extractCalls(value: JsonValue, keys: CallKeys, options: CallShapeOptions): readonly ParsedCall[] {

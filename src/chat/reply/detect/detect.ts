@@ -1,4 +1,4 @@
-import { callBlocks } from '../malformed/splitMarkup.ts';
+import { callBlocks } from '../splitMarkup.ts';
 import { skipClosingFence, skipOpeningFence } from '../../markdownCode.ts';
 import type { CallKeys, CallSpan, CallSpans } from './callShape.ts';
 import { canonicalJson } from '../../json/value.ts';

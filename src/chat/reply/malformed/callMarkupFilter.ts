@@ -1,6 +1,6 @@
 import type { CallMarkup, MalformedCall } from '../../tool.ts';
 import { commonMarkup } from '../detect/tags.ts';
-import { splitMarkup } from './splitMarkup.ts';
+import { splitMarkup } from '../splitMarkup.ts';
 import { StreamableText } from './streamableText.ts';
 
 /**
@@ -34,7 +34,7 @@ export class CallMarkupFilter {
   /** Returns what was held back and is no markup, at the end of the text. */
   flush(): string {
     const options = { toolNames: new Set<string>(), isBareSearched: false, from: this.#stream.sent.length };
-    const { answer, unread } = splitMarkup(this.#text, this.#markup, false, options);
+    const [answer, unread] = splitMarkup(this.#text, this.#markup, false, options);
     this.#unread = unread;
     return this.#stream.rest(answer);
   }

@@ -1,6 +1,6 @@
 import type { CallGrammar, Rule, Trigger } from '../../grammar/rule.ts';
 import { GrammarMatcher } from '../../grammar/matcher.ts';
-import { findTrigger } from '../../grammar/triggers.ts';
+import { findTrigger } from '../../triggers.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../replyMarks.ts';
 import { isMark, lexemes } from '../../dialect/marks.ts';
 import { describeError } from '../../../protocol/fault.ts';

@@ -9,7 +9,7 @@ import { CallMarkupFilter } from '../../../../src/chat/reply/malformed/callMarku
 import { parseReply } from '../../../../src/chat/reply/parseReply.ts';
 import { ReasoningFilter } from '../../../../src/chat/reply/reasoning/splitReply.ts';
 import { StreamableText } from '../../../../src/chat/reply/malformed/streamableText.ts';
-import { findTrigger } from '../../../../src/chat/grammar/triggers.ts';
+import { findTrigger } from '../../../../src/chat/triggers.ts';
 import { scaled } from '../../../helpers/depth.ts';
 import { createTool } from '../../../helpers/toolCalls.ts';
 

@@ -1,7 +1,7 @@
-import { skipSeparators } from '../json/lenientParser.ts';
-import { createReasoningSkipper, visibleStart } from '../reply/reasoning/splitReply.ts';
-import { defaultReplyMarks, type ReplyMarks } from '../replyMarks.ts';
-import type { Trigger } from './rule.ts';
+import { skipSeparators } from './json/lenientParser.ts';
+import { createReasoningSkipper, visibleStart } from './reply/reasoning/splitReply.ts';
+import { defaultReplyMarks, type ReplyMarks } from './replyMarks.ts';
+import type { Trigger } from './grammar/rule.ts';
 
 /** A trigger that was found in a text. */
 export interface TriggerMatch {

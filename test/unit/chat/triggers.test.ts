@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Trigger } from '../../../../src/chat/grammar/rule.ts';
-import { findTrigger } from '../../../../src/chat/grammar/triggers.ts';
+import type { Trigger } from '../../../src/chat/grammar/rule.ts';
+import { findTrigger } from '../../../src/chat/triggers.ts';
 
 describe('a trigger', () => {
   const rule = { kind: 'text', text: '' } as const;

@@ -1,25 +1,21 @@
-import type { CallMarkup, MalformedCall } from '../../tool.ts';
-import type { TextRange } from '../../markSearch.ts';
-import { markFinder, noMarks } from '../markFinder.ts';
-import { type Token, type TokenKind, type TokenOptions, tokensOf } from '../tokens.ts';
+import type { CallMarkup, MalformedCall } from '../tool.ts';
+import type { TextRange } from '../markSearch.ts';
+import { markFinder, noMarks } from './markFinder.ts';
+import { type Token, type TokenKind, type TokenOptions, tokensOf } from './tokens.ts';
 import { type Reason, reasonOf } from './reasons.ts';
 
 /** A text without markup of calls, and the markup that gave none. */
-export interface SplitMarkup {
-  readonly answer: string;
-  readonly unread: readonly MalformedCall[];
-}
+type Split = readonly [answer: string, unread: readonly MalformedCall[]];
 
 /**
- * Takes the markup of calls out of a text whose calls are taken out. Never throws; takes time linear in the text.
+ * Takes markup of calls out of a text whose calls are taken out. Never throws; takes time linear in the text.
  * @param hasCalls whether there were some, so that a closing mark may be what remains of one.
  */
-export function splitMarkup(text: string, markup: CallMarkup, hasCalls: boolean, options: TokenOptions): SplitMarkup {
+export function splitMarkup(text: string, markup: CallMarkup, hasCalls: boolean, options: TokenOptions): Split {
   const blocks = new BlockReader(text, tokensOf(text, markFinder(markup), options), options).read();
-  const unread = blocks
-    .filter(({ isRest }) => !(isRest && hasCalls))
-    .map(({ start, end, reason }) => ({ text: text.slice(start, end).trim(), reason }));
-  return { answer: withoutBlocks(text, blocks), unread };
+  const unread = blocks.filter(({ isRest }) => !(isRest && hasCalls));
+  const malformed = unread.map(({ start, end, reason }) => ({ text: text.slice(start, end).trim(), reason }));
+  return [withoutBlocks(text, blocks), malformed];
 }
 
 /**
@@ -102,12 +98,11 @@ class BlockReader {
 
   /** Whether a mark with a mistake in it stands for one although no call stands next to it. */
   #isAlone({ kind, text, start, end }: Token): boolean {
-    if (/^<[/|]*\w*$|^\[\w+$/.test(text) && this.#text[end] !== '{') {
-      const before = this.#text.slice(Math.max(0, start - maxEdge), start);
-      return /(?:^|\n)[ \t]{0,40}$/.test(before) && /^[ \t]*(?:\n|$)/.test(this.#after(end));
-    }
-    if (kind === 'broken' && /^<.*\w$/.test(text) && this.#text[end] === '{') return true;
-    return kind === 'broken' && text.includes('_') && !isNamed(text, this.#after(end));
+    const after = this.#after(end);
+    if (/^<[/|]*\w+$/.test(text) && after.startsWith('{')) return true;
+    if (!/^<[/|]*\w*$|^\[\w+$/.test(text)) return kind === 'broken' && text.includes('_') && !isNamed(text, after);
+    const before = this.#text.slice(Math.max(0, start - maxEdge), start);
+    return /(?:^|\n)[ \t]{0,40}$/.test(before) && /^[ \t]*(?:\n|$)/.test(after);
   }
 
   /** Whether a name begins a call: `name{` does anywhere, `name(` where a line or a list has only that, or before a mark. */
@@ -130,9 +125,10 @@ class BlockReader {
     for (let depth = 0; depth < maxDepth && !this.#isRead; depth++) {
       const opener = group.parent;
       if (!opener?.isJson || opener.start < this.#from) break;
+      const before = this.#text.slice(opener.end, group.start);
       // Data that is cut off before a call is no part of it.
-      const isApart = seed.kind === 'opens' && /\s/.test(this.#text[group.start - 1] ?? ' ');
-      if (!opener.pair && (isApart || isProse(this.#text.slice(opener.end, group.start)))) break;
+      const isApart = seed.kind === 'opens' && /[^:,\s]\s{1,8}$/.test(before.slice(-maxEdge));
+      if (!opener.pair && (isApart || isProse(before))) break;
       group = opener;
     }
     return group;

@@ -1,6 +1,6 @@
-import { parseJsonAt } from '../../json/lenientParser.ts';
-import type { Token, TokenKind } from '../tokens.ts';
-import { whyNoCall } from '../whyNoCall.ts';
+import { parseJsonAt } from '../json/lenientParser.ts';
+import type { Token, TokenKind } from './tokens.ts';
+import { whyNoCall } from './whyNoCall.ts';
 
 /** Why a block gave no call. */
 export interface Reason {
