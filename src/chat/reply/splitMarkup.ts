@@ -127,7 +127,7 @@ class BlockReader {
       if (!opener?.isJson || opener.start < this.#from) break;
       const before = this.#text.slice(opener.end, group.start);
       // Data that is cut off before a call is no part of it.
-      const isApart = seed.kind === 'opens' && /[^:,\s]\s{1,8}$/.test(before.slice(-maxEdge));
+      const isApart = /opens|call/.test(seed.kind) && /[^:,\s]\s{1,8}$/.test(before.slice(-maxEdge));
       if (!opener.pair && (isApart || isProse(before))) break;
       group = opener;
     }
@@ -313,7 +313,7 @@ function isProse(text: string): boolean {
 
 /** Whether a sentence goes on after what looks like the broken mark that opens a call. */
 const isNamed = (tag: string, after: string): boolean =>
-  !tag.includes('/') && /^[ \t]+[^\s{[<"']|^[\w.,;!?]/.test(after);
+  !tag.includes('/') && /^[ \t]+[^\s{[<"']|^[\w.,;!?-]/.test(after);
 
 /** A text without blocks of it: on one line where both sides of a block stood on one, else as lines. */
 export function withoutBlocks(text: string, blocks: readonly TextRange[]): string {

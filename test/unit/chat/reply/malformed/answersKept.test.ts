@@ -115,6 +115,48 @@ describe('prose around markup', () => {
   });
 });
 
+describe('what stands beside a call', () => {
+  const good = '<tool_call>{"name": "set_lamp", "arguments": {"room": "attic"}}</tool_call>';
+  const bad = '<tool_call>{"name": "set_lamp", "arguments": {"room": attic attic}}</tool_call>';
+  const bare = '{"name": "set_lamp", "arguments": {"room": "attic"}, "because": "it is dark"}';
+
+  it.each([
+    '"Oh well," she says.',
+    '*sigh* Oh well. ;)',
+    '[laughs] Oh dear. (sits down)',
+    'Hello, friend (of mine)',
+    'I love you <3',
+    'a -> b, <- back, =^.^=',
+    '[A]: go north\n[B]: go south',
+    '1) Ann; 2) Bo',
+    '<b>Bold</b> and <i>not</i>.',
+    '<ul><li>one</li><li>two</li></ul>',
+    '<function-list>x</function-list>',
+    '[quote=Ann]hi[/quote]',
+    '<Bo> hi\n<Ann> hello',
+    '| a | b |\n|---|---|\n| 1 | [2] |',
+    'std::vector<std::map<int, int>> v;',
+    'print("name:", name)',
+    'a[0] = b["k"]; // set',
+    '[link](https://example.org/a?b=1&c=2)',
+    'f: A -> B, x |-> f(x), {x | x > 0}',
+    '```js\nconst lamp = { on: true };\n```',
+    '{"price": 3, "items": ["axe", "rope"]}',
+    '{"title": "The lamp", "chapters": ["dusk", "dawn"]',
+    'He said, "it is dark, my friend", and left.',
+  ])('stays: %s', (text) => {
+    for (const { format } of chatml) {
+      const answerOf = (reply: string): string => parseReply(reply, format, { tools: replyTools }).answer;
+      for (const call of [good, bad, bare]) {
+        expect(answerOf(`${text}\n${call}`)).toBe(text);
+        expect(answerOf(`${call}\n\n${text}`)).toBe(text);
+        // Data that nothing closes goes on to the end.
+        if (!text.startsWith('{"title')) expect(answerOf(`${text} ${call} ${text}`).split(text)).toHaveLength(3);
+      }
+    }
+  });
+});
+
 describe('the collected model outputs', () => {
   it.each([...cases, ...moreCases].map((one) => [one.id, one] as const))(
     'keep each answer that has neither a bracket nor a tag nor a keyword of react: %s',
