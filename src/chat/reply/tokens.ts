@@ -240,12 +240,12 @@ class Tokenizer {
   #bracket(index: number, character: string): void {
     const text = this.#text;
     const isJson = this.#isInJson || isJsonStart(text, index);
-    if (isJson && character !== '(') {
-      const parsed = parseJsonAt(text, index, { lenient: true });
-      if (parsed.ok && parsed.end <= (this.#read?.start ?? parsed.end)) {
-        this.#add(this.#isCall(parsed.value, text.slice(index, parsed.end)) ? 'call' : 'data', index, parsed.end);
-        return;
-      }
+    const parsed = isJson && character !== '(' ? parseJsonAt(text, index, { lenient: true }) : undefined;
+    if (parsed?.ok && parsed.end <= (this.#read?.start ?? parsed.end)) {
+      const content = text.slice(index, parsed.end);
+      // Where only marks are looked for, a text of JSON hides none but in a call.
+      const isHidden = this.#options.from === undefined || this.#marks.length > 0 || !this.#finder.first(content, 0);
+      if (isHidden) return void this.#add(this.#isCall(parsed.value, content) ? 'call' : 'data', index, parsed.end);
     }
     this.#open.push(this.#add('opener', index, index + 1, isJson));
   }
