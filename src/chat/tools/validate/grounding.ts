@@ -1,3 +1,4 @@
+import { foldText } from '../../../base/foldText.ts';
 import { isJsonObject, JsonNumber, type JsonValue } from '../../json/value.ts';
 
 /** What a user has said, tokenized for lookups. */
@@ -66,9 +67,7 @@ function isMentioned(text: string, { messages, numbers, dates, relativeDay }: Us
   return messages.some((message) => words.every((word) => message.has(word)));
 }
 
-// normalize() takes time in the square of a run of marks: of more than 30, the rest is no text.
-const excessMarks = /(?<=\p{M}{30})\p{M}+/gu;
-const fold = (text: string): string => text.replaceAll(excessMarks, '').normalize('NFKC').toLowerCase();
+const fold = (text: string): string => foldText(text).toLowerCase();
 const wordsOf = (text: string): string[] => text.match(/[\p{L}\p{N}]+/gu) ?? [];
 
 const isNumber = /^[+-]?\d+(?:\.\d+)?$/;

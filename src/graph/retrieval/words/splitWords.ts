@@ -1,5 +1,6 @@
 import { stemmer } from 'stemmer';
 import { createYielder } from '../../../base/eventLoop.ts';
+import { foldText } from '../../../base/foldText.ts';
 
 /** Scripts that are written without spaces between words, and Hangul, whose words have endings without a space. */
 const spaceless =
@@ -22,10 +23,7 @@ const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
 
 /** One form of each letter, without some marks. */
 const withoutMarks = (text: string, marks: RegExp): string =>
-  isAscii(text)
-    ? text
-    : // Before, too: normalize() takes time in the square of a run of marks.
-      text.replaceAll(marks, '').normalize('NFKD').replaceAll(marks, '').normalize('NFC');
+  isAscii(text) ? text : foldText(text).normalize('NFKD').replaceAll(marks, '').normalize('NFC');
 
 const fold = (text: string): string => withoutMarks(text.toLowerCase().replaceAll(/n['’]t\b/g, ' not'), /\p{M}+/gu);
 
@@ -41,7 +39,7 @@ export const foldKey = (text: string): string =>
         .replaceAll(/[“”„«»]/g, '"')
         .replaceAll(/\p{Pd}/gu, '-');
 
-const accents = /(?:[\u{300}-\u{36f}\u{591}-\u{5c7}]|[\u{64b}-\u{65f}]|\u{670}|[\u{fe00}-\u{fe0f}]|\p{Cf})+/gu;
+const accents = /(?:[\u{300}-\u{36f}\u{591}-\u{5c7}]|[\u{64b}-\u{65f}]|\u{670}|\p{Cf})+/gu;
 
 /** The single characters of scripts without spaces, each of which may be a word; of a query only those that stand alone are. */
 export function splitCharacters(text: string): readonly string[] {
