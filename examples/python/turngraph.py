@@ -634,7 +634,7 @@ class Client:
         default_model_name: str = "",
         enable_diagnostics: bool = False,
         max_steps_per_turn: int = 0,
-        history: Sequence[Mapping[str, Any]] | str = "",
+        history: Sequence[Mapping[str, Any]] | str | None = None,
         warm_up: bool = False,
         tools: Executor | Sequence[DefinedTool] = (),
         on_progress: Callable[[Progress], None] | None = None,
@@ -646,11 +646,13 @@ class Client:
         Loading or downloading a model can take long, so only the time without progress is limited unless `timeout` is
         given; on_progress receives its progress.
         """
+        if history == "":
+            raise ValueError('history is empty: leave it out, or give "[]"')
         message = {
             "defaultModelName": default_model_name,
             "enableDiagnostics": enable_diagnostics,
             "maxStepsPerTurn": max_steps_per_turn,
-            "historyJson": _to_json(history),
+            "historyJson": "" if history is None else _to_json(history),
             "warmUp": warm_up,
         }
         if graph is not None:

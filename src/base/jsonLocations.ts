@@ -23,7 +23,9 @@ export interface DuplicateKey {
   readonly line: number;
 }
 
-const byteOrderMark = 'it begins with a byte order mark (BOM); save it as UTF-8 without one';
+/** A text without the byte order mark that some Windows editors write. */
+export const withoutMark = (text: string): string => text.replace(/^\uFEFF/, '');
+
 const strictOptions = { disallowComments: true };
 
 /** Locates the values of a JSON text; in invalid JSON only those before the syntax error. */
@@ -33,30 +35,49 @@ export function locateInJson(text: string): JsonLocations {
   return { positionOf: (pointer) => position(tree ? offsetOf(tree, pointer) : 0) };
 }
 
-/** The first syntax error of a text; undefined when it is valid JSON. */
+/** The first syntax error of a text; undefined when it is valid JSON, and its strings are texts. */
 export function findSyntaxError(text: string): JsonSyntaxError | undefined {
   try {
     JSON.parse(text);
-    return undefined;
+    return findLoneSurrogate(text);
   } catch (error) {
-    if (text.startsWith('\uFEFF')) return { place: '1:1', why: byteOrderMark };
     const { offset, why } = firstError(text) ?? { offset: offsetIn(error, text), why: 'unexpected character' };
     return { place: positions(text)(offset), why };
   }
 }
 
+// A pair of escapes, another escape, or a character that is half of a pair.
+const escapes = /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[\da-fA-F]{4}|\\[^u]|\p{Surrogate}/gu;
+
+/** Half of a surrogate pair in a text that is valid JSON: no text can have it, and UTF-8 cannot encode it. */
+export function findLoneSurrogate(text: string): JsonSyntaxError | undefined {
+  if (!/\\u[dD][89a-fA-F]|\p{Surrogate}/u.test(text)) return undefined;
+  for (const { 0: escape, index } of text.matchAll(escapes)) {
+    if (!/^(?:\\u[dD][89a-fA-F]..|\p{Surrogate})$/u.test(escape)) continue;
+    const shown = JSON.stringify(escape).slice(1, -1).replace('\\\\', '\\');
+    return { place: positions(text)(index), why: `half of a surrogate pair, ${shown}; write both halves` };
+  }
+  return undefined;
+}
+
 /**
- * Parses a JSON text.
+ * Parses a JSON text, which may begin with a byte order mark.
  * @param fault makes the error to throw of the problem, the end of a sentence: "is not valid JSON at 3:13: value expected".
  */
-export function parseJson(text: string, fault: (problem: string, cause: unknown) => Error): unknown {
+export function parseJson(given: string, fault: (problem: string, cause: unknown) => Error): unknown {
+  const text = withoutMark(given);
   if (findJsonExcess(text)) throw fault(jsonExcesses.levels, undefined);
+  const refuse = ({ place, why }: JsonSyntaxError, cause?: unknown): Error =>
+    fault(`is not valid JSON at ${place}: ${why}`, cause);
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (cause) {
-    const { place, why } = findSyntaxError(text) ?? { place: '1:1', why: 'unexpected character' };
-    throw fault(`is not valid JSON at ${place}: ${why}`, cause);
+    throw refuse(findSyntaxError(text) ?? { place: '1:1', why: 'unexpected character' }, cause);
   }
+  const half = findLoneSurrogate(text);
+  if (half) throw refuse(half);
+  return value;
 }
 
 /** All duplicate keys of a JSON text; none when it is nested too deeply to be visited. */

@@ -12,6 +12,7 @@ import type { Catalogue } from '../inference/models/catalogue/catalogue.ts';
 import { describeError } from '../protocol/fault.ts';
 import { isOnDisk } from './catalogue.ts';
 import { UsageError } from './options.ts';
+import { withoutMark } from '../base/jsonLocations.ts';
 
 /** What renders the prompts of a graph: a model, or a chat template alone. */
 export interface PromptSource {
@@ -64,7 +65,7 @@ const noTokens = { bos: '', eos: '' };
  * @throws Error that names the file, when it cannot be read or does not parse.
  */
 export async function readTemplateFile(path: string): Promise<ChatTemplate> {
-  const source = await readFile(path, 'utf8');
+  const source = withoutMark(await readFile(path, 'utf8'));
   try {
     compileTemplate(source, noTokens);
   } catch (error) {

@@ -1,5 +1,4 @@
 import { createReader, type FromSchema, type Schema, type SchemaError } from '../protocol/schema.ts';
-import { isWellFormed } from '../protocol/codec/wellFormed.ts';
 import { type CallAnswer, type CallAnswerer, describeCall, failure, type NotifiedCall } from './callAnswers.ts';
 import { type JsonFile, readValidJson } from './jsonFile.ts';
 import { isObject } from '../base/jsonTypes.ts';
@@ -78,7 +77,6 @@ const contentOf = ({ content }: ResultEntries[number]): string =>
   typeof content === 'string' ? content : JSON.stringify(content);
 
 function findProblem(content: string): string | undefined {
-  if (!isWellFormed(content)) return 'has half of a surrogate pair; write both halves, such as \\ud83d\\ude00';
   const bytes = Buffer.byteLength(content);
   return bytes > maxContentBytes ? `has ${bytes} bytes, and ${maxContentBytes} are allowed; shorten it` : undefined;
 }

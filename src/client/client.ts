@@ -140,6 +140,8 @@ export class Client implements AsyncDisposable {
       throw new Fault('MALFORMED_MESSAGE', 'createAgent takes graph or graphName, not both');
     }
     const { declarations, executor } = readAgentTools(tools);
+    if (history === '')
+      throw new Fault('MALFORMED_MESSAGE', 'createAgent.history is empty: leave it out, or give "[]"');
     const fields = {
       ...settings,
       ...(graph !== undefined && { graphJson: toJsonText(graph, 'createAgent.graph') }),

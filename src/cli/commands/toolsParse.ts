@@ -16,6 +16,7 @@ import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import { UsageError } from '../options.ts';
 import { printLine } from '../output/terminalText.ts';
 import { readTemplateFile } from '../promptSource.ts';
+import { withoutMark } from '../../base/jsonLocations.ts';
 
 interface ParseFlags {
   readonly format?: string;
@@ -44,7 +45,7 @@ async function parse(file: string | undefined, { jsonl, ...flags }: ParseFlags):
   const templates: Templates = new Map();
   // Before the input is read: it may come from a terminal.
   const common = names(flags) ? await readDialect(flags, templates) : undefined;
-  const input = file === undefined ? await readText(process.stdin) : await readFile(file, 'utf8');
+  const input = file === undefined ? await readText(process.stdin) : withoutMark(await readFile(file, 'utf8'));
   if (!jsonl) return printLine(parseText({ text: input }, common ?? (await readDialect(flags, templates))));
   for (const [index, text] of input.split('\n').entries()) {
     if (text.trim() === '') continue;

@@ -25,6 +25,7 @@ import {
   type PromptSourceFlags,
 } from '../promptSource.ts';
 import { promptGraph, promptNodeTypes, type PromptGraph } from '../promptGraph.ts';
+import { withoutMark } from '../../base/jsonLocations.ts';
 
 interface RenderFlags extends PromptSourceFlags {
   readonly graph: string;
@@ -148,7 +149,7 @@ async function countTokens({ messages, tools }: Prompt, model: Model): Promise<n
 }
 
 async function readHistory(path: string): Promise<readonly Interaction[]> {
-  const text = await readFile(path, 'utf8');
+  const text = withoutMark(await readFile(path, 'utf8'));
   // An empty file is a mistake; to the wire, "" is no history.
   return parseHistory(text === '' ? ' ' : text, `${path}: history`);
 }

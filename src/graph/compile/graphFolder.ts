@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Fault } from '../../protocol/fault.ts';
 import { describeFsError, readRegularFile, decodeUtf8 } from '../../base/filesystem.ts';
-import { findDuplicateKeys, parseJson } from '../../base/jsonLocations.ts';
+import { findDuplicateKeys, parseJson, withoutMark } from '../../base/jsonLocations.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 
 const fileExtension = '.json';
@@ -68,7 +68,7 @@ export function parseGraph(text: string, subject: string): unknown {
   const document = parseJson(text, (problem, cause) => {
     return new Fault('GRAPH_COMPILATION_FAILED', `${subject} ${problem}`, { cause });
   });
-  const [duplicate] = findDuplicateKeys(text);
+  const [duplicate] = findDuplicateKeys(withoutMark(text));
   if (duplicate === undefined) return document;
   throw new Fault(
     'GRAPH_COMPILATION_FAILED',

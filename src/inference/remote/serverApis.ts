@@ -5,6 +5,7 @@ import type { HttpConnection } from './connection/httpConnection.ts';
 import type { InferenceServer } from './inferenceServer.ts';
 import { LlamaServer } from './llamaServer/llamaServer.ts';
 import { OpenAiServer } from './openAi/openAiServer.ts';
+import { withoutMark } from '../../base/jsonLocations.ts';
 
 /** What a server is asked for. */
 export interface ServedModelName extends Pick<RemoteModel, 'model'> {
@@ -41,7 +42,7 @@ export function readApiKey(
 export async function readTemplate({ templateFile: file }: RemoteModel): Promise<string | undefined> {
   if (file === undefined) return undefined;
   try {
-    return await readFile(file, 'utf8');
+    return withoutMark(await readFile(file, 'utf8'));
   } catch (cause) {
     const message = `the chat template ${file} cannot be read: ${describeError(cause)}`;
     throw new Fault('MODEL_LOAD_FAILED', message, { cause });

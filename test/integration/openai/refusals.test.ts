@@ -228,9 +228,12 @@ describe('the OpenAI-compatible API', () => {
     });
   });
 
+  it('reads a body that begins with a byte order mark', async () => {
+    expect(await post(Buffer.from(`\uFEFF${JSON.stringify(chat)}`))).toMatchObject({ status: 200 });
+  });
+
   it.each([
     ['a body that is no UTF-8', Buffer.from([0x22, 0xff, 0x22]), {}, 400, 'is not UTF-8'],
-    ['a body with a byte order mark', Buffer.from(`\uFEFF${JSON.stringify(chat)}`), {}, 400, 'byte order mark'],
     ['a compressed body', gzipSync(JSON.stringify(chat)), { 'content-encoding': 'gzip' }, 415, '"gzip"'],
   ])('refuses %s', async (_, body, headers, status, reason) => {
     expect(await post(body, server(), { authorization, ...headers })).toMatchObject({

@@ -70,7 +70,7 @@ describe('a file of results', () => {
     [
       'has half a character',
       '[{"tool": "f", "content": "a\\ud83d"}]',
-      /results\.json:1:\d+: entry 1\.content has half of a surrogate pair; write both halves/,
+      /results\.json:1:\d+: is not valid JSON: half of a surrogate pair, \\ud83d; write both halves/,
     ],
     ['nests deeply', `${'['.repeat(20_000)}${']'.repeat(20_000)}`, /the list of results is nested too deeply/],
   ])('is refused when it %s', async (_, content, message) => {

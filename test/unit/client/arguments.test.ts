@@ -197,6 +197,10 @@ const misuses: readonly Misuse[] = [
     call: (client) => client.createAgent({ graph: nested() }),
   },
   {
+    message: 'createAgent.history is empty: leave it out, or give "[]"',
+    call: (client) => client.createAgent({ graphName: 'chat', history: '' }),
+  },
+  {
     message: 'createAgent.history must be a list or JSON text, not null',
     // @ts-expect-error: null
     call: (client) => client.createAgent({ graphName: 'chat', history: null }),

@@ -1,5 +1,5 @@
 import { describePointer } from '../../../base/jsonPointer.ts';
-import { findDuplicateKeys, findSyntaxError, locateInJson } from '../../../base/jsonLocations.ts';
+import { findDuplicateKeys, findLoneSurrogate, findSyntaxError, locateInJson } from '../../../base/jsonLocations.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { SchemaError } from '../../../protocol/schema.ts';
 import { decodeUtf8 } from '../../../base/filesystem.ts';
@@ -41,6 +41,8 @@ export class JsonSource {
       const { place, why } = findSyntaxError(text) ?? { place: '1:1', why: 'unexpected character' };
       throw invalidStorage(`${this.#name} is not valid JSON at ${this.#inFile(slice, place)}: ${why}`, cause);
     }
+    const half = findLoneSurrogate(text);
+    if (half) throw invalidStorage(`${this.#name}, ${this.#inFile(slice, half.place)}: it has ${half.why}`);
     if (countNames(value) === slice.names) return value;
     const [twice] = findDuplicateKeys(text);
     if (!twice) return value;
