@@ -24,8 +24,9 @@ interface OpenGroup {
 /**
  * Estimates how large a regular expression is with its counted repetitions written out: `(ab{3}){10}` is about 60. One
  * pass over the pattern, which need not be valid.
+ * @param wordSize what `\w` and `\W` count.
  */
-export function estimatePatternSize(pattern: string): number {
+export function estimatePatternSize(pattern: string, wordSize = 1): number {
   const groups: OpenGroup[] = [{ before: 0, last: 0 }];
   const current = (): OpenGroup => groups.at(-1) ?? { before: 0, last: 0 };
   const addAtom = (size: number): void => {
@@ -37,21 +38,27 @@ export function estimatePatternSize(pattern: string): number {
     const group = groups.length > 1 ? groups.pop() : undefined;
     if (group) addAtom(group.before + group.last + 1);
   };
-  for (const [part] of pattern.matchAll(partPattern)) {
+  for (const part of splitPattern(pattern)) {
     const [, min = '', max = ''] = repetition.exec(part) ?? [];
     if (min !== '') current().last *= repeatCount(min, max);
-    else if (part === '(') groups.push({ before: 0, last: 0 });
+    else if (part.startsWith('(') && !part.endsWith(')')) groups.push({ before: part.length - 1, last: 0 });
     else if (part === ')') close();
-    else addAtom(/^\[\^|\\[pP]/.test(part) ? unicodeClassSize : 1);
+    else if (part.startsWith('\\Q')) addAtom(part.length);
+    else addAtom(/^\[\^|\\[pP]/.test(part) ? unicodeClassSize : /\\[wW]/.test(part) ? wordSize : 1);
   }
   while (groups.length > 1) close();
   const { before, last } = current();
   return before + last;
 }
 
-// An escape, a class, a counted repetition, or one character.
+/**
+ * The parts of a regular expression (RE2 syntax): an escape, a quoted text, the head of a group, a class, a counted
+ * repetition, or one character each.
+ */
+export const splitPattern = (pattern: string): readonly string[] => pattern.match(partPattern) ?? [];
+
 const partPattern =
-  /\\[pP]\{[^}]{0,64}\}|\\[pP]?[^]?|\[\^?\]?(?:\\[^]|\[:\^?\w{1,16}:\]|[^\]\\])*\]?|\{\d+(?:,\d*)?\}|[^]/gu;
+  /\\Q(?:[^\\]|\\(?!E))*(?:\\E)?|\\[pP]\{[^}]{0,64}\}|\\x\{[^}]{0,8}\}|\\x[\da-fA-F]{2}|\\[0-7]{1,3}|\\[pP]?[^]?|\(\?(?:P?<\w{1,64}>|[a-zA-Z-]{0,8}[:)])?|\[\^?\]?(?:\\[pP]\{[^}]{0,64}\}|\\[^]|\[:\^?\w{1,16}:\]|[^\]\\])*\]?|\{\d+(?:,\d*)?\}|[^]/gu;
 const repetition = /^\{(\d+)(?:,(\d*))?\}$/;
 
 function repeatCount(min: string, max: string): number {

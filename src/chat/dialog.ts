@@ -103,8 +103,11 @@ export const toTextMessages = (prompt: Prompt): readonly Message[] => exchangesA
 export interface Interaction {
   readonly user: string;
   readonly assistant: string;
-  /** Set when the turn was cancelled or failed; `assistant` is then what had been sent until then. */
-  readonly mark?: 'cancelled' | 'failed';
+  /**
+   * Set when the turn was cancelled or failed; `assistant` is then what had been sent until then. `forgotten`: later turns do
+   * not see it.
+   */
+  readonly mark?: 'cancelled' | 'failed' | 'forgotten';
   /** Template variables that the client sent with the message. */
   readonly variables?: Readonly<Record<string, string>>;
   /** What later prompts show as the answer of a turn that called tools and sent no text. */

@@ -38,12 +38,12 @@ export const lamp = (params: object = {}): GraphDocument => ({
 });
 
 /** Answers messages that match a pattern with a canned response, and all others with a generation. */
-export const guarded = (patterns: readonly string[]): GraphDocument => ({
+export const guarded = (patterns: readonly string[], params: object = {}): GraphDocument => ({
   start_node: 'guard',
   nodes: {
     guard: {
       type: 'Guardrail',
-      params: { inline_strings: patterns },
+      params: { inline_strings: patterns, ...params },
       exits: { triggered: 'refuse', not_triggered: 'answer' },
     },
     refuse: { type: 'CannedResponse', params: { inline_strings: ["I can't help with that."] } },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chat, guarded } from '../helpers/graphs.ts';
+import { chat, guarded, screened } from '../helpers/graphs.ts';
 import { useServer, TestClient, errorOf, subprotocols } from '../helpers/server.ts';
 import { oneDayMs } from '../helpers/heldEngine.ts';
 
@@ -37,6 +37,54 @@ describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
       { user: 'an attack', assistant: "I can't help with that." },
       { user: 'before a word', assistant: '', mark: 'cancelled' },
     ]);
+  });
+
+  it('keeps a message that a Guardrail forgets, and no later prompt has it', async () => {
+    await using client = await connect();
+    const agents = await Promise.all(
+      [true, false].map((forget) => client.createAgent(guarded(['attack'], { forget }))),
+    );
+    const [forgetting = 0, other = 0] = agents;
+    const first = await client.sendMessage(forgetting, 'hello');
+    await client.sendMessage(forgetting, 'hello');
+    const second = await client.sendMessage(forgetting, 'hello');
+    await client.sendMessage(forgetting, 'an attack');
+    await client.sendMessage(forgetting, 'one more Ａｔｔａｃｋ');
+    const third = await client.sendMessage(forgetting, 'hello');
+    const step = (second.tokensPrompt - first.tokensPrompt) / 2;
+    expect(third.tokensPrompt).toBe(second.tokensPrompt + step);
+    const history = await exported(client, forgetting);
+    expect(history).toMatchObject([
+      {},
+      {},
+      {},
+      { user: 'an attack', assistant: "I can't help with that.", mark: 'forgotten' },
+      { user: 'one more Ａｔｔａｃｋ', mark: 'forgotten' },
+      { user: 'hello', assistant: 'You said: hello' },
+    ]);
+    const restored = await client.createAgent(guarded([]), { historyJson: JSON.stringify(history) });
+    expect((await client.sendMessage(restored, 'hello')).tokensPrompt).toBe(third.tokensPrompt + step);
+    await client.sendMessage(other, 'an attack');
+    expect((await client.sendMessage(other, 'hello')).tokensPrompt).toBeGreaterThan(first.tokensPrompt);
+  });
+
+  it('forgets a turn whose answer a Guardrail replaced, too', async () => {
+    await using client = await connect();
+    const graph = screened('said: secret');
+    const judge = {
+      ...graph.nodes['judge'],
+      type: 'Guardrail',
+      params: { ...graph.nodes['judge']?.params, forget: true },
+    };
+    const agentId = await client.createAgent({ ...graph, nodes: { ...graph.nodes, judge } });
+    await client.sendMessage(agentId, 'hello');
+    await client.sendMessage(agentId, 'secret');
+    const history = await exported(client, agentId);
+    expect(history).toMatchObject([{ user: 'hello' }, { user: 'secret', mark: 'forgotten' }]);
+    const other = await client.createAgent(graph);
+    await client.sendMessage(other, 'hello');
+    const second = await client.sendMessage(other, 'hello');
+    expect((await client.sendMessage(agentId, 'hello')).tokensPrompt).toBe(second.tokensPrompt);
   });
 
   it('is exported without a message that fitted into no prompt', async () => {

@@ -33,6 +33,22 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
       });
     });
 
+    it.each([
+      ['a word of another script', '\\bдурак\\b', 'ты ДУРАК'],
+      ['full width', 'system prompt', 'ｓｙｓｔｅｍ\u3000ｐｒｏｍｐｔ'],
+      ['a decomposed letter and a line break', 'café.*noir', 'cafe\u0301\nnoir'],
+      ['letters that look alike', 'password', 'pаѕѕwоrd'],
+    ])(
+      'refuses %s, and answers with the text as it was written when it is not refused',
+      async (_, pattern, message) => {
+        await using client = await connect();
+        const refusing = await client.createAgent(guarded([pattern], { fold: 'confusables' }));
+        expect((await client.sendMessage(refusing, message)).steps).toBe('guard:triggered refuse:default');
+        const answering = await client.createAgent(guarded(['nothing']));
+        expect((await client.sendMessage(answering, message)).text).toBe(`You said: ${message}`);
+      },
+    );
+
     it('answers everything else', async () => {
       await using client = await connect();
       const agentId = await client.createAgent(guarded(['ignore']));

@@ -26,6 +26,17 @@ describe.each(subprotocols)('a Route by patterns, over %s', (subprotocol) => {
     expect(turn.tokensPrompt).toBe(0);
   });
 
+  it('knows words of every script, and letters that look alike if it is told to', async () => {
+    await using client = await connect();
+    const bar = [{ name: 'order', patterns: ['\\b(пиво|эль)\\b', '\\bale\\b'] }];
+    const stepOf = async (params: object, message: string): Promise<string> =>
+      (await client.sendMessage(await client.createAgent(routed(bar, { ...patterns, ...params })), message)).steps;
+    expect(await stepOf({}, 'налей ПИВО')).toBe('sort:order say:default');
+    expect(await stepOf({}, 'эльф')).toBe('sort:not_matched say:default');
+    expect(await stepOf({}, 'an аlе')).toBe('sort:not_matched say:default');
+    expect(await stepOf({ fold: 'confusables' }, 'an аlе')).toBe('sort:order say:default');
+  });
+
   it('takes not_matched, with an empty label, when none matches', async () => {
     await using client = await connect();
     const turn = await client.sendMessage(await client.createAgent(routed(shop, patterns)), 'Hello.');
@@ -124,7 +135,11 @@ describe.each(subprotocols)('a Route by patterns, over %s', (subprotocol) => {
     ['with a line break in a name', { labels: [{ name: 'a\nb' }] }, badName],
     ['with a control character in a name', { labels: [{ name: 'a\u009b' }] }, badName],
     ['with a line separator in a name', { labels: [{ name: 'a\u2028b' }] }, badName],
-    ['with half a character in a name', { labels: [{ name: 'a\ud83c' }] }, badName],
+    [
+      'with half a character in a name',
+      { labels: [{ name: 'a\ud83c' }] },
+      'at 1:84: half of a surrogate pair, \\ud83c',
+    ],
     ['with a space before a name', { labels: [{ name: ' a' }] }, badName],
     ['with a name of spaces', { labels: [{ name: '  ' }] }, badName],
     ['with an empty example', { labels: [{ name: 'a', examples: [''] }] }, `${place}[0].examples[0] must not be empty`],

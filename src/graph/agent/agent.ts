@@ -245,7 +245,7 @@ export class Agent implements AsyncDisposable {
 
   #createTurn(start: Omit<TurnOptions, 'agentId' | 'dialog' | 'diagnostics'>): RunningTurn {
     const { id: agentId, diagnostics, pace } = this.#options;
-    const dialog = { interactions: this.#dialog };
+    const dialog = { interactions: this.#dialog.filter(({ mark }) => mark !== 'forgotten') };
     return new RunningTurn({ ...start, agentId, diagnostics, dialog, ...(pace && { pace }) });
   }
 

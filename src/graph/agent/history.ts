@@ -19,8 +19,8 @@ const historySchema = {
       assistant: { type: 'string', description: 'Text that was sent to the client.' },
       mark: {
         type: 'string',
-        enum: ['cancelled', 'failed'],
-        description: 'How the turn ended, if it was not completed.',
+        enum: ['cancelled', 'failed', 'forgotten'],
+        description: 'How the turn ended, if it was not completed; forgotten: later prompts do not have it.',
       },
       variables: { type: 'object', additionalProperties: { type: 'string' }, description: 'Variables of the message.' },
       spoken: {

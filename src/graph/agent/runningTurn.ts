@@ -54,6 +54,7 @@ export class RunningTurn implements Turn {
   #spoken: (() => string) | undefined;
   #firstTokenMs = 0;
   #hasSentCalls = false;
+  #isForgotten = false;
 
   constructor(options: TurnOptions) {
     this.#options = options;
@@ -181,6 +182,10 @@ export class RunningTurn implements Turn {
     this.#spoken = render;
   }
 
+  forget(): void {
+    this.#isForgotten = true;
+  }
+
   recordInference(inference: InferenceRecord): void {
     this.#inferences.push({ ...inference, nodeName: this.#nodeName });
     const { firstTokenMs, totalMs } = inference.timings;
@@ -230,7 +235,8 @@ export class RunningTurn implements Turn {
   }
 
   /** The interaction that the turn adds to the dialog. */
-  interaction(mark?: Interaction['mark']): Interaction {
+  interaction(ended?: Interaction['mark']): Interaction {
+    const mark = this.#isForgotten ? 'forgotten' : ended;
     const { message, variables } = this;
     const warn = (warning: string): void => this.warn(warning);
     const assistant = this.#answer.sent;

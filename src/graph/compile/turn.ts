@@ -135,6 +135,8 @@ export interface Turn {
   recordKnowledge(block: KnowledgeBlock): void;
   /** Sets what later turns show as the answer of this one if it ends without a text; rendered when the turn ends. */
   setSpoken(render: () => string): void;
+  /** Keeps this turn out of the dialog that later turns see. */
+  forget(): void;
   /** Records why a call was not sent, and sends that to the client (NodeEvent tool_insight). */
   recordInsight(insight: Insight): void;
   /** Records the statistics of an inference. */

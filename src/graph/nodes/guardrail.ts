@@ -3,7 +3,7 @@ import { describeGraphPointer } from '../compile/document.ts';
 import { defineNode, type NodeContext, routingEffects } from '../compile/node.ts';
 import { escapePointerToken } from '../../base/jsonPointer.ts';
 import { compilePatterns } from '../storage/patternSet.ts';
-import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
+import { foldParam, invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
 
 /** The Guardrail node: takes another exit when the message, or the answer so far, matches a regular expression (RE2). */
 export const guardrail = defineNode({
@@ -21,6 +21,13 @@ export const guardrail = defineNode({
         live: true,
         description: 'message: what the user wrote; answer: what this turn has sent or held so far.',
       },
+      fold: foldParam,
+      forget: {
+        type: 'boolean',
+        default: false,
+        description:
+          'When it triggers, later prompts do not have this turn. The dialog of the client keeps it, with the mark "forgotten".',
+      },
     },
   },
   exits: ['triggered', 'not_triggered'],
@@ -36,10 +43,10 @@ export const guardrail = defineNode({
       },
     };
   },
-  async create(params, context) {
+  async create({ fold, forget, ...params }, context) {
     const settings = await liveParams(params, async (current) => {
       const strings = await resolveStrings(current, context);
-      const patterns = await compilePatterns(strings.list);
+      const patterns = await compilePatterns(strings.list, fold);
       if (!patterns.ok) throw invalidStrings(strings, patterns.errors);
       if (strings.list.length === 0) context.warn(`${context.nodeName} has no pattern: this Guardrail never triggers`);
       context.setMade(patterns.value, patterns.value.bytes);
@@ -52,6 +59,7 @@ export const guardrail = defineNode({
         const index = await patterns.match(watch === 'message' ? turn.message : turn.answer, turn.signal);
         if (index === undefined) return 'not_triggered';
         turn.emitEvent('guardrail_triggered', { index });
+        if (forget) turn.forget();
         return 'triggered';
       },
       change: settings.change,

@@ -6,7 +6,7 @@ import { chatProjection, placeTemplate } from '../projection/projection.ts';
 import type { FromSchema, ObjectSchema, SchemaError } from '../../protocol/schema.ts';
 import type { PatternMatcher } from '../storage/patternSet.ts';
 import { InferenceRunner, inferenceParams, resolveModel, requireScores } from './inference.ts';
-import { compileEntryPatterns } from './stringParams.ts';
+import { compileEntryPatterns, foldParam } from './stringParams.ts';
 
 const notMatched = 'not_matched';
 
@@ -67,6 +67,7 @@ const params = {
       description:
         'With match: model, the least probability of the label, of 1 for all labels together; below it the exit is not_matched.',
     },
+    fold: foldParam,
     model_name: inferenceParams.model_name,
   },
 } as const satisfies ObjectSchema;
@@ -91,8 +92,10 @@ export const route = defineNode({
     informsLaterNodes: true,
   }),
   async create(routeParams, context) {
-    const { labels, match } = routeParams;
-    const matchers = await compileEntryPatterns('/labels', labels, context, [...findNameErrors(labels)]);
+    const { labels, match, fold } = routeParams;
+    const matchers = await compileEntryPatterns('/labels', { entries: labels, fold }, context, [
+      ...findNameErrors(labels),
+    ]);
     warnOfLabels(routeParams, matchers, context);
     const settings = await liveParams(routeParams, ({ threshold }) => {
       if (match === 'patterns' && threshold > 0)

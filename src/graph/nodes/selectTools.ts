@@ -11,7 +11,7 @@ import { escapePointerToken } from '../../base/jsonPointer.ts';
 import type { FromSchema, ObjectSchema, SchemaError } from '../../protocol/schema.ts';
 import type { PatternMatcher } from '../storage/patternSet.ts';
 import { oneLine } from './route.ts';
-import { compileEntryPatterns } from './stringParams.ts';
+import { compileEntryPatterns, foldParam } from './stringParams.ts';
 
 const exits = ['matched', 'none_matched'] as const;
 const defaultThreshold = 0.5;
@@ -74,6 +74,7 @@ const params = {
       live: true,
       description: 'Maximum number of tools selected; those of the first guidelines take precedence.',
     },
+    fold: foldParam,
     model_name: inferenceParams.model_name,
   },
 } as const satisfies ObjectSchema;
@@ -170,11 +171,11 @@ const maxCompared = 500;
 
 /** Checks guidelines and compiles their patterns. @throws InvalidParams with the errors of all guidelines. */
 async function readGuidelines(params: Params, context: NodeContext): Promise<readonly PatternMatcher[]> {
-  const { guidelines, match } = params;
+  const { guidelines, match, fold } = params;
   const { nodeName, warn } = context;
   const errors: SchemaError[] = [];
   for (const error of findErrors(params, context.toolNames())) if (errors.push(error) === maxErrors) break;
-  const matchers = await compileEntryPatterns('/guidelines', guidelines, context, errors);
+  const matchers = await compileEntryPatterns('/guidelines', { entries: guidelines, fold }, context, errors);
   if (guidelines.length === 0) warn(`${nodeName} has no guideline: this SelectTools never selects a tool`);
   for (const [index, { name, patterns = [] }] of guidelines.entries()) {
     if (match === 'model' || patterns.length > 0) continue;

@@ -2,7 +2,7 @@ import { type EffectsContext, InvalidParams, paramError, type NodeContext } from
 import { Fault } from '../../protocol/fault.ts';
 import type { SchemaError, Schema } from '../../protocol/schema.ts';
 import { createList, type StringStorage } from '../storage/stringStorage.ts';
-import { compilePatterns, findTotalSizeError, type PatternMatcher } from '../storage/patternSet.ts';
+import { compilePatterns, findTotalSizeError, type PatternFold, type PatternMatcher } from '../storage/patternSet.ts';
 
 /** Parameters of nodes that use a list of strings: a string storage, or a list in the graph. */
 export const stringParams = (what: string) =>
@@ -20,6 +20,15 @@ export const stringParams = (what: string) =>
       description: `${what}, in the graph itself.`,
     },
   }) as const satisfies Readonly<Record<string, Schema>>;
+
+/** The parameter of nodes that match patterns. */
+export const foldParam = {
+  type: 'string',
+  enum: ['forms', 'confusables'],
+  default: 'forms',
+  description:
+    'What patterns take for the same. forms: other forms of a character (NFC and NFD, full width) and of a space, with or without invisible characters; confusables: also letters of other scripts that look like Latin ones, by the table of Unicode.',
+} as const satisfies Schema;
 
 /** The storage of a node. */
 export interface ResolvedStorage {
@@ -98,6 +107,11 @@ export async function resolveStorage(
 export const invalidStrings = (strings: ResolvedStrings, errors: readonly SchemaError[]): InvalidParams =>
   new InvalidParams(errors.map((error) => strings.toParamError(error)));
 
+interface EntryPatterns {
+  readonly entries: readonly { readonly patterns?: readonly string[] }[];
+  readonly fold: PatternFold;
+}
+
 /**
  * Compiles the `patterns` of each entry of a list parameter (`/labels`, `/guidelines`), in the order of the list. An entry
  * without patterns never matches.
@@ -106,7 +120,7 @@ export const invalidStrings = (strings: ResolvedStrings, errors: readonly Schema
  */
 export async function compileEntryPatterns(
   pointer: string,
-  entries: readonly { readonly patterns?: readonly string[] }[],
+  { entries, fold }: EntryPatterns,
   { limits, setMade }: Pick<NodeContext, 'limits' | 'setMade'>,
   errors: readonly SchemaError[] = [],
 ): Promise<readonly PatternMatcher[]> {
@@ -120,7 +134,7 @@ export async function compileEntryPatterns(
   const matchers: PatternMatcher[] = [];
   const allErrors = [...errors];
   for (const [index, { patterns = [] }] of entries.entries()) {
-    const reading = await compilePatterns(patterns, entries.length);
+    const reading = await compilePatterns(patterns, fold, entries.length);
     if (reading.ok) matchers.push(reading.value);
     else
       allErrors.push(

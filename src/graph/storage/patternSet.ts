@@ -1,7 +1,10 @@
 import { RE2JS, RE2JSCompileException, RE2JSSyntaxException, RE2Set } from 're2js';
 import { createYielder, runChunk } from '../../base/eventLoop.ts';
+import { foldLookAlikes, foldText } from '../../base/foldText.ts';
 import { estimatePatternSize } from '../../base/patterns.ts';
 import type { ReadResult, SchemaError } from '../../protocol/schema.ts';
+import { PatternAutomaton } from './patternAutomaton.ts';
+import { translatePattern, UntranslatablePattern } from './patternTranslation.ts';
 
 /** Compiled regular expressions (RE2), matched in time linear in the text: there is no catastrophic backtracking. */
 export interface PatternMatcher {
@@ -26,6 +29,9 @@ const maxPatternSize = 20_000;
 const maxTotalSize = 300_000;
 // At least, of a character with its repetitions written out.
 const bytesPerSize = 64;
+// `\w` has hundreds of ranges of characters, which are looked at for each instruction.
+const wordSize = 5;
+const sizeOf = (pattern: string): number => estimatePatternSize(pattern, wordSize);
 
 // One synchronous pass over the text matches all patterns of a set. Sets are small, so that the event loop runs between
 // them. Twenty patterns are near the fastest: in larger sets the patterns share hardly any work, and evict each other's
@@ -37,18 +43,29 @@ const totalMemoryBytes = 16 * 1024 * 1024;
 const minSetMemoryBytes = 64 * 1024;
 const maxSetMemoryBytes = 2 * 1024 * 1024;
 
+type Fold = (text: string) => string;
+
 interface PatternSet {
   /** Index of its first pattern in the whole list. */
   readonly offset: number;
-  readonly set: RE2Set;
+  readonly automaton: PatternAutomaton;
+  readonly fold: Fold;
   /** Indexes in the whole list. */
   readonly matchAll: readonly number[];
 }
 
 type SetsResult = ReadResult<readonly PatternSet[]>;
 
+/** Which texts a pattern takes for the same. */
+export type PatternFold = 'forms' | 'confusables';
+
+// Patterns also match without look-alikes: a class such as `\p{Cyrillic}` has none.
+const foldsOf = { forms: [foldText], confusables: [foldText, foldLookAlikes] };
+
+type Compiling = Promise<ReadResult<PatternMatcher>>;
+
 // By the list itself: the Guardrails that read one string storage share its compiled patterns.
-const compiledLists = new WeakMap<readonly string[], Promise<ReadResult<PatternMatcher>>>();
+const compiledLists = { forms: new WeakMap<object, Compiling>(), confusables: new WeakMap<object, Compiling>() };
 
 /**
  * The pattern of a key as lorebooks write a regular expression, `/pattern/flags`, for `compilePatterns`; undefined for a key
@@ -59,11 +76,14 @@ export function readPatternKey(key: string): ReadResult<string | undefined> {
   const [source, flags] = [key.slice(1, end), key.slice(end + 1)];
   const isText = !key.startsWith('/') || end < 2 || source.replaceAll(/\\[^]/g, '').includes('/');
   if (isText || !/^[dgimsuvy]*$/.test(flags)) return { ok: true, value: undefined };
-  const size = estimatePatternSize(source.slice(0, maxPatternLength));
-  const on = [...new Set(flags)].filter((flag) => 'ims'.includes(flag)).join('');
+  const size = sizeOf(source.slice(0, maxPatternLength));
+  const [on, off] = [
+    [...'ims'].filter((flag) => flags.includes(flag)).join(''),
+    [...'is'].filter((flag) => !flags.includes(flag)).join(''),
+  ];
   const begin = flags.includes('y') ? '\\A' : '';
-  const pattern = `(?${on}${on.includes('i') ? '' : '-i'}:${begin}(?:${RE2JS.translateRegExp(source)}))`;
-  const error = findLimitError(source, size, 0) ?? addPattern(new RE2Set(), pattern, 0)[0];
+  const pattern = `(?${on}${off && `-${off}`}:${begin}(?:${RE2JS.translateRegExp(source)}))`;
+  const error = findLimitError(source, size, 0) ?? addPattern(new RE2Set(), pattern, foldText, 0)[0];
   if (!error) return { ok: true, value: pattern };
   return {
     ok: false,
@@ -72,15 +92,15 @@ export function readPatternKey(key: string): ReadResult<string | undefined> {
 }
 
 /**
- * Compiles patterns (RE2 syntax; matched anywhere, case-insensitive, Unicode-aware), once for the same list. Errors have
- * the pointer `/index`.
+ * Compiles patterns (RE2 syntax; matched anywhere, case-insensitive, in folded text, `\w` and `\b` for every script),
+ * once for the same list. Errors have the pointer `/index`.
  * @param sharers the number of lists that share the memory which one list may take.
  */
-export function compilePatterns(list: readonly string[], sharers = 1): Promise<ReadResult<PatternMatcher>> {
-  const known = compiledLists.get(list);
+export function compilePatterns(list: readonly string[], fold: PatternFold = 'forms', sharers = 1): Compiling {
+  const known = compiledLists[fold].get(list);
   if (known) return known;
-  const compiling = compileList(list, totalMemoryBytes / sharers);
-  compiledLists.set(list, compiling);
+  const compiling = compileList(list, totalMemoryBytes / sharers, foldsOf[fold]);
+  compiledLists[fold].set(list, compiling);
   return compiling;
 }
 
@@ -92,26 +112,26 @@ export async function findTotalSizeError(lists: readonly (readonly string[])[]):
   const yieldToOthers = createYielder();
   let totalSize = 0;
   for (const pattern of lists.flat()) {
-    totalSize += estimatePatternSize(pattern.slice(0, maxPatternLength));
+    totalSize += sizeOf(pattern.slice(0, maxPatternLength));
     await yieldToOthers();
   }
   return totalSize <= maxTotalSize ? undefined : totalSizeError(totalSize);
 }
 
-async function compileList(list: readonly string[], listMemoryBytes: number): Promise<ReadResult<PatternMatcher>> {
+async function compileList(list: readonly string[], listMemoryBytes: number, folds: readonly Fold[]): Compiling {
   const yieldToOthers = createYielder();
   const groups = await groupPatterns(list, yieldToOthers);
   if (!groups.ok) return groups;
-  const evenShareBytes = listMemoryBytes / groups.value.length;
+  const evenShareBytes = listMemoryBytes / groups.value.length / folds.length;
   const memoryBytes = Math.min(maxSetMemoryBytes, Math.max(minSetMemoryBytes, evenShareBytes));
   const results: SetsResult[] = [];
   for (const { offset, patterns } of groups.value) {
-    results.push(await runChunk(() => compileSets(patterns, offset, memoryBytes)));
+    for (const fold of folds) results.push(await runChunk(() => compileSets(patterns, { offset, memoryBytes, fold })));
   }
   const result = combineResults(results);
   if (!result.ok) return result;
-  const matchAll = result.value.flatMap((set) => set.matchAll);
-  const bytes = list.reduce((sum, pattern) => sum + bytesPerSize * estimatePatternSize(pattern), 0);
+  const matchAll = [...new Set(result.value.flatMap((set) => set.matchAll))];
+  const bytes = list.reduce((sum, pattern) => sum + bytesPerSize * folds.length * sizeOf(pattern), 0);
   return { ok: true, value: { ...createMatcher(result.value), matchAll, bytes } };
 }
 
@@ -129,7 +149,7 @@ async function groupPatterns(
   const groups: PatternGroup[] = [];
   let [setSize, totalSize] = [Infinity, 0];
   for (const [index, pattern] of list.entries()) {
-    const size = estimatePatternSize(pattern.slice(0, maxPatternLength));
+    const size = sizeOf(pattern.slice(0, maxPatternLength));
     const error = findLimitError(pattern, size, index);
     if (error) errors.push(error);
     setSize += size;
@@ -172,14 +192,18 @@ function createMatcher(sets: readonly PatternSet[]): Pick<PatternMatcher, 'match
       await yieldToOthers();
       signal?.throwIfAborted();
     };
-    for (const { offset, set } of sets) {
+    const folded = new Map(sets.map(({ fold }) => [fold, '']));
+    for (const fold of folded.keys()) folded.set(fold, fold(text));
+    let first = Infinity;
+    for (const { offset, automaton, fold } of sets) {
+      if (offset > first && !found) continue;
       const matches = found && new Set<number>();
-      const match = await matchSet(set, text, pause, matches);
+      const match = await automaton.match(folded.get(fold) ?? '', pause, matches);
       for (const index of matches ?? []) found?.add(offset + index);
-      if (match !== undefined && !found) return offset + match;
+      first = Math.min(first, offset + (match ?? Infinity));
       await pause();
     }
-    return undefined;
+    return first === Infinity ? undefined : first;
   };
   return {
     match: run,
@@ -196,39 +220,51 @@ function createMatcher(sets: readonly PatternSet[]): Pick<PatternMatcher, 'match
 const probeTexts = ['', '\u{10fffd}', 'Ab, 1.é_'.repeat(32)];
 
 // Compiles patterns into one set, or into a set each when one is too large for the memory.
-function compileSets(patterns: readonly string[], offset: number, memoryBytes: number): SetsResult {
-  const set = new RE2Set(RE2Set.UNANCHORED, RE2JS.CASE_INSENSITIVE, memoryBytes);
-  const errors = patterns.flatMap((pattern, index) => addPattern(set, pattern, offset + index));
+function compileSets(
+  patterns: readonly string[],
+  options: Pick<PatternSet, 'offset' | 'fold'> & { readonly memoryBytes: number },
+): SetsResult {
+  const { offset, memoryBytes, fold } = options;
+  const set = new RE2Set(RE2Set.UNANCHORED, RE2JS.CASE_INSENSITIVE | RE2JS.DOTALL, memoryBytes);
+  const errors = patterns.flatMap((pattern, index) => addPattern(set, pattern, fold, offset + index));
   if (errors.length > 0) return { ok: false, errors };
   try {
     set.compile();
   } catch (error) {
     if (!(error instanceof RE2JSCompileException)) throw error;
     if (patterns.length === 1) return { ok: false, errors: [patternError(error.message, patterns[0], offset)] };
-    return combineResults(patterns.map((pattern, index) => compileSets([pattern], offset + index, memoryBytes)));
+    return combineResults(
+      patterns.map((pattern, index) => compileSets([pattern], { ...options, offset: offset + index })),
+    );
   }
   // The parsed patterns are not needed any more.
   set.regexps = [];
-  ensureMemory(set);
   const matches = probeTexts.map((text) => new Set(set.match(text)));
   const isEverywhere = (index: number): boolean => matches.every((indexes) => indexes.has(index));
   const matchAll = [...patterns.keys()].filter(isEverywhere).map((index) => offset + index);
-  return { ok: true, value: [{ offset, set, matchAll }] };
+  const automaton = new PatternAutomaton(
+    set,
+    patterns.some((pattern) => /\\b/i.test(pattern)),
+  );
+  return { ok: true, value: [{ offset, fold, automaton, matchAll }] };
 }
 
 function combineResults<Item>(results: readonly ReadResult<readonly Item[]>[]): ReadResult<readonly Item[]> {
   const errors = results.flatMap((result) => (result.ok ? [] : result.errors));
-  if (errors.length > 0) return { ok: false, errors };
+  // Each fold finds the same mistakes.
+  const first = errors.filter(({ pointer }, index) => errors.findIndex((error) => error.pointer === pointer) === index);
+  if (first.length > 0) return { ok: false, errors: first };
   return { ok: true, value: results.flatMap((result) => (result.ok ? result.value : [])) };
 }
 
-function addPattern(set: RE2Set, pattern: string, index: number): SchemaError[] {
+function addPattern(set: RE2Set, pattern: string, fold: Fold, index: number): SchemaError[] {
   try {
-    set.add(pattern);
+    set.add(translatePattern(pattern, fold));
     return [];
   } catch (error) {
-    if (!(error instanceof RE2JSSyntaxException)) throw error;
-    return [patternError(error.error, pattern, index)];
+    if (error instanceof RE2JSSyntaxException) return [patternError(error.error, pattern, index)];
+    if (error instanceof UntranslatablePattern) return [patternError(error.message, pattern, index)];
+    throw error;
   }
 }
 
@@ -236,88 +272,3 @@ const patternError = (reason: string, pattern: string | undefined, index: number
   pointer: `/${index}`,
   message: `is not a supported pattern (RE2 syntax, no lookaround or backreferences): ${JSON.stringify(pattern)}: ${reason}`,
 });
-
-type Dfa = RE2Set['dfa'];
-
-/** A state of re2js's automaton, as far as it is read here. */
-interface State {
-  /** Known successors by character class; null = not known yet. */
-  readonly next: readonly (State | null)[] | null;
-  /** Instructions that are active in this state. */
-  readonly nfaStates: readonly number[];
-  /** Patterns whose match ends before the last character that was read. */
-  readonly matchIDs: readonly number[];
-}
-
-// Characters read, or instructions visited for a state that was not known, between two pauses: well below a millisecond.
-const workPerPause = 4096;
-
-// Of re2js, which are those of Go's regexp/syntax: BeginLine and BeginText.
-const beginFlags = 1 | 4;
-const endOfText = -1;
-const unanchored = 0;
-
-/**
- * Matches a text against a compiled set, in pieces. `RE2Set.match` does it in one synchronous call, which takes minutes
- * for some patterns that are a few characters long: their automaton has a new state for nearly each character.
- * @param pause called between the pieces; it may wait, or throw to end the match.
- * @param found gets the indexes of all patterns that match; absent: the smallest one suffices.
- * @returns the smallest index of a pattern that matches anywhere; undefined when none does.
- */
-export async function matchSet(
-  { dfa }: RE2Set,
-  text: string,
-  pause: () => Promise<void>,
-  found?: Set<number>,
-): Promise<number | undefined> {
-  const isEnough = (smallest: number | undefined): boolean => smallest === 0 && !found;
-  let state = findStart(dfa);
-  let smallest: number | undefined;
-  let work = 0;
-  for (let offset = 0; offset <= text.length && !isEnough(smallest); offset++) {
-    const rune = text.codePointAt(offset) ?? endOfText;
-    const runeClass = rune === endOfText ? dfa.numClasses : dfa.runeClass(rune);
-    const known = state.next?.[runeClass];
-    work += known ? 1 : 1 + state.nfaStates.length;
-    state = known ?? findNext(dfa, state, runeClass, rune);
-    for (const index of state.matchIDs) {
-      smallest = Math.min(smallest ?? index, index);
-      found?.add(index);
-    }
-    if (rune > 0xffff) offset++;
-    if (work < workPerPause) continue;
-    work = 0;
-    await pause();
-  }
-  return smallest;
-}
-
-/** Makes room for the states that one step needs; a set with many instructions needs more than its share. */
-export function ensureMemory({ dfa, prog }: RE2Set): void {
-  const instructions = (prog as { numInst(): number }).numInst();
-  const stateBytes = 1024 + 8 * (instructions + dfa.numClasses);
-  dfa.stateBudget = Math.max(dfa.stateBudget, 4 * stateBytes);
-  dfa.memBudget = dfa.stateBudget;
-}
-
-function findStart(dfa: Dfa): State {
-  const make = (): State | null =>
-    dfa.makeState([(dfa.prog as { start: number }).start], beginFlags, []) as State | null;
-  const state = make();
-  if (state) return state;
-  dfa.clearCache();
-  return assertState(make());
-}
-
-function findNext(dfa: Dfa, state: State, runeClass: number, rune: number): State {
-  const next = dfa.step(state, runeClass, rune, unanchored) as State | null;
-  if (next) return next;
-  // Its memory is full: it starts anew from this state.
-  const restored = assertState(dfa.resetCache(state) as State | null);
-  return assertState(dfa.step(restored, runeClass, rune, unanchored) as State | null);
-}
-
-function assertState(state: State | null): State {
-  if (!state) throw new TypeError('the memory of a pattern set is too small for one state');
-  return state;
-}

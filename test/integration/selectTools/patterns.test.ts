@@ -55,6 +55,18 @@ describe.each(subprotocols)('over %s, SelectTools', (subprotocol) => {
     expect(await play(client, agentId, text)).toMatchObject({ offered, warnings: [], text: 'Very well.' });
   });
 
+  it('knows words of every script, and letters that look alike if it is told to', async () => {
+    await using client = await connect();
+    const guidelines = [{ name: 'garden', patterns: ['\\bсад\\b', '\\bgarden\\b'], tools: garden }];
+    const offeredTo = async (select: object, text: string) => {
+      const agentId = await client.createAgent(house({ select: { guidelines, ...select } }));
+      return (await play(client, agentId, text)).offered;
+    };
+    expect(await offeredTo({}, 'Где САД?')).toEqual([garden]);
+    expect(await offeredTo({}, 'Где посадки?')).toEqual([]);
+    expect(await offeredTo({ fold: 'confusables' }, 'the gаrdеn')).toEqual([garden]);
+  });
+
   it('makes the prompt as small as if the node had no other tool', async () => {
     await using client = await connect();
     const tokensOf = async (graph: object): Promise<number> => {

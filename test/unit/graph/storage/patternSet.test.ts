@@ -1,6 +1,7 @@
 import { RE2JS, RE2Set } from 're2js';
 import { describe, expect, it, vi } from 'vitest';
-import { compilePatterns, ensureMemory, matchSet } from '../../../../src/graph/storage/patternSet.ts';
+import { PatternAutomaton } from '../../../../src/graph/storage/patternAutomaton.ts';
+import { compilePatterns } from '../../../../src/graph/storage/patternSet.ts';
 
 const neverAborted = new AbortController().signal;
 const indexIn = async (list: readonly string[], text: string): Promise<number | undefined> => {
@@ -122,7 +123,7 @@ describe('matching a text in pieces', () => {
   ];
 
   it.each(patterns)('finds the same as re2js: %j', async (pattern) => {
-    const expected = RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE);
+    const expected = RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE | RE2JS.DOTALL);
     for (const text of texts) {
       expect([text, (await indexIn([pattern], text)) !== undefined]).toEqual([text, expected.matcher(text).find()]);
       const long = `${'q '.repeat(5000)}\n${text}`;
@@ -134,17 +135,17 @@ describe('matching a text in pieces', () => {
     const set = new RE2Set(RE2Set.UNANCHORED, RE2JS.CASE_INSENSITIVE, 64 * 1024);
     set.add('a(?:a|b){300}c');
     set.compile();
-    ensureMemory(set);
+    const automaton = new PatternAutomaton(set, false);
     const random = Array.from({ length: 2000 }, (_, index) => ((index * index * 7919) % 101 < 50 ? 'a' : 'b')).join('');
     const pausesFor = async (text: string): Promise<number> => {
       let pauses = 0;
-      await matchSet(set, text, async () => void pauses++);
+      await automaton.match(text, async () => void pauses++);
       return pauses;
     };
     const pauses = await pausesFor(random);
     expect(pauses).toBeGreaterThan(20);
     expect(await pausesFor('b'.repeat(2000))).toBeLessThan(pauses / 10);
-    const stopped = matchSet(set, random, () => Promise.reject(new Error('stopped')));
+    const stopped = automaton.match(random, () => Promise.reject(new Error('stopped')));
     await expect(stopped).rejects.toThrow('stopped');
   });
 });
