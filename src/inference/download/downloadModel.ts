@@ -29,7 +29,7 @@ export const systemFreeBytes: FreeBytes = async (folder) => {
 /** A model to download. */
 export interface ModelDownload extends DownloadReport {
   /** Called when the hub is needed. @throws Fault DOWNLOAD_NOT_AVAILABLE when it may not be asked. */
-  readonly readHub: () => HubSettings;
+  readonly readHub: () => Promise<HubSettings>;
   /** Finds the files that other programs have on this machine. */
   readonly findLocalFiles: () => Promise<readonly LocalFile[]>;
   /** Its files, in the order of the catalogue. */
@@ -109,8 +109,8 @@ async function resolveFiles(model: ModelDownload): Promise<{
   return { presentBytes, missing };
 }
 
-function resolveFile({ readHub, policy, signal, onRetry }: ModelDownload, target: Target): Promise<RemoteFile> {
-  const hub = readHub();
+async function resolveFile({ readHub, policy, signal, onRetry }: ModelDownload, target: Target): Promise<RemoteFile> {
+  const hub = await readHub();
   return retry({ name: describeTarget(target), policy, signal, onRetry, progress: () => 0 }, () =>
     fetchRemoteFile(hub, target, { signal, stallMs: policy.stallMs }),
   );
@@ -177,7 +177,7 @@ async function downloadMissing(
   if (await isDownloaded(target, manifest)) return onBytes((await fileSize(target.path)) ?? 0);
   // The copy of a local file, which a killed process left.
   await rm(draftPath(target.path), { force: true });
-  const options = { hub: readHub(), policy, signal, lock, onRetry, onBytes, checkSpace };
+  const options = { hub: await readHub(), policy, signal, lock, onRetry, onBytes, checkSpace };
   await record(model, target, await downloadFile(file, options));
 }
 

@@ -8,7 +8,8 @@ import { DownloadManifest } from './disk/manifest.ts';
 import { fileSize, partialFileSize } from './disk/modelFile.ts';
 import { partialPath } from './disk/partialFile.ts';
 import { downloadModel, type FreeBytes, systemFreeBytes } from './downloadModel.ts';
-import { type Environment, hubCacheFolder, readHubSettings } from './hub/endpoint.ts';
+import type { Environment } from '../../base/httpRoute.ts';
+import { hubCacheFolder, readHubSettings } from './hub/endpoint.ts';
 import { allTargets, type LocatedModel, locateModel, missingTargets, type SearchPaths } from './locate.ts';
 import { findLocalFiles, type LocalModels } from './local/findLocalFiles.ts';
 import { findModelStores } from './local/stores.ts';
@@ -25,7 +26,7 @@ export type DownloadStatus = 'ABSENT' | 'DOWNLOADING' | 'DOWNLOADED' | 'LOCAL';
 /** Options of `Downloads`; those of the retry policy default to `defaultRetryPolicy`. */
 export interface DownloadOptions extends Partial<RetryPolicy> {
   /**
-   * HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME, HF_HUB_CACHE, and what says where other programs keep their models;
+   * HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME, HF_HUB_CACHE, HTTPS_PROXY, HTTP_PROXY, NO_PROXY, and what says where other programs keep their models;
    * default: `process.env`.
    */
   readonly env?: Environment;
@@ -195,7 +196,7 @@ export class Downloads implements AsyncDisposable {
     const work = async (): Promise<number> =>
       downloadModel({
         targets: await missingTargets(source, this.#paths),
-        readHub: () => readHubSettings(this.#env),
+        readHub: () => readHubSettings(this.#env, this.#home),
         findLocalFiles: async () => (await this.findLocalModels()).files,
         bytesTotal: source.variants[0]?.lora ? 0 : (source.variants[0]?.size_bytes ?? 0),
         folder,

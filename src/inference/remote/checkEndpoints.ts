@@ -41,7 +41,7 @@ async function checkEndpoint(
 ): Promise<EndpointReport> {
   try {
     const apiKey = readApiKey(remote, environment);
-    using connection = new HttpConnection(url, apiKey, { ...defaultTimeouts, ...timeouts });
+    using connection = new HttpConnection(url, apiKey, { ...defaultTimeouts, ...timeouts }, environment);
     const chatTemplate = await readTemplate(remote);
     const server = serverApis[remote.api](connection, { model: remote.model, chatTemplate });
     const { model, build, contextSize, slots, limits, notes } = await server.props(signal);

@@ -37,7 +37,7 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
   const { signal, timeouts } = options;
   const apiKey = readApiKey(remote, options.environment);
   const ownTemplate = await readTemplate(remote);
-  const connections = remote.baseUrls.map((url) => new HttpConnection(url, apiKey, timeouts));
+  const connections = remote.baseUrls.map((url) => new HttpConnection(url, apiKey, timeouts, options.environment));
   const closing = new AbortController();
   const close = (): void => {
     closing.abort();

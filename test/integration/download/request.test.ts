@@ -18,7 +18,7 @@ describe('a response', () => {
     server.maxBytesSent = 0;
     const address = new URL('ann/tiny/resolve/main/model.gguf', `${server.url}/`);
     using stallTimeout = new StallTimeout(new AbortController().signal, oneDayMs);
-    const { body: reader } = await request(readHubSettings({ HF_ENDPOINT: server.url }), address, {
+    const { body: reader } = await request(await readHubSettings({ HF_ENDPOINT: server.url }), address, {
       method: 'GET',
       stallTimeout,
     });

@@ -1,30 +1,37 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { homedir } from 'node:os';
+import type { Environment } from '../../../base/httpRoute.ts';
 import type { Target } from '../target.ts';
 import { Fault } from '../../../protocol/fault.ts';
-
-/** Environment variables, as in `process.env`. */
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The hub that models are downloaded from. */
 export interface HubSettings {
   readonly endpoint: URL;
   /** Access token, sent to the endpoint only; "" = none. */
   readonly token: string;
+  /** Names the proxy, if there is one. */
+  readonly env: Environment;
 }
 
 const publicHub = 'https://huggingface.co';
 
-/** Reads HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE. @throws Fault DOWNLOAD_NOT_AVAILABLE when offline is set, or a value is invalid. */
-export function readHubSettings(env: Environment): HubSettings {
+/**
+ * Reads HF_ENDPOINT, HF_HUB_OFFLINE, and HF_TOKEN, else the token that `hf auth login` has saved.
+ * @throws Fault DOWNLOAD_NOT_AVAILABLE when offline is set, or a value is invalid.
+ */
+export async function readHubSettings(env: Environment, home = homedir()): Promise<HubSettings> {
   if (/^(1|on|yes|true)$/i.test(env['HF_HUB_OFFLINE'] ?? ''))
     throw new Fault('DOWNLOAD_NOT_AVAILABLE', 'nothing is downloaded while HF_HUB_OFFLINE is set');
-  const token = (env['HF_TOKEN'] ?? '').trim();
+  const file = env['HF_TOKEN_PATH'] || join(hubHome(env, home), 'token');
+  const token = (env['HF_TOKEN'] || (await readFile(file, 'utf8').catch(() => ''))).trim();
   // `fetch` would reject an invalid header value with the token in its message.
   if (!/^[\x21-\x7e]*$/.test(token))
-    throw new Fault('DOWNLOAD_NOT_AVAILABLE', 'HF_TOKEN has characters in it that no token has');
-  return { endpoint: parseEndpoint(env['HF_ENDPOINT'] || publicHub), token };
+    throw new Fault(
+      'DOWNLOAD_NOT_AVAILABLE',
+      `${env['HF_TOKEN'] ? 'HF_TOKEN' : file} has characters in it that no token has`,
+    );
+  return { endpoint: parseEndpoint(env['HF_ENDPOINT'] || publicHub), token, env };
 }
 
 function parseEndpoint(text: string): URL {
@@ -52,9 +59,11 @@ export const repoPageUrl = ({ endpoint }: HubSettings, repo: string): string =>
 
 /** The Hugging Face cache folder: HF_HUB_CACHE, else `hub` in HF_HOME, else in `~/.cache/huggingface`. */
 export function hubCacheFolder(env: Environment, home = homedir()): string {
-  const hubHome = env['HF_HOME'] || join(env['XDG_CACHE_HOME'] || join(home, '.cache'), 'huggingface');
-  return env['HF_HUB_CACHE'] || join(hubHome, 'hub');
+  return env['HF_HUB_CACHE'] || join(hubHome(env, home), 'hub');
 }
+
+const hubHome = (env: Environment, home: string): string =>
+  env['HF_HOME'] || join(env['XDG_CACHE_HOME'] || join(home, '.cache'), 'huggingface');
 
 /**
  * Finds a file in the Hugging Face cache, which `huggingface_hub` and other programs fill:

@@ -1,3 +1,6 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import { addAbortSignal, Readable } from 'node:stream';
+import { type Environment, lastingProblem, routeTo } from '../../../base/httpRoute.ts';
 import { TransientError } from '../retry.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import { version } from '../../../base/packageFiles.ts';
@@ -62,22 +65,20 @@ export async function request(
     sendsToken &&= fromHub;
     const response = await stallTimeout
       .guard(
-        fetch(url, {
-          method,
-          redirect: 'manual',
-          signal: stallTimeout.signal,
-          headers: {
-            ...headers,
-            'accept-encoding': 'identity',
-            'user-agent': `turngraph/${version}`,
-            ...(sendsToken && { authorization: `Bearer ${hub.token}` }),
-          },
+        send(hub.env, url, method, stallTimeout.signal, {
+          ...headers,
+          'accept-encoding': 'identity',
+          'user-agent': `turngraph/${version}`,
+          ...(sendsToken && { authorization: `Bearer ${hub.token}` }),
         }),
       )
       .catch((cause: unknown) => {
+        const lasting = lastingProblem(cause);
         throw (
           stallTimeout.reason() ??
-          new TransientError(`${host} cannot be reached (${networkErrorCode(cause)})`, { cause })
+          (lasting === undefined
+            ? new TransientError(`${host} cannot be reached (${networkErrorCode(cause)})`, { cause })
+            : new Fault('DOWNLOAD_FAILED', `${host} cannot be reached: ${lasting}`, { cause }))
         );
       });
     if (fromHub) fileHeaders = parseFileHeaders(response.headers, fileHeaders);
@@ -92,6 +93,31 @@ export async function request(
   }
   throw new Fault('DOWNLOAD_FAILED', `${address.host} redirects again and again`);
 }
+
+const send = (
+  env: Environment,
+  url: URL,
+  method: string,
+  signal: AbortSignal,
+  headers: OutgoingHttpHeaders,
+): Promise<Response> =>
+  new Promise((resolve, reject) => {
+    const sent = routeTo(url, env).request(url, { method, headers, signal });
+    sent.on('error', reject);
+    sent.on('response', (incoming) => {
+      addAbortSignal(signal, incoming).on('error', () => undefined);
+      const { statusCode: status = 0, rawHeaders } = incoming;
+      const pairs = rawHeaders.flatMap((name, index) => (index % 2 ? [] : [[name, rawHeaders[index + 1] ?? '']]));
+      try {
+        const body = method === 'HEAD' || status === 204 || status === 304 ? null : Readable.toWeb(incoming);
+        if (!body) incoming.resume();
+        resolve(new Response(body as ReadableStream | null, { status, headers: pairs as [string, string][] }));
+      } catch (error) {
+        reject(error);
+      }
+    });
+    sent.end();
+  });
 
 function redirectTarget(response: Response, from: URL): URL | undefined {
   const location = response.headers.get('location') ?? '';
@@ -155,7 +181,7 @@ function gatedMessage(status: number, hub: HubSettings, { repo }: Target): strin
   const page = repoPageUrl(hub, repo);
   const refused = `the hub refuses ${repo} (${status})`;
   if (hub.token !== '')
-    return `${refused}: accept its licence at ${page} with the account that HF_TOKEN belongs to, or set another HF_TOKEN`;
+    return `${refused}: accept its licence at ${page} with the account that ${hub.env['HF_TOKEN'] ? 'HF_TOKEN' : 'your token'} belongs to, or set another HF_TOKEN`;
   return `${refused}: it is gated, private or not there; accept its licence at ${page} and set HF_TOKEN to a token of your account`;
 }
 

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { hubCacheFolder, type Environment } from '../hub/endpoint.ts';
+import type { Environment } from '../../../base/httpRoute.ts';
+import { hubCacheFolder } from '../hub/endpoint.ts';
 
 /** Programs that keep GGUF files on the machine. */
 export type StoreProgram = 'Hugging Face' | 'llama.cpp' | 'LM Studio' | 'Ollama';

@@ -1,6 +1,6 @@
-import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { finished } from 'node:stream';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { type Environment, type HttpRoute, lastingProblem, routeTo } from '../../../base/httpRoute.ts';
 import { describeError } from '../../../protocol/fault.ts';
 import { refusedBy, ServerFault } from './serverFault.ts';
 
@@ -50,19 +50,22 @@ export class HttpConnection implements Disposable {
   readonly #base: URL;
   readonly #apiKey: string | undefined;
   readonly #timeouts: RemoteTimeouts;
-  readonly #agent: HttpAgent | HttpsAgent;
+  readonly #route: HttpRoute;
 
-  /** @param apiKey is sent with each request, and is in no message. */
-  constructor(url: string, apiKey: string | undefined, timeouts: RemoteTimeouts) {
+  /**
+   * @param apiKey is sent with each request, and is in no message.
+   * @param env names the proxy, if there is one.
+   */
+  constructor(url: string, apiKey: string | undefined, timeouts: RemoteTimeouts, env: Environment) {
     this.url = url.replace(/(?<!\/)\/+$/, '');
     this.#base = new URL(`${this.url}/`);
     this.#apiKey = apiKey;
     this.#timeouts = timeouts;
-    this.#agent = new (this.#base.protocol === 'https:' ? HttpsAgent : HttpAgent)({ keepAlive: true });
+    this.#route = routeTo(this.#base, env, true);
   }
 
   [Symbol.dispose](): void {
-    this.#agent.destroy();
+    this.#route[Symbol.dispose]();
   }
 
   /** The JSON of a response. @throws ServerFault, or the reason of the signal. */
@@ -137,8 +140,7 @@ export class HttpConnection implements Disposable {
 
   #request(path: string, text: string | undefined): ClientRequest {
     const url = new URL(path.replace(/^\//, ''), this.#base);
-    return (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
-      agent: this.#agent,
+    return this.#route.request(url, {
       method: text === undefined ? 'GET' : 'POST',
       headers: {
         accept: 'application/json, text/event-stream',
@@ -158,10 +160,8 @@ export class HttpConnection implements Disposable {
         request.destroy();
         reject(reason);
       };
-      const unreachable = (message: string, cause?: unknown): void =>
-        fail(
-          new ServerFault('INFERENCE_FAILED', `${this.url} ${message}`, { retryable: true, unreachable: true, cause }),
-        );
+      const unreachable = (message: string, cause?: unknown, retryable = true): void =>
+        fail(new ServerFault('INFERENCE_FAILED', `${this.url} ${message}`, { retryable, unreachable: true, cause }));
       const slow = (message: string): void =>
         fail(new ServerFault('INFERENCE_FAILED', `${this.url} ${message}`, { retryable: false }));
       const { connectMs, firstByteMs } = this.#timeouts;
@@ -179,7 +179,10 @@ export class HttpConnection implements Disposable {
         else clearTimeout(connecting);
       });
       // Stays for the life of the request: an error after its response would end the process.
-      request.on('error', (cause) => unreachable(`cannot be reached: ${describeError(cause)}`, cause));
+      request.on('error', (cause) => {
+        const lasting = lastingProblem(cause);
+        unreachable(`cannot be reached: ${lasting ?? describeError(cause)}`, cause, lasting === undefined);
+      });
       request.on('response', (response) => {
         settle();
         resolve(response);

@@ -32,6 +32,7 @@ async function open(answer: (response: ServerResponse, nth: number) => void, nam
     `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     undefined,
     timeouts,
+    {},
   );
   opened.push(
     () => connection[Symbol.dispose](),

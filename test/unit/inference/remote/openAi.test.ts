@@ -36,7 +36,7 @@ function read(chunks: readonly Chunk[]): {
   readonly parts: readonly RemoteCompletionPart[];
   readonly end: () => string;
 } {
-  const json = new ServerJson(new HttpConnection('http://127.0.0.1:9', undefined, defaultTimeouts), undefined);
+  const json = new ServerJson(new HttpConnection('http://127.0.0.1:9', undefined, defaultTimeouts, {}), undefined);
   const events = new OpenAiEvents(json, vocabulary);
   const parts = chunks.flatMap(({ text, ids, reason = null }) => [
     ...events.read({ choices: [{ text, token_ids: ids, finish_reason: reason }] }),
