@@ -40,9 +40,10 @@ export class IncompleteHeader extends Error {}
 /**
  * Parses the header of a GGUF file from the file's first bytes. Refuses what node-llama-cpp's own reader lets pass:
  * unknown versions, repeated keys, counts beyond the file.
+ * @returns the header, and where it ends.
  * @throws IncompleteHeader when the bytes end within the header; Error with a reason when the header is invalid.
  */
-export function parseHeader(bytes: Buffer): GgufHeader {
+export function parseHeader(bytes: Buffer): GgufHeader & { readonly end: number } {
   const reader = new HeaderReader(bytes);
   if (reader.bytes(4).toString('latin1') !== 'GGUF') throw new Error('it does not begin with GGUF');
   const version = reader.number('u32');
@@ -72,6 +73,7 @@ export function parseHeader(bytes: Buffer): GgufHeader {
     tensors,
     hasDuplicateTokens: vocabulary.hasDuplicates,
     bytesWithoutToken: vocabulary.bytesWithoutToken(),
+    end: reader.offset,
   };
 }
 
@@ -137,6 +139,10 @@ class HeaderReader {
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
+  }
+
+  get offset(): number {
+    return this.#offset;
   }
 
   bytes(length: number): Buffer {

@@ -24,22 +24,65 @@ export async function validateGgufFile(file: string): Promise<number> {
  * @throws Fault MODEL_LOAD_FAILED
  */
 export async function readGguf(file: string): Promise<{ readonly header: GgufHeader; readonly bytes: number }> {
-  const splits = splitFileNames(basename(file)).map((name) => join(dirname(file), name));
-  const headers: GgufHeader[] = [];
-  let bytes = 0;
-  for (const split of splits) {
-    const { header, size } = await readSplit(split);
-    headers.push(header);
-    bytes += size;
+  const names = splitFileNames(basename(file));
+  const parts: Part[] = [];
+  for (const [index, name] of names.entries()) {
+    const missing =
+      names.length > 1
+        ? `part ${index + 1} of ${names.length} is missing; put it into the folder of the others`
+        : 'check the path';
+    parts.push(await readPart(join(dirname(file), name), missing));
   }
-  // The first split has the model's metadata; the others have only tensors.
-  const [first] = headers;
-  if (!first) throw loadFault('it has no splits: download it again');
-  return { header: { ...first, tensors: headers.flatMap(({ tensors }) => tensors) }, bytes };
+  const problem = findSplitProblem(names, parts, basename(file));
+  if (problem !== undefined) throw loadFault(problem);
+  // The first part has the model's metadata; the others have only tensors.
+  const [{ header }] = parts as [Part];
+  const tensors = parts.flatMap((part) => part.header.tensors);
+  return { header: { ...header, tensors }, bytes: parts.reduce((sum, { size }) => sum + size, 0) };
 }
 
-async function readSplit(file: string): Promise<{ readonly header: GgufHeader; readonly size: number }> {
-  const handle = await openFile(file);
+/** A file of a model. */
+interface Part {
+  readonly header: ReturnType<typeof parseHeader>;
+  readonly size: number;
+}
+
+/** Finds why files are not the parts of one model in their order, as their headers count them. */
+function findSplitProblem(names: readonly string[], parts: readonly Part[], given: string): string | undefined {
+  for (const [index, part] of parts.entries()) {
+    const { values } = part.header;
+    const [number, count] = [Number(values.get('split.no') ?? 0) + 1, Number(values.get('split.count') ?? 1)];
+    const name = names[index] ?? '';
+    const own = count > 1 ? `part ${number} of ${count} of a split model` : 'a whole model';
+    if (names.length === 1 && count > 1 && hasMoreThanTensors(part))
+      return `it is parts of a split model, joined as they are: join the parts with llama-gguf-split --merge, or keep them apart`;
+    if (names.length === 1 && count > 1)
+      return `it is ${own}, and its name does not say so: give each part the name that it had (${name.replace(/\.gguf$/i, splitSuffix(number, count))}), in one folder`;
+    if (count !== names.length || (count > 1 && number !== index + 1))
+      return `${name} is ${own}, as its header says, and part ${index + 1} of ${names.length} by its name: give each part the name that it had`;
+  }
+  if (names[0] !== given) return `it is not the first part: give ${names[0]}`;
+  const tensors = parts.reduce((sum, { header }) => sum + header.tensors.length, 0);
+  const all = parts[0]?.header.values.get('split.tensors.count') ?? tensors;
+  return all === tensors
+    ? undefined
+    : `its parts have ${tensors} tensors, and the model has ${all}: they are of different models`;
+}
+
+const splitSuffix = (number: number, count: number): string =>
+  `-${[number, count].map((value) => String(value).padStart(5, '0')).join('-of-')}.gguf`;
+
+/** Whether a file is larger than its tensors can be, of whatever type they are. */
+function hasMoreThanTensors({ header: { tensors, end }, size }: Part): boolean {
+  const elements = ({ dimensions }: TensorInfo): number => dimensions.reduce((product, length) => product * length, 1);
+  return tensors.every((tensor) => size > end + tensor.offset + maxBytesPerElement * elements(tensor) + maxPadding);
+}
+
+const maxBytesPerElement = 4;
+const maxPadding = 4096;
+
+async function readPart(file: string, missing: string): Promise<Part> {
+  const handle = await openFile(file, missing);
   try {
     const stat = await handle.stat();
     if (!stat.isFile()) throw loadFault('it is no file: give the path of a .gguf file');
@@ -53,7 +96,7 @@ const initialReadBytes = 2 ** 20;
 
 const maxHeaderBytes = 2 ** 28;
 
-async function readHeader(handle: FileHandle, size: number): Promise<GgufHeader> {
+async function readHeader(handle: FileHandle, size: number): Promise<Part['header']> {
   for (let length = initialReadBytes; ; length *= 4) {
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(Math.min(length, size)), 0, Math.min(length, size), 0);
     try {
@@ -108,13 +151,13 @@ function validateTensors({ tensors }: GgufHeader): void {
   if (broken) throw loadFault(`its tensor ${broken.name} has an impossible size: download it again`);
 }
 
-async function openFile(file: string): Promise<FileHandle> {
+async function openFile(file: string, missing: string): Promise<FileHandle> {
   try {
     return await open(file, 'r');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'ENOENT')
-      throw loadFault(`there is no file ${basename(file)}: check the path, or download the model`, error);
+      throw loadFault(`there is no file ${basename(file)}: ${missing}, or download the model`, error);
     throw loadFault(`it cannot be read: ${describeFsError(error)}`, error);
   }
 }
