@@ -6,6 +6,7 @@ import { assertFolder } from '../base/filesystem.ts';
 import {
   type Catalogue,
   type CatalogueEntry,
+  findModel,
   readCatalogue,
   unknownModel,
 } from '../inference/models/catalogue/catalogue.ts';
@@ -31,7 +32,7 @@ export async function openCatalogue(flags: Readonly<Record<string, unknown>>): P
 
 /** A model of the catalogue. @throws UsageError when it has none of that name. */
 export function requireEntry(catalogue: Catalogue, name: string): CatalogueEntry {
-  const entry = catalogue.models.get(name);
+  const entry = findModel(catalogue, name);
   if (entry) return entry;
   throw new UsageError(unknownModel(name, catalogue));
 }

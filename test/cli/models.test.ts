@@ -197,6 +197,22 @@ describe('turngraph models', () => {
     },
   );
 
+  it.each(['qwen3-0.6b-q8_0', 'Qwen3_0.6B(Q8_0)', 'QWEN3 0.6B Q8 0'])(
+    'knows a name without its spaces and brackets: %s',
+    async (name) => {
+      const { out, code } = await runCommand(['models', 'info', name]);
+      expect({ name: /Qwen3 0\.6B \(Q8_0\)/.test(out), code }).toEqual({ name: true, code: 0 });
+    },
+  );
+
+  it.each([
+    ['qwen3-0.6b', 'Qwen3 0.6B (Q8_0)'],
+    ['llama-3.2-1b', 'Llama 3.2 1B Instruct (Q4_K_M)'],
+  ])('does not guess what %s is, and asks', async (name, meant) => {
+    const { err, code } = await runCommand(['models', 'info', name]);
+    expect({ err, code }).toEqual({ err: expect.stringContaining(`did you mean "${meant}"?`) as unknown, code: 2 });
+  });
+
   it.each(['info', 'download', 'verify', 'delete'])('suggests a similar name: %s', async (command) => {
     const { err, out, code } = await models(command, 'Tinny');
     expect({ err, out, code }).toEqual({

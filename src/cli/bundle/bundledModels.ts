@@ -1,6 +1,11 @@
 import { basename } from 'node:path';
 import type { Downloads } from '../../inference/download/downloads.ts';
-import { type Catalogue, type CatalogueEntry, unknownModel } from '../../inference/models/catalogue/catalogue.ts';
+import {
+  type Catalogue,
+  type CatalogueEntry,
+  findModel,
+  unknownModel,
+} from '../../inference/models/catalogue/catalogue.ts';
 import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
 import type { OpenCatalogue } from '../catalogue.ts';
 import type { BundleFile } from './bundlePart.ts';
@@ -90,7 +95,7 @@ function placeOf({ variants: [variant] }: CatalogueEntry): string {
 }
 
 function requireModel(name: string, catalogue: Catalogue): CatalogueEntry {
-  const entry = catalogue.models.get(name);
+  const entry = findModel(catalogue, name);
   if (entry && isRemote(entry))
     throw new Error(
       `the model "${name}" is served by other machines and has no files: write its entry into the bundle's models.json`,

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { Fault } from '../../protocol/fault.ts';
-import type { Catalogue, CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import { type Catalogue, type CatalogueEntry, findModel } from '../../inference/models/catalogue/catalogue.ts';
 import { createFileEntry, isGgufPath, localPath } from '../../inference/models/catalogue/fileEntry.ts';
 import { samplingColumn } from '../../inference/contract/samplingParams.ts';
 
@@ -31,7 +31,7 @@ export interface TargetFolders {
  * @throws Fault MODEL_NOT_ON_DISK for something that is clearly a path, when there is no such file.
  */
 export function findTarget(nameOrPath: string, catalogue: Catalogue, folders: TargetFolders): DoctorTarget | undefined {
-  const entry = catalogue.models.get(nameOrPath);
+  const entry = findModel(catalogue, nameOrPath);
   if (entry)
     return { entry: moveEntry(entry, folders), isListed: true, files: filePaths(entry), existingName: undefined };
   if (existsSync(nameOrPath)) return createFileTarget(resolve(nameOrPath), catalogue, folders.entry);

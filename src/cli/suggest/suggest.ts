@@ -53,32 +53,41 @@ export interface Suggestion {
 
 const defaultContextSize = 8192;
 const defaultSlots = 4;
-// Of a model that is not on disk the shape is unknown. This is that of many models of 3 to 8 billion parameters.
+// Of a model that is not on disk, and whose entry does not say it. Many models of 3 to 8 billion parameters have this.
 const assumedBytesPerToken = 128 * 1024;
 const cacheTypeShare = { f16: 1, q8_0: 0.53, q4_0: 0.28 } as const;
 // A person reads about five tokens per second.
 const minTokensPerSecond = 5;
 const order: readonly Fit[] = ['card', 'memory', 'slow', 'one-slot', 'unknown', 'no'];
 
-/** Suggests models, best first: those that fit, larger ones first, because they answer better. */
+/**
+ * Suggests models, best first: those that fit, then those that were trained for tool calls (others have the format
+ * `generic`), larger ones first, because they answer better.
+ */
 export const suggestModels = (models: readonly ModelFacts[], machine: TargetMachine): readonly Suggestion[] =>
   models
-    .map((model) => suggest(model, machine))
-    .toSorted((a, b) => order.indexOf(a.fit) - order.indexOf(b.fit) || (b.size?.value ?? 0) - (a.size?.value ?? 0));
+    .map((model) => [suggest(model, machine), model.entry.tool_call_format === 'generic' ? 1 : 0] as const)
+    .toSorted(
+      ([a, isUntrained], [b, isOtherUntrained]) =>
+        order.indexOf(a.fit) - order.indexOf(b.fit) ||
+        isUntrained - isOtherUntrained ||
+        (b.size?.value ?? 0) - (a.size?.value ?? 0),
+    )
+    .map(([suggestion]) => suggestion);
 
 function suggest(facts: ModelFacts, machine: TargetMachine): Suggestion {
   const { entry, status, shape } = facts;
   const [variant] = entry.variants;
   const trained = shape?.trainedContext ?? Infinity;
   const contextSize = Math.min(variant?.context_size || defaultContextSize, trained);
-  const bytesPerToken =
-    (shape?.bytesPerToken ?? assumedBytesPerToken) * cacheTypeShare[variant?.kv_cache_type ?? 'f16'];
-  const slotBytes: Figure = { value: bytesPerToken * contextSize, basis: shape ? 'known' : 'assumed' };
+  const known = shape?.bytesPerToken ?? variant?.kv_bytes_per_token;
+  const bytesPerToken = (known ?? assumedBytesPerToken) * cacheTypeShare[variant?.kv_cache_type ?? 'f16'];
+  const slotBytes: Figure = { value: bytesPerToken * contextSize, basis: known ? 'known' : 'assumed' };
   const size = sizeOf(facts);
   const needs = (slots: number): number | undefined => size && size.value + slotBytes.value * slots;
   const neededBytes = needs(machine.slots || defaultSlots);
   // Each token reads all weights, and on average half of the context.
-  const readBytes = size && size.value + (shape ? slotBytes.value / 2 : 0);
+  const readBytes = size && size.value + (known ? slotBytes.value / 2 : 0);
   const cpuRate = machine.bandwidth !== undefined && readBytes ? machine.bandwidth / readBytes : undefined;
   const fit = fitOf(neededBytes, needs(1), cpuRate, machine);
   const tokensPerSecond = fit === 'card' || fit === 'no' ? undefined : cpuRate;

@@ -7,7 +7,7 @@ import { modelSchema } from './modelSchema.ts';
 import { defaultSampling, samplingSchema } from '../../contract/samplingParams.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import { readRegularFile } from '../../../base/filesystem.ts';
-import { findDuplicateKeys, findSyntaxError, locateInJson } from '../../../base/jsonLocations.ts';
+import { findDuplicateKeys, findSyntaxError, locateInJson, withoutMark } from '../../../base/jsonLocations.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import { createReader, type FromSchema, type ObjectSchema, type SchemaError } from '../../../protocol/schema.ts';
 import { templatePath } from './remoteEntry.ts';
@@ -109,7 +109,7 @@ async function readCatalogueFile(path: string): Promise<ParsedCatalogue> {
  * @throws Fault UNKNOWN_MODEL as `readCatalogue`.
  */
 export function parseCatalogue(textWithBom: string, path: string): ParsedCatalogue {
-  const text = textWithBom.replace(/^\uFEFF/, '');
+  const text = withoutMark(textWithBom);
   const syntaxError = findSyntaxError(text);
   if (syntaxError)
     throw new Fault(
@@ -224,6 +224,14 @@ export function fileMissingFault({ name, file, loraFiles = [], variants: [varian
       : `; downloadModel or turngraph models download "${name}" gets it${autoDownloadHint}`;
   return new Fault('MODEL_NOT_ON_DISK', `"${name}" is not on disk${place}${hint}`);
 }
+
+/** A model by its name, or by the same letters and digits with other characters between: `qwen3-0.6b-q8_0`. */
+export function findModel({ models, rejected }: Catalogue, name: string): CatalogueEntry | undefined {
+  const alike = [...models.values()].filter((entry) => lettersOf(entry.name) === lettersOf(name));
+  return models.get(name) ?? (alike.length === 1 && !rejected.has(name) ? alike[0] : undefined);
+}
+
+const lettersOf = (name: string): string => (name.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).join(' ');
 
 /**
  * Error message for a model name that the catalogue does not have: why its entry cannot be used, or the nearest name, or

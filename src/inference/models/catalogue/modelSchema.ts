@@ -132,6 +132,12 @@ export const variantSchema = {
       description:
         'Type of the KV cache (precision of the context in memory); q8_0 and q4_0 take less, and are experimental.',
     },
+    kv_bytes_per_token: {
+      type: 'integer',
+      minimum: 1,
+      description:
+        'Bytes of an f16 KV cache per token, for `models suggest` until the file is on disk; absent = not known.',
+    },
     gpu: {
       type: 'string',
       enum: gpuChoices,

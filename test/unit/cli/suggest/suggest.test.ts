@@ -41,6 +41,36 @@ describe('suggested models', () => {
     expect(withOne?.neededBytes).toBe(GB + slot);
   });
 
+  it('have the KV cache that their entry states until they are on disk', () => {
+    const small = { size_bytes: 640e6, context_size: 8192, kv_bytes_per_token: 12_288 };
+    const [model] = suggestModels([absent('a', small)], machine);
+    expect(model).toMatchObject({ slotBytes: { value: 8192 * 12_288, basis: 'known' }, fit: 'memory' });
+    const [quantized] = suggestModels([absent('a', { ...small, kv_cache_type: 'q8_0' })], machine);
+    expect(quantized?.slotBytes.value).toBe(8192 * 12_288 * 0.53);
+    const shape = { trainedContext: 4096, bytesPerToken: 1000 };
+    const [onDisk] = suggestModels([{ ...absent('a', small), shape }], machine);
+    expect(onDisk?.slotBytes).toEqual({ value: 4096 * 1000, basis: 'known' });
+  });
+
+  it('were trained for tool calls, before larger ones that were not', () => {
+    const untrained = (name: string): ModelFacts => {
+      const facts = absent(name);
+      return { ...facts, entry: { ...facts.entry, tool_call_format: 'generic' } };
+    };
+    const models = [
+      untrained('big-4b-q4_k_m'),
+      absent('small-1b-q4_k_m'),
+      untrained('tiny-0.5b-q4_k_m'),
+      absent('slow-9b-q8_0'),
+    ];
+    expect(namesOf(models)).toEqual([
+      'small-1b-q4_k_m: memory',
+      'big-4b-q4_k_m: memory',
+      'tiny-0.5b-q4_k_m: memory',
+      'slow-9b-q8_0: slow',
+    ]);
+  });
+
   it('may fit with one slot only', () => {
     const model = absent('a', { size_bytes: GB, context_size: 8192 });
     expect(namesOf([model], { ...machine, freeRam: 3 * GB })).toEqual(['a: one-slot']);

@@ -69,6 +69,21 @@ describe('the shipped catalogue', () => {
     expect(hashed.map(({ name }) => name)).toEqual(stated.map(({ name }) => name));
   });
 
+  it('has the KV caches of docs/contribute/catalogue-sources.md', () => {
+    const [, list = ''] = textOf('docs/contribute/catalogue-sources.md')
+      .replaceAll(/\s+/g, ' ')
+      .split('were not checked. ');
+    const stated = list.split(/[;.] /).flatMap((item) => {
+      const [, name = '', ...numbers] = /^(.+?) (\d+) × (\d+) × (\d+)\.? ?$/.exec(item) ?? [];
+      return numbers.length === 0 ? [] : [[name, numbers.reduce((product, number) => product * Number(number), 4)]];
+    });
+    const listed = others.flatMap(({ name, variants: [variant] }) =>
+      variant?.kv_bytes_per_token === undefined ? [] : [[name.replace(/ \(.*/, ''), variant.kv_bytes_per_token]],
+    );
+    expect(new Map(listed as [string, number][])).toEqual(new Map(stated as [string, number][]));
+    expect(listed.length).toBeGreaterThan(25);
+  });
+
   // Names round the number of parameters down, and embeddings, a large part of a small model, have more bits.
   it.each(others.map((entry) => [entry.name, entry] as const))(
     'has a size of %s that its parameters and its quantization make plausible',
