@@ -50,8 +50,9 @@ const lostCloseCodes = new Set([...finalCloseCodes, 1001, 1009, 4429]);
 /** Issues of a call about the shape of its arguments: a tool is not run with such. */
 const blockingIssues = new Set(['missing_param', 'wrong_type', 'not_in_enum']);
 
-/** The limit of a server for the result of a call. */
+/** The limits of a server for the result of a call, and for a frame. */
 const maxResultBytes = 256 * 1024;
+const maxFrameBytes = 2 ** 20;
 
 /**
  * A refused request (the server's code), a turn that failed (`turn` is then what `send` would have resolved with), or a
@@ -110,6 +111,8 @@ export class Client {
   #timer;
   /** When the connection of the session ended; undefined while there is one. */
   #dropTime;
+  /** Why there is no connection, for the message of an error; '' while there is one. */
+  #interruption = '';
   #isStopped = false;
   #isReady = false;
   #hasBeenReady = false;
@@ -169,7 +172,7 @@ export class Client {
   async close() {
     const connection = this.#connection;
     for (const agent of this.#agents) agent.destroy().catch(() => undefined);
-    this.#stop(dropped('closed by the client'));
+    this.#stop(dropped(`${this.#interruption}closed by the client`));
     // The server may not answer the close.
     await Promise.race([connection?.closed, new Promise((resolve) => setTimeout(resolve, 2000))]);
   }
@@ -265,6 +268,7 @@ export class Client {
     clearTimeout(this.#timer);
     this.#attachTime = performance.now();
     this.#dropTime = undefined;
+    this.#interruption = '';
   }
 
   #markGood() {
@@ -276,6 +280,7 @@ export class Client {
     clearTimeout(this.#timer);
     this.#connection = undefined;
     if (this.#isStopped) return;
+    this.#interruption = `${error.sentence}; `;
     this.#tell(this.#onLost, error);
     this.#session?.detach();
     const now = performance.now();
@@ -466,6 +471,7 @@ class Session {
     if (this.#error) throw this.#error;
     const number = this.#lastNumber + 1;
     const data = JSON.stringify({ requestId: number, [message]: body });
+    refuseLong(data, message, body);
     this.#lastNumber = number;
     const request = { ...createDeferred(), message, body, data, onFrame, size: 0, progress: '', isGivenUp: false };
     this.#pending.set(number, request);
@@ -622,6 +628,20 @@ class Connection {
   }
 }
 
+/** The server closes the connection of a frame that is too long, so none is sent. */
+function refuseLong(data, message, body) {
+  const bytes = sizeOf(data);
+  if (bytes <= maxFrameBytes) return;
+  const [[longest]] = Object.entries(body).sort(([, a], [, b]) => sizeOf(toJson(b)) - sizeOf(toJson(a)));
+  const what = `${message} has ${bytes} bytes, most of them in ${longest}`;
+  const limit = `a frame may have ${maxFrameBytes}; nothing was sent: send less at a time`;
+  throw new TurngraphError(5003, 'FRAME_TOO_LARGE', `${what}, and ${limit}`);
+}
+
+function sizeOf(text = '') {
+  return new TextEncoder().encode(text).length;
+}
+
 function toError({ code, name, message }) {
   return new TurngraphError(code ?? 0, name ?? '', message ?? '');
 }
@@ -662,7 +682,7 @@ async function runTool(call, tools) {
 function toResult(what, ok, text) {
   // Half of a character is in no frame.
   const content = String(text).toWellFormed();
-  const bytes = new TextEncoder().encode(content).length;
+  const bytes = sizeOf(content);
   if (bytes <= maxResultBytes) return { ok, content };
   return { ok: false, content: `the ${what} has ${bytes} bytes, and ${maxResultBytes} are allowed` };
 }

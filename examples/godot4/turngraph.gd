@@ -323,7 +323,7 @@ func stop():
 			_session.last_id += 1
 			_outbox.append(_encode(_session.last_id, "destroyAgent", {"agentId": agent.id}))
 		_send_outbox()
-	_stop("closed by the client")
+	_stop("closed by the client" if _is_attached or _stop_reason == "" else "%s; closed by the client" % _stop_reason)
 
 # After stop: whether the connection is closed.
 func is_closed():
@@ -389,7 +389,9 @@ func _request(message, body, is_restoring, created):
 		return _failed_request(2005, "%d requests wait for an answer; wait for some of them" % MAX_PENDING)
 	var bytes = _encode(_session.last_id + 1, message, body)
 	if bytes.size() > MAX_FRAME_BYTES:
-		return _failed_request(5003, "%s has %d bytes, and a frame may have %d" % [message, bytes.size(), MAX_FRAME_BYTES])
+		var what = "%s has %d bytes, most of them in %s" % [message, bytes.size(), _longest_field(body)]
+		var limit = "a frame may have %d; nothing was sent: send less at a time" % MAX_FRAME_BYTES
+		return _failed_request(5003, "%s, and %s" % [what, limit])
 	var request = Request.new()
 	_session.last_id += 1
 	_session.last_number += 1
@@ -405,6 +407,13 @@ func _request(message, body, is_restoring, created):
 		_outbox.append(bytes)
 		_send_outbox()
 	return request
+
+func _longest_field(body):
+	var longest = ""
+	for field in body:
+		if longest == "" or str(body[field]).length() > str(body[longest]).length():
+			longest = field
+	return longest
 
 # The signal of a request that fails at once comes later, when its caller waits for it.
 func _failed_request(code, message):

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import difflib
 import inspect
 import itertools
 import json
@@ -111,6 +112,14 @@ def _refuse_none(value: Any, path: str) -> None:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             _refuse_none(inner, f"{path}.{key}")
+
+
+def _refuse_long(data: str | bytes, name: str, message: Mapping[str, Any]) -> None:
+    size = len(data.encode() if isinstance(data, str) else data)
+    if size > MAX_FRAME_BYTES:
+        longest = max(message, key=lambda each: len(_to_json(message[each])))
+        what = f"{name} has {size} bytes, most of them in {longest}, and a frame may have {MAX_FRAME_BYTES}"
+        raise TurngraphError(5003, "FRAME_TOO_LARGE", f"{what}; nothing was sent: send less at a time")
 
 
 # ---------------------------------------------------------------- events and results
@@ -384,7 +393,7 @@ FINAL_CLOSE_CODES = frozenset({1001, 1009, 4401, 4406, 4409, 4429})
 # Other frames have their number in the session as id, from 1. This one is not counted.
 RESUME_REQUEST_ID = 2**32 - 1
 
-# The server closes the connection of a longer frame.
+# The server closes the connection of a longer frame, so none is sent.
 MAX_FRAME_BYTES = 1024 * 1024
 
 CLOSE_TIMEOUT = 10.0
@@ -491,14 +500,32 @@ class _PendingRequest:
         return TimedOut(f"{self._name} had no final answer within {self._timeout} s; if it may take longer, raise timeout")
 
 
-@contextlib.asynccontextmanager
-async def connect(url: str = "ws://127.0.0.1:9100", **options: Any) -> AsyncIterator[Client]:
-    """Connects to a server, and closes the client at the end. Takes the options of `Client.open`."""
-    client = await Client.open(url, **options)
-    try:
-        yield client
-    finally:
-        await client.close()
+def connect(url: str = "ws://127.0.0.1:9100", **options: Any) -> Connecting:
+    """Connects to a server, with the options of `Client.open`: `async with connect(url) as client:` closes it at the end.
+
+    After `client = await connect(url)` your program calls `client.close()`.
+    """
+    return Connecting(url, options)
+
+
+class Connecting:
+    """What `connect` returns, for `async with` or `await`."""
+
+    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+        self._url = url
+        self._options = options
+        self._client: Client | None = None
+
+    def __await__(self) -> Generator[Any, None, Client]:
+        return Client.open(self._url, **self._options).__await__()
+
+    async def __aenter__(self) -> Client:
+        self._client = await self
+        return self._client
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._client:
+            await self._client.close()
 
 
 class Client:
@@ -528,6 +555,7 @@ class Client:
         self._resume_token = ""
         self._server_error: TurngraphError | None = None
         self._ended: ConnectionDropped | None = None
+        self._interruption: ConnectionDropped | None = None
         self._closing = False
         self._is_connected = True
         self._wake_writer = asyncio.Event()
@@ -608,7 +636,8 @@ class Client:
         if not done:  # the peer does not read
             self._runner.cancel()
             await asyncio.wait({self._runner})
-        self._end(ConnectionDropped("the client closed the connection", 1000))
+        why, closed = self._interruption, "the client closed the connection"
+        self._end(ConnectionDropped(f"{why.message}; {closed}", why.close_code) if why else ConnectionDropped(closed, 1000))
 
     # -- the session
 
@@ -802,9 +831,14 @@ class Client:
             raise self._ended
         if name == "resumeSession":
             raise TurngraphError(2003, "SESSION_NOT_RESUMABLE", "a client resumes its own session, and by itself")
+        if name not in FINAL:
+            hint = "".join(f'; did you mean "{each}"?' for each in difflib.get_close_matches(name, FINAL, 1))
+            raise TurngraphError(5002, "UNKNOWN_MESSAGE_TYPE", f"{name} is no message of this protocol{hint}")
         _refuse_none(message, name)
         number = self._last_id + 1
-        self._unreceived[number] = self._form.encode({"requestId": number, name: message})
+        data = self._form.encode({"requestId": number, name: message})
+        _refuse_long(data, name, message)
+        self._unreceived[number] = data
         self._last_id = number
         pending = self._pending[number] = _PendingRequest(self, number, name, timeout)
         if name == "destroyAgent":
@@ -828,7 +862,9 @@ class Client:
                     what = f"{why.message}, as {MAX_IDLE_RESUMES} connections before it"
                     raise ConnectionDropped(what, why.close_code)
                 self._idle_resumes += 1
+                self._interruption = why
                 socket = await self._reconnect(why)
+                self._interruption = None
                 self._is_connected = True
                 self._notify("resumed")
         except ConnectionDropped as error:
@@ -1121,6 +1157,9 @@ def _declare(function: Tool) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     required: list[str] = []
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        if not properties and name in ("self", "cls"):
+            how = f"remove @tool, and give create_agent tools=[tool(object.{function.__name__})]"
+            raise TypeError(f"{function.__qualname__} is a method: {how}")
         place = f"the parameter {name} of the tool {function.__name__}"
         if parameter.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
             raise TypeError(f"{place} must be one that is given by its name")
@@ -1186,7 +1225,8 @@ class Executor:
     consequential call; anything but True blocks it. These two are asked about one call after the other, and block it when they raise. after(call, result): may return another
     ToolResult. Hooks may be coroutine functions, too; plain ones are called in threads. stop_on_block: the calls of a reply
     after a blocked one are not run. throw_on_failure: a failed call cancels the turn, which raises ToolFailed. on_event:
-    called with each ToolEvent; without it, what a tool or hook raises is logged.
+    called with each ToolEvent; without it, what a tool or hook raises is logged in one line, and at the level DEBUG with its
+    traceback.
     """
 
     def __init__(
@@ -1431,7 +1471,9 @@ class _ToolRunner:
         if on_event := self._executor.on_event:
             asyncio.get_running_loop().call_soon(on_event, event)
         elif event.error is not None:
-            _log.error("the call of %s failed", event.call.tool_name, exc_info=event.error)
+            why = f"{type(event.error).__name__}: {_describe(event.error)}"
+            trace = event.error if _log.isEnabledFor(logging.DEBUG) else None
+            _log.error("the call of %s failed: %s", event.call.tool_name, why, exc_info=trace)
 
 
 class _EarlierRuns:
@@ -1526,7 +1568,7 @@ def _failure(error: Exception) -> tuple[ToolResult, BaseException | None]:
     return ToolResult(_describe(error), ok=False), error
 
 
-def _describe(error: Exception) -> str:
+def _describe(error: BaseException) -> str:
     try:
         return str(error) or "the tool failed"
     except Exception:  # of its __str__

@@ -189,6 +189,8 @@ namespace Turngraph
         private Session session;
         private Link link;
         private Exception failure;
+        // Why the last connection has ended, or could not be made.
+        private string interruption = "";
         private int pauseMs = MinPauseMs;
 
         /// <summary>
@@ -302,7 +304,7 @@ namespace Turngraph
         /// <summary>Destroys the agents and closes the connection. Requests that are still pending fail with 1002.</summary>
         public async Task CloseAsync()
         {
-            var last = Stop(TurngraphException.Dropped("closed by the client"), true);
+            var last = Stop(TurngraphException.Dropped((link == null ? interruption : "") + "closed by the client"), true);
             if (last == null) return;
             // The server answers with its own close.
             var closed = Task.WhenAll(last.CloseOutputAsync(), last.Ended);
@@ -348,7 +350,8 @@ namespace Turngraph
                 if (request.Bytes.Length > MaxFrameBytes)
                 {
                     return Task.FromException<JsonObject>(new TurngraphException(5003, "FRAME_TOO_LARGE",
-                        message + " has " + request.Bytes.Length + " bytes, and a frame may have " + MaxFrameBytes));
+                        message + " has " + request.Bytes.Length + " bytes, most of them in " + LongestField(body) +
+                        ", and a frame may have " + MaxFrameBytes + "; nothing was sent: send less at a time"));
                 }
                 current.LastId += 1;
                 current.LastNumber += 1;
@@ -357,6 +360,11 @@ namespace Turngraph
                 if (link != null) link.Send(request.Bytes);
                 return request.Final.Task;
             }
+        }
+
+        private static string LongestField(JsonObject body)
+        {
+            return body.OrderByDescending(each => new JsonObject { { "", each.Value } }.ToString().Length).First().Key;
         }
 
         internal void Forget(Agent agent)
@@ -468,6 +476,7 @@ namespace Turngraph
                 lock (gate)
                 {
                     wasAttached = link == next;
+                    interruption = why.Sentence + "; ";
                     if (wasAttached)
                     {
                         link = null;

@@ -60,6 +60,8 @@ export class Connection {
   readonly #pending = new Map<number, PendingRequest>();
   /** Ids of the agents that were created and not destroyed. */
   readonly #agents = new Set<number>();
+  /** Why there is no connection, for the message of an error; "" while there is one. */
+  #interruption = '';
   /** Ends the attempts to reconnect. */
   #reconnecting: AbortController | undefined;
   #lastRequestId = 0;
@@ -103,7 +105,7 @@ export class Connection {
     const requestId = ++this.#lastRequestId;
     const frame = requestFrame(requestId, name, fields);
     const data = this.#codec.encode(frame);
-    const bytes = bytesThatFit(data, name);
+    const bytes = bytesThatFit(data, name, fields);
     let release = (): void => {};
     try {
       const response = await new Promise<ResponseTo<Name>>((resolve, reject) => {
@@ -139,7 +141,7 @@ export class Connection {
         channel.send(this.#codec.encode(requestFrame(++this.#lastRequestId, 'destroyAgent', { agentId })));
       }
     }
-    this.#drop(faultOfEvent('the client closed the connection'));
+    this.#drop(faultOfEvent(`${this.#interruption}the client closed the connection`));
     if (channel) channel.close(closeCodes.normal);
     else this.#resolveClosed({ code: closeCodes.normal, reason: '' });
     this.#reconnecting?.abort();
@@ -148,6 +150,7 @@ export class Connection {
 
   #attach(channel: Channel): void {
     this.#channel = channel;
+    this.#interruption = '';
     this.#attachedAtMs = performance.now();
     this.#interrupted = new Promise((resolve) => (this.#interrupt = resolve));
     channel.attach({
@@ -187,6 +190,7 @@ export class Connection {
     this.#channel = undefined;
     this.#interrupt();
     const { resume } = this.#hooks;
+    this.#interruption = `${droppedFault(end).message}; `;
     if (this.#dropped) this.#resolveClosed({ code: end.code, reason: end.reason });
     else if (!resume || finalCloseCodes.has(end.code)) this.#lose(droppedFault(end), end);
     else void this.#resume(end, resume);
@@ -255,13 +259,14 @@ export class Connection {
 }
 
 // The size of a frame. @throws Fault FRAME_TOO_LARGE
-function bytesThatFit(data: string | Uint8Array, name: RequestName): number {
+function bytesThatFit(data: string | Uint8Array, name: RequestName, fields: object): number {
   const bytes = typeof data === 'string' ? new TextEncoder().encode(data).length : data.length;
   if (bytes <= maxFrameBytes) return bytes;
-  throw new Fault(
-    'FRAME_TOO_LARGE',
-    `${name} has ${bytes} bytes, and a frame may have ${maxFrameBytes}; send less at a time`,
-  );
+  const size = (value: unknown): number => JSON.stringify(value ?? '').length;
+  const [longest] = Object.entries(fields).sort(([, a], [, b]) => size(b) - size(a));
+  const what = `${name} has ${bytes} bytes, most of them in ${longest?.[0]}`;
+  const limit = `a frame may have ${maxFrameBytes}; nothing was sent: send less at a time`;
+  throw new Fault('FRAME_TOO_LARGE', `${what}, and ${limit}`);
 }
 
 /** Checks the sequence numbers of a session's frames, which count from 1 without gaps. */

@@ -136,6 +136,29 @@ describe('the client for pages', () => {
     expect(other.historyJson).toBe(agent.historyJson);
   });
 
+  it('names the field that is too long for a frame, sends nothing, and continues', async () => {
+    await using test = await setUp();
+    const history = [{ user: 'x'.repeat(1_200_000), assistant: '' }];
+    await expect(test.client.createAgent({ graphName: 'chat', history })).rejects.toMatchObject({
+      code: 5003,
+      message: expect.stringMatching(
+        /createAgent has \d+ bytes, most of them in historyJson, .*nothing was sent/,
+      ) as unknown,
+    });
+    expect(await test.agent.send('The story.')).toMatchObject({ status: 'SUCCESS' });
+    expect(test.events).toEqual([]);
+  });
+
+  it('tells a turn why there was no connection when the page closes the client', async () => {
+    await using test = await setUp();
+    const { turn } = await sendUntilFirstPiece(test.agent, 'The held story.');
+    await test.proxy.stop();
+    await test.until('lost');
+    await test.client.close();
+    await expect(turn).rejects.toThrow(/^1002 .*\(1006 \); closed by the client$/);
+    gate.open();
+  });
+
   it('rejects when a turn fails, with what there was of it', async () => {
     await using test = await setUp();
     const loop = {

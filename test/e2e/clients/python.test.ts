@@ -135,6 +135,7 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
         continued: 'one two three four five six',
         graph: { code: 3003, faults: ['/start_node', '/nodes/answer/exits/default'] },
         resume: { code: 2003, name: 'SESSION_NOT_RESUMABLE' },
+        misspelt: { code: 5002, message: 'createAgnt is no message of this protocol; did you mean "createAgent"?' },
         turn: { kind: 'TurnFailed', code: 4003, text: 'tick tick tick ', path: [{ exit: 'default' }, {}, {}] },
       });
     });
@@ -149,6 +150,20 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
       expect(Object.entries(codes).filter(([, refusal]) => refusal?.[0] !== 5001)).toEqual([]);
       expect(codes['None as text']?.[1]).toBe('sendMessage.text must not be None');
       expect({ after, pending }).toEqual({ after: 'You said: hello', pending: 0 });
+    });
+
+    it('sends no frame that is too long, names its longest field, and continues', () => {
+      const tooLong = (request: string, field: string): unknown => {
+        const what = `${request} has \\d+ bytes, most of them in ${field}`;
+        return expect.stringMatching(new RegExp(`^${what}, and a frame may have 1048576; nothing was sent`));
+      };
+      expect(results['sends_no_frame_that_is_too_long']).toEqual({
+        codes: [
+          [5003, tooLong('sendMessage', 'text')],
+          [5003, tooLong('createAgent', 'historyJson')],
+        ],
+        after: 'You said: hello',
+      });
     });
 
     it('lists, loads and unloads models', () => {
@@ -306,7 +321,7 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
 
     it('can be closed while it reconnects', () => {
       expect(results['closes_while_it_reconnects']).toEqual({
-        pending: ['ConnectionDropped', 1002, 'the client closed the connection'],
+        pending: ['ConnectionDropped', 1002, 'the connection was closed with 1006; the client closed the connection'],
         told: [],
         connections: 1,
       });

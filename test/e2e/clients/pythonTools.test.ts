@@ -113,6 +113,7 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
         'the parameter names of the tool any_number must be one that is given by its name',
         'the parameter name of the tool without_default may be None, so it needs a default: None',
         'the tool misspelt has no parameter nmae, which its docstring describes',
+        'refuses_functions.<locals>.Room.set_lamp is a method: remove @tool, and give create_agent tools=[tool(object.set_lamp)]',
         'a list of tools has those of @tool, not <built-in function len>',
       ]);
     });
@@ -369,7 +370,13 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
 
     it('logs what a tool raises where nobody listens, and what a listener raises', () => {
       expect(results['logs_errors']).toEqual({
-        logged: [['the call of set_light failed', "ZeroDivisionError('division by zero')"]],
+        logged: [
+          ['the call of set_light failed: ZeroDivisionError: division by zero', null],
+          [
+            'the call of set_light failed: ZeroDivisionError: division by zero',
+            "ZeroDivisionError('division by zero')",
+          ],
+        ],
         reported: ['list index out of range', 'list index out of range'],
       });
       expect(results['pending']).toBe(0);

@@ -8,6 +8,7 @@ import json
 import sys
 from dataclasses import asdict
 
+import turngraph
 from turngraph import (
     ConnectionDropped,
     ConnectionFailed,
@@ -51,6 +52,14 @@ async def failure(awaitable):
         await awaitable
     except TurngraphError as error:
         return {**as_dict(error), "faults": [fault["pointer"] for fault in error.faults]}
+    return None
+
+
+async def code(call):
+    try:
+        await call()
+    except TurngraphError as error:
+        return [error.code, error.message]
     return None
 
 
@@ -137,6 +146,7 @@ async def raises(client):
         "continued": continued,
         "graph": await failure(client.create_agent(graph=graph)),
         "resume": await failure(client.request("resumeSession", {"sessionId": "x"})),
+        "misspelt": await failure(client.request("createAgnt", {})),
         "turn": failed,
     }
 
@@ -144,14 +154,6 @@ async def raises(client):
 async def refuses(client):
     """Arguments of the wrong type: the code of the error for each, and an answer after them."""
     agent = await client.create_agent(graph=CHAT)
-
-    async def code(call):
-        try:
-            await call()
-        except TurngraphError as error:
-            return [error.code, error.message]
-        return None
-
     calls = {
         "number in variables": lambda: agent.send("hi", variables={"hour": 9})._finish(),
         "None in variables": lambda: agent.send("hi", variables={"hour": None})._finish(),
@@ -218,16 +220,32 @@ async def runs_many(client):
     return [result.text == f"You said: number {agent.id}" for agent, result in zip(agents, results)]
 
 
+async def sends_no_frame_that_is_too_long(client):
+    agent = await client.create_agent(graph=CHAT, history=None)
+    history = [{"user": "x" * 600_000, "assistant": "y" * 600_000}]
+    return {
+        "codes": [
+            await code(lambda: agent.send("x" * 1_200_000)),
+            await code(lambda: client.create_agent(graph=CHAT, history=history)),
+        ],
+        "after": (await agent.send("hello")).text,
+    }
+
+
 async def drops(url, form):
-    async with connect(url, form=form) as client:
+    client = await connect(url, form=form)
+    try:
         await client.configure(engine="mock")
         agent = await client.create_agent(graph=CHAT)
         turn = agent.send("never")
+        turngraph.MAX_FRAME_BYTES *= 2  # what the server does with a client that does not check
         try:
             await agent.send("x" * (1024 * 1024 + 1))
         except ConnectionDropped as error:
             dropped = {**as_dict(error), "close_code": error.close_code}
         return {"dropped": dropped, "turn": await failure(turn._finish()), "after": await failure(client.list_models())}
+    finally:
+        await client.close()
 
 
 async def cannot_connect(url, form, **options):
@@ -261,7 +279,8 @@ async def main(url, locked, hub, form, path):
         results["version"] = client.server_version
         await client.configure(engine="mock")
         for scenario in [
-            streams, calls, cancels, times_out, changes, saves, guards, raises, refuses, manages_models, runs_many
+            streams, calls, cancels, times_out, changes, saves, guards, raises, refuses,
+            sends_no_frame_that_is_too_long, manages_models, runs_many,
         ]:  # fmt: skip
             results[scenario.__name__] = await scenario(client)
     async with connect(hub, form=form) as client:

@@ -19,6 +19,9 @@ interface Step {
   readonly do: string;
   /** A graph of the file; the agent of the other commands is the one that was created last. */
   readonly graph?: string;
+  readonly text?: string;
+  /** How often the text is sent, one after the other in a message. */
+  readonly repeat?: number;
   /** "exported": the dialog of the last export. */
   readonly dialog?: 'exported';
   /** What happens after the first piece of the answer. */
@@ -64,13 +67,14 @@ class ScenarioRun implements AsyncDisposable {
   }
 
   /** Runs a step. Resolves with its final event, and with its calls. */
-  async step({ do: command, graph, dialog, meanwhile, submit, ...members }: Step): Promise<object> {
+  async step({ do: command, graph, text, repeat = 1, dialog, meanwhile, submit, ...members }: Step): Promise<object> {
     if (command === 'connect') await this.#start();
     const program = this.#program;
     if (!program) throw new Error('the first step must be connect');
     const id = program.send(command, {
       ...(command !== 'create_agent' && { agent: this.#agent }),
       ...(graph && { graph: file.graphs[graph] }),
+      ...(text && { text: text.repeat(repeat) }),
       ...(dialog && { dialog: this.#dialog }),
       ...members,
       expect: undefined,

@@ -13,6 +13,7 @@ import threading
 from dataclasses import replace
 from typing import Annotated, Any, Literal, Optional, Sequence
 
+import turngraph
 from turngraph import (
     Block,
     Call,
@@ -613,6 +614,7 @@ async def ends_tools_when_the_connection_ends(url: str, form: str) -> Any:
 
         turn = agent.send("light", tools=Executor({"set_light": set_light}))
         await started.wait()
+        turngraph.MAX_FRAME_BYTES *= 2  # what the server does with a client that does not check
         try:
             await agent.send("x" * (1024 * 1024 + 1))
         except ConnectionDropped:
@@ -645,6 +647,9 @@ async def logs_errors(client: Client) -> Any:
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(str(context["exception"])))
     agent = await client.create_agent(graph=graph())
     await agent.send("light", tools=Executor({"set_light": lambda **_: 1 / 0}))
+    logger.setLevel(logging.DEBUG)
+    await agent.send("light", tools=Executor({"set_light": lambda **_: 1 / 0}))
+    logger.setLevel(logging.NOTSET)
     await agent.send("light", tools=Executor({}))
     await agent.send("light", tools=Executor({"set_light": lambda **_: 1}, on_event=lambda event: [][0]))
     logger.removeHandler(handler)
@@ -735,7 +740,12 @@ def refuses_functions() -> Any:
             return str(error)
         return ""
 
-    functions: list[Any] = [undocumented, unhinted, of_bytes, any_number, without_default, misspelt]
+    class Room:
+        def set_lamp(self, on: bool) -> None:
+            """Turn the lamp on or off."""
+
+    assert tool(Room().set_lamp).declaration["parameters"]["required"] == ["on"]
+    functions: list[Any] = [undocumented, unhinted, of_bytes, any_number, without_default, misspelt, Room.set_lamp]
     return [message(lambda each=each: tool(each)) for each in functions] + [message(lambda: Executor([len]))]  # type: ignore[list-item]
 
 

@@ -432,7 +432,8 @@ describe('a client that reconnects', () => {
       if (session === during.session) await until(() => session.handshakes.length === 2);
       else await until(() => session.socket?.readyState === WebSocket.CLOSED);
       const closing = client.close();
-      await expect(models).rejects.toMatchObject({ message: 'the client closed the connection' });
+      const message = 'the connection broke off (1006); the client closed the connection';
+      await expect(models).rejects.toMatchObject({ message });
       await closing;
       expect(await client.closed).toMatchObject({ reason: '' });
     }
