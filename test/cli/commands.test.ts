@@ -259,7 +259,7 @@ describe('a graph that a command names', () => {
       /^\| `open_door` +\| `act` +\| \*\*none\*\* +\| is sent to the client, consequential +\|$/m,
     );
     expect((await run(project, 'run', 'named.json', 'hello', '--engine', 'mock')).err).toContain(
-      'act.params.tools[0] names the tool "ring_bell", which the program does not bring: createAgent.tools is empty',
+      'act.params.tools[0] names the tool "ring_bell", which the program does not bring: createAgent.tools is empty; bring it, or declare it in the graph',
     );
   });
 

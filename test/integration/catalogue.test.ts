@@ -100,6 +100,13 @@ describe.each(subprotocols)('an unknown graph_name, over %s', (subprotocol) => {
     });
   });
 
+  it('is answered with the name of the graph where it is that of its file', async () => {
+    await using client = await TestClient.connect(bundledServer().url, subprotocol);
+    expect(await client.request('createAgent', { graphName: 'lamp-switch.json' })).toMatchObject({
+      error: { message: expect.stringMatching(/"lamp-switch\.json"; write "lamp-switch", without \.json$/) as unknown },
+    });
+  });
+
   it('does not say where the package is installed', async () => {
     await using client = await TestClient.connect(bundledServer().url, subprotocol);
     expect(await client.request('createAgent', { graphName: 'lamp-swich' })).toMatchObject({

@@ -30,8 +30,8 @@ describe.each(subprotocols)('over %s, a client brings the tools that its graph n
     await client.createAgent(graph, { toolsJson: JSON.stringify([ringBell]) });
     const answer = await client.request('createAgent', { graphJson: JSON.stringify(graph) });
     expect((JSON.parse(errorOf(answer).detail) as { message: string }[]).map(({ message }) => message)).toEqual([
-      'act.params.tools[0] names the tool "ring_bell", which the program does not bring: createAgent.tools is empty',
-      'later.params.tools[0] names the tool "ring_bell", which the program does not bring: createAgent.tools is empty',
+      'act.params.tools[0] names the tool "ring_bell", which the program does not bring: createAgent.tools is empty; bring it, or declare it in the graph',
+      'later.params.tools[0] names the tool "ring_bell", which the program does not bring: createAgent.tools is empty; bring it, or declare it in the graph',
     ]);
   });
 

@@ -173,6 +173,11 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
   });
 
   it.each([
+    [
+      'of a path',
+      'graphs/steward.json',
+      'createAgent.graphJson is a path, "graphs/steward.json"; give the text of the file',
+    ],
     ['cut short', '{\n  "start_node": "a",\n  "nodes": {', 'createAgent.graphJson is not valid JSON at 3:13: '],
     [
       'with a trailing comma',

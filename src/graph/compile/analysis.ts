@@ -149,6 +149,9 @@ function* lateChecks(checker: string, nodes: AnalysedNodes): Generator<string> {
   const added = followers.find((name) => textOf(nodes.get(name)) !== undefined);
   // A check may also decide whether a call is to be detected.
   if (added === undefined && !followers.flatMap((name) => nodes.get(name) ?? []).every(onlyRoutes)) return;
+  // Or whether the turn goes on: the answer so far is then all that the client is to get.
+  const goesOn = node?.exits.some((other) => other !== exit && node.targets.has(other));
+  if (added === undefined && followers.length === 0 && goesOn) return;
   const leadsTo = sourcesIn(nodes);
   for (const name of follow(leadsTo(checker), leadsTo)) {
     const checked = nodes.get(name);

@@ -38,7 +38,8 @@ export function findDeclaration(
   }
   if (!tools) return { name, description: '' };
   if (brought) return brought;
-  const known = tools.size === 0 ? 'is empty' : `has only ${listNames(tools.keys())}`;
+  const known =
+    tools.size === 0 ? 'is empty; bring it, or declare it in the graph' : `has only ${listNames(tools.keys())}`;
   const problem = `names the tool "${name}", which the program does not bring: createAgent.tools ${known}`;
   return { problem: problem + didYouMean(name, tools.keys()) };
 }

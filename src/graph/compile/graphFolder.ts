@@ -42,8 +42,10 @@ export class GraphFolder {
     const names = await this.names();
     // Path traversal check: only names that the folder lists are opened.
     if (!names.includes(name)) {
-      const hint = didYouMean(name, names) || (names.length > 0 ? `; there are ${names.join(', ')}` : '; it is empty');
-      throw new Fault('GRAPH_COMPILATION_FAILED', `${this.#description} has no graph "${name}"${hint}`);
+      const known = names.length > 0 ? `; there are ${names.join(', ')}` : '; it is empty';
+      const hint = names.find((each) => each + fileExtension === name);
+      const fix = hint === undefined ? didYouMean(name, names) || known : `; write "${hint}", without ${fileExtension}`;
+      throw new Fault('GRAPH_COMPILATION_FAILED', `${this.#description} has no graph "${name}"${fix}`);
     }
     const file = join(this.#path, name + fileExtension);
     const bytes = await readRegularFile(file).catch((cause: unknown) => {

@@ -185,11 +185,17 @@ function parseChanges(paramsJson: string): Readonly<Record<string, unknown>> {
   throw fault();
 }
 
+const maxPathLength = 4096;
+
 async function readRequestedGraph(
   session: Session,
   { graphJson, graphName }: ClientFrameBodies['createAgent'],
 ): Promise<unknown> {
   if (graphName) return session.context.graphs.read(graphName);
   if (!graphJson) throw new Fault('GRAPH_COMPILATION_FAILED', 'createAgent needs a graph: give graphJson or graphName');
+  if (graphJson.length <= maxPathLength && graphJson.endsWith('.json')) {
+    const fix = 'give the text of the file, or the name of a graph as graphName';
+    throw new Fault('GRAPH_COMPILATION_FAILED', `createAgent.graphJson is a path, "${graphJson}"; ${fix}`);
+  }
   return parseGraph(graphJson, 'createAgent.graphJson');
 }

@@ -98,7 +98,7 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
           ],
           [
             3003,
-            'detect.params.tools[0] names the tool "set_light", which the program does not bring: createAgent.tools is empty; 1 more fault is in the detail, and turngraph check shows all',
+            'detect.params.tools[0] names the tool "set_light", which the program does not bring: createAgent.tools is empty; bring it, or declare it in the graph; 1 more fault is in the detail, and turngraph check shows all',
           ],
         ],
       });

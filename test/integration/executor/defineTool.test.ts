@@ -219,7 +219,7 @@ describe.each(codecs)('over %s, an agent is refused', (codec) => {
     });
     expect(await create(['set_light'], undefined)).toMatchObject({
       message:
-        'act.params.tools[0] names the tool "set_light", which the program does not bring: createAgent.tools is empty',
+        'act.params.tools[0] names the tool "set_light", which the program does not bring: createAgent.tools is empty; bring it, or declare it in the graph',
     });
   });
 

@@ -116,6 +116,11 @@ describe('an answer that is checked after it was sent', () => {
     expect(warningsOf({ answer: streamed, judge: judge('detect'), detect })).toEqual([]);
   });
 
+  it('is none when the check only decides whether the turn goes on', () => {
+    const asked = { ...judge(''), exits: { not_triggered: 'answer' } };
+    expect(warningsOf({ ask: { ...line, exits: { default: 'asked' } }, asked, answer })).toEqual([]);
+  });
+
   it('is none when the message is checked', () => {
     const guard = { type: 'Guardrail', params: { inline_strings: ['a'] }, exits: { triggered: 'line' } };
     expect(warningsOf({ answer: { ...answer, exits: { default: 'guard' } }, guard, line })).toEqual([]);
