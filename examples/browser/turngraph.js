@@ -150,7 +150,7 @@ export class Client {
 
   /**
    * Creates an agent; `fields` are those of createAgent, such as graphName. `graph` and `history` are values or JSON text; `history`
-   * is what `exportDialog` returned.
+   * is what `exportDialog` returned, and null where there is none.
    */
   async createAgent(fields) {
     const agent = new Agent(this, fields);
@@ -341,7 +341,7 @@ class Agent {
   #fields;
   #id = 0;
 
-  constructor(client, { history, historyJson = toJson(history), graph, ...fields }) {
+  constructor(client, { history, historyJson = toJson(history ?? undefined), graph, ...fields }) {
     this.#client = client;
     this.#fields = typeof graph === 'string' ? { ...fields, graphJson: graph } : { ...fields, graph };
     this.historyJson = historyJson;

@@ -1016,7 +1016,7 @@ namespace Turngraph
                 object value;
                 if (!createAgent.TryGetValue(name, out value) || (name == "graph" && !(value is string))) continue;
                 this.createAgent.Remove(name);
-                this.createAgent[name + "Json"] = value as string ?? JsonObject.ToJson(value);
+                if (value != null) this.createAgent[name + "Json"] = value as string ?? JsonObject.ToJson(value);
             }
             if (this.createAgent.ContainsKey("historyJson")) HistoryJson = this.createAgent.Text("historyJson");
         }

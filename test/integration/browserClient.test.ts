@@ -126,6 +126,8 @@ describe('the client for pages', () => {
 
   it('has the dialog that an agent was created with, also after its session is lost', async () => {
     await using test = await setUp({ resumeGrace: 0 });
+    const fresh = (await test.client.createAgent({ graphName: 'chat', history: null })) as PageAgent;
+    expect(fresh.historyJson).toBeUndefined();
     const history = [{ user: 'Hello!', assistant: 'Good evening.' }];
     const agent = (await test.client.createAgent({ graphName: 'chat', history })) as PageAgent;
     expect(JSON.parse(agent.historyJson)).toEqual(history);

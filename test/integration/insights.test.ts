@@ -82,6 +82,24 @@ const graph = {
   },
 };
 
+/** As docs/tools.md has it. */
+const cannedQuestion = {
+  ask: {
+    type: 'CannedResponse',
+    params: {
+      inline_strings: [
+        '{{#insights}}Say{{#missing}} {{significance}}{{/missing}}{{#invalid}} {{significance}}{{/invalid}}. {{/insights}}',
+      ],
+    },
+    exits: { default: 'asked' },
+  },
+  asked: {
+    type: 'Guardrail',
+    params: { watch: 'answer', inline_strings: [String.raw`\S`] },
+    exits: { not_triggered: 'answer' },
+  },
+};
+
 describe.each(subprotocols)('over %s, a call with invalid or missing arguments', (subprotocol) => {
   const connect = (): Promise<TestClient> => TestClient.connect(server().url, subprotocol);
 
@@ -120,6 +138,22 @@ describe.each(subprotocols)('over %s, a call with invalid or missing arguments',
         },
       ],
     ]);
+  });
+
+  it('is asked about by a canned line, and without an insight the model answers', async () => {
+    await using client = await connect();
+    const agentId = await client.createAgent({
+      ...graph,
+      nodes: { detect: graph.nodes.detect, ...cannedQuestion, answer: { type: 'Generate' } },
+    });
+    expect(await client.sendMessage(agentId, 'transfer 500 to my friend')).toMatchObject({
+      steps: 'detect:no_tool_called ask:default asked:triggered',
+      text: 'Say who should get it. ',
+    });
+    expect(await client.sendMessage(agentId, 'hello')).toMatchObject({
+      steps: 'detect:no_tool_called ask:default asked:not_triggered answer:default',
+      text: 'You said: hello',
+    });
   });
 
   it('keeps the arguments in the insight as they were written', async () => {

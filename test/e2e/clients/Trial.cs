@@ -39,7 +39,7 @@ internal static class Trial
             client.Lost += error => Say("lost " + error.Message);
             await client.ReadyAsync();
             var lamp = await client.CreateAgentAsync(new JsonObject { { "graphName", "lamp-switch" } });
-            var chat = await client.CreateAgentAsync(new JsonObject { { "graphName", "chat" } });
+            var chat = await client.CreateAgentAsync(new JsonObject { { "graphName", "chat" }, { "history", null } });
             try
             {
                 await client.CreateAgentAsync(new JsonObject { { "graphName", "no-such-graph" } });
