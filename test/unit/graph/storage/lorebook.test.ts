@@ -88,7 +88,7 @@ describe('the fields of a lorebook', () => {
     ];
     const lore = await loreOf({ entries });
     expect(await idsOf(lore, 'and now?', { messages, topK: 9 })).toEqual(['two', 'three']);
-    expect(await idsOf(lore, 'and now?', { messages, topK: 9, depth: 2 })).toEqual(['two', 'node', 'three']);
+    expect(await idsOf(lore, 'and now?', { messages, topK: 9, depth: 2 })).toEqual(['two', 'three', 'node']);
     const deep = await loreOf({ scan_depth: 2, entries });
     expect(await idsOf(deep, 'and now?', { messages, topK: 9 })).toEqual(['two', 'node', 'three']);
   });
