@@ -114,6 +114,7 @@ export class Client {
   /** Why there is no connection, for the message of an error; '' while there is one. */
   #interruption = '';
   #isStopped = false;
+  #stopError;
   #isReady = false;
   #hasBeenReady = false;
   #ready = createDeferred();
@@ -164,6 +165,8 @@ export class Client {
    * `onFrame` gets the name and the content of each message of the answer, the last one included.
    */
   async request(message, body, onFrame) {
+    // What has stopped the client says more than that it is stopped.
+    if (this.#stopError) throw this.#stopError;
     if (!this.#session?.isRestored) throw dropped('not connected; await ready()');
     return this.#session.request(message, body, onFrame);
   }
@@ -314,6 +317,7 @@ export class Client {
 
   #stop(error) {
     this.#isStopped = true;
+    this.#stopError = error;
     clearTimeout(this.#timer);
     this.#lose(error);
     this.#ready.reject(error);
@@ -590,7 +594,7 @@ class Connection {
     this.#error = new TurngraphError(
       1001,
       'CONNECTION_FAILED',
-      `cannot connect to ${url.host}; the server's log says why`,
+      `cannot connect to ${url.host}; is the server running? Its log says why`,
     );
     this.#socket = new WebSocket(url, 'turngraph.v1.json');
     this.#socket.addEventListener('message', ({ data }) => {

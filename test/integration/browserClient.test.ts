@@ -1,9 +1,12 @@
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { Client } from '../../examples/browser/turngraph.js';
 import { TcpProxy } from '../helpers/tcpProxy.mjs';
 import { Gate } from '../helpers/gate.ts';
-import { startTestServer, type TestServerOptions } from '../helpers/server.ts';
+import { repositoryPath, startTestServer, type TestServerOptions } from '../helpers/server.ts';
 
 const story = 'once upon a time there was a lamp';
 const gate = new Gate();
@@ -149,6 +152,17 @@ describe('the client for pages', () => {
     });
     expect(await test.agent.send('The story.')).toMatchObject({ status: 'SUCCESS' });
     expect(test.events).toEqual([]);
+  });
+
+  it('says of each request why it has stopped, where an agent cannot be created again', async () => {
+    const graphs = await mkdtemp(join(tmpdir(), 'turngraph-page-'));
+    await cp(repositoryPath('graphs/chat.json'), join(graphs, 'chat.json'));
+    await using test = await setUp({ resumeGrace: 0, graphs });
+    await rm(graphs, { recursive: true });
+    test.proxy.cut();
+    await expect.poll(() => test.client.ready().then(String, ({ code }: { code: number }) => code)).toBe(3003);
+    await expect(test.client.request('listModels', {})).rejects.toMatchObject({ code: 3003 });
+    await expect(test.agent.send('Hello!')).rejects.toMatchObject({ code: 3003 });
   });
 
   it('tells a turn why there was no connection when the page closes the client', async () => {
