@@ -109,10 +109,12 @@ const fence = '```';
 const closers: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
 const closerOf = (opener: Token): string => closers[opener.text] ?? fence;
 
+/** Reads the tokens of a text in one pass. */
 class Tokenizer {
   readonly #text: string;
   readonly #finder: MarkFinder;
   readonly #options: TokenOptions;
+  readonly #isBare: boolean;
   readonly #pattern: RegExp;
   readonly #seed: RegExp;
   readonly #tokens: Token[] = [];
@@ -128,7 +130,8 @@ class Tokenizer {
     this.#finder = finder;
     this.#options = options;
     const { toolNames, isBareSearched } = options;
-    const key = isBareSearched && !options.read ? keyPattern(toolNames) : noMatch;
+    this.#isBare = isBareSearched && !options.read;
+    const key = this.#isBare ? keyPattern(toolNames) : noMatch;
     const name = isBareSearched ? `${namePattern(toolNames)}(?![\\w-])` : noMatch;
     this.#seed = new RegExp(`${finder.source}|${key}`);
     this.#pattern = new RegExp(
@@ -139,7 +142,7 @@ class Tokenizer {
 
   read(): readonly Token[] {
     const text = this.#text;
-    const { skip = (index) => index, isBareSearched, toolNames } = this.#options;
+    const { skip = (index) => index, toolNames } = this.#options;
     for (let match = this.#pattern.exec(text); match || this.#read; match = this.#pattern.exec(text)) {
       const index = match?.index ?? text.length;
       this.#next = Math.max(skip(index), index);
@@ -153,7 +156,7 @@ class Tokenizer {
     this.#cutOff(this.#finder.cutOffFrom(text) ?? text.length);
     const start = this.#open.find(({ isJson }) => isJson)?.start;
     // The beginning of a call has no name of a tool yet.
-    if (start !== undefined && isBareSearched && startsCall(text.slice(start), toolNames))
+    if (start !== undefined && this.#isBare && startsCall(text.slice(start), toolNames))
       this.#add('key', text.length, text.length);
     return this.#tokens;
   }
@@ -245,14 +248,14 @@ class Tokenizer {
       const content = text.slice(index, parsed.end);
       // Where only marks are looked for, a text of JSON hides none but in a call.
       const isHidden = this.#options.from === undefined || this.#marks.length > 0 || !this.#finder.first(content, 0);
-      if (isHidden) return void this.#add(this.#isCall(parsed.value, content) ? 'call' : 'data', index, parsed.end);
+      const kind = this.#isCall(parsed.value, content) ? 'call' : 'data';
+      if (isHidden && this.#add(kind, index, parsed.end)) return;
     }
     this.#open.push(this.#add('opener', index, index + 1, isJson));
   }
 
   #isCall(value: JsonValue, content: string): boolean {
-    const { toolNames, isBareSearched, read } = this.#options;
-    if (isBareSearched && !read && whyNoCall(value, toolNames) !== undefined) return true;
+    if (this.#isBare && whyNoCall(value, this.#options.toolNames) !== undefined) return true;
     // A mark in a key, in a word, or in the JSON of a call is a mistake; else it is a part of a text.
     const isMistake = this.#isInJson || callMember.test(content);
     for (let mark = this.#finder.first(content, 0); mark; mark = this.#finder.first(content, mark.end)) {
