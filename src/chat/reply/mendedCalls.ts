@@ -8,24 +8,26 @@ type OfferedTools = NonNullable<DetectOptions['tools']>;
 export function mendedCalls(block: string, format: ToolCallFormat, options: DetectOptions): readonly DetectedCall[] {
   const { tools = [] } = options;
   if (tools.length === 0) return [];
-  for (const mended of mendings(block, format, tools)) {
-    const calls =
-      mended === block ? [] : format.detect(mended, options).calls.map((call) => withOfferedName(call, tools));
+  for (const mended of new Set(mendings(block, format, tools))) {
+    const detected = format.detect(mended, options);
+    const calls = detected.calls.map((call) => withOfferedName(call, tools));
+    // Of several calls, none is left aside.
+    const areRead = calls.length > 0 && !/[[{(]/.test(detected.residual);
     const areOffered = calls.every((call) => tools.some(({ name }) => name === call.name));
-    if (calls.length > 0 && areOffered) return calls.map((call) => ({ ...call, raw: block, repaired: true }));
+    if (areRead && areOffered) return calls.map((call) => ({ ...call, raw: block, repaired: true }));
   }
   return [];
 }
 
-/** The markup with words in quotes, with a name once that is there twice, with single braces, with the mark before it. */
-function* mendings(block: string, { markup = commonMarkup }: ToolCallFormat, tools: OfferedTools): Generator<string> {
-  yield quoteBareWords(block);
+/** The markup as it is, with words in quotes, with a name once that is there twice, with single braces, with another mark. */
+function mendings(block: string, { markup = commonMarkup }: ToolCallFormat, tools: OfferedTools): readonly string[] {
   let once = block;
   for (const { name } of tools)
     for (const separator of [':', ' ', ': ', '.']) once = once.replaceAll(`${name}${separator}${name}`, name);
-  yield once;
-  yield block.replaceAll('{{', '{').replaceAll('}}', '}');
-  for (const mark of markup.opens) if (!commonMarkup.opens.includes(mark)) yield mark + block;
+  const single = block.replaceAll('{{', '{').replaceAll('}}', '}');
+  const own = markup.opens.filter((mark) => !commonMarkup.opens.includes(mark));
+  const marked = own.flatMap((mark) => [mark + block, mark + block.replace(/^[^\w[{]+/, '')]);
+  return [block, quoteBareWords(block), once, single, block.replace(/^[^[{]*/, ''), ...marked];
 }
 
 // Models put these around the names of functions: `functions.f`, `tools.f`, `/f`, `functions_f_1`, `fjson`.

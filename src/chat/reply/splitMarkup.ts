@@ -110,13 +110,15 @@ class BlockReader {
     const [name, opener] = [this.#tokens[at], this.#tokens[at + 1]];
     if (!name || !opener || opener.gap.trim() !== '' || !/^[{(]/.test(opener.text)) return false;
     if (opener.text !== '(') return true;
-    const next = this.#tokens[(opener.pair ?? opener).at + 1];
-    if (next && next.gap === '' && seeds.has(next.kind) && opener.pair !== undefined) return true;
+    const end = opener.pair?.end ?? opener.end;
+    let next = this.#tokens[(opener.pair ?? opener).at + 1];
+    while (next?.gap.trim() === '' && /^[\],;]/.test(next.text)) next = this.#tokens[next.at + 1];
+    const isMarked = opener.pair !== undefined && next?.gap.trim() === '' && seeds.has(next.kind);
+    if (isMarked && next?.start === end) return true;
     const start = Math.max(from, name.start - 16);
     const before = this.#text.slice(start, name.start);
     const isFirst = /[\n[][ \t,;]{0,16}$/.test(before) || (start === from && /^[ \t,;[]*$/.test(before));
-    const end = opener.pair?.end;
-    return isFirst && (end === undefined || /^[ \t\],;]*(?:\n|$|[\w.:]{1,64}\()/.test(this.#after(end)));
+    return isFirst && (isMarked || !opener.pair || /^[ \t\],;]*(?:\n|$|[\w.:]{1,64}\()/.test(this.#after(end)));
   }
 
   /** The outermost bracket of malformed JSON around a token, without prose in between; else the token itself. */

@@ -12,17 +12,13 @@ export class CallMarkupFilter {
   readonly #markup: CallMarkup;
   readonly #stream: StreamableText;
   #text = '';
-  #unread: readonly MalformedCall[] = [];
+  /** The markup that was taken out, once all text is there. */
+  unread: readonly MalformedCall[] = [];
 
   /** @param markup the marks of the model's calls; default: those that all models know. */
   constructor(markup: CallMarkup = commonMarkup) {
     this.#markup = markup;
     this.#stream = new StreamableText({ markup });
-  }
-
-  /** The markup that was taken out, once all text is there. */
-  get unread(): readonly MalformedCall[] {
-    return this.#unread;
   }
 
   /** Takes the next piece of text and returns what can be let through. */
@@ -35,7 +31,7 @@ export class CallMarkupFilter {
   flush(): string {
     const options = { toolNames: new Set<string>(), isBareSearched: false, from: this.#stream.sent.length };
     const [answer, unread] = splitMarkup(this.#text, this.#markup, false, options);
-    this.#unread = unread;
+    this.unread = unread;
     return this.#stream.rest(answer);
   }
 }
