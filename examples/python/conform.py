@@ -90,7 +90,7 @@ class Program:
     async def do_create_agent(self, number: int, command: dict[str, Any]) -> None:
         graph, dialog = command["graph"], command.get("dialog", "")
         name = str(next(self._names))
-        agent = await self._connected().create_agent(graph=graph, history=dialog)
+        agent = await self._connected().create_agent(graph=graph, history=dialog or None)
         self._conversations[name] = Conversation(agent, graph, dialog)
         write("agent", number, agent=name, warnings=agent.warnings)
 
@@ -179,7 +179,7 @@ class Program:
                 client = await self._open()
                 for conversation in self._conversations.values():
                     graph, dialog = conversation.graph, conversation.dialog
-                    conversation.agent = await client.create_agent(graph=graph, history=dialog)
+                    conversation.agent = await client.create_agent(graph=graph, history=dialog or None)
             except TurngraphError as error:
                 if error.code in {1001, 1002, 2001}:
                     continue

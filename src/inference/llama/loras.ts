@@ -15,13 +15,12 @@ export async function checkLoras(model: string, loras: readonly LoraFile[]): Pro
   const { header } = await readGguf(model);
   let bytes = 0;
   for (const { file } of loras) {
+    const isSplit = splitFileNames(basename(file)).length > 1;
+    if (isSplit) throw loraFault(file, 'it is split, and llama.cpp reads adapters of one file');
     const lora = await readGguf(file).catch((error: unknown) => {
       throw loraFault(file, describeError(error), error);
     });
-    const isSplit = splitFileNames(basename(file)).length > 1;
-    const problem = isSplit
-      ? 'it is split, and llama.cpp reads adapters of one file'
-      : findLoraProblem(lora.header, header);
+    const problem = findLoraProblem(lora.header, header);
     if (problem !== undefined) throw loraFault(file, problem);
     bytes += lora.bytes;
   }
