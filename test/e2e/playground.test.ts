@@ -84,11 +84,16 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
     await page.reload();
     await page.locator('[data-exit]').first().waitFor();
     await expect.poll(() => page.locator('[data-node]').count()).toBe(4);
-    const boxes = await Promise.all((await page.locator('[data-node]').all()).map((node) => node.boundingBox()));
     const isOver = (a: Box, b: Box): boolean =>
       a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
-    const pairs = boxes.flatMap((a, index) => boxes.slice(index + 1).map((b) => [a, b]));
-    expect(pairs.filter(([a, b]) => !a || !b || isOver(a, b))).toEqual([]);
+    // The nodes move when their sizes are known.
+    const overlaps = async (): Promise<unknown> => {
+      const nodes = await page.locator('[data-node]').all();
+      const boxes = await Promise.all(nodes.map((node) => node.boundingBox()));
+      const pairs = boxes.flatMap((a, index) => boxes.slice(index + 1).map((b) => [a, b]));
+      return pairs.filter(([a, b]) => !a || !b || isOver(a, b));
+    };
+    await expect.poll(overlaps).toEqual([]);
   });
 
   it('makes a refused agent again with the next message, once its graph is mended', async () => {

@@ -1,16 +1,32 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateObject, stepCountIs, streamText, tool } from 'ai';
 import OpenAI from 'openai';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { parseScrape, type Scrape } from '../helpers/prometheus.ts';
-import { useServer } from '../helpers/server.ts';
+import { repositoryPath, useServer } from '../helpers/server.ts';
 
-const server = useServer({ openai: true, logLevel: 'silent' });
+const model = 'turngraph-demo';
+// The longer the context, the more time there is to stop a prompt.
+const variant = {
+  engine: 'llama-cpp',
+  local_path: repositoryPath('models'),
+  files: ['turngraph-demo.gguf'],
+  context_size: 2048,
+};
+const entry = { name: model, tool_call_format: 'chatml', default_sampling: { temperature: 0 }, variants: [variant] };
+const folder = mkdtempSync(join(tmpdir(), 'turngraph-'));
+const catalogue = join(folder, 'models.json');
+writeFileSync(catalogue, JSON.stringify({ models: [entry] }));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const server = useServer({ openai: true, logLevel: 'silent', catalogue });
 const baseURL = (): string => `http://127.0.0.1:${server().port}/v1`;
 const client = (): OpenAI => new OpenAI({ baseURL: baseURL(), apiKey: 'none', maxRetries: 0 });
 
-const model = 'turngraph-demo';
 // Tokens of the template around each message.
 const frameTokens = 8;
 
