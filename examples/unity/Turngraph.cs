@@ -185,6 +185,8 @@ namespace Turngraph
         private readonly Random random = new Random();
         private readonly List<Agent> agents = new List<Agent>();
         private readonly object gate = new object();
+        private readonly bool triesOnce;
+        private volatile bool wasReady;
         private TaskCompletionSource<int> ready = NewReady();
         private Session session;
         private Link link;
@@ -206,7 +208,13 @@ namespace Turngraph
 
         /// <param name="configuration">The configureSession of each session, or null.</param>
         public TurngraphClient(string url, string token = null, JsonObject configuration = null, TurngraphLimits limits = null)
+            : this(url, token, configuration, limits, false)
         {
+        }
+
+        private TurngraphClient(string url, string token, JsonObject configuration, TurngraphLimits limits, bool triesOnce)
+        {
+            this.triesOnce = triesOnce;
             this.limits = limits ?? new TurngraphLimits();
             this.url = url;
             this.token = token;
@@ -221,21 +229,9 @@ namespace Turngraph
         public static async Task<TurngraphClient> ConnectAsync(string url, string token = null, JsonObject configuration = null,
             TurngraphLimits limits = null)
         {
-            var client = new TurngraphClient(url, token, configuration, limits);
-            var failed = new TaskCompletionSource<int>();
-            Action<TurngraphException> fail = error => failed.TrySetException(error);
-            client.Lost += fail;
-            try
-            {
-                await await Task.WhenAny(client.ReadyAsync(), failed.Task);
-                client.Lost -= fail;
-                return client;
-            }
-            catch (TurngraphException)
-            {
-                client.Dispose();
-                throw;
-            }
+            var client = new TurngraphClient(url, token, configuration, limits, true);
+            await client.ReadyAsync();
+            return client;
         }
 
         /// <summary>Id of the session, for logs; null before the first.</summary>
@@ -492,7 +488,7 @@ namespace Turngraph
                         limits.ReconnectMs + " ms; to try for longer, raise ReconnectMs");
                     next.IsFinal = true;
                 }
-                if (next.IsFinal)
+                if (next.IsFinal || (triesOnce && !wasReady))
                 {
                     Stop(why, false);
                     return;
@@ -648,6 +644,7 @@ namespace Turngraph
                 {
                     if (session != next) return;
                     next.IsRestored = true;
+                    wasReady = true;
                     ready.TrySetResult(0);
                 }
                 if (next.IsAnother) Dispatch(() => Restarted?.Invoke());
