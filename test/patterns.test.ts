@@ -121,8 +121,7 @@ async function makePatterns(): Promise<void> {
   const { DiskCache, DiskQuota } = await import('../src/base/diskCache.ts');
   const { nativeFormat } = await import('../src/chat/dialect/nativeFormat.ts');
   const { formats } = await import('../src/chat/formats/index.ts');
-  const { CallMarkupFilter } = await import('../src/chat/reply/malformed/callMarkupFilter.ts');
-  const { StreamableText } = await import('../src/chat/reply/malformed/streamableText.ts');
+  const { CallMarkupFilter, StreamableText } = await import('../src/chat/reply/malformed/streamableText.ts');
   const { parseReply } = await import('../src/chat/reply/parseReply.ts');
   const { probeChatTemplate } = await import('../src/chat/template/chatTemplate.ts');
   const { ControlTokenMatcher } = await import('../src/inference/decoding/controlTokens.ts');

@@ -233,8 +233,7 @@ async function templateDialects(folder, nativeFormat, callMarks) {
 
 async function builtReaders() {
   const { parseReply } = await import('../../dist/chat/reply/parseReply.js');
-  const { CallMarkupFilter } = await import('../../dist/chat/reply/malformed/callMarkupFilter.js');
-  const { StreamableText } = await import('../../dist/chat/reply/malformed/streamableText.js');
+  const { CallMarkupFilter, StreamableText } = await import('../../dist/chat/reply/malformed/streamableText.js');
   const { ReasoningFilter } = await import('../../dist/chat/reply/reasoning/splitReply.js');
   return { parseReply, CallMarkupFilter, StreamableText, ReasoningFilter };
 }

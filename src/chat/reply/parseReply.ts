@@ -58,7 +58,10 @@ export function parseReply(
     isBareSearched: !isJson,
   });
   const malformed = [...toolMessages.map(malformedMessage), ...formatMalformed, ...markup];
-  const mended = malformed.slice(0, maxMended).map(({ text: block }) => mendedCalls(block, format, options));
+  // What the format itself has found is read as far as it may be.
+  const mended = malformed.slice(0, maxMended).map((part) => {
+    return formatMalformed.includes(part) ? [] : mendedCalls(part.text, format, options);
+  });
   const calls = [...parsed.calls.map((call) => withOfferedName(call, tools)), ...mended.flat()];
   const isRead = (index: number): boolean => (mended[index]?.length ?? 0) > 0;
   const unread = malformed.filter((_, index) => !isRead(index));

@@ -308,7 +308,7 @@ const isSmile = ({ start, pair }: Token, text: string): boolean =>
 const isClosing = (tag: string): boolean => /^(?:[<[]|&lt;)\|?\/.*[>\];]$/.test(tag);
 
 /** Whether a text has a sentence, or three words in a row. */
-function isProse(text: string): boolean {
+export function isProse(text: string): boolean {
   const bare = text.replaceAll(/"[^"\n]*"/g, ' ');
   return /[.!?]["')]?\s/.test(bare) || /(?<!\p{L})\p{L}+[ \t]+\p{L}+[ \t]+\p{L}/u.test(bare);
 }

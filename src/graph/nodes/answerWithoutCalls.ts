@@ -1,7 +1,7 @@
 import type { Completion } from '../../inference/contract/engine.ts';
 import type { Turn } from '../compile/turn.ts';
 import type { CallMarkup } from '../../chat/tool.ts';
-import { CallMarkupFilter } from '../../chat/reply/malformed/callMarkupFilter.ts';
+import { CallMarkupFilter } from '../../chat/reply/malformed/streamableText.ts';
 import { echoReason, mayBeEcho } from './argumentsEcho.ts';
 import type { InferenceRunner, PromptRequest } from './inference.ts';
 

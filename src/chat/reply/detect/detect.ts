@@ -1,4 +1,4 @@
-import { callBlocks } from '../splitMarkup.ts';
+import { callBlocks, isProse } from '../splitMarkup.ts';
 import { skipClosingFence, skipOpeningFence } from '../../markdownCode.ts';
 import type { CallKeys, CallSpan, CallSpans } from './callShape.ts';
 import { canonicalJson } from '../../json/value.ts';
@@ -19,7 +19,7 @@ import type { Detection, DetectOptions } from '../../tool.ts';
  *
  * | the first tag with a call is                      | the result                                              |
  * | ------------------------------------------------- | ------------------------------------------------------- |
- * | absent                                            | the untagged calls                                      |
+ * | absent                                            | the untagged calls; beside prose none, if the model has tags of its own |
  * | before any `{`                                    | the tagged calls                                        |
  * | after a `{`; some tagged calls are in no string   | the tagged calls that are in no string                  |
  * | after a `{`; all tagged calls are in strings      | the untagged calls                                      |
@@ -34,20 +34,24 @@ export function detect(
 ): Detection {
   const context = { keys, tags, tools, thought, skipReasoning: createReasoningSkipper(text, marks) };
   const found = findCalls(text, context);
-  const isNative = tags !== commonTags;
   const hidden =
     found.spans.length > 0
       ? undefined
-      : ((isNative ? unclosedCalls(text, context, marks) : undefined) ?? callsAtStart(text, context, marks));
+      : ((tags !== commonTags ? unclosedCalls(text, context, marks) : undefined) ?? callsAtStart(text, context, marks));
   const { spans, truncatedAt } = hidden ?? found;
-  return {
-    calls: spans.flatMap(({ calls }) => calls),
-    residual: residualText(text, spans, context),
-    truncated: truncatedAt !== undefined,
-  };
+  const calls = spans.flatMap((span) => span.calls);
+  const residual = residualText(text, spans, context);
+  const truncated = truncatedAt !== undefined;
+  // The model has marks for its calls: without any, beside prose, they are examples or data.
+  const isUntagged = tags.hasOwn && 'truncatedInValue' in (hidden ?? found) && isProse(residual);
+  const isBare = isUntagged && residual === residualText(text, spans, { ...context, tools: [] });
+  if (!isBare) return { calls, residual, truncated };
+  const reason = 'it stands beside prose, without the marks of a call';
+  const unread = callBlocks(text, spans, true).map(({ start, end }) => ({ text: text.slice(start, end), reason }));
+  return { calls: [], residual: residualText(text, [], context), unread, truncated };
 }
 
-function findCalls(text: string, context: DetectionContext): CallSpans {
+function findCalls(text: string, context: DetectionContext): CallSpans | UntaggedCallSpans {
   const tagged = taggedCalls(text, context);
   const firstTag = tagged.spans[0]?.start ?? tagged.truncatedAt;
   if (firstTag === undefined) return untaggedCalls(text, context);

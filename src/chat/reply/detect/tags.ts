@@ -60,6 +60,8 @@ const longestFirst = (a: TagKind, b: TagKind): number => b.opens.length - a.open
 export class TagSet {
   /** A closing tag, whichever it closes; sticky. */
   readonly closingTag: RegExp;
+  /** Whether a model's own layout has tags. */
+  readonly hasOwn: boolean;
   readonly #kinds: readonly TagKind[];
   readonly #openingOrCode: RegExp;
   readonly #openingAtIndex: RegExp;
@@ -70,6 +72,7 @@ export class TagSet {
    * @param ownClosers what may follow the calls of this layout.
    */
   constructor(own: readonly TagKind[] = [], ownClosers: readonly string[] = []) {
+    this.hasOwn = own.length > 0;
     const isOwn = ({ opens }: TagKind): boolean => own.some((kind) => kind.opens === opens);
     this.#kinds = [...own, ...commonKinds.filter((kind) => !isOwn(kind))].sort(longestFirst);
     const opening = this.#kinds.map(openingPattern).join('|');
@@ -139,13 +142,10 @@ export const toolNameIn = (text: string, { kind, start, end }: Tag): string =>
 /** A text without the end tokens and the white space at its end. */
 export function withoutEndTokens(text: string): string {
   let rest = text.trimEnd();
-  for (let token = lastEndToken(rest); token !== undefined; token = lastEndToken(rest)) {
-    rest = rest.slice(0, -token.length).trimEnd();
-  }
+  const last = (): string | undefined => endTokens.find((token) => rest.endsWith(token));
+  for (let token = last(); token !== undefined; token = last()) rest = rest.slice(0, -token.length).trimEnd();
   return rest;
 }
-
-const lastEndToken = (text: string): string | undefined => endTokens.find((token) => text.endsWith(token));
 
 /** The tags of all formats. */
 export const commonTags = new TagSet();

@@ -1,8 +1,9 @@
-import type { CallMarkup } from '../../tool.ts';
+import type { CallMarkup, MalformedCall } from '../../tool.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { commonMarkup } from '../detect/tags.ts';
 import { MarkSearch } from '../../markSearch.ts';
 import { markFinder } from '../markFinder.ts';
+import { splitMarkup } from '../splitMarkup.ts';
 import { callStartPattern } from '../tokens.ts';
 
 /** What a StreamableText knows of the reply. */
@@ -81,6 +82,37 @@ export class StreamableText {
   #isMarkup(word: string): boolean {
     const [name = ''] = /(?<![A-Za-z0-9-])[A-Za-z0-9-]*$/.exec(word.replace(/(?<!\W)\W+$/, '')) ?? [];
     return markupCharacter.test(word) || this.#words.has(name.toLowerCase());
+  }
+}
+
+/**
+ * Takes markup of calls out of text that arrives in pieces, for a node that reads no calls: marks with what belongs to
+ * them. JSON without a mark stays, as do Markdown code and prose around a mark. What follows the first mark waits for the
+ * end. Reasoning is filtered before. How the text is cut into pieces makes no difference.
+ */
+export class CallMarkupFilter extends StreamableText {
+  readonly #markup: CallMarkup;
+  #text = '';
+  /** The markup that was taken out, once all text is there. */
+  unread: readonly MalformedCall[] = [];
+
+  /** @param markup the marks of the model's calls; default: those that all models know. */
+  constructor(markup: CallMarkup = commonMarkup) {
+    super({ markup });
+    this.#markup = markup;
+  }
+
+  override push(piece: string): string {
+    this.#text += piece;
+    return super.push(piece);
+  }
+
+  /** Returns what was held back and is no markup, at the end of the text. */
+  flush(): string {
+    const options = { toolNames: new Set<string>(), isBareSearched: false, from: this.sent.length };
+    const [answer, unread] = splitMarkup(this.#text, this.#markup, false, options);
+    this.unread = unread;
+    return this.rest(answer);
   }
 }
 

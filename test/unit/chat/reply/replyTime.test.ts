@@ -5,10 +5,9 @@ import { nativeFormats, nativeOutputs } from '../../../../scripts/nativeLayouts.
 import { nativeFormat } from '../../../../src/chat/dialect/nativeFormat.ts';
 import { formats } from '../../../../src/chat/formats/index.ts';
 import { chatml } from '../../../../src/chat/formats/chatml.ts';
-import { CallMarkupFilter } from '../../../../src/chat/reply/malformed/callMarkupFilter.ts';
 import { parseReply } from '../../../../src/chat/reply/parseReply.ts';
 import { ReasoningFilter } from '../../../../src/chat/reply/reasoning/splitReply.ts';
-import { StreamableText } from '../../../../src/chat/reply/malformed/streamableText.ts';
+import { CallMarkupFilter, StreamableText } from '../../../../src/chat/reply/malformed/streamableText.ts';
 import { findTrigger } from '../../../../src/chat/triggers.ts';
 import { scaled } from '../../../helpers/depth.ts';
 import { createTool } from '../../../helpers/toolCalls.ts';

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { nativeFormat } from '../../../../../src/chat/dialect/nativeFormat.ts';
 import { formats } from '../../../../../src/chat/formats/index.ts';
 import { parseReply } from '../../../../../src/chat/reply/parseReply.ts';
+import { callsInTags } from '../../../../../src/chat/dialect/knownLayouts.ts';
 import { createTool } from '../../../../helpers/toolCalls.ts';
 
 const tools = [createTool({ name: 'set_lamp' }), createTool({ name: 'read' })];
@@ -64,4 +66,43 @@ describe('marks of other families around a call', () => {
 
 it('a call of an unknown tool stays a call in a tag', () => {
   expect(read('chatml', '<tool_call>{"name": "open", "arguments": {}}</tool_call>').calls).toEqual(['open']);
+});
+
+describe('an untagged call of an offered tool, where the model writes its calls in tags', () => {
+  const own = nativeFormat(callsInTags);
+  const call = '{"name": "set_lamp", "arguments": {"on": true}}';
+  const readOwn = (text: string) => {
+    const { calls, answer, unread } = parseReply(text, own, { tools });
+    return { calls: calls.map(({ name }) => name), answer, reasons: unread.map(({ reason }) => reason) };
+  };
+
+  it.each([call, `\`\`\`json\n${call}\n\`\`\``, `Calling:\n${call}`, `[${call}]`, `${call};`])(
+    'is a call where no prose stands beside it: %s',
+    (text) => {
+      expect(readOwn(text)).toMatchObject({ calls: ['set_lamp'], reasons: [] });
+    },
+  );
+
+  it.each([
+    [`To switch it on you would write ${call}.`, 'To switch it on you would write .'],
+    [`An example. ${call} Ask me for another one.`, 'An example. Ask me for another one.'],
+    [`${call}\n\nThis is how such a call looks.`, 'This is how such a call looks.'],
+    [`It looks like this:\n\`\`\`json\n${call}\n\`\`\`\nAnything else?`, 'It looks like this:\nAnything else?'],
+  ])('is no call beside prose, is reported, and is no part of the answer: %s', (text, answer) => {
+    const reasons = ['it stands beside prose, without the marks of a call'];
+    expect(readOwn(text)).toEqual({ calls: [], answer, reasons });
+  });
+
+  it('is a call beside prose with any mark around it, also with a broken one', () => {
+    for (const [open, close] of [
+      ['<tool_call>', '</tool_call>'],
+      ['<tool_cal>', '</tool_call>'],
+      ['<tools>', '</tools>'],
+      ['[TOOL_REQUEST]', '[END_TOOL_REQUEST]'],
+    ])
+      expect(readOwn(`I switch it on now. ${open}${call}${close}`)).toMatchObject({
+        calls: ['set_lamp'],
+        answer: 'I switch it on now.',
+      });
+  });
 });

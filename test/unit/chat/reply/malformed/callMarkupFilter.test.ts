@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createRng } from '../../../../../scripts/seededRandom.mjs';
-import { CallMarkupFilter } from '../../../../../src/chat/reply/malformed/callMarkupFilter.ts';
+import { CallMarkupFilter } from '../../../../../src/chat/reply/malformed/streamableText.ts';
 import { scaled } from '../../../../helpers/depth.ts';
 import { mutatedReplies } from '../../../../helpers/mutatedReplies.ts';
 
