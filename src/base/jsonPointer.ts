@@ -24,3 +24,13 @@ export const describePointer = (pointer: string): string =>
   pointerTokens(pointer)
     .map((name) => (/^\d+$/.test(name) ? `[${name}]` : `.${name}`))
     .join('');
+
+/** The part of a JSON Schema that a reference within it names; undefined: there is none, or it is elsewhere. */
+export function referenceTarget(root: unknown, reference: unknown): unknown {
+  if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference)) return undefined;
+  try {
+    return resolvePointer(root, decodeURIComponent(reference.slice(1)));
+  } catch {
+    return undefined;
+  }
+}

@@ -40,7 +40,11 @@ const dim = {
 const paint = {
   name: 'paint',
   description: 'Paint.',
-  parameters: { type: 'object', properties: { colour: { $ref: '#/$defs/colour' } }, $defs: { colour: {} } },
+  parameters: {
+    type: 'object',
+    properties: { colour: { $ref: '#/$defs/colour' } },
+    $defs: { colour: { type: 'string', pattern: '^[a-z]+$' } },
+  },
 };
 
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
@@ -125,7 +129,7 @@ describe.each(subprotocols)('a strict agent over %s', (subprotocol) => {
     [
       'a JSON Schema',
       lamp({ tool_choice: 'required', tools: [setLight, paint] }),
-      'detect.params.tools[1].parameters.properties.colour.$ref is "$ref", which a grammar cannot express; the tool "paint"',
+      'detect.params.tools[1].parameters.$defs.colour.pattern is "pattern", which a grammar cannot express; the tool "paint"',
     ],
     [
       'a format without a grammar',

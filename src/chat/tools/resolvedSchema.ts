@@ -1,5 +1,5 @@
 import { isObject, isSameJson } from '../../base/jsonTypes.ts';
-import { resolvePointer } from '../../base/jsonPointer.ts';
+import { referenceTarget } from '../../base/jsonPointer.ts';
 import { isOfType, isJsonObject, JsonNumber, stringifyJson, type JsonValue } from '../json/value.ts';
 import type { ArgumentsSchema, Tool } from '../tool.ts';
 
@@ -37,16 +37,6 @@ export function resolvedParameters({ parameters }: Pick<Tool, 'parameters'>): Re
   const resolved = known.get(parameters) ?? new SchemaResolver(parameters).resolve();
   known.set(parameters, resolved);
   return resolved;
-}
-
-/** The part of a JSON Schema that a reference within it names; undefined: there is none, or it is elsewhere. */
-export function referenceTarget(root: unknown, reference: unknown): unknown {
-  if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference)) return undefined;
-  try {
-    return resolvePointer(root, decodeURIComponent(reference.slice(1)));
-  } catch {
-    return undefined;
-  }
 }
 
 class SchemaResolver {

@@ -22,7 +22,7 @@ export const answerGrammar = (rule: Rule): CallGrammar => ({ kind: 'full', rule,
  * @param style how values are written; JSON if absent.
  */
 export function ruleFromSchema(schema: unknown, style?: RuleStyle): ReadResult<Rule> {
-  const cursor = SchemaCursor.root(style);
+  const cursor = SchemaCursor.root(schema, style);
   const rule = compileSchema(schema, cursor);
   return cursor.errors.length === 0 ? { ok: true, value: rule } : { ok: false, errors: cursor.errors };
 }
@@ -55,10 +55,11 @@ function ruleAt(schema: unknown, cursor: SchemaCursor): Rule {
   if (!isObject(schema)) return cursor.addError('is no schema that a value could fit');
   if (cursor.depth > maxSchemaDepth) return cursor.addError(`is nested deeper than ${maxSchemaDepth} levels`);
   const constraints = constraintsOf(schema);
-  const choice = (['const', 'enum', 'anyOf', 'oneOf'] as const).find((keyword) => constraints.includes(keyword));
+  const choice = choiceKeywords.find((keyword) => constraints.includes(keyword));
   if (choice) {
+    const hasType = choice !== '$ref' && choice !== 'allOf';
     for (const other of constraints) {
-      if (other !== choice && other !== 'type')
+      if (other !== choice && !(hasType && other === 'type'))
         cursor.addKeywordError(other, `which a grammar cannot hold to together with "${choice}"`);
     }
     return choices[choice](schema, cursor);
@@ -77,9 +78,18 @@ function ruleAt(schema: unknown, cursor: SchemaCursor): Rule {
   return anyOf(rules);
 }
 
-const choices: Readonly<
-  Record<'const' | 'enum' | 'anyOf' | 'oneOf', (schema: JsonSchema, cursor: SchemaCursor) => Rule>
-> = {
+// A schema is one of them; a type may stand next to values and branches.
+const choiceKeywords = ['$ref', 'allOf', 'const', 'enum', 'anyOf', 'oneOf'] as const;
+
+const choices: Readonly<Record<(typeof choiceKeywords)[number], (schema: JsonSchema, cursor: SchemaCursor) => Rule>> = {
+  $ref({ $ref: reference }, cursor) {
+    const target = cursor.target(reference);
+    return target ? compileSchema(...target) : json(0);
+  },
+  allOf({ allOf }, cursor) {
+    const isOne = Array.isArray(allOf) && allOf.length === 1;
+    return isOne ? compileSchema(allOf[0], cursor.child('allOf', 0)) : cursor.addKeywordError('allOf');
+  },
   const: (schema, cursor) => valuesRule([schema['const']], schema, cursor.child('const')),
   enum: (schema, cursor) => valuesRule(schema['enum'], schema, cursor.child('enum')),
   anyOf: (schema, cursor) => branchesRule('anyOf', schema, cursor),
@@ -87,7 +97,11 @@ const choices: Readonly<
     // First, because it bounds the size of what is compared.
     const rule = branchesRule('oneOf', schema, cursor);
     const branches = schema['oneOf'];
-    if (cursor.isStopped || !Array.isArray(branches) || areDisjoint(branches)) return rule;
+    if (cursor.isStopped || !Array.isArray(branches)) return rule;
+    const referred = branches.map((branch: unknown) => {
+      return isObject(branch) && '$ref' in branch ? cursor.target(branch['$ref'])?.[0] : branch;
+    });
+    if (areDisjoint(referred)) return rule;
     return cursor.addKeywordError(
       'oneOf',
       'whose branches a grammar cannot keep apart; use anyOf, or give each another type or value',

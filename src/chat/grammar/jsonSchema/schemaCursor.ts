@@ -1,4 +1,4 @@
-import { escapePointerToken } from '../../../base/jsonPointer.ts';
+import { escapePointerToken, referenceTarget } from '../../../base/jsonPointer.ts';
 import type { SchemaError } from '../../../protocol/schema.ts';
 import { text, type Rule } from '../rule.ts';
 import { jsonStyle, type RuleStyle } from '../jsonRules.ts';
@@ -9,12 +9,18 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** What all positions in one schema share. */
 class Compilation {
+  /** The whole schema, which references name parts of. */
+  readonly root: unknown;
   readonly errors: SchemaError[] = [];
   readonly size = new GrammarSize();
   /** Schemas that were compiled. */
   positions = 0;
   /** Whether the grammar is too large or has too many alternatives: nothing more is compiled. */
   isTooLarge = false;
+
+  constructor(root: unknown) {
+    this.root = root;
+  }
 }
 
 // A client is told of the first ones.
@@ -26,6 +32,8 @@ interface Position {
   readonly pointer: string;
   readonly depth: number;
   readonly style: RuleStyle;
+  /** The references that lead to it. */
+  readonly references: readonly string[];
 }
 
 /** A position in a JSON Schema; collects errors with their JSON pointers, and the size of the grammar. */
@@ -36,17 +44,19 @@ export class SchemaCursor {
   /** How the values of this position are written. */
   readonly style: RuleStyle;
   readonly #compilation: Compilation;
+  readonly #references: readonly string[];
 
-  private constructor(compilation: Compilation, { pointer, depth, style }: Position) {
+  private constructor(compilation: Compilation, { pointer, depth, style, references }: Position) {
     this.#compilation = compilation;
     this.pointer = pointer;
     this.depth = depth;
     this.style = style;
+    this.#references = references;
   }
 
   /** The root of a schema. */
-  static root(style: RuleStyle = jsonStyle): SchemaCursor {
-    return new SchemaCursor(new Compilation(), { pointer: '', depth: 0, style });
+  static root(schema: unknown, style: RuleStyle = jsonStyle): SchemaCursor {
+    return new SchemaCursor(new Compilation(schema), { pointer: '', depth: 0, style, references: ['#'] });
   }
 
   /** The errors at all positions of the schema. */
@@ -64,6 +74,20 @@ export class SchemaCursor {
     return this.#at(tokens, this.style);
   }
 
+  /** What a reference names, and its position; undefined: an error was recorded. */
+  target(reference: unknown): readonly [schema: unknown, cursor: SchemaCursor] | undefined {
+    const name = String(reference);
+    const schema = referenceTarget(this.#compilation.root, reference);
+    const isWithinItself = this.#references.includes(name);
+    if (schema !== undefined && !isWithinItself) {
+      const position = { pointer: decodeURIComponent(name.slice(1)), depth: this.depth + 1, style: this.style };
+      return [schema, new SchemaCursor(this.#compilation, { ...position, references: [...this.#references, name] })];
+    }
+    const why = isWithinItself ? 'contains itself, which a grammar cannot express' : 'is not there';
+    this.child('$ref').addError(`refers to ${JSON.stringify(reference)}, which ${why}`);
+    return undefined;
+  }
+
   /** The position of the schema of an item or a member. */
   nested(...tokens: readonly (string | number)[]): SchemaCursor {
     return this.#at(tokens, this.style.nested);
@@ -71,7 +95,10 @@ export class SchemaCursor {
 
   /** Records that no grammar can express the schema at this position; returns a placeholder, so that compiling continues. */
   addError(message: string): Rule {
-    if (!this.isStopped) this.#compilation.errors.push({ pointer: this.pointer, message });
+    const { errors } = this.#compilation;
+    // What several references name is compiled for each.
+    const isKnown = errors.some((error) => error.pointer === this.pointer && error.message === message);
+    if (!this.isStopped && !isKnown) errors.push({ pointer: this.pointer, message });
     return placeholder;
   }
 
@@ -103,7 +130,8 @@ export class SchemaCursor {
 
   #at(tokens: readonly (string | number)[], style: RuleStyle): SchemaCursor {
     const pointer = this.pointer + tokens.map(escapePointerToken).join('');
-    return new SchemaCursor(this.#compilation, { pointer, depth: this.depth + 1, style });
+    const position = { pointer, depth: this.depth + 1, style, references: this.#references };
+    return new SchemaCursor(this.#compilation, position);
   }
 
   #refuse(problem: string): Rule {

@@ -1,7 +1,7 @@
 import { hasJsonType } from '../../../base/jsonTypes.ts';
 import type { ReadResult, SchemaError } from '../../../protocol/schema.ts';
 import type { ArgumentsSchema, Tool, ToolOrigin } from '../../tool.ts';
-import { referenceTarget } from '../resolvedSchema.ts';
+import { referenceTarget } from '../../../base/jsonPointer.ts';
 import { schemaPointer } from './enumSource.ts';
 import { SchemaReader, type WarnOfDeclaration } from './schemaReader.ts';
 import type { DeclaredParameters, ListedParameter, ToolDeclaration } from './toolSchema.ts';

@@ -1,6 +1,6 @@
 import { Fault } from '../../../protocol/fault.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
-import { describePointer, escapePointerToken, resolvePointer } from '../../../base/jsonPointer.ts';
+import { describePointer, escapePointerToken, referenceTarget } from '../../../base/jsonPointer.ts';
 import { branchKeywords, listKeywords, namedKeywords, ownFacts, schemaKeywords } from '../../../base/schemaKeywords.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
@@ -84,7 +84,7 @@ class ReferenceInliner {
       throw this.#refusal(place, `refers to ${name}; only references within the schema, such as "#/$defs/x", are read`);
     if (reference === '#' || place.within.includes(reference))
       throw this.#refusal(place, `refers to ${name}, which contains itself`);
-    const target = resolvePointer(this.#root, decodeURIComponent(reference.slice(1)));
+    const target = referenceTarget(this.#root, reference);
     if (target === undefined) throw this.#refusal(place, `refers to ${name}, which it does not have`);
     return target;
   }

@@ -104,6 +104,47 @@ describe('a rule from a schema', () => {
     ],
     ['a UUID', { type: 'string', format: 'uuid' }, ['"123e4567-E89b-12d3-a456-426614174000"'], ['"123e4567"']],
     ['an address', { type: 'string', format: 'email' }, ['"a.b@c-d.org"'], ['"a@b"', '"@b.c"', '"a..b@c.d"']],
+    [
+      'what references name',
+      {
+        ...objectSchema({
+          from: { $ref: '#/$defs/place' },
+          to: { $ref: '#/$defs/place' },
+          note: { $ref: '#/$defs/x%20y' },
+        }),
+        $defs: {
+          place: objectSchema({ x: { $ref: '#/$defs/whole' } }),
+          whole: { type: 'integer' },
+          'x y': { enum: ['a'] },
+        },
+      },
+      ['{"from": {"x": 1}, "to": {"x": 2}, "note": "a"}'],
+      ['{"from": {"x": "1"}, "to": {"x": 2}, "note": "a"}', '{"from": {"x": 1}, "to": {}, "note": "a"}'],
+    ],
+    [
+      'a part of the schema itself',
+      objectSchema({ a: { type: 'boolean' }, b: { $ref: '#/properties/a' } }),
+      ['{"a": true, "b": false}'],
+      ['{"a": true, "b": 1}'],
+    ],
+    [
+      'all of one schema, with annotations',
+      { description: 'A colour.', allOf: [{ $ref: '#/$defs/colour' }], $defs: { colour: { enum: ['red', 'blue'] } } },
+      ['"red"', '"blue"'],
+      ['"green"', 'null'],
+    ],
+    [
+      'one of what references name',
+      {
+        oneOf: [{ $ref: '#/$defs/a' }, { $ref: '#/$defs/b' }],
+        $defs: {
+          a: objectSchema({ kind: { const: 'a' } }),
+          b: objectSchema({ kind: { const: 'b' }, n: { type: 'integer' } }),
+        },
+      },
+      ['{"kind": "a"}', '{"kind": "b", "n": 1}'],
+      ['{"kind": "b"}', '{"kind": "a", "n": 1}'],
+    ],
   ])('accepts %s', (_, schema, accepted, rejected) => {
     const rule = ruleFor(schema);
     expect(accepted.filter((text) => !fits(text, rule))).toEqual([]);
@@ -130,10 +171,33 @@ describe('a schema that no grammar can express', () => {
 
   it.each<[string, object | boolean, string, string]>([
     ['a pattern', { type: 'string', pattern: '^a' }, '/pattern', 'is "pattern", which a grammar cannot express'],
-    ['a reference', { $ref: '#/$defs/a' }, '/$ref', '"$ref"'],
+    ['a reference to nothing', { $ref: '#/$defs/a' }, '/$ref', 'refers to "#/$defs/a", which is not there'],
+    ['a reference to another document', { $ref: 'https://a.example/b' }, '/$ref', 'which is not there'],
+    ['a reference to the whole', { anyOf: [{ type: 'null' }, { $ref: '#' }] }, '/anyOf/1/$ref', 'contains itself'],
+    [
+      'a schema that contains itself',
+      {
+        $ref: '#/$defs/tree',
+        $defs: { tree: objectSchema({ left: { $ref: '#/$defs/leaf' } }), leaf: { $ref: '#/$defs/tree' } },
+      },
+      '/$defs/leaf/$ref',
+      'refers to "#/$defs/tree", which contains itself, which a grammar cannot express',
+    ],
+    [
+      'a pattern in what a reference names',
+      { ...objectSchema({ a: { $ref: '#/$defs/x~1y' } }), $defs: { 'x/y': { type: 'string', pattern: 'x' } } },
+      '/$defs/x~1y/pattern',
+      '"pattern"',
+    ],
+    [
+      'a length beside a reference',
+      { $ref: '#/$defs/a', maxLength: 3, $defs: { a: { type: 'string' } } },
+      '/maxLength',
+      'together with "$ref"',
+    ],
     ['a negation', { not: { type: 'string' } }, '/not', '"not"'],
     ['a condition', { type: 'object', if: {}, then: {} }, '/if', '"if"'],
-    ['a sum of schemas', { allOf: [{ type: 'string' }] }, '/allOf', '"allOf"'],
+    ['a sum of schemas', { allOf: [{ type: 'string' }, { maxLength: 3 }] }, '/allOf', '"allOf"'],
     [
       'an unknown format',
       { type: 'string', format: 'uri' },
