@@ -155,6 +155,8 @@ export class Client {
    */
   async createAgent(fields) {
     const agent = new Agent(this, fields);
+    if (agent.historyJson === '')
+      throw new TurngraphError(5001, 'MALFORMED_MESSAGE', 'history is empty: leave it out, or give "[]"');
     await agent.create(this);
     this.#agents.add(agent);
     return agent;

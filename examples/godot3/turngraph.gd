@@ -155,6 +155,10 @@ class Agent:
 	func request(message, body):
 		return _open(message, body)
 
+	# An empty text may be a saved game that was not written to its end.
+	func has_empty_history():
+		return _create.has("historyJson") and history_json == ""
+
 	# The createAgent that restores it in a new session.
 	func restored():
 		var body = _create.duplicate()
@@ -345,6 +349,9 @@ func wait_until_ready():
 # saved. The answer has the agent in "agent".
 func create_agent(create):
 	var agent = Agent.new(self, create)
+	if agent.has_empty_history():
+		yield(get_tree(), "idle_frame")
+		return _failure(5001, "history is empty: leave it out, or give \"[]\"")
 	var answer = yield(_request("createAgent", agent.restored(), false, agent), "completed")
 	if answer.ok:
 		agent.warnings = answer.body.get("warnings", [])

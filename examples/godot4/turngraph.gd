@@ -153,6 +153,10 @@ class Agent:
 	func request(message, body):
 		return await _open(message, body).completed
 
+	# An empty text may be a saved game that was not written to its end.
+	func has_empty_history():
+		return _create.has("historyJson") and history_json == ""
+
 	# The createAgent that restores it in a new session.
 	func restored():
 		var body = _create.duplicate()
@@ -340,6 +344,8 @@ func wait_until_ready():
 # saved. The answer has the agent in "agent".
 func create_agent(create):
 	var agent = Agent.new(self, create)
+	if agent.has_empty_history():
+		return _failure(5001, "history is empty: leave it out, or give \"[]\"")
 	var answer = await _request("createAgent", agent.restored(), false, agent).completed
 	if answer.ok:
 		agent.warnings = answer.body.get("warnings", [])

@@ -54,7 +54,7 @@ class Conversation:
 
     agent: Agent
     graph: Any
-    dialog: Any = ""
+    dialog: Any = None
 
 
 class Program:
@@ -88,9 +88,9 @@ class Program:
         write("connected", number, session=self._client.session_id)
 
     async def do_create_agent(self, number: int, command: dict[str, Any]) -> None:
-        graph, dialog = command["graph"], command.get("dialog", "")
+        graph, dialog = command["graph"], command.get("dialog")
         name = str(next(self._names))
-        agent = await self._connected().create_agent(graph=graph, history=dialog or None)
+        agent = await self._connected().create_agent(graph=graph, history=dialog)
         self._conversations[name] = Conversation(agent, graph, dialog)
         write("agent", number, agent=name, warnings=agent.warnings)
 

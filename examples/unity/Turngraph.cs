@@ -253,6 +253,7 @@ namespace Turngraph
         public async Task<Agent> CreateAgentAsync(JsonObject createAgent, Action<ModelProgress> onProgress = null)
         {
             var agent = new Agent(this, createAgent);
+            if (agent.HistoryJson == "") throw TurngraphException.Malformed("history is empty: leave it out, or give \"[]\"");
             await Send(null, "createAgent", agent.Restored(), OnProgress(onProgress), agent);
             return agent;
         }

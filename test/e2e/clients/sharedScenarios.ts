@@ -22,8 +22,8 @@ interface Step {
   readonly text?: string;
   /** How often the text is sent, one after the other in a message. */
   readonly repeat?: number;
-  /** "exported": the dialog of the last export. */
-  readonly dialog?: 'exported';
+  /** "exported": the dialog of the last export; "empty": an empty text. */
+  readonly dialog?: 'exported' | 'empty';
   /** What happens after the first piece of the answer. */
   readonly meanwhile?: 'cancel' | 'cut';
   /** The result that is submitted for each call. */
@@ -75,7 +75,7 @@ class ScenarioRun implements AsyncDisposable {
       ...(command !== 'create_agent' && { agent: this.#agent }),
       ...(graph && { graph: file.graphs[graph] }),
       ...(text && { text: text.repeat(repeat) }),
-      ...(dialog && { dialog: this.#dialog }),
+      ...(dialog && { dialog: dialog === 'empty' ? '' : this.#dialog }),
       ...members,
       expect: undefined,
     });
