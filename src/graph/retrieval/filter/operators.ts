@@ -1,10 +1,8 @@
-import type { KnowledgeField, MetadataValue } from '../../storage/knowledge/knowledge.ts';
-import type { Outcome } from './filter.ts';
+import { type FieldType, fieldTypes, type MetadataValue, type ScalarType } from '../../storage/knowledge/knowledge.ts';
+import { negate, type Outcome } from './filter.ts';
 
 /** A value that a filter compares with. */
 export type Scalar = string | number | boolean;
-
-type ScalarType = 'string' | 'number' | 'boolean';
 
 /**
  * The value of a filter for one search, to compare with a value of a type: a literal as it is written; a variable as that
@@ -12,102 +10,82 @@ type ScalarType = 'string' | 'number' | 'boolean';
  */
 export type Operand = (type: ScalarType) => Scalar | undefined;
 
-/** Compares what an entry has with the value of a filter. */
-type Comparison = (held: MetadataValue, operand: Operand) => Outcome;
-
-/** An operator that takes a single value. */
-export interface SingleOperator {
-  /** The types of fields that it compares. */
-  readonly fieldTypes: readonly KnowledgeField['type'][];
-  /** The types of values that it takes, where the type of the field does not say it. */
-  readonly valueTypes: readonly ScalarType[];
-  readonly compare: Comparison;
-}
-
-const scalarFields = ['int', 'float', 'string', 'bool'] as const;
-const scalars = ['string', 'number', 'boolean'] as const;
-
-const equal: Comparison = (held, operand) => {
-  const type = typeof held;
-  if (type !== 'string' && type !== 'number' && type !== 'boolean') return false;
-  const value = operand(type);
-  return value === undefined ? undefined : held === value;
-};
-
-const order = (holds: (held: number, value: number) => boolean): SingleOperator => ({
-  fieldTypes: ['int', 'float'],
-  valueTypes: ['number'],
-  compare: (held, operand) => {
-    const value = operand('number');
-    if (value === undefined) return undefined;
-    return typeof held === 'number' && typeof value === 'number' && holds(held, value);
-  },
-});
-
-/** The operators that take a single value, by name. */
-export const singleOperators = {
-  $eq: { fieldTypes: scalarFields, valueTypes: scalars, compare: equal },
-  $ne: { fieldTypes: scalarFields, valueTypes: scalars, compare: (held, operand) => negate(equal(held, operand)) },
-  $gt: order((held, value) => held > value),
-  $gte: order((held, value) => held >= value),
-  $lt: order((held, value) => held < value),
-  $lte: order((held, value) => held <= value),
-  $contains: {
-    fieldTypes: ['set<string>'],
-    valueTypes: ['string'],
-    compare: (held, operand) => {
-      const value = operand('string');
-      if (value === undefined) return undefined;
-      return Array.isArray(held) && held.includes(value);
-    },
-  },
-} as const satisfies Readonly<Record<string, SingleOperator>>;
-
-/** What `$in` compares with in one search. */
+/** The list of `$in` and `$nin` for one search. */
 export interface OperandList {
   readonly literals: ReadonlySet<Scalar>;
   readonly variables: readonly Operand[];
 }
 
-/** `$in`: whether the value, or one of a set, is in the list. */
-export function isIn(held: MetadataValue, { literals, variables }: OperandList): Outcome {
-  if (typeof held === 'object') {
-    const texts = variables.map((operand) => operand('string'));
-    if (held.some((item) => literals.has(item) || texts.includes(item))) return true;
-    return texts.includes(undefined) ? undefined : false;
-  }
-  if (literals.has(held)) return true;
-  const outcomes = variables.map((operand) => equal(held, operand));
-  if (outcomes.includes(true)) return true;
-  return outcomes.includes(undefined) ? undefined : false;
+/** An operator: what it can compare, and how it compares what an entry has with the value of a filter. */
+interface Operator<Value> {
+  /** The types of fields that it compares. */
+  readonly fieldTypes: readonly FieldType[];
+  /** The types of values that it takes, where the type of the field does not say it. */
+  readonly valueTypes: readonly ScalarType[];
+  readonly compare: (held: MetadataValue, value: Value) => Outcome;
 }
 
-/** `$nin`: the negation of `$in`. */
-export const isNotIn = (held: MetadataValue, list: OperandList): Outcome => negate(isIn(held, list));
+/** An operator that takes a single value. */
+export type SingleOperator = Operator<Operand>;
 
-const negate = (outcome: Outcome): Outcome => (outcome === undefined ? undefined : !outcome);
+const allFields = Object.keys(fieldTypes) as FieldType[];
+const scalarFields = allFields.filter((type) => type !== 'set<string>');
+const scalars = ['string', 'number', 'boolean'] as const;
 
-/** The type of the values of a field, in a filter. */
-export const scalarTypeOf = (type: KnowledgeField['type']): ScalarType => {
-  switch (type) {
-    case 'int':
-    case 'float':
-      return 'number';
-    case 'bool':
-      return 'boolean';
-    case 'string':
-    case 'set<string>':
-      return 'string';
-    default:
-      return type satisfies never;
-  }
-};
+// What is in a set is compared one by one.
+const typeOf = (held: MetadataValue): ScalarType => (typeof held === 'object' ? 'string' : (typeof held as ScalarType));
 
-/** A literal as an operand. */
-export const literalOperand =
-  (value: Scalar): Operand =>
-  () =>
-    value;
+const compareWith =
+  (holds: (held: MetadataValue, value: Scalar) => boolean, type?: ScalarType): SingleOperator['compare'] =>
+  (held, operand) => {
+    const value = operand(type ?? typeOf(held));
+    return value === undefined ? undefined : holds(held, value);
+  };
+
+const order = (holds: (held: number, value: number) => boolean): SingleOperator => ({
+  fieldTypes: ['int', 'float'],
+  valueTypes: ['number'],
+  compare: compareWith((held, value) => typeof held === 'number' && holds(held, Number(value)), 'number'),
+});
+
+const equal = compareWith((held, value) => held === value);
+
+/** `$eq`, which a value without an operator stands for, too. */
+export const equals: SingleOperator = { fieldTypes: scalarFields, valueTypes: scalars, compare: equal };
+
+/** The operators that take a single value, by name. */
+export const singleOperators: ReadonlyMap<string, SingleOperator> = new Map([
+  ['$eq', equals],
+  ['$ne', { ...equals, compare: (held, operand) => negate(equal(held, operand)) }],
+  ['$gt', order((held, value) => held > value)],
+  ['$gte', order((held, value) => held >= value)],
+  ['$lt', order((held, value) => held < value)],
+  ['$lte', order((held, value) => held <= value)],
+  [
+    '$contains',
+    {
+      fieldTypes: ['set<string>'],
+      valueTypes: ['string'],
+      compare: compareWith((held, value) => Array.isArray(held) && held.includes(value), 'string'),
+    },
+  ],
+]);
+
+/** Whether the value, or one of a set, is in a list. */
+function isIn(held: MetadataValue, { literals, variables }: OperandList): Outcome {
+  const values = variables.map((operand) => operand(typeOf(held)));
+  const items = typeof held === 'object' ? held : [held];
+  if (items.some((item) => literals.has(item) || values.includes(item))) return true;
+  return values.includes(undefined) ? undefined : false;
+}
+
+const within: Operator<OperandList> = { fieldTypes: allFields, valueTypes: scalars, compare: isIn };
+
+/** The operators that take a list, by name. */
+export const listOperators: ReadonlyMap<string, Operator<OperandList>> = new Map([
+  ['$in', within],
+  ['$nin', { ...within, compare: (held, list) => negate(isIn(held, list)) }],
+]);
 
 /** The text of a variable as an operand; undefined: the variable is missing. */
 export function variableOperand(text: string | undefined): Operand {

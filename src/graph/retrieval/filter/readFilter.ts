@@ -1,26 +1,30 @@
+import { didYouMean } from '../../../base/didYouMean.ts';
+import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
-import type { ReadResult, SchemaError } from '../../../protocol/schema.ts';
-import type { KnowledgeField } from '../../storage/knowledge/knowledge.ts';
+import type { ReadResult } from '../../../protocol/schema.ts';
 import {
-  isIn,
-  isNotIn,
-  literalOperand,
+  fieldTypes,
+  type KnowledgeField,
+  type MetadataValue,
+  type ScalarType,
+} from '../../storage/knowledge/knowledge.ts';
+import { allOf, anyOf, type EntryFilter, not, type Open, type OpenCondition, type Outcome } from './filter.ts';
+import {
+  equals,
+  listOperators,
   type Operand,
   type OperandList,
   type Scalar,
-  scalarTypeOf,
   type SingleOperator,
   singleOperators,
   variableOperand,
 } from './operators.ts';
-import { didYouMean } from '../../../base/didYouMean.ts';
-import { escapePointerToken } from '../../../base/jsonPointer.ts';
-import { allOf, anyOf, type EntryFilter, not, type OpenCondition } from './filter.ts';
 
 const maxDepth = 16;
 const maxConditions = 256;
+const maxValues = 1000;
 const combinations = ['$and', '$or', '$not'] as const;
-const operators: readonly string[] = [...Object.keys(singleOperators), '$in', '$nin', '$not'];
+const operators = [...singleOperators.keys(), ...listOperators.keys(), '$not'];
 
 /**
  * Reads a filter: conditions on metadata as Chroma and Pinecone have them. An entry without a field never matches a
@@ -33,37 +37,49 @@ export function readFilter(value: unknown, fields: readonly KnowledgeField[] | u
   try {
     const reader = new FilterReader(fields);
     const condition = reader.read(value, '', 1);
-    return {
-      ok: true,
-      value: {
-        variables: reader.variables,
-        bind: (variables) => {
-          const bound = condition(variables);
-          return (metadata) => bound(metadata) === true;
-        },
-      },
+    const bind: EntryFilter['bind'] = (variables) => {
+      const bound = condition(variables);
+      return (metadata) => bound(metadata) === true;
     };
+    return { ok: true, value: { variables: reader.variables, bind } };
   } catch (error) {
-    if (error instanceof FilterError) return { ok: false, errors: [error.schemaError] };
-    throw error;
+    if (!(error instanceof FilterError)) throw error;
+    return { ok: false, errors: [{ pointer: error.pointer, message: error.message }] };
   }
 }
 
+/** The first error of a filter. */
+class FilterError extends Error {
+  readonly pointer: string;
+
+  constructor(pointer: string, message: string) {
+    super(message);
+    this.pointer = pointer;
+  }
+}
+
+function fail(pointer: string, message: string): never {
+  throw new FilterError(pointer, message);
+}
+
+/** What conditions compare: a field by its name, and its declaration, if there is one. */
+interface Target {
+  readonly name: string;
+  readonly field: KnowledgeField | undefined;
+}
+
+/** Reads one filter; all its methods throw a FilterError. */
 class FilterReader {
+  readonly variables = new Set<string>();
   readonly #fields: ReadonlyMap<string, KnowledgeField> | undefined;
-  readonly #operands = new OperandReader();
   #conditions = 0;
 
   constructor(fields: readonly KnowledgeField[] | undefined) {
     this.#fields = fields && new Map(fields.map((field) => [field.name, field]));
   }
 
-  get variables(): ReadonlySet<string> {
-    return this.#operands.variables;
-  }
-
   read(value: unknown, pointer: string, depth: number): OpenCondition {
-    if (depth > maxDepth) fail(pointer, `is nested deeper than ${maxDepth}, and no filter may be`);
+    assertDepth(depth, pointer);
     if (!isObject(value)) fail(pointer, 'must be an object of conditions, as {"min_level": {"$lte": 12}}');
     return allOf(
       Object.entries(value).map(([name, member]) => {
@@ -71,7 +87,7 @@ class FilterReader {
         if (name === '$not') return not(this.read(member, at, depth + 1));
         if (name === '$and' || name === '$or') return this.#readList(name, member, at, depth);
         if (name.startsWith('$')) fail(at, `is no operator here${didYouMean(name, combinations)}`);
-        return this.#readField(name, member, at, depth);
+        return this.#readConditions(this.#target(name, at), member, at, depth);
       }),
     );
   }
@@ -83,81 +99,85 @@ class FilterReader {
     return name === '$and' ? allOf(filters) : anyOf(filters);
   }
 
-  #readField(name: string, value: unknown, pointer: string, depth: number): OpenCondition {
+  #target(name: string, pointer: string): Target {
     const field = this.#fields?.get(name);
     if (name === '__proto__') fail(pointer, 'is the name of no field');
     if (this.#fields && !field)
       fail(pointer, `is not among the fields of the storage${didYouMean(name, this.#fields.keys())}`);
-    return this.#readConditions(name, field, value, pointer, depth);
+    return { name, field };
   }
 
-  #readConditions(
-    name: string,
-    field: KnowledgeField | undefined,
-    value: unknown,
-    pointer: string,
-    depth: number,
-  ): OpenCondition {
+  #readConditions(target: Target, value: unknown, pointer: string, depth: number): OpenCondition {
     if (!isObject(value) || Object.hasOwn(value, '$variable'))
-      return this.#readSingle(name, field, '$eq', value, pointer);
+      return this.#readSingle(target, '$eq', equals, value, pointer);
     const conditions = Object.entries(value);
     if (conditions.length === 0) fail(pointer, `must have an operator: ${operators.join(', ')}`);
     return allOf(
       conditions.map(([operator, operand]) => {
         const at = pointer + escapePointerToken(operator);
         if (operator === '$not') {
-          if (depth >= maxDepth) fail(at, `is nested deeper than ${maxDepth}, and no filter may be`);
+          assertDepth(depth + 1, at);
           if (!isObject(operand)) fail(at, 'must be an object of operators, as {"$gt": 12}');
-          return not(this.#readConditions(name, field, operand, at, depth + 1));
+          return not(this.#readConditions(target, operand, at, depth + 1));
         }
-        if (operator === '$in' || operator === '$nin') return this.#readIn(name, field, operator, operand, at);
-        if (!isSingle(operator))
-          fail(at, `is no operator (there are ${operators.join(', ')})${didYouMean(operator, operators)}`);
-        return this.#readSingle(name, field, operator, operand, at);
+        const single = singleOperators.get(operator);
+        if (single) return this.#readSingle(target, operator, single, operand, at);
+        const list = listOperators.get(operator);
+        if (!list) fail(at, `is no operator (there are ${operators.join(', ')})${didYouMean(operator, operators)}`);
+        this.#count(1, at);
+        return openCondition(
+          target,
+          this.#readOperands(operand, allowedTypes(target, list.valueTypes), at),
+          list.compare,
+        );
       }),
     );
   }
 
   #readSingle(
+    target: Target,
     name: string,
-    field: KnowledgeField | undefined,
-    operator: keyof typeof singleOperators,
+    { fieldTypes: comparable, valueTypes, compare }: SingleOperator,
     value: unknown,
     pointer: string,
   ): OpenCondition {
     this.#count(1, pointer);
-    const { fieldTypes, valueTypes, compare }: SingleOperator = singleOperators[operator];
-    if (field && !fieldTypes.includes(field.type)) {
-      const fix = field.type === 'set<string>' ? '; use $contains, $in or $nin' : '';
-      fail(pointer, `cannot compare "${name}", which is of the type ${field.type}, by ${operator}${fix}`);
+    const { name: field, field: { type } = {} } = target;
+    if (type && !comparable.includes(type)) {
+      const fix = type === 'set<string>' ? '; use $contains, $in or $nin' : '';
+      fail(pointer, `cannot compare "${field}", which is of the type ${type}, by ${name}${fix}`);
     }
-    const operand = this.#operands.readOperand(value, field, valueTypes, pointer);
-    return (variables) => {
-      const bound = operand(variables);
-      return (metadata) => {
-        const held = Object.hasOwn(metadata, name) ? metadata[name] : undefined;
-        return held === undefined ? undefined : compare(held, bound);
-      };
-    };
+    return openCondition(target, this.#readOperand(value, allowedTypes(target, valueTypes), pointer), compare);
   }
 
-  #readIn(
-    name: string,
-    field: KnowledgeField | undefined,
-    operator: '$in' | '$nin',
-    value: unknown,
-    pointer: string,
-  ): OpenCondition {
-    this.#count(1, pointer);
-    const list = this.#operands.readList(value, field, pointer);
-    const compare = operator === '$in' ? isIn : isNotIn;
-    return (variables) => {
-      const bound = list(variables);
-      return (metadata) => {
-        const held = Object.hasOwn(metadata, name) ? metadata[name] : undefined;
-        return held === undefined ? undefined : compare(held, bound);
-      };
-    };
+  /** Reads a value, or `{"$variable": name}`. */
+  #readOperand(value: unknown, allowed: readonly ScalarType[], pointer: string): Open<Operand> {
+    if (isObject(value)) return this.#readVariable(value, pointer);
+    if (!isScalar(value) || !allowed.some((type) => type === typeof value)) {
+      const hint = Array.isArray(value) ? '; a list goes with $in or $nin' : '';
+      fail(pointer, `must be ${allowed.map((type) => described[type]).join(', ')} or {"$variable": name}${hint}`);
+    }
+    return () => () => value;
+  }
+
+  #readOperands(value: unknown, allowed: readonly ScalarType[], pointer: string): Open<OperandList> {
+    if (!Array.isArray(value)) fail(pointer, 'must be a list of values');
+    if (value.length > maxValues) fail(pointer, `has ${value.length} values, and ${maxValues} are allowed`);
+    const literals = new Set<Scalar>();
+    const open: Open<Operand>[] = [];
+    for (const [index, item] of (value as readonly unknown[]).entries()) {
+      const operand = this.#readOperand(item, allowed, `${pointer}/${index}`);
+      if (isScalar(item)) literals.add(item);
+      else open.push(operand);
+    }
+    return (variables) => ({ literals, variables: open.map((operand) => operand(variables)) });
+  }
+
+  #readVariable({ $variable: name, ...others }: Readonly<Record<string, unknown>>, pointer: string): Open<Operand> {
+    if (typeof name !== 'string' || name === '' || Object.keys(others).length > 0)
+      fail(pointer, 'must be a value or {"$variable": name}, the name of a variable');
+    this.variables.add(name);
+    return (variables) => variableOperand(Object.hasOwn(variables, name) ? variables[name] : undefined);
   }
 
   #count(conditions: number, pointer: string): void {
@@ -167,79 +187,30 @@ class FilterReader {
   }
 }
 
-const isSingle = (name: string): name is keyof typeof singleOperators => Object.hasOwn(singleOperators, name);
-
-function fail(pointer: string, message: string): never {
-  throw new FilterError({ pointer, message } satisfies SchemaError);
+function assertDepth(depth: number, pointer: string): void {
+  if (depth > maxDepth) fail(pointer, `is nested deeper than ${maxDepth}, and no filter may be`);
 }
 
-const maxValues = 1000;
+/** A declared field allows only values of its own type. */
+const allowedTypes = ({ field }: Target, types: readonly ScalarType[]): readonly ScalarType[] =>
+  field ? [fieldTypes[field.type].scalar] : types;
 
-/** The first error of a filter. */
-class FilterError extends Error {
-  readonly schemaError: SchemaError;
-
-  constructor(error: SchemaError) {
-    super(`${error.pointer} ${error.message}`);
-    this.schemaError = error;
-  }
-}
-
-type Variables = Readonly<Record<string, string>>;
-
-/** Reads the values that the conditions of one filter compare with, and collects the variables among them. */
-class OperandReader {
-  readonly variables = new Set<string>();
-
-  /**
-   * Reads a value, or `{"$variable": name}`.
-   * @param types those that the operator takes; a declared field allows only its own.
-   * @throws FilterError
-   */
-  readOperand(
-    value: unknown,
-    field: KnowledgeField | undefined,
-    types: readonly ('string' | 'number' | 'boolean')[],
-    pointer: string,
-  ): (variables: Variables) => Operand {
-    if (isObject(value)) return this.#readVariable(value, pointer);
-    const allowed = field ? [scalarTypeOf(field.type)] : types;
-    if (!isScalar(value) || !allowed.some((type) => type === typeof value)) {
-      const hint = Array.isArray(value) ? '; a list goes with $in or $nin' : '';
-      throw new FilterError({ pointer, message: `must be ${describeTypes(allowed)} or {"$variable": name}${hint}` });
-    }
-    const operand = literalOperand(value);
-    return () => operand;
-  }
-
-  /** Reads the list of `$in` and `$nin`. @throws FilterError */
-  readList(value: unknown, field: KnowledgeField | undefined, pointer: string): (variables: Variables) => OperandList {
-    if (!Array.isArray(value)) throw new FilterError({ pointer, message: 'must be a list of values' });
-    if (value.length > maxValues)
-      throw new FilterError({ pointer, message: `has ${value.length} values, and ${maxValues} are allowed` });
-    const literals = new Set<Scalar>();
-    const open: ((variables: Variables) => Operand)[] = [];
-    for (const [index, item] of (value as readonly unknown[]).entries()) {
-      const operand = this.readOperand(item, field, ['string', 'number', 'boolean'], `${pointer}/${index}`);
-      if (isScalar(item)) literals.add(item);
-      else open.push(operand);
-    }
-    return (variables) => ({ literals, variables: open.map((operand) => operand(variables)) });
-  }
-
-  #readVariable(value: Readonly<Record<string, unknown>>, pointer: string): (variables: Variables) => Operand {
-    const { $variable: name } = value;
-    if (typeof name !== 'string' || name === '' || Object.keys(value).length > 1)
-      throw new FilterError({ pointer, message: 'must be a value or {"$variable": name}, the name of a variable' });
-    this.variables.add(name);
-    return (variables) => variableOperand(Object.hasOwn(variables, name) ? variables[name] : undefined);
-  }
-}
+/** The condition that an entry has the field, and that it compares so with a value. */
+const openCondition =
+  <Value>(
+    { name }: Target,
+    value: Open<Value>,
+    compare: (held: MetadataValue, value: Value) => Outcome,
+  ): OpenCondition =>
+  (variables) => {
+    const bound = value(variables);
+    return (metadata) => {
+      const held = Object.hasOwn(metadata, name) ? metadata[name] : undefined;
+      return held === undefined ? undefined : compare(held, bound);
+    };
+  };
 
 const isScalar = (value: unknown): value is Scalar =>
   typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value);
 
 const described = { string: 'a string', number: 'a number', boolean: 'true or false' } as const;
-
-const describeTypes = (types: readonly (keyof typeof described)[]): string =>
-  types.map((type) => described[type]).join(', ');

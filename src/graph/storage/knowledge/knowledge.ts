@@ -60,13 +60,32 @@ export function secondaryLogic({ secondary, logic }: LoreRules, matches: number)
 /** Whether a key is more than spaces, marks and invisible characters, which are not compared. */
 export const canMatch = (key: string): boolean => /[^\s\p{M}\p{Cf}]/u.test(key);
 
-/** Types that a field of the metadata can have. */
-export const fieldTypes = ['int', 'float', 'string', 'bool', 'set<string>'] as const;
+/** What a filter compares the values of a field by. */
+export type ScalarType = 'string' | 'number' | 'boolean';
+
+interface FieldFacts {
+  readonly described: string;
+  readonly holds: (value: unknown) => boolean;
+  /** The type of its values, or of those in its sets. */
+  readonly scalar: ScalarType;
+}
+
+/** The types that a field of the metadata can have. */
+export const fieldTypes = {
+  int: { described: 'an integer', holds: Number.isSafeInteger, scalar: 'number' },
+  float: { described: 'a number', holds: Number.isFinite, scalar: 'number' },
+  string: { described: 'a string', holds: (value) => typeof value === 'string', scalar: 'string' },
+  bool: { described: 'true or false', holds: (value) => typeof value === 'boolean', scalar: 'boolean' },
+  'set<string>': { described: 'a list of strings', holds: (value) => isStringList(value), scalar: 'string' },
+} as const satisfies Readonly<Record<string, FieldFacts>>;
+
+/** A type of a field. */
+export type FieldType = keyof typeof fieldTypes;
 
 /** A field that the metadata of the entries may have. */
 export interface KnowledgeField {
   readonly name: string;
-  readonly type: (typeof fieldTypes)[number];
+  readonly type: FieldType;
   /** What entries without the field have. */
   readonly default?: MetadataValue;
 }
@@ -151,10 +170,10 @@ function findFieldError(field: unknown, others: readonly KnowledgeField[]): Sche
   if (!isFieldType(type))
     return {
       pointer: '/type',
-      message: `must be one of ${fieldTypes.join(', ')}${didYouMean(String(type), fieldTypes)}`,
+      message: `must be one of ${typeNames.join(', ')}${didYouMean(String(type), typeNames)}`,
     };
-  if (value === undefined || hasFieldType(value, type)) return undefined;
-  return { pointer: '/default', message: `must be ${described[type]}` };
+  const { described, holds } = fieldTypes[type];
+  return value === undefined || holds(value) ? undefined : { pointer: '/default', message: `must be ${described}` };
 }
 
 /** Reads the `metadata` of an entry. Errors have the pointer `/name`. */
@@ -179,38 +198,15 @@ export function findMetadataError(
     const pointer = escapePointerToken(name);
     if (!field)
       return { pointer, message: `is not among the fields${didYouMean(name, fields.keys()) || '; declare it there'}` };
-    if (!hasFieldType(value, field.type)) return { pointer, message: `must be ${described[field.type]}` };
+    const { described, holds } = fieldTypes[field.type];
+    if (!holds(value)) return { pointer, message: `must be ${described}` };
   }
   return undefined;
 }
 
-const described: Readonly<Record<KnowledgeField['type'], string>> = {
-  int: 'an integer',
-  float: 'a number',
-  string: 'a string',
-  bool: 'true or false',
-  'set<string>': 'a list of strings',
-};
+const typeNames = Object.keys(fieldTypes);
 
-const isFieldType = (type: unknown): type is KnowledgeField['type'] =>
-  (fieldTypes as readonly unknown[]).includes(type);
-
-function hasFieldType(value: unknown, type: KnowledgeField['type']): boolean {
-  switch (type) {
-    case 'int':
-      return Number.isSafeInteger(value);
-    case 'float':
-      return Number.isFinite(value);
-    case 'string':
-      return typeof value === 'string';
-    case 'bool':
-      return typeof value === 'boolean';
-    case 'set<string>':
-      return isStringList(value);
-    default:
-      return type satisfies never;
-  }
-}
+const isFieldType = (type: unknown): type is FieldType => typeNames.some((name) => name === type);
 
 /** Whether a value is a list of strings. */
 export const isStringList = (value: unknown): value is readonly string[] =>

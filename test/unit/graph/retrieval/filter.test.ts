@@ -88,6 +88,8 @@ describe('a filter', () => {
     expect(passes({ $not: { min_level: missing } })).toBe(false);
     expect(passes({ min_level: { $nin: [1, missing] } })).toBe(false);
     expect(passes({ min_level: { $in: [3, missing] } })).toBe(true);
+    const undeclared = readFilter({ tags: { $ne: missing } }, undefined);
+    expect(undeclared.ok && undeclared.value.bind({})(smith)).toBe(false);
   });
 
   it('names the variables that it needs', () => {
