@@ -5,7 +5,7 @@ import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { chat, lamp, setLight } from '../helpers/graphs.ts';
 import { parseScrape, type Scrape } from '../helpers/prometheus.ts';
 import { useServer, TestClient, startTestServer, subprotocols, type TurnResult } from '../helpers/server.ts';
-import { ProcessMetrics } from '../../src/server/metrics/metrics.ts';
+import { readProcess } from '../../src/server/metrics/metrics.ts';
 import { Gate } from '../helpers/gate.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { holdLoads, oneDayMs } from '../helpers/heldEngine.ts';
@@ -266,10 +266,10 @@ describe('the metrics page', () => {
   it('reports the event loop lag in seconds', async () => {
     const now = vi.spyOn(performance, 'now').mockReturnValue(1000);
     onTestFinished(() => now.mockRestore());
-    const reading = new ProcessMetrics().read();
+    const reading = readProcess();
     now.mockReturnValue(1250);
     const set = vi.fn();
-    (await reading)(set, vi.fn());
+    (await reading)(set);
     expect(set).toHaveBeenCalledWith('turngraph_process_event_loop_lag_seconds', {}, 0.25);
   });
 

@@ -10,8 +10,8 @@ import {
 } from './definitions.ts';
 import type { TurnOutcome } from '../../graph/agent/turnOptions.ts';
 
-/** Sets a gauge to a value. */
-export type SetGauge = <K extends NameOf<'gauge'>>(name: K, labels: LabelsOf<K>, value: number) => void;
+/** Sets a gauge, or a counter of which the whole reading is known, to a value. */
+export type SetMetric = <K extends NameOf<'gauge' | 'counter'>>(name: K, labels: LabelsOf<K>, value: number) => void;
 
 type Meter = Counter | Gauge | Histogram;
 
@@ -20,10 +20,9 @@ export class Metrics {
   readonly contentType: string = Registry.PROMETHEUS_CONTENT_TYPE;
   readonly #registry = new Registry();
   readonly #meters = new Map<MetricName, Meter>();
-  readonly #onScrape: ((set: SetGauge) => void)[] = [];
-  // Gauges that scrape callbacks have set: they are reset before each scrape.
-  readonly #scrapedGauges = new Set<MetricName>();
-  readonly #process = new ProcessMetrics();
+  readonly #onScrape: ((set: SetMetric) => void)[] = [];
+  // Those that scrape callbacks have set: they are reset before each scrape.
+  readonly #scraped = new Set<MetricName>();
 
   constructor() {
     for (const [name, definition] of Object.entries(metricDefinitions) as [MetricName, MetricDefinition][]) {
@@ -43,22 +42,23 @@ export class Metrics {
     if (meter instanceof Histogram) meter.observe(labels, value);
   }
 
-  /** Registers a callback that sets gauges at each scrape. A gauge with labels that is not set again disappears. */
-  onScrape(callback: (set: SetGauge) => void): void {
+  /** Registers a callback that sets metrics at each scrape. One with labels that is not set again disappears. */
+  onScrape(callback: (set: SetMetric) => void): void {
     this.#onScrape.push(callback);
   }
 
   /** All metrics in the text format of Prometheus. */
   async text(): Promise<string> {
-    const exportProcess = await this.#process.read();
-    // No await from here to the end of the callbacks: two scrapes at the same time would reset each other's gauges.
-    for (const name of this.#scrapedGauges) this.#meters.get(name)?.reset();
-    const set: SetGauge = (name, labels, value) => {
-      this.#scrapedGauges.add(name);
+    const exportProcess = await readProcess();
+    // No await from here to the end of the callbacks: two scrapes at the same time would reset each other's metrics.
+    for (const name of this.#scraped) this.#meters.get(name)?.reset();
+    const set: SetMetric = (name, labels, value) => {
+      this.#scraped.add(name);
       const meter = this.#meters.get(name);
       if (meter instanceof Gauge) meter.set(labels, value);
+      else if (meter instanceof Counter) meter.inc(labels, value);
     };
-    exportProcess(set, (name, labels, value) => this.add(name, labels, value));
+    exportProcess(set);
     for (const callback of this.#onScrape) callback(set);
     return this.#registry.metrics();
   }
@@ -93,48 +93,32 @@ export function countError(
   metrics.add('turngraph_errors_total', { at, code: String(code), name });
 }
 
-type SetMetric<Type extends 'counter' | 'gauge'> = <K extends NameOf<Type>>(
-  name: K,
-  labels: LabelsOf<K>,
-  value: number,
-) => void;
-
-/** Metrics of the process (memory, CPU, event loop), measured at each scrape: there is no timer. */
-export class ProcessMetrics {
-  readonly #user = new CounterDelta();
-  readonly #system = new CounterDelta();
-  readonly #active = new CounterDelta();
-  readonly #idle = new CounterDelta();
-
-  /** Measures, and returns a function that exports the measurements. */
-  async read(): Promise<(set: SetMetric<'gauge'>, add: SetMetric<'counter'>) => void> {
-    const scheduledAt = performance.now();
-    await new Promise<void>((resolve) => setImmediate(resolve));
-    const lagMs = performance.now() - scheduledAt;
-    return (set, add) => {
-      const memory = process.memoryUsage();
-      const cpu = process.cpuUsage();
-      const eventLoop = performance.eventLoopUtilization();
-      set('turngraph_info', { version, node: process.versions.node }, 1);
-      set('turngraph_process_start_time_seconds', {}, performance.timeOrigin / 1000);
-      set('turngraph_process_resident_memory_bytes', {}, memory.rss);
-      set('turngraph_process_heap_used_bytes', {}, memory.heapUsed);
-      set('turngraph_process_heap_size_bytes', {}, memory.heapTotal);
-      set('turngraph_process_external_memory_bytes', {}, memory.external);
-      set('turngraph_process_event_loop_lag_seconds', {}, lagMs / 1000);
-      for (const [type, count] of countByName(process.getActiveResourcesInfo())) {
-        set('turngraph_process_resources', { type }, count);
-      }
-      add('turngraph_process_cpu_seconds_total', { mode: 'user' }, this.#user.since(cpu.user / 1e6));
-      add('turngraph_process_cpu_seconds_total', { mode: 'system' }, this.#system.since(cpu.system / 1e6));
-      add(
-        'turngraph_process_event_loop_seconds_total',
-        { state: 'active' },
-        this.#active.since(eventLoop.active / 1000),
-      );
-      add('turngraph_process_event_loop_seconds_total', { state: 'idle' }, this.#idle.since(eventLoop.idle / 1000));
-    };
-  }
+/**
+ * Measures the process (memory, CPU, event loop): there is no timer.
+ * @returns a function that exports the measurements.
+ */
+export async function readProcess(): Promise<(set: SetMetric) => void> {
+  const scheduledAt = performance.now();
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  const lagMs = performance.now() - scheduledAt;
+  return (set) => {
+    const memory = process.memoryUsage();
+    const cpu = process.cpuUsage();
+    const eventLoop = performance.eventLoopUtilization();
+    set('turngraph_info', { version, node: process.versions.node }, 1);
+    set('turngraph_process_start_time_seconds', {}, performance.timeOrigin / 1000);
+    set('turngraph_process_resident_memory_bytes', {}, memory.rss);
+    set('turngraph_process_heap_used_bytes', {}, memory.heapUsed);
+    set('turngraph_process_heap_size_bytes', {}, memory.heapTotal);
+    set('turngraph_process_external_memory_bytes', {}, memory.external);
+    set('turngraph_process_event_loop_lag_seconds', {}, lagMs / 1000);
+    for (const [type, count] of countByName(process.getActiveResourcesInfo()))
+      set('turngraph_process_resources', { type }, count);
+    for (const mode of ['user', 'system'] as const)
+      set('turngraph_process_cpu_seconds_total', { mode }, cpu[mode] / 1e6);
+    for (const state of ['active', 'idle'] as const)
+      set('turngraph_process_event_loop_seconds_total', { state }, eventLoop[state] / 1000);
+  };
 }
 
 function countByName(names: readonly string[]): ReadonlyMap<string, number> {

@@ -1,5 +1,5 @@
 import type { Engine, InferenceResult, Model, Sequence } from '../../inference/contract/engine.ts';
-import { CounterDelta, type Metrics, type SetGauge } from './metrics.ts';
+import { CounterDelta, type Metrics, type SetMetric } from './metrics.ts';
 import type { ModelMemory, ModelStats } from '../../inference/contract/memory.ts';
 import type { MemoryBudget } from '../../inference/models/pool/memoryBudget.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';
@@ -80,7 +80,7 @@ function countInference(labels: Labels, { finishReason, tokens, timings }: Infer
     metrics.observe('turngraph_decode_tokens_per_second', labels, (generated - 1) / decodeSeconds);
 }
 
-function exportGauges(labels: Labels, pool: ModelPool, set: SetGauge): void {
+function exportGauges(labels: Labels, pool: ModelPool, set: SetMetric): void {
   const { loaded, pinned, uses, contextSize, stats } = pool.state(labels.model);
   set('turngraph_model_loaded', labels, Number(loaded));
   set('turngraph_model_pinned', labels, Number(pinned));
@@ -100,7 +100,7 @@ function exportGauges(labels: Labels, pool: ModelPool, set: SetGauge): void {
   set('turngraph_state_bytes', labels, stats.stateBytes);
 }
 
-function exportMemory(labels: Labels, { weights, context, slot }: ModelMemory, set: SetGauge): void {
+function exportMemory(labels: Labels, { weights, context, slot }: ModelMemory, set: SetMetric): void {
   for (const memory of ['ram', 'vram'] as const) {
     set('turngraph_model_memory_bytes', { ...labels, part: 'weights', memory }, weights[memory]);
     set('turngraph_model_memory_bytes', { ...labels, part: 'context', memory }, context[memory]);
@@ -138,40 +138,9 @@ function observeModel(model: Model, observer: ModelObserver): Model {
     observer.onStats(current);
     return current;
   };
-  return {
-    get contextSize() {
-      return model.contextSize;
-    },
-    get toolDialect() {
-      return model.toolDialect;
-    },
-    get canSpeculate() {
-      return model.canSpeculate;
-    },
-    get limits() {
-      return model.limits ?? {};
-    },
-    get notes() {
-      return model.notes;
-    },
-    get replyMarks() {
-      return model.replyMarks;
-    },
-    get overhead() {
-      return model.overhead;
-    },
-    count: (...args) => model.count(...args),
-    countTools: (...args) => model.countTools(...args),
-    render: (...args) => model.render(...args),
-    openSequence: (...args) => observeSequence(model.openSequence(...args), observer),
-    embedding: model.embedding,
-    embed: model.embed?.bind(model),
+  return withMembers(model, {
     stats,
-    get supervision() {
-      return model.supervision;
-    },
-    shrink: model.shrink?.bind(model),
-    describe: model.describe?.bind(model),
+    openSequence: (...args) => observeSequence(model.openSequence(...args), observer),
     async [Symbol.asyncDispose]() {
       try {
         stats();
@@ -179,7 +148,7 @@ function observeModel(model: Model, observer: ModelObserver): Model {
         await model[Symbol.asyncDispose]();
       }
     },
-  };
+  });
 }
 
 function observeSequence(sequence: Sequence, observer: ModelObserver): Sequence {
@@ -191,11 +160,17 @@ function observeSequence(sequence: Sequence, observer: ModelObserver): Sequence 
     observer.onCompletion(completion);
     return completion;
   };
-  return {
-    label: sequence.label,
+  return withMembers(sequence, {
     generate: (...args) => observe(sequence.generate(...args)),
     score: (...args) => observe(sequence.score(...args)),
-    prefill: (...args) => sequence.prefill(...args),
-    [Symbol.asyncDispose]: () => sequence[Symbol.asyncDispose](),
-  };
+  });
 }
+
+/** An object with some members of its own; all others are those of the target, as they are when they are read. */
+const withMembers = <Target extends object>(target: Target, members: Partial<Target>): Target =>
+  new Proxy(target, {
+    get(_, name) {
+      const value: unknown = Reflect.get(Object.hasOwn(members, name) ? members : target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
