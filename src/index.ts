@@ -21,7 +21,8 @@ export {
   type NodeEffects,
 } from './graph/compile/node.ts';
 export { compileTemplate, type Template } from './graph/compile/template.ts';
-export type { KnowledgeBlock, KnowledgeChunk } from './graph/compile/turn.ts';
+export type { KnowledgeBlock } from './graph/compile/turn.ts';
+export type { Hit as KnowledgeChunk } from './graph/retrieval/retriever.ts';
 export type { TemplateScope } from './graph/compile/templateData.ts';
 export type { Call, InferenceRecord, Turn } from './graph/compile/turn.ts';
 export { InferenceRunner, inferenceParams, resolveModel } from './graph/nodes/inference.ts';

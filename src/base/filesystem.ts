@@ -78,15 +78,20 @@ export async function findWriteProblem(folder: string): Promise<string | undefin
 const probeFilePrefix = '.probe-';
 
 /**
- * Writes a file atomically: a reader sees the old text or the new one, never a part of it, also after a power cut.
+ * Writes a file atomically: a reader sees the old content or the new one, never a part of it, also after a power cut.
+ * @param content a text, or what writes the content.
  * @param draft the path that is written first and then renamed; deleted when that fails.
  * @throws the system's error.
  */
-export async function writeAtomic(path: string, text: string, draft = draftPath(path)): Promise<void> {
+export async function writeAtomic(
+  path: string,
+  content: string | ((file: FileHandle) => Promise<void>),
+  draft = draftPath(path),
+): Promise<void> {
   const file = await createFile(draft);
   try {
     try {
-      await file.writeFile(text);
+      await (typeof content === 'string' ? file.writeFile(content) : content(file));
       await file.sync();
     } finally {
       await file.close();

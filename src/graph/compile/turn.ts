@@ -1,4 +1,4 @@
-import type { MetadataValue } from '../storage/knowledge/knowledge.ts';
+import type { Hit } from '../retrieval/retriever.ts';
 import type { Dialog, Message } from '../../chat/dialog.ts';
 import type { InferenceResult } from '../../inference/contract/engine.ts';
 import type { InferenceSchedule } from '../../inference/contract/pace.ts';
@@ -149,30 +149,19 @@ export interface Turn {
   warn(warning: string): void;
 }
 
-/** An entry of a storage that was found for a turn. */
-export interface KnowledgeChunk {
-  readonly id: string;
-  readonly text: string;
-  /** How well it fits, higher is better; comparable within one search only. */
-  readonly score: number;
-  readonly metadata: Readonly<Record<string, MetadataValue>>;
-}
-
 /** The entries that nodes of a turn have found under one name, for templates. */
 export interface KnowledgeBlock {
   /** The source: a parameter of the node, by default its name. */
   readonly name: string;
   /** Best first; [] = nothing was found. */
-  readonly chunks: readonly KnowledgeChunk[];
+  readonly chunks: readonly Hit[];
 }
 
 /** What the name of a template variable with the chunks of one block begins with. */
 export const knowledgePrefix = 'knowledge_';
 
 /** The chunks of each block, by the name that templates have for them. */
-export const knowledgeVariables = (
-  blocks: readonly KnowledgeBlock[],
-): Readonly<Record<string, readonly KnowledgeChunk[]>> =>
+export const knowledgeVariables = (blocks: readonly KnowledgeBlock[]): Readonly<Record<string, readonly Hit[]>> =>
   Object.fromEntries(blocks.map(({ name, chunks }) => [knowledgePrefix + name, chunks]));
 
 /** Blocks with one more. If there is a block of its name, its chunks are added to that one; none is there twice. */
@@ -180,7 +169,7 @@ export function withBlock(blocks: readonly KnowledgeBlock[], added: KnowledgeBlo
   const index = blocks.findIndex(({ name }) => name === added.name);
   const existing = blocks[index];
   if (!existing) return [...blocks, added];
-  const isNew = ({ id, text }: KnowledgeChunk): boolean =>
+  const isNew = ({ id, text }: Hit): boolean =>
     !existing.chunks.some((chunk) => chunk.id === id && chunk.text === text);
   return blocks.with(index, { ...existing, chunks: [...existing.chunks, ...added.chunks.filter(isNew)] });
 }

@@ -103,33 +103,33 @@ export function createRetriever(
     async search(request) {
       const { query, match, topK, filter, variables, signal, messages = [query], depth = 1 } = request;
       if (match !== 'words' && !vectors) throw missingModel(match);
-      const entries = readEntries(storage);
+      const special = specialEntriesOf(storage);
       const passes = filter?.bind(variables);
-      const absent = new Set(entries.byChance.filter((index) => random() * 100 >= entries.rulesAt(index).probability));
+      const absent = new Set(special.byChance.filter((index) => random() * 100 >= rulesAt(storage, index).probability));
       const isEligible = (index: number): boolean =>
-        !absent.has(index) && (!passes || passes(entries.metadataAt(index)));
-      const words = await wordIndexOf(storage);
+        !absent.has(index) && (!passes || passes(entryAt(storage, index).metadata));
+      const { words, keys } = await wordIndexOf(storage);
       const ranks = match === 'both' ? Math.max(topK, minFusedRanks) : topK;
       const findIn = async (count: number): Promise<readonly RankedEntry[]> => {
-        const byKeys = await words.findByKeys(messages, count, signal);
+        const byKeys = await keys.find(messages, count, signal);
         const isRanked = (index: number): boolean =>
-          !entries.isAlways(index) && !byKeys.refused.has(index) && isEligible(index);
+          !storage.knowledge?.entries[index]?.always && !byKeys.refused.has(index) && isEligible(index);
         const text = messages.slice(0, count).join('\n');
         const common = { query: text, topK: ranks, isEligible: isRanked, signal };
         const { minSimilarity } = request;
-        const byWords = match === 'vectors' ? [] : await words.search(common);
+        const byWords = match === 'vectors' ? [] : await words.run(common);
         const byVectors = match === 'words' || !vectors ? [] : await vectors.search({ ...common, minSimilarity });
         const ranked = match === 'both' ? fuseRanks([byWords, byVectors]) : match === 'words' ? byWords : byVectors;
         const withKeys = await keepEligible(byKeys.found, isRanked);
-        return putKeysFirst(ranked, withKeys, (index) => entries.rulesAt(index).order);
+        return putKeysFirst(ranked, withKeys, (index) => rulesAt(storage, index).order);
       };
       let hits = (await findIn(1)).slice(0, topK);
       if (depth > 1 && hits.length < topK) {
         const known = new Set(hits.map(({ index }) => index));
         hits = [...hits, ...(await findIn(depth)).filter(({ index }) => !known.has(index))].slice(0, topK);
       }
-      const always = entries.always.filter(isEligible).map((index) => ({ index, score: 0 }));
-      return { hits: [...hits, ...always].map((hit) => toHit(entries.at(hit.index), hit)), found: hits.length > 0 };
+      const always = special.always.filter(isEligible).map((index) => ({ index, score: 0 }));
+      return { hits: [...hits, ...always].map((hit) => toHit(storage, hit)), found: hits.length > 0 };
     },
   };
 }
@@ -162,7 +162,10 @@ function putKeysFirst(
   return [...first, ...ranked.filter(({ index }) => !keyed.has(index))];
 }
 
-const toHit = ({ id, text, metadata }: SearchEntry, { score }: RankedEntry): Hit => ({ id, text, score, metadata });
+function toHit(storage: StringStorage, { index, score }: RankedEntry): Hit {
+  const { id, text, metadata } = entryAt(storage, index);
+  return { id, text, score, metadata };
+}
 
 const missingModel = (match: Match): Fault =>
   new Fault(
@@ -170,45 +173,35 @@ const missingModel = (match: Match): Fault =>
     `match "${match}" needs an embedding model, and there is none; name one of models.json with "purpose": "embedding" as "embedding_model" of the storage's file or of the node, or match by "words"`,
   );
 
-/** What a hit shows of an entry. */
-type SearchEntry = Pick<KnowledgeEntry, 'id' | 'text' | 'metadata'>;
+/** The entry of a storage of any kind. That of a LIST has its index as id; only a KNOWLEDGE has metadata and rules. */
+const entryAt = (
+  { list, keys, knowledge }: StringStorage,
+  index: number,
+): Partial<KnowledgeEntry> & Omit<Hit, 'score'> =>
+  knowledge?.entries[index] ?? { id: keys[index] ?? String(index), text: list[index] ?? '', metadata: {} };
 
-/** The entries of a storage of any kind. */
-interface SearchEntries {
-  /** The indexes of the entries that every search brings. */
+const rulesAt = (storage: StringStorage, index: number): LoreRules => entryAt(storage, index).rules ?? defaultRules;
+
+/** Indexes of entries that searches treat in another way than the others. */
+interface SpecialEntries {
+  /** Those that every search brings. */
   readonly always: readonly number[];
-  at(index: number): SearchEntry;
-  metadataAt(index: number): KnowledgeEntry['metadata'];
-  isAlways(index: number): boolean;
-  /** The indexes of the entries that come with a probability. */
+  /** Those that come with a probability. */
   readonly byChance: readonly number[];
-  rulesAt(index: number): LoreRules;
 }
 
-const noMetadata: KnowledgeEntry['metadata'] = {};
-const cache = new WeakMap<StringStorage, SearchEntries>();
+const cache = new WeakMap<StringStorage, SpecialEntries>();
 
-/** The entries of a storage. Those of a LIST have their indexes as ids; only a KNOWLEDGE has metadata. */
-function readEntries(storage: StringStorage): SearchEntries {
+function specialEntriesOf(storage: StringStorage): SpecialEntries {
   const cached = cache.get(storage);
   if (cached) return cached;
-  const { list, keys, knowledge } = storage;
-  const always = (knowledge?.entries ?? []).flatMap((entry, index) => (entry.always ? [index] : []));
-  const alwaysSet = new Set(always);
-  const rulesAt = (index: number): LoreRules => knowledge?.entries[index]?.rules ?? defaultRules;
-  const entries: SearchEntries = {
-    always: always.toSorted((a, b) => rulesAt(b).order - rulesAt(a).order),
-    byChance: [...(knowledge?.entries.keys() ?? [])].filter((index) => rulesAt(index).probability < 100),
-    rulesAt,
-    at: (index) =>
-      knowledge?.entries[index] ?? {
-        id: keys[index] ?? String(index),
-        text: list[index] ?? '',
-        metadata: noMetadata,
-      },
-    metadataAt: (index) => knowledge?.entries[index]?.metadata ?? noMetadata,
-    isAlways: (index) => alwaysSet.has(index),
+  const indexes = [...(storage.knowledge?.entries.keys() ?? [])];
+  const special = {
+    always: indexes
+      .filter((index) => entryAt(storage, index).always)
+      .sort((a, b) => rulesAt(storage, b).order - rulesAt(storage, a).order),
+    byChance: indexes.filter((index) => rulesAt(storage, index).probability < 100),
   };
-  cache.set(storage, entries);
-  return entries;
+  cache.set(storage, special);
+  return special;
 }

@@ -30,15 +30,20 @@ export interface VectorProgress extends Pick<VectorReport, 'name' | 'model' | 't
 }
 
 /** What the vectors of one storage are made of. */
-export interface StorageVectorsOptions extends Pick<ComputeOptions, 'texts' | 'prefix' | 'yieldToTurns'> {
+export interface StorageVectorsOptions {
   /** See `vectorsId`. */
   readonly id: string;
+  readonly texts: readonly string[];
+  /** Stands before each text. */
+  readonly prefix: string;
   readonly name: string;
   readonly model: string;
   readonly dimensions: number;
   /** Where they are kept, or why they are not. */
   readonly store: VectorStore | string;
   readonly log: Log;
+  /** Waits while turns need the processor; called between batches with the milliseconds that the last one took. */
+  readonly yieldToTurns: (batchMs: number, signal: AbortSignal) => Promise<void>;
   /** Called after each batch. */
   readonly onProgress: (progress: VectorProgress) => void;
 }
@@ -50,6 +55,8 @@ export interface ReadyVectors {
 }
 
 const logIntervalMs = 10_000;
+/** A batch ends within a tenth of a second with most models on most machines. */
+const textsPerBatch = 8;
 
 /** The vectors of one storage and one model: read from the cache folder or computed, while they are used. */
 export class StorageVectors {
@@ -142,33 +149,40 @@ export class StorageVectors {
     return this.#toReady(draft, false, typeof store === 'string' ? store : await store.write(id, draft));
   }
 
+  /** Computes the vectors that a draft lacks, in batches that give way to turns. A draft that was interrupted is continued. */
   async #compute(draft: VectorDraft, signal: AbortSignal): Promise<void> {
-    const { texts, prefix, name, model, log, yieldToTurns, onProgress } = this.#options;
+    const { texts, name, model, log, yieldToTurns, onProgress } = this.#options;
     const started = performance.now();
     let loggedAt = started;
     const facts = { vectorsOf: name, model, texts: texts.length };
     log.info(facts, 'the vectors of a storage are being computed');
-    await computeVectors(draft, {
-      texts,
-      prefix,
-      signal,
-      embed: () => this.#embed,
-      // Of a search that waits a turn is waiting, too.
-      yieldToTurns: async (batchMs, aborted) => (this.#waiting > 0 ? undefined : yieldToTurns(batchMs, aborted)),
-      onProgress: () => {
-        onProgress({ name, model, texts: texts.length, done: draft.done });
-        if (performance.now() - loggedAt < logIntervalMs) return;
+    while (draft.done < texts.length) {
+      signal.throwIfAborted();
+      const batchStarted = performance.now();
+      await this.#computeBatch(draft, signal);
+      onProgress({ name, model, texts: texts.length, done: draft.done });
+      if (performance.now() - loggedAt >= logIntervalMs) {
         loggedAt = performance.now();
         log.info({ ...facts, done: draft.done }, 'the vectors of a storage are being computed');
-      },
-    });
+      }
+      // Of a search that waits a turn is waiting, too.
+      if (draft.done < texts.length && this.#waiting === 0)
+        await yieldToTurns(performance.now() - batchStarted, signal);
+    }
     log.info({ ...facts, ms: Math.round(performance.now() - started) }, 'the vectors of a storage are computed');
   }
 
-  readonly #embed: Embedder['embed'] = (texts, options) => {
+  async #computeBatch(draft: VectorDraft, signal: AbortSignal): Promise<void> {
+    const { texts, prefix } = this.#options;
+    const { values, dimensions } = draft.matrix;
     const embedder = this.#embedders.at(-1);
-    return embedder ? embedder.embed(texts, options) : Promise.reject(options.signal.reason as Error);
-  };
+    if (!embedder) throw signal.reason;
+    const batch = texts.slice(draft.done, draft.done + textsPerBatch).map((text) => prefix + text);
+    const { vectors, truncated } = await embedder.embed(batch, { priority: 'BACKGROUND', signal, truncate: true });
+    for (const [index, vector] of vectors.entries()) values.set(vector, (draft.done + index) * dimensions);
+    draft.done += batch.length;
+    draft.truncated += truncated.length;
+  }
 
   #toReady({ matrix, truncated }: VectorDraft, isRestored: boolean, unsaved: string | undefined): ReadyVectors {
     const { texts, name, model, store, log } = this.#options;
@@ -190,41 +204,4 @@ interface VectorDraft {
   done: number;
   /** How many of their texts were cut. */
   truncated: number;
-}
-
-/** What vectors are computed with. */
-interface ComputeOptions {
-  readonly texts: readonly string[];
-  /** Stands before each text. */
-  readonly prefix: string;
-  readonly signal: AbortSignal;
-  /** A model that is loaded now. @throws when there is none. */
-  readonly embed: () => (texts: readonly string[], options: EmbedOptions) => Promise<Embeddings>;
-  /** Waits while turns need the processor; called between batches with the milliseconds that the last one took. */
-  readonly yieldToTurns: (batchMs: number, signal: AbortSignal) => Promise<void>;
-  /** Called after each batch. */
-  readonly onProgress: () => void;
-}
-
-/** A batch ends within a tenth of a second with most models on most machines. */
-const textsPerBatch = 8;
-
-/**
- * Computes the vectors that a draft lacks, in batches that give way to turns. A draft that was interrupted is continued.
- * @throws the reason of the signal; what the model throws.
- */
-async function computeVectors(draft: VectorDraft, options: ComputeOptions): Promise<void> {
-  const { texts, prefix, signal, embed, yieldToTurns, onProgress } = options;
-  const { values, dimensions } = draft.matrix;
-  while (draft.done < texts.length) {
-    signal.throwIfAborted();
-    const started = performance.now();
-    const batch = texts.slice(draft.done, draft.done + textsPerBatch).map((text) => prefix + text);
-    const { vectors, truncated } = await embed()(batch, { priority: 'BACKGROUND', signal, truncate: true });
-    for (const [index, vector] of vectors.entries()) values.set(vector, (draft.done + index) * dimensions);
-    draft.done += batch.length;
-    draft.truncated += truncated.length;
-    onProgress();
-    if (draft.done < texts.length) await yieldToTurns(performance.now() - started, signal);
-  }
 }

@@ -1,6 +1,6 @@
 import { createCipheriv } from 'node:crypto';
-import { open, rename, rm, type FileHandle } from 'node:fs/promises';
-import { createFile } from '../../../base/filesystem.ts';
+import { open, type FileHandle } from 'node:fs/promises';
+import { writeAtomic } from '../../../base/filesystem.ts';
 import { countRows, type VectorMatrix } from './vectorMatrix.ts';
 
 /** The content of a file of vectors. */
@@ -28,34 +28,25 @@ const headerBytes = checksumOffset + 16;
 const chunkBytes = 2 ** 20;
 
 /** Writes a file of vectors, for its owner only. @param draft is written first, and then renamed. @throws the system's error. */
-export async function writeVectorFile(
+export function writeVectorFile(
   path: string,
   id: string,
   { matrix, truncated }: SavedVectors,
   draft: string,
 ): Promise<void> {
   const bytes = bytesOf(matrix);
-  try {
-    const file = await createFile(draft);
-    try {
-      await file.chmod(0o600);
-      const checksum = createChecksum();
-      for (let at = 0; at < bytes.length; at += chunkBytes) {
-        const chunk = bytes.subarray(at, at + chunkBytes);
-        checksum.setAAD(chunk);
-        await writeAll(file, chunk, headerBytes + at);
-      }
-      const header = headerOf({ id, texts: countRows(matrix), dimensions: matrix.dimensions }, truncated);
-      await writeAll(file, Buffer.concat([header, endChecksum(checksum)]), 0);
-      await file.sync();
-    } finally {
-      await file.close();
+  const write = async (file: FileHandle): Promise<void> => {
+    await file.chmod(0o600);
+    const checksum = createChecksum();
+    for (let at = 0; at < bytes.length; at += chunkBytes) {
+      const chunk = bytes.subarray(at, at + chunkBytes);
+      checksum.setAAD(chunk);
+      await writeAll(file, chunk, headerBytes + at);
     }
-    await rename(draft, path);
-  } catch (error) {
-    await rm(draft, { force: true }).catch(() => undefined);
-    throw error;
-  }
+    const header = headerOf({ id, texts: countRows(matrix), dimensions: matrix.dimensions }, truncated);
+    await writeAll(file, Buffer.concat([header, endChecksum(checksum)]), 0);
+  };
+  return writeAtomic(path, write, draft);
 }
 
 /**

@@ -1,20 +1,17 @@
 import { createYielder } from '../../../base/eventLoop.ts';
-import { type KeyMatches, KeyIndex } from './keyIndex.ts';
+import { KeyIndex } from './keyIndex.ts';
 import { piecesOf, splitCharacters, splitWords, wordStem } from './splitWords.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { StringStorage } from '../../storage/stringStorage.ts';
-import type { RankedEntry, RankingRequest } from '../ranking.ts';
 import { unsearchedWords } from './functionWords.ts';
 import { PostingsBuilder } from './postings.ts';
 import { TermDictionary } from './termDictionary.ts';
 import { WordSearch } from './wordSearch.ts';
 
-/** The words of a storage, and which entries have them. */
+/** The words of a storage and the keys of its entries. */
 export interface WordIndex {
-  /** The entries whose words match best (BM25), best first. */
-  search(request: RankingRequest): Promise<readonly RankedEntry[]>;
-  /** The entries that have a key in one of the messages of a query; see `KeyIndex.find`. */
-  findByKeys(...query: Parameters<KeyIndex['find']>): Promise<KeyMatches>;
+  readonly words: WordSearch;
+  readonly keys: KeyIndex;
 }
 
 const indexes = new WeakMap<StringStorage, Promise<WordIndex>>();
@@ -56,11 +53,8 @@ async function buildIndex({ list, knowledge }: StringStorage): Promise<WordIndex
     checkSizes({ 'different words': terms.byWord.size, keys: keys.size, 'words in all': postings.length });
   }
   const dictionary = await TermDictionary.create(terms.byStem, terms.byWord, yieldToOthers);
-  const search = new WordSearch(dictionary, await postings.build(terms.byStem.size, yieldToOthers), lengths);
-  return {
-    search: (request) => search.run(request),
-    findByKeys: (...query) => keys.find(...query),
-  };
+  const words = new WordSearch(dictionary, await postings.build(terms.byStem.size, yieldToOthers), lengths);
+  return { words, keys };
 }
 
 function checkSizes(sizes: Readonly<Record<keyof typeof maxSizes, number>>): void {

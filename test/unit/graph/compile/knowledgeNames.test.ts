@@ -1,20 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { checkGraph } from '../../../../src/server/checkGraph.ts';
-import { withBlock, type KnowledgeBlock, type KnowledgeChunk } from '../../../../src/graph/compile/turn.ts';
+import { withBlock, type KnowledgeBlock } from '../../../../src/graph/compile/turn.ts';
 import { defineNode } from '../../../../src/graph/compile/node.ts';
+import type { Hit } from '../../../../src/graph/retrieval/retriever.ts';
 import { compileTemplate } from '../../../../src/graph/compile/template.ts';
 import type { TemplateScope } from '../../../../src/graph/compile/templateData.ts';
 import { readCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';
 import { repositoryPath } from '../../../helpers/server.ts';
 
-const smith: KnowledgeChunk = {
+const smith: Hit = {
   id: 'smith',
   text: 'Harl is the smith.',
   score: 4.5,
   metadata: { level: 2, tags: ['a'] },
 };
-const inn: KnowledgeChunk = { id: 'inn', text: 'The inn sells eel.', score: 2, metadata: {} };
+const inn: Hit = { id: 'inn', text: 'The inn sells eel.', score: 2, metadata: {} };
 const lore: KnowledgeBlock = { name: 'lore', chunks: [smith, inn] };
 const rumours: KnowledgeBlock = { name: 'rumours', chunks: [] };
 

@@ -146,8 +146,8 @@ describe('many searches at once', () => {
         while (performance.now() < end);
         return true;
       };
-      const index = await wordIndexOf(searched);
-      await index.search({ query: 'mill ferry', topK: 3, isEligible: visit, signal: undefined });
+      const { words } = await wordIndexOf(searched);
+      await words.run({ query: 'mill ferry', topK: 3, isEligible: visit, signal: undefined });
       return name;
     });
   const visits: string[] = [];
