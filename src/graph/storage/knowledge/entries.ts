@@ -2,7 +2,15 @@ import { didYouMean } from '../../../base/didYouMean.ts';
 import { describePointer, escapePointerToken } from '../../../base/jsonPointer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { ReadResult, SchemaError } from '../../../protocol/schema.ts';
-import { canMatch, isStringList, type Knowledge, type KnowledgeEntry, limitAlways, readMetadata } from './knowledge.ts';
+import {
+  canMatch,
+  failed,
+  isStringList,
+  type Knowledge,
+  type KnowledgeEntry,
+  limitAlways,
+  readMetadata,
+} from './knowledge.ts';
 import { parseJson } from '../../../base/jsonLocations.ts';
 import { invalidStorage } from '../invalidStorage.ts';
 import { readPatternKey } from '../patternSet.ts';
@@ -44,14 +52,8 @@ function readParts({ id, text, ...rest }: Readonly<Record<string, unknown>>): Re
   }
   if (typeof always !== 'boolean') return failed('/always', 'must be true or false');
   const metadata = readMetadata(rest['metadata'] ?? {});
-  if (metadata.ok) return { ok: true, value: { id, text, metadata: metadata.value, keys, always } };
-  return {
-    ok: false,
-    errors: metadata.errors.map((error) => ({ ...error, pointer: `/metadata${error.pointer}` })),
-  };
+  return metadata.ok ? { ok: true, value: { id, text, metadata: metadata.value, keys, always } } : metadata;
 }
-
-const failed = (pointer: string, message: string): ReadResult<never> => ({ ok: false, errors: [{ pointer, message }] });
 
 /** The error of an entry whose id another one has; its pointer is relative to the entry. */
 export const sameIdError = (id: string): SchemaError => ({

@@ -17,22 +17,29 @@ export class JsonSource {
     this.#name = name;
   }
 
-  /** Slices the document. @throws Fault INVALID_STRING_STORAGE_DATA when it is not valid JSON. */
+  /**
+   * Slices the document, so that each slice is parsed alone: `JSON.parse` of a whole large file would hold the event loop.
+   * The slices themselves are not checked.
+   * @param lists members that are sliced into their entries.
+   * @param holders members that are objects with such lists.
+   * @throws Fault INVALID_STRING_STORAGE_DATA when it is not valid JSON.
+   */
   *slices(lists: readonly string[], holders: readonly string[]): Generator<JsonSlice, void> {
-    try {
-      yield* sliceJson(this.#bytes, lists, holders);
-    } catch (error) {
-      throw error instanceof JsonSliceError ? this.#faultOf(error) : error;
-    }
+    const scanner = new Scanner(this.#bytes, (offset, message) => this.#faultAt(offset, message));
+    const first = scanner.peek();
+    if (first === '[') yield* sliceList(scanner, '');
+    else if (first === '{') yield* sliceObject(scanner, '', { lists, holders });
+    else throw scanner.fault('must be a JSON array or a JSON object');
+    if (scanner.peek() !== '') throw scanner.fault('is not valid JSON: the end of the file is expected');
   }
 
-  #faultOf({ offset, message }: JsonSliceError): Fault {
+  #faultAt(offset: number, message: string): Fault {
     return invalidStorage(`${this.#name}, ${placeText(this.#placeAt(offset))}: it ${message}`);
   }
 
   /** Parses a slice. @throws Fault INVALID_STRING_STORAGE_DATA when it is not valid JSON, or has a name twice in one object. */
   parse(slice: JsonSlice): unknown {
-    if (slice.end - slice.start > maxSliceBytes) throw this.#faultOf(tooLarge(slice.start));
+    if (slice.end - slice.start > maxSliceBytes) throw this.#faultAt(slice.start, tooLarge(maxSliceBytes));
     const text = this.#textOf(slice);
     let value: unknown;
     try {
@@ -64,7 +71,7 @@ export class JsonSource {
   #textOf({ start, end }: JsonSlice): string {
     const text = decodeUtf8(this.#bytes.subarray(start, end));
     if (text !== undefined) return text;
-    throw invalidStorage(`${this.#name}, ${placeText(this.#placeAt(start))}: it is not UTF-8; save the file as UTF-8`);
+    throw this.#faultAt(start, 'is not UTF-8; save the file as UTF-8');
   }
 
   /** @param place `line:column` in the slice. */
@@ -120,41 +127,11 @@ export interface JsonSlice {
   readonly names: number;
 }
 
-/** What is wrong in a JSON document, and where: its offset in bytes. */
-class JsonSliceError extends Error {
-  readonly offset: number;
-
-  constructor(offset: number, message: string) {
-    super(message);
-    this.offset = offset;
-  }
-}
-
 // What is parsed at once, so that the event loop is not held.
 const maxSliceBytes = 1024 * 1024;
 /** What is not parsed may be larger: the images of a card, or the book that a lorebook was made of. */
 const maxSkippedBytes = 16 * 1024 * 1024;
 const maxDepth = 64;
-
-/**
- * Slices a JSON document, so that each slice is parsed alone: `JSON.parse` of a whole large file would hold the event
- * loop. The slices themselves are not checked.
- * @param lists members that are sliced into their entries.
- * @param holders members that are objects with such lists.
- * @throws JsonSliceError
- */
-function* sliceJson(
-  bytes: Uint8Array,
-  lists: readonly string[],
-  holders: readonly string[],
-): Generator<JsonSlice, void> {
-  const scanner = new Scanner(bytes);
-  const first = scanner.peek();
-  if (first === '[') yield* sliceList(scanner, '');
-  else if (first === '{') yield* sliceObject(scanner, '', { lists, holders });
-  else throw new JsonSliceError(scanner.at, 'must be a JSON array or a JSON object');
-  if (scanner.peek() !== '') throw new JsonSliceError(scanner.at, 'is not valid JSON: the end of the file is expected');
-}
 
 function* sliceObject(
   scanner: Scanner,
@@ -181,19 +158,26 @@ function* sliceList(scanner: Scanner, member: string): Generator<JsonSlice, void
 
 class Scanner {
   readonly #bytes: Uint8Array;
+  readonly #faultAt: (offset: number, message: string) => Fault;
   at: number;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, faultAt: (offset: number, message: string) => Fault) {
     this.#bytes = bytes;
+    this.#faultAt = faultAt;
     const hasByteOrderMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
     this.at = hasByteOrderMark ? 3 : 0;
+  }
+
+  /** The fault of what is at a place; default: where the scanner is. */
+  fault(message: string, offset = this.at): Fault {
+    return this.#faultAt(offset, message);
   }
 
   /** The next character that is no white space; "" = the end. */
   peek(): string {
     const limit = this.at + maxSliceBytes;
     while (isSpace(this.#bytes[this.at])) {
-      if (++this.at > limit) throw new JsonSliceError(this.at, `has more than ${maxSliceBytes} bytes of white space`);
+      if (++this.at > limit) throw this.fault(`has more than ${maxSliceBytes} bytes of white space`);
     }
     const byte = this.#bytes[this.at];
     return byte === undefined ? '' : String.fromCharCode(byte);
@@ -215,8 +199,7 @@ class Scanner {
     if (this.#ends('}')) return;
     for (;;) {
       if (this.peek() !== '"') throw this.#expected('a name in quotation marks');
-      const { start, end } = this.value();
-      const name = parseName(this.#bytes.subarray(start, end), start);
+      const name = this.#parseName(this.value());
       if (this.peek() !== ':') throw this.#expected('a colon');
       this.at++;
       this.peek();
@@ -236,7 +219,7 @@ class Scanner {
     else if (first === openBrace || first === openBracket) names = this.#skipNested(start, limit);
     else while (!isScalarEnd(this.#bytes[this.at]) && this.at < limit) this.at++;
     if (this.at === start) throw this.#expected('a value');
-    if (this.at >= limit) throw tooLarge(start, maxBytes);
+    if (this.at >= limit) throw this.fault(tooLarge(maxBytes), start);
     return { start, end: this.at, names };
   }
 
@@ -246,7 +229,7 @@ class Scanner {
     do {
       const byte = this.#bytes[this.at];
       if (byte === undefined) throw this.#expected('the end of an object or a list');
-      if (this.at >= limit) throw tooLarge(start, limit - start);
+      if (this.at >= limit) throw this.fault(tooLarge(limit - start), start);
       if (byte === quote) {
         this.#skipString(start, limit);
         continue;
@@ -254,7 +237,7 @@ class Scanner {
       if (byte === openBrace || byte === openBracket) depth++;
       else if (byte === closeBrace || byte === closeBracket) depth--;
       else if (byte === colon) names++;
-      if (depth > maxDepth) throw new JsonSliceError(this.at, `is nested too deeply: ${maxDepth} levels are allowed`);
+      if (depth > maxDepth) throw this.fault(`is nested too deeply: ${maxDepth} levels are allowed`);
       this.at++;
     } while (depth > 0);
     return names;
@@ -264,8 +247,8 @@ class Scanner {
     const opening = this.at++;
     for (; this.#bytes[this.at] !== quote; this.at++) {
       if (this.#bytes[this.at] === backslash) this.at++;
-      if (this.at >= this.#bytes.length) throw new JsonSliceError(opening, 'is not valid JSON: this string has no end');
-      if (this.at >= limit) throw tooLarge(start, limit - start);
+      if (this.at >= this.#bytes.length) throw this.fault('is not valid JSON: this string has no end', opening);
+      if (this.at >= limit) throw this.fault(tooLarge(limit - start), start);
     }
     this.at++;
   }
@@ -280,12 +263,20 @@ class Scanner {
     if (this.#ends(end)) return true;
     if (this.peek() !== ',') throw this.#expected(`a comma or ${end}`);
     const commaAt = this.at++;
-    if (this.peek() === end) throw new JsonSliceError(commaAt, 'is not valid JSON: a trailing comma is not allowed');
+    if (this.peek() === end) throw this.fault('is not valid JSON: a trailing comma is not allowed', commaAt);
     return false;
   }
 
-  #expected(what: string): JsonSliceError {
-    return new JsonSliceError(this.at, `is not valid JSON: ${what} is expected`);
+  #expected(what: string): Fault {
+    return this.fault(`is not valid JSON: ${what} is expected`);
+  }
+
+  #parseName({ start, end }: Pick<JsonSlice, 'start' | 'end'>): string {
+    try {
+      return String(JSON.parse(new TextDecoder().decode(this.#bytes.subarray(start, end))));
+    } catch {
+      throw this.fault('is not valid JSON: this name is no string', start);
+    }
   }
 }
 
@@ -302,13 +293,4 @@ const isScalarEnd = (byte: number | undefined): boolean =>
   byte === closeBrace ||
   isSpace(byte);
 
-const tooLarge = (start: number, maxBytes = maxSliceBytes): JsonSliceError =>
-  new JsonSliceError(start, `is too large: one value has more than ${maxBytes} bytes`);
-
-function parseName(bytes: Uint8Array, start: number): string {
-  try {
-    return String(JSON.parse(new TextDecoder().decode(bytes)));
-  } catch {
-    throw new JsonSliceError(start, 'is not valid JSON: this name is no string');
-  }
-}
+const tooLarge = (maxBytes: number): string => `is too large: one value has more than ${maxBytes} bytes`;

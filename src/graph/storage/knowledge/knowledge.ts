@@ -176,11 +176,11 @@ function findFieldError(field: unknown, others: readonly KnowledgeField[]): Sche
   return value === undefined || holds(value) ? undefined : { pointer: '/default', message: `must be ${described}` };
 }
 
-/** Reads the `metadata` of an entry. Errors have the pointer `/name`. */
+/** Reads the `metadata` of an entry. Errors have the pointer `/metadata/name`. */
 export function readMetadata(value: unknown): ReadResult<Readonly<Record<string, MetadataValue>>> {
-  if (!isObject(value)) return failed('', 'must be an object');
+  if (!isObject(value)) return failed('/metadata', 'must be an object');
   for (const [name, held] of Object.entries(value)) {
-    const pointer = escapePointerToken(name);
+    const pointer = `/metadata${escapePointerToken(name)}`;
     if (name === '__proto__') return failed(pointer, 'cannot be the name of a field; choose another name');
     if (!isMetadataValue(held))
       return failed(pointer, 'must be a string, a number, true, false, or a list of strings; leave out what is empty');
@@ -188,14 +188,14 @@ export function readMetadata(value: unknown): ReadResult<Readonly<Record<string,
   return { ok: true, value: value as Readonly<Record<string, MetadataValue>> };
 }
 
-/** The first error of metadata against the declared fields; its pointer is `/name`. */
+/** The first error of metadata against the declared fields; its pointer is `/metadata/name`. */
 export function findMetadataError(
   metadata: Readonly<Record<string, MetadataValue>>,
   fields: ReadonlyMap<string, KnowledgeField>,
 ): SchemaError | undefined {
   for (const [name, value] of Object.entries(metadata)) {
     const field = fields.get(name);
-    const pointer = escapePointerToken(name);
+    const pointer = `/metadata${escapePointerToken(name)}`;
     if (!field)
       return { pointer, message: `is not among the fields${didYouMean(name, fields.keys()) || '; declare it there'}` };
     const { described, holds } = fieldTypes[field.type];
@@ -215,4 +215,8 @@ export const isStringList = (value: unknown): value is readonly string[] =>
 const isMetadataValue = (value: unknown): value is MetadataValue =>
   typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value) || isStringList(value);
 
-const failed = (pointer: string, message: string): ReadResult<never> => ({ ok: false, errors: [{ pointer, message }] });
+/** A reading with one error. */
+export const failed = (pointer: string, message: string): ReadResult<never> => ({
+  ok: false,
+  errors: [{ pointer, message }],
+});

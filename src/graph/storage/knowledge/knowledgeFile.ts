@@ -4,7 +4,7 @@ import { Fault } from '../../../protocol/fault.ts';
 import { invalidStorage } from '../invalidStorage.ts';
 import { didYouMean } from '../../../base/didYouMean.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
-import type { ReadResult, SchemaError } from '../../../protocol/schema.ts';
+import type { ReadResult } from '../../../protocol/schema.ts';
 import {
   defaultRules,
   findMetadataError,
@@ -75,7 +75,7 @@ async function complete({
     const entry = { ...item.entry, id: ids.idOf(item, notes) };
     const error =
       (!isLore && entry.id !== item.entry.id ? sameIdError(item.entry.id) : undefined) ??
-      (byName && prefixed(findMetadataError(entry.metadata, byName)));
+      (byName && findMetadataError(entry.metadata, byName));
     if (error) throw source.faultIn(slice, error);
     entries.push(defaults ? { ...entry, metadata: { ...defaults, ...entry.metadata } } : entry);
     await yieldToOthers();
@@ -127,9 +127,6 @@ class Notes {
     else this.#found.set(key, { first: `${source.placeOf(slice, pointer)} ${problem}`, count: isOfEntry ? 1 : 0 });
   }
 }
-
-const prefixed = (error: SchemaError | undefined): SchemaError | undefined =>
-  error && { ...error, pointer: `/metadata${error.pointer}` };
 
 function defaultsOf(fields: readonly KnowledgeField[] | undefined): KnowledgeEntry['metadata'] | undefined {
   const withDefault = (fields ?? []).flatMap(({ name, default: value }) =>

@@ -1,7 +1,7 @@
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { ReadResult } from '../../../protocol/schema.ts';
 import { readPatternKey } from '../patternSet.ts';
-import { canMatch, defaultRules, type KnowledgeEntry, type LoreRules, logics } from './knowledge.ts';
+import { canMatch, defaultRules, failed, type KnowledgeEntry, type LoreRules, logics } from './knowledge.ts';
 
 /** Is told what of an entry is not used. @param problem what its member at the pointer is, without its place. */
 export type Note = (pointer: string, problem: string) => void;
@@ -145,8 +145,7 @@ export function readLorebookEntry(entry: unknown, note: Note): ReadResult<Knowle
   const [keys, secondary] = [members.keys('keys'), members.keys('secondary')];
   for (const [key, pointer] of [...keys, ...secondary]) {
     const pattern = readPatternKey(key);
-    const message = pattern.ok ? '' : `${pattern.errors[0]?.message}; rewrite it, or disable the entry`;
-    if (message !== '') return { ok: false, errors: [{ pointer, message }] };
+    if (!pattern.ok) return failed(pointer, `${pattern.errors[0]?.message}; rewrite it, or disable the entry`);
   }
   const read = members.boolean('useregex') === true ? patternOf : (key: string): string => key;
   const rules = readRules(
