@@ -1,6 +1,6 @@
 import { Fault } from '../../protocol/fault.ts';
 import type { Admission } from '../../base/eventLoop.ts';
-import { RequestDispatcher, type ReceivedRequest } from './dispatcher.ts';
+import { RequestDispatcher } from './dispatcher.ts';
 import { OutgoingFrames, type FrameWriter } from './outgoingFrames.ts';
 import type { PausableReader, RequestQueue, RequestQueues } from './requestQueue.ts';
 import { Session, type ServerContext } from './session.ts';
@@ -36,9 +36,11 @@ export interface ResumableSessionOptions {
 export class ResumableSession implements AsyncDisposable {
   readonly id: string;
   readonly token: string;
-  readonly #outgoing: OutgoingFrames;
+  /** What it sends. */
+  readonly outgoing: OutgoingFrames;
+  /** What it receives. */
+  readonly dispatcher: RequestDispatcher;
   readonly #queue: RequestQueue;
-  readonly #dispatcher: RequestDispatcher;
   #connection: SessionConnection | undefined;
 
   constructor(connection: SessionConnection, options: ResumableSessionOptions) {
@@ -49,7 +51,7 @@ export class ResumableSession implements AsyncDisposable {
       this.#connection?.closeWithError(fault);
       onFailed();
     };
-    this.#outgoing = new OutgoingFrames({
+    this.outgoing = new OutgoingFrames({
       maxReplayBytes,
       onReplayFailed: (error) => {
         context.log.error({ session: id, err: error }, 'a kept frame could not be sent again');
@@ -57,11 +59,11 @@ export class ResumableSession implements AsyncDisposable {
       },
     });
     this.#queue = requestQueues.open(connection);
-    const session = new Session(id, context, () => this.#outgoing.backpressure());
-    this.#dispatcher = new RequestDispatcher(
+    const session = new Session(id, context, () => this.outgoing.backpressure());
+    this.dispatcher = new RequestDispatcher(
       session,
       {
-        emit: (requestId, body, fields) => this.#outgoing.emit(requestId, body, fields),
+        emit: (requestId, body, fields) => this.outgoing.emit(requestId, body, fields),
         requestFailed,
         closeWithError: (fault) => this.#connection?.closeWithError(fault),
         fail,
@@ -76,67 +78,22 @@ export class ResumableSession implements AsyncDisposable {
     return this.#connection;
   }
 
-  /** Bytes of the frames that are kept. */
-  get replayBytes(): number {
-    return this.#outgoing.replayBytes;
-  }
-
-  /** The number of its last frame. */
-  get lastSeq(): number {
-    return this.#outgoing.lastSeq;
-  }
-
-  /** The number of its last frame that was written to a connection. */
-  get lastSent(): number {
-    return this.#outgoing.lastSent;
-  }
-
-  /** Requests received until now, as a client counts them. */
-  get requestsReceived(): number {
-    return this.#dispatcher.requestsReceived;
-  }
-
-  /** Whether it has received no request at all. */
-  get isUnused(): boolean {
-    return this.requestsReceived === 0;
-  }
-
-  /** Whether all frames after the one with this number are kept. */
-  holdsAfter(seq: number): boolean {
-    return this.#outgoing.holdsAfter(seq);
-  }
-
-  /** Queues a request. */
-  receive(request: ReceivedRequest): void {
-    this.#dispatcher.receive(request);
-  }
-
-  /** Answers a request with an error at once. */
-  reject(requestId: number, fault: Fault): void {
-    this.#dispatcher.reject(requestId, fault);
-  }
-
   /** Continues on a connection, which gets the frames after the one with the number `lastSeq`. */
   attach(connection: SessionConnection, lastSeq: number): void {
     this.#connection = connection;
     this.#queue.attach(connection);
-    this.#outgoing.attach(connection, lastSeq);
+    this.outgoing.attach(connection, lastSeq);
   }
 
   /** Continues without a connection. */
   detach(): void {
     this.#connection = undefined;
     this.#queue.detach();
-    this.#outgoing.detach();
-  }
-
-  /** Resolves when all requests have been answered. */
-  idle(): Promise<void> {
-    return this.#dispatcher.idle();
+    this.outgoing.detach();
   }
 
   /** Ends the session: cancels its turns and frees its agents. */
   [Symbol.asyncDispose](): Promise<void> {
-    return this.#dispatcher[Symbol.asyncDispose]();
+    return this.dispatcher[Symbol.asyncDispose]();
   }
 }

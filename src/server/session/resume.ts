@@ -37,10 +37,10 @@ export function resume(
     return session;
   }
   const { lastSeq } = request;
-  const replayed = session.lastSeq - lastSeq;
+  const replayed = session.outgoing.lastSeq - lastSeq;
   sessions.discard(fresh);
   sessions.move(session, connection, lastSeq, () => {
-    const { requestsReceived } = session;
+    const { requestsReceived } = session.dispatcher;
     const answer = serverFrame(requestId, 0, 'resumeSession', { replayed, requestsReceived });
     connection.write(encodeFrame(connection.subprotocol, answer));
   });
@@ -65,10 +65,10 @@ function findSession(
     return { reason: 'wrong_token', fault: new Fault('UNAUTHORIZED', message) };
   }
   if (session === fresh) return notResumable('own_session', 'this connection has begun the session itself');
-  const { lastSent } = session;
+  const { lastSent } = session.outgoing;
   if (lastSeq > lastSent)
     return notResumable('not_sent_yet', `resumeSession.lastSeq is ${lastSeq}, and the last frame sent is ${lastSent}`);
-  if (!session.holdsAfter(lastSeq))
+  if (!session.outgoing.holdsAfter(lastSeq))
     return notResumable('gap_lost', `the frames after ${lastSeq} are not all kept any more (--max-replay-bytes)`);
   return session;
 }

@@ -40,7 +40,7 @@ export class Sessions implements AsyncDisposable {
 
   /** Bytes of the frames that are kept for clients that resume. */
   get replayBytes(): number {
-    return [...this.#all.values()].reduce((sum, { replayBytes }) => sum + replayBytes, 0);
+    return [...this.#all.values()].reduce((sum, { outgoing }) => sum + outgoing.replayBytes, 0);
   }
 
   /** The session with this id, while it lives. */
@@ -97,7 +97,7 @@ export class Sessions implements AsyncDisposable {
     if (this.#detached.size <= maxDetached) return;
     const detachedSessions = [...this.#detached.keys()];
     // A client that only connects and leaves must not end the session of a player.
-    const first = detachedSessions.find(({ isUnused }) => isUnused) ?? detachedSessions[0];
+    const first = detachedSessions.find(({ dispatcher }) => dispatcher.requestsReceived === 0) ?? detachedSessions[0];
     if (first) void this.#end(first, { reason: 'too many sessions are detached' });
   }
 
@@ -119,7 +119,7 @@ export class Sessions implements AsyncDisposable {
 
   /** Resolves when the requests of all sessions have been answered. */
   async idle(): Promise<void> {
-    await Promise.all([...this.#all.values()].map((session) => session.idle()));
+    await Promise.all([...this.#all.values()].map(({ dispatcher }) => dispatcher.idle()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

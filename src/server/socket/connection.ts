@@ -156,7 +156,7 @@ export class ClientConnection implements SessionConnection {
     this.#received = true;
     const frame = isFirst && findResumeFrame(request);
     if (frame) this.#resumeSession(frame);
-    else this.#session.receive(request);
+    else this.#session.dispatcher.receive(request);
   }
 
   #resumeSession(frame: ResumeFrame): void {
@@ -165,7 +165,7 @@ export class ClientConnection implements SessionConnection {
       this.#session = result;
       return;
     }
-    this.#session.reject(frame.requestId, result.fault);
+    this.#session.dispatcher.reject(frame.requestId, result.fault);
     if (result.reason === 'wrong_token') void this.close(closeCodes.wrongResumeToken, 'a wrong resume token');
   }
 
