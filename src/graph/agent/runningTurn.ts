@@ -2,7 +2,7 @@ import type { Dialog, Interaction } from '../../chat/dialog.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
 import type { PathStep, ToolResult, TurnComplete } from '../../protocol/frames.gen.ts';
 import type { Graph } from '../compile/compile.ts';
-import { walk } from '../compile/walk.ts';
+import { walk, type WalkedTurn } from '../compile/walk.ts';
 import { untilAborted } from '../../base/abort.ts';
 import type { InferenceSchedule } from '../../inference/contract/pace.ts';
 import {
@@ -14,7 +14,6 @@ import {
   type Exchange,
   type InferenceRecord,
   type ToolSelection,
-  type Turn,
 } from '../compile/turn.ts';
 import { splitToFrames } from '../../protocol/frameSize.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
@@ -26,29 +25,26 @@ import { TurnAnswer } from './turnAnswer.ts';
 import type { TurnOptions } from './turnOptions.ts';
 
 /** A running turn: sends the output of its nodes as frames, and collects the turn summary and the interaction. */
-export class RunningTurn implements Turn {
+export class RunningTurn implements WalkedTurn {
   readonly message: string;
   readonly dialog: Dialog;
   readonly variables: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly diagnostics: boolean;
   readonly schedule: InferenceSchedule;
+  readonly calls: Call[] = [];
+  readonly insights: Insight[] = [];
+  readonly exchanges: Exchange[];
+  readonly continuesAfter: string;
+  selection: ToolSelection | undefined;
+  route = '';
+  knowledge: readonly KnowledgeBlock[] = [];
   readonly #options: TurnOptions;
   readonly #startMs = performance.now();
   readonly #answer: TurnAnswer;
-  readonly #calls: Call[] = [];
   readonly #inferences: (InferenceRecord & { readonly nodeName: string })[] = [];
-  readonly #insights: Insight[] = [];
-  readonly #exchanges: Exchange[];
-  readonly calls: readonly Call[] = this.#calls;
-  readonly insights: readonly Insight[] = this.#insights;
-  readonly exchanges: readonly Exchange[];
-  readonly continuesAfter: string;
   readonly #pendingResults: PendingResults;
   readonly #warnings = new Set<string>();
-  #selection: ToolSelection | undefined;
-  #route = '';
-  #knowledge: readonly KnowledgeBlock[] = [];
   #nodeName = '';
   #nodeStartMs = 0;
   #spoken: (() => string) | undefined;
@@ -59,8 +55,7 @@ export class RunningTurn implements Turn {
   constructor(options: TurnOptions) {
     this.#options = options;
     const { message, dialog, variables, signal, diagnostics, priority, pace } = options;
-    this.#exchanges = [...(options.continuation?.exchanges ?? [])];
-    this.exchanges = this.#exchanges;
+    this.exchanges = [...(options.continuation?.exchanges ?? [])];
     this.continuesAfter = options.continuation?.after?.nodeName ?? '';
     this.message = message;
     this.dialog = dialog;
@@ -72,28 +67,14 @@ export class RunningTurn implements Turn {
     this.#answer = new TurnAnswer((frame) => options.emit('answerText', { ...this.#ids, ...frame }));
   }
 
-  get selection(): ToolSelection | undefined {
-    return this.#selection;
-  }
-
-  get route(): string {
-    return this.#route;
-  }
-
-  get knowledge(): readonly KnowledgeBlock[] {
-    return this.#knowledge;
-  }
-
   get inferences(): number {
     return this.#inferences.length;
   }
 
-  /** The node and the exit that the turn goes on after; undefined: it begins with the start node. */
   get after(): PathStep | undefined {
     return this.#options.continuation?.after;
   }
 
-  /** Whether the turn has sent calls and is to end with them. */
   get isOver(): boolean {
     return this.#hasSentCalls && this.#options.endsWithCalls === true;
   }
@@ -102,14 +83,13 @@ export class RunningTurn implements Turn {
     return this.#answer.text;
   }
 
-  /** Sets the node that runs from now on; frames name it. */
+  /** Frames name the node from now on. */
   enter(nodeName: string): void {
     this.#nodeName = nodeName;
     this.#nodeStartMs = performance.now();
     this.emitEvent('node_started', {});
   }
 
-  /** Tells that the node has taken an exit. */
   leave(exit: string): void {
     this.emitEvent('node_finished', { exit, duration_ms: performance.now() - this.#nodeStartMs });
   }
@@ -134,7 +114,7 @@ export class RunningTurn implements Turn {
   }
 
   recordCall(call: Call, { notify, awaitsResult }: CallDelivery): boolean {
-    const callIndex = this.#calls.push(call) - 1;
+    const callIndex = this.calls.push(call) - 1;
     if (!notify) return false;
     const waits = awaitsResult && this.#options.endsWithCalls !== true;
     const place = { ...this.#ids, nodeName: this.#nodeName, callIndex, awaitsResult: waits };
@@ -163,19 +143,19 @@ export class RunningTurn implements Turn {
   }
 
   recordExchange(exchange: Exchange): void {
-    this.#exchanges.push(exchange);
+    this.exchanges.push(exchange);
   }
 
   select(selection: ToolSelection): void {
-    this.#selection = selection;
+    this.selection = selection;
   }
 
   setRoute(label: string): void {
-    this.#route = label;
+    this.route = label;
   }
 
   recordKnowledge(block: KnowledgeBlock): void {
-    this.#knowledge = withBlock(this.#knowledge, block);
+    this.knowledge = withBlock(this.knowledge, block);
   }
 
   setSpoken(render: () => string): void {
@@ -193,7 +173,7 @@ export class RunningTurn implements Turn {
   }
 
   recordInsight(insight: Insight): void {
-    this.#insights.push(insight);
+    this.insights.push(insight);
     // The client has call_unread of one that could not be read.
     if (insight.unread === undefined) this.#sendEvent('tool_insight', insight);
   }
@@ -217,13 +197,13 @@ export class RunningTurn implements Turn {
       ...this.#ids,
       ...outcome,
       inferences: this.#inferences,
-      calls: this.#calls,
+      calls: this.calls,
       warnings: [...this.#warnings],
       diagnostics: this.#options.diagnostics,
       timeToFirstTokenMs: this.#firstTokenMs,
       durationMs: this.#elapsedMs,
     });
-    this.#options.onEnd?.({ summary, calls: this.#calls, insights: this.#insights });
+    this.#options.onEnd?.({ summary, calls: this.calls, insights: this.insights });
     this.#options.emit('answerText', {
       ...this.#ids,
       nodeName: this.#nodeName,
@@ -240,7 +220,7 @@ export class RunningTurn implements Turn {
     const { message, variables } = this;
     const warn = (warning: string): void => this.warn(warning);
     const assistant = this.#answer.sent;
-    const remains = { user: message, assistant, variables, exchanges: this.#exchanges, spoken: this.#spoken };
+    const remains = { user: message, assistant, variables, exchanges: this.exchanges, spoken: this.#spoken };
     return toInteraction({ ...remains, ...(mark && { mark }) }, warn);
   }
 
@@ -276,14 +256,7 @@ export async function runTurn(
   { maxSteps, path, signal }: { readonly maxSteps: number; readonly path: PathStep[]; readonly signal: AbortSignal },
 ): Promise<WalkOutcome> {
   try {
-    await walk(graph, turn, {
-      maxSteps,
-      enter: (name) => turn.enter(name),
-      leave: (exit) => turn.leave(exit),
-      isOver: () => turn.isOver,
-      after: turn.after,
-      path,
-    });
+    await walk(graph, turn, { maxSteps, path });
     turn.flush();
     return { status: 'SUCCESS' };
   } catch (thrown) {
