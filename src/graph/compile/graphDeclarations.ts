@@ -1,7 +1,7 @@
 import { didYouMean } from '../../base/didYouMean.ts';
 import { knowledgePrefix } from './turn.ts';
-import type { NodeContext } from './node.ts';
-import type { Template } from './template.ts';
+import { type NodeContext, unwrapParam } from './node.ts';
+import { compileTemplate, type Template } from './template.ts';
 import type { NodePlan } from './createNodes.ts';
 
 type Declarer = Pick<NodePlan, 'type' | 'params'>;
@@ -50,6 +50,14 @@ function* unnameableSources(sources: ReadonlyMap<string, string>): Generator<str
     if (sourcePattern.test(source)) continue;
     yield `${node} finds knowledge for "${source}", and no template can name {{${knowledgePrefix}${source}}}: use letters, digits, _ and - only`;
   }
+}
+
+/** Compiles the template of a parameter, and warns as `warnOfUnknownKnowledge`. @throws InvalidParams */
+export function templateParam(name: string, text: string, context: NodeContext): Template {
+  const place = `${context.nodeName}.params.${name}`;
+  const template = unwrapParam(`/${name}`, compileTemplate(text, place));
+  warnOfUnknownKnowledge(template, place, context);
+  return template;
 }
 
 // Each is compared with all sources.

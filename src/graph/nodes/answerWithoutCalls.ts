@@ -1,5 +1,6 @@
-import type { Completion } from '../../inference/contract/engine.ts';
 import type { Turn } from '../compile/turn.ts';
+import { answerGrammar } from '../../chat/grammar/jsonSchema/fromSchema.ts';
+import type { Rule } from '../../chat/grammar/rule.ts';
 import type { CallMarkup } from '../../chat/tool.ts';
 import { CallMarkupFilter } from '../../chat/reply/malformed/streamableText.ts';
 import { echoReason, mayBeEcho } from './argumentsEcho.ts';
@@ -10,20 +11,42 @@ export interface PlainAnswerOptions {
   readonly nodeName: string;
   /** The marks of the model's calls. */
   readonly markup: CallMarkup;
+  /** What an answer in JSON matches; undefined: the answer is a text. */
+  readonly rule: Rule | undefined;
   /** Called with each piece of the answer. */
-  readonly onText?: (piece: string) => void;
+  readonly onText: ((piece: string) => void) | undefined;
 }
 
 /**
- * Generates an answer in a node that reads no calls. Markup of a call is no part of the answer: it is sent to the client
+ * Generates an answer in a node that reads no calls: JSON that matches a rule, or a text. JSON has no markup of calls; what
+ * looks like it is a part of a string. JSON that is cut off is a warning of the turn.
+ */
+export async function completeAnswer(
+  turn: Turn,
+  inference: InferenceRunner,
+  request: PromptRequest,
+  options: PlainAnswerOptions,
+): Promise<string> {
+  const { nodeName, rule, onText } = options;
+  if (!rule) return answerWithoutCalls(turn, inference, request, options);
+  const { text, finishReason } = await inference.complete(turn, request, {
+    grammar: answerGrammar(rule),
+    ...(onText && { onText }),
+  });
+  if (finishReason === 'length') turn.warn(`${nodeName} was cut off inside its JSON; raise sampling.max_tokens`);
+  return text;
+}
+
+/**
+ * Generates a text in a node that reads no calls. Markup of a call is no part of the answer: it is sent to the client
  * (NodeEvent call_unread), and the turn has a warning. So it is with an answer that repeats the arguments of a call.
  */
-export async function answerWithoutCalls(
+async function answerWithoutCalls(
   turn: Turn,
   inference: InferenceRunner,
   request: PromptRequest,
   { nodeName, markup, onText }: PlainAnswerOptions,
-): Promise<Completion> {
+): Promise<string> {
   const filter = new CallMarkupFilter(markup);
   let [answer, held] = ['', ''];
   const pass = (text: string, isLast = false): void => {
@@ -54,5 +77,5 @@ export async function answerWithoutCalls(
     const fix = 'put a ToolCall node in its place, or say in system_prompt not to call tools';
     turn.warn(`${nodeName} wrote a tool call, and this node reads none; ${fix}`);
   }
-  return { ...completion, text: answer };
+  return answer;
 }

@@ -1,13 +1,12 @@
 import { unwrapParam, defineNode, type NodeContext } from '../compile/node.ts';
-import { warnOfUnknownKnowledge } from '../compile/graphDeclarations.ts';
-import { compileTemplate } from '../compile/template.ts';
+import { templateParam } from '../compile/graphDeclarations.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import type { Turn } from '../compile/turn.ts';
 import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
 import { chatProjection, placeTemplate, placements } from '../projection/projection.ts';
-import { jsonGrammar } from '../../chat/grammar/jsonSchema/fromSchema.ts';
+import { ruleFromSchema } from '../../chat/grammar/jsonSchema/fromSchema.ts';
 import { markupOf } from '../../chat/dialect/nativeFormat.ts';
-import { answerWithoutCalls } from './answerWithoutCalls.ts';
+import { completeAnswer } from './answerWithoutCalls.ts';
 import { InferenceRunner, inferenceParams, resolveModel, type PromptRequest, requireGrammars } from './inference.ts';
 
 const params = {
@@ -63,7 +62,7 @@ export const generate = defineNode({
   }),
   async create(params, context) {
     const { response_schema: schema } = params;
-    const constraint = schema && { grammar: unwrapParam('/response_schema', jsonGrammar(schema)) };
+    const rule = schema && unwrapParam('/response_schema', ruleFromSchema(schema));
     const settings = await liveParams(params, (current) => compileTemplates(current, context));
     const lease = await resolveModel(context, params.model_name);
     if (schema) requireGrammars(lease.model, '/response_schema');
@@ -85,15 +84,9 @@ export const generate = defineNode({
     return {
       async run(turn) {
         const { stream, hold } = settings.current;
-        const onText = (piece: string): void => turn.say(piece, 'delta');
-        const streaming = stream && !hold ? { onText } : {};
-        const request = createRequest(turn);
-        // JSON of a schema has no markup of calls; what looks like it is a part of a string.
-        const { text, finishReason } = constraint
-          ? await inference.complete(turn, request, { ...constraint, ...streaming })
-          : await answerWithoutCalls(turn, inference, request, { nodeName: context.nodeName, markup, ...streaming });
-        if (schema && finishReason === 'length')
-          turn.warn(`${context.nodeName} was cut off inside its JSON; raise sampling.max_tokens`);
+        const onText = stream && !hold ? (piece: string): void => turn.say(piece, 'delta') : undefined;
+        const options = { nodeName: context.nodeName, markup, rule, onText };
+        const text = await completeAnswer(turn, inference, createRequest(turn), options);
         if (hold) turn.hold(text);
         else if (!stream) turn.say(text, 'whole');
         return 'default';
@@ -110,15 +103,11 @@ type Params = FromSchema<typeof params>;
 function compileTemplates({ system_prompt, template, ...rest }: Params, context: NodeContext) {
   const { placement } = rest;
   const { nodeName, warn } = context;
-  const place = `${nodeName}.params`;
-  const system = unwrapParam('/system_prompt', compileTemplate(system_prompt, `${place}.system_prompt`));
-  const injected =
-    template === undefined ? undefined : unwrapParam('/template', compileTemplate(template, `${place}.template`));
-  warnOfUnknownKnowledge(system, `${place}.system_prompt`, context);
-  if (injected) warnOfUnknownKnowledge(injected, `${place}.template`, context);
+  const system = templateParam('system_prompt', system_prompt, context);
+  const injected = template === undefined ? undefined : templateParam('template', template, context);
   if (placement === 'in_place_of_user' && injected && !injected.names.has('user_message')) {
     warn(
-      `${place}.template replaces the message and does not contain {{user_message}}: the model will not see the message`,
+      `${nodeName}.params.template replaces the message and does not contain {{user_message}}: the model will not see the message`,
     );
   }
   return { ...rest, system, injected };

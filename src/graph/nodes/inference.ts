@@ -13,7 +13,7 @@ import { InvalidParams, type NodeContext, paramError } from '../compile/node.ts'
 import { raceAbort } from '../../base/abort.ts';
 import type { Dialog, Message } from '../../chat/dialog.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
-import type { Projected, Projection } from '../projection/projection.ts';
+import { chatProjection, type Projected, type Projection } from '../projection/projection.ts';
 import type { PromptInputs } from '../projection/tokenBudget.ts';
 import type { Schema } from '../../protocol/schema.ts';
 import { ReasoningFilter, splitReply } from '../../chat/reply/reasoning/splitReply.ts';
@@ -88,9 +88,8 @@ export class InferenceRunner implements AsyncDisposable {
   readonly #sequence: Sequence;
   readonly #nodeName: string;
   readonly #nodeDefaults: Partial<SamplingParams>;
-  /** Whether the client knows that speculation has no effect. */
-  #hasWarned = false;
-  #hasWarnedOfSamplers = false;
+  /** What the client knows already. */
+  readonly #warnings = new Set<string>();
 
   /** @param nodeDefaults sampling parameters of this node type; those of the graph take precedence. */
   constructor(
@@ -116,8 +115,7 @@ export class InferenceRunner implements AsyncDisposable {
     { notes = {}, onText, stopSignal, ...options }: CompletionOptions = {},
   ): Promise<NodeCompletion> {
     const sampling = this.#samplingParams(request);
-    if (sampling.speculate === 'prompt') this.#warnOfSpeculation(turn);
-    if (sampling.dry.multiplier > 0 || sampling.xtc.probability > 0) this.#warnOfSamplers(turn);
+    this.#warnOfSampling(turn, sampling);
     const { prompt, dropped } = await this.#projection(turn, request, sampling.max_tokens);
     const { maxThinkingTokens } = request;
     const { replyMarks } = this.#lease.model;
@@ -204,20 +202,19 @@ export class InferenceRunner implements AsyncDisposable {
     return { prompt: { ...prompt, thinking }, dropped };
   }
 
-  #warnOfSpeculation(turn: Turn): void {
+  /** Warns once of parameters that have no effect with the model. */
+  #warnOfSampling(turn: Turn, { speculate, dry, xtc }: SamplingParams): void {
     const { model, name } = this.#lease;
-    if (model.canSpeculate || this.#hasWarned) return;
-    this.#hasWarned = true;
-    turn.warn(
-      `${this.#nodeName}: "speculate": "prompt" has no effect with the model "${name}", whose KV cache cannot be cut back; set it to "off"`,
-    );
-  }
-
-  #warnOfSamplers(turn: Turn): void {
-    const { samplers } = this.#lease.model.limits ?? {};
-    if (samplers === undefined || this.#hasWarnedOfSamplers) return;
-    this.#hasWarnedOfSamplers = true;
-    turn.warn(`${this.#nodeName}: ${samplers}`);
+    const { samplers } = model.limits ?? {};
+    const speculation = `"speculate": "prompt" has no effect with the model "${name}", whose KV cache cannot be cut back; set it to "off"`;
+    const problems = [
+      ...(speculate === 'prompt' && !model.canSpeculate ? [speculation] : []),
+      ...(samplers !== undefined && (dry.multiplier > 0 || xtc.probability > 0) ? [samplers] : []),
+    ];
+    for (const problem of problems.filter((each) => !this.#warnings.has(each))) {
+      this.#warnings.add(problem);
+      turn.warn(`${this.#nodeName}: ${problem}`);
+    }
   }
 
   #samplingParams({ sampling }: PromptRequest): SamplingParams {
@@ -303,8 +300,29 @@ export function requireGrammars({ limits }: Pick<Model, 'limits'>, pointer: stri
   throw new InvalidParams([{ pointer, message: `cannot be had from this model: ${limits.grammars}` }]);
 }
 
-/** Checks that a model can score answers. @throws InvalidParams */
-export function requireScores({ limits }: Pick<Model, 'limits'>): void {
-  if (limits?.scores === undefined) return;
-  throw new InvalidParams([{ pointer: '/model_name', message: `names a model that cannot be used: ${limits.scores}` }]);
+/**
+ * Lets a model say how probable answers to a question are.
+ * @param questionOf makes the question of a turn, `about` something; calls and results of the turn are no part of it else.
+ * @throws InvalidParams when the model cannot be used.
+ */
+export async function openScorer(
+  modelName: string,
+  context: NodeContext,
+  questionOf: (turn: Turn, about: string) => Pick<ScoreRequest, 'system' | 'current'>,
+) {
+  const lease = await resolveModel(context, modelName);
+  const { scores } = lease.model.limits ?? {};
+  if (scores !== undefined)
+    throw new InvalidParams([{ pointer: '/model_name', message: `names a model that cannot be used: ${scores}` }]);
+  const inference = new InferenceRunner(lease, context);
+  const projection = chatProjection(lease.model);
+  const requestOf = (turn: Turn, about: string) => ({ ...questionOf(turn, about), projection, exchanges: false });
+  return {
+    score: (turn: Turn, answers: readonly string[], about = '') =>
+      inference.score(turn, requestOf(turn, about), answers),
+    /** Prefills what all questions have in common. */
+    warmUp: (turn: Turn) =>
+      inference.prefill(turn, { ...requestOf(turn, ''), thinking: false, sampling: { max_tokens: 1 } }),
+    [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
+  };
 }

@@ -1,14 +1,13 @@
 import type { Dialog } from '../../chat/dialog.ts';
 import { liveParams } from '../compile/liveParams.ts';
-import { warnOfUnknownKnowledge } from '../compile/graphDeclarations.ts';
+import { templateParam } from '../compile/graphDeclarations.ts';
 import { defineNode, unwrapParam, type NodeContext, routingEffects } from '../compile/node.ts';
-import { compileTemplate } from '../compile/template.ts';
 import type { Turn } from '../compile/turn.ts';
 import { readFilter } from '../retrieval/filter/readFilter.ts';
 import { deepestOf, matches, maxTopK, type SearchRequest } from '../retrieval/retriever.ts';
 import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
-import { resolveStorage, stringParams } from './stringParams.ts';
+import { resolveStorage, stringParams, warnOfUnused } from './stringParams.ts';
 
 // A search takes time for each word; messages of people are shorter.
 const maxEarlierCharacters = 65_536;
@@ -99,7 +98,9 @@ export const retrieve = defineNode({
   }),
   async create(params, context) {
     const { nodeName } = context;
-    warnOfUnused(params, context);
+    const { match, embedding_model: model, min_similarity: similarity } = params;
+    if (match === 'words')
+      warnOfUnused(match, { embedding_model: model !== '', min_similarity: similarity > 0 }, context);
     const settings = await liveParams(params, (current) => readSettings(current, context));
     const requestOf = (turn: Turn): SearchRequest => {
       const { query, history, filter, match, top_k: topK, min_similarity: minSimilarity } = settings.current;
@@ -151,8 +152,7 @@ const canFind = ({ list, knowledge }: StringStorage): boolean =>
 
 async function readSettings({ query, filter, ...rest }: Params, context: NodeContext) {
   const place = `${context.nodeName}.params`;
-  const template = unwrapParam('/query', compileTemplate(query, `${place}.query`));
-  warnOfUnknownKnowledge(template, `${place}.query`, context);
+  const template = templateParam('query', query, context);
   const { storage, param } = await resolveStorage(rest, context);
   const filtered = filter && unwrapParam('/filter', readFilter(filter, storage.knowledge?.fields));
   if (!canFind(storage)) context.warn(`${place}.${param} has no entry to find: this Retrieve never finds one`);
@@ -161,11 +161,4 @@ async function readSettings({ query, filter, ...rest }: Params, context: NodeCon
   context.setMade(storage, 0);
   for (const warning of storage.knowledge?.warnings ?? []) context.warn(`${place}.${param}: ${warning}`);
   return { ...rest, query: template, filter: filtered, retriever, deepest: deepestOf(storage) };
-}
-
-function warnOfUnused({ match, embedding_model, min_similarity }: Params, { nodeName, warn }: NodeContext): void {
-  if (match !== 'words') return;
-  const unused = { embedding_model: embedding_model !== '', min_similarity: min_similarity > 0 };
-  for (const [name, isGiven] of Object.entries(unused))
-    if (isGiven) warn(`${nodeName}.params.${name} is not used with "match": "words"`);
 }

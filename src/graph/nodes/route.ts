@@ -2,11 +2,11 @@ import { exitsFromParam } from '../compile/exits.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import { defineNode, type Node, type NodeContext, routingEffects } from '../compile/node.ts';
 import type { Turn } from '../compile/turn.ts';
-import { chatProjection, placeTemplate } from '../projection/projection.ts';
+import { placeTemplate } from '../projection/projection.ts';
 import type { FromSchema, ObjectSchema, SchemaError } from '../../protocol/schema.ts';
 import type { PatternMatcher } from '../storage/patternSet.ts';
-import { InferenceRunner, inferenceParams, resolveModel, requireScores } from './inference.ts';
-import { compileEntryPatterns, foldParam } from './stringParams.ts';
+import { inferenceParams, openScorer } from './inference.ts';
+import { compileEntryPatterns, foldParam, warnOfUnused } from './stringParams.ts';
 
 const notMatched = 'not_matched';
 
@@ -98,8 +98,7 @@ export const route = defineNode({
     ]);
     warnOfLabels(routeParams, matchers, context);
     const settings = await liveParams(routeParams, ({ threshold }) => {
-      if (match === 'patterns' && threshold > 0)
-        context.warn(`${context.nodeName}.params.threshold is not used with "match": "patterns"`);
+      if (match === 'patterns') warnOfUnused(match, { threshold: threshold > 0 }, context);
       return { threshold };
     });
     const chooser =
@@ -153,8 +152,9 @@ function* findNameErrors(labels: readonly Label[]): Generator<SchemaError> {
 function warnOfLabels(
   { labels, match, model_name }: RouteParams,
   matchers: readonly PatternMatcher[],
-  { nodeName, warn }: NodeContext,
+  context: NodeContext,
 ): void {
+  const { nodeName, warn } = context;
   const place = `${nodeName}.params`;
   if (match === 'model') {
     if (labels.length === 1)
@@ -163,7 +163,7 @@ function warnOfLabels(
       warn(`${place}.labels has patterns, which are not used; set ${place}.match to "patterns", or remove them`);
     return;
   }
-  if (model_name !== '') warn(`${place}.model_name is not used with "match": "patterns"`);
+  warnOfUnused(match, { model_name: model_name !== '' }, context);
   for (const [index, { patterns }] of labels.entries()) {
     const label = `${place}.labels[${index}]`;
     if (patterns.length === 0) warn(`${label} never matches: it has no patterns`);
@@ -198,18 +198,14 @@ async function modelChooser(
   context: NodeContext,
   threshold: () => number,
 ): Promise<Chooser> {
-  const lease = await resolveModel(context, model_name);
-  requireScores(lease.model);
-  const inference = new InferenceRunner(lease, context);
-  const projection = chatProjection(lease.model);
   const system = routePrompt(labels);
   const names = labels.map(({ name }) => name);
   // The message is what gets a label: results of calls in this turn are left out.
-  const createRequest = ({ message }: Turn) =>
-    ({ projection, system, current: placeTemplate(message), exchanges: false }) as const;
+  const scorer = await openScorer(model_name, context, ({ message }) => ({ system, current: placeTemplate(message) }));
   return {
+    ...scorer,
     async choose(turn) {
-      const { scores } = await inference.score(turn, createRequest(turn), names);
+      const { scores } = await scorer.score(turn, names);
       const probabilities = normalize(scores);
       const best = probabilities.indexOf(Math.max(...probabilities));
       const isChosen = (probabilities[best] ?? 0) >= threshold();
@@ -218,8 +214,6 @@ async function modelChooser(
         probabilities: Object.fromEntries(names.map((name, index) => [name, probabilities[index] ?? 0])),
       };
     },
-    warmUp: (turn) => inference.prefill(turn, { ...createRequest(turn), thinking: false, sampling: { max_tokens: 1 } }),
-    [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
   };
 }
 

@@ -1,9 +1,8 @@
 import { defineNode, type NodeContext, routingEffects } from '../compile/node.ts';
 import { answeredCalls, type SelectedTool, type Turn } from '../compile/turn.ts';
-import { chatProjection } from '../projection/projection.ts';
 import { resultContent, resultLine } from '../../chat/tool.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
-import { inferenceParams, InferenceRunner, requireScores, resolveModel } from './inference.ts';
+import { inferenceParams, openScorer } from './inference.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { describeGraphPointer } from '../compile/document.ts';
 import { liveParams } from '../compile/liveParams.ts';
@@ -11,7 +10,7 @@ import { escapePointerToken } from '../../base/jsonPointer.ts';
 import type { FromSchema, ObjectSchema, SchemaError } from '../../protocol/schema.ts';
 import type { PatternMatcher } from '../storage/patternSet.ts';
 import { oneLine } from './route.ts';
-import { compileEntryPatterns, foldParam } from './stringParams.ts';
+import { compileEntryPatterns, foldParam, warnOfUnused } from './stringParams.ts';
 
 const exits = ['matched', 'none_matched'] as const;
 const defaultThreshold = 0.5;
@@ -95,17 +94,17 @@ export const selectTools = defineNode({
   async create(params, context) {
     const { nodeName, toolNames } = context;
     const settings = await liveParams(params, settingsReader(context));
-    const unused = { model_name: params.model_name !== '', threshold: params.threshold !== defaultThreshold };
-    for (const [name, isGiven] of Object.entries(unused))
-      if (isGiven && params.match === 'patterns')
-        context.warn(`${nodeName}.params.${name} is not used with "match": "patterns"`);
-    const model = params.match === 'model' ? await createConditionModel(params.model_name, context) : undefined;
+    const { match, model_name: modelName, threshold: given } = params;
+    const unused = { model_name: modelName !== '', threshold: given !== defaultThreshold };
+    if (match === 'patterns') warnOfUnused(match, unused, context);
+    const scorer = match === 'model' ? await openScorer(modelName, context, questionOf) : undefined;
     const judge = async (turn: Turn): Promise<readonly JudgedGuideline[]> => {
       const { guidelines, matchers, threshold } = settings.current;
       const judged: JudgedGuideline[] = [];
       for (const [index, guideline] of guidelines.entries()) {
         const { name, when = '' } = guideline;
-        const probability = await model?.probability(turn, when);
+        const answered = await scorer?.score(turn, ['yes', 'no'], when);
+        const probability = answered && probabilityOfYes(answered.scores);
         const holds = probability === undefined ? await matchesTurn(turn, matchers[index]) : probability >= threshold;
         judged.push({ guideline, holds, finding: { name, ...(probability !== undefined && { probability }) } });
       }
@@ -136,10 +135,7 @@ export const selectTools = defineNode({
         return matched.length > 0 ? 'matched' : 'none_matched';
       },
       change: settings.change,
-      ...(model && {
-        warmUp: (turn: Turn) => model.prefill(turn),
-        [Symbol.asyncDispose]: () => model[Symbol.asyncDispose](),
-      }),
+      ...scorer,
     };
   },
 });
@@ -229,38 +225,13 @@ const namesOf = (tools: readonly SelectedTool[]): readonly string[] => tools.map
 const systemPrompt = "Read the user's message and decide whether a condition holds. Reply with yes or no only.";
 
 /** A question that a model answers with yes or no. The condition is last, so that all conditions share a prefix. */
-function questionOf(turn: Turn, condition: string): string {
+function questionOf(turn: Turn, condition: string) {
   const results = answeredCalls(turn.exchanges).map(
     (call) => `Results: ${call.name} ${stringifyJson(call.arguments)}: ${resultContent(call)}`,
   );
-  const line = oneLine(condition);
-  return [`Message: ${turn.message}`, ...results, `Condition: ${line}`].join('\n');
+  const text = [`Message: ${turn.message}`, ...results, `Condition: ${oneLine(condition)}`].join('\n');
+  return { system: systemPrompt, current: [{ role: 'user', text }] } as const;
 }
 
-/**
- * Lets a model decide the conditions of guidelines, one after another in one sequence.
- * @throws InvalidParams when the model cannot be used.
- */
-async function createConditionModel(modelName: string, context: NodeContext) {
-  const lease = await resolveModel(context, modelName);
-  requireScores(lease.model);
-  const inference = new InferenceRunner(lease, context);
-  const projection = chatProjection(lease.model);
-  const createRequest = (turn: Turn, condition: string) =>
-    ({
-      projection,
-      system: systemPrompt,
-      current: [{ role: 'user', text: questionOf(turn, condition) }],
-      exchanges: false,
-    }) as const;
-  return {
-    /** The probability of "yes", of the two answers. */
-    async probability(turn: Turn, condition: string): Promise<number> {
-      const { scores } = await inference.score(turn, createRequest(turn, condition), ['yes', 'no']);
-      const [yes = 0, no = 0] = scores;
-      return 1 / (1 + Math.exp(no - yes));
-    },
-    prefill: (turn: Turn) => inference.prefill(turn, { ...createRequest(turn, ''), thinking: false, sampling: {} }),
-    [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
-  };
-}
+/** The probability of "yes", of the two answers. */
+const probabilityOfYes = ([yes = 0, no = 0]: readonly number[]): number => 1 / (1 + Math.exp(no - yes));

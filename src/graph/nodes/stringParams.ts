@@ -107,6 +107,16 @@ export async function resolveStorage(
 export const invalidStrings = (strings: ResolvedStrings, errors: readonly SchemaError[]): InvalidParams =>
   new InvalidParams(errors.map((error) => strings.toParamError(error)));
 
+/** Warns of parameters that are given, and are not used with what the node matches by. */
+export function warnOfUnused(
+  match: string,
+  given: Readonly<Record<string, boolean>>,
+  { nodeName, warn }: Pick<NodeContext, 'nodeName' | 'warn'>,
+): void {
+  for (const [name, isGiven] of Object.entries(given))
+    if (isGiven) warn(`${nodeName}.params.${name} is not used with "match": "${match}"`);
+}
+
 interface EntryPatterns {
   readonly entries: readonly { readonly patterns?: readonly string[] }[];
   readonly fold: PatternFold;

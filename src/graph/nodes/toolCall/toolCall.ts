@@ -12,11 +12,11 @@ import { usedKeywords } from '../../../chat/tools/promptedKeywords.ts';
 import type { ToolCallFormat } from '../../../chat/tool.ts';
 import type { StreamableTextOptions } from '../../../chat/reply/malformed/streamableText.ts';
 import type { ModelLease } from '../../../inference/models/pool/lease.ts';
-import { answerWithoutCalls } from '../answerWithoutCalls.ts';
+import { completeAnswer } from '../answerWithoutCalls.ts';
 import { InferenceRunner, type PromptRequest, resolveModel } from '../inference.ts';
 import { type Attempt, judgeReply, lazyMentions } from './judgeReply.ts';
 import { isMatch } from './callConstraint.ts';
-import { completeJson, ProseLimit, readReply, ReplyText } from './reply.ts';
+import { ProseLimit, readReply, ReplyText } from './reply.ts';
 import { collectResults, recordCalls } from './recordCalls.ts';
 import { hasSameDeclarations, readToolDeclarations, type ToolDeclarations } from './toolDeclarations.ts';
 import { ToolCompiler, type TurnTools } from './turnTools.ts';
@@ -225,23 +225,25 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
     const { answer: rule } = tools.constraint;
     if (!rule || (await isMatch(answer, rule))) return output.end(answer);
     const { stream } = this.#settings;
-    const streaming = stream ? { onText: (piece: string): void => output.pass(piece) } : {};
-    const request = this.#createRequest(turn, tools);
-    const text = await completeJson(turn, this.#inference, request, { nodeName: this.#nodeName, rule, ...streaming });
+    const text = await this.#completeAnswer(turn, tools, stream ? (piece) => output.pass(piece) : undefined);
     if (!stream) output.end(text);
   }
 
   async #answerWithoutTools(turn: Turn): Promise<void> {
     const { stream } = this.#settings;
-    const { answer: rule } = this.#compiler.declarations;
-    const streaming = stream ? { onText: (piece: string): void => turn.say(piece, 'delta') } : {};
-    const options = { nodeName: this.#nodeName, ...streaming };
-    const request = this.#createRequest(turn, undefined);
-    const markup = markupOf(this.#parts.lease.model.toolDialect);
-    const text = rule
-      ? await completeJson(turn, this.#inference, request, { rule, ...options })
-      : (await answerWithoutCalls(turn, this.#inference, request, { markup, ...options })).text;
+    const text = await this.#completeAnswer(turn, undefined, stream ? (piece) => turn.say(piece, 'delta') : undefined);
     if (!stream) turn.say(text, 'whole');
+  }
+
+  #completeAnswer(
+    turn: Turn,
+    tools: TurnTools | undefined,
+    onText: ((piece: string) => void) | undefined,
+  ): Promise<string> {
+    const { answer: rule } = this.#compiler.declarations;
+    const markup = markupOf(this.#parts.lease.model.toolDialect);
+    const options = { nodeName: this.#nodeName, markup, rule, onText };
+    return completeAnswer(turn, this.#inference, this.#createRequest(turn, tools), options);
   }
 
   #createRequest(turn: Turn, tools: TurnTools | undefined, correction = ''): PromptRequest {

@@ -5,9 +5,8 @@ import type { ToolCallFormat } from '../../../chat/tool.ts';
 import { graphToolSchema } from '../../../chat/tools/declaration/toolSchema.ts';
 import type { ModelLease } from '../../../inference/models/pool/lease.ts';
 import type { FromSchema, ObjectSchema, Schema } from '../../../protocol/schema.ts';
-import { warnOfUnknownKnowledge } from '../../compile/graphDeclarations.ts';
-import { InvalidParams, unwrapParam, type NodeContext } from '../../compile/node.ts';
-import { compileTemplate } from '../../compile/template.ts';
+import { templateParam } from '../../compile/graphDeclarations.ts';
+import { InvalidParams, type NodeContext } from '../../compile/node.ts';
 import { inferenceParams } from '../inference.ts';
 
 type Params = Readonly<Record<string, Schema>>;
@@ -177,13 +176,11 @@ export function readSettings(params: ToolCallParams, context: NodeContext) {
     const message = 'needs generate_on_no_tool: without it the node sends no text; set generate_on_no_tool to true';
     throw new InvalidParams([{ pointer: answering, message }]);
   }
-  const compile = (name: 'system_prompt' | 'spoken') => {
-    const place = `${context.nodeName}.params.${name}`;
-    const template = unwrapParam(`/${name}`, compileTemplate(params[name], place));
-    warnOfUnknownKnowledge(template, place, context);
-    return template;
+  return {
+    ...params,
+    system: templateParam('system_prompt', params.system_prompt, context),
+    spoken: templateParam('spoken', params.spoken, context),
   };
-  return { ...params, system: compile('system_prompt'), spoken: compile('spoken') };
 }
 
 /** The tool-call format of a node, and why it was chosen. */
