@@ -14,7 +14,7 @@ import { toFunctionDefinition } from '../../src/chat/formats/toolText.ts';
 import { chatml } from '../../src/chat/formats/chatml.ts';
 import { formats } from '../../src/chat/formats/index.ts';
 import type { CallGrammar, ToolChoice } from '../../src/chat/grammar/rule.ts';
-import { jsonGrammar } from '../../src/chat/grammar/jsonSchema/fromSchema.ts';
+import { answerGrammar, ruleFromSchema } from '../../src/chat/grammar/jsonSchema/fromSchema.ts';
 import { formatsOf } from '../../src/chat/dialect/nativeFormat.ts';
 import { readTool } from '../../src/chat/tools/declaration/readTool.ts';
 import type { ToolDeclaration } from '../../src/chat/tools/declaration/toolSchema.ts';
@@ -30,9 +30,9 @@ const toTool = (declaration: object): Tool => {
 };
 
 const toGrammar = (schema: object): CallGrammar => {
-  const reading = jsonGrammar(schema);
+  const reading = ruleFromSchema(schema);
   if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
-  return reading.value;
+  return answerGrammar(reading.value);
 };
 
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);

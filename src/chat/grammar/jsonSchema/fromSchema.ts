@@ -6,12 +6,6 @@ import { type CallGrammar, anyOf, type Rule } from '../rule.ts';
 import { SchemaCursor, type JsonSchema } from './schemaCursor.ts';
 import { typeRules, typesOf } from './types.ts';
 
-/** Compiles a JSON Schema to the grammar of a whole answer; the pointers of errors are into the schema. */
-export function jsonGrammar(schema: unknown): ReadResult<CallGrammar> {
-  const rule = ruleFromSchema(schema);
-  return rule.ok ? { ok: true, value: answerGrammar(rule.value) } : rule;
-}
-
 /** The grammar of a whole answer that matches a rule. */
 export const answerGrammar = (rule: Rule): CallGrammar => ({ kind: 'full', rule, answer: true });
 
