@@ -1,3 +1,4 @@
+import { memoized } from '../../base/memoized.ts';
 import type { ReadResult, SchemaError } from '../../protocol/schema.ts';
 import type { Tool } from '../tool.ts';
 import {
@@ -64,18 +65,14 @@ export function createArgumentRules(tools: readonly Tool[]): ReadonlyMap<string,
   return rules;
 }
 
-// A node needs a tool's rule twice: in its grammar, and to check the calls that were decoded without one.
-const compiledArguments = new WeakMap<Tool, ReadResult<Rule>>();
-
-/** The grammar rule of the arguments of one tool; compiled once. */
-export function compileArguments(tool: Tool): ReadResult<Rule> {
-  const known = compiledArguments.get(tool);
-  if (known) return known;
+/**
+ * The grammar rule of the arguments of one tool; compiled once. A node needs it twice: in its grammar, and to check the
+ * calls that were decoded without one.
+ */
+export const compileArguments = memoized(
   // An object of any members is the default of JSON Schema; a tool that declares no parameters takes none.
-  const compiled = ruleFromSchema({ properties: {}, ...tool.parameters });
-  compiledArguments.set(tool, compiled);
-  return compiled;
-}
+  ({ parameters }: Tool): ReadResult<Rule> => ruleFromSchema({ properties: {}, ...parameters }),
+);
 
 /**
  * The grammar of the calls of one format: full (the whole text is one call) where a call is required, else lazy (text

@@ -1,3 +1,4 @@
+import { memoized } from '../../base/memoized.ts';
 import { all, type ManyRule, type Member, type MembersRule, type Rule, text } from './rule.ts';
 import { expandJsonRule } from './jsonRules.ts';
 
@@ -80,30 +81,37 @@ function expandMembers(rule: MembersRule, next: Stack): readonly Stack[] {
 function remainingRepetitions(rule: ManyRule): ManyRule {
   const { min, max, isStarted } = rule;
   if (isStarted && min === 0 && max === undefined) return rule;
-  return memoize(repetitions, rule, () => ({
-    ...rule,
-    min: Math.max(0, min - 1),
-    ...(max !== undefined && { max: max - 1 }),
-    isStarted: true,
-  }));
+  return afterOne(rule);
 }
+
+const afterOne = memoized(({ min, max, ...rule }: ManyRule): ManyRule => ({
+  ...rule,
+  min: Math.max(0, min - 1),
+  ...(max !== undefined && { max: max - 1 }),
+  isStarted: true,
+}));
 
 /** The members from an index on. The same object for the same members, index and `isStarted`. */
 function membersFrom(rule: MembersRule, from: number, isStarted: boolean): MembersRule {
-  const known = memoize(positions, rule.members, () => new Map<number, MembersRule>());
+  const known = positionsIn(rule.members);
   const key = 2 * from + (isStarted ? 1 : 0);
   const remaining = known.get(key) ?? { ...rule, from, isStarted };
   known.set(key, remaining);
   return remaining;
 }
 
+const positionsIn = memoized((_members: readonly Member[]) => new Map<number, MembersRule>());
+
 /** What stands before the value of a member that is the first one of an object. */
-export const beforeValue = (member: Member): Rule =>
-  member.before ?? memoize(keys, member, () => text(`${JSON.stringify(member.key)}: `));
+export const beforeValue = memoized(({ before, key }: Member): Rule => before ?? text(`${JSON.stringify(key)}: `));
 
 /** The same, with the separator after the member before it. */
-const separatorAndBefore = ({ separator }: MembersRule, member: Member): Rule =>
-  memoize(startedKeys, member, () => joined(separator ?? memberSeparator, beforeValue(member)));
+const separatorAndBefore = ({ separator = memberSeparator }: MembersRule, member: Member): Rule =>
+  beforeValueAfter(separator)(member);
+
+const beforeValueAfter = memoized((separator: Rule) =>
+  memoized((member: Member) => joined(separator, beforeValue(member))),
+);
 
 /** What stands between two members of a JSON object. */
 export const memberSeparator = text(', ');
@@ -113,16 +121,3 @@ const joined = (first: Rule, second: Rule): Rule =>
   first.kind === 'text' && second.kind === 'text' && !first.control && !second.control
     ? text(first.text + second.text)
     : all(first, second);
-
-const repetitions = new WeakMap<ManyRule, ManyRule>();
-const positions = new WeakMap<readonly Member[], Map<number, MembersRule>>();
-const keys = new WeakMap<Member, Rule>();
-const startedKeys = new WeakMap<Member, Rule>();
-
-function memoize<K extends object, V>(cache: WeakMap<K, V>, key: K, create: () => V): V {
-  const known = cache.get(key);
-  if (known !== undefined) return known;
-  const value = create();
-  cache.set(key, value);
-  return value;
-}

@@ -1,3 +1,4 @@
+import { memoized } from '../../base/memoized.ts';
 import {
   all,
   any,
@@ -204,13 +205,3 @@ export const jsonStyle: RuleStyle = {
   anyObject: jsonObject,
   values: (values) => anyOf([...new Set(values.map(stringifyJson))].map(text)),
 };
-
-/** A function of a rule that returns the same result for the same rule. */
-export function memoized<T extends object>(create: (rule: Rule) => T): (rule: Rule) => T {
-  const results = new WeakMap<Rule, T>();
-  return (rule) => {
-    const result = results.get(rule) ?? create(rule);
-    results.set(rule, result);
-    return result;
-  };
-}

@@ -1,3 +1,4 @@
+import { memoized } from '../../base/memoized.ts';
 import { distance } from 'fastest-levenshtein';
 import type { CallMarkup } from '../tool.ts';
 import { MarkSearch } from '../markSearch.ts';
@@ -70,13 +71,7 @@ export const isSimilar = (a: string, b: string): boolean =>
   Math.abs(a.length - b.length) < 2 &&
   (distance(a, b) < 2 || (distance(a, b) === 2 && [...a].sort().join() === [...b].sort().join()));
 
-const finders = new WeakMap<CallMarkup, MarkFinder>();
-
 /** The finder of the marks of calls; the same object for the same marks. */
-export function markFinder(markup: CallMarkup): MarkFinder {
-  const known = finders.get(markup) ?? new MarkFinder(markup);
-  finders.set(markup, known);
-  return known;
-}
+export const markFinder = memoized((markup: CallMarkup) => new MarkFinder(markup));
 
 export const noMarks: CallMarkup = { opens: [], closes: [], inner: [] };

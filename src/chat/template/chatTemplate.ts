@@ -1,3 +1,4 @@
+import { memoized } from '../../base/memoized.ts';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import type { Message, ToolDefinition } from '../dialog.ts';
 import type { ReplyMarks } from '../replyMarks.ts';
@@ -148,7 +149,7 @@ function createChatTemplate(
   return {
     source,
     supportsTools,
-    acceptsTools: remembered((tools: readonly ToolDefinition[]) => renderTools(render, tools) !== undefined),
+    acceptsTools: memoized((tools: readonly ToolDefinition[]) => renderTools(render, tools) !== undefined),
     toolDialect,
     fallbackReason: fallback?.reason,
     system,
@@ -179,14 +180,4 @@ function renderTools(render: RenderTemplate, tools: readonly ToolDefinition[]): 
   } catch {
     return undefined;
   }
-}
-
-/** A function that is run once for each object. */
-function remembered<T extends object>(run: (key: T) => boolean): (key: T) => boolean {
-  const results = new WeakMap<T, boolean>();
-  return (key) => {
-    const result = results.get(key) ?? run(key);
-    results.set(key, result);
-    return result;
-  };
 }

@@ -1,3 +1,4 @@
+import { memoized } from '../../base/memoized.ts';
 import { isObject, isSameJson } from '../../base/jsonTypes.ts';
 import { referenceTarget } from '../../base/jsonPointer.ts';
 import { isOfType, isJsonObject, JsonNumber, stringifyJson, type JsonValue } from '../json/value.ts';
@@ -29,15 +30,11 @@ const maxParts = 50_000;
 const maxAlternatives = 64;
 const maxChoices = 16;
 
-// A turn has its own schema where it sets an enum.
-const known = new WeakMap<ArgumentsSchema, ResolvedSchema>();
-
 /** The schema of the arguments of a tool. It is resolved once. */
-export function resolvedParameters({ parameters }: Pick<Tool, 'parameters'>): ResolvedSchema {
-  const resolved = known.get(parameters) ?? new SchemaResolver(parameters).resolve();
-  known.set(parameters, resolved);
-  return resolved;
-}
+export const resolvedParameters = ({ parameters }: Pick<Tool, 'parameters'>): ResolvedSchema => resolve(parameters);
+
+// A turn has its own schema where it sets an enum.
+const resolve = memoized((parameters: ArgumentsSchema) => new SchemaResolver(parameters).resolve());
 
 class SchemaResolver {
   readonly #root: JsonSchema;

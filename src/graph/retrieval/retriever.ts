@@ -1,3 +1,4 @@
+import { memoized } from '../../base/memoized.ts';
 import {
   defaultRules,
   type KnowledgeEntry,
@@ -190,18 +191,12 @@ interface SpecialEntries {
   readonly byChance: readonly number[];
 }
 
-const cache = new WeakMap<StringStorage, SpecialEntries>();
-
-function specialEntriesOf(storage: StringStorage): SpecialEntries {
-  const cached = cache.get(storage);
-  if (cached) return cached;
+const specialEntriesOf = memoized((storage: StringStorage): SpecialEntries => {
   const indexes = [...(storage.knowledge?.entries.keys() ?? [])];
-  const special = {
+  return {
     always: indexes
       .filter((index) => entryAt(storage, index).always)
       .sort((a, b) => rulesAt(storage, b).order - rulesAt(storage, a).order),
     byChance: indexes.filter((index) => rulesAt(storage, index).probability < 100),
   };
-  cache.set(storage, special);
-  return special;
-}
+});

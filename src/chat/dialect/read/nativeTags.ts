@@ -1,3 +1,4 @@
+import { memoized } from '../../../base/memoized.ts';
 import { commonKind, commonMarkup, TagSet, type TagKind } from '../../reply/detect/tags.ts';
 import { joinMarkup, type CallMarkup } from '../../tool.ts';
 import { callMarks, type CallLayout, type LayoutPart } from '../layout.ts';
@@ -13,16 +14,8 @@ interface Anchor {
   readonly rest: readonly LayoutPart[];
 }
 
-const tagsByLayout = new WeakMap<CallLayout, TagSet>();
-
 /** The tags of a layout, with their readers. */
-export function nativeTags(layout: CallLayout): TagSet {
-  const known = tagsByLayout.get(layout) ?? createTags(layout);
-  tagsByLayout.set(layout, known);
-  return known;
-}
-
-function createTags(layout: CallLayout): TagSet {
+export const nativeTags = memoized((layout: CallLayout): TagSet => {
   const anchors = anchorsOf(layout);
   const closers = closersOf(layout);
   const isObject = layout.arguments.kind === 'json' && layout.arguments.keys !== undefined;
@@ -42,7 +35,7 @@ function createTags(layout: CallLayout): TagSet {
     };
   });
   return new TagSet(kinds, closers);
-}
+});
 
 /** The marks around calls: those of a layout and those of all formats. A mark that ends every message is none of them. */
 export function nativeMarkup(layout: CallLayout): CallMarkup {

@@ -1,13 +1,14 @@
+import { memoized } from '../../../base/memoized.ts';
 import { parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { isJsonObject, JsonNumber, stringifyJson, type JsonValue } from '../../json/value.ts';
-import { memoized, type RuleStyle } from '../../grammar/jsonRules.ts';
+import { type RuleStyle } from '../../grammar/jsonRules.ts';
 import { all, anyOf, char, many, text, type Rule } from '../../grammar/rule.ts';
 import { textWithout } from '../../grammar/textWithout.ts';
 import type { ValueStyle } from '../layout.ts';
 import { findMark, looseMark, type LooseMark, type SearchedText } from '../looseMark.ts';
 import { literalRule } from '../marks.ts';
 import { readLiteral, type LiteralSyntax, type QuotedString } from './literalReader.ts';
-import { anyValue, knownByDepth, knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';
+import { anyValue, knownByDepth, knownByLimits, markedStyle } from './markedStyle.ts';
 import type { ValueNotation } from './valueNotation.ts';
 
 /**
@@ -25,7 +26,7 @@ export const keyValue: ValueNotation = {
     const { open, close } = typeof value === 'string' ? layout.string : layout.other;
     return `${open}${spell(value, layout.style)}${close}`;
   },
-  ruleStyle: knownByLayout((layout) => {
+  ruleStyle: memoized((layout) => {
     const style = styleOf(layout.style);
     return markedStyle(layout, { value: style, nested: style });
   }),
@@ -85,7 +86,7 @@ const membersOf = (value: unknown): readonly (readonly [string, unknown])[] =>
 
 function styleOf(written: ValueStyle): RuleStyle {
   const mark = literalRule(written.quote);
-  const inMarks = memoized((content) => all(mark, content, mark));
+  const inMarks = memoized((content: Rule) => all(mark, content, mark));
   const bareKey = all(char('a-z', 'A-Z', '_'), many(char('a-z', 'A-Z', '0-9', '_', '-'), { min: 0, max: 64 }));
   const style: RuleStyle = {
     boolean: anyOf([text(written.true), text(written.false)]),

@@ -1,5 +1,6 @@
+import { memoized } from '../../../base/memoized.ts';
 import { all, any, anyOf, type Rule } from '../../grammar/rule.ts';
-import { memoized, type RepetitionLimits, type RuleStyle, number } from '../../grammar/jsonRules.ts';
+import { type RepetitionLimits, type RuleStyle, number } from '../../grammar/jsonRules.ts';
 import type { ParameterLayout } from '../layout.ts';
 import { literalRule } from '../marks.ts';
 
@@ -72,16 +73,6 @@ export function knownByLimits(create: (limits: RepetitionLimits) => Rule): (limi
 }
 
 const maxKnownLimits = 1000;
-
-/** A function of a layout that returns the same result for the same layout. */
-export function knownByLayout<T>(create: (layout: ParameterLayout) => T): (layout: ParameterLayout) => T {
-  const results = new WeakMap<ParameterLayout, T>();
-  return (layout) => {
-    const result = results.get(layout) ?? create(layout);
-    results.set(layout, result);
-    return result;
-  };
-}
 
 const around =
   ({ open, close }: ParameterLayout['string']) =>

@@ -1,11 +1,12 @@
+import { memoized } from '../../../base/memoized.ts';
 import { stringifyJson, type JsonValue } from '../../json/value.ts';
-import { memoized, type RepetitionLimits } from '../../grammar/jsonRules.ts';
+import { type RepetitionLimits } from '../../grammar/jsonRules.ts';
 import { all, any, anyOf, char, many, text, type Rule } from '../../grammar/rule.ts';
 import { charExcept } from '../../grammar/textWithout.ts';
 import type { ValueStyle } from '../layout.ts';
 import { looseMark } from '../looseMark.ts';
 import { readLiteral } from './literalReader.ts';
-import { knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';
+import { knownByLimits, markedStyle } from './markedStyle.ts';
 import {
   limitedText,
   pythonLiteral,
@@ -33,7 +34,7 @@ export const python: ValueNotation = {
     const { open, close } = typeof value === 'string' ? layout.string : layout.other;
     return `${open}${spell(value, layout.style)}${close}`;
   },
-  ruleStyle: knownByLayout((layout) => {
+  ruleStyle: memoized((layout) => {
     const { style } = layout;
     const nested = pythonLiteralStyle(style);
     return markedStyle(layout, {

@@ -1,8 +1,9 @@
+import { memoized } from '../../../base/memoized.ts';
 import { endOfMatch, parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
 import type { SearchedText } from '../looseMark.ts';
 import type { LiteralPlace, QuotedString } from './literalReader.ts';
 import { isJsonObject, JsonNumber, type JsonValue, stringifyJson } from '../../json/value.ts';
-import { hexCodePoint, jsonStyle, memoized, type RepetitionLimits, type RuleStyle } from '../../grammar/jsonRules.ts';
+import { hexCodePoint, jsonStyle, type RepetitionLimits, type RuleStyle } from '../../grammar/jsonRules.ts';
 import { all, any, anyOf, char, list, many, type Rule, text } from '../../grammar/rule.ts';
 import { charExcept } from '../../grammar/textWithout.ts';
 import type { ValueStyle } from '../layout.ts';

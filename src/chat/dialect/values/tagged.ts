@@ -1,3 +1,4 @@
+import { memoized } from '../../../base/memoized.ts';
 import {
   endsWithinMark,
   findMark,
@@ -14,7 +15,7 @@ import { jsonStyle } from '../../grammar/jsonRules.ts';
 import { textWithout } from '../../grammar/textWithout.ts';
 import { parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { type JsonValue, stringifyJson } from '../../json/value.ts';
-import { knownByLayout, knownByLimits, markedStyle } from './markedStyle.ts';
+import { knownByLimits, markedStyle } from './markedStyle.ts';
 import { isExpected, readJsonText, readTypedText } from './typedText.ts';
 import { expectedTypes } from '../../tools/resolvedSchema.ts';
 import { pythonLiteral, pythonLiteralStyle } from './pythonLiteral.ts';
@@ -54,7 +55,7 @@ export const tagged: ValueNotation = {
     const { open, close } = typeof value === 'string' ? layout.string : layout.other;
     return `${open}${spell(value, layout.style)}${close}`;
   },
-  ruleStyle: knownByLayout((layout) => {
+  ruleStyle: memoized((layout) => {
     const avoided = [...new Set([layout.string.close, layout.key].map((mark) => mark.trim()))].filter(Boolean);
     const nested = layout.style.nested === 'python' ? pythonLiteralStyle(layout.style) : jsonStyle;
     return markedStyle(layout, {

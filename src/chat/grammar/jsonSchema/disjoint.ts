@@ -1,3 +1,4 @@
+import { memoized } from '../../../base/memoized.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { JsonSchema } from './schemaCursor.ts';
 import { stringifyJson } from '../../json/value.ts';
@@ -77,21 +78,15 @@ function haveDiscriminator([first, ...others]: readonly Features[]): boolean {
 }
 
 // A schema is compared with many others.
-const knownFeatures = new WeakMap<JsonSchema, Features>();
-
-function featuresOf(schema: JsonSchema): Features {
-  const known = knownFeatures.get(schema);
-  if (known) return known;
+const featuresOf = memoized((schema: JsonSchema): Features => {
   const values = valuesOf(schema);
-  const features = {
+  return {
     schema,
     values: values && new Set(values.map(stringifyJson)),
     types: (values ? values.map(typeOfValue) : typesOf(schema)).reduce((bits, type) => bits | typeBit(type), 0),
     required: new Set(Array.isArray(schema['required']) ? schema['required'].map(String) : []),
   };
-  knownFeatures.set(schema, features);
-  return features;
-}
+});
 
 function valuesOf(schema: JsonSchema): readonly unknown[] | undefined {
   if ('const' in schema) return [schema['const']];

@@ -1,3 +1,4 @@
+import { memoized } from '../../../base/memoized.ts';
 import { type FoundMark, MarkSearch } from '../../markSearch.ts';
 import { MessageHeaders } from './messageHeaders.ts';
 import { hasTag, type ReasoningMarks, type ReplyMarks, tagsOf } from '../../replyMarks.ts';
@@ -10,24 +11,17 @@ interface ReplySearches {
   readonly headers: MessageHeaders | undefined;
 }
 
-// Constrained decoding needs them for each token.
-const knownSearches = new WeakMap<ReplyMarks, ReplySearches>();
-
-/** The searches for the marks of a reply; the same object for the same marks. */
-export function searchesFor(marks: ReplyMarks): ReplySearches {
-  const known = knownSearches.get(marks);
-  if (known) return known;
+/** The searches for the marks of a reply, made once: constrained decoding needs them for each token. */
+export const searchesFor = memoized((marks: ReplyMarks): ReplySearches => {
   const { reasoning, header, restart } = marks;
   const messageMarks = header ? [header.open, restart].filter(hasTag) : [];
-  const searches: ReplySearches = {
+  return {
     inAnswer: new MarkSearch(tagsOf(marks)),
     inReasoning: new Map(reasoning.map((pair) => [pair, new MarkSearch([pair.close, ...messageMarks])])),
     inCall: new MarkSearch([...reasoning.map(({ close }) => close), ...messageMarks]),
     headers: header && new MessageHeaders(header, marks),
   };
-  knownSearches.set(marks, searches);
-  return searches;
-}
+});
 
 /** What a piece of a reply is: text of the answer, reasoning, a mark of reasoning, a message to a tool, or none of them. */
 export type ReplyPart = 'answer' | 'reasoning' | 'mark' | 'call' | 'other';

@@ -1,3 +1,4 @@
+import { memoized } from '../../../base/memoized.ts';
 import { randomInt } from 'node:crypto';
 import { answeredCalls, type Call, type Turn } from '../../compile/turn.ts';
 import type { ParsedReply } from '../../../chat/reply/parseReply.ts';
@@ -209,32 +210,17 @@ const createCallId = (): string =>
 const callKey = (name: string, args: JsonObject): string => `${JSON.stringify(name)} ${canonicalJson(args)}`;
 
 // A loop compares each call with those before it, and each turn has all results of the dialog: keys are made once.
-const answeredKeys = new WeakMap<AnsweredCall, string>();
-const resultKeys = new WeakMap<DialogResult, string>();
-const knownByDialog = new WeakMap<Dialog, ReadonlyMap<string, DialogResult>>();
 
 /** The key of a call that has its result. */
-function answeredKey(call: AnsweredCall): string {
-  const key = answeredKeys.get(call) ?? callKey(call.name, call.arguments);
-  answeredKeys.set(call, key);
-  return key;
-}
+const answeredKey = memoized(({ name, arguments: args }: AnsweredCall) => callKey(name, args));
+
+const resultKey = memoized(({ name, arguments_json }: DialogResult) => {
+  const parsed = parseJsonAt(arguments_json, 0);
+  return parsed.ok && isJsonObject(parsed.value) ? callKey(name, parsed.value) : '';
+});
 
 /** The results that stay in a dialog, by the key of their call; of equal calls the newest. */
-function knownResults(dialog: Dialog): ReadonlyMap<string, DialogResult> {
-  const known =
-    knownByDialog.get(dialog) ??
-    new Map(dialog.interactions.flatMap(({ results = [] }) => results.map((result) => [resultKey(result), result])));
-  knownByDialog.set(dialog, known);
-  return known;
-}
-
-function resultKey(result: DialogResult): string {
-  const known = resultKeys.get(result);
-  if (known !== undefined) return known;
-  const { name, arguments_json } = result;
-  const parsed = parseJsonAt(arguments_json, 0);
-  const key = parsed.ok && isJsonObject(parsed.value) ? callKey(name, parsed.value) : '';
-  resultKeys.set(result, key);
-  return key;
-}
+const knownResults = memoized(
+  ({ interactions }: Dialog): ReadonlyMap<string, DialogResult> =>
+    new Map(interactions.flatMap(({ results = [] }) => results.map((result) => [resultKey(result), result]))),
+);

@@ -45,7 +45,8 @@ export class ToolCompiler {
   readonly declarations: ToolDeclarations;
   readonly #options: CompilerOptions;
   readonly #budget: TokenBudget;
-  readonly #compiled = new RecentlyUsed<string, CompiledTools>(maxCompiled);
+  /** Least recently used first. */
+  readonly #compiled = new Map<string, CompiledTools>();
 
   private constructor(declarations: ToolDeclarations, options: CompilerOptions) {
     this.declarations = declarations;
@@ -118,7 +119,12 @@ export class ToolCompiler {
 
   /** @throws InvalidParams when the format has no grammar. */
   async #compile(tools: ReadonlyMap<string, Tool>, choice: ToolChoice): Promise<TurnTools | UnsupportedToolSchema> {
-    const compiled = this.#compiled.get(keyOf(tools), () => this.#create(tools));
+    const key = keyOf(tools);
+    const compiled = this.#compiled.get(key) ?? this.#create(tools);
+    this.#compiled.delete(key);
+    this.#compiled.set(key, compiled);
+    const [leastRecent] = this.#compiled.keys();
+    if (this.#compiled.size > maxCompiled && leastRecent !== undefined) this.#compiled.delete(leastRecent);
     const { prompted, constraints } = compiled;
     const constraint = constraints.get(choice) ?? (await this.#constrain(prompted, choice));
     constraints.set(choice, constraint);
@@ -153,30 +159,6 @@ export class ToolCompiler {
 // Of tools that differ from turn to turn, the parameters have the values.
 const keyOf = (tools: ReadonlyMap<string, Tool>): string =>
   JSON.stringify([...tools.values()].map((tool) => (tool.enumSources ? [tool.name, tool.parameters] : tool.name)));
-
-/** LRU cache: keeps the entries that were used last. */
-class RecentlyUsed<Key, Value> {
-  /** Least recently used first. */
-  readonly #entries = new Map<Key, Value>();
-  readonly #limit: number;
-
-  /** @param limit number of entries that are kept. */
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  /** The entry of a key, which is created if it is not there. */
-  get(key: Key, create: () => Value): Value {
-    const value = this.#entries.get(key) ?? create();
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
-    for (const leastRecent of this.#entries.keys()) {
-      if (this.#entries.size <= this.#limit) break;
-      this.#entries.delete(leastRecent);
-    }
-    return value;
-  }
-}
 
 // Of the lists of all parameters together, each as often as it is used: each is written into the prompt, and compiled.
 const maxCharacters = 131_072;

@@ -1,3 +1,4 @@
+import { memoized } from '../../../base/memoized.ts';
 import { createYielder } from '../../../base/eventLoop.ts';
 import { KeyIndex } from './keyIndex.ts';
 import { piecesOf, splitCharacters, splitWords, wordStem } from './splitWords.ts';
@@ -14,8 +15,6 @@ export interface WordIndex {
   readonly keys: KeyIndex;
 }
 
-const indexes = new WeakMap<StringStorage, Promise<WordIndex>>();
-
 /** More than texts of 64 MiB in one language have; what is beyond takes more memory than the texts themselves. */
 const maxSizes = { 'different words': 500_000, keys: 1_000_000, 'words in all': 2 ** 24 } as const;
 
@@ -23,15 +22,7 @@ const maxSizes = { 'different words': 500_000, keys: 1_000_000, 'words in all': 
  * The index of a storage, built on the first call in chunks that yield to the event loop, and freed with the storage.
  * @throws Fault LIMIT_EXCEEDED when it is too large.
  */
-export function wordIndexOf(storage: StringStorage): Promise<WordIndex> {
-  const existing = indexes.get(storage);
-  if (existing) return existing;
-  const building = buildIndex(storage);
-  indexes.set(storage, building);
-  return building;
-}
-
-async function buildIndex({ list, knowledge }: StringStorage): Promise<WordIndex> {
+export const wordIndexOf = memoized(async ({ list, knowledge }: StringStorage): Promise<WordIndex> => {
   const yieldToOthers = createYielder();
   const terms = new TermNumbers();
   const postings = new PostingsBuilder();
@@ -55,7 +46,7 @@ async function buildIndex({ list, knowledge }: StringStorage): Promise<WordIndex
   const dictionary = await TermDictionary.create(terms.byStem, terms.byWord, yieldToOthers);
   const words = new WordSearch(dictionary, await postings.build(terms.byStem.size, yieldToOthers), lengths);
   return { words, keys };
-}
+});
 
 function checkSizes(sizes: Readonly<Record<keyof typeof maxSizes, number>>): void {
   for (const what of ['different words', 'keys', 'words in all'] as const)
