@@ -1,5 +1,5 @@
 import { Fault } from '../protocol/fault.ts';
-import type { ClientFrameBodies, ResumeSessionRequest, ServerFrame, SessionReady } from '../protocol/frames.gen.ts';
+import type { ClientFrameBodies, ServerFrame, SessionReady } from '../protocol/frames.gen.ts';
 import { closeCodes } from '../protocol/closeCodes.ts';
 import { maxFrameBytes } from '../protocol/frameSize.ts';
 import { requestFrame } from '../protocol/codec/requestFrame.ts';
@@ -7,18 +7,8 @@ import { type Channel, type ChannelEnd, type CloseInfo, droppedFault, faultOfEve
 import { Lifetime } from './lifetime.ts';
 import { type ClientLimits, type InternalRequestOptions, watchAnswer } from './limits.ts';
 import { defaultOutboxLimits, Outbox } from './outbox.ts';
-import { type ConnectionChange, finalCloseCodes, type ResumedChannel, sessionLost } from './reconnect.ts';
+import { type ConnectionChange, type Drop, finalCloseCodes, type ResumedChannel, sessionLost } from './reconnect.ts';
 import { finalResponse, type RequestName, type ResponseTo, toFault } from './responses.ts';
-
-/** The end of a channel, and what a session needs to be resumed after it. */
-export interface Drop {
-  readonly drop: ChannelEnd;
-  readonly session: ResumeSessionRequest;
-  readonly requestId: number;
-  /** How often the session was resumed since its last new frame. */
-  readonly idleResumes: number;
-  readonly signal: AbortSignal;
-}
 
 /** What a connection calls, and its limits. The callbacks must not throw. */
 export interface ConnectionHooks {

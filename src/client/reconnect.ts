@@ -47,22 +47,25 @@ export type ConnectionChange =
       readonly error: Fault;
     };
 
-/** What the attempts to resume a session need. */
-export interface ResumeTask {
-  readonly options: Required<ReconnectOptions>;
-  /** The end of the connection that dropped. */
+/** The end of a channel, and what a session needs to be resumed after it. */
+export interface Drop {
   readonly drop: ChannelEnd;
   readonly session: ResumeSessionRequest;
   /** An id that no other request of the session has. */
   readonly requestId: number;
   /** How often the session was resumed since its last new frame. Each doubles the delays, as a failed attempt does. */
   readonly idleResumes: number;
+  /** Ends the attempts. */
+  readonly signal: AbortSignal;
+}
+
+/** What the attempts to resume a session need. */
+interface ResumeTask extends Drop {
+  readonly options: Required<ReconnectOptions>;
   /** Connects to the server that has the session. */
   readonly open: (sessionId: string) => Promise<Channel>;
   readonly onChange: (change: ConnectionChange) => void;
   readonly onUnsolicited: (frame: ServerFrame) => void;
-  /** Ends the attempts. */
-  readonly signal: AbortSignal;
 }
 
 /** A channel on which a session was resumed. It has no listener yet. */

@@ -4,8 +4,8 @@ import { isObject } from '../../base/jsonTypes.ts';
 import { createReader } from '../../protocol/schema.ts';
 import { didYouMean, listNames } from '../../base/didYouMean.ts';
 import { Fault } from '../../protocol/fault.ts';
-import { analyseNode, type AnalysedNode, lintGraph } from './analysis.ts';
-import { changeParams, type ChangeableNode } from './liveParams.ts';
+import { analyseNode, lintGraph } from './analysis.ts';
+import { changeParams } from './liveParams.ts';
 import {
   graphSchema,
   nodeSchema,
@@ -14,18 +14,11 @@ import {
   invalidGraph,
   type GraphFault,
 } from './document.ts';
-import { createNodes, disposeNodes, type NodePlan } from './createNodes.ts';
+import { createNodes, disposeNodes, type NodePlan, type Step } from './createNodes.ts';
 import { type ClientTools, findUnnamed } from './clientTools.ts';
 import { GraphDeclarations } from './graphDeclarations.ts';
-import type { Node, NodeContext } from './node.ts';
+import type { NodeContext } from './node.ts';
 import type { Registry } from './registry.ts';
-
-/** One node of a compiled graph. */
-export interface Step extends ChangeableNode {
-  readonly exits: readonly string[];
-  /** Target node of each exit; an absent exit ends the turn. */
-  readonly targets: ReadonlyMap<string, string>;
-}
 
 /** A compiled graph: its nodes are created, its structure does not change any more. */
 export interface Graph extends AsyncDisposable {
@@ -87,10 +80,11 @@ export async function compile(
     clientTools,
     knowledgeSources: () => declarations.knowledgeSources(),
   });
-  const nodes = await createNodes(plans, contextOf, faults);
-  const lint = () => [...lintGraph(graph.start_node, analyse(plans)), ...declarations.warnings()];
+  const steps = await createNodes(plans, contextOf, faults);
+  const analysed = () =>
+    new Map([...plans].map(([name, plan]) => [name, analyseNode(name, plan, plan.type.effects(plan.params))]));
+  const lint = () => [...lintGraph(graph.start_node, analysed()), ...declarations.warnings()];
   if (warn) await runChunk(() => lint().forEach(warn));
-  const steps = new Map([...plans].map(([name, plan]) => [name, { ...plan, node: requireNode(nodes, name) }]));
   return {
     start: graph.start_node,
     steps,
@@ -98,22 +92,13 @@ export async function compile(
       const step = steps.get(nodeName);
       if (!step)
         throw new Fault('UNKNOWN_NODE', `the graph has no node "${nodeName}"${didYouMean(nodeName, steps.keys())}`);
-      const { rawParams, params } = await changeParams(step, changes, nodeName);
-      steps.set(nodeName, { ...step, rawParams });
-      declarations.set(nodeName, { type: step.type, params });
+      const changed = { ...step, ...(await changeParams(step, changes, nodeName)) };
+      steps.set(nodeName, changed);
+      declarations.set(nodeName, changed);
     },
-    [Symbol.asyncDispose]: () => disposeNodes(nodes),
+    [Symbol.asyncDispose]: () => disposeNodes(steps),
   };
 }
-
-function requireNode(nodes: ReadonlyMap<string, Node>, name: string): Node {
-  const node = nodes.get(name);
-  if (!node) throw new TypeError(`no node was created for ${name}`);
-  return node;
-}
-
-const analyse = (plans: ReadonlyMap<string, NodePlan>): ReadonlyMap<string, AnalysedNode> =>
-  new Map([...plans].map(([name, plan]) => [name, analyseNode(name, plan, plan.type.effects(plan.params))]));
 
 /**
  * The valid parts of a graph that has faults, so that those of its other parts are found, too; undefined when it has no

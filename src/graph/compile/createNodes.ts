@@ -7,13 +7,18 @@ import type { RegisteredType } from './registry.ts';
 /** A node to create, with validated parameters. */
 export interface NodePlan {
   readonly type: RegisteredType;
-  /** Parameters as in the document, without defaults. */
+  /** Parameters as in the document or after the last change, without defaults. */
   readonly rawParams: Readonly<Record<string, unknown>>;
   /** Parameters with defaults. */
   readonly params: object;
   readonly exits: readonly string[];
   /** Target node of each exit; an absent exit ends the turn. */
   readonly targets: ReadonlyMap<string, string>;
+}
+
+/** A node that was created. */
+export interface Step extends NodePlan {
+  readonly node: Node;
 }
 
 /**
@@ -26,13 +31,14 @@ export async function createNodes(
   plans: ReadonlyMap<string, NodePlan>,
   contextFor: (nodeName: string) => NodeContext,
   knownFaults: readonly GraphFault[],
-): Promise<ReadonlyMap<string, Node>> {
+): Promise<Map<string, Step>> {
   const faults = [...knownFaults];
   const barrier = new ModelLoadBarrier(plans.size, () => faults.length > 0);
-  const creations = [...plans].map(async ([name, { type, params }]) => {
+  const creations = [...plans].map(async ([name, plan]) => {
     try {
       const context = withBarrier(contextFor(name), barrier);
-      return [name, await runChunk(() => type.create(params, context))] as const;
+      const node = await runChunk(() => plan.type.create(plan.params, context));
+      return [name, { ...plan, node }] as const;
     } catch (error) {
       faults.push(...toGraphFaults(error, `/nodes${escapePointerToken(name)}`));
       throw error;
@@ -41,16 +47,16 @@ export async function createNodes(
     }
   });
   const results = await Promise.allSettled(creations);
-  const nodes = new Map(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
-  if (faults.length === 0 && nodes.size === plans.size) return nodes;
-  await disposeNodes(nodes);
+  const steps = new Map(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
+  if (faults.length === 0 && steps.size === plans.size) return steps;
+  await disposeNodes(steps);
   if (faults.length > 0) throw invalidGraph(faults);
   throw results.find((result) => result.status === 'rejected')?.reason;
 }
 
 /** Disposes of nodes, one after the other. */
-export async function disposeNodes(nodes: ReadonlyMap<string, Node>): Promise<void> {
-  for (const node of nodes.values()) await node[Symbol.asyncDispose]?.();
+export async function disposeNodes(steps: ReadonlyMap<string, Step>): Promise<void> {
+  for (const { node } of steps.values()) await node[Symbol.asyncDispose]?.();
 }
 
 const withBarrier = (context: NodeContext, barrier: ModelLoadBarrier): NodeContext => ({

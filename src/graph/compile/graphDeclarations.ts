@@ -28,9 +28,12 @@ export class GraphDeclarations {
     return this.#isComplete ? new Set(this.#sources.values()) : undefined;
   }
 
-  /** Warnings of names that nodes cannot use. */
-  warnings(): Generator<string> {
-    return unnameableSources(this.#sources);
+  /** Warnings of sources, by node, whose chunks no template can name. */
+  *warnings(): Generator<string> {
+    for (const [node, source] of this.#sources) {
+      if (sourcePattern.test(source)) continue;
+      yield `${node} finds knowledge for "${source}", and no template can name {{${knowledgePrefix}${source}}}: use letters, digits, _ and - only`;
+    }
   }
 
   /** Reads what a node declares with its parameters. */
@@ -43,14 +46,6 @@ export class GraphDeclarations {
 
 // What mustache reads as one name: a dot would be a member.
 const sourcePattern = /^[\p{L}\p{N}_-]+(?: [\p{L}\p{N}_-]+)*$/u;
-
-/** Warns of sources, by node, whose chunks no template can name. */
-function* unnameableSources(sources: ReadonlyMap<string, string>): Generator<string> {
-  for (const [node, source] of sources) {
-    if (sourcePattern.test(source)) continue;
-    yield `${node} finds knowledge for "${source}", and no template can name {{${knowledgePrefix}${source}}}: use letters, digits, _ and - only`;
-  }
-}
 
 /** Compiles the template of a parameter, and warns as `warnOfUnknownKnowledge`. @throws InvalidParams */
 export function templateParam(name: string, text: string, context: NodeContext): Template {

@@ -5,8 +5,8 @@ import { isObject } from '../../base/jsonTypes.ts';
 import type { SchemaError } from '../../protocol/schema.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { describeGraphPointer } from './document.ts';
-import { InvalidParams, type Node } from './node.ts';
-import type { RegisteredType } from './registry.ts';
+import { InvalidParams } from './node.ts';
+import type { Step } from './createNodes.ts';
 
 /** Settings that a node derives from its live parameters, such as compiled templates; derived again after each change. */
 export interface LiveParams<Params, Derived> {
@@ -31,14 +31,6 @@ export async function liveParams<Params, Derived>(
   };
 }
 
-/** A node whose live parameters can be changed. */
-export interface ChangeableNode {
-  readonly node: Node;
-  readonly type: RegisteredType;
-  /** Parameters as in the document or after the last change, without defaults. */
-  readonly rawParams: Readonly<Record<string, unknown>>;
-}
-
 /**
  * Merges changes into the live parameters of a node: absent ones stay, null restores the default. An object whose members
  * its schema declares is merged in the same way, one level deep; any other value replaces the former one.
@@ -46,10 +38,10 @@ export interface ChangeableNode {
  * @throws Fault PARAM_NOT_MUTABLE or INVALID_PARAM_VALUE, and then nothing has changed.
  */
 export async function changeParams(
-  { node, type, rawParams }: ChangeableNode,
+  { node, type, rawParams }: Pick<Step, 'node' | 'type' | 'rawParams'>,
   changes: Readonly<Record<string, unknown>>,
   nodeName: string,
-): Promise<{ readonly rawParams: Readonly<Record<string, unknown>>; readonly params: object }> {
+): Promise<Pick<Step, 'rawParams' | 'params'>> {
   const { properties } = type.params;
   for (const name of Object.keys(changes)) {
     const param = Object.hasOwn(properties, name) ? properties[name] : undefined;

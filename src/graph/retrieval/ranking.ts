@@ -26,10 +26,10 @@ export interface VectorSearch {
   search(request: RankingRequest & { readonly minSimilarity: number }): Promise<readonly RankedEntry[]>;
 }
 
-/** The best of many entries: a heap whose root is the worst of those that are kept. */
+/** The best of many entries. */
 export class BestEntries {
   readonly #max: number;
-  readonly #heap: RankedEntry[] = [];
+  readonly #entries: RankedEntry[] = [];
 
   /** @param max how many are kept. */
   constructor(max: number) {
@@ -38,44 +38,26 @@ export class BestEntries {
 
   /** The entries, best first; of equal ones that with the lower index. */
   get sorted(): readonly RankedEntry[] {
-    return this.#heap.toSorted((a, b) => (isWorse(a, b) ? 1 : -1));
+    return this.#entries;
   }
 
   /** Whether an entry would be kept. */
   admits(index: number, score: number): boolean {
-    const [worst] = this.#heap;
-    return this.#heap.length < this.#max || (worst !== undefined && isWorse(worst, { index, score }));
+    const worst = this.#entries.at(-1);
+    return this.#entries.length < this.#max || (worst !== undefined && isWorse(worst, { index, score }));
   }
 
-  /** Keeps an entry, and drops the worst one if there are too many. */
+  /** Puts an entry in its place, and drops the worst one if there are too many. */
   add(entry: RankedEntry): void {
-    if (this.#heap.length < this.#max) this.#rise(this.#heap.push(entry) - 1, entry);
-    else this.#sink(entry);
-  }
-
-  #rise(from: number, entry: RankedEntry): void {
-    let at = from;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      const above = this.#heap[parent];
-      if (!above || !isWorse(entry, above)) break;
-      this.#heap[at] = above;
-      at = parent;
+    let [from, to] = [0, this.#entries.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      const other = this.#entries[middle];
+      if (other && isWorse(other, entry)) to = middle;
+      else from = middle + 1;
     }
-    this.#heap[at] = entry;
-  }
-
-  #sink(entry: RankedEntry): void {
-    let at = 0;
-    for (;;) {
-      const [left, right] = [this.#heap[2 * at + 1], this.#heap[2 * at + 2]];
-      if (!left) break;
-      const [child, next] = right && isWorse(right, left) ? [right, 2 * at + 2] : [left, 2 * at + 1];
-      if (!isWorse(child, entry)) break;
-      this.#heap[at] = child;
-      at = next;
-    }
-    this.#heap[at] = entry;
+    this.#entries.splice(from, 0, entry);
+    if (this.#entries.length > this.#max) this.#entries.pop();
   }
 }
 

@@ -1,17 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { sameSecret } from '../../base/sameSecret.ts';
+import type { ServerOptions } from '../config.ts';
 
 /** Who may connect: token, Host header and origins. */
-export interface AccessOptions {
-  /** Secret that clients must send; "" = none. */
-  readonly token: string;
-  /** The address that the server listens on. */
-  readonly host: string;
-  /** Additional names to accept in the Host header. */
-  readonly allowHost: readonly string[];
-  /** Additional origins of web pages to accept. */
-  readonly allowOrigin: readonly string[];
-}
+type AccessOptions = Pick<ServerOptions, 'token' | 'host' | 'allowHost' | 'allowOrigin'>;
 
 /** Why a request is rejected: an HTTP status and a sentence. */
 export interface AccessDenied {

@@ -182,15 +182,7 @@ const closeHttpServer = (server: HttpServer): Promise<unknown> => {
 };
 
 /** Address, port and limits of the HTTP servers. */
-interface BindOptions {
-  readonly host: string;
-  /** TCP port; 0 = any free port. */
-  readonly port: number;
-  /** Max open sessions. Up to four times as many sockets are accepted, because rejecting one takes a while. */
-  readonly maxConnections: number;
-  /** Max seconds until a client has sent its request. */
-  readonly handshakeTimeout: number;
-}
+type BindOptions = Pick<ServerOptions, 'host' | 'port' | 'maxConnections' | 'handshakeTimeout'>;
 
 /**
  * Creates the HTTP servers and listens: on 127.0.0.1 and ::1 when the host is one of them, because browsers resolve
@@ -233,6 +225,7 @@ function bindTo(
   const server = createServer({ ...timeouts, connectionsCheckingInterval: requestTimeout / 2 });
   // Without progress of a response. A WebSocket has timeouts of its own.
   server.timeout = slowReaderTimeoutMs;
+  // Rejecting a connection takes a while.
   server.maxConnections = 4 * maxConnections;
   server.maxRequestsPerSocket = 100;
   // Only a client that sends many requests before it has read a response.
