@@ -33,12 +33,11 @@ import { Fault } from '../../protocol/fault.ts';
  * Plain text has no control token (`Tokenizer.tokenizePlain`). A prompt without unsafe text has exactly the tokens that
  * llama.cpp gives for the rendered text.
  */
-export class PromptRenderer implements PromptTokenizer {
+export class PromptRenderer extends TemplateRenderer implements PromptTokenizer {
   readonly vocabulary: Tokenizer;
-  readonly #template: TemplateRenderer;
 
   constructor(chatTemplate: ChatTemplate, tokenizer: Tokenizer) {
-    this.#template = new TemplateRenderer(chatTemplate, tokenizer.controlTokens);
+    super(chatTemplate, tokenizer.controlTokens);
     this.vocabulary = tokenizer;
   }
 
@@ -50,16 +49,6 @@ export class PromptRenderer implements PromptTokenizer {
   /** The text of tokens that continue others. */
   spell(tokens: readonly Token[]): string {
     return this.vocabulary.detokenize(tokens, [], false);
-  }
-
-  /** @throws Fault INFERENCE_FAILED when the chat template refuses the messages. */
-  render(prompt: Prompt): RenderedPrompt {
-    return this.#template.render(prompt);
-  }
-
-  /** The offsets (UTF-16 units, ascending) of the characters that are masked in a text of a message. */
-  unsafeOffsets(text: string): readonly number[] {
-    return this.#template.unsafeOffsets(text);
   }
 
   /**

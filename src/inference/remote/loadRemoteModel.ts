@@ -134,7 +134,7 @@ function tokenizerOf(endpoints: Endpoints): RemoteTokenizer {
       { signal },
     );
   return {
-    tokenize: (text, special, signal) => attempt((server) => server.tokenize(text, { special, signal }), signal),
+    tokenize: (text, options) => attempt((server) => server.tokenize(text, options), options.signal),
     detokenize: (tokens, signal) => attempt((server) => server.detokenize(tokens, signal), signal),
   };
 }

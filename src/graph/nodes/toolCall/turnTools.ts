@@ -1,5 +1,6 @@
 import { didYouMean } from '../../../base/didYouMean.ts';
 import { runChunk } from '../../../base/eventLoop.ts';
+import { LruCache } from '../../../base/lruCache.ts';
 import { toToolBlock } from '../../../chat/dialog.ts';
 import { compileArguments, UnsupportedToolSchema } from '../../../chat/formats/callGrammar.ts';
 import type { ToolChoice } from '../../../chat/grammar/rule.ts';
@@ -45,8 +46,7 @@ export class ToolCompiler {
   readonly declarations: ToolDeclarations;
   readonly #options: CompilerOptions;
   readonly #budget: TokenBudget;
-  /** Least recently used first. */
-  readonly #compiled = new Map<string, CompiledTools>();
+  readonly #compiled = new LruCache<CompiledTools>({ maxEntries: maxCompiled });
 
   private constructor(declarations: ToolDeclarations, options: CompilerOptions) {
     this.declarations = declarations;
@@ -121,10 +121,7 @@ export class ToolCompiler {
   async #compile(tools: ReadonlyMap<string, Tool>, choice: ToolChoice): Promise<TurnTools | UnsupportedToolSchema> {
     const key = keyOf(tools);
     const compiled = this.#compiled.get(key) ?? this.#create(tools);
-    this.#compiled.delete(key);
     this.#compiled.set(key, compiled);
-    const [leastRecent] = this.#compiled.keys();
-    if (this.#compiled.size > maxCompiled && leastRecent !== undefined) this.#compiled.delete(leastRecent);
     const { prompted, constraints } = compiled;
     const constraint = constraints.get(choice) ?? (await this.#constrain(prompted, choice));
     constraints.set(choice, constraint);

@@ -1,4 +1,5 @@
 import { LlamaGrammarEvaluationState, type LlamaModel } from 'node-llama-cpp';
+import { LruCache } from '../../../base/lruCache.ts';
 import type { GrammarMatcher } from '../../../chat/grammar/matcher.ts';
 import { toGbnf } from '../../../chat/grammar/gbnf.ts';
 
@@ -17,9 +18,7 @@ type CreateState = () => LlamaGrammarEvaluationState;
 /** LRU cache of a model's grammars as llama.cpp has parsed them, by their GBNF text. */
 export class GrammarCache {
   readonly #model: LlamaModel;
-  /** Least recently used first. */
-  readonly #states = new Map<string, CreateState>();
-  #cachedLength = 0;
+  readonly #states = new LruCache<CreateState>({ maxEntries: maxCachedGrammars, maxKeyLength: maxCachedLength });
 
   constructor(model: LlamaModel) {
     this.#model = model;
@@ -29,19 +28,10 @@ export class GrammarCache {
   async stateFor(matcher: GrammarMatcher): Promise<LlamaGrammarEvaluationState> {
     const gbnf = toGbnf(matcher);
     const known = this.#states.get(gbnf);
-    const createState = known ?? (await this.#parse(gbnf, matcher.stacks.length));
-    if (known) this.#delete(gbnf);
+    if (known) return known();
+    const createState = await this.#parse(gbnf, matcher.stacks.length);
     this.#states.set(gbnf, createState);
-    this.#cachedLength += gbnf.length;
-    for (const leastRecent of this.#states.keys()) {
-      if (this.#states.size <= maxCachedGrammars && this.#cachedLength <= maxCachedLength) break;
-      this.#delete(leastRecent);
-    }
     return createState();
-  }
-
-  #delete(gbnf: string): void {
-    if (this.#states.delete(gbnf)) this.#cachedLength -= gbnf.length;
   }
 
   async #parse(gbnf: string, alternatives: number): Promise<CreateState> {

@@ -1,17 +1,16 @@
 import type { GrammarMatcher } from '../../../chat/grammar/matcher.ts';
 import { toGbnf } from '../../../chat/grammar/gbnf.ts';
-import { type ReplyMarks, tagsOf } from '../../../chat/replyMarks.ts';
+import { tagsOf } from '../../../chat/replyMarks.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { GenerateOptions } from '../../contract/engine.ts';
-import { DecodingState } from '../../decoding/decodingState.ts';
+import { type DecodingModel, DecodingState } from '../../decoding/decodingState.ts';
 import type { GenerationStart } from '../../decoding/sequencePrompts.ts';
 import { GenerationText, type GeneratedPiece } from './generatedText.ts';
 import type { RemotePrompts } from './remotePrompts.ts';
 
 /** What a remote generation is made with. */
-interface GenerationModel {
+interface GenerationModel extends DecodingModel {
   readonly prompts: RemotePrompts;
-  readonly replyMarks: ReplyMarks;
 }
 
 /**

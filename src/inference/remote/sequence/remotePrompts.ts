@@ -1,6 +1,6 @@
+import { LruCache } from '../../../base/lruCache.ts';
 import type { Token } from '../../decoding/tokenizer.ts';
 import type { ChatTemplate } from '../../../chat/template/chatTemplate.ts';
-import type { Prompt } from '../../../chat/dialog.ts';
 import type { SamplingParams } from '../../contract/samplingParams.ts';
 import { sumBiases } from '../../decoding/logitBias.ts';
 import {
@@ -9,15 +9,11 @@ import {
   TemplateRenderer,
   type RenderedPrompt,
 } from '../../decoding/templateRenderer.ts';
+import type { InferenceServer } from '../inferenceServer.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 
 /** Tokenizes and spells on a server. */
-export interface RemoteTokenizer {
-  /** @param special whether control strings in the text become control tokens. */
-  readonly tokenize: (text: string, special: boolean, signal: AbortSignal) => Promise<readonly Token[]>;
-  /** The text of tokens that the vocabulary cannot spell. */
-  readonly detokenize: (tokens: readonly Token[], signal: AbortSignal) => Promise<string>;
-}
+export type RemoteTokenizer = Pick<InferenceServer, 'tokenize' | 'detokenize'>;
 
 /** UTF-16 units of all texts whose tokens are kept. */
 const maxKeptLength = 2_000_000;
@@ -26,36 +22,26 @@ const maxKeptLength = 2_000_000;
  * Renders prompts here, and has a server tokenize them: the frame of the prompt with special tokens on, and text with a control
  * string that is not the template's with special tokens off, as the llama.cpp engine does (see its PromptRenderer).
  */
-export class RemotePrompts implements PromptTokenizer {
+export class RemotePrompts extends TemplateRenderer implements PromptTokenizer {
   readonly vocabulary: Vocabulary;
-  readonly #template: TemplateRenderer;
   readonly #tokenizer: RemoteTokenizer;
   readonly #signal: AbortSignal;
-  /** Tokens of texts, least recently used first. */
-  readonly #kept = new Map<string, readonly Token[]>();
-  #keptLength = 0;
+  /** Tokens of texts. */
+  readonly #kept = new LruCache<readonly Token[]>({ maxKeyLength: maxKeptLength });
 
   /** @param signal ends all requests. */
   constructor(chatTemplate: ChatTemplate, vocabulary: Vocabulary, tokenizer: RemoteTokenizer, signal: AbortSignal) {
+    super(chatTemplate, vocabulary.controlTokens);
     this.vocabulary = vocabulary;
-    this.#template = new TemplateRenderer(chatTemplate, vocabulary.controlTokens);
     this.#tokenizer = tokenizer;
     this.#signal = signal;
   }
-
-  /** @throws Fault INFERENCE_FAILED when the chat template refuses the messages. */
-  render(prompt: Prompt): RenderedPrompt {
-    return this.#template.render(prompt);
-  }
-
-  /** The offsets (UTF-16 units, ascending) of the characters that are masked in a text of a message. */
-  unsafeOffsets = (text: string): readonly number[] => this.#template.unsafeOffsets(text);
 
   /**
    * The tokens of a prompt, or of its rest.
    * @param from where the rest starts: at the `start` of one of its control spans.
    */
-  tokensYielding = async (prompt: RenderedPrompt, from = 0): Promise<Token[]> => {
+  async tokensYielding(prompt: RenderedPrompt, from = 0): Promise<Token[]> {
     const { bosToken } = this.vocabulary;
     const tokens: Token[] = [];
     for (const { text, withControl } of promptParts(prompt, from)) {
@@ -65,7 +51,7 @@ export class RemotePrompts implements PromptTokenizer {
     }
     if (from === 0 && bosToken !== undefined && tokens[0] !== bosToken) tokens.unshift(bosToken);
     return tokens;
-  };
+  }
 
   /**
    * The tokens of a text that continues another one, after a control token.
@@ -103,32 +89,22 @@ export class RemotePrompts implements PromptTokenizer {
     if (text === '') return [];
     const key = `${special ? 's' : 'p'}${continues ? 'c' : 'f'}${text}`;
     const known = this.#kept.get(key);
-    if (known) {
-      this.#kept.delete(key);
-      this.#kept.set(key, known);
-      return known;
-    }
+    if (known) return known;
     const tokens = await this.#request(text, special, continues);
-    if (!this.#kept.has(key)) this.#keptLength += key.length;
     this.#kept.set(key, tokens);
-    for (const oldest of this.#kept.keys()) {
-      if (this.#keptLength <= maxKeptLength) break;
-      this.#kept.delete(oldest);
-      this.#keptLength -= oldest.length;
-    }
     return tokens;
   }
 
   async #request(text: string, special: boolean, continues: boolean): Promise<readonly Token[]> {
-    if (!continues || !this.vocabulary.addsLeadingSpace)
-      return await this.#tokenizer.tokenize(text, special, this.#signal);
+    const options = { special, signal: this.#signal };
+    if (!continues || !this.vocabulary.addsLeadingSpace) return this.#tokenizer.tokenize(text, options);
     // The tokenizer puts its space before the separator, whose tokens are then left out.
     const [lead, tokens] = await Promise.all([
-      this.#tokenizer.tokenize(separator, false, this.#signal),
-      this.#tokenizer.tokenize(separator + text, special, this.#signal),
+      this.#tokenizer.tokenize(separator, { ...options, special: false }),
+      this.#tokenizer.tokenize(separator + text, options),
     ]);
     const isKept = lead.every((token, index) => tokens[index] === token);
-    return isKept ? tokens.slice(lead.length) : await this.#tokenizer.tokenize(text, special, this.#signal);
+    return isKept ? tokens.slice(lead.length) : this.#tokenizer.tokenize(text, options);
   }
 }
 
