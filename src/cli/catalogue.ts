@@ -45,11 +45,10 @@ export async function localCatalogue({ catalogue: path, models: folder }: Server
   await assertFolder('--models', folder);
   const { models, ...catalogue } = await readCatalogue(path);
   const downloads = new Downloads(folder);
-  const withFiles = async (entry: CatalogueEntry): Promise<CatalogueEntry> => ({
-    ...entry,
-    file: (await downloads.findFile(entry)) ?? entry.file,
-    loraFiles: (await downloads.findLoras(entry)) ?? entry.loraFiles,
-  });
+  const withFiles = async (entry: CatalogueEntry): Promise<CatalogueEntry> => {
+    const located = await downloads.locate(entry);
+    return { ...entry, file: located?.files[0] ?? entry.file, loraFiles: located?.loras ?? entry.loraFiles };
+  };
   const entries = [...models].map(async ([name, entry]) => [name, await withFiles(entry)] as const);
   return { ...catalogue, models: new Map(await Promise.all(entries)) };
 }

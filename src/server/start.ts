@@ -178,8 +178,7 @@ function poolFactory(
             { model, slots, contextBytes: memory.context.ram + memory.context.vram },
             'slots of a model changed',
           ),
-        findFile: (entry) => downloads.findFile(entry),
-        findLoras: (entry) => downloads.findLoras(entry),
+        findFiles: (entry) => downloads.locate(entry),
       },
       metrics,
     );

@@ -1,5 +1,4 @@
 import { basename } from 'node:path';
-import type { Downloads } from '../../inference/download/downloads.ts';
 import {
   type Catalogue,
   type CatalogueEntry,
@@ -30,14 +29,14 @@ export async function findModels(
   for (const name of names) {
     const entry = requireModel(name, sources.catalogue);
     const [variant] = entry.variants;
-    const located = await sources.downloads.findFiles(entry);
-    if (variant === undefined || located.length === 0) throw new Error(notOnDisk(entry));
+    const located = await sources.downloads.locate(entry);
+    if (variant === undefined || !located) throw new Error(notOnDisk(entry));
     const place = placeOf(entry);
-    const loras = await bundledLoras(entry, sources.downloads);
+    const loras = located.loras.map((file) => [basename(file), file] as const);
     const files = [
       ...filesWithoutConflict(
         place,
-        variant.files.map((file, index) => [file, located[index] ?? ''] as const),
+        variant.files.map((file, index) => [file, located.files[index] ?? ''] as const),
       ),
       ...filesWithoutConflict(loraFolder, loras),
     ];
@@ -53,15 +52,6 @@ export async function findModels(
     models.flatMap(({ files }) => files.map(({ path, content }) => [path, 'copyOf' in content ? content.copyOf : ''])),
   );
   return models;
-}
-
-/** The LoRA adapters of a model: their names in the bundle, and their paths on this machine. */
-async function bundledLoras(
-  entry: CatalogueEntry,
-  downloads: Downloads,
-): Promise<readonly (readonly [name: string, file: string])[]> {
-  const files = (await downloads.findLoras(entry)) ?? [];
-  return files.map((file) => [basename(file), file] as const);
 }
 
 /** Models of which only the entry is in the bundle. @throws Error where one cannot be downloaded. */

@@ -49,7 +49,7 @@ async function list(flags: Flags): Promise<void> {
 
 /** Bytes on disk, or of the catalogue; undefined if neither has them. */
 const readSize = async (downloads: OpenCatalogue['downloads'], entry: CatalogueEntry): Promise<number | undefined> =>
-  (await downloads.readSize(entry)) ?? entry.variants[0]?.size_bytes;
+  (await downloads.locate(entry))?.bytes ?? entry.variants[0]?.size_bytes;
 
 async function info(name: string, flags: Flags): Promise<void> {
   const folder = await openCatalogue(flags);
@@ -68,7 +68,7 @@ async function readDetails({ downloads }: OpenCatalogue, entry: CatalogueEntry):
   return {
     name,
     status,
-    file: await downloads.findFile(entry),
+    file: (await downloads.locate(entry))?.files[0],
     size_bytes: await readSize(downloads, entry),
     kept_bytes: status === 'ABSENT' ? (await downloads.readKeptBytes(entry)) || undefined : undefined,
     huggingface_repo: variant?.huggingface_repo,

@@ -43,7 +43,7 @@ async function downloadOne(
   const { progress: onProgress, retry: onRetry, localFile: onLocalFile } = reporter;
   try {
     const { bytes } = await downloads.start(entry, downloads, { signal, onProgress, onRetry, onLocalFile });
-    reporter.downloaded(bytes, (await downloads.findFile(entry)) ?? '');
+    reporter.downloaded(bytes, (await downloads.locate(entry))?.files[0] ?? '');
   } catch (error) {
     const fault = Fault.from(error);
     if (fault.name === 'INTERNAL') throw error;

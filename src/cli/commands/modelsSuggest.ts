@@ -39,10 +39,10 @@ export async function suggest(flags: Readonly<Record<string, unknown>>): Promise
 
 async function readFacts({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<ModelFacts> {
   const { readKvCacheShape } = await import('../../inference/llama/gguf/metadata.ts');
-  const file = await downloads.findFile(entry);
+  const located = await downloads.locate(entry);
+  const [file] = located?.files ?? [];
   const shape = file === undefined ? undefined : await readKvCacheShape(file);
-  const bytesOnDisk = file === undefined ? undefined : await downloads.readSize(entry);
-  return { entry, status: await downloads.readStatus(entry), bytesOnDisk, shape };
+  return { entry, status: await downloads.readStatus(entry), bytesOnDisk: located?.bytes, shape };
 }
 
 const headings = ['model', 'fits', 'size', 'KV cache of a slot', 'decode, estimated', 'status'];

@@ -90,7 +90,7 @@ export class Downloads implements AsyncDisposable {
     if (running && !running.stopping) return running.subscribe(name, owner, options);
     const download = new SharedDownload(async (report, signal) => {
       await running?.ended;
-      const located = await this.#locate(source);
+      const located = await this.locate(source);
       if (!located) return this.#download(source, report, signal);
       report.onProgress(progressOf(located.bytes, located.bytes));
       return located.bytes;
@@ -109,31 +109,16 @@ export class Downloads implements AsyncDisposable {
 
   /** Where a model is now. DOWNLOADING also when another process downloads it. */
   async readStatus(source: ModelSource): Promise<DownloadStatus> {
-    const located = await this.#locate(source);
+    const located = await this.locate(source);
     if (located) return located.source === 'own' ? 'LOCAL' : 'DOWNLOADED';
     const targets = allTargets(source, this.#paths.folder);
     const locked = await Promise.all(targets.map(({ path }) => isLocked(path)));
     return this.#running.has(filesKey(source)) || locked.includes(true) ? 'DOWNLOADING' : 'ABSENT';
   }
 
-  /** The file to load; undefined unless all files of the model are on disk. */
-  async findFile(source: ModelSource): Promise<string | undefined> {
-    return (await this.#locate(source))?.files[0];
-  }
-
-  /** All files of a model, in the order of the catalogue; [] unless all of them are on disk. */
-  async findFiles(source: ModelSource): Promise<readonly string[]> {
-    return (await this.#locate(source))?.files ?? [];
-  }
-
-  /** The LoRA adapters of a model, in the order of the catalogue; undefined unless all files of the model are on disk. */
-  async findLoras(source: ModelSource): Promise<readonly string[] | undefined> {
-    return (await this.#locate(source))?.loras;
-  }
-
-  /** Size of a model's files; undefined unless all of them are on disk. */
-  async readSize(source: ModelSource): Promise<number | undefined> {
-    return (await this.#locate(source))?.bytes;
+  /** The files of a model; undefined unless all of them are on disk. */
+  locate(source: ModelSource): Promise<LocatedModel | undefined> {
+    return locateModel(source, this.#paths);
   }
 
   /** Bytes of complete and partial files in the models folder, from which a download resumes. */
@@ -168,7 +153,7 @@ export class Downloads implements AsyncDisposable {
     { signal = neverAborted, onProgress }: SubscribeOptions = {},
   ): Promise<readonly Verified[]> {
     const read = async (): Promise<readonly Verified[]> => {
-      const total = (await this.readSize(source)) ?? 0;
+      const total = (await this.locate(source))?.bytes ?? 0;
       let done = 0;
       const onBytes = (bytes: number): void => onProgress?.(progressOf((done += bytes), total));
       return verify(source, this.#paths, { wait: this.#policy.wait, signal, onBytes });
@@ -185,10 +170,6 @@ export class Downloads implements AsyncDisposable {
   async findLocalModels(): Promise<LocalModels> {
     const stores = await findModelStores({ env: this.#env, home: this.#home });
     return { stores, files: await findLocalFiles(stores) };
-  }
-
-  #locate(source: ModelSource): Promise<LocatedModel | undefined> {
-    return locateModel(source, this.#paths);
   }
 
   #download(source: ModelSource, report: DownloadReport, signal: AbortSignal): Promise<number> {

@@ -146,14 +146,14 @@ async function modelInfos(pool: ModelPool, downloads: Downloads, pageToken: stri
 async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: CatalogueEntry): Promise<ModelInfo> {
   const state = pool.state(entry.name);
   const [variant] = entry.variants;
-  const [status, bytes] = await Promise.all([downloads.readStatus(entry), downloads.readSize(entry)]);
+  const [status, located] = await Promise.all([downloads.readStatus(entry), downloads.locate(entry)]);
   return {
     name: entry.name,
     // One that other machines serve has no files that could be missing.
     status: state.loaded ? 'LOADED' : isRemote(entry) ? 'LOCAL' : status,
     pinned: state.pinned,
     agents: state.uses,
-    sizeBytes: bytes ?? variant?.size_bytes ?? 0,
+    sizeBytes: located?.bytes ?? variant?.size_bytes ?? 0,
     contextSize: state.contextSize || (variant?.context_size ?? 0),
     toolCallFormat: entry.tool_call_format || (state.detectedFormat ?? ''),
     toolCallFormatDetected: entry.tool_call_format === '' && state.detectedFormat !== undefined,

@@ -181,7 +181,7 @@ describe('the location of a model', () => {
     const downloads = fixture().createDownloads();
     const source = { ...tinyModel({ files: ['own.gguf'] }), file: own };
     expect(await downloads.readStatus(source)).toBe('LOCAL');
-    expect(await downloads.findFile(source)).toBe(own);
+    expect((await downloads.locate(source))?.files[0]).toBe(own);
     expect(await downloads.start(source, {})).toEqual({ bytes: 300_000 });
     expect(await catchFault(downloads.remove(source))).toEqual([
       6008,
@@ -200,7 +200,7 @@ describe('the location of a model', () => {
     await writeFile(blob, content);
     await symlink(blob, join(snapshot, 'model.gguf'));
     const downloads = fixture().createDownloads();
-    expect(await downloads.findFile(tinyModel())).toBe(join(snapshot, 'model.gguf'));
+    expect((await downloads.locate(tinyModel()))?.files[0]).toBe(join(snapshot, 'model.gguf'));
     expect(await downloads.readStatus(tinyModel({ revision: 'abc123' }))).toBe('DOWNLOADED');
     expect(await downloads.readStatus(tinyModel({ revision: 'other' }))).toBe('ABSENT');
     expect(await downloads.readStatus(tinyModel({ sha256: 'f'.repeat(64) }))).toBe('ABSENT');

@@ -30,8 +30,8 @@ describe("a file at a model's place", () => {
     await writeFile(path(), bytes);
     const downloads = fixture().createDownloads();
     expect(await downloads.readStatus(tinyModel())).toBe('ABSENT');
-    expect(await downloads.findFile(tinyModel())).toBeUndefined();
-    expect(await downloads.readSize(tinyModel())).toBeUndefined();
+    expect(await downloads.locate(tinyModel())).toBeUndefined();
+
     await downloads.start(tinyModel(), owner);
     expect((await readFile(path())).equals(content)).toBe(true);
     expect(await downloads.readStatus(tinyModel())).toBe('DOWNLOADED');

@@ -30,8 +30,8 @@ describe('the LoRA adapters of a model', () => {
     expect(await downloads.readStatus(source)).toBe('ABSENT');
     expect(await downloads.start(source, {})).toEqual({ bytes: model.length + voice.length });
     const path = join(fixture().folder, 'ann', 'voices', 'wizard.gguf');
-    expect(await downloads.findLoras(source)).toEqual([path]);
-    expect(await downloads.readSize(source)).toBe(model.length + voice.length);
+    expect((await downloads.locate(source))?.loras).toEqual([path]);
+    expect((await downloads.locate(source))?.bytes).toBe(model.length + voice.length);
     expect(await downloads.readStatus(source)).toBe('DOWNLOADED');
     const verified = await downloads.verify(source);
     expect(verified.map(({ file, verdict }) => [file.endsWith('wizard.gguf'), verdict])).toEqual([
@@ -41,7 +41,7 @@ describe('the LoRA adapters of a model', () => {
     // A damaged one is set aside, and only it is fetched again.
     await writeFile(path, seededBytes(2000, 3));
     expect((await downloads.verify(source)).map(({ verdict }) => verdict)).toEqual(['GOOD', 'BAD']);
-    expect(await downloads.findFile(source)).toBeUndefined();
+    expect(await downloads.locate(source)).toBeUndefined();
     await downloads.start(source, {});
     expect((await downloads.verify(source)).map(({ verdict }) => verdict)).toEqual(['GOOD', 'GOOD']);
     expect(await downloads.remove(source)).toEqual({ bytes: model.length + voice.length + voice.length });
@@ -58,10 +58,10 @@ describe('the LoRA adapters of a model', () => {
       variants: [{ revision: 'main', files: ['base.gguf'], lora: [{ url }] }],
     });
     const downloads = fixture().createDownloads();
-    expect(await downloads.findFile(source)).toBeUndefined();
+    expect(await downloads.locate(source)).toBeUndefined();
     await downloads.start(source, {});
     expect(await fixture().listFiles()).toEqual(['downloads.json', 'wizard.gguf']);
-    expect(await downloads.findFile(source)).toBe(file);
+    expect((await downloads.locate(source))?.files[0]).toBe(file);
     expect(await downloads.readStatus(source)).toBe('LOCAL');
   });
 
@@ -70,7 +70,7 @@ describe('the LoRA adapters of a model', () => {
     const downloads = fixture().createDownloads();
     const source = sourceWith([{ url, sha256: sha256(model) }]);
     await expect(downloads.start(source, {})).rejects.toMatchObject({ name: 'CHECKSUM_MISMATCH' });
-    expect(await downloads.findLoras(source)).toBeUndefined();
+    expect((await downloads.locate(source))?.loras).toBeUndefined();
   });
 
   it('may be files of the user, which are not downloaded, and never deleted', async () => {
@@ -81,7 +81,7 @@ describe('the LoRA adapters of a model', () => {
     await expect(downloads.start(source, {})).rejects.toThrow(`there is no LoRA ${file}, which is a file of your own`);
     await writeFile(file, voice);
     await downloads.start(source, {});
-    expect(await downloads.findLoras(source)).toEqual([file]);
+    expect((await downloads.locate(source))?.loras).toEqual([file]);
     await downloads.remove(source);
     await writeFile(join(fixture().folder, '..', 'other.gguf'), voice);
     expect((await downloads.verify(source)).map(({ file: verified }) => verified)).toEqual([file]);

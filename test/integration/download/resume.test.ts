@@ -24,7 +24,7 @@ describe('a download', () => {
     expect((await readFile(path())).equals(content)).toBe(true);
     expect(updates.at(-1)).toEqual({ phase: 'DOWNLOADING', bytesDone: 300_000, bytesTotal: 300_000, fraction: 1 });
     expect(await downloads.readStatus(tinyModel())).toBe('DOWNLOADED');
-    expect(await downloads.findFile(tinyModel())).toBe(path());
+    expect((await downloads.locate(tinyModel()))?.files[0]).toBe(path());
     expect(await fixture().listFiles()).toEqual(['downloads.json', 'model.gguf']);
     const { files } = JSON.parse(await readFile(join(fixture().folder, 'downloads.json'), 'utf8')) as { files: object };
     expect(files).toEqual({
@@ -54,7 +54,7 @@ describe('a download', () => {
     await downloads.start(split, owner, { onProgress: (progress) => updates.push(progress) });
     expect(new Set(updates.map(({ bytesTotal }) => bytesTotal))).toEqual(new Set([400_000]));
     expect(updates.at(-1)).toMatchObject({ bytesDone: 400_000, fraction: 1 });
-    expect(await downloads.findFile(split)).toBe(path(files[0]));
+    expect((await downloads.locate(split))?.files[0]).toBe(path(files[0]));
   });
 
   it('keeps another revision in a folder of its own', async () => {
@@ -63,7 +63,7 @@ describe('a download', () => {
     const other = tinyModel({ revision: 'refs/pr/1' });
     expect(await fixture().createDownloads().readStatus(other)).toBe('ABSENT');
     await fixture().createDownloads().start(other, owner);
-    expect(await fixture().createDownloads().findFile(other)).toContain(
+    expect((await fixture().createDownloads().locate(other))?.files[0]).toContain(
       join('ann', 'tiny@refs%2Fpr%2F1', 'model.gguf'),
     );
     expect(fixture().hub.contentRequests()[1]?.path).toBe('/ann/tiny/resolve/refs%2Fpr%2F1/model.gguf');

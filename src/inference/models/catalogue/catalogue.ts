@@ -195,14 +195,19 @@ const loraPaths = (
 ): readonly (string | undefined)[] | undefined =>
   variant?.lora?.map(({ file }) => (file === undefined ? undefined : resolve(catalogueFolder, file)));
 
-/** Finds the file of a model without looking at downloads: the entry's own local file, if it exists. */
-export const findLocalModelFile = async ({ file = '' }: CatalogueEntry): Promise<string | undefined> =>
-  existsSync(file) ? file : undefined;
+/** The files of a model on disk. */
+export interface ModelFiles {
+  /** Absolute paths, in the order of the catalogue; the first one is loaded. */
+  readonly files: readonly string[];
+  /** Absolute paths of its LoRA adapters, in their order. */
+  readonly loras: readonly string[];
+}
 
-/** Finds the LoRA adapters of a model in the same way; undefined: one of them does not exist. */
-export async function findLocalLoras({ loraFiles = [] }: CatalogueEntry): Promise<readonly string[] | undefined> {
-  const found = loraFiles.filter((file) => file !== undefined && existsSync(file));
-  return found.length === loraFiles.length ? (found as readonly string[]) : undefined;
+/** Finds the files of a model without looking at downloads: those of the entry's own; undefined: one does not exist. */
+export async function findOwnFiles({ file, loraFiles = [] }: CatalogueEntry): Promise<ModelFiles | undefined> {
+  const paths = [file, ...loraFiles];
+  const [found, ...loras] = paths.flatMap((path) => (path !== undefined && existsSync(path) ? [path] : []));
+  return found === undefined || loras.length < loraFiles.length ? undefined : { files: [found], loras };
 }
 
 const autoDownloadHint = ', or createAgent does where allowAutoModelDownloading is set';

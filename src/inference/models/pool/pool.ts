@@ -2,8 +2,15 @@ import type { Engine, LoadOptions, Model } from '../../contract/engine.ts';
 import type { ModelStats } from '../../contract/memory.ts';
 import { slowLoadMs } from '../../contract/pace.ts';
 import { Fault } from '../../../protocol/fault.ts';
-import { fileMissingFault, type Catalogue, type CatalogueEntry, unknownModel } from '../catalogue/catalogue.ts';
-import { engineFor, findFiles, loadOptionsFor, noFiles, type PoolOptions } from './poolOptions.ts';
+import {
+  fileMissingFault,
+  findOwnFiles,
+  type Catalogue,
+  type CatalogueEntry,
+  type ModelFiles,
+  unknownModel,
+} from '../catalogue/catalogue.ts';
+import { engineFor, loadOptionsFor, type PoolOptions } from './poolOptions.ts';
 import { createLease, type ModelLease } from './lease.ts';
 import { loadWithinBudget, type MemoryHold } from './memoryBudget.ts';
 import { UnloadBarrier, waitForLoad, type DownloadModel, type OnProgress, type LoadWait } from './loadWait.ts';
@@ -149,7 +156,7 @@ export class ModelPool implements AsyncDisposable {
       if (this.#loadedModels.get(name)?.model) return;
       onWait?.();
       await this.#unloadBarrier.pending(name);
-      if (!(await findFiles(entry, this.#options))) await download(entry);
+      if (!(await this.#findFiles(entry))) await download(entry);
     } while (this.#unloadBarrier.pending(name));
   }
 
@@ -194,10 +201,10 @@ export class ModelPool implements AsyncDisposable {
     const pendingUnload = this.#unloadBarrier.pending(entry.name);
     if (pendingUnload) await pendingUnload;
     const engine = this.#engineFor(entry);
-    const files = engine.needsFiles ? await findFiles(entry, this.#options) : noFiles;
-    if (!files) throw fileMissingFault(entry);
-    const { file, loras } = files;
-    const options: LoadOptions = { ...loadOptionsFor(entry, this.#options, loras), ...callbacks };
+    const located = engine.needsFiles ? await this.#findFiles(entry) : { files: [''], loras: [] };
+    const [file] = located?.files ?? [];
+    if (!located || file === undefined) throw fileMissingFault(entry);
+    const options: LoadOptions = { ...loadOptionsFor(entry, this.#options, located.loras), ...callbacks };
     const hooks = { onHold, onResized: (stats: ModelStats) => onResized?.(entry.name, stats) };
     const load = () => loadWithinBudget({ engine, file, options, budget, ...hooks });
     return wrapLoad(entry.name, load, callbacks.signal);
@@ -222,6 +229,11 @@ export class ModelPool implements AsyncDisposable {
     const unload = (): void => void this.#unload(name, record).catch(() => undefined);
     if (record.model) record.idleTimer = setTimeout(unload, this.#options.idleMs).unref();
     else unload();
+  }
+
+  #findFiles(entry: CatalogueEntry): Promise<ModelFiles | undefined> {
+    const { findFiles = findOwnFiles } = this.#options;
+    return findFiles(entry);
   }
 
   #engineFor = (entry: CatalogueEntry): Engine => engineFor(entry, this.#engine, this.#options.remoteEngine);

@@ -1,7 +1,7 @@
 import type { Engine, GpuChoice, GpuLayers, LoadOptions, Model } from '../../contract/engine.ts';
 import type { ModelStats } from '../../contract/memory.ts';
 import { Fault } from '../../../protocol/fault.ts';
-import { type Catalogue, type CatalogueEntry, findLocalLoras, findLocalModelFile } from '../catalogue/catalogue.ts';
+import type { Catalogue, CatalogueEntry, ModelFiles } from '../catalogue/catalogue.ts';
 import { isRemote, remoteModelOf } from '../catalogue/remoteEntry.ts';
 import type { MemoryBudget } from './memoryBudget.ts';
 
@@ -18,36 +18,13 @@ export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gp
   readonly onResized?: (model: string, stats: ModelStats) => void;
   /** What the models of all pools with this budget may take; absent: no limit. */
   readonly budget?: MemoryBudget;
-  /** Finds the file of a model; undefined: not on disk. Default: the local file of its catalogue entry. */
-  readonly findFile?: (entry: CatalogueEntry) => Promise<string | undefined>;
-  /** Finds the LoRA adapters of a model, in their order; undefined: one is not on disk. Default: the files of its entry. */
-  readonly findLoras?: (entry: CatalogueEntry) => Promise<readonly string[] | undefined>;
+  /** Finds the files of a model; undefined: one is not on disk. Default: the local files of its catalogue entry. */
+  readonly findFiles?: (entry: CatalogueEntry) => Promise<ModelFiles | undefined>;
   /**
    * Runs each load and returns the model to use, for metrics; default: calls `load` and nothing else. The signal is aborted
    * when no caller waits for the load any more.
    */
   readonly wrapLoad?: (name: string, load: () => Promise<Model>, signal: AbortSignal) => Promise<Model>;
-}
-
-/** The files of a model on disk. */
-export interface PoolFiles {
-  /** Path of the file to load. */
-  readonly file: string;
-  /** Paths of its LoRA adapters. */
-  readonly loras: readonly string[];
-}
-
-/** The files of a model for an engine without files. */
-export const noFiles: PoolFiles = { file: '', loras: [] };
-
-/** Finds the files of a model; undefined: one of them is not on disk. */
-export async function findFiles(
-  entry: CatalogueEntry,
-  { findFile = findLocalModelFile, findLoras = findLocalLoras }: PoolOptions,
-): Promise<PoolFiles | undefined> {
-  const file = await findFile(entry);
-  const loras = file === undefined || entry.variants[0]?.lora === undefined ? [] : await findLoras(entry);
-  return file === undefined || loras === undefined ? undefined : { file, loras };
 }
 
 /**

@@ -129,9 +129,9 @@ describe('a model that is being unloaded', () => {
     await writeFile(file, JSON.stringify({ models: [{ name: 'big', variants }] }));
     downloads = new Downloads(folder, { env: { HF_HUB_CACHE: join(folder, 'cache') } });
     engine = new SlowDisposalEngine();
-    const fileOf = downloads.findFile.bind(downloads);
+    const findFiles = downloads.locate.bind(downloads);
     const catalogue = await readCatalogue(file);
-    pool = new ModelPool(engine, { catalogue, idleMs: 60_000, slots: 1, threads: 1, gpu: 'off', findFile: fileOf });
+    pool = new ModelPool(engine, { catalogue, idleMs: 60_000, slots: 1, threads: 1, gpu: 'off', findFiles });
     await (await pool.lease('big'))[Symbol.asyncDispose]();
   });
   afterEach(async () => {
