@@ -151,6 +151,16 @@ export async function readRegularFile(path: string, maxBytes = Infinity): Promis
   }
 }
 
+/** The text of a regular file; "" = there is none. @throws the system's error when it cannot be read now. */
+export async function readTextIfFile(path: string): Promise<string> {
+  try {
+    return (await readRegularFile(path)).toString('utf8');
+  } catch (error) {
+    if (isNoFileError(error)) return '';
+    throw error;
+  }
+}
+
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** The text of a file, without the byte order mark that some Windows editors write; undefined: it is not UTF-8. */

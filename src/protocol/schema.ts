@@ -140,6 +140,16 @@ export function readJsonField<T>(text: string, name: string, read: (value: unkno
   throw malformed(messages.slice(0, maxReportedErrors).join('; '));
 }
 
+/** The value of a JSON text that a reader accepts; undefined: it is no such text. */
+export function readJsonText<T>(text: string, read: (value: unknown) => ReadResult<T>): T | undefined {
+  try {
+    const reading = read(JSON.parse(text));
+    return reading.ok ? reading.value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 const malformed = (message: string, cause?: unknown): Fault => new Fault('MALFORMED_MESSAGE', message, { cause });
 
 /** @throws Error when a schema is invalid. */

@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs';
-import { open, realpath, rename, stat } from 'node:fs/promises';
-import { isSameFile, fileSize, findMismatch, readMagic, hashFile } from './disk/modelFile.ts';
+import { realpath, rename, stat } from 'node:fs/promises';
+import { fileSize, findMismatch, isUnchanged, readContent, type ReadOptions } from './disk/modelFile.ts';
 import { acquireLock } from './disk/lockFile.ts';
 import type { LockWait } from './disk/manifest.ts';
 import { badPath } from './disk/partialFile.ts';
@@ -22,10 +22,7 @@ export interface Verified {
 }
 
 /** How a model is verified. */
-export interface VerifyOptions extends LockWait {
-  /** Receives the size of each chunk that has been read. */
-  readonly onBytes: (bytes: number) => void;
-}
+type VerifyOptions = LockWait & ReadOptions;
 
 /**
  * Reads all files of a model again and compares size and SHA-256. A bad file of the models folder is quarantined as `.bad`;
@@ -91,7 +88,7 @@ async function verifyDownloaded(
     // In a folder that cannot be written, a bad file stays, and a hash is not recorded: the result counts all the same.
     const quarantined = result.verdict === 'BAD' ? await quarantine(path, identity).catch(emptyIfUnwritable) : '';
     // The file was replaced while it was read, by a download for example: the result is not that of the new one.
-    if (quarantined === undefined || (quarantined === '' && !(await isUnchanged(path, identity)))) continue;
+    if (quarantined === undefined || (quarantined === '' && !(await isStill(path, identity)))) continue;
     const { bytes, sha256 } = result;
     // Records a hash that was not known before; the update drops the record of a file that was quarantined.
     const newRecord = { commit: '', completed: '', ...record, bytes, sha256 };
@@ -105,26 +102,16 @@ interface VerifiedContent extends Omit<Verified, 'quarantined'> {
   readonly identity: BigIntStats;
 }
 
-// Size, magic and hash are read from one open file, so that they are of one file also when another takes its name.
 async function verifyFile(file: string, expected: ExpectedFile, options: VerifyOptions): Promise<VerifiedContent> {
-  const handle = await open(file);
-  try {
-    const identity = await handle.stat({ bigint: true });
-    const sha256 = await hashFile(handle, options);
-    const bytes = Number((await handle.stat({ bigint: true })).size);
-    const why = findMismatch({ bytes, sha256, magic: await readMagic(handle) }, expected) ?? '';
-    const verdict = why !== '' ? 'BAD' : expected.sha256 === undefined ? 'UNKNOWN' : 'GOOD';
-    return { file, bytes, sha256, verdict, why, identity };
-  } finally {
-    await handle.close();
-  }
+  const { identity, ...actual } = await readContent(file, options);
+  const why = findMismatch(actual, expected) ?? '';
+  const verdict = why !== '' ? 'BAD' : expected.sha256 === undefined ? 'UNKNOWN' : 'GOOD';
+  return { file, bytes: actual.bytes, sha256: actual.sha256, verdict, why, identity };
 }
 
 /** Whether a path still has the file, with the content, that was verified. */
-async function isUnchanged(path: string, identity: BigIntStats): Promise<boolean> {
-  const now = await stat(path, { bigint: true });
-  return isSameFile(now, identity) && now.size === identity.size && now.mtimeNs === identity.mtimeNs;
-}
+const isStill = async (path: string, identity: BigIntStats): Promise<boolean> =>
+  isUnchanged(await stat(path, { bigint: true }), identity);
 
 const unwritableCodes = new Set(['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT']);
 
@@ -137,7 +124,7 @@ function emptyIfUnwritable(error: unknown): '' {
 /** Returns the new path of a bad file; undefined = it was replaced by another one, and left alone. */
 async function quarantine(file: string, identity: BigIntStats): Promise<string | undefined> {
   await using _ = await acquireLock(file);
-  if (!(await isUnchanged(file, identity))) return undefined;
+  if (!(await isStill(file, identity))) return undefined;
   await rename(file, badPath(file));
   return badPath(file);
 }

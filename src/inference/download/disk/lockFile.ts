@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { Fault } from '../../../protocol/fault.ts';
 import { makeFolder } from '../../../base/filesystem.ts';
 import { isAbandoned } from '../../../base/ownership.ts';
-import { createReader, type FromSchema, type ObjectSchema } from '../../../protocol/schema.ts';
+import { createReader, type FromSchema, type ObjectSchema, readJsonText } from '../../../protocol/schema.ts';
 
 const holderSchema = {
   type: 'object',
@@ -107,20 +107,11 @@ async function readLockFile(file: string): Promise<LockFileState> {
   if (stats?.isSymbolicLink()) return { text: undefined, holder: undefined, isStale: true };
   const text = await readFile(path, 'utf8').catch(undefinedIfMissing);
   if (text === undefined || stats === undefined) return { text: undefined, holder: undefined, isStale: false };
-  const holder = parseHolder(text);
+  const holder = readJsonText(text, readHolder);
   const idleMs = Date.now() - stats.mtimeMs;
   if (!holder) return { text, holder, isStale: idleMs > staleAfterMs };
   const isLeftover = (): boolean => !tokensOfThisProcess.has(holder.token);
   return { text, holder, isStale: isAbandoned({ ...holder, idleMs }, { staleAfterMs, isLeftover }) };
-}
-
-function parseHolder(text: string): LockHolder | undefined {
-  try {
-    const result = readHolder(JSON.parse(text));
-    return result.ok ? result.value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 // Two processes may find the same stale lock: the slower one must not delete the new lock of the quicker one. So the lock
@@ -145,8 +136,8 @@ function createLock(path: string, token: string, read: ReadText): Lock {
   let [isLost, lastHeartbeatAt] = [false, Date.now()];
   const heartbeat = async (): Promise<void> => {
     try {
-      const text = await read(path).catch(emptyIfMissing);
-      isLost ||= parseHolder(text)?.token !== token;
+      const text = await read(path).catch(undefinedIfMissing);
+      isLost ||= readJsonText(text ?? '', readHolder)?.token !== token;
       lastHeartbeatAt = Date.now();
     } finally {
       if (!isLost) await lutimes(path, new Date(), new Date()).catch(() => undefined);
@@ -174,11 +165,6 @@ function createLock(path: string, token: string, read: ReadText): Lock {
 
 function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
-}
-
-function emptyIfMissing(error: NodeJS.ErrnoException): string {
-  if (error.code === 'ENOENT') return '';
-  throw error;
 }
 
 function lockHeldMessage(file: string, holder: LockHolder | undefined): string {

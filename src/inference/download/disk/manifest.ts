@@ -1,8 +1,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { Fault } from '../../../protocol/fault.ts';
-import { isNoFileError, makeFolder, readRegularFile, writeAtomic } from '../../../base/filesystem.ts';
-import { createReader, type FromSchema, type ObjectSchema } from '../../../protocol/schema.ts';
+import { isNoFileError, makeFolder, readTextIfFile, writeAtomic } from '../../../base/filesystem.ts';
+import { createReader, type FromSchema, type ObjectSchema, readJsonText } from '../../../protocol/schema.ts';
 import type { RetryPolicy } from '../retry.ts';
 import { acquireLock, type Lock } from './lockFile.ts';
 import { fileSize } from './modelFile.ts';
@@ -33,7 +33,7 @@ export interface LockWait {
   readonly signal: AbortSignal;
 }
 
-const parseManifest = createReader(manifestSchema);
+const readManifest = createReader(manifestSchema);
 const maxLockAttempts = 100;
 const lockRetryMs = 100;
 
@@ -82,18 +82,16 @@ export class DownloadManifest {
   }
 
   async #parse(): Promise<ReadonlyMap<string, FileRecord> | undefined> {
-    const bytes = await readRegularFile(this.#path).catch(undefinedIfNoFile);
-    try {
-      const result = parseManifest(JSON.parse(bytes?.toString('utf8') ?? ''));
-      return result.ok ? new Map(Object.entries(result.value.files)) : undefined;
-    } catch {
-      return undefined;
-    }
+    const manifest = readJsonText(await readTextIfFile(this.#path), readManifest);
+    return manifest && new Map(Object.entries(manifest.files));
   }
 
   // A file gets its name only when it is complete (`PartialFile.commit`), so every model file in the folder counts.
   async #scanFolder(): Promise<ReadonlyMap<string, FileRecord>> {
-    const paths = (await readdir(this.#folder, { recursive: true }).catch(undefinedIfNoFile)) ?? [];
+    const paths = await readdir(this.#folder, { recursive: true }).catch((error: unknown) => {
+      if (!isNoFileError(error)) throw error;
+      return [];
+    });
     const records = new Map<string, FileRecord>();
     for (const path of paths) {
       const key = path.split(sep).join('/');
@@ -102,10 +100,6 @@ export class DownloadManifest {
     }
     return records;
   }
-}
-
-function undefinedIfNoFile(error: unknown): undefined {
-  if (!isNoFileError(error)) throw error;
 }
 
 const isMissing = (path: string): Promise<boolean> => stat(path).then((stats) => !stats.isFile(), isNoFileError);

@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { type BigIntStats, createReadStream } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
 import { constants, type FileHandle, lstat, open, stat } from 'node:fs/promises';
 import { createFile } from '../../../base/filesystem.ts';
 import type { ExpectedFile } from '../target.ts';
@@ -62,45 +62,59 @@ export async function hasModelMagic(path: string): Promise<boolean> {
 
 const printable = (text: string): string => text.replaceAll(/[^ -~]/g, '.');
 
-/** A byte range of a file, and how it is read. */
-interface ByteRange {
-  /** Offset of the first byte. */
-  readonly from: number;
-  /** Offset after the last byte. */
-  readonly to: number;
-  readonly signal?: AbortSignal;
+/** How a file is read. */
+export interface ReadOptions {
+  readonly signal: AbortSignal;
   /** Receives the size of each chunk that has been read. */
   readonly onBytes?: (bytes: number) => void;
 }
 
+/** A byte range of a file, and how it is read. */
+interface ByteRange extends ReadOptions {
+  /** Offset of the first byte. */
+  readonly from: number;
+  /** Offset after the last byte. */
+  readonly to: number;
+}
+
 /**
- * Adds a byte range of a file to a hash.
- * @param file its path, or the open file, which stays open.
+ * Adds a byte range of an open file to a hash.
  * @throws the signal's reason when it is aborted; the system's error.
  */
-export async function hashRange(
-  hash: Hash,
-  file: string | FileHandle,
-  { from, to, signal, onBytes }: ByteRange,
-): Promise<void> {
+export async function hashRange(hash: Hash, file: FileHandle, { from, to, signal, onBytes }: ByteRange): Promise<void> {
   if (to <= from) return;
-  const options = { start: from, end: to - 1, highWaterMark: 2 ** 18 };
-  const stream =
-    typeof file === 'string'
-      ? createReadStream(file, options)
-      : file.createReadStream({ ...options, autoClose: false });
-  for await (const chunk of stream) {
-    signal?.throwIfAborted();
+  const range = { start: from, end: to - 1, highWaterMark: 2 ** 18, autoClose: false };
+  for await (const chunk of file.createReadStream(range)) {
+    signal.throwIfAborted();
     hash.update(chunk as Buffer);
     onBytes?.((chunk as Buffer).byteLength);
   }
 }
 
-/** The SHA-256 of a file, in hexadecimal. Parameters and errors as `hashRange`. */
-export async function hashFile(file: string | FileHandle, options: Partial<ByteRange> = {}): Promise<string> {
-  const hash = createHash('sha256');
-  await hashRange(hash, file, { from: 0, to: Infinity, ...options });
-  return hash.digest('hex');
+/** The content of a file, and which file it was. */
+export interface IdentifiedFile extends ActualFile {
+  readonly identity: BigIntStats;
+}
+
+/**
+ * Reads a file completely. Size, magic and hash are those of one open file, also when another takes its name meanwhile.
+ * @throws the signal's reason when it is aborted; the system's error.
+ */
+export async function readContent(path: string, { signal, onBytes }: ReadOptions): Promise<IdentifiedFile> {
+  const file = await open(path);
+  try {
+    const identity = await file.stat({ bigint: true });
+    const hash = createHash('sha256');
+    let bytes = 0;
+    const count = (chunkBytes: number): void => {
+      bytes += chunkBytes;
+      onBytes?.(chunkBytes);
+    };
+    await hashRange(hash, file, { from: 0, to: Infinity, signal, onBytes: count });
+    return { bytes, sha256: hash.digest('hex'), magic: await readMagic(file), identity };
+  } finally {
+    await file.close();
+  }
 }
 
 /**
@@ -127,6 +141,10 @@ async function openExisting(path: string): Promise<FileHandle | undefined> {
 
 /** Whether two results of `stat` or `lstat` are of one file. */
 export const isSameFile = (a: BigIntStats, b: BigIntStats): boolean => a.ino === b.ino && a.dev === b.dev;
+
+/** Whether a file has still the content of before. Not by the time of the last status change: a hard link is one. */
+export const isUnchanged = (now: BigIntStats, before: BigIntStats): boolean =>
+  isSameFile(now, before) && now.size === before.size && now.mtimeNs === before.mtimeNs;
 
 function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
   // ELOOP: a symbolic link took the place of the file.

@@ -2,8 +2,8 @@ import { uptime } from 'node:os';
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, lstat, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { isNoFileError, makeFolder, readRegularFile, syncFolder, writeAtomic } from '../../../base/filesystem.ts';
-import { createReader, type FromSchema, type ObjectSchema } from '../../../protocol/schema.ts';
+import { makeFolder, readTextIfFile, syncFolder, writeAtomic } from '../../../base/filesystem.ts';
+import { createReader, type FromSchema, type ObjectSchema, readJsonText } from '../../../protocol/schema.ts';
 import type { RemoteFile } from '../hub/remoteFile.ts';
 import type { Target } from '../target.ts';
 import { partialFileSize, readMagic, isSameFile, openExclusive, hashRange } from './modelFile.ts';
@@ -36,7 +36,7 @@ const resumeInfoSchema = {
 /** Resume metadata of a partial file: the content of `.part.json`. */
 type ResumeInfo = FromSchema<typeof resumeInfoSchema>;
 
-const parseResumeInfo = createReader(resumeInfoSchema);
+const validateResumeInfo = createReader(resumeInfoSchema);
 const bootToleranceSeconds = 60;
 
 /** Path of the partial file of a target. */
@@ -61,17 +61,8 @@ const createResumeInfo = ({ repo, revision, file }: Target, { etag, bytes = 0 }:
  * Reads the resume metadata of a partial file; undefined when it is missing or invalid.
  * @throws the system's error when it cannot be read, for example for want of file handles: the partial file is kept then.
  */
-async function readResumeInfo(partialFile: string): Promise<ResumeInfo | undefined> {
-  const bytes = await readRegularFile(resumeInfoPath(partialFile)).catch((error: unknown) => {
-    if (!isNoFileError(error)) throw error;
-  });
-  try {
-    const result = parseResumeInfo(JSON.parse(bytes?.toString('utf8') ?? ''));
-    return result.ok ? result.value : undefined;
-  } catch {
-    return undefined;
-  }
-}
+const readResumeInfo = async (partialFile: string): Promise<ResumeInfo | undefined> =>
+  readJsonText(await readTextIfFile(resumeInfoPath(partialFile)), validateResumeInfo);
 
 /** Whether two are of the same version of one file. */
 const isSameVersion = (a: ResumeInfo, b: ResumeInfo): boolean =>

@@ -1,8 +1,8 @@
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import type { ModelStore, StoreProgram } from './stores.ts';
-import { readRegularFile } from '../../../base/filesystem.ts';
-import { createReader, type ObjectSchema } from '../../../protocol/schema.ts';
+import { readTextIfFile } from '../../../base/filesystem.ts';
+import { createReader, type ObjectSchema, readJsonText } from '../../../protocol/schema.ts';
 import { hasModelMagic } from '../disk/modelFile.ts';
 import { blobHash } from '../hub/endpoint.ts';
 
@@ -101,7 +101,7 @@ const manifestSchema = {
   },
 } as const satisfies ObjectSchema;
 
-const parseManifest = createReader(manifestSchema);
+const readManifest = createReader(manifestSchema);
 const modelMediaType = 'application/vnd.ollama.image.model';
 const maxManifests = 10_000;
 
@@ -125,13 +125,9 @@ async function findOllamaFiles(folder: string): Promise<readonly LocalFile[]> {
 }
 
 async function readModelHash(manifest: string): Promise<string | undefined> {
-  try {
-    const result = parseManifest(JSON.parse((await readRegularFile(manifest)).toString('utf8')));
-    const layer = result.ok ? result.value.layers.find(({ mediaType }) => mediaType === modelMediaType) : undefined;
-    return /^sha256:([0-9a-f]{64})$/.exec(layer?.digest ?? '')?.[1];
-  } catch {
-    return undefined;
-  }
+  const { layers = [] } = readJsonText(await readTextIfFile(manifest).catch(() => ''), readManifest) ?? {};
+  const layer = layers.find(({ mediaType }) => mediaType === modelMediaType);
+  return /^sha256:([0-9a-f]{64})$/.exec(layer?.digest ?? '')?.[1];
 }
 
 /** The name that `ollama list` shows: without the default registry and namespace. */

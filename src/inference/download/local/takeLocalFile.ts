@@ -1,8 +1,8 @@
 import { createReadStream, type BigIntStats } from 'node:fs';
-import { constants, copyFile, link, open, rename, rm, stat } from 'node:fs/promises';
+import { constants, copyFile, link, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { createFile, draftPath, syncFolder } from '../../../base/filesystem.ts';
-import { isSameFile, findMismatch, readMagic, hashFile } from '../disk/modelFile.ts';
+import { findMismatch, isSameFile, isUnchanged, readContent } from '../disk/modelFile.ts';
 import { partialPath, resumeInfoPath } from '../disk/partialFile.ts';
 import type { ExpectedFile, Target } from '../target.ts';
 import type { LocalFile } from './findLocalFiles.ts';
@@ -53,18 +53,13 @@ async function verifyCandidate(
   expected: ExpectedFile,
   { signal, onBytes }: TakeOptions,
 ): Promise<BigIntStats | undefined> {
-  const file = await open(path).catch(() => undefined);
-  if (!file) return undefined;
   try {
-    const identity = await file.stat({ bigint: true });
     let bytes = 0;
-    const sha256 = await hashFile(file, { signal, onBytes: (chunk) => onBytes((bytes += chunk)) });
-    return findMismatch({ bytes, sha256, magic: await readMagic(file) }, expected) === undefined ? identity : undefined;
+    const { identity, ...actual } = await readContent(path, { signal, onBytes: (chunk) => onBytes((bytes += chunk)) });
+    return findMismatch(actual, expected) === undefined ? identity : undefined;
   } catch {
     signal.throwIfAborted();
     return undefined;
-  } finally {
-    await file.close();
   }
 }
 
@@ -117,7 +112,3 @@ async function copyDurably(from: string, to: string, signal: AbortSignal): Promi
     await file.close();
   }
 }
-
-// Not the time of the last status change: a hard link is one.
-const isUnchanged = (now: BigIntStats, before: BigIntStats): boolean =>
-  isSameFile(now, before) && now.size === before.size && now.mtimeNs === before.mtimeNs;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { basename, join } from 'node:path';
-import { isNoFileError, makeFolder, readRegularFile, writeAtomic } from '../../../base/filesystem.ts';
+import { makeFolder, readTextIfFile, writeAtomic } from '../../../base/filesystem.ts';
 import type { ThreadTimings } from './threadTuner.ts';
 
 /** What identifies a model file in the cache: its name and size, not its folder. */
@@ -58,12 +58,9 @@ export class ThreadTimingsCache {
 
   /** All entries; none when the file is missing or invalid. @throws the system's error when it cannot be read now. */
   async #read(): Promise<Entries> {
-    const bytes = await readRegularFile(this.#file).catch((error: unknown) => {
-      if (!isNoFileError(error)) throw error;
-    });
+    const text = await readTextIfFile(this.#file);
     try {
-      const value: unknown = JSON.parse(bytes?.toString('utf8') ?? '');
-      return typeof value === 'object' && value !== null ? (value as Entries) : {};
+      return Object(JSON.parse(text)) as Entries;
     } catch {
       return {};
     }
