@@ -8,10 +8,11 @@ interface SamplingRow {
   readonly default: unknown;
   /** Name in the frames of the protocol. Absent: they do not have it. */
   readonly wire?: keyof Sampling;
-  /** Of those that an inference server applies (the others are applied here): the value with which the likeliest token is taken. */
+  /**
+   * Of those that an inference server applies (the others are applied here): the value with which the likeliest token is taken. A
+   * request to llama-server has them under the same name, which of an object is the prefix of its members' fields.
+   */
   readonly greedy?: unknown;
-  /** Field of a request to llama-server; of an object the prefix of its members' fields. */
-  readonly llamaServer?: string;
   /** Field of a request to an inference server with OpenAI's API, vLLM or SGLang. Absent: it has none. */
   readonly openAi?: string;
   /**
@@ -89,7 +90,6 @@ const samplingTable = {
     default: 0.7,
     wire: 'temperature',
     greedy: 0,
-    llamaServer: 'temperature',
     openAi: 'temperature',
     api: 1,
     drafted: true,
@@ -104,7 +104,6 @@ const samplingTable = {
     default: 1,
     wire: 'topP',
     greedy: 1,
-    llamaServer: 'top_p',
     openAi: 'top_p',
     api: 1,
     drafted: true,
@@ -114,7 +113,6 @@ const samplingTable = {
     default: 0,
     wire: 'topK',
     greedy: 0,
-    llamaServer: 'top_k',
     openAi: 'top_k',
     api: undefined,
     drafted: true,
@@ -129,7 +127,6 @@ const samplingTable = {
     default: 0.05,
     wire: 'minP',
     greedy: 0,
-    llamaServer: 'min_p',
     openAi: 'min_p',
     api: undefined,
     drafted: true,
@@ -143,7 +140,6 @@ const samplingTable = {
     default: 1,
     wire: 'repeatPenalty',
     greedy: 1,
-    llamaServer: 'repeat_penalty',
     openAi: 'repetition_penalty',
     api: undefined,
     drafted: true,
@@ -158,7 +154,6 @@ const samplingTable = {
     default: 0,
     wire: 'presencePenalty',
     greedy: 0,
-    llamaServer: 'presence_penalty',
     openAi: 'presence_penalty',
     api: 0,
   },
@@ -172,7 +167,6 @@ const samplingTable = {
     default: 0,
     wire: 'frequencyPenalty',
     greedy: 0,
-    llamaServer: 'frequency_penalty',
     openAi: 'frequency_penalty',
     api: 0,
   },
@@ -216,13 +210,11 @@ const samplingTable = {
     schema: drySchema,
     default: memberDefaults(drySchema),
     greedy: { multiplier: 0, base: 1, allowed_length: 0, penalty_last_n: 0, sequence_breakers: [] },
-    llamaServer: 'dry',
   },
   xtc: {
     schema: xtcSchema,
     default: memberDefaults(xtcSchema),
     greedy: { probability: 0, threshold: 1 },
-    llamaServer: 'xtc',
   },
   logit_bias: {
     schema: {
@@ -270,7 +262,7 @@ export const samplingColumn = <C extends Column, Other extends Column = C>(
   ) as Values<C, Other>;
 
 /** Sampling parameters under the names of a column: those that have it. */
-export const renameSampling = <C extends 'wire' | 'llamaServer' | 'openAi'>(
+export const renameSampling = <C extends 'wire' | 'openAi'>(
   sampling: Pick<SamplingParams, SamplingName<C>>,
   column: C,
 ): Renamed<C> =>

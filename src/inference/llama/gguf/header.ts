@@ -85,25 +85,25 @@ function readTensorInfo(reader: HeaderReader): TensorInfo {
   return { name, dimensions, type: reader.number('u32'), offset: reader.number('u64') };
 }
 
-const numberBytes = { u8: 1, i8: 1, u16: 2, i16: 2, u32: 4, i32: 4, f32: 4, bool: 1, u64: 8, i64: 8, f64: 8 } as const;
-type NumberKind = keyof typeof numberBytes;
+/** The types of numbers: their bytes, and how they are read (little endian). */
+const numberTypes = {
+  u8: { size: 1, read: (bytes: Buffer) => bytes.readUInt8() },
+  i8: { size: 1, read: (bytes: Buffer) => bytes.readInt8() },
+  u16: { size: 2, read: (bytes: Buffer) => bytes.readUInt16LE() },
+  i16: { size: 2, read: (bytes: Buffer) => bytes.readInt16LE() },
+  u32: { size: 4, read: (bytes: Buffer) => bytes.readUInt32LE() },
+  i32: { size: 4, read: (bytes: Buffer) => bytes.readInt32LE() },
+  f32: { size: 4, read: (bytes: Buffer) => bytes.readFloatLE() },
+  bool: { size: 1, read: (bytes: Buffer) => bytes.readUInt8() },
+  u64: { size: 8, read: (bytes: Buffer) => Number(bytes.readBigUInt64LE()) },
+  i64: { size: 8, read: (bytes: Buffer) => Number(bytes.readBigInt64LE()) },
+  f64: { size: 8, read: (bytes: Buffer) => bytes.readDoubleLE() },
+} as const;
+type NumberKind = keyof typeof numberTypes;
 const maxListEntries = 4096;
 
-const valueTypes = [
-  'u8',
-  'i8',
-  'u16',
-  'i16',
-  'u32',
-  'i32',
-  'f32',
-  'bool',
-  'text',
-  'list',
-  'u64',
-  'i64',
-  'f64',
-] as const;
+/** By their numbers in a file. */
+const valueTypes = 'u8 i8 u16 i16 u32 i32 f32 bool text list u64 i64 f64'.split(' ') as readonly ValueKind[];
 
 // UTF-8 has no other bytes.
 const bytesOfTexts = Array.from({ length: 256 }, (_, byte) => byte).filter(
@@ -132,7 +132,7 @@ class TokenSet {
   }
 }
 
-/** Reads values of a GGUF header in file order (little endian). */
+/** Reads values of a GGUF header in file order. */
 class HeaderReader {
   readonly #bytes: Buffer;
   #offset = 0;
@@ -154,32 +154,8 @@ class HeaderReader {
   }
 
   number(kind: NumberKind): number {
-    const bytes = this.bytes(numberBytes[kind]);
-    switch (kind) {
-      case 'u8':
-      case 'bool':
-        return bytes.readUInt8();
-      case 'i8':
-        return bytes.readInt8();
-      case 'u16':
-        return bytes.readUInt16LE();
-      case 'i16':
-        return bytes.readInt16LE();
-      case 'u32':
-        return bytes.readUInt32LE();
-      case 'i32':
-        return bytes.readInt32LE();
-      case 'f32':
-        return bytes.readFloatLE();
-      case 'f64':
-        return bytes.readDoubleLE();
-      case 'u64':
-        return Number(bytes.readBigUInt64LE());
-      case 'i64':
-        return Number(bytes.readBigInt64LE());
-      default:
-        return kind satisfies never;
-    }
+    const { size, read } = numberTypes[kind];
+    return read(this.bytes(size));
   }
 
   text(): string {
@@ -215,7 +191,7 @@ class HeaderReader {
       return { kind, length, numbers: [] };
     }
     if (length <= maxListEntries) return { kind, length, numbers: Array.from({ length }, () => this.number(kind)) };
-    this.bytes(length * numberBytes[kind]);
+    this.bytes(length * numberTypes[kind].size);
     return { kind, length, numbers: [] };
   }
 }

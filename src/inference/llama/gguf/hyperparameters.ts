@@ -26,18 +26,18 @@ export function findHyperparameterProblem(header: GgufHeader): string | undefine
 
 /** The values of a model's architecture, such as `llama.block_count`. */
 class Hyperparameters {
-  readonly #header: GgufHeader;
+  readonly header: GgufHeader;
   readonly architecture: string;
 
   constructor(header: GgufHeader) {
-    this.#header = header;
+    this.header = header;
     this.architecture = String(header.values.get('general.architecture'));
   }
 
   /** Keys of the architecture, without it in front. */
   get keys(): readonly string[] {
     const prefix = `${this.architecture}.`;
-    return [...this.#header.values.keys()]
+    return [...this.header.values.keys()]
       .filter((key) => key.startsWith(prefix))
       .map((key) => key.slice(prefix.length));
   }
@@ -45,7 +45,7 @@ class Hyperparameters {
   /** A single value; undefined = absent, or an array. */
   value(key: string): string | number | boolean | undefined {
     const name = `${this.architecture}.${key}`;
-    return this.#header.lists.has(name) ? undefined : this.#header.values.get(name);
+    return this.header.lists.has(name) ? undefined : this.header.values.get(name);
   }
 
   number(key: string): number | undefined {
@@ -54,20 +54,12 @@ class Hyperparameters {
   }
 
   list(key: string): NumberList | undefined {
-    return this.#header.lists.get(`${this.architecture}.${key}`);
-  }
-
-  get tokenizer(): unknown {
-    return this.#header.values.get('tokenizer.ggml.model');
-  }
-
-  get bytesWithoutToken(): readonly number[] {
-    return this.#header.bytesWithoutToken;
+    return this.header.lists.get(`${this.architecture}.${key}`);
   }
 
   /** The length of an array by its whole key; undefined = there is none. */
   lengthOf(key: string): number | undefined {
-    const length = this.#header.values.get(key);
+    const length = this.header.values.get(key);
     return typeof length === 'number' ? length : undefined;
   }
 
@@ -76,7 +68,16 @@ class Hyperparameters {
   }
 
   findTensor(pattern: RegExp, isWanted: (tensor: TensorInfo) => boolean = () => true): TensorInfo | undefined {
-    return this.#header.tensors.find((tensor) => pattern.test(tensor.name) && isWanted(tensor));
+    return this.header.tensors.find((tensor) => pattern.test(tensor.name) && isWanted(tensor));
+  }
+
+  /** The problem of the first of some keys whose number is wrong. */
+  problemOf(keys: readonly string[], isWrong: (value: number) => boolean, why = ''): string | undefined {
+    const key = keys.find((name) => {
+      const value = this.number(name);
+      return value !== undefined && isWrong(value);
+    });
+    return key === undefined ? undefined : this.problem(key, undefined, why);
   }
 
   problem(key: string, value: unknown = this.value(key), why = ''): string {
@@ -89,15 +90,11 @@ const separateKeys = /\.attn_k\.weight$/;
 const recurrentLayers = /\.(?:ssm_|shortconv|time_mix)/;
 
 const layers: Check = (model) =>
-  (model.number('block_count') ?? 1) <= maxLayers
-    ? undefined
-    : model.problem('block_count', undefined, `and llama.cpp has room for ${maxLayers} layers`);
+  model.problemOf(['block_count'], (count) => count > maxLayers, `and llama.cpp has room for ${maxLayers} layers`);
 
 const counts: Check = (model) => {
-  const key = ['context_length', 'embedding_length', 'feed_forward_length', 'attention.head_count'].find(
-    (name) => (model.number(name) ?? 0) > maxCount,
-  );
-  return key === undefined ? undefined : model.problem(key);
+  const keys = ['context_length', 'embedding_length', 'feed_forward_length', 'attention.head_count'];
+  return model.problemOf(keys, (count) => count > maxCount);
 };
 
 // llama.cpp reads lists of layers as they are: one of another type aborts.
@@ -125,11 +122,7 @@ const keyValueHeads: Check = (model) => {
 
 const headSizes: Check = (model) => {
   if (!model.hasTensor(/\.attn_(?:k|v|qkv|kv_b)\.weight$/)) return undefined;
-  const key = ['attention.key_length', 'attention.value_length'].find((name) => {
-    const size = model.number(name);
-    return size !== undefined && (size < 1 || size > maxHeadSize);
-  });
-  return key === undefined ? undefined : model.problem(key);
+  return model.problemOf(['attention.key_length', 'attention.value_length'], (size) => size < 1 || size > maxHeadSize);
 };
 
 const rotation: Check = (model) => {
@@ -172,11 +165,8 @@ function headSizeOf(model: Hyperparameters, suffix: string): number | undefined 
 }
 
 const epsilons: Check = (model) => {
-  const key = model.keys.find((name) => {
-    const epsilon = name.endsWith('epsilon') ? model.number(name) : undefined;
-    return epsilon !== undefined && !(epsilon >= 0 && epsilon < Infinity);
-  });
-  return key === undefined ? undefined : model.problem(key);
+  const keys = model.keys.filter((name) => name.endsWith('epsilon'));
+  return model.problemOf(keys, (epsilon) => !(epsilon >= 0 && epsilon < Infinity));
 };
 
 const experts: Check = (model) => {
@@ -207,8 +197,8 @@ const vocabulary: Check = (model) => {
 
 // The tokenizer "llama" (SentencePiece) splits a character that is no token into bytes, and ends the process at one without.
 const byteTokens: Check = (model) => {
-  const [missing] = model.bytesWithoutToken;
-  if (missing === undefined || model.tokenizer !== 'llama') return undefined;
+  const [missing] = model.header.bytesWithoutToken;
+  if (missing === undefined || model.header.values.get('tokenizer.ggml.model') !== 'llama') return undefined;
   return `its vocabulary has no ${byteToken(missing)}: a text with such a character would end the process`;
 };
 

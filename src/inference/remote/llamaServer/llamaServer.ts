@@ -1,14 +1,15 @@
 import type { Token } from '../../decoding/tokenizer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
-import { renameSampling } from '../../contract/samplingParams.ts';
 import type { HttpConnection } from '../connection/httpConnection.ts';
-import type {
-  InferenceServer,
-  RemoteCompletionEnd,
-  RemoteCompletionPart,
-  RemoteRequest,
-  ServerProps,
-  TokenizeOptions,
+import {
+  greedySampling,
+  type InferenceServer,
+  type RemoteCompletionEnd,
+  type RemoteCompletionPart,
+  type RemoteRequest,
+  type RemoteSampling,
+  type ServerProps,
+  type TokenizeOptions,
 } from '../inferenceServer.ts';
 import { ServerJson, type ServerObject } from '../connection/serverJson.ts';
 import { Vocabulary } from '../vocabulary.ts';
@@ -112,21 +113,16 @@ const penaltyWindowTokens = 64;
 
 /** The body of a request. All sampling parameters are given, for the server can have other defaults. */
 function completionBody(request: RemoteRequest): object {
-  const { prompt, slot, maxTokens, biases = new Map(), seed, gbnf, probabilities } = request;
-  const { temperature, top_k, dry, xtc, ...sampling } = renameSampling(request.sampling, 'llamaServer');
+  const { prompt, slot, maxTokens, sampling, biases = new Map(), seed, gbnf, probabilities } = request;
   return {
     prompt,
     id_slot: slot,
     n_predict: maxTokens,
-    temperature,
-    top_k,
-    ...sampling,
+    ...Object.fromEntries(samplingNames.flatMap((name) => fieldsOf(name, sampling[name]))),
     logit_bias: probabilities ? [[probabilities.of, bias]] : [...biases],
     seed,
     repeat_last_n: penaltyWindowTokens,
     typical_p: 1,
-    ...memberFields('xtc', xtc),
-    ...memberFields('dry', dry),
     mirostat: 0,
     dynatemp_range: 0,
     top_n_sigma: -1,
@@ -139,13 +135,15 @@ function completionBody(request: RemoteRequest): object {
   };
 }
 
-/** The fields of a parameter with members. The server refuses an empty list. */
-const memberFields = (prefix: string, members: object): object =>
-  Object.fromEntries(
-    Object.entries(members)
-      .filter(([, value]) => !Array.isArray(value) || value.length > 0)
-      .map(([name, value]) => [`${prefix}_${name}`, value as unknown]),
-  );
+const samplingNames = Object.keys(greedySampling) as (keyof RemoteSampling)[];
+
+/** The field of a sampling parameter, or those of its members. The server refuses an empty list. */
+const fieldsOf = (name: string, value: unknown): readonly (readonly [name: string, value: unknown])[] => {
+  if (Array.isArray(value) && value.length === 0) return [];
+  return isObject(value)
+    ? Object.entries(value).flatMap(([member, own]) => fieldsOf(`${name}_${member}`, own))
+    : [[name, value]];
+};
 
 function readLogprobs(probabilities: unknown): ReadonlyMap<number, number> {
   const found = new Map<number, number>();

@@ -66,13 +66,12 @@ describe('sampling parameters', () => {
     expect(errors[0]).toContain(expected);
   });
 
-  it('are renamed for a frame and for each API, in the order of the table, and those that it does not have are left out', () => {
+  it('are renamed for a frame and for the API openai, in the order of the table, and those that it does not have are left out', () => {
     const sampling = { ...defaultSampling, top_p: 0.9, repeat_penalty: 1.1 };
     expect(renameSampling(sampling, 'wire')).toMatchObject({ topP: 0.9, repeatPenalty: 1.1, maxTokens: 2048 });
     expect(Object.keys(renameSampling(sampling, 'openAi')).join()).toBe(
       'temperature,top_p,top_k,min_p,repetition_penalty,presence_penalty,frequency_penalty',
     );
-    expect(renameSampling(sampling, 'llamaServer')).not.toHaveProperty('speculate');
   });
 
   it('have their column for a drafted entry of models.json', () => {
