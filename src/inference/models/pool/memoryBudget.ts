@@ -24,35 +24,25 @@ export interface IdleModel {
 }
 
 /** Memory that a model has, or is promised. */
-export interface MemoryHold {
-  readonly use: MemoryUse;
-  /**
-   * The load is complete: from now on it has what it really takes.
-   * @param shrink gives back what `resize` has added.
-   */
-  settle(use: MemoryUse, shrink?: () => Promise<void>): void;
-  /** The model is to take more or less from now on. @returns false when so much is not left. */
-  resize(use: MemoryUse): boolean;
-  /** The model is being unloaded: its memory is going to be free. */
-  expire(): void;
-  /** The memory is free. */
-  release(): void;
-}
-
-class Hold implements MemoryHold {
-  use: MemoryUse;
+export class MemoryHold {
+  #use: MemoryUse;
   /** A load or an unload is under way. */
   #isPending = true;
   #isShrinking = false;
   #hasGrown = false;
   #shrink: (() => Promise<void>) | undefined;
-  readonly #budget: Pick<MemoryBudget, 'left'>;
-  readonly #onChange: (hold: Hold, isReleased: boolean) => void;
+  readonly #budget: MemoryBudget;
+  readonly #onChange: (isReleased: boolean) => void;
 
-  constructor(use: MemoryUse, budget: Pick<MemoryBudget, 'left'>, onChange: (hold: Hold, isReleased: boolean) => void) {
-    this.use = use;
+  /** @param onChange is called when its memory has changed, or is free. */
+  constructor(use: MemoryUse, budget: MemoryBudget, onChange: (isReleased: boolean) => void) {
+    this.#use = use;
     this.#budget = budget;
     this.#onChange = onChange;
+  }
+
+  get use(): MemoryUse {
+    return this.#use;
   }
 
   /** Whether its memory is going to change. */
@@ -60,20 +50,25 @@ class Hold implements MemoryHold {
     return this.#isPending || this.#isShrinking;
   }
 
+  /**
+   * The load is complete: from now on it has what it really takes.
+   * @param shrink gives back what `resize` has added.
+   */
   settle(use: MemoryUse, shrink?: () => Promise<void>): void {
-    this.use = use;
+    this.#use = use;
     this.#shrink = shrink;
     this.#isPending = false;
-    this.#onChange(this, false);
+    this.#onChange(false);
   }
 
+  /** The model is to take more or less from now on. @returns false when so much is not left. */
   resize(use: MemoryUse): boolean {
-    const more = subtractMemory(use, this.use);
+    const more = subtractMemory(use, this.#use);
     const { left } = this.#budget;
     if ((more.ram > 0 && more.ram > left.ram) || (more.vram > 0 && more.vram > left.vram)) return false;
-    this.use = use;
+    this.#use = use;
     if (more.ram > 0 || more.vram > 0) this.#hasGrown = true;
-    this.#onChange(this, false);
+    this.#onChange(false);
     return true;
   }
 
@@ -84,17 +79,19 @@ class Hold implements MemoryHold {
     this.#isShrinking = true;
     const end = (): void => {
       this.#isShrinking = false;
-      this.#onChange(this, false);
+      this.#onChange(false);
     };
     return this.#shrink().then(end, end);
   }
 
+  /** The model is being unloaded: its memory is going to be free. */
   expire(): void {
     this.#isPending = true;
   }
 
+  /** The memory is free. */
   release(): void {
-    this.#onChange(this, true);
+    this.#onChange(true);
   }
 }
 
@@ -105,7 +102,7 @@ class Hold implements MemoryHold {
 export class MemoryBudget {
   /** Bytes; Infinity: no limit. */
   readonly limit: MemoryUse;
-  readonly #holds = new Set<Hold>();
+  readonly #holds = new Set<MemoryHold>();
   readonly #idleModels = new Set<() => readonly IdleModel[]>();
   #waiting: (() => void)[] = [];
 
@@ -131,8 +128,8 @@ export class MemoryBudget {
   /** Reserves memory; undefined when it is not left. */
   reserve(use: MemoryUse): MemoryHold | undefined {
     if (!isWithin(use, this.left)) return undefined;
-    const hold = new Hold(use, this, (changed, isReleased) => {
-      if (isReleased) this.#holds.delete(changed);
+    const hold = new MemoryHold(use, this, (isReleased) => {
+      if (isReleased) this.#holds.delete(hold);
       for (const resolve of this.#waiting.splice(0)) resolve();
     });
     this.#holds.add(hold);
