@@ -8,7 +8,6 @@ import { StateStore } from '../llama/kvCache/stateStore.ts';
 import { PromptStore } from '../llama/promptCache/promptStore.ts';
 import { CrashCounts, type EngineCrash } from './supervisor.ts';
 import type { EngineProcessOptions } from './engineProcess.ts';
-import type { PlainLoadOptions } from './messages.ts';
 import { toLoadFault, ProcessHost } from './modelProcess.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
 import { SupervisedModel } from './supervisedModel.ts';
@@ -82,19 +81,8 @@ export class ProcessEngine implements Engine {
   }
 
   async estimate(file: string, loadOptions: LoadOptions): Promise<LoadPlan> {
-    const { contextSize, slots, threads, gpu, gpuLayers, kvCacheType, within, purpose, loras } = loadOptions;
-    const options: PlainLoadOptions = {
-      contextSize,
-      slots,
-      threads,
-      gpu,
-      gpuLayers,
-      within,
-      purpose,
-      loras,
-      ...(kvCacheType && { kvCacheType }),
-    };
-    using abort = new EitherSignal([loadOptions.signal, this.#closing.signal]);
+    const { signal, onProgress: _, afterCrashes: __, resizing: ___, ...options } = loadOptions;
+    using abort = new EitherSignal([signal, this.#closing.signal]);
     try {
       const request = this.#host.prepare().request('estimate', { file, options });
       return await raceAbort(request.result, abort.signal, () => {
