@@ -1,20 +1,28 @@
 import type { LlamaContext } from 'node-llama-cpp';
 
 /**
- * Replaces a method of the native object of a context.
+ * Replaces a method of an object of the library until the returned function is called.
  * @throws Error when this release of node-llama-cpp has no such method.
  */
-export function patchNativeMethod<T extends (...values: never[]) => unknown>(
+export function patchMethod<T extends (...values: never[]) => unknown>(
+  object: unknown,
+  name: string,
+  wrap: (original: T) => T,
+): () => void {
+  const target = Object(object) as object;
+  const method: unknown = Reflect.get(target, name);
+  if (typeof method !== 'function') throw new Error(`this release of node-llama-cpp is not supported: no ${name}`);
+  const bound: unknown = method.bind(target);
+  Object.defineProperty(target, name, { value: wrap(bound as T), configurable: true });
+  return () => void Reflect.deleteProperty(target, name);
+}
+
+/** Replaces a method of the native object of a context. @throws Error as `patchMethod` */
+export const patchNativeMethod = <T extends (...values: never[]) => unknown>(
   context: LlamaContext,
   name: string,
   wrap: (original: T) => T,
-): void {
-  const native: unknown = Reflect.get(context, '_ctx');
-  const method: unknown = typeof native === 'object' && native !== null && Reflect.get(native, name);
-  if (typeof method !== 'function') throw new Error(`this release of node-llama-cpp is not supported: no ${name}`);
-  const bound: unknown = method.bind(native);
-  Object.defineProperty(native, name, { value: wrap(bound as T), configurable: true });
-}
+): (() => void) => patchMethod(Reflect.get(context, '_ctx'), name, wrap);
 
 type NativeMethod = (...values: readonly unknown[]) => Promise<unknown>;
 

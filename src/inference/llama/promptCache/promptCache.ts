@@ -1,7 +1,4 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { pipeline } from 'node:stream/promises';
 import { getModuleVersion, type LlamaContextSequence, type LlamaModel as Weights, type Token } from 'node-llama-cpp';
 import type { KeptState, KvCacheType, LoadOptions } from '../../contract/engine.ts';
 import type { ModelFile } from '../threads/threadTimingsCache.ts';
@@ -13,6 +10,7 @@ import type { HeadCache } from '../kvCache/sequenceCache.ts';
 import { loadState } from '../kvCache/loadState.ts';
 import { reusableLength } from '../kvCache/prefixReuse.ts';
 import type { StateFiles } from '../kvCache/stateFiles.ts';
+import { fileChecksum } from './fileChecksum.ts';
 import type { PromptFiles, SavedPrompt } from './promptFiles.ts';
 
 /** What a prompt cache has of its model. */
@@ -138,12 +136,8 @@ export async function promptKey(
   const { contextSize, kvCacheType = 'f16', loras = [] } = settings;
   const engine = `${await getModuleVersion()} ${llama.llamaCppRelease.release}`;
   // Adapters change every KV state. Their order changes none, but rounds differently.
-  const adapters = await Promise.all(loras.map(async ({ file: lora, scale }) => `${await sha256(lora)} * ${scale}`));
+  const adapters = await Promise.all(
+    loras.map(async ({ file: lora, scale }) => `${await fileChecksum(lora)} * ${scale}`),
+  );
   return [size, mtimeMs, engine, llama.gpu, gpuLayers, contextSize, kvCacheType, ...adapters].join(' | ');
-}
-
-async function sha256(file: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(file), hash);
-  return hash.digest('hex');
 }

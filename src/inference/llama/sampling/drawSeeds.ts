@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { LlamaContextSequence } from 'node-llama-cpp';
+import { patchMethod } from '../nativePatches.ts';
 
 /** Larger than any seed: llama.cpp takes 0xffffffff as "choose a seed". */
 const maxSeed = 0xffffffff;
@@ -27,19 +28,12 @@ export class DrawSeeds {
    * @throws Error when this release of node-llama-cpp has no such method.
    */
   applyTo(cache: LlamaContextSequence): () => void {
-    const resolve: unknown = Reflect.get(cache, resolveSamplerConfig);
-    if (typeof resolve !== 'function')
-      throw new Error(`this release of node-llama-cpp is not supported: no ${resolveSamplerConfig}`);
-    const resolveWithSeed = (options: unknown): object => ({
-      ...(resolve.call(cache, options) as object),
+    return patchMethod<(options: unknown) => object>(cache, '_resolveSamplerConfig', (resolve) => (options) => ({
+      ...resolve(options),
       seed: this.next(),
-    });
-    Object.defineProperty(cache, resolveSamplerConfig, { value: resolveWithSeed, configurable: true });
-    return () => void Reflect.deleteProperty(cache, resolveSamplerConfig);
+    }));
   }
 }
-
-const resolveSamplerConfig = '_resolveSamplerConfig';
 
 /** Spreads similar numbers of 32 bits over all numbers of 32 bits (the finalizer of MurmurHash3). */
 function mixBits(number: number): number {

@@ -1,5 +1,6 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
+import { patchMethod } from '../nativePatches.ts';
 
 export interface SpeculationOptions {
   readonly cache: LlamaContextSequence;
@@ -77,20 +78,16 @@ export class Speculation {
    * @throws Error when this release of node-llama-cpp has no such method.
    */
   apply(): () => void {
-    const { cache } = this.#options;
-    const method: unknown = Reflect.get(cache, decodeTokens);
-    if (typeof method !== 'function')
-      throw new Error(`this release of node-llama-cpp is not supported: no ${decodeTokens}`);
-    const decode = method.bind(cache) as DecodeTokens;
-    const decodeWithDraft: DecodeTokens = (tokens, logits, priority, meter, shift, draw, ...rest) => {
-      const draft = this.#draft;
-      const drawn = draft.length === 0 ? draw : this.#checkedDraw(tokens.length - 1, draw);
-      const drawnFrom = [...logits];
-      for (const index of draft.keys()) drawnFrom[tokens.length + index] = true;
-      return decode([...tokens, ...draft], drawnFrom, priority, meter, shift, drawn, ...rest);
-    };
-    Object.defineProperty(cache, decodeTokens, { value: decodeWithDraft, configurable: true });
-    return () => void Reflect.deleteProperty(cache, decodeTokens);
+    const withDraft =
+      (decode: DecodeTokens): DecodeTokens =>
+      (tokens, logits, priority, meter, shift, draw, ...rest) => {
+        const draft = this.#draft;
+        const drawn = draft.length === 0 ? draw : this.#checkedDraw(tokens.length - 1, draw);
+        const drawnFrom = [...logits];
+        for (const index of draft.keys()) drawnFrom[tokens.length + index] = true;
+        return decode([...tokens, ...draft], drawnFrom, priority, meter, shift, drawn, ...rest);
+      };
+    return patchMethod(this.#options.cache, '_decodeTokens', withDraft);
   }
 
   /**
@@ -127,8 +124,6 @@ export class Speculation {
     return taken.length;
   }
 }
-
-const decodeTokens = '_decodeTokens';
 
 type Draw = (logitIndex: number, index: number) => Promise<Token | null | undefined>;
 type DecodeTokens = (
