@@ -1,6 +1,6 @@
 import type { ServerOptions } from './config.ts';
 import type { Engine } from '../inference/contract/engine.ts';
-import type { CacheFolderOptions } from '../inference/llama/engine.ts';
+import type { CacheFolderOptions } from '../inference/llama/cacheFiles.ts';
 import { DiskQuota } from '../base/diskCache.ts';
 import { ProcessEngine } from '../inference/process/engine.ts';
 import { defaultWatchdogLimits } from '../inference/process/watchdog.ts';

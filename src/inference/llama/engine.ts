@@ -5,44 +5,21 @@ import { loadModel } from './loadModel.ts';
 import type { LoadPlan } from '../contract/memory.ts';
 import { estimateLoad } from './estimateLoad.ts';
 import type { ContextProgress } from './createContext.ts';
-import { DiskQuota } from '../../base/diskCache.ts';
-import type { StateFiles } from './kvCache/stateFiles.ts';
-import { StateStore } from './kvCache/stateStore.ts';
-import type { PromptFiles } from './promptCache/promptFiles.ts';
-import { PromptStore } from './promptCache/promptStore.ts';
+import { type CacheFiles, type CacheFolderOptions, openCacheFiles } from './cacheFiles.ts';
 import { ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 
-/** The cache folder of an engine. What is in it can be deleted at any time. */
-export interface CacheFolderOptions {
-  /** Folder of swapped KV states, the prompt cache and thread benchmarks. */
-  readonly folder: string;
-  /** Quota of KV states and the prompt cache together; 0 = neither is written to disk. */
-  readonly maxStateBytes: number;
-  /** The quota of these bytes, where other stores share it; default: one of its own. */
-  readonly quota?: DiskQuota;
-  /** Receives the error when a KV state could not be written. */
-  readonly onStateError?: (error: unknown) => void;
-}
-
-/** What a llama.cpp engine writes to disk; nothing when both are absent. */
 export interface LlamaEngineOptions {
-  readonly states?: StateFiles | undefined;
-  /** Files of the prompt cache. */
-  readonly prompts?: PromptFiles | undefined;
-  /** Folder of the thread benchmarks. */
+  /** Disposed of with the engine; absent: nothing is written to disk, apart from thread benchmarks. */
+  readonly files?: CacheFiles | undefined;
+  /** Folder of the thread benchmarks; absent: none is kept. */
   readonly timingsFolder?: string | undefined;
   /** The card that the environment of this process shows to the library; absent: all. */
   readonly gpuDevice?: number | undefined;
 }
 
 /** Creates the llama.cpp engine: runs GGUF models in this process. Without a cache folder it writes nothing to disk. */
-export function llamaEngine(cache?: CacheFolderOptions): Engine {
-  if (!cache) return new LlamaEngine({});
-  const { quota = new DiskQuota(cache.maxStateBytes) } = cache;
-  const states = new StateStore(cache.folder, quota, cache.onStateError);
-  const prompts = new PromptStore(cache.folder, quota, cache.onStateError);
-  return new LlamaEngine({ states, prompts, timingsFolder: cache.folder }, states);
-}
+export const llamaEngine = (cache?: CacheFolderOptions): Engine =>
+  new LlamaEngine({ files: cache && openCacheFiles(cache), timingsFolder: cache?.folder });
 
 /** The llama.cpp engine in this process. */
 export class LlamaEngine implements Engine {
@@ -52,19 +29,14 @@ export class LlamaEngine implements Engine {
   readonly #models = new Set<Model>();
   readonly #loading = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
-  readonly #states: StateFiles | undefined;
-  readonly #prompts: PromptFiles | undefined;
+  readonly #files: CacheFiles | undefined;
   readonly #timingsCache: ThreadTimingsCache | undefined;
-  readonly #owned: AsyncDisposable | undefined;
   #hasLoadFailed = false;
 
-  /** @param owned is disposed of with the engine. */
-  constructor({ states, prompts, timingsFolder, gpuDevice }: LlamaEngineOptions, owned?: AsyncDisposable) {
+  constructor({ files, timingsFolder, gpuDevice }: LlamaEngineOptions) {
     this.#instances = new LlamaInstancePool(gpuDevice);
-    this.#states = states;
-    this.#prompts = prompts;
+    this.#files = files;
     this.#timingsCache = timingsFolder === undefined ? undefined : new ThreadTimingsCache(timingsFolder);
-    this.#owned = owned;
   }
 
   /** Loads the library, so that the first model does not wait for it. @throws Fault MODEL_LOAD_FAILED */
@@ -94,8 +66,7 @@ export class LlamaEngine implements Engine {
         { ...options, signal: abort.signal },
         {
           instances: this.#instances,
-          states: this.#states,
-          prompts: this.#prompts,
+          files: this.#files,
           timingsCache: this.#timingsCache,
           onClose: (closed) => this.#models.delete(closed),
           onBatches,
@@ -113,7 +84,7 @@ export class LlamaEngine implements Engine {
     this.#closing.abort();
     await Promise.allSettled(this.#loading);
     await Promise.all([...this.#models].map((model) => model[Symbol.asyncDispose]()));
-    await this.#owned?.[Symbol.asyncDispose]();
+    await this.#files?.[Symbol.asyncDispose]?.();
     // A failed load leaves an open handle in node-llama-cpp: disposing the instance would wait for it for ever.
     if (!this.#hasLoadFailed) await this.#instances.dispose();
   }

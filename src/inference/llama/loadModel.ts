@@ -27,17 +27,15 @@ import { validateGgufFile } from './gguf/validateFile.ts';
 import type { LlamaInstancePool } from './llamaInstances.ts';
 import { checkLoras, loraMemory, toLoraFault } from './loras.ts';
 import { LlamaModel } from './model.ts';
-import type { StateFiles } from './kvCache/stateFiles.ts';
+import type { CacheFiles } from './cacheFiles.ts';
 import { StateSwap } from './kvCache/stateSwap.ts';
 import { PromptCache, promptKey } from './promptCache/promptCache.ts';
-import type { PromptFiles } from './promptCache/promptFiles.ts';
 import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 
 /** What a load uses of its engine. */
 export interface LoadDependencies {
   readonly instances: LlamaInstancePool;
-  readonly states: StateFiles | undefined;
-  readonly prompts: PromptFiles | undefined;
+  readonly files: CacheFiles | undefined;
   readonly timingsCache: ThreadTimingsCache | undefined;
   readonly onClose: (model: Model) => unknown;
   /** Receives the progress of the model's batches, before the first one. */
@@ -156,7 +154,7 @@ async function tryLoad(
 async function createModel(
   { weights, file, free, loaded, weightMemory, notes: gpuNotes }: LoadedWeights,
   options: LoadOptions,
-  { states, prompts, timingsCache, onClose, onBatches }: LoadDependencies,
+  { files, timingsCache, onClose, onBatches }: LoadDependencies,
 ): Promise<Model> {
   const { within = unlimitedMemory, kvCacheType = 'f16', loras, resizing } = options;
   assertGenerates(weights);
@@ -173,15 +171,16 @@ async function createModel(
   const memory = withCheckpoints(context.context, parts, within);
   const { batchTimer } = context;
   const bytesPerToken = (fitted.slot.ram + fitted.slot.vram) / contextSize;
-  const key = prompts && (await promptKey(weights, file, { contextSize, kvCacheType, loras }));
+  const key = files && (await promptKey(weights, file, { contextSize, kvCacheType, loras }));
   return new LlamaModel({
     weights,
     ...context,
     ...resizableContext(weights, context, { contextSize, kvCacheType, memory, resizing }),
     free,
     memory,
-    stateSwap: states && new StateSwap(states, batchTimer, bytesPerToken),
-    promptCache: prompts && new PromptCache(prompts, { key: key ?? '', spare: states, batchTimer, bytesPerToken }),
+    stateSwap: files && new StateSwap(files.states, batchTimer, bytesPerToken),
+    promptCache:
+      files && new PromptCache(files.prompts, { key: key ?? '', states: files.states, batchTimer, bytesPerToken }),
     contextSize,
     notes: [
       ...notes,

@@ -2,12 +2,8 @@ import { EitherSignal, raceAbort, track } from '../../base/abort.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { Engine, LoadOptions, Model } from '../contract/engine.ts';
 import type { LoadPlan } from '../contract/memory.ts';
-import type { CacheFolderOptions } from '../llama/engine.ts';
-import { DiskQuota } from '../../base/diskCache.ts';
-import { StateStore } from '../llama/kvCache/stateStore.ts';
-import { PromptStore } from '../llama/promptCache/promptStore.ts';
+import { type CacheFolderOptions, openCacheFiles } from '../llama/cacheFiles.ts';
 import { CrashCounts, type EngineCrash } from './supervisor.ts';
-import type { EngineProcessOptions } from './engineProcess.ts';
 import { toLoadFault, ProcessHost } from './modelProcess.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
 import { SupervisedModel } from './supervisedModel.ts';
@@ -33,7 +29,7 @@ export class ProcessEngine implements Engine {
   readonly name = 'llama-cpp';
   readonly needsFiles = true;
   readonly #host: ProcessHost;
-  readonly #states: StateStore | undefined;
+  readonly #files: AsyncDisposable | undefined;
   readonly #crashes = new CrashCounts();
   readonly #onCrash: (crash: EngineCrash) => void;
   readonly #models = new Set<Model>();
@@ -48,21 +44,17 @@ export class ProcessEngine implements Engine {
     gpuDevice,
     priority = 'normal',
   }: ProcessEngineOptions = {}) {
-    const quota = cache?.quota ?? new DiskQuota(cache?.maxStateBytes ?? 0);
-    this.#states = cache && new StateStore(cache.folder, quota, cache.onStateError);
-    const prompts = cache && new PromptStore(cache.folder, quota, cache.onStateError);
+    const files = cache && openCacheFiles(cache);
+    this.#files = files;
     this.#onCrash = onCrash;
-    const timingsFolder = cache?.folder;
-    const options: EngineProcessOptions = {
-      states: this.#states,
-      prompts,
-      timingsFolder,
+    this.#host = new ProcessHost({
+      files,
+      timingsFolder: cache?.folder,
       watchdog: priority === 'normal' ? watchdog : patientLimits(watchdog),
       gpuDevice,
       priority,
       onStart,
-    };
-    this.#host = new ProcessHost(options);
+    });
   }
 
   /**
@@ -114,7 +106,7 @@ export class ProcessEngine implements Engine {
     await Promise.allSettled(this.#loading);
     await Promise.all([...this.#models].map((model) => model[Symbol.asyncDispose]()));
     await this.#host[Symbol.asyncDispose]();
-    await this.#states?.[Symbol.asyncDispose]();
+    await this.#files?.[Symbol.asyncDispose]();
   }
 }
 

@@ -7,12 +7,11 @@ import type { EngineProcessSettings } from './engineServer.ts';
 import type { SlotResizing, ModelStats } from '../contract/memory.ts';
 import type { EngineRequests, ServerRequests } from './messages.ts';
 import { type EventOf, Peer, type RequestHandlers, type RunningRequest } from './peer.ts';
-import type { StateFiles } from '../llama/kvCache/stateFiles.ts';
-import type { PromptFiles } from '../llama/promptCache/promptFiles.ts';
+import type { CacheFiles } from '../llama/cacheFiles.ts';
 import { guardDescriptor } from './guard.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
 import { SentPaces } from './paces.ts';
-import { PromptService, StateService } from './fileServices.ts';
+import { FileService } from './fileServices.ts';
 import { Watchdog, type WatchdogLimits } from './watchdog.ts';
 
 /** How an engine process ended. */
@@ -49,8 +48,8 @@ export interface ProcessListener extends ModelListener {
 
 /** What engine processes share. */
 export interface EngineProcessOptions {
-  readonly states: StateFiles | undefined;
-  readonly prompts: PromptFiles | undefined;
+  /** Undefined: nothing is written to disk. */
+  readonly files: CacheFiles | undefined;
   readonly timingsFolder: string | undefined;
   readonly priority: ProcessPriority;
   readonly watchdog: WatchdogLimits;
@@ -90,20 +89,18 @@ export class EngineProcess {
 
   /** @throws Fault MODEL_LOAD_FAILED when the process cannot be started now. */
   constructor(options: EngineProcessOptions) {
-    const { states, prompts, timingsFolder, priority, watchdog, gpuDevice } = options;
+    const { files, timingsFolder, priority, watchdog, gpuDevice } = options;
     this.#child = startProcess({
       serverPid: process.pid,
-      swapsStates: states !== undefined,
+      writesFiles: files !== undefined,
       ...(timingsFolder !== undefined && { timingsFolder }),
       priority,
       heartbeatMs: watchdog.tickMs,
       ...(gpuDevice !== undefined && { gpuDevice }),
     });
-    const service = new StateService(states, (id) => this.#peer.tell('stateEvicted', { id }));
-    const promptService = new PromptService(prompts);
+    const service = new FileService(files, (path) => this.#peer.tell('stateEvicted', { path }));
     this.#peer = new Peer<EngineRequests, ServerRequests>((messages) => this.#send(messages), {
       ...service.handlers,
-      ...promptService.handlers,
       ...listenerHandlers(() => this.#listener),
       heartbeat: ({ params }) => this.#watchdog.onHeartbeat(params),
     });
@@ -127,7 +124,6 @@ export class EngineProcess {
       if (end.reason !== 'killed') this.#listener?.onCrash(end, isBlamed);
       this.#peer.close(new EngineCrashedFault(end));
       await service[Symbol.asyncDispose]();
-      await promptService[Symbol.asyncDispose]();
       return end;
     });
     this.#keepAlive(false);

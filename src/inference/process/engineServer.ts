@@ -9,7 +9,7 @@ import type { SetGuardState } from './guard.ts';
 import { Peer, type RequestHandlers, type SendBatch } from './peer.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
 import { ReceivedPaces } from './paces.ts';
-import { remoteResizing, RemotePromptFiles, type EnginePeer, RemoteStateFiles } from './remoteFiles.ts';
+import { remoteResizing, remotePromptFiles, type EnginePeer, RemoteStateFiles } from './remoteFiles.ts';
 import { ActivityTimer } from './activityTimer.ts';
 
 /** Settings that a server process gives an engine process when it starts it. */
@@ -17,7 +17,7 @@ export interface EngineProcessSettings {
   /** Process id of the server process. */
   readonly serverPid: number;
   /** Whether KV states are swapped to disk, and those of heads of prompts kept there. */
-  readonly swapsStates: boolean;
+  readonly writesFiles: boolean;
   /** Folder of the thread benchmarks; absent: none is kept. */
   readonly timingsFolder?: string;
   readonly priority: ProcessPriority;
@@ -52,8 +52,7 @@ export class EngineServer implements Pick<EnginePeer, 'receive'> {
     this.#peer = new Peer<ServerRequests, EngineRequests>(sendBatch, handlers, () => this.#beforeFlush());
     this.#states = new RemoteStateFiles(this.#peer);
     this.#engine = new LlamaEngine({
-      states: settings.swapsStates ? this.#states : undefined,
-      prompts: settings.swapsStates ? new RemotePromptFiles(this.#peer) : undefined,
+      files: settings.writesFiles ? { states: this.#states, prompts: remotePromptFiles(this.#peer) } : undefined,
       timingsFolder: settings.timingsFolder,
       gpuDevice: settings.gpuDevice,
     });
@@ -96,7 +95,7 @@ export class EngineServer implements Pick<EnginePeer, 'receive'> {
         this.#paces.set(id, limits);
         for (const timer of this.#timers) timer.wake();
       },
-      stateEvicted: ({ params: { id } }) => this.#states.dropped(id),
+      stateEvicted: ({ params: { path } }) => this.#states.dropped(path),
     };
   }
 

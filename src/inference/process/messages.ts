@@ -92,7 +92,7 @@ export type EngineRequests = {
   };
   readonly prefill: { readonly params: OfSequence & { readonly keep: boolean }; readonly result: WarmUpResult };
   /** The file of a KV state was deleted to make room for others. */
-  readonly stateEvicted: { readonly params: { readonly id: number }; readonly result: undefined };
+  readonly stateEvicted: { readonly params: { readonly path: string }; readonly result: undefined };
   readonly closeSequence: { readonly params: Omit<OfSequence, 'prompt' | 'schedule'>; readonly result: undefined };
   /** The limits of a pace have changed that running requests have. */
   readonly setPace: { readonly params: NumberedPace; readonly result: undefined };
@@ -118,25 +118,18 @@ export type ServerRequests = {
   readonly requestMemory: { readonly params: { readonly use: MemoryUse }; readonly result: boolean };
   /** The model has another number of slots. */
   readonly resized: { readonly params: { readonly stats: ModelStats }; readonly result: undefined };
-  /** Reserves disk space for a KV state; undefined when the quota does not allow it. */
-  readonly reserveState: {
-    readonly params: { readonly bytes: number };
-    readonly result: { readonly id: number; readonly path: string } | undefined;
-  };
+  /** Reserves disk space for a KV state. Result: the path of its file; undefined when the quota does not allow it. */
+  readonly reserveState: { readonly params: { readonly bytes: number }; readonly result: string | undefined };
   readonly commitState: {
-    readonly params: { readonly id: number; readonly bytes: number };
+    readonly params: { readonly path: string; readonly bytes: number };
     readonly result: undefined;
   };
-  readonly beginReadState: { readonly params: { readonly id: number }; readonly result: undefined };
-  readonly dropState: { readonly params: { readonly id: number }; readonly result: undefined };
+  readonly beginReadState: { readonly params: { readonly path: string }; readonly result: undefined };
+  readonly dropState: { readonly params: { readonly path: string }; readonly result: undefined };
   /** The prompt cache: see `PromptFiles`. */
   readonly listPrompts: { readonly params: { readonly key: string }; readonly result: readonly SavedPrompt[] };
-  readonly createPrompt: {
-    readonly params: NewPrompt;
-    readonly result: { readonly draft: string; readonly path: string } | undefined;
-  };
-  readonly finishPrompt: {
-    readonly params: { readonly draft: string; readonly error: string | undefined };
+  readonly savePrompt: {
+    readonly params: NewPrompt & { readonly path: string };
     readonly result: SavedPrompt | undefined;
   };
   readonly openPrompt: { readonly params: { readonly id: string }; readonly result: string | undefined };

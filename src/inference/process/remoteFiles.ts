@@ -2,7 +2,7 @@ import { describeError } from '../../protocol/fault.ts';
 import type { StateFile, StateFiles } from '../llama/kvCache/stateFiles.ts';
 import type { Peer } from './peer.ts';
 import type { EngineRequests, ServerRequests } from './messages.ts';
-import type { NewPrompt, PromptFiles, SavedPrompt } from '../llama/promptCache/promptFiles.ts';
+import type { PromptFiles } from '../llama/promptCache/promptFiles.ts';
 import type { SlotResizing } from '../contract/memory.ts';
 
 /** An engine process's side of the connection. */
@@ -14,25 +14,24 @@ export type EnginePeer = Peer<ServerRequests, EngineRequests>;
  */
 export class RemoteStateFiles implements StateFiles {
   readonly #peer: EnginePeer;
-  /** By file id. */
-  readonly #onDrop = new Map<number, () => void>();
+  /** By path. */
+  readonly #onDrop = new Map<string, () => void>();
 
   constructor(peer: EnginePeer) {
     this.#peer = peer;
   }
 
   async reserve(bytes: number, onDrop: () => void): Promise<StateFile | undefined> {
-    const file = await this.#peer.request('reserveState', { bytes }).result;
-    if (!file) return undefined;
-    const { id, path } = file;
-    this.#onDrop.set(id, onDrop);
+    const path = await this.#peer.request('reserveState', { bytes }).result;
+    if (path === undefined) return undefined;
+    this.#onDrop.set(path, onDrop);
     return {
       path,
-      commit: (size) => this.#peer.tell('commitState', { id, bytes: size }),
-      beginRead: () => this.#peer.tell('beginReadState', { id }),
+      commit: (size) => this.#peer.tell('commitState', { path, bytes: size }),
+      beginRead: () => this.#peer.tell('beginReadState', { path }),
       drop: async () => {
-        this.dropped(id);
-        await this.#peer.request('dropState', { id }).result;
+        this.dropped(path);
+        await this.#peer.request('dropState', { path }).result;
       },
     };
   }
@@ -42,41 +41,20 @@ export class RemoteStateFiles implements StateFiles {
   }
 
   /** A file was dropped or evicted. */
-  dropped(id: number): void {
-    const onDrop = this.#onDrop.get(id);
-    this.#onDrop.delete(id);
+  dropped(path: string): void {
+    const onDrop = this.#onDrop.get(path);
+    this.#onDrop.delete(path);
     onDrop?.();
   }
 }
 
 /** The files of the prompt cache, as an engine process sees them: the server process owns and checks them. */
-export class RemotePromptFiles implements PromptFiles {
-  readonly #peer: EnginePeer;
-
-  constructor(peer: EnginePeer) {
-    this.#peer = peer;
-  }
-
-  list(key: string): Promise<readonly SavedPrompt[]> {
-    return this.#peer.request('listPrompts', { key }).result;
-  }
-
-  create(prompt: NewPrompt): Promise<{ readonly draft: string; readonly path: string } | undefined> {
-    return this.#peer.request('createPrompt', prompt).result;
-  }
-
-  finish(draft: string, error: string | undefined): Promise<SavedPrompt | undefined> {
-    return this.#peer.request('finishPrompt', { draft, error }).result;
-  }
-
-  open(id: string): Promise<string | undefined> {
-    return this.#peer.request('openPrompt', { id }).result;
-  }
-
-  async close(id: string, isUsable: boolean): Promise<void> {
-    await this.#peer.request('closePrompt', { id, isUsable }).result;
-  }
-}
+export const remotePromptFiles = (peer: EnginePeer): PromptFiles => ({
+  list: (key) => peer.request('listPrompts', { key }).result,
+  save: (prompt, { path }) => peer.request('savePrompt', { ...prompt, path }).result,
+  open: (id) => peer.request('openPrompt', { id }).result,
+  close: (id, isUsable) => peer.request('closePrompt', { id, isUsable }).result,
+});
 
 /** The resizing of the model, as an engine process sees it: the server process has the memory budget and the log. */
 export const remoteResizing = (peer: EnginePeer): SlotResizing => ({

@@ -6,15 +6,11 @@ import type { StateFile, StateFiles } from './stateFiles.ts';
  * Loads a saved state into a cache. The file of a state names the number of sequences of its context, and llama.cpp loads it
  * into a context with as many only; for another one a copy of the file with that number is written. The state of a sequence
  * does not depend on it.
- * @param spare where the copy is written; undefined: nowhere.
+ * @param spare where the copy is written.
  * @returns false when there is no room for the copy, or it cannot be made; the cache is as before then.
  * @throws when the state cannot be loaded; the contents of the cache are unknown then.
  */
-export async function loadState(
-  cache: LlamaContextSequence,
-  path: string,
-  spare: StateFiles | undefined,
-): Promise<boolean> {
+export async function loadState(cache: LlamaContextSequence, path: string, spare: StateFiles): Promise<boolean> {
   const { isRecurrent, isHybrid } = cache.model.fileInsights;
   const { totalSequences } = cache.context;
   await using file = await openFile(path);
@@ -35,12 +31,12 @@ export async function loadState(
 async function copyWithStreams(
   source: FileHandle,
   streams: number,
-  { isHybrid, spare }: { readonly isHybrid: boolean; readonly spare: StateFiles | undefined },
+  { isHybrid, spare }: { readonly isHybrid: boolean; readonly spare: StateFiles },
 ): Promise<StateFile | undefined> {
   const caches = await readSavedCaches(source, isHybrid);
   if (!caches || caches.some((cache) => cache.streams.length > streams)) return undefined;
   const { size } = await source.stat();
-  const copy = await spare?.reserve(size + caches.length * (streams + 1) * wordBytes, () => undefined);
+  const copy = await spare.reserve(size + caches.length * (streams + 1) * wordBytes, () => undefined);
   if (!copy) return undefined;
   try {
     await using target = await openFile(copy.path, 'w');

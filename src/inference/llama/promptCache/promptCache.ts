@@ -3,13 +3,12 @@ import { getModuleVersion, type LlamaContextSequence, type LlamaModel as Weights
 import type { KeptState, KvCacheType, LoadOptions } from '../../contract/engine.ts';
 import type { ModelFile } from '../threads/threadTimingsCache.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
-import { describeError } from '../../../protocol/fault.ts';
 import { type BatchTimer, MovingAverage } from '../batching/batchTimer.ts';
 import { takeCheckpoint } from '../kvCache/checkpoints.ts';
 import type { HeadCache } from '../kvCache/sequenceCache.ts';
 import { loadState } from '../kvCache/loadState.ts';
 import { reusableLength } from '../kvCache/prefixReuse.ts';
-import type { StateFiles } from '../kvCache/stateFiles.ts';
+import type { StateFile, StateFiles } from '../kvCache/stateFiles.ts';
 import { fileChecksum } from './fileChecksum.ts';
 import type { PromptFiles, SavedPrompt } from './promptFiles.ts';
 
@@ -17,8 +16,8 @@ import type { PromptFiles, SavedPrompt } from './promptFiles.ts';
 export interface PromptCacheOptions {
   /** See `NewPrompt`. */
   readonly key: string;
-  /** Where files are written that another number of slots needs; undefined: nowhere. */
-  readonly spare: StateFiles | undefined;
+  /** Where states are written before they are saved, and copies that another number of slots needs. */
+  readonly states: StateFiles;
   readonly batchTimer: BatchTimer;
   /** Estimated size of one token's state. */
   readonly bytesPerToken: number;
@@ -31,7 +30,7 @@ export interface PromptCacheOptions {
  */
 export class PromptCache implements HeadCache {
   readonly #files: PromptFiles;
-  readonly #spare: StateFiles | undefined;
+  readonly #states: StateFiles;
   readonly #key: string;
   readonly #batchTimer: BatchTimer;
   readonly #bytesPerToken: number;
@@ -39,9 +38,9 @@ export class PromptCache implements HeadCache {
   readonly #prompts: Promise<Map<string, SavedPrompt>>;
   #restored = 0;
 
-  constructor(files: PromptFiles, { key, spare, batchTimer, bytesPerToken }: PromptCacheOptions) {
+  constructor(files: PromptFiles, { key, states, batchTimer, bytesPerToken }: PromptCacheOptions) {
     this.#files = files;
-    this.#spare = spare;
+    this.#states = states;
     this.#key = key;
     this.#batchTimer = batchTimer;
     this.#bytesPerToken = bytesPerToken;
@@ -70,7 +69,7 @@ export class PromptCache implements HeadCache {
     let isUsable = false;
     try {
       const start = performance.now();
-      const isLoaded = await loadState(cache, path, this.#spare);
+      const isLoaded = await loadState(cache, path, this.#states);
       if (!isLoaded) {
         prompts.delete(saved.id);
         isUsable = true;
@@ -96,13 +95,20 @@ export class PromptCache implements HeadCache {
     );
     if (tokens.length < minTokens) return 'few_tokens';
     if (isSaved) return 'present';
-    const bytes = Math.ceil(tokens.length * this.#bytesPerToken);
-    const created = await this.#files.create({ key: this.#key, tokens, bytes }).catch(() => undefined);
-    if (!created) return 'failed';
-    const error = await cache.saveStateToFile(created.path).then(() => undefined, describeError);
-    const saved = await this.#files.finish(created.draft, error).catch(() => undefined);
-    if (saved) prompts.set(saved.id, saved);
-    return saved ? 'saved' : 'failed';
+    let file: StateFile | undefined;
+    try {
+      file = await this.#states.reserve(Math.ceil(tokens.length * this.#bytesPerToken), () => undefined);
+      if (!file) return 'failed';
+      await cache.saveStateToFile(file.path);
+      const saved = await this.#files.save({ key: this.#key, tokens }, file);
+      if (saved) prompts.set(saved.id, saved);
+      return saved ? 'saved' : 'failed';
+    } catch (error) {
+      this.#states.writeFailed(error);
+      return 'failed';
+    } finally {
+      await file?.drop().catch(() => undefined);
+    }
   }
 }
 

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { chmod, readFile, rename, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { DiskCache, type DiskQuota, type QuotaFile } from '../../../base/diskCache.ts';
-import { writeAtomic } from '../../../base/filesystem.ts';
+import { dirname, join } from 'node:path';
+import { DiskCache, type DiskQuota } from '../../../base/diskCache.ts';
+import { makeFolder, writeAtomic } from '../../../base/filesystem.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
+import type { StateFile } from '../kvCache/stateFiles.ts';
 import { fileChecksum } from './fileChecksum.ts';
 import type { NewPrompt, PromptFiles, SavedPrompt } from './promptFiles.ts';
 
@@ -23,26 +24,18 @@ interface StoredPrompt {
   readers: number;
 }
 
-interface Draft {
-  readonly prompt: NewPrompt;
-  readonly path: string;
-  readonly file: QuotaFile;
-}
-
 /**
  * The prompt cache on disk: the states of the heads of prompts, kept over restarts in the folder `prompts` of the cache folder.
  * Each is a file of llama.cpp (`ID.state`) and a header (`ID.json`) with the checksum of that file, which is compared before it
  * is read.
  */
 export class PromptStore implements PromptFiles {
-  readonly #quota: DiskQuota;
   readonly #onWriteError: (error: unknown) => void;
   readonly #cache: DiskCache<StoredPrompt>;
-  readonly #drafts = new Map<string, Draft>();
+  #saved: Promise<unknown> = Promise.resolve();
 
   /** @param cache the cache folder. */
   constructor(cache: string, quota: DiskQuota, onWriteError: (error: unknown) => void = () => undefined) {
-    this.#quota = quota;
     this.#onWriteError = onWriteError;
     this.#cache = new DiskCache({
       folder: join(cache, 'prompts'),
@@ -63,47 +56,30 @@ export class PromptStore implements PromptFiles {
       .map(([id, { content }]) => savedPrompt(id, content.header));
   }
 
-  async create(prompt: NewPrompt): Promise<{ readonly draft: string; readonly path: string } | undefined> {
-    const id = promptId(prompt);
-    if (this.#cache.entries.has(id)) return undefined;
-    try {
-      const path = await this.#cache.createDraftPath(id);
-      const draft = basename(path, '.part');
-      const onDrop = (): void => void this.#drafts.delete(draft);
-      const file = await this.#quota.add({ paths: [path], bytes: prompt.bytes, inUse: true, onDrop });
-      if (!file) return undefined;
-      this.#drafts.set(draft, { prompt, path, file });
-      return { draft, path };
-    } catch (error) {
-      this.#onWriteError(error);
-      return undefined;
-    }
+  // One after the other: two engine processes may save the same prompt.
+  save(prompt: NewPrompt, file: StateFile): Promise<SavedPrompt | undefined> {
+    const saving = this.#saved.then(() => this.#save(prompt, file));
+    this.#saved = saving;
+    return saving;
   }
 
-  async finish(draftId: string, error: string | undefined): Promise<SavedPrompt | undefined> {
-    const draft = this.#drafts.get(draftId);
-    if (!draft) return undefined;
-    const { prompt, path } = draft;
+  async #save(prompt: NewPrompt, file: StateFile): Promise<SavedPrompt | undefined> {
     const id = promptId(prompt);
     let isPlaced = false;
     try {
-      if (error !== undefined) throw new Error(error);
-      await chmod(path, 0o600);
-      const { size: bytes } = await stat(path);
-      const { key, tokens } = prompt;
-      const header: PromptHeader = { version: 2, key, tokens, bytes, checksum: await fileChecksum(path) };
-      // Another engine process may have saved it meanwhile.
+      const { size: bytes } = await stat(file.path);
+      const header: PromptHeader = { version: 2, ...prompt, bytes, checksum: await fileChecksum(file.path) };
       if (this.#cache.entries.has(id)) return savedPrompt(id, header);
-      await rename(path, this.#cache.pathOf(id, 'state'));
+      await makeFolder(dirname(this.#cache.pathOf(id)), 0o700);
+      await chmod(file.path, 0o600);
+      await rename(file.path, this.#cache.pathOf(id, 'state'));
       isPlaced = true;
       await writeAtomic(this.#cache.pathOf(id), JSON.stringify(header));
       await chmod(this.#cache.pathOf(id), 0o600);
-      await draft.file.drop();
+      await file.drop();
       if (await this.#cache.add(id, foundPrompt(header))) return savedPrompt(id, header);
     } catch (failure) {
       this.#onWriteError(failure);
-    } finally {
-      await draft.file.drop();
     }
     if (isPlaced) await this.#cache.remove(id);
     return undefined;

@@ -6,21 +6,34 @@ import { DiskQuota } from '../../../../../src/base/diskCache.ts';
 import { StateStore } from '../../../../../src/inference/llama/kvCache/stateStore.ts';
 import { PromptStore } from '../../../../../src/inference/llama/promptCache/promptStore.ts';
 import { failFiles } from '../../../../helpers/failingFiles.ts';
-import { PromptService } from '../../../../../src/inference/process/fileServices.ts';
+import { FileService } from '../../../../../src/inference/process/fileServices.ts';
 
 let cache = '';
-beforeEach(async () => void (cache = await mkdtemp(join(tmpdir(), 'turngraph-'))));
-afterEach(() => rm(cache, { recursive: true }));
+let states: StateStore;
+beforeEach(async () => {
+  cache = await mkdtemp(join(tmpdir(), 'turngraph-'));
+  states = new StateStore(cache, 1e6);
+});
+afterEach(async () => {
+  await states[Symbol.asyncDispose]();
+  await rm(cache, { recursive: true });
+});
 
 const open = (maxBytes = 1000): PromptStore => new PromptStore(cache, new DiskQuota(maxBytes));
 const filesIn = (): Promise<string[]> => readdir(join(cache, 'prompts')).catch(() => []);
 
 /** Saves a prompt of these tokens as a file of so many bytes. */
-async function save(store: PromptStore, tokens: readonly number[], bytes = 100, key = 'model') {
-  const created = await store.create({ key, tokens, bytes });
-  if (!created) return undefined;
-  await writeFile(created.path, 'x'.repeat(bytes));
-  return store.finish(created.draft, undefined);
+async function save(store: PromptStore, tokens: readonly number[], bytes = 100, key = 'model', files = states) {
+  const file = await writeState(bytes, files);
+  const saved = file && (await store.save({ key, tokens }, file));
+  await file?.drop();
+  return saved;
+}
+
+async function writeState(bytes: number, files = states) {
+  const file = await files.reserve(bytes, () => undefined);
+  if (file) await writeFile(file.path, 'x'.repeat(bytes));
+  return file;
 }
 
 const tokensOf = async (store: PromptStore, key = 'model'): Promise<readonly (readonly number[])[]> =>
@@ -31,7 +44,7 @@ describe('the files of the prompt cache', () => {
     const store = open();
     await save(store, [1, 2]);
     await save(store, [1, 3], 100, 'other');
-    expect(await save(store, [1, 2])).toBeUndefined();
+    expect(await save(store, [1, 2])).toMatchObject({ tokens: [1, 2] });
     for (const server of [store, open()]) {
       expect(await tokensOf(server)).toEqual([[1, 2]]);
       expect(await tokensOf(server, 'other')).toEqual([[1, 3]]);
@@ -65,26 +78,34 @@ describe('the files of the prompt cache', () => {
 
   it('share a limit with swapped states, and are not deleted while they are read', async () => {
     const quota = new DiskQuota(250);
-    await using states = new StateStore(cache, quota);
+    await using shared = new StateStore(cache, quota);
     const store = new PromptStore(cache, quota);
-    const saved = await save(store, [1]);
+    const saved = await save(store, [1], 100, 'model', shared);
     await store.open(saved?.id ?? '');
-    const state = await states.reserve(200, () => undefined);
+    const state = await shared.reserve(200, () => undefined);
     expect(state).toBeUndefined();
     await store.close(saved?.id ?? '', true);
-    expect(await states.reserve(200, () => undefined)).toBeDefined();
+    expect(await shared.reserve(200, () => undefined)).toBeDefined();
     expect(await tokensOf(store)).toEqual([]);
-    expect(await save(store, [2])).toBeUndefined();
+    expect(await save(store, [2], 100, 'model', shared)).toBeUndefined();
   });
 
   it('do not come of what could not be written, and nothing is left of it', async () => {
     const errors: unknown[] = [];
     const store = new PromptStore(cache, new DiskQuota(1000), (error) => errors.push(error));
-    const created = await store.create({ key: 'model', tokens: [1], bytes: 100 });
-    await writeFile(created?.path ?? '', 'half');
-    expect(await store.finish(created?.draft ?? '', 'the disk is full')).toBeUndefined();
-    expect(errors).toMatchObject([{ message: 'the disk is full' }]);
+    const file = await writeState(100);
+    await rm(file?.path ?? '');
+    expect(file && (await store.save({ key: 'model', tokens: [1] }, file))).toBeUndefined();
+    expect(errors).toMatchObject([{ code: 'ENOENT' }]);
     expect(await filesIn()).toEqual([]);
+  });
+
+  it('need no more room than their state while they are saved', async () => {
+    const quota = new DiskQuota(150);
+    await using shared = new StateStore(cache, quota);
+    const store = new PromptStore(cache, quota);
+    expect(await save(store, [1], 100, 'model', shared)).toMatchObject({ tokens: [1], bytes: 100 });
+    expect(quota.bytes).toBe(100);
   });
 
   it('leave nothing when the header cannot be written', async () => {
@@ -99,11 +120,8 @@ describe('the files of the prompt cache', () => {
   it('count once that two engine processes save at the same time', async () => {
     const quota = new DiskQuota(1000);
     const store = new PromptStore(cache, quota);
-    const drafts = [1, 2].map(() => store.create({ key: 'model', tokens: [1], bytes: 100 }));
-    for (const draft of await Promise.all(drafts)) {
-      await writeFile(draft?.path ?? '', 'x'.repeat(100));
-      expect(await store.finish(draft?.draft ?? '', undefined)).toMatchObject({ tokens: [1] });
-    }
+    for (const saved of await Promise.all([save(store, [1]), save(store, [1])]))
+      expect(saved).toMatchObject({ tokens: [1] });
     expect(quota.bytes).toBe(100);
     expect(await tokensOf(store)).toEqual([[1]]);
   });
@@ -111,17 +129,18 @@ describe('the files of the prompt cache', () => {
   it('are deleted when an engine process ends while it reads them, and so are those that it was writing', async () => {
     const store = open();
     const saved = await save(store, [1]);
-    const service = new PromptService(store);
+    const service = new FileService({ states, prompts: store }, () => undefined);
     const request = <T>(params: T) => ({
       params,
       signal: AbortSignal.abort(),
       paused: () => undefined,
       emit: () => {},
     });
-    const created = await service.handlers.createPrompt(request({ key: 'model', tokens: [2], bytes: 100 }));
-    await writeFile(created?.path ?? '', 'half');
+    const path = await service.handlers.reserveState(request({ bytes: 100 }));
+    await writeFile(path ?? '', 'half');
     await service.handlers.openPrompt(request({ id: saved?.id ?? '' }));
     await service[Symbol.asyncDispose]();
+    await expect(stat(path ?? '')).rejects.toThrow('ENOENT');
     expect(await filesIn()).toEqual([]);
     expect(await tokensOf(store)).toEqual([]);
   });
