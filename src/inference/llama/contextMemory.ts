@@ -1,4 +1,4 @@
-import type { GgmlType, GgufInsights, Llama, LlamaContextOptions } from 'node-llama-cpp';
+import type { GgmlType, GgufInsights, Llama, LlamaContextOptions, LlamaModel as Weights } from 'node-llama-cpp';
 import { freemem } from 'node:os';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import type { KvCacheType, LoadOptions } from '../contract/engine.ts';
@@ -85,11 +85,11 @@ export const contextShape = (contextSize: number) =>
 /** No limit of memory. */
 export const unlimitedMemory: MemoryUse = { ram: Infinity, vram: Infinity };
 
-/** The settings of a context that a load asks for, where no limit makes it smaller; and warnings about them. */
-export function wantedContext(
+/** The settings of a context of a chat model, where no limit makes it smaller. */
+function wantedContext(
   { slots, contextSize: requested }: Pick<LoadOptions, 'slots' | 'contextSize'>,
   trained: number,
-): ContextSettings & { readonly notes: readonly string[] } {
+): Omit<ContextPlan, 'estimate'> {
   const wanted = { slots: slots || defaultSlots, notes: [] };
   if (requested === 0) return { ...wanted, contextSize: Math.min(maxDefaultContextSize, trained) };
   if (requested <= trained) return { ...wanted, contextSize: requested };
@@ -100,12 +100,8 @@ export function wantedContext(
 /** An embedding model gets a short context unless more is asked for: its compute buffers grow with the square of it. */
 const defaultEmbeddingContextSize = 512;
 
-/** As `wantedContext`, of an embedding model, which evaluates one text at a time. */
-export const wantedEmbeddingContext = ({ contextSize }: Pick<LoadOptions, 'contextSize'>, trained: number) =>
-  wantedContext({ slots: 1, contextSize: contextSize || Math.min(defaultEmbeddingContextSize, trained) }, trained);
-
 /** The library's estimates of the contexts of an embedding model. */
-export const embeddingEstimates =
+const embeddingEstimates =
   (insights: GgufInsights, modelGpuLayers: number): EstimateContext =>
   async ({ slots: sequences, contextSize }) => {
     const shape = { contextSize, batchSize: contextSize, sequences, modelGpuLayers, isEmbeddingContext: true };
@@ -124,6 +120,58 @@ export function contextEstimates(
   };
 }
 
+/** The context that a load asks for, and estimates of such contexts. */
+export interface ContextPlan extends ContextSettings {
+  readonly estimate: EstimateContext;
+  /** Warnings for the user. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Plans the context of a model, where no limit makes it smaller. An embedding model evaluates one text at a time.
+ * @param trained the context size that the model was trained with.
+ */
+export function planContext(
+  insights: GgufInsights,
+  { trained, gpuLayers }: { readonly trained: number; readonly gpuLayers: number },
+  options: LoadOptions,
+): ContextPlan {
+  const { purpose, kvCacheType } = options;
+  if (purpose !== 'embedding')
+    return { ...wantedContext(options, trained), estimate: contextEstimates(insights, { gpuLayers, kvCacheType }) };
+  const contextSize = options.contextSize || Math.min(defaultEmbeddingContextSize, trained);
+  return { ...wantedContext({ slots: 1, contextSize }, trained), estimate: embeddingEstimates(insights, gpuLayers) };
+}
+
+/**
+ * The context of loaded weights that fits, and warnings about it.
+ * @throws Fault MODEL_LOAD_FAILED when the limit, or the free memory, is too small.
+ */
+export async function fitLoadedContext(
+  { fileInsights, gpuLayers, llama, trainContextSize: trained }: Weights,
+  options: LoadOptions,
+  weightMemory: MemoryUse,
+): Promise<FittedContext & Pick<ContextPlan, 'notes'>> {
+  const { estimate, notes, ...wanted } = planContext(fileInsights, { trained, gpuLayers }, options);
+  const within = subtractMemory(options.within ?? unlimitedMemory, weightMemory);
+  const fitsOnCard = async (slots: number): Promise<boolean> =>
+    (await estimate({ ...wanted, slots })).vram <= (await vramForContext(llama));
+  const isOpen = options.slots === 0 && gpuLayers > 0;
+  const most = (isOpen && (await largest(1, wanted.slots, fitsOnCard))) || wanted.slots;
+  const fitted = await fitContext(estimate, { ...wanted, slots: most }, within);
+  assertContextFits(fitted, within);
+  const { slots, contextSize, context } = fitted;
+  const [what, hint] =
+    options.purpose === 'embedding'
+      ? [`a context of ${contextSize} tokens`, 'lower context_size of the model']
+      : [
+          `${slots} slot${slots === 1 ? '' : 's'} of ${contextSize} tokens`,
+          'lower context_size or the number of slots',
+        ];
+  checkMemory({ what, bytes: context.ram, hint });
+  return { ...fitted, notes: [...notes, ...reductionNotes(wanted, fitted, options.slots > 0)] };
+}
+
 /** Memory in the library's terms, in ours. */
 export const toMemoryUse = ({ cpuRam, gpuVram }: { readonly cpuRam: number; readonly gpuVram: number }): MemoryUse => ({
   ram: cpuRam,
@@ -134,11 +182,7 @@ export const toMemoryUse = ({ cpuRam, gpuVram }: { readonly cpuRam: number; read
 export const readMemoryUse = async (llama: Llama): Promise<MemoryUse> => toMemoryUse(await llama.getLlamaMemoryUsage());
 
 /** Warnings about a context that a limit of memory made smaller. */
-export function reductionNotes(
-  wanted: ContextSettings,
-  fitted: ContextSettings,
-  isRequested: boolean,
-): readonly string[] {
+function reductionNotes(wanted: ContextSettings, fitted: ContextSettings, isRequested: boolean): readonly string[] {
   const why = 'the memory limit leaves no room for more; raise --memory-limit or --vram-limit, or unload other models';
   if (fitted.contextSize < wanted.contextSize)
     return [`its context has ${fitted.contextSize} tokens instead of ${wanted.contextSize}, and one slot: ${why}`];
@@ -148,7 +192,7 @@ export function reductionNotes(
 }
 
 /** @throws Fault MODEL_LOAD_FAILED when a context does not fit in what the limits leave for it. */
-export function assertContextFits({ slots, contextSize, context }: FittedContext, within: MemoryUse): void {
+function assertContextFits({ slots, contextSize, context }: FittedContext, within: MemoryUse): void {
   if (isWithin(context, within)) return;
   const of = context.ram > within.ram ? (['ram', '--memory-limit'] as const) : (['vram', '--vram-limit'] as const);
   const [part, flag] = of;

@@ -3,16 +3,12 @@ import { describeError, Fault } from '../../protocol/fault.ts';
 import type { LoadOptions } from '../contract/engine.ts';
 import { addMemory, type LoadPlan, type MemoryUse, subtractMemory } from '../contract/memory.ts';
 import {
-  contextEstimates,
-  type ContextSettings,
-  type EstimateContext,
-  embeddingEstimates,
+  type ContextPlan,
   minContextSize,
   fitContext,
+  planContext,
   toMemoryUse,
   unlimitedMemory,
-  wantedContext,
-  wantedEmbeddingContext,
   largest,
   vramForContext,
 } from './contextMemory.ts';
@@ -53,9 +49,8 @@ async function plan(llama: Llama, file: PlannedFile, options: LoadOptions): Prom
   const chosen = await chooseLayers(llama, options, async () => estimates);
   const gpuLayers = Math.min(chosen, estimates.totalLayers);
   const weights = await estimates.weights(gpuLayers);
-  const { estimate, ...wanted } = estimates.context(gpuLayers);
-  const { slots, contextSize, context, slot } = await fitContext(estimate, wanted, subtractMemory(within, weights));
-  return { weights, slots, contextSize, context, slot };
+  const { estimate, slots, contextSize } = estimates.context(gpuLayers);
+  return { weights, ...(await fitContext(estimate, { slots, contextSize }, subtractMemory(within, weights))) };
 }
 
 /** A model file, and the bytes of its LoRA adapters. */
@@ -69,7 +64,7 @@ export interface LoadEstimates {
   readonly totalLayers: number;
   readonly weights: (gpuLayers: number) => Promise<MemoryUse>;
   /** The context that is asked for. */
-  readonly context: (gpuLayers: number) => ContextSettings & { readonly estimate: EstimateContext };
+  readonly context: (gpuLayers: number) => ContextPlan;
 }
 
 export async function readEstimates(
@@ -77,7 +72,7 @@ export async function readEstimates(
   { file, loraBytes }: PlannedFile,
   options: LoadOptions,
 ): Promise<LoadEstimates> {
-  const { within = unlimitedMemory, kvCacheType, signal } = options;
+  const { within = unlimitedMemory, signal } = options;
   const info = await readGgufFileInfo(file, { sourceType: 'filesystem', ...(signal && { signal }) });
   const insights = await GgufInsights.from(info, llama);
   const useMmap = mapsWeights(llama, within);
@@ -89,13 +84,7 @@ export async function readEstimates(
       const use = await insights.estimateModelResourceRequirementsV2({ gpuLayers, ...mapping });
       return addMemory(toMemoryUse(use), loraMemory(loraBytes, gpuLayers));
     },
-    context: (gpuLayers) =>
-      options.purpose === 'embedding'
-        ? { ...wantedEmbeddingContext(options, trained), estimate: embeddingEstimates(insights, gpuLayers) }
-        : {
-            ...wantedContext(options, trained),
-            estimate: contextEstimates(insights, { gpuLayers, kvCacheType }),
-          },
+    context: (gpuLayers) => planContext(insights, { trained, gpuLayers }, options),
   };
 }
 

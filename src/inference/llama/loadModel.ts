@@ -1,22 +1,14 @@
 import { InsufficientMemoryError, type Llama, type LlamaModel as Weights } from 'node-llama-cpp';
 import { Fault, describeError } from '../../protocol/fault.ts';
-import type { KvCacheType, LoadOptions, Model } from '../contract/engine.ts';
+import type { LoadOptions, Model } from '../contract/engine.ts';
 import { addMemory, subtractMemory, type MemoryUse } from '../contract/memory.ts';
 import {
-  assertContextFits,
-  contextEstimates,
-  readMemoryUse,
-  reductionNotes,
-  unlimitedMemory,
-  wantedContext,
-  fitContext,
-  largest,
-  vramForContext,
-  type ContextSettings,
-  type FittedContext,
-  checkMemory,
-  freeBytes,
   cacheTypeWarnings,
+  checkMemory,
+  fitLoadedContext,
+  freeBytes,
+  readMemoryUse,
+  unlimitedMemory,
 } from './contextMemory.ts';
 import { createContext, type ContextProgress, resizableContext } from './createContext.ts';
 import { withCheckpoints } from './kvCache/checkpoints.ts';
@@ -158,19 +150,13 @@ async function createModel(
 ): Promise<Model> {
   const { within = unlimitedMemory, kvCacheType = 'f16', loras, resizing } = options;
   assertGenerates(weights);
-  const { notes, ...wanted } = wantedContext(options, weights.trainContextSize);
-  const fitted = await fitModelContext(weights, wanted, {
-    kvCacheType,
-    within: subtractMemory(within, weightMemory),
-    keepsSlots: options.slots > 0,
-  });
-  const { slots, contextSize } = fitted;
+  const { slots, contextSize, slot, notes } = await fitLoadedContext(weights, options, weightMemory);
   const context = await createContext(weights, { ...options, slots, contextSize, file, timingsCache, onBatches });
   const contextMemory = subtractMemory(await readMemoryUse(weights.llama), loaded);
-  const parts = { weights: weightMemory, context: contextMemory, slot: fitted.slot };
+  const parts = { weights: weightMemory, context: contextMemory, slot };
   const memory = withCheckpoints(context.context, parts, within);
   const { batchTimer } = context;
-  const bytesPerToken = (fitted.slot.ram + fitted.slot.vram) / contextSize;
+  const bytesPerToken = (slot.ram + slot.vram) / contextSize;
   const key = files && (await promptKey(weights, file, { contextSize, kvCacheType, loras }));
   return new LlamaModel({
     weights,
@@ -182,12 +168,7 @@ async function createModel(
     promptCache:
       files && new PromptCache(files.prompts, { key: key ?? '', states: files.states, batchTimer, bytesPerToken }),
     contextSize,
-    notes: [
-      ...notes,
-      ...reductionNotes(wanted, fitted, options.slots > 0),
-      ...cacheTypeWarnings(kvCacheType),
-      ...gpuNotes,
-    ],
+    notes: [...notes, ...cacheTypeWarnings(kvCacheType), ...gpuNotes],
     onClose,
   });
 }
@@ -198,29 +179,6 @@ function assertGenerates({ fileInfo }: Weights): void {
   if (attention?.causal !== false) return;
   const hint = 'set "purpose": "embedding" in its entry in models.json, or use a chat model';
   throw new Fault('MODEL_LOAD_FAILED', `it is an embedding model, and generates no text: ${hint}`);
-}
-
-/** The context of a model that fits. @throws Fault MODEL_LOAD_FAILED when the limit, or the free memory, is too small. */
-async function fitModelContext(
-  { fileInsights, gpuLayers, llama }: Weights,
-  wanted: ContextSettings,
-  {
-    kvCacheType,
-    within,
-    keepsSlots,
-  }: { readonly kvCacheType: KvCacheType; readonly within: MemoryUse; readonly keepsSlots: boolean },
-): Promise<FittedContext> {
-  const estimate = contextEstimates(fileInsights, { gpuLayers, kvCacheType });
-  const fitsOnCard = async (slots: number): Promise<boolean> =>
-    (await estimate({ ...wanted, slots })).vram <= (await vramForContext(llama));
-  const isOpen = !keepsSlots && gpuLayers > 0;
-  const most = (isOpen && (await largest(1, wanted.slots, fitsOnCard))) || wanted.slots;
-  const fitted = await fitContext(estimate, { ...wanted, slots: most }, within);
-  assertContextFits(fitted, within);
-  const { slots, contextSize, context } = fitted;
-  const what = `${slots} slot${slots === 1 ? '' : 's'} of ${contextSize} tokens`;
-  checkMemory({ what, bytes: context.ram, hint: 'lower context_size or the number of slots' });
-  return fitted;
 }
 
 /** Says what of a model is not on a graphics card although it is to be there. */

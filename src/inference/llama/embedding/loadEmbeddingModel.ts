@@ -7,16 +7,7 @@ import { fileChecksum } from '../promptCache/fileChecksum.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { LoadOptions, Model } from '../../contract/engine.ts';
 import { type MemoryUse, subtractMemory } from '../../contract/memory.ts';
-import {
-  assertContextFits,
-  checkMemory,
-  embeddingEstimates,
-  fitContext,
-  readMemoryUse,
-  reductionNotes,
-  unlimitedMemory,
-  wantedEmbeddingContext,
-} from '../contextMemory.ts';
+import { fitLoadedContext, readMemoryUse } from '../contextMemory.ts';
 import type { ContextProgress } from '../createContext.ts';
 import { poolings } from '../gguf/metadata.ts';
 import { LlamaEmbeddingModel } from './embeddingModel.ts';
@@ -38,18 +29,9 @@ export interface EmbeddingLoad {
 /** Creates the context of an embedding model. @throws Fault MODEL_LOAD_FAILED */
 export async function loadEmbeddingModel(weights: Weights, load: EmbeddingLoad): Promise<Model> {
   const { file, options, weightMemory, loaded } = load;
-  const { within = unlimitedMemory, signal } = options;
+  const { signal } = options;
   assertPooling(weights);
-  const { notes, ...wanted } = wantedEmbeddingContext(options, weights.trainContextSize);
-  const left = subtractMemory(within, weightMemory);
-  const fitted = await fitContext(embeddingEstimates(weights.fileInsights, weights.gpuLayers), wanted, left);
-  assertContextFits(fitted, left);
-  const { contextSize, slot } = fitted;
-  checkMemory({
-    what: `a context of ${contextSize} tokens`,
-    bytes: fitted.context.ram,
-    hint: 'lower context_size of the model',
-  });
+  const { contextSize, slot, notes } = await fitLoadedContext(weights, options, weightMemory);
   // Half of the cores: what is embedded ahead of time is not to take the time of turns.
   const threads = options.threads || Math.max(1, Math.floor(availableParallelism() / 2));
   const context = await weights.createEmbeddingContext({
@@ -70,7 +52,7 @@ export async function loadEmbeddingModel(weights: Weights, load: EmbeddingLoad):
     threads,
     progress,
     memory: { weights: weightMemory, context: contextMemory, slot },
-    notes: [...notes, ...reductionNotes(wanted, fitted, false), ...load.notes],
+    notes: [...notes, ...load.notes],
     onClose: load.onClose,
   });
 }

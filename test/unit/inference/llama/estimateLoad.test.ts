@@ -18,6 +18,7 @@ const estimates: LoadEstimates = {
   context: (layers) => ({
     slots: 4,
     contextSize: 4096,
+    notes: [],
     estimate: async ({ slots, contextSize }) => ({ ram: 0, vram: layers * slots * contextSize }),
   }),
 };
