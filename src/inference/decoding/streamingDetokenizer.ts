@@ -43,8 +43,11 @@ export class EmittedText {
     return this.#stops.matched;
   }
 
-  /** @param constrained whether a grammar chose the text: no stop string is searched in it, so that it stays complete. */
-  protected emit(text: string, constrained: boolean): void {
+  /**
+   * Adds a text, and emits it.
+   * @param constrained whether a grammar chose it: no stop string is searched in it, so that it stays complete.
+   */
+  emit(text: string, constrained: boolean): void {
     this.#decoded += text;
     this.#send(constrained ? this.#stops.flush() + text : this.#stops.push(text));
   }

@@ -1,4 +1,4 @@
-import { setImmediate as nextRound, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextRound } from 'node:timers/promises';
 import {
   type AnswerScores,
   type Completion,
@@ -14,8 +14,8 @@ import {
 import { type ReplyMarks, tagsOf } from '../../chat/replyMarks.ts';
 import type { ScriptedReply, ScriptedScores } from './script.ts';
 import { EitherSignal, track, untilAborted } from '../../base/abort.ts';
-import { type InferenceSchedule, TokenThrottle, untilResumed } from '../contract/pace.ts';
-import { StopStringFilter } from '../decoding/streamingDetokenizer.ts';
+import { afterMs, type InferenceSchedule, onAbort, onceAny, TokenThrottle, untilResumed } from '../contract/pace.ts';
+import { EmittedText } from '../decoding/streamingDetokenizer.ts';
 import { type Message, type Prompt, toTextMessages } from '../../chat/dialog.ts';
 import { commonPrefixLength } from '../../base/commonPrefix.ts';
 
@@ -47,21 +47,30 @@ export class MockSequence implements Sequence {
   }
 
   async generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
-    const messages = toTextMessages(prompt);
-    const tokens = mockOverhead.prompt + countMessages(messages);
-    const { contextSize } = this.#model;
-    if (tokens >= contextSize) throw promptTooLargeFault(tokens, contextSize);
-    const reply = this.#lookup.reply(prompt, options, this.label);
-    return this.#run(options.signal, (signal) => this.#generate(messages, tokens, reply, { ...options, signal }));
+    const { messages, tokens } = this.#read(prompt);
+    const { contextSize, replyMarks } = this.#model;
+    const maxTokens = Math.min(options.sampling.max_tokens, contextSize - tokens);
+    const scripted = this.#lookup.reply(prompt, options, this.label);
+    return this.#run(options.signal, async (signal) => {
+      const start = performance.now();
+      await untilResumed(options.pace, signal);
+      const reused = this.#reuse(messages, tokens, signal);
+      const reply = await generateReply(scripted, { ...options, signal }, { maxTokens, replyMarks });
+      const { text, rawText, finishReason, firstTextAt } = reply;
+      if (text !== '') this.#cachedPrompt = [...messages, { role: 'assistant', text }];
+      return {
+        text,
+        finishReason,
+        tokens: { prompt: tokens, reused, generated: countText(text) },
+        timings: { queuedMs: 0, firstTokenMs: firstTextAt && firstTextAt - start, totalMs: performance.now() - start },
+        ...(options.transcript && { transcript: { prompt: mockPieces(messages), text: rawText } }),
+      };
+    });
   }
 
   async score(prompt: Prompt, answers: readonly string[], options: ScoreOptions): Promise<AnswerScores> {
     const start = performance.now();
-    const messages = toTextMessages(prompt);
-    const tokens = mockOverhead.prompt + countMessages(messages);
-    const { contextSize } = this.#model;
-    const longest = Math.max(0, ...answers.map(countText));
-    if (tokens + longest >= contextSize) throw promptTooLargeFault(tokens, contextSize, longest);
+    const { messages, tokens } = this.#read(prompt, Math.max(0, ...answers.map(countText)));
     const script = this.#lookup.scores(prompt, options, this.label);
     return this.#run(options.signal, async (signal) => {
       await untilResumed(options.pace, signal);
@@ -92,32 +101,23 @@ export class MockSequence implements Sequence {
     this.#onClose();
   }
 
+  /**
+   * The messages of a prompt, and the number of its tokens.
+   * @param answer tokens of the longest answer that is to be scored.
+   * @throws Fault PROMPT_TOO_LARGE
+   */
+  #read(prompt: Prompt, answer?: number): { readonly messages: readonly Message[]; readonly tokens: number } {
+    const messages = toTextMessages(prompt);
+    const tokens = mockOverhead.prompt + countMessages(messages);
+    const { contextSize } = this.#model;
+    if (tokens + (answer ?? 0) >= contextSize) throw promptTooLargeFault(tokens, contextSize, answer);
+    return { messages, tokens };
+  }
+
   /** Runs work with a signal that is aborted with the caller's, or when the sequence is disposed of. */
   async #run<T>(caller: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     using either = new EitherSignal([caller, this.#closing.signal]);
     return await track(this.#running, work(either.signal));
-  }
-
-  async #generate(
-    messages: readonly Message[],
-    tokens: number,
-    reply: ScriptedReply,
-    options: GenerateOptions,
-  ): Promise<Completion> {
-    const start = performance.now();
-    await untilResumed(options.pace, options.signal);
-    const reused = this.#reuse(messages, tokens, options.signal);
-    const { contextSize, replyMarks } = this.#model;
-    const maxTokens = Math.min(options.sampling.max_tokens, contextSize - tokens);
-    const { text, rawText, finishReason, firstTextAt } = await generateReply(reply, options, { maxTokens, replyMarks });
-    if (text !== '') this.#cachedPrompt = [...messages, { role: 'assistant', text }];
-    return {
-      text,
-      finishReason,
-      tokens: { prompt: tokens, reused, generated: countText(text) },
-      timings: { queuedMs: 0, firstTokenMs: firstTextAt && firstTextAt - start, totalMs: performance.now() - start },
-      ...(options.transcript && { transcript: { prompt: mockPieces(messages), text: rawText } }),
-    };
   }
 
   /** Caches a prompt, unless the signal is aborted. Returns how many of its tokens were cached already. */
@@ -154,15 +154,12 @@ async function generateReply(
   const fullAnswer = reply.answer.replace(controlTokenPattern, (control) => (isHidden(control) ? '' : control));
   // A recorded answer was cut where its model ended it: its tokens are not those of this engine.
   const answer = reply.finish === undefined ? truncate(fullAnswer, maxTokens) : fullAnswer;
-  const stopFilter = new StopStringFilter(sampling.stop);
-  let text = '';
   let firstTextAt = 0;
-  const send = (piece: string): void => {
-    if (piece === '') return;
+  const onPiece = (piece: string): void => {
     firstTextAt ||= performance.now();
-    text += piece;
     onText?.(piece);
   };
+  const emitted = new EmittedText({ sampling, onText: onPiece });
   const sendChunks = async (): Promise<FinishReason> => {
     for (const chunk of chunks(answer, reply.chunk)) {
       await waitMs(reply.delay_ms, signal);
@@ -175,13 +172,14 @@ async function generateReply(
       }
       if (signal.aborted) return 'aborted';
       throttle.spend(countText(chunk));
-      send(stopFilter.push(chunk));
-      if (stopFilter.matched) return 'stop';
+      emitted.emit(chunk, false);
+      if (emitted.stopped) return 'stop';
     }
     return reply.finish ?? (answer === fullAnswer ? 'end' : 'length');
   };
   const finishReason = await sendChunks();
-  send(stopFilter.flush());
+  emitted.end();
+  const { text } = emitted;
   const rawText = rawBeginning(reply.answer, text.length, isHidden);
   return { text, rawText, finishReason, firstTextAt };
 }
@@ -295,11 +293,5 @@ function truncate(text: string, tokens: number): string {
 }
 
 /** Waits so many milliseconds, or until the signal is aborted. */
-async function waitMs(milliseconds: number, signal: AbortSignal): Promise<void> {
-  if (milliseconds === 0) return;
-  try {
-    await sleep(milliseconds, undefined, { signal });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
-}
+const waitMs = async (milliseconds: number, signal: AbortSignal): Promise<void> =>
+  milliseconds === 0 ? undefined : onceAny(afterMs(milliseconds), onAbort(signal));
