@@ -45,31 +45,7 @@ export class SupervisedSequence implements Sequence {
     this.#onClose = onClose;
   }
 
-  generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
-    return track(this.#running, this.#generate(prompt, options));
-  }
-
-  score(prompt: Prompt, answers: readonly string[], options: ScoreOptions): Promise<AnswerScores> {
-    return track(this.#running, this.#score(prompt, answers, options));
-  }
-
-  prefill(prompt: Prompt, signal: AbortSignal, options: WarmUpOptions = {}): Promise<WarmUpResult> {
-    return track(this.#running, this.#prefill(prompt, signal, options));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort();
-    const closed = this.#opened?.model.request('closeSequence', { sequence: this.#id }).result;
-    if (closed) await settledWithin(maxAbortMs, closed);
-    await Promise.allSettled(this.#running);
-    this.#onClose(this);
-  }
-
-  get #isClosing(): boolean {
-    return this.#closing.signal.aborted || this.#supervisor.closing.aborted;
-  }
-
-  async #generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
+  async generate(prompt: Prompt, options: GenerateOptions): Promise<Completion> {
     const { signal, backpressure, onText } = options;
     const start = performance.now();
     const pieces: string[] = [];
@@ -101,7 +77,7 @@ export class SupervisedSequence implements Sequence {
     return completion ?? { text: pieces.join(''), ...abortedResult(performance.now() - start) };
   }
 
-  async #score(
+  async score(
     prompt: Prompt,
     answers: readonly string[],
     { signal, transcript = false, ...schedule }: ScoreOptions,
@@ -115,10 +91,10 @@ export class SupervisedSequence implements Sequence {
     return scores ?? { scores: [], ...abortedResult(performance.now() - start) };
   }
 
-  async #prefill(
+  async prefill(
     prompt: Prompt,
     signal: AbortSignal,
-    { keep = false, ...schedule }: WarmUpOptions,
+    { keep = false, ...schedule }: WarmUpOptions = {},
   ): Promise<WarmUpResult> {
     const result = await this.#run(signal, (opened) => {
       const sent = opened.model.schedule(schedule);
@@ -126,6 +102,18 @@ export class SupervisedSequence implements Sequence {
       return withAbort(opened.model.request('prefill', params), signal, sent);
     });
     return result ?? { tokens: 0, kept: 'stopped' };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    const closed = this.#opened?.model.request('closeSequence', { sequence: this.#id }).result;
+    if (closed) await settledWithin(maxAbortMs, closed);
+    await Promise.allSettled(this.#running);
+    this.#onClose(this);
+  }
+
+  get #isClosing(): boolean {
+    return this.#closing.signal.aborted || this.#supervisor.closing.aborted;
   }
 
   #params(opened: OpenedSequence, schedule: PlainSchedule, prompt: Prompt, options: GenerateOptions) {
@@ -165,7 +153,7 @@ export class SupervisedSequence implements Sequence {
     });
     signal.addEventListener('abort', onAbort);
     try {
-      return await Promise.race([running, abortedWhileWaiting]);
+      return await track(this.#running, Promise.race([running, abortedWhileWaiting]));
     } catch (error) {
       if (this.#isClosing) return undefined;
       throw error;
