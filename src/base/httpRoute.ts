@@ -100,6 +100,14 @@ function isExcluded({ hostname, port, protocol }: URL, list: string): boolean {
     });
 }
 
+/** Milliseconds of a Retry-After header, which gives seconds or a date; undefined: it gives none. */
+export function parseRetryAfter(header: string | null | undefined): number | undefined {
+  if (!header) return undefined;
+  const seconds = Number(header);
+  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}
+
 const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)/;
 
 /** Why no other attempt of a request helps: its certificate or its proxy; undefined: one may. */

@@ -1,25 +1,20 @@
 import { describeError } from '../../protocol/fault.ts';
-import { type ModelLimits, type RemoteModel } from '../contract/model.ts';
+import type { RemoteModel } from '../contract/model.ts';
+import type { ServerProps } from './inferenceServer.ts';
 import { defaultTimeouts, type RemoteTimeouts, HttpConnection } from './connection/httpConnection.ts';
 import { readApiKey, readTemplate, serverApis } from './serverApis.ts';
 
 /** What an inference server says of itself; with a problem, nothing else is known. */
-export interface EndpointReport {
+export interface EndpointReport extends Pick<
+  ServerProps,
+  'model' | 'build' | 'contextSize' | 'slots' | 'limits' | 'notes'
+> {
   readonly url: string;
   /** Why it cannot be used; undefined: it answers. */
   readonly problem: string | undefined;
-  /** Name of the model that it serves. */
-  readonly model: string;
-  /** Version of the server. */
-  readonly build: string;
-  /** Tokens of one sequence; 0 = it does not say. */
-  readonly contextSize: number;
-  /** Requests that it computes at once. */
-  readonly slots: number;
-  readonly limits: ModelLimits;
-  /** Warnings for the user. */
-  readonly notes: readonly string[];
 }
+
+const nothingKnown = { model: '', build: '', contextSize: 0, slots: 0, limits: {}, notes: [] };
 
 /** How servers are asked. */
 export interface EndpointCheckOptions {
@@ -47,15 +42,6 @@ async function checkEndpoint(
     const { model, build, contextSize, slots, limits, notes } = await server.props(signal);
     return { url, problem: undefined, model, build, contextSize, slots, limits, notes };
   } catch (error) {
-    return {
-      url,
-      problem: describeError(error),
-      model: '',
-      build: '',
-      contextSize: 0,
-      slots: 0,
-      limits: {},
-      notes: [],
-    };
+    return { url, problem: describeError(error), ...nothingKnown };
   }
 }

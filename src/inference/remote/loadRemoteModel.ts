@@ -195,5 +195,5 @@ async function checkServed(
   if (difference === undefined) return props;
   const message = `${server.connection.url} ${difference}; start it with the same model, or unload the model and load it`;
   // Another endpoint may serve it.
-  throw new ServerFault('INFERENCE_FAILED', message, { retryable: true });
+  throw new ServerFault(message, { retryable: true });
 }

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { addAbortSignal, Readable } from 'node:stream';
-import { type Environment, lastingProblem, routeTo } from '../../../base/httpRoute.ts';
+import { type Environment, lastingProblem, parseRetryAfter, routeTo } from '../../../base/httpRoute.ts';
 import { TransientError } from '../retry.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import { version } from '../../../base/packageFiles.ts';
@@ -148,14 +148,6 @@ export const parseEtag = (etag: string): string => etag.replace(/^W\//, '').repl
 export const parseContentLength = (text: string | null): number | undefined =>
   text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 
-/** Retry-After in milliseconds; the header gives seconds or a date. */
-function retryAfterMs(headers: Headers): number | undefined {
-  const text = headers.get('retry-after');
-  if (text === null) return undefined;
-  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
-  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
-}
-
 const retryableStatuses = new Set([408, 425, 429]);
 
 function errorForStatus(
@@ -165,7 +157,7 @@ function errorForStatus(
 ): Fault | TransientError {
   const name = describeTarget(target);
   if (status >= 500 || retryableStatuses.has(status))
-    return new TransientError(`${host} answers ${status}`, { waitMs: retryAfterMs(headers) });
+    return new TransientError(`${host} answers ${status}`, { waitMs: parseRetryAfter(headers.get('retry-after')) });
   // The signed URLs that the hub redirects to expire: the next attempt gets a new one.
   if (!fromHub) return new TransientError(`${host} answers ${status}`);
   if (status === 401 || status === 403) return new Fault('DOWNLOAD_FAILED', gatedMessage(status, hub, target));

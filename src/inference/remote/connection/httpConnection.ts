@@ -72,14 +72,7 @@ export class HttpConnection implements Disposable {
   async json(request: ServerRequest): Promise<unknown> {
     const response = await this.#send(request);
     const text = await this.#readText(response, request.signal);
-    try {
-      return JSON.parse(text);
-    } catch {
-      // Without the error of the parser: it quotes the text, which may have the key.
-      const words = this.withoutKey(text).slice(0, 100);
-      const message = `${this.url}${request.path} answers with something that is not JSON: ${words}`;
-      throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });
-    }
+    return this.#parse(text, `${request.path} answers with something that is not JSON`);
   }
 
   /**
@@ -97,7 +90,7 @@ export class HttpConnection implements Disposable {
       for await (const data of readEvents(chunks)) {
         isComplete = data === '[DONE]';
         if (isComplete) return;
-        const event = this.#parseEvent(request.path, data);
+        const event = this.#parse(data, `${request.path} sends an event that is not JSON`);
         isComplete = isLast(event);
         yield event;
         // From here on: what the reader has not asked for cannot stall.
@@ -106,7 +99,7 @@ export class HttpConnection implements Disposable {
     } catch (cause) {
       if (!(cause instanceof EventTooLarge)) throw cause;
       const message = `${this.url}${request.path} sends a stream that cannot be used: ${cause.message}`;
-      throw new ServerFault('INFERENCE_FAILED', message, { retryable: false, cause });
+      throw new ServerFault(message, { cause });
     } finally {
       if (isComplete) drainResponse(response);
       else response.destroy();
@@ -118,13 +111,12 @@ export class HttpConnection implements Disposable {
     return this.#apiKey === undefined ? text : text.replaceAll(this.#apiKey, '[API key]');
   }
 
-  #parseEvent(path: string, data: string): unknown {
+  #parse(text: string, problem: string): unknown {
     try {
-      return JSON.parse(data);
+      return JSON.parse(text);
     } catch {
-      const words = this.withoutKey(data).slice(0, 100);
-      const message = `${this.url}${path} sends an event that is not JSON: ${words}`;
-      throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });
+      // Without the error of the parser: it quotes the text, which may have the key.
+      throw new ServerFault(`${this.url}${problem}: ${this.withoutKey(text).slice(0, 100)}`);
     }
   }
 
@@ -161,12 +153,13 @@ export class HttpConnection implements Disposable {
         reject(reason);
       };
       const unreachable = (message: string, cause?: unknown, retryable = true): void =>
-        fail(new ServerFault('INFERENCE_FAILED', `${this.url} ${message}`, { retryable, unreachable: true, cause }));
-      const slow = (message: string): void =>
-        fail(new ServerFault('INFERENCE_FAILED', `${this.url} ${message}`, { retryable: false }));
+        fail(new ServerFault(`${this.url} ${message}`, { retryable, unreachable: true, cause }));
       const { connectMs, firstByteMs } = this.#timeouts;
       const connecting = setTimeout(() => unreachable(`cannot be reached within ${connectMs} ms`), connectMs);
-      const answering = setTimeout(() => slow(`has not answered within ${firstByteMs} ms`), firstByteMs);
+      const answering = setTimeout(
+        () => fail(new ServerFault(`${this.url} has not answered within ${firstByteMs} ms`)),
+        firstByteMs,
+      );
       const onAbort = (): void => fail(signal.reason);
       const settle = (): void => {
         clearTimeout(connecting);
@@ -197,7 +190,7 @@ export class HttpConnection implements Disposable {
     const end = performance.now() + firstByteMs;
     const timeout = new IdleTimeout('nothing', idleMs);
     const refuse = (why: string): never => {
-      throw new ServerFault('INFERENCE_FAILED', `${this.url} ${why}`, { retryable: false });
+      throw new ServerFault(`${this.url} ${why}`);
     };
     const chunks: Uint8Array[] = [];
     let bytes = 0;
@@ -242,7 +235,7 @@ export class HttpConnection implements Disposable {
       signal.throwIfAborted();
       if (!stalled) {
         const message = `${this.url} has gone away in the middle of a response: ${describeError(cause)}`;
-        throw new ServerFault('ENGINE_CRASHED', message, { retryable: true, cause });
+        throw new ServerFault(message, { name: 'ENGINE_CRASHED', retryable: true, cause });
       }
     } finally {
       clearTimeout(timer);
@@ -250,8 +243,7 @@ export class HttpConnection implements Disposable {
       // Without its listeners the rest of the response can be drained.
       void iterator.return?.();
     }
-    const message = `${this.url} has stalled: ${timeout.what} has come for ${timeout.limitMs} ms`;
-    throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });
+    throw new ServerFault(`${this.url} has stalled: ${timeout.what} has come for ${timeout.limitMs} ms`);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { parseRetryAfter } from '../../../base/httpRoute.ts';
 import { Fault } from '../../../protocol/fault.ts';
 
 /** A request that an inference server has refused or not answered. */
@@ -12,24 +13,21 @@ export class ServerFault extends Fault {
   /** HTTP status of the response; 0 = there was none. */
   readonly status: number;
 
-  constructor(
-    name: 'INFERENCE_FAILED' | 'ENGINE_CRASHED',
-    message: string,
-    details: {
-      readonly retryable: boolean;
-      readonly retryAfterMs?: number;
-      readonly status?: number;
-      readonly unreachable?: boolean;
-      readonly cause?: unknown;
-    },
-  ) {
-    super(name, message, details.cause === undefined ? {} : { cause: details.cause });
-    this.retryable = details.retryable;
-    this.retryAfterMs = details.retryAfterMs ?? 0;
+  constructor(message: string, details: FaultDetails = {}) {
+    const { name = 'INFERENCE_FAILED', cause, retryable = false, retryAfterMs = 0, unreachable = false } = details;
+    super(name, message, cause === undefined ? {} : { cause });
+    this.retryable = retryable;
+    this.retryAfterMs = retryAfterMs;
+    this.unreachable = unreachable;
     this.status = details.status ?? 0;
-    this.unreachable = details.unreachable ?? false;
   }
 }
+
+/** What is known of a fault besides its message. Default: another attempt does not help. */
+type FaultDetails = Partial<Pick<ServerFault, 'retryable' | 'retryAfterMs' | 'unreachable' | 'status'>> & {
+  readonly name?: 'ENGINE_CRASHED';
+  readonly cause?: unknown;
+};
 
 const hints = new Map([
   [401, 'check the environment variable that api_key_env of the model in models.json names'],
@@ -43,15 +41,11 @@ export function refusedBy(url: string, { statusCode = 0, headers }: IncomingMess
   const words = serverWords(body);
   const hint = hints.get(statusCode);
   const said = words === '' ? '' : `: ${words}`;
-  return new ServerFault(
-    'INFERENCE_FAILED',
-    `${url} answers with status ${statusCode}${said}${hint === undefined ? '' : `; ${hint}`}`,
-    {
-      retryable: [429, 502, 503, 504].includes(statusCode),
-      retryAfterMs: retryAfterMs(headers['retry-after']),
-      status: statusCode,
-    },
-  );
+  return new ServerFault(`${url} answers with status ${statusCode}${said}${hint === undefined ? '' : `; ${hint}`}`, {
+    retryable: [429, 502, 503, 504].includes(statusCode),
+    retryAfterMs: parseRetryAfter(headers['retry-after']) ?? 0,
+    status: statusCode,
+  });
 }
 
 const maxWords = 500;
@@ -70,11 +64,4 @@ function serverWords(body: string): string {
   }
   const text = typeof words === 'string' ? words : body;
   return text.trim().slice(0, maxWords);
-}
-
-function retryAfterMs(header: string | undefined): number {
-  if (header === undefined) return 0;
-  const seconds = Number(header);
-  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - Date.now();
-  return Number.isFinite(ms) ? Math.max(0, ms) : 0;
 }

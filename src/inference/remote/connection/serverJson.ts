@@ -54,8 +54,7 @@ export class ServerJson {
       const error = event['object'] === 'error' ? event : event['error'];
       if (error !== undefined && error !== null) {
         const words = isObject(error) ? error['message'] : error;
-        const message = `${this.connection.url}${path} has failed: ${this.connection.withoutKey(String(words))}`;
-        throw new ServerFault('INFERENCE_FAILED', message, { retryable: false });
+        throw new ServerFault(`${this.connection.url}${path} has failed: ${this.connection.withoutKey(String(words))}`);
       }
       yield event;
     }
@@ -64,13 +63,12 @@ export class ServerJson {
   /** The error for a stream that ends too early. */
   brokenOff(): ServerFault {
     const message = `${this.connection.url} has gone away in the middle of a response: its events end before the last one`;
-    return new ServerFault('ENGINE_CRASHED', message, { retryable: true });
+    return new ServerFault(message, { name: 'ENGINE_CRASHED', retryable: true });
   }
 
   /** The error for a response that is not what the API says. */
   malformed(path: string, why: string): ServerFault {
-    const message = `the response of ${this.connection.url}${path} cannot be used: ${why}`;
-    return new ServerFault('INFERENCE_FAILED', message, { retryable: false });
+    return new ServerFault(`the response of ${this.connection.url}${path} cannot be used: ${why}`);
   }
 
   #object(path: string, value: unknown): ServerObject {

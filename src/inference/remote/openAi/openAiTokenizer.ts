@@ -50,11 +50,8 @@ class ServerTokenizer implements OpenAiTokenizer {
   }
 
   #cut(text: string): readonly string[] {
-    const likely = this.#areAll ? [] : controlLike(text);
-    const matcher =
-      likely.length === 0
-        ? this.vocabulary.controlTokens
-        : new ControlTokenMatcher([...this.controlStrings, ...likely]);
+    const { controlTokens } = this.vocabulary;
+    const matcher = this.#areAll ? controlTokens : withLikely(text, this.controlStrings, controlTokens);
     return matcher.split(text).filter((part) => part !== '');
   }
 }
@@ -172,9 +169,7 @@ export class EstimatedTokenizer implements OpenAiTokenizer {
   }
 
   #breakUp(text: string): string {
-    const likely = controlLike(text);
-    const matcher = likely.length === 0 ? this.#matcher : new ControlTokenMatcher([...this.controlStrings, ...likely]);
-    return matcher.split(text).join(invisible);
+    return withLikely(text, this.controlStrings, this.#matcher).split(text).join(invisible);
   }
 
   #spelling(token: Token): string {
@@ -244,6 +239,12 @@ const isSpecial = (token: unknown): boolean =>
 
 /** Strings in a text that control tokens look like. Tags such as `<tool_call>` are words of the vocabularies that have them. */
 const controlLike = (text: string): readonly string[] => text.match(controlPattern) ?? [];
+
+/** A matcher of control strings, and of those in a text that only look like one. */
+function withLikely(text: string, strings: readonly string[], matcher: ControlTokenMatcher): ControlTokenMatcher {
+  const likely = controlLike(text);
+  return likely.length === 0 ? matcher : new ControlTokenMatcher([...strings, ...likely]);
+}
 
 const controlPattern =
   /<[|｜][^<>|｜\s'"]{1,60}[|｜]>|<\/?s>|<(?:bos|eos|pad|unk|mask|(?:start|end)_of_(?:turn|image|utterance|role|text))>|\[\/?[A-Z][A-Z_]{2,30}\]/g;
