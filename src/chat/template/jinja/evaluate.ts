@@ -158,7 +158,7 @@ export class Evaluator implements JinjaRuntime {
     const filter = jinjaFilters.get(name);
     if (!filter) throw new Error(`No filter named '${name}'.`);
     this.#spendArguments(args, value);
-    return filter(value, args, this);
+    return filter(value, args, this, name);
   }
 
   /** Counts a reading of all arguments. */
@@ -171,7 +171,7 @@ export class Evaluator implements JinjaRuntime {
     const test = jinjaTests.get(name);
     if (!test) throw new Error(`No test named '${name}'.`);
     this.#spendArguments(args, value);
-    return test(value, args, this);
+    return test(value, args, this, name);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { StepBudget } from './stepBudget.ts';
-import type { CallArguments, Value } from './values/values.ts';
+import type { CallArguments, PythonFunction, Value } from './values/values.ts';
 
 /** What filters and tests need of the interpreter. */
 export interface JinjaRuntime {
@@ -11,4 +11,7 @@ export interface JinjaRuntime {
 }
 
 /** A filter: `value | name(args)`. */
-export type JinjaFilter = (value: Value, args: CallArguments, runtime: JinjaRuntime) => Value;
+export type JinjaFilter = PythonFunction<Value, JinjaRuntime>;
+
+/** A test: `value is name(args)`. */
+export type JinjaTest = PythonFunction<Value, JinjaRuntime, boolean>;

@@ -1,17 +1,7 @@
 import type { StepBudget } from '../stepBudget.ts';
 import { itemOf } from '../operations/subscript.ts';
 import { integerOf, isTrue, iterate, orUndefined, requireDefined, sizeOf, stringOf } from '../values/coercion.ts';
-import {
-  type CallArguments,
-  Dict,
-  Generator,
-  Tuple,
-  typeName,
-  Undefined,
-  type Value,
-  bindArguments,
-  requireArgument,
-} from '../values/values.ts';
+import { Dict, Generator, takes, Tuple, typeName, Undefined, type Value } from '../values/values.ts';
 import { areEqual, compareValues } from '../operations/operators.ts';
 import type { JinjaFilter, JinjaRuntime } from '../runtime.ts';
 
@@ -19,42 +9,55 @@ import type { JinjaFilter, JinjaRuntime } from '../runtime.ts';
  * A function that reads an attribute of an item, as filters name it: `a.b.0`, or an index.
  * @param fallback in place of an undefined attribute.
  */
-function attributeReader(attribute: Value, budget: StepBudget): (item: Value) => Value {
+function attributeReader(attribute: Value, budget: StepBudget, fallback?: Value): (item: Value) => Value {
   const path = typeof attribute === 'number' ? [attribute] : stringOf(attribute).split('.');
   const keys = path.map((part) => (typeof part === 'string' && /^\d+$/.test(part) ? Number(part) : part));
-  return (item) => keys.reduce<Value>((value, key) => itemOf(value, key, budget), item);
+  return (item) => {
+    const found = keys.reduce<Value>((value, key) => itemOf(value, key, budget), item);
+    return found instanceof Undefined && fallback !== undefined ? fallback : found;
+  };
 }
+
+/** The values of an attribute of items; the items themselves where none is named. */
+export const mapAttribute = (value: Value, attribute: Value, budget: StepBudget): Value =>
+  attribute === null ? value : new Generator(itemsOf(value).map(attributeReader(attribute, budget)));
 
 /** A function that makes texts comparable without their case, unless it matters. */
 const caseFolder =
-  (isCaseSensitive: boolean, budget: StepBudget) =>
+  (isCaseSensitive: Value, budget: StepBudget) =>
   (value: Value): Value => {
     budget.spend(sizeOf(value));
-    return typeof value === 'string' && !isCaseSensitive ? value.toLowerCase() : value;
+    return typeof value === 'string' && !isTrue(isCaseSensitive) ? value.toLowerCase() : value;
   };
+
+/** A function that reads what an item is compared by: its attribute, or the item itself. */
+function keyReader([isCaseSensitive = false, attribute = null]: KeyArguments, budget: StepBudget) {
+  const fold = caseFolder(isCaseSensitive, budget);
+  const read = attribute === null ? (item: Value) => item : attributeReader(attribute, budget);
+  return (item: Value): Value => fold(read(item));
+}
+
+const keyParameters = ['case_sensitive?', 'attribute?'] as const;
+type KeyArguments = readonly [isCaseSensitive: Value | undefined, attribute: Value | undefined];
 
 // As in Jinja, there is nothing to map or select in none.
 const itemsOf = (value: Value): readonly Value[] => (isTrue(value) ? iterate(value) : []);
 
-const map: JinjaFilter = (value, { positional, keywords }, runtime) => {
+const map: JinjaFilter = (value, { positional, keywords }, runtime, ownName) => {
   const attribute = keywords.get('attribute');
-  if (attribute !== undefined) {
-    const read = attributeReader(attribute, runtime.budget);
-    const fallback = keywords.get('default');
-    const orFallback = (item: Value): Value => (item instanceof Undefined && fallback !== undefined ? fallback : item);
-    return new Generator(itemsOf(value).map((item) => orFallback(read(item))));
-  }
+  if (attribute !== undefined)
+    return new Generator(itemsOf(value).map(attributeReader(attribute, runtime.budget, keywords.get('default'))));
   const [name, ...rest] = positional;
-  const filter = stringOf(requireArgument('map', name));
+  const filter = stringOf(requireArgument(ownName, name));
   return new Generator(itemsOf(value).map((item) => runtime.applyFilter(filter, item, { positional: rest, keywords })));
 };
 
 /** `select`, `reject`, and the same by an attribute. */
 const selection =
   (isKept: boolean, byAttribute: boolean): JinjaFilter =>
-  (value, { positional, keywords }, runtime) => {
+  (value, { positional, keywords }, runtime, ownName) => {
     const read = byAttribute
-      ? attributeReader(requireArgument('selectattr', positional[0]), runtime.budget)
+      ? attributeReader(requireArgument(ownName, positional[0]), runtime.budget)
       : (item: Value) => item;
     const [name, ...rest] = byAttribute ? positional.slice(1) : positional;
     const test = (item: Value): boolean =>
@@ -62,95 +65,82 @@ const selection =
     return new Generator(itemsOf(value).filter((item) => test(read(item)) === isKept));
   };
 
-function sorted(items: readonly Value[], key: (item: Value) => Value, isReversed: boolean, { budget }: JinjaRuntime) {
+/** @throws Error when an argument is missing. */
+function requireArgument(name: string, value: Value | undefined): Value {
+  if (value === undefined) throw new Error(`${name}() misses an argument`);
+  return value;
+}
+
+function sorted<Item extends Value>(
+  items: readonly Item[],
+  key: (item: Item) => Value,
+  isReversed: Value,
+  { budget }: JinjaRuntime,
+): Item[] {
   const keyed = items.map((item) => ({ item, key: key(item) }));
   keyed.sort((left, right) =>
-    isReversed ? compareValues(right.key, left.key, budget) : compareValues(left.key, right.key, budget),
+    isTrue(isReversed) ? compareValues(right.key, left.key, budget) : compareValues(left.key, right.key, budget),
   );
   return keyed.map(({ item }) => item);
 }
 
-const sort: JinjaFilter = (value, args, runtime) => {
-  const names = ['reverse', 'case_sensitive', 'attribute'];
-  const [isReversed = false, caseSensitive = false, attribute = null] = bindArguments('sort', args, names);
-  const fold = caseFolder(isTrue(caseSensitive), runtime.budget);
-  const readers =
-    attribute === null
-      ? []
-      : stringOf(attribute)
-          .split(',')
-          .map((name) => attributeReader(name, runtime.budget));
-  const key = (item: Value): Value =>
-    readers.length === 0 ? fold(item) : new Tuple(readers.map((read) => fold(read(item))));
-  return sorted(iterate(value), key, isTrue(isReversed), runtime);
-};
+const sort: JinjaFilter = takes(['reverse?', ...keyParameters], (value, given, runtime) => {
+  const [isReversed = false, isCaseSensitive, attribute = null] = given;
+  const names = attribute === null ? [null] : stringOf(attribute).split(',');
+  const readers = names.map((name) => keyReader([isCaseSensitive, name], runtime.budget));
+  return sorted(iterate(value), (item) => new Tuple(readers.map((read) => read(item))), isReversed, runtime);
+});
 
-const dictsort: JinjaFilter = (value, args, runtime) => {
-  const [caseSensitive = false, by = 'key', isReversed = false] = bindArguments('dictsort', args, [
-    'case_sensitive',
-    'by',
-    'reverse',
-  ]);
+const dictsort: JinjaFilter = takes(['case_sensitive?', 'by?', 'reverse?'], (value, given, runtime) => {
+  const [isCaseSensitive = false, by = 'key', isReversed = false] = given;
   const index = stringOf(by) === 'key' ? 0 : 1;
-  const fold = caseFolder(isTrue(caseSensitive), runtime.budget);
-  const key = (pair: Value): Value => (pair instanceof Tuple ? fold(pair.items[index] ?? null) : null);
-  return sorted(pairs(requireDefined(value)), key, isTrue(isReversed), runtime);
-};
+  const fold = caseFolder(isCaseSensitive, runtime.budget);
+  const key = (pair: Tuple): Value => fold(pair.items[index] ?? null);
+  return sorted(pairs(requireDefined(value)), key, isReversed, runtime);
+});
 
-function pairs(value: Value): readonly Value[] {
+function pairs(value: Value): readonly Tuple[] {
   if (value instanceof Undefined) return [];
   if (!(value instanceof Dict)) throw new Error(`Can only get item pairs from a mapping, not '${typeName(value)}'`);
   return value.entries().map((entry) => new Tuple(entry));
 }
 
-const unique: JinjaFilter = (value, args, { budget }) => {
-  const [caseSensitive = false, attribute = null] = bindArguments('unique', args, ['case_sensitive', 'attribute']);
-  const fold = caseFolder(isTrue(caseSensitive), budget);
-  const read = attribute === null ? (item: Value) => item : attributeReader(attribute, budget);
+const unique: JinjaFilter = takes(keyParameters, (value, given, { budget }) => {
+  const keyOf = keyReader(given, budget);
   const seen = new Dict();
   return new Generator(
     iterate(value).filter((item) => {
-      const key = fold(read(item));
+      const key = keyOf(item);
       const isNew = seen.get(key) === undefined;
       seen.set(key, true);
       return isNew;
     }),
   );
-};
+});
 
 /** `min` and `max`. */
-const extreme =
-  (sign: 1 | -1): JinjaFilter =>
-  (value, args, { budget }) => {
-    const [caseSensitive = false, attribute = null] = bindArguments('min', args, ['case_sensitive', 'attribute']);
-    const fold = caseFolder(isTrue(caseSensitive), budget);
-    const read = attribute === null ? (item: Value) => item : attributeReader(attribute, budget);
+const extreme = (sign: 1 | -1): JinjaFilter =>
+  takes(keyParameters, (value, given, { budget }) => {
+    const key = keyReader(given, budget);
     const [first, ...rest] = iterate(value);
     if (first === undefined) return new Undefined('No aggregated item, sequence was empty.');
-    const isBetter = (item: Value, best: Value): boolean =>
-      sign * compareValues(fold(read(item)), fold(read(best)), budget) < 0;
+    const isBetter = (item: Value, best: Value): boolean => sign * compareValues(key(item), key(best), budget) < 0;
     return rest.reduce((best, item) => (isBetter(item, best) ? item : best), first);
-  };
+  });
 
-const groupby: JinjaFilter = (value, args, runtime) => {
-  const [attribute, fallback] = bindArguments('groupby', args, ['attribute', 'default']);
-  const read = attributeReader(requireArgument('groupby', attribute), runtime.budget);
-  const key = (item: Value): Value => {
-    const found = read(item);
-    return found instanceof Undefined && fallback !== undefined ? fallback : found;
-  };
+const groupby: JinjaFilter = takes(['attribute', 'default?'], (value, [attribute, fallback], runtime) => {
+  const read = attributeReader(attribute, runtime.budget, fallback);
   const groups: { readonly key: Value; readonly items: Value[] }[] = [];
-  for (const item of sorted(iterate(value), key, false, runtime)) {
+  for (const item of sorted(iterate(value), read, false, runtime)) {
     const last = groups.at(-1);
-    if (last && areEqual(last.key, key(item), runtime.budget)) last.items.push(item);
-    else groups.push({ key: key(item), items: [item] });
+    if (last && areEqual(last.key, read(item), runtime.budget)) last.items.push(item);
+    else groups.push({ key: read(item), items: [item] });
   }
   return groups.map(({ key, items }) => new Tuple([key, items]));
-};
+});
 
-const batch: JinjaFilter = (value, args, { budget }) => {
-  const [size, fill = null] = bindArguments('batch', args, ['linecount', 'fill_with']);
-  const count = Math.max(1, integerOf(requireArgument('batch', size)));
+const batch: JinjaFilter = takes(['linecount', 'fill_with?'], (value, [size, fill = null], { budget }) => {
+  const count = Math.max(1, integerOf(size));
   const items = iterate(value);
   const missing = fill === null ? 0 : (count - (items.length % count)) % count;
   budget.spendList(items.length + missing);
@@ -159,7 +149,7 @@ const batch: JinjaFilter = (value, args, { budget }) => {
     filled.slice(index * count, (index + 1) * count),
   );
   return new Generator(batches);
-};
+});
 
 const reverse: JinjaFilter = (value) =>
   typeof value === 'string' ? [...value].reverse().join('') : new Generator([...iterate(value)].reverse());
@@ -167,11 +157,10 @@ const reverse: JinjaFilter = (value) =>
 const firstOf = (items: readonly Value[]): Value => orUndefined(items[0], 'No first item, sequence was empty.');
 const lastOf = (items: readonly Value[]): Value => orUndefined(items.at(-1), 'No last item, sequence was empty.');
 
-/** Whether a value is replaced by another one: where it is undefined or, if the caller wants it, false. */
-function defaultOf(value: Value, args: CallArguments): Value {
-  const [fallback = '', boolean = false] = bindArguments('default', args, ['default_value', 'boolean']);
-  return value instanceof Undefined || (isTrue(boolean) && !isTrue(value)) ? fallback : value;
-}
+/** A value, or another one where it is undefined or, if the caller wants it, false. */
+const defaultOf: JinjaFilter = takes(['default_value?', 'boolean?'], (value, [fallback = '', boolean = false]) =>
+  value instanceof Undefined || (isTrue(boolean) && !isTrue(value)) ? fallback : value,
+);
 
 /** Filters of lists and dicts. */
 export const listFilters: ReadonlyMap<string, JinjaFilter> = new Map<string, JinjaFilter>([
@@ -194,9 +183,5 @@ export const listFilters: ReadonlyMap<string, JinjaFilter> = new Map<string, Jin
   ['max', extreme(-1)],
   ['groupby', groupby],
   ['batch', batch],
-  [
-    'attr',
-    (value, args, { budget }) =>
-      attributeReader(requireArgument('attr', bindArguments('attr', args, ['name'])[0]), budget)(value),
-  ],
+  ['attr', takes(['name'], (value, [name], { budget }) => attributeReader(name, budget)(value))],
 ]);

@@ -1,7 +1,8 @@
-import { bindArguments, Dict, Float, Tuple, Undefined, View, typeName, type Value } from '../values/values.ts';
+import { Dict, Float, takes, Tuple, Undefined, View, typeName, type Value } from '../values/values.ts';
 import { lengthOf } from '../values/characters.ts';
 import { calculate, numberResult } from '../operations/operators.ts';
 import type { JinjaFilter } from '../runtime.ts';
+import { mapAttribute } from './lists.ts';
 import { toText } from '../values/text.ts';
 import { integerOf, iterate, numberOf, requireDefined, stringOf } from '../values/coercion.ts';
 
@@ -14,33 +15,30 @@ const length: JinjaFilter = (value) => {
   throw new Error(`object of type '${typeName(value)}' has no len()`);
 };
 
-const toInteger: JinjaFilter = (value, args) => {
-  const [fallback = 0, base = 10] = bindArguments('int', args, ['default', 'base']);
+const toInteger: JinjaFilter = takes(['default?', 'base?'], (value, [fallback = 0, base = 10]) => {
   const number = numberOf(requireDefined(value));
   if (number !== undefined) return Math.trunc(number);
   const text = typeof value === 'string' ? value.trim().replaceAll('_', '') : '';
   const digits = integerOf(base) === 10 ? /^[-+]?\d+$/ : /^[-+]?\w+$/;
   const integer = digits.test(text) ? Number.parseInt(text, integerOf(base)) : Math.trunc(parseFloatText(text));
   return Number.isFinite(integer) ? integer : fallback;
-};
+});
 
-const toFloat: JinjaFilter = (value, args) => {
-  const [fallback = new Float(0)] = bindArguments('float', args, ['default']);
+const toFloat: JinjaFilter = takes(['default?'], (value, [fallback = new Float(0)]) => {
   const number =
     numberOf(requireDefined(value)) ?? (typeof value === 'string' ? parseFloatText(value.trim()) : Number.NaN);
   return Number.isNaN(number) ? fallback : new Float(number);
-};
+});
 
 const parseFloatText = (text: string): number =>
   /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/.test(text) ? Number(text) : Number.NaN;
 
-const round: JinjaFilter = (value, args) => {
-  const [precision = 0, method = 'common'] = bindArguments('round', args, ['precision', 'method']);
+const round: JinjaFilter = takes(['precision?', 'method?'], (value, [precision = 0, method = 'common']) => {
   if (!(value instanceof Float) && integerOf(precision) >= 0) return requireNumber(value);
   const factor = 10 ** integerOf(precision);
   const scaled = requireNumber(value) * factor;
   return numberResult(roundBy(stringOf(method), scaled) / factor, true);
-};
+});
 
 function roundBy(method: string, value: number): number {
   if (method === 'ceil') return Math.ceil(value);
@@ -67,11 +65,8 @@ export const numberFilters: ReadonlyMap<string, JinjaFilter> = new Map<string, J
   ['wordcount', (value, _, { budget }) => toText(value, budget).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0],
   [
     'sum',
-    (value, args, runtime) => {
-      const [attribute = null, start = 0] = bindArguments('sum', args, ['attribute', 'start']);
-      const keywords = new Map([['attribute', attribute]]);
-      const items = attribute === null ? value : runtime.applyFilter('map', value, { positional: [], keywords });
-      return iterate(items).reduce((sum, item) => calculate('+', sum, item, runtime.budget), start);
-    },
+    takes(['attribute?', 'start?'], (value, [attribute = null, start = 0], { budget }) =>
+      iterate(mapAttribute(value, attribute, budget)).reduce((sum, item) => calculate('+', sum, item, budget), start),
+    ),
   ],
 ]);

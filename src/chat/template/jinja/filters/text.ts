@@ -1,10 +1,11 @@
-import { bindArguments, Dict, Tuple, type Value } from '../values/values.ts';
-import { isWhitespace, lengthOf, stripEnd, stripStart, splitLines } from '../values/characters.ts';
+import { Dict, takes, Tuple } from '../values/values.ts';
+import { lengthOf, splitLines } from '../values/characters.ts';
 import { toJson, toText } from '../values/text.ts';
 import { repeatText } from '../operations/operators.ts';
 import { formatPercent } from '../operations/format.ts';
-import type { JinjaFilter, JinjaRuntime } from '../runtime.ts';
-import { capitalize, replaceText } from '../operations/stringMethods.ts';
+import type { JinjaFilter } from '../runtime.ts';
+import { mapAttribute } from './lists.ts';
+import { capitalize, replaceText, stripText } from '../operations/stringMethods.ts';
 import { integerOf, isTrue, iterate, stringOf } from '../values/coercion.ts';
 
 /** A filter of the text that a value is printed as. */
@@ -16,43 +17,30 @@ const ofText =
     return change(text);
   };
 
-const trim: JinjaFilter = (value, args, { budget }) => {
-  const [characters = null] = bindArguments('trim', args, ['chars']);
-  const stripped = characters === null ? undefined : new Set(stringOf(characters));
-  const isStripped = stripped ? (character: string) => stripped.has(character) : isWhitespace;
-  return stripEnd(stripStart(toText(value, budget), isStripped), isStripped);
-};
+const indent: JinjaFilter = takes(
+  ['width?', 'first?', 'blank?'],
+  (value, [width = 4, first = false, blank = false], { budget }) => {
+    const margin = typeof width === 'string' ? width : repeatText(' ', integerOf(width), budget);
+    // As in Jinja, a newline at the end stays.
+    const lines = splitLines(`${stringOf(value)}\n`);
+    budget.spendText(stringOf(value).length + lines.length * margin.length);
+    return lines
+      .map((line, index) => ((index === 0 ? isTrue(first) : isTrue(blank) || line !== '') ? margin + line : line))
+      .join('\n');
+  },
+);
 
-const indent: JinjaFilter = (value, args, { budget }) => {
-  const [width = 4, first = false, blank = false] = bindArguments('indent', args, ['width', 'first', 'blank']);
-  const margin = typeof width === 'string' ? width : repeatText(' ', integerOf(width), budget);
-  // As in Jinja, a newline at the end stays.
-  const lines = splitLines(`${stringOf(value)}\n`);
-  budget.spendText(stringOf(value).length + lines.length * margin.length);
-  return lines
-    .map((line, index) => ((index === 0 ? isTrue(first) : isTrue(blank) || line !== '') ? margin + line : line))
-    .join('\n');
-};
-
-const join: JinjaFilter = (value, args, runtime) => {
-  const [separator = '', attribute = null] = bindArguments('join', args, ['d', 'attribute']);
-  const source = attribute === null ? value : mapAttribute(runtime, value, attribute);
-  const items = iterate(source).map((item) => toText(item, runtime.budget));
-  const text = toText(separator, runtime.budget);
-  runtime.budget.spendText(items.reduce((length, item) => length + item.length + text.length, 0));
+const join: JinjaFilter = takes(['d?', 'attribute?'], (value, [separator = '', attribute = null], { budget }) => {
+  const items = iterate(mapAttribute(value, attribute, budget)).map((item) => toText(item, budget));
+  const text = toText(separator, budget);
+  budget.spendText(items.reduce((length, item) => length + item.length + text.length, 0));
   return items.join(text);
-};
+});
 
-const mapAttribute = (runtime: JinjaRuntime, value: Value, attribute: Value): Value =>
-  runtime.applyFilter('map', value, { positional: [], keywords: new Map([['attribute', attribute]]) });
+const jsonParameters = ['ensure_ascii?', 'indent?', 'separators?', 'sort_keys?'] as const;
 
-const tojson: JinjaFilter = (value, args, { budget }) => {
-  const names = ['ensure_ascii', 'indent', 'separators', 'sort_keys'];
-  const [ensureAscii = false, indent = null, separators = null, sortKeys = false] = bindArguments(
-    'tojson',
-    args,
-    names,
-  );
+const tojson: JinjaFilter = takes(jsonParameters, (value, given, { budget }) => {
+  const [ensureAscii = false, indent = null, separators = null, sortKeys = false] = given;
   const [itemSeparator = null, keySeparator = null] = separators === null ? [] : iterate(separators);
   const settings = {
     indent:
@@ -65,19 +53,17 @@ const tojson: JinjaFilter = (value, args, { budget }) => {
   const json = toJson(value, settings, budget);
   budget.spendText(json.length);
   return json;
-};
+});
 
-const center: JinjaFilter = (value, args, { budget }) => {
-  const [width = 80] = bindArguments('center', args, ['width']);
+const center: JinjaFilter = takes(['width?'], (value, [width = 80], { budget }) => {
   const text = toText(value, budget);
   const margin = Math.max(0, integerOf(width) - lengthOf(text));
   const left = Math.floor(margin / 2) + ((margin % 2) & (integerOf(width) % 2));
   return repeatText(' ', left, budget) + text + repeatText(' ', margin - left, budget);
-};
+});
 
-const truncate: JinjaFilter = (value, args, { budget }) => {
-  const names = ['length', 'killwords', 'end', 'leeway'];
-  const [length = 255, killWords = false, end = '...', leeway = 5] = bindArguments('truncate', args, names);
+const truncate: JinjaFilter = takes(['length?', 'killwords?', 'end?', 'leeway?'], (value, given, { budget }) => {
+  const [length = 255, killWords = false, end = '...', leeway = 5] = given;
   const text = toText(value, budget);
   budget.spend(text.length);
   const limit = integerOf(length);
@@ -87,7 +73,7 @@ const truncate: JinjaFilter = (value, args, { budget }) => {
   if (isTrue(killWords)) return start + ending;
   const lastSpace = start.lastIndexOf(' ');
   return (lastSpace < 0 ? start : start.slice(0, lastSpace)) + ending;
-};
+});
 
 const htmlEscapes: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -110,7 +96,7 @@ export const textFilters: ReadonlyMap<string, JinjaFilter> = new Map<string, Jin
   ['lower', ofText((text) => text.toLowerCase())],
   ['capitalize', ofText(capitalize)],
   ['title', ofText((text) => text.replace(/[^-\s({[<]+/g, capitalize))],
-  ['trim', trim],
+  ['trim', takes(['chars?'], (value, [chars = null], { budget }) => stripText(toText(value, budget), chars))],
   ['indent', indent],
   ['join', join],
   ['tojson', tojson],
@@ -118,8 +104,7 @@ export const textFilters: ReadonlyMap<string, JinjaFilter> = new Map<string, Jin
   ['truncate', truncate],
   [
     'replace',
-    (value, args, { budget }) =>
-      replaceText(toText(value, budget), bindArguments('replace', args, ['old', 'new', 'count']), budget),
+    takes(['old', 'new', 'count?'], (value, given, { budget }) => replaceText(toText(value, budget), given, budget)),
   ],
   [
     'format',

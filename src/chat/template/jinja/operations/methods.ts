@@ -1,48 +1,28 @@
 import type { StepBudget } from '../stepBudget.ts';
-import {
-  bindArguments,
-  requireArgument,
-  Callable,
-  Dict,
-  Tuple,
-  View,
-  type CallArguments,
-  type Value,
-} from '../values/values.ts';
+import { Callable, Dict, takes, Tuple, View, type PythonFunction, type Value } from '../values/values.ts';
 import { areEqual } from './operators.ts';
 import { stringMethods } from './stringMethods.ts';
 import { integerOf, iterate, sizeOf } from '../values/coercion.ts';
 
+type Method<Subject> = PythonFunction<Subject, StepBudget>;
+
 /** A method of a value, as a function; undefined where it has none of this name. */
 export function methodOf(value: Value, name: string): Callable | undefined {
-  const method = findMethod(value, name);
-  if (!method) return undefined;
-  return new Callable(name, (args, budget) => {
-    budget.spend(1 + sizeOf(value));
-    return method(args, budget);
-  });
+  const bind = <Subject>(subject: Subject, methods: ReadonlyMap<string, Method<Subject>>): Callable | undefined => {
+    const method = methods.get(name);
+    if (!method) return undefined;
+    return new Callable(name, (args, budget) => {
+      budget.spend(1 + sizeOf(value));
+      return method(subject, args, budget, name);
+    });
+  };
+  if (typeof value === 'string') return bind(value, stringMethods);
+  if (value instanceof Dict) return bind(value, dictMethods);
+  if (Array.isArray(value)) return bind(value, listMethods);
+  return value instanceof Tuple ? bind(value.items, sequenceMethods) : undefined;
 }
 
-type BoundMethod = (args: CallArguments, budget: StepBudget) => Value;
-
-function findMethod(value: Value, name: string): BoundMethod | undefined {
-  if (typeof value === 'string') {
-    const method = stringMethods.get(name);
-    return method && ((args, budget) => method(value, args, budget));
-  }
-  if (value instanceof Dict) {
-    const method = dictMethods.get(name);
-    return method && ((args) => method(value, args));
-  }
-  if (Array.isArray(value)) {
-    const method = listMethods.get(name);
-    return method && ((args, budget) => method(value, args, budget));
-  }
-  const tupleMethod = value instanceof Tuple ? sequenceMethods.get(name) : undefined;
-  return tupleMethod && value instanceof Tuple ? (args, budget) => tupleMethod(value.items, args, budget) : undefined;
-}
-
-const dictMethods = new Map<string, (dict: Dict, args: CallArguments) => Value>([
+const dictMethods = new Map<string, Method<Dict>>([
   [
     'items',
     (dict) =>
@@ -56,22 +36,20 @@ const dictMethods = new Map<string, (dict: Dict, args: CallArguments) => Value>(
   ['copy', (dict) => new Dict(dict.entries())],
   [
     'get',
-    (dict, args) => {
-      const [key, fallback = null] = bindArguments('get', args, ['key', 'default']);
-      const value = dict.get(requireArgument('get', key));
+    takes(['key', 'default?'], (dict, [key, fallback = null]) => {
+      const value = dict.get(key);
       return value === undefined ? fallback : value;
-    },
+    }),
   ],
   [
     'pop',
-    (dict, args) => {
-      const [key, fallback] = bindArguments('pop', args, ['key', 'default']);
-      const found = dict.get(requireArgument('pop', key));
+    takes(['key', 'default?'], (dict, [key, fallback]) => {
+      const found = dict.get(key);
       const value = found === undefined ? fallback : found;
       if (value === undefined) throw new Error('pop(): the dict has no such key');
-      dict.delete(requireArgument('pop', key));
+      dict.delete(key);
       return value;
-    },
+    }),
   ],
   [
     'update',
@@ -83,75 +61,64 @@ const dictMethods = new Map<string, (dict: Dict, args: CallArguments) => Value>(
   ],
   [
     'setdefault',
-    (dict, args) => {
-      const [key, fallback = null] = bindArguments('setdefault', args, ['key', 'default']);
-      const name = requireArgument('setdefault', key);
-      const found = dict.get(name);
+    takes(['key', 'default?'], (dict, [key, fallback = null]) => {
+      const found = dict.get(key);
       if (found !== undefined) return found;
-      dict.set(name, fallback);
+      dict.set(key, fallback);
       return fallback;
-    },
+    }),
   ],
 ]);
 
-type SequenceMethod = (items: readonly Value[], args: CallArguments, budget: StepBudget) => Value;
-
-const sequenceMethods = new Map<string, SequenceMethod>([
+const sequenceMethods = new Map<string, Method<readonly Value[]>>([
   [
     'index',
-    (items, args, budget) => {
-      const index = items.findIndex((item) => areEqual(item, firstArgument('index', args), budget));
+    takes(['value'], (items, [sought], budget) => {
+      const index = items.findIndex((item) => areEqual(item, sought, budget));
       if (index < 0) throw new Error('index(): the value is not in the list');
       return index;
-    },
+    }),
   ],
   [
     'count',
-    (items, args, budget) => items.filter((item) => areEqual(item, firstArgument('count', args), budget)).length,
+    takes(['value'], (items, [sought], budget) => items.filter((item) => areEqual(item, sought, budget)).length),
   ],
 ]);
 
-type ListMethod = (list: Value[], args: CallArguments, budget: StepBudget) => Value;
-
 // Transformers' sandbox refuses the methods that change a list. Some published templates use them all the same; other
 // runtimes allow them, and the lists belong to one rendering.
-const listMethods = new Map<string, ListMethod>([
+const listMethods = new Map<string, Method<Value[]>>([
   ...sequenceMethods,
   ['copy', (list) => [...list]],
   [
     'append',
-    (list, args) => {
-      list.push(firstArgument('append', args));
+    takes(['value'], (list, [item]) => {
+      list.push(item);
       return null;
-    },
+    }),
   ],
   [
     'extend',
-    (list, args, budget) => {
-      const items = iterate(firstArgument('extend', args));
+    takes(['value'], (list, [others], budget) => {
+      const items = iterate(others);
       budget.spendList(list.length + items.length);
       for (const item of items.slice()) list.push(item);
       return null;
-    },
+    }),
   ],
   [
     'insert',
-    (list, args) => {
-      const [index, item] = bindArguments('insert', args, ['index', 'object']);
-      list.splice(integerOf(requireArgument('insert', index)), 0, requireArgument('insert', item));
+    takes(['index', 'object'], (list, [index, item]) => {
+      list.splice(integerOf(index), 0, item);
       return null;
-    },
+    }),
   ],
   [
     'pop',
-    (list, args) => {
-      const [index = -1] = bindArguments('pop', args, ['index']);
+    takes(['index?'], (list, [index = -1]) => {
       const [item] = list.splice(integerOf(index), 1);
       if (item === undefined) throw new Error('pop(): the list has no such item');
       return item;
-    },
+    }),
   ],
 ]);
-
-const firstArgument = (name: string, args: CallArguments): Value =>
-  requireArgument(name, bindArguments(name, args, ['value'])[0]);

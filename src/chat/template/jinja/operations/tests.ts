@@ -1,7 +1,6 @@
 import type { ComparisonOperator } from '../syntax/ast.ts';
 import {
-  bindArguments,
-  requireArgument,
+  takes,
   Callable,
   Dict,
   Float,
@@ -11,20 +10,15 @@ import {
   Undefined,
   View,
   typeName,
-  type CallArguments,
   type Value,
 } from '../values/values.ts';
 import { areEqual, compare, moduloOf } from './operators.ts';
-import type { JinjaRuntime } from '../runtime.ts';
+import type { JinjaTest } from '../runtime.ts';
 import { toText } from '../values/text.ts';
 import { numberOf, requireDefined } from '../values/coercion.ts';
 
-type JinjaTest = (value: Value, args: CallArguments, runtime: JinjaRuntime) => boolean;
-
-const comparison =
-  (operator: ComparisonOperator): JinjaTest =>
-  (value, args, { budget }) =>
-    compare(operator, value, requireArgument(operator, bindArguments(operator, args, ['other'])[0]), budget);
+const comparison = (operator: ComparisonOperator): JinjaTest =>
+  takes(['other'], (value, [other], { budget }) => compare(operator, value, other, budget));
 
 // As in Jinja, undefined can be called: it then says what is undefined.
 const isCallable = (value: Value): boolean =>
@@ -73,11 +67,7 @@ export const jinjaTests: ReadonlyMap<string, JinjaTest> = new Map<string, JinjaT
   ],
   ['odd', (value) => remainder(value, 2) === 1],
   ['even', (value) => remainder(value, 2) === 0],
-  [
-    'divisibleby',
-    (value, args) =>
-      remainder(value, requireArgument('divisibleby', bindArguments('divisibleby', args, ['num'])[0])) === 0,
-  ],
+  ['divisibleby', takes(['num'], (value, [divisor]) => remainder(value, divisor) === 0)],
   ['lower', inCase('toLowerCase')],
   ['upper', inCase('toUpperCase')],
   ['in', comparison('in')],
@@ -92,10 +82,11 @@ export const jinjaTests: ReadonlyMap<string, JinjaTest> = new Map<string, JinjaT
   ['ge', comparison('>=')],
   [
     'sameas',
-    (value, args, { budget }) => {
-      const other = requireArgument('sameas', bindArguments('sameas', args, ['other'])[0]);
-      return value === other || (typeof value === typeof other && !isSequence(value) && areEqual(value, other, budget));
-    },
+    takes(
+      ['other'],
+      (value, [other], { budget }) =>
+        value === other || (typeof value === typeof other && !isSequence(value) && areEqual(value, other, budget)),
+    ),
   ],
   ['escaped', () => false],
 ]);

@@ -190,26 +190,47 @@ const typeNames = [
   [Callable, 'function'],
 ] as const;
 
+/** The values of parameters; those whose name ends with `?` need not be given. */
+type Bound<Names extends readonly string[]> = {
+  readonly [Index in keyof Names]: Names[Index] extends `${string}?` ? Value | undefined : Value;
+};
+
+/** What a filter, a test or a method does with its subject; `name` is its own, for errors. */
+export type PythonFunction<Subject, Context, Result = Value> = (
+  subject: Subject,
+  args: CallArguments,
+  context: Context,
+  name: string,
+) => Result;
+
+/** A function with these parameters. */
+export const takes =
+  <Subject, Context, Result, const Names extends readonly string[]>(
+    parameters: Names,
+    run: (subject: Subject, values: Bound<Names>, context: Context) => Result,
+  ): PythonFunction<Subject, Context, Result> =>
+  (subject, args, context, name) =>
+    run(subject, bindArguments(name, args, parameters), context);
+
 /**
- * The arguments of a call by the names of its parameters, in their order; undefined where one is not given.
- * @throws Error when there are too many, or one has another name.
+ * The arguments of a call by its parameters, in their order.
+ * @throws Error when there are too many, one is missing, or one has another name.
  */
-export function bindArguments(
+export function bindArguments<const Names extends readonly string[]>(
   name: string,
   { positional, keywords }: CallArguments,
-  parameters: readonly string[],
-): readonly (Value | undefined)[] {
-  if (positional.length > parameters.length)
-    throw new Error(`${name}() takes at most ${parameters.length} arguments, got ${positional.length}`);
+  parameters: Names,
+): Bound<Names> {
+  const names = parameters.map((parameter) => parameter.replace('?', ''));
+  if (positional.length > names.length)
+    throw new Error(`${name}() takes at most ${names.length} arguments, got ${positional.length}`);
   for (const keyword of keywords.keys())
-    if (!parameters.includes(keyword)) throw new Error(`${name}() got an unexpected keyword argument '${keyword}'`);
-  return parameters.map((parameter, index) =>
-    index < positional.length ? positional[index] : keywords.get(parameter),
-  );
-}
-
-/** @throws Error when an argument is missing. */
-export function requireArgument(name: string, value: Value | undefined): Value {
-  if (value === undefined) throw new Error(`${name}() misses an argument`);
-  return value;
+    if (!names.includes(keyword)) throw new Error(`${name}() got an unexpected keyword argument '${keyword}'`);
+  const values = names.map((parameter, index) => {
+    const value = index < positional.length ? positional[index] : keywords.get(parameter);
+    if (value === undefined && parameter === parameters[index]) throw new Error(`${name}() misses an argument`);
+    return value;
+  });
+  // Safe: those that must be given are.
+  return values as unknown as Bound<Names>;
 }

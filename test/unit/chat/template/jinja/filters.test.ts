@@ -95,4 +95,14 @@ describe('a test', () => {
   ])("knows Python's types: %j", (template, expected) => {
     expect(rendered(template, { d: {} })).toBe(expected);
   });
+
+  it.each([
+    ['{{ [2, 1] | max(key=1) }}', "error: max() got an unexpected keyword argument 'key'"],
+    ['{{ [] | rejectattr }}', 'error: rejectattr() misses an argument'],
+    ["{{ 'a' | replace('a') }}", 'error: replace() misses an argument'],
+    ['{{ 1 is divisibleby }}', 'error: divisibleby() misses an argument'],
+    ['{{ [none, none] | sort }}', '[None, None]'],
+  ])('binds its arguments: %j', (template, expected) => {
+    expect(rendered(template)).toBe(expected);
+  });
 });
