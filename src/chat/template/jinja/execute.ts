@@ -9,22 +9,8 @@ import { toText } from './values/text.ts';
 type LoopControl = 'break' | 'continue';
 
 /** The text that statements write; a part of a template has its own, for example a macro. */
-class Output {
-  readonly #parts: string[] = [];
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
-
-  write(text: string): void {
-    this.#parts.push(text);
-    this.#length += text.length;
-  }
-
-  toString(): string {
-    return this.#parts.join('');
-  }
+interface Output {
+  text: string;
 }
 
 /** Runs the statements of a template. */
@@ -42,19 +28,14 @@ export class Executor {
     return this.#offset;
   }
 
-  /** Grants more work for a longer input. */
-  addInput(characters: number): void {
-    this.#evaluator.budget.addInput(characters);
-  }
-
   /**
    * The text that statements write.
    * @throws Error when an operation fails, or the template takes too much work.
    */
   render(statements: readonly Statement[], scope: Scope): string {
-    const output = new Output();
+    const output = { text: '' };
     this.#runAll(statements, scope, output);
-    return output.toString();
+    return output.text;
   }
 
   /** Runs statements; returns whether they ended by `break` or `continue`. */
@@ -119,8 +100,8 @@ export class Executor {
 
   #write(text: string, output: Output): void {
     this.#evaluator.budget.spendText(text.length);
-    this.#evaluator.budget.checkText(output.length + text.length);
-    output.write(text);
+    this.#evaluator.budget.checkText(output.text.length + text.length);
+    output.text += text;
   }
 
   /** What a macro writes that takes a block as its `caller`. */
@@ -165,28 +146,25 @@ export class Executor {
   #runFor(statement: ForStatement, iterable: Value, scope: Scope, output: Output, depth: number): void {
     const items = this.#selectItems(statement, iterable, scope);
     const recurse = ({ positional: [children] }: CallArguments): Value => {
-      const inner = new Output();
+      const inner = { text: '' };
       this.#evaluator.budget.nested(() =>
         this.#runFor(statement, orUndefined(children, 'the loop got no items'), scope, inner, depth + 1),
       );
-      return inner.toString();
+      return inner.text;
     };
-    let changed: Value | undefined;
-    const noteChange = (value: Value): Value | undefined => {
-      const previous = changed;
-      changed = value;
-      return previous;
+    let last: Tuple | undefined;
+    const isChanged = (values: Tuple): boolean => {
+      const previous = last;
+      last = values;
+      return !previous || !areEqual(previous, values, this.#evaluator.budget);
     };
     for (const [index, item] of items.entries()) {
-      const iteration = new Scope(scope);
-      const loop: Loop = createLoop(items, index, depth, {
-        budget: this.#evaluator.budget,
-        noteChange,
-        recurse: statement.recursive ? recurse : undefined,
-      });
-      iteration.set('loop', loop);
-      this.#assign(statement.target, item, iteration);
-      if (this.#runAll(statement.body, iteration, output) === 'break') break;
+      const iteration = { items, index, depth, isChanged };
+      const attribute = (name: string): Value | undefined => loopAttributes.get(name)?.(iteration);
+      const inner = new Scope(scope);
+      inner.set('loop', new Loop(attribute, statement.recursive ? recurse : undefined));
+      this.#assign(statement.target, item, inner);
+      if (this.#runAll(statement.body, inner, output) === 'break') break;
     }
     if (items.length === 0) this.#runAll(statement.otherwise, new Scope(scope), output);
   }
@@ -229,53 +207,36 @@ export class Executor {
   }
 }
 
-interface LoopContext {
-  readonly budget: StepBudget;
-  /** Remembers the arguments of `changed`; returns those before. */
-  readonly noteChange: (value: Value) => Value | undefined;
-  readonly recurse: Loop['recurse'];
+/** One iteration of a loop over some items. */
+interface Iteration {
+  readonly items: readonly Value[];
+  readonly index: number;
+  readonly depth: number;
+  /** Whether values are others than those that it was asked for before in this loop. */
+  readonly isChanged: (values: Tuple) => boolean;
 }
 
-/** The variable `loop` in one iteration of a loop over some items. */
-function createLoop(items: readonly Value[], index: number, depth: number, context: LoopContext): Loop {
-  const attribute = (name: string): Value | undefined => {
-    switch (name) {
-      case 'index':
-        return index + 1;
-      case 'index0':
-        return index;
-      case 'revindex':
-        return items.length - index;
-      case 'revindex0':
-        return items.length - index - 1;
-      case 'first':
-        return index === 0;
-      case 'last':
-        return index === items.length - 1;
-      case 'length':
-        return items.length;
-      case 'depth':
-        return depth + 1;
-      case 'depth0':
-        return depth;
-      case 'previtem':
-        return orUndefined(items[index - 1], 'there is no previous item');
-      case 'nextitem':
-        return orUndefined(items[index + 1], 'there is no next item');
-      case 'cycle':
-        return new Callable(name, ({ positional }) => {
-          const item = positional[index % positional.length];
-          if (item === undefined) throw new Error('no items for cycling given');
-          return item;
-        });
-      case 'changed':
-        return new Callable(name, ({ positional }) => {
-          const previous = context.noteChange(new Tuple(positional));
-          return previous === undefined || !areEqual(previous, new Tuple(positional), context.budget);
-        });
-      default:
-        return undefined;
-    }
-  };
-  return new Loop(attribute, context.recurse);
-}
+/** The attributes of the variable `loop`. */
+const loopAttributes: ReadonlyMap<string, (iteration: Iteration) => Value> = new Map([
+  ['index', ({ index }) => index + 1],
+  ['index0', ({ index }) => index],
+  ['revindex', ({ items, index }) => items.length - index],
+  ['revindex0', ({ items, index }) => items.length - index - 1],
+  ['first', ({ index }) => index === 0],
+  ['last', ({ items, index }) => index === items.length - 1],
+  ['length', ({ items }) => items.length],
+  ['depth', ({ depth }) => depth + 1],
+  ['depth0', ({ depth }) => depth],
+  ['previtem', ({ items, index }) => orUndefined(items[index - 1], 'there is no previous item')],
+  ['nextitem', ({ items, index }) => orUndefined(items[index + 1], 'there is no next item')],
+  [
+    'cycle',
+    ({ index }) =>
+      new Callable('cycle', ({ positional }) => {
+        const item = positional[index % positional.length];
+        if (item === undefined) throw new Error('no items for cycling given');
+        return item;
+      }),
+  ],
+  ['changed', ({ isChanged }) => new Callable('changed', ({ positional }) => isChanged(new Tuple(positional)))],
+]);

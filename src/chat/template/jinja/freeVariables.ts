@@ -1,4 +1,4 @@
-import type { ArgumentList, AssignmentTarget, Expression, MacroParameter, Statement } from './syntax/ast.ts';
+import type { AssignmentTarget, Expression, MacroParameter, Statement } from './syntax/ast.ts';
 
 /**
  * The variables that a template reads before it assigns them: those that its caller can set. In the order in which they
@@ -35,7 +35,7 @@ function visitAll(statements: readonly Statement[], assigned: AssignedNames, fre
 }
 
 function visit(statement: Statement, assigned: AssignedNames, free: Set<string>): void {
-  const read = (expression: Expression | undefined): void => expression && readAll(expression, assigned, free);
+  const read = (part: unknown): void => readAll(part, assigned, free);
   const visitBlock = (body: readonly Statement[], ...names: readonly string[]): void =>
     visitAll(body, new AssignedNames(names, assigned), free);
   switch (statement.type) {
@@ -50,7 +50,7 @@ function visit(statement: Statement, assigned: AssignedNames, free: Set<string>)
     case 'for': {
       read(statement.iterable);
       const names = ['loop', ...targetNames(statement.target)];
-      if (statement.test) readAll(statement.test, new AssignedNames(names, assigned), free);
+      readAll(statement.test, new AssignedNames(names, assigned), free);
       visitBlock(statement.body, ...names);
       return visitBlock(statement.otherwise);
     }
@@ -59,7 +59,7 @@ function visit(statement: Statement, assigned: AssignedNames, free: Set<string>)
       return assign(statement.target, assigned, free);
     case 'setBlock':
       visitBlock(statement.body);
-      for (const { args } of statement.filters) readArguments(args, assigned, free);
+      read(statement.filters);
       return assign(statement.target, assigned, free);
     case 'macro':
       assigned.add(statement.name);
@@ -68,7 +68,7 @@ function visit(statement: Statement, assigned: AssignedNames, free: Set<string>)
       read(statement.call);
       return visitMacro(statement.parameters, statement.body, assigned, free);
     case 'filterBlock':
-      for (const { args } of statement.filters) readArguments(args, assigned, free);
+      read(statement.filters);
       return visitBlock(statement.body);
     case 'with':
       for (const { value } of statement.assignments) read(value);
@@ -90,7 +90,7 @@ function visitMacro(
 ): void {
   const names = ['caller', 'varargs', 'kwargs', ...parameters.map(({ name }) => name)];
   const inner = new AssignedNames(names, assigned);
-  for (const { fallback } of parameters) if (fallback) readAll(fallback, inner, free);
+  for (const { fallback } of parameters) readAll(fallback, inner, free);
   visitAll(body, inner, free);
 }
 
@@ -103,60 +103,11 @@ function assign(target: AssignmentTarget, assigned: AssignedNames, free: Set<str
   for (const name of targetNames(target)) assigned.add(name);
 }
 
-function readAll(expression: Expression, assigned: AssignedNames, free: Set<string>): void {
-  if (expression.type === 'name' && !assigned.has(expression.name)) free.add(expression.name);
-  for (const part of partsOf(expression)) readAll(part, assigned, free);
-}
-
-const readArguments = (args: ArgumentList, assigned: AssignedNames, free: Set<string>): void => {
-  for (const value of argumentsOf(args)) readAll(value, assigned, free);
-};
-
-const defined = (...expressions: readonly (Expression | undefined)[]): readonly Expression[] =>
-  expressions.filter((expression) => expression !== undefined);
-
-const argumentsOf = ({ positional, keywords, spread, keywordSpread }: ArgumentList): readonly Expression[] => [
-  ...positional,
-  ...keywords.map(([, value]) => value),
-  ...defined(spread, keywordSpread),
-];
-
-/** The expressions that an expression is made of, in the order in which it reads them. */
-function partsOf(expression: Expression): readonly Expression[] {
-  switch (expression.type) {
-    case 'literal':
-    case 'name':
-      return [];
-    case 'list':
-    case 'tuple':
-      return expression.items;
-    case 'dict':
-      return expression.entries.flat();
-    case 'attribute':
-      return [expression.object];
-    case 'item':
-      return [expression.object, expression.key];
-    case 'slice':
-      return [expression.object, ...defined(...expression.bounds)];
-    case 'call':
-      return [expression.callee, ...argumentsOf(expression.args)];
-    case 'filter':
-    case 'test':
-      return [expression.operand, ...argumentsOf(expression.args)];
-    case 'not':
-    case 'sign':
-      return [expression.operand];
-    case 'arithmetic':
-    case 'and':
-    case 'or':
-      return [expression.left, expression.right];
-    case 'concatenation':
-      return expression.parts;
-    case 'comparison':
-      return [expression.first, ...expression.rest.map(({ operand }) => operand)];
-    case 'condition':
-      return [expression.test, expression.whenTrue, ...defined(expression.whenFalse)];
-    default:
-      return expression satisfies never;
-  }
+/** Adds the names that are read anywhere in a part of an expression: an expression, its arguments, or a list of parts. */
+function readAll(part: unknown, assigned: AssignedNames, free: Set<string>): void {
+  if (typeof part !== 'object' || part === null) return;
+  const { type, name } = part as Partial<Expression & { readonly type: 'name' }>;
+  if (type === 'name' && name !== undefined && !assigned.has(name)) free.add(name);
+  // The members of an expression are in the order in which it reads them.
+  for (const inner of Object.values(part)) readAll(inner, assigned, free);
 }

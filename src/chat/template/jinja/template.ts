@@ -26,14 +26,15 @@ export class JinjaTemplate {
    * @throws Error with the template's own message when it raises one, or when it fails.
    */
   render(variables: Readonly<Record<string, unknown>>, total?: TotalStepBudget): string {
-    const executor = new Executor(new StepBudget(total));
+    const budget = new StepBudget(total);
+    const executor = new Executor(budget);
     const run = (): string => {
       total?.begin();
       const scope = new Scope();
       for (const [name, value] of jinjaGlobals) scope.set(name, value);
       for (const [name, data] of Object.entries(variables)) {
         const { value, size } = fromData(data);
-        executor.addInput(size);
+        budget.addInput(size);
         scope.set(name, value);
       }
       const text = executor.render(this.statements, scope);

@@ -76,19 +76,20 @@ function parseTag(stream: TokenStream): StatementParts {
 
 function parseIf(stream: TokenStream): StatementParts {
   const branches: { test: Expression; body: readonly Statement[] }[] = [];
-  let otherwise: readonly Statement[] = [];
   do {
     const test = parseTuple(stream);
     stream.expectOperator('%}');
     branches.push({ test, body: parseBody(stream, 'elif', 'else', 'endif') });
   } while (stream.skipName('elif'));
-  if (stream.skipName('else')) {
-    stream.expectOperator('%}');
-    otherwise = parseBody(stream, 'endif');
-  }
-  stream.expectKeyword('endif');
+  return { type: 'if', branches, otherwise: parseElse(stream, 'endif') };
+}
+
+/** The statements after `else`, if there are any, up to the end tag of a block, which is skipped. */
+function parseElse(stream: TokenStream, end: string): readonly Statement[] {
+  if (stream.skipName('else')) return parseBlock(stream, end);
+  stream.expectKeyword(end);
   stream.expectOperator('%}');
-  return { type: 'if', branches, otherwise };
+  return [];
 }
 
 function parseFor(stream: TokenStream): StatementParts {
@@ -99,14 +100,7 @@ function parseFor(stream: TokenStream): StatementParts {
   const recursive = stream.skipName('recursive');
   stream.expectOperator('%}');
   const body = parseBody(stream, 'else', 'endfor');
-  let otherwise: readonly Statement[] = [];
-  if (stream.skipName('else')) {
-    stream.expectOperator('%}');
-    otherwise = parseBody(stream, 'endfor');
-  }
-  stream.expectKeyword('endfor');
-  stream.expectOperator('%}');
-  return { type: 'for', target, iterable, test, recursive, body, otherwise };
+  return { type: 'for', target, iterable, test, recursive, body, otherwise: parseElse(stream, 'endfor') };
 }
 
 function parseSet(stream: TokenStream): StatementParts {

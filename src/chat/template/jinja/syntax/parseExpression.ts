@@ -1,4 +1,4 @@
-import type { ArgumentList, ComparisonOperator, Expression, FilterCall } from './ast.ts';
+import type { ArgumentList, ArithmeticOperator, ComparisonOperator, Expression, FilterCall } from './ast.ts';
 import type { TokenStream } from './lexer.ts';
 import { Float } from '../values/values.ts';
 
@@ -68,14 +68,23 @@ function takeComparison(stream: TokenStream): ComparisonOperator | undefined {
   return comparisons.find((operator) => stream.skipOperator(operator));
 }
 
-function parseSum(stream: TokenStream): Expression {
-  let left = parseConcatenation(stream);
+/** Operands with operators of one precedence between them, from the left. */
+function parseArithmetic(
+  stream: TokenStream,
+  operators: readonly ArithmeticOperator[],
+  parseOperand: (stream: TokenStream) => Expression,
+): Expression {
+  let left = parseOperand(stream);
   for (;;) {
-    const operator = (['+', '-'] as const).find((operator) => stream.skipOperator(operator));
+    const operator = operators.find((each) => stream.skipOperator(each));
     if (!operator) return left;
-    left = { type: 'arithmetic', operator, left, right: parseConcatenation(stream) };
+    left = { type: 'arithmetic', operator, left, right: parseOperand(stream) };
   }
 }
+
+const parseSum = (stream: TokenStream): Expression => parseArithmetic(stream, ['+', '-'], parseConcatenation);
+const parseProduct = (stream: TokenStream): Expression => parseArithmetic(stream, ['*', '//', '/', '%'], parsePower);
+const parsePower = (stream: TokenStream): Expression => parseArithmetic(stream, ['**'], parseUnary);
 
 function parseConcatenation(stream: TokenStream): Expression {
   const first = parseProduct(stream);
@@ -84,28 +93,14 @@ function parseConcatenation(stream: TokenStream): Expression {
   return parts.length === 1 ? first : { type: 'concatenation', parts };
 }
 
-function parseProduct(stream: TokenStream): Expression {
-  let left = parsePower(stream);
-  for (;;) {
-    const operator = (['*', '//', '/', '%'] as const).find((operator) => stream.skipOperator(operator));
-    if (!operator) return left;
-    left = { type: 'arithmetic', operator, left, right: parsePower(stream) };
-  }
-}
+const parseUnary = (stream: TokenStream): Expression => parseFiltersAndTests(stream, parseSigned(stream));
 
-function parsePower(stream: TokenStream): Expression {
-  let left = parseUnary(stream);
-  while (stream.skipOperator('**')) left = { type: 'arithmetic', operator: '**', left, right: parseUnary(stream) };
-  return left;
-}
-
-function parseUnary(stream: TokenStream, withFilters = true): Expression {
+function parseSigned(stream: TokenStream): Expression {
   const operator = (['-', '+'] as const).find((operator) => stream.skipOperator(operator));
-  const unfiltered: Expression = operator
-    ? { type: 'sign', operator, operand: stream.nested(() => parseUnary(stream, false)) }
-    : parsePrimary(stream);
-  const expression = parsePostfix(stream, unfiltered);
-  return withFilters ? parseFiltersAndTests(stream, expression) : expression;
+  return parsePostfix(
+    stream,
+    operator ? { type: 'sign', operator, operand: stream.nested(() => parseSigned(stream)) } : parsePrimary(stream),
+  );
 }
 
 function parsePrimary(stream: TokenStream): Expression {
