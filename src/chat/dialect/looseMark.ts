@@ -1,3 +1,4 @@
+import { memoizedByKey } from '../../base/memoized.ts';
 import { skipWhiteSpace } from '../json/lenientParser.ts';
 
 /**
@@ -13,21 +14,15 @@ export interface LooseMark {
   readonly pieces: readonly string[];
 }
 
-/** The loose mark of a literal. The same object for the same literal. */
-export function looseMark(literal: string): LooseMark {
-  const known = marks.get(literal);
-  if (known) return known;
-  const pieces = literal.split(/\s+|(?<=>)(?=<)/).filter((piece) => piece !== '');
-  const [leading = ''] = /^\s*/.exec(literal) ?? [];
-  const trailing = pieces.length === 0 ? '' : literal.slice(literal.trimEnd().length);
-  const mark = { leading, trailing, pieces };
-  if (marks.size >= maxKnownMarks) marks.clear();
-  marks.set(literal, mark);
-  return mark;
-}
-
-const marks = new Map<string, LooseMark>();
-const maxKnownMarks = 1000;
+/** The loose mark of a literal. */
+export const looseMark = memoizedByKey(
+  (literal: string) => literal,
+  (literal): LooseMark => {
+    const pieces = literal.split(/\s+|(?<=>)(?=<)/).filter((piece) => piece !== '');
+    const [leading = ''] = /^\s*/.exec(literal) ?? [];
+    return { leading, trailing: pieces.length === 0 ? '' : literal.slice(literal.trimEnd().length), pieces };
+  },
+);
 
 /** Index after a mark that stands at an index; undefined: it does not. */
 export function matchMark({ pieces }: LooseMark, text: string, index: number): number | undefined {

@@ -1,4 +1,3 @@
-import { memoized } from '../../base/memoized.ts';
 import {
   all,
   any,
@@ -14,6 +13,7 @@ import {
   type Rule,
   text,
 } from './rule.ts';
+import { memoized, memoizedByKey } from '../../base/memoized.ts';
 import { stringifyJson } from '../json/value.ts';
 
 // Fits a 64-bit integer: clients would read longer numbers as other ones, or not at all.
@@ -124,19 +124,10 @@ const quoted = (rule: Rule): Rule => all(text('"'), rule, text('"'));
 /** Any JSON string. */
 export const anyString = quoted(many(character, { min: 0 }));
 
-/** A JSON string with a limited number of characters. The same limits give the same rule, which is then written once. */
-function string(length: Pick<ManyRule, 'min' | 'max'>): Rule {
-  const { min, max } = length;
-  if (min === 0 && max === undefined) return anyString;
-  const key = `${min} ${max}`;
-  const rule = stringsByLength.get(key) ?? quoted(many(character, length));
-  if (stringsByLength.size >= maxKnownStrings) stringsByLength.clear();
-  stringsByLength.set(key, rule);
-  return rule;
-}
-
-const stringsByLength = new Map<string, Rule>();
-const maxKnownStrings = 1000;
+/** A JSON string with a limited number of characters. */
+const string = onceForLimits((limits) =>
+  limits.min === 0 && limits.max === undefined ? anyString : quoted(many(character, limits)),
+);
 
 /** Any JSON value with lists and objects nested at most `depth` deep. */
 export const json = (depth: number): JsonRule => ({ kind: 'json', depth });
@@ -146,15 +137,10 @@ const jsonObject = (depth: number): Rule =>
   all(text('{'), many(all(anyString, text(': '), json(depth)), { min: 0, separator: ', ' }), text('}'));
 
 /** The rule for any JSON value, written out by one level. */
-export function expandJsonRule({ depth }: JsonRule): Rule {
-  const known = valueRulesByDepth.get(depth);
-  if (known) return known;
-  const value = any(...scalarRules, ...(depth > 0 ? [list(json(depth - 1)), jsonObject(depth - 1)] : []));
-  valueRulesByDepth.set(depth, value);
-  return value;
-}
-
-const valueRulesByDepth = new Map<number, Rule>();
+export const expandJsonRule = memoizedByKey(
+  ({ depth }: JsonRule) => depth,
+  ({ depth }) => any(...scalarRules, ...(depth > 0 ? [list(json(depth - 1)), jsonObject(depth - 1)] : [])),
+);
 
 /** Nesting of lists and objects in a value that its schema leaves open. */
 export const defaultJsonDepth = 3;
@@ -163,6 +149,11 @@ const scalarRules: readonly Rule[] = [anyString, number(), text('true'), text('f
 
 /** Limits of a repetition. */
 export type RepetitionLimits = Pick<ManyRule, 'min' | 'max'>;
+
+/** A function that makes one rule for equal limits, which a grammar then has once. */
+export function onceForLimits(create: (limits: RepetitionLimits) => Rule): (limits: RepetitionLimits) => Rule {
+  return memoizedByKey(({ min, max }) => `${min} ${max}`, create);
+}
 
 /** How the rules of values are written: JSON, or the notation of a tool-call format. */
 export interface RuleStyle {

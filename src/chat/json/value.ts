@@ -20,14 +20,15 @@ export const isJsonObject = (value: JsonValue): value is JsonObject => value ins
 /** JSON of a parsed value or of plain data, spaced like Jinja's `tojson` (`{"a": 1, "b": 2}`), keys in their order. */
 export function stringifyJson(value: unknown): string {
   if (value instanceof JsonNumber) return value.digits;
-  if (value instanceof Map) return stringifyMembers([...(value as JsonObject)]);
   if (Array.isArray(value)) return `[${value.map(stringifyJson).join(', ')}]`;
-  if (typeof value === 'object' && value !== null) return stringifyMembers(Object.entries(value));
-  return JSON.stringify(value) ?? 'null';
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  const members = membersOf(value).map(([key, member]) => `${JSON.stringify(key)}: ${stringifyJson(member)}`);
+  return `{${members.join(', ')}}`;
 }
 
-const stringifyMembers = (members: readonly (readonly [string, unknown])[]): string =>
-  `{${members.map(([key, member]) => `${JSON.stringify(key)}: ${stringifyJson(member)}`).join(', ')}}`;
+/** The members of an object: a parsed one, or plain data. */
+export const membersOf = (object: object): readonly (readonly [string, unknown])[] =>
+  object instanceof Map ? [...(object as ReadonlyMap<string, unknown>)] : Object.entries(object);
 
 /** Whether a parsed value has a type of JSON Schema; 3.0 is an integer. Of plain data: `hasJsonType` in src/base/jsonTypes.ts. */
 export function isOfType(value: JsonValue, type: string): boolean {

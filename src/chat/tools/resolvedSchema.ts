@@ -1,5 +1,5 @@
-import { memoized } from '../../base/memoized.ts';
 import { isObject, isSameJson } from '../../base/jsonTypes.ts';
+import { memoized } from '../../base/memoized.ts';
 import { referenceTarget } from '../../base/jsonPointer.ts';
 import { isOfType, isJsonObject, JsonNumber, stringifyJson, type JsonValue } from '../json/value.ts';
 import type { ArgumentsSchema, Tool } from '../tool.ts';
@@ -30,11 +30,11 @@ const maxParts = 50_000;
 const maxAlternatives = 64;
 const maxChoices = 16;
 
-/** The schema of the arguments of a tool. It is resolved once. */
-export const resolvedParameters = ({ parameters }: Pick<Tool, 'parameters'>): ResolvedSchema => resolve(parameters);
-
 // A turn has its own schema where it sets an enum.
 const resolve = memoized((parameters: ArgumentsSchema) => new SchemaResolver(parameters).resolve());
+
+/** The schema of the arguments of a tool. It is resolved once. */
+export const resolvedParameters = ({ parameters }: Pick<Tool, 'parameters'>): ResolvedSchema => resolve(parameters);
 
 class SchemaResolver {
   readonly #root: JsonSchema;

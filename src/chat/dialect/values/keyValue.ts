@@ -1,14 +1,14 @@
 import { memoized } from '../../../base/memoized.ts';
 import { parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
-import { isJsonObject, JsonNumber, stringifyJson, type JsonValue } from '../../json/value.ts';
-import { type RuleStyle } from '../../grammar/jsonRules.ts';
+import { JsonNumber, membersOf, stringifyJson } from '../../json/value.ts';
+import { onceForLimits, type RuleStyle } from '../../grammar/jsonRules.ts';
 import { all, anyOf, char, many, text, type Rule } from '../../grammar/rule.ts';
 import { textWithout } from '../../grammar/textWithout.ts';
 import type { ValueStyle } from '../layout.ts';
 import { findMark, looseMark, type LooseMark, type SearchedText } from '../looseMark.ts';
 import { literalRule } from '../marks.ts';
 import { readLiteral, type LiteralSyntax, type QuotedString } from './literalReader.ts';
-import { anyValue, knownByDepth, knownByLimits, markedStyle } from './markedStyle.ts';
+import { anyValue, booleanRule, onceForDepth } from './markedStyle.ts';
 import type { ValueNotation } from './valueNotation.ts';
 
 /**
@@ -22,14 +22,11 @@ export const keyValue: ValueNotation = {
   name: 'keyValue',
   explains: ({ style }) => !/^["']?$/.test(style.quote),
   read: (position) => readLiteral(position, syntaxOf(position.layout.style.quote, position.after)),
-  write(value, layout) {
-    const { open, close } = typeof value === 'string' ? layout.string : layout.other;
-    return `${open}${spell(value, layout.style)}${close}`;
-  },
-  ruleStyle: memoized((layout) => {
+  spell,
+  rules(layout) {
     const style = styleOf(layout.style);
-    return markedStyle(layout, { value: style, nested: style });
-  }),
+    return { value: style, nested: style };
+  },
 };
 
 const syntaxOf = (quote: string, after: string): LiteralSyntax => ({
@@ -67,34 +64,30 @@ function readMarked(
 
 const plainKey = /^[\p{L}_$][\p{L}\p{M}\p{N}_.$-]*$/u;
 
-/** A value in this notation; takes plain data too. */
 function spell(value: unknown, style: ValueStyle): string {
   if (typeof value === 'string') return `${style.quote}${value}${style.quote}`;
   if (value === null) return style.null;
   if (typeof value === 'boolean') return value ? style.true : style.false;
   if (value instanceof JsonNumber || typeof value === 'number') return stringifyJson(value);
   if (Array.isArray(value)) return `[${value.map((item) => spell(item, style)).join(',')}]`;
-  return `{${membersOf(value)
+  return `{${membersOf(value as object)
     .map(([key, member]) => `${spellKey(key, style)}:${spell(member, style)}`)
     .join(',')}}`;
 }
 
 const spellKey = (key: string, style: ValueStyle): string => (plainKey.test(key) ? key : spell(key, style));
 
-const membersOf = (value: unknown): readonly (readonly [string, unknown])[] =>
-  isJsonObject(value as JsonValue) ? [...(value as ReadonlyMap<string, unknown>)] : Object.entries(value as object);
-
 function styleOf(written: ValueStyle): RuleStyle {
   const mark = literalRule(written.quote);
   const inMarks = memoized((content: Rule) => all(mark, content, mark));
   const bareKey = all(char('a-z', 'A-Z', '_'), many(char('a-z', 'A-Z', '0-9', '_', '-'), { min: 0, max: 64 }));
   const style: RuleStyle = {
-    boolean: anyOf([text(written.true), text(written.false)]),
+    boolean: booleanRule(written),
     null: text(written.null),
     get nested() {
       return style;
     },
-    string: knownByLimits((limits) => inMarks(textWithout([written.quote], limits))),
+    string: onceForLimits((limits) => inMarks(textWithout([written.quote], limits))),
     formatted: inMarks,
     number: (rule) => rule,
     list: (item, limits) => all(text('['), many(item, { ...limits, separator: ',' }), text(']')),
@@ -108,8 +101,8 @@ function styleOf(written: ValueStyle): RuleStyle {
         },
         text('}'),
       ),
-    any: knownByDepth((depth) => anyValue(style, depth)),
-    anyObject: knownByDepth((depth) =>
+    any: onceForDepth((depth) => anyValue(style, depth)),
+    anyObject: onceForDepth((depth) =>
       all(text('{'), many(all(bareKey, text(':'), style.any(depth)), { min: 0, separator: ',' }), text('}')),
     ),
     values: (values) => anyOf(values.map((value) => valueRule(value, mark, written))),

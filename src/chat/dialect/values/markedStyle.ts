@@ -1,13 +1,13 @@
-import { memoized } from '../../../base/memoized.ts';
-import { all, any, anyOf, type Rule } from '../../grammar/rule.ts';
-import { type RepetitionLimits, type RuleStyle, number } from '../../grammar/jsonRules.ts';
+import { memoized, memoizedByKey } from '../../../base/memoized.ts';
+import { all, any, anyOf, type Rule, text } from '../../grammar/rule.ts';
+import { type RuleStyle, number } from '../../grammar/jsonRules.ts';
 import type { ParameterLayout } from '../layout.ts';
 import { literalRule } from '../marks.ts';
 
 /** What the rule style of the values of parameters is made of. */
 export interface ValueRules {
   /** Style of a whole value without the marks around it. */
-  readonly value: Omit<RuleStyle, 'any' | 'nested'>;
+  readonly value: Omit<RuleStyle, 'any' | 'boolean' | 'nested' | 'null'>;
   /** Style of the items and members in it. */
   readonly nested: RuleStyle;
 }
@@ -17,15 +17,15 @@ export function markedStyle(layout: ParameterLayout, { value, nested }: ValueRul
   const inString = memoized(around(layout.string));
   const inOther = memoized(around(layout.other));
   const style: RuleStyle = {
-    boolean: inOther(value.boolean),
-    null: inOther(value.null),
+    boolean: inOther(booleanRule(layout.style)),
+    null: inOther(text(layout.style.null)),
     nested,
     string: (limits) => inString(value.string(limits)),
     formatted: (content) => inString(value.formatted(content)),
     number: (rule) => inOther(value.number(rule)),
     list: (item, limits) => inOther(value.list(item, limits)),
     object: (members) => inOther(value.object(members)),
-    any: knownByDepth((depth) => anyValue(style, depth)),
+    any: onceForDepth((depth) => anyValue(style, depth)),
     anyObject: (depth) => inOther(value.anyObject(depth)),
     values(values) {
       const strings = values.filter((item) => typeof item === 'string');
@@ -40,6 +40,9 @@ export function markedStyle(layout: ParameterLayout, { value, nested }: ValueRul
   return style;
 }
 
+/** true or false, as a layout writes them. */
+export const booleanRule = (style: ParameterLayout['style']): Rule => anyOf([text(style.true), text(style.false)]);
+
 /** Any value in a style with lists and objects nested at most `depth` deep. */
 export const anyValue = (style: RuleStyle, depth: number): Rule =>
   any(
@@ -50,29 +53,9 @@ export const anyValue = (style: RuleStyle, depth: number): Rule =>
     ...(depth > 0 ? [style.list(style.nested.any(depth - 1), { min: 0 }), style.anyObject(depth - 1)] : []),
   );
 
-/** A function of a depth that returns the same result for the same depth. */
-export function knownByDepth(create: (depth: number) => Rule): (depth: number) => Rule {
-  const results = new Map<number, Rule>();
-  return (depth) => {
-    const result = results.get(depth) ?? create(depth);
-    results.set(depth, result);
-    return result;
-  };
-}
-
-/** A function of limits that returns the same result for the same limits. */
-export function knownByLimits(create: (limits: RepetitionLimits) => Rule): (limits: RepetitionLimits) => Rule {
-  const results = new Map<string, Rule>();
-  return (limits) => {
-    const key = `${limits.min} ${limits.max}`;
-    const result = results.get(key) ?? create(limits);
-    if (results.size >= maxKnownLimits) results.clear();
-    results.set(key, result);
-    return result;
-  };
-}
-
-const maxKnownLimits = 1000;
+/** A function that makes one rule for a depth, which a grammar then has once. */
+export const onceForDepth = (create: (depth: number) => Rule): ((depth: number) => Rule) =>
+  memoizedByKey((depth) => depth, create);
 
 const around =
   ({ open, close }: ParameterLayout['string']) =>

@@ -1,3 +1,4 @@
+import { memoized } from '../../../base/memoized.ts';
 import { skipWhiteSpace } from '../../json/lenientParser.ts';
 import type { JsonObject, JsonValue } from '../../json/value.ts';
 import type { ArgumentsSchema } from '../../tool.ts';
@@ -11,6 +12,7 @@ import {
   matchMarkAfterSpace,
   type SearchedText,
 } from '../looseMark.ts';
+import { markedStyle } from './markedStyle.ts';
 import { keyProblem, readKey } from './parameterKey.ts';
 import type { MalformedValue, ValueNotation } from './valueNotation.ts';
 import type { ReadResult } from '../../../protocol/schema.ts';
@@ -31,7 +33,10 @@ function notationOf({ values }: ParameterLayout): ValueNotation {
 export function writeParameters(args: JsonObject, layout: ParameterLayout): string {
   if (args.size === 0) return layout.empty;
   const notation = notationOf(layout);
-  const parameters = [...args].map(([key, value]) => `${layout.key}${key}${notation.write(value, layout)}`);
+  const parameters = [...args].map(([key, value]) => {
+    const { open, close } = typeof value === 'string' ? layout.string : layout.other;
+    return `${layout.key}${key}${open}${notation.spell(value, layout.style)}${close}`;
+  });
   return layout.open + parameters.join(layout.separator);
 }
 
@@ -53,8 +58,8 @@ export function parametersRule(schema: ArgumentsSchema, layout: ParameterLayout)
 }
 
 /** The style of the whole list: an object whose members are parameters. Schemas of arguments have no other type. */
-function listStyle(layout: ParameterLayout): RuleStyle {
-  const values = notationOf(layout).ruleStyle(layout);
+const listStyle = memoized((layout: ParameterLayout): RuleStyle => {
+  const values = markedStyle(layout, notationOf(layout).rules(layout));
   return {
     ...values,
     nested: values,
@@ -62,7 +67,7 @@ function listStyle(layout: ParameterLayout): RuleStyle {
     anyObject: () => literalRule(layout.empty),
     problemOf: (content) => keyProblem(content, layout),
   };
-}
+});
 
 function listRule(members: readonly Member[], layout: ParameterLayout): Rule {
   const { open, separator, empty, key: keyMark } = layout;

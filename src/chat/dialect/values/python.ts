@@ -1,16 +1,14 @@
 import { memoized } from '../../../base/memoized.ts';
-import { stringifyJson, type JsonValue } from '../../json/value.ts';
-import { type RepetitionLimits } from '../../grammar/jsonRules.ts';
-import { all, any, anyOf, char, many, text, type Rule } from '../../grammar/rule.ts';
+import { onceForLimits, type RepetitionLimits } from '../../grammar/jsonRules.ts';
+import { all, any, char, many, text, type Rule } from '../../grammar/rule.ts';
 import { charExcept } from '../../grammar/textWithout.ts';
 import type { ValueStyle } from '../layout.ts';
 import { looseMark } from '../looseMark.ts';
 import { readLiteral } from './literalReader.ts';
-import { knownByLimits, markedStyle } from './markedStyle.ts';
 import {
   limitedText,
-  pythonLiteral,
   pythonLiteralStyle,
+  spellOther,
   textsRule,
   readPythonString,
   writePythonString,
@@ -30,33 +28,23 @@ export const python: ValueNotation = {
   explains: ({ style }) => /^["']$/.test(style.quote),
   read: (position) =>
     readLiteral(position, { string: readPythonString, after: looseMark(position.after), isPython: true }),
-  write(value, layout) {
-    const { open, close } = typeof value === 'string' ? layout.string : layout.other;
-    return `${open}${spell(value, layout.style)}${close}`;
-  },
-  ruleStyle: memoized((layout) => {
-    const { style } = layout;
+  spell,
+  rules({ style }) {
     const nested = pythonLiteralStyle(style);
-    return markedStyle(layout, {
+    return {
       value: {
         ...nested,
-        boolean: anyOf([text(style.true), text(style.false)]),
-        null: text(style.null),
-        string: knownByLimits((limits) => quotedText(style.quote, limits)),
+        string: onceForLimits((limits) => quotedText(style.quote, limits)),
         formatted: memoized((content) => all(text(style.quote), content, text(style.quote))),
         values: (values) => textsRule(values.map((value) => spell(value, style))),
       },
       nested,
-    });
-  }),
+    };
+  },
 };
 
-/** A value of an argument, without the marks around it; takes plain data too. */
 function spell(value: unknown, style: ValueStyle): string {
-  if (typeof value === 'string') return writePythonString(value, style.quote);
-  if (value === null) return style.null;
-  if (typeof value === 'boolean') return value ? style.true : style.false;
-  return style.nested === 'python' ? pythonLiteral(value) : stringifyJson(value as JsonValue);
+  return typeof value === 'string' ? writePythonString(value, style.quote) : spellOther(value, style);
 }
 
 /** A string as templates write it: raw, with quotes of its own that cannot be taken for its end. */

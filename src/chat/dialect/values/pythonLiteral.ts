@@ -2,12 +2,18 @@ import { memoized } from '../../../base/memoized.ts';
 import { endOfMatch, parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
 import type { SearchedText } from '../looseMark.ts';
 import type { LiteralPlace, QuotedString } from './literalReader.ts';
-import { isJsonObject, JsonNumber, type JsonValue, stringifyJson } from '../../json/value.ts';
-import { hexCodePoint, jsonStyle, type RepetitionLimits, type RuleStyle } from '../../grammar/jsonRules.ts';
+import { JsonNumber, membersOf, stringifyJson } from '../../json/value.ts';
+import {
+  hexCodePoint,
+  jsonStyle,
+  onceForLimits,
+  type RepetitionLimits,
+  type RuleStyle,
+} from '../../grammar/jsonRules.ts';
 import { all, any, anyOf, char, list, many, type Rule, text } from '../../grammar/rule.ts';
 import { charExcept } from '../../grammar/textWithout.ts';
 import type { ValueStyle } from '../layout.ts';
-import { anyValue, knownByDepth, knownByLimits } from './markedStyle.ts';
+import { anyValue, onceForDepth } from './markedStyle.ts';
 
 /**
  * Reads the Python string that begins with a quote at an index. Templates write strings without escaping their quotes, so
@@ -138,17 +144,23 @@ const escapeNames: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** A value as Python's `repr` writes it; takes plain data too. */
-export function pythonLiteral(value: unknown): string {
+function pythonLiteral(value: unknown): string {
   if (typeof value === 'string')
     return writePythonString(value, value.includes("'") && !value.includes('"') ? '"' : "'");
   if (value === null) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';
   if (value instanceof JsonNumber || typeof value === 'number') return stringifyJson(value);
   if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(', ')}]`;
-  const members = isJsonObject(value as JsonValue)
-    ? [...(value as ReadonlyMap<string, unknown>)]
-    : Object.entries(value as object);
-  return `{${members.map(([key, member]) => `${pythonLiteral(key)}: ${pythonLiteral(member)}`).join(', ')}}`;
+  return `{${membersOf(value as object)
+    .map(([key, member]) => `${pythonLiteral(key)}: ${pythonLiteral(member)}`)
+    .join(', ')}}`;
+}
+
+/** A value that is no string, as templates write it: lists and objects as JSON, or as a style says. */
+export function spellOther(value: unknown, style: ValueStyle): string {
+  if (value === null) return style.null;
+  if (typeof value === 'boolean') return value ? style.true : style.false;
+  return style.nested === 'python' ? pythonLiteral(value) : stringifyJson(value);
 }
 
 /** Values in lists and dicts: in Python or in JSON. */
@@ -160,7 +172,7 @@ export function pythonLiteralStyle(written: Pick<ValueStyle, 'true' | 'false' | 
     get nested() {
       return style;
     },
-    string: knownByLimits((limits) => any(jsonStyle.string(limits), limitedText("'", limits))),
+    string: onceForLimits((limits) => any(jsonStyle.string(limits), limitedText("'", limits))),
     formatted: memoized((content) => any(jsonStyle.formatted(content), all(apostrophe, content, apostrophe))),
     number: (rule) => rule,
     list,
@@ -176,8 +188,8 @@ export function pythonLiteralStyle(written: Pick<ValueStyle, 'true' | 'false' | 
         },
         text('}'),
       ),
-    any: knownByDepth((depth) => anyValue(style, depth)),
-    anyObject: knownByDepth((depth) =>
+    any: onceForDepth((depth) => anyValue(style, depth)),
+    anyObject: onceForDepth((depth) =>
       all(
         text('{'),
         many(all(style.string({ min: 0 }), text(': '), style.any(depth)), { min: 0, separator: ', ' }),

@@ -1,4 +1,3 @@
-import { memoized } from '../../../base/memoized.ts';
 import {
   endsWithinMark,
   findMark,
@@ -10,15 +9,12 @@ import {
 import type { ParameterLayout, ValueMarks, ValueStyle } from '../layout.ts';
 import { readKey } from './parameterKey.ts';
 import type { ValueNotation, ValuePosition, ValueRead } from './valueNotation.ts';
-import { anyOf, text } from '../../grammar/rule.ts';
-import { jsonStyle } from '../../grammar/jsonRules.ts';
+import { jsonStyle, onceForLimits } from '../../grammar/jsonRules.ts';
 import { textWithout } from '../../grammar/textWithout.ts';
 import { parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
-import { type JsonValue, stringifyJson } from '../../json/value.ts';
-import { knownByLimits, markedStyle } from './markedStyle.ts';
 import { isExpected, readJsonText, readTypedText } from './typedText.ts';
 import { expectedTypes } from '../../tools/resolvedSchema.ts';
-import { pythonLiteral, pythonLiteralStyle } from './pythonLiteral.ts';
+import { pythonLiteralStyle, spellOther, textsRule } from './pythonLiteral.ts';
 
 /**
  * Values between marks, as Qwen3-Coder, GLM, MiniMax and DeepSeek V3.2 write them: strings raw, all others in JSON (or as
@@ -51,37 +47,28 @@ export const tagged: ValueNotation = {
     const { value, repaired } = isTyped ? readJsonText(raw, layout.style) : readTypedText(raw, position, layout.style);
     return { ok: true, value, end: end.end, repaired: repaired || end.isUnclosed };
   },
-  write(value, layout) {
-    const { open, close } = typeof value === 'string' ? layout.string : layout.other;
-    return `${open}${spell(value, layout.style)}${close}`;
-  },
-  ruleStyle: memoized((layout) => {
+  spell,
+  rules(layout) {
     const avoided = [...new Set([layout.string.close, layout.key].map((mark) => mark.trim()))].filter(Boolean);
     const nested = layout.style.nested === 'python' ? pythonLiteralStyle(layout.style) : jsonStyle;
-    return markedStyle(layout, {
+    return {
       value: {
         ...nested,
-        boolean: anyOf([text(layout.style.true), text(layout.style.false)]),
-        null: text(layout.style.null),
-        string: knownByLimits((limits) => textWithout(avoided, limits)),
+        string: onceForLimits((limits) => textWithout(avoided, limits)),
         formatted: (content) => content,
-        values: (values) => anyOf([...new Set(values.map((value) => spell(value, layout.style)))].map(text)),
-        problemOf: (content) =>
-          avoided.some((mark) => content.includes(mark))
-            ? `contains a mark of the tool-call format: ${avoided.filter((mark) => content.includes(mark)).join(', ')}`
-            : undefined,
+        values: (values) => textsRule(values.map((value) => spell(value, layout.style))),
+        problemOf(content) {
+          const contained = avoided.filter((mark) => content.includes(mark));
+          return contained.length > 0 ? `contains a mark of the tool-call format: ${contained.join(', ')}` : undefined;
+        },
       },
       nested,
-    });
-  }),
+    };
+  },
 };
 
-/** A value without the marks around it; takes plain data too. */
 function spell(value: unknown, style: ValueStyle): string {
-  if (typeof value === 'string') return value;
-  if (value === null) return style.null;
-  if (typeof value === 'boolean') return value ? style.true : style.false;
-  return style.nested === 'python' ? pythonLiteral(value) : stringifyJson(value as JsonValue);
+  return typeof value === 'string' ? value : spellOther(value, style);
 }
 
 /** A list or an object that is JSON up to the mark that closes it: what its strings contain ends no value. */

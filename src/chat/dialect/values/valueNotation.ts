@@ -1,8 +1,8 @@
-import type { RuleStyle } from '../../grammar/jsonRules.ts';
 import type { JsonValue } from '../../json/value.ts';
-import type { ParameterLayout, ParameterMarks } from '../layout.ts';
+import type { ParameterLayout, ParameterMarks, ValueStyle } from '../layout.ts';
 import type { SearchedText } from '../looseMark.ts';
 import type { ResolvedSchema } from '../../tools/resolvedSchema.ts';
+import type { ValueRules } from './markedStyle.ts';
 
 /** Where a value stands, for its reader. */
 export interface ValuePosition {
@@ -44,8 +44,8 @@ export interface ValueNotation {
   explains(marks: ParameterMarks): boolean;
   /** Reads the value of a parameter with the marks around it. Never throws; takes linear time in the value's length. */
   read(position: ValuePosition): ValueRead | MalformedValue;
-  /** The value of a parameter with the marks around it (`string` or `other` of the layout), as the template writes it. */
-  write(value: JsonValue, layout: ParameterLayout): string;
-  /** How a grammar writes the value of a parameter with the marks around it. The same object for the same layout. */
-  ruleStyle(layout: ParameterLayout): RuleStyle;
+  /** A value without the marks around it, as the template writes it; takes plain data, too. */
+  spell(value: unknown, style: ValueStyle): string;
+  /** How a grammar writes values without the marks around them. */
+  rules(layout: ParameterLayout): ValueRules;
 }

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { memoized } from '../../../../src/base/memoized.ts';
-import { jsonStyle } from '../../../../src/chat/grammar/jsonRules.ts';
+import { jsonStyle, onceForLimits } from '../../../../src/chat/grammar/jsonRules.ts';
 import { all, any, many, text, type Rule } from '../../../../src/chat/grammar/rule.ts';
 import { charExcept } from '../../../../src/chat/grammar/textWithout.ts';
 import { parseJsonAt } from '../../../../src/chat/json/lenientParser.ts';
 import { stringifyJson } from '../../../../src/chat/json/value.ts';
 import { valueNotations } from '../../../../src/chat/dialect/values/index.ts';
-import { knownByLimits, markedStyle } from '../../../../src/chat/dialect/values/markedStyle.ts';
 import type { ValueNotation } from '../../../../src/chat/dialect/values/valueNotation.ts';
 import { callText, dialectOf, formatOf, sampleTools } from '../../../helpers/templates/dialects.ts';
 import { eachParameter, template } from '../../../helpers/templates/frame.ts';
@@ -27,14 +25,11 @@ const doubledQuotes: ValueNotation = {
     const parsed = parseJsonAt(content, index);
     return parsed.ok ? { ...parsed, repaired: false } : { ok: false, truncated: parsed.truncated };
   },
-  write: (value, { other }) =>
-    other.open + (typeof value === 'string' ? `"${value.replaceAll('"', '""')}"` : stringifyJson(value)),
-  ruleStyle: memoized((layout) =>
-    markedStyle(layout, {
-      value: { ...jsonStyle, string: knownByLimits((limits) => all(text('"'), many(character, limits), text('"'))) },
-      nested: jsonStyle,
-    }),
-  ),
+  spell: (value) => (typeof value === 'string' ? `"${value.replaceAll('"', '""')}"` : stringifyJson(value)),
+  rules: () => ({
+    value: { ...jsonStyle, string: onceForLimits((limits) => all(text('"'), many(character, limits), text('"'))) },
+    nested: jsonStyle,
+  }),
 };
 
 const source = template({
