@@ -24,7 +24,8 @@ export function findJsonExcess(text: string, maxValues = Infinity): keyof typeof
   return undefined;
 }
 
-function endOfString(text: string, start: number): number {
+/** The index of the quote that closes the string of a JSON text that begins at an index, or the end of the text. */
+export function endOfString(text: string, start: number): number {
   let at = start + 1;
   for (; at < text.length && text[at] !== '"'; at++) if (text[at] === '\\') at++;
   return at;

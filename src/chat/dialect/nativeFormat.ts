@@ -1,6 +1,5 @@
-import { createArgumentRules, maxTokensPerCall, UnsupportedToolSchema } from '../formats/callGrammar.ts';
+import { createArgumentRules, maxTokensPerCall } from '../formats/callGrammar.ts';
 import { all, anyOf, type CallGrammar, char, many, type Rule, text, type ToolChoice } from '../grammar/rule.ts';
-import { GrammarSize, sizeProblem } from '../grammar/size.ts';
 import type { CallMarkup, Tool, ToolCallFormat, WrittenCall } from '../tool.ts';
 import type { CallLayout, LayoutPart } from './layout.ts';
 import { literalRule } from './marks.ts';
@@ -48,8 +47,7 @@ function callKeys({ arguments: notation }: CallLayout): CallKeys {
 
 /** The grammar of calls in a layout, as `callGrammar` makes it for the other formats. @throws UnsupportedToolSchema */
 function nativeGrammar(tools: readonly Tool[], choice: ToolChoice, layout: CallLayout): CallGrammar {
-  const callable = choice.kind === 'tool' ? tools.filter(({ name }) => name === choice.name) : tools;
-  const call = callRule(callable, layout);
+  const call = callRule(tools, choice, layout);
   const opening = [layout.open, ...layout.before];
   const budget = maxTokensPerCall;
   if (choice.kind !== 'auto')
@@ -66,28 +64,10 @@ function nativeGrammar(tools: readonly Tool[], choice: ToolChoice, layout: CallL
 }
 
 /** From the name of a call to its end. */
-function callRule(tools: readonly Tool[], { between, after, arguments: layout }: CallLayout): Rule {
-  const rules = layout.kind === 'json' ? createArgumentRules(tools) : createParameterRules(tools, layout);
+function callRule(tools: readonly Tool[], choice: ToolChoice, { between, after, arguments: layout }: CallLayout): Rule {
+  const compile = layout.kind === 'json' ? undefined : ({ parameters }: Tool) => parametersRule(parameters, layout);
+  const rules = createArgumentRules(tools, choice, compile);
   return all(anyOf([...rules].map(([name, args]) => all(text(name), ...rulesOf(between), args))), ...rulesOf(after));
-}
-
-function createParameterRules(
-  tools: readonly Tool[],
-  layout: Extract<CallLayout['arguments'], { kind: 'parameters' }>,
-): ReadonlyMap<string, Rule> {
-  const size = new GrammarSize();
-  const rules = new Map<string, Rule>();
-  for (const { name, parameters } of tools) {
-    const compiled = parametersRule(parameters, layout);
-    if (!compiled.ok) throw new UnsupportedToolSchema(compiled.errors.map((error) => ({ ...error, tool: name })));
-    const problem = sizeProblem(size, compiled.value);
-    if (problem !== undefined)
-      throw new UnsupportedToolSchema([
-        { tool: name, pointer: '', message: `together with the tools before it ${problem}` },
-      ]);
-    rules.set(name, compiled.value);
-  }
-  return rules;
 }
 
 // Outside of a section a further call starts with its own trigger.

@@ -45,13 +45,21 @@ export interface ToolSchemaError extends SchemaError {
   readonly tool: string;
 }
 
-/** The grammar rules of the arguments of tools, by tool name. @throws UnsupportedToolSchema with all errors of all tools. */
-export function createArgumentRules(tools: readonly Tool[]): ReadonlyMap<string, Rule> {
+/**
+ * The grammar rules of the arguments of the tools that may be called, by tool name.
+ * @param compile makes the rule of the arguments of one tool; default: a JSON object.
+ * @throws UnsupportedToolSchema with all errors of all tools.
+ */
+export function createArgumentRules(
+  tools: readonly Tool[],
+  choice: ToolChoice = { kind: 'auto' },
+  compile: (tool: Tool) => ReadResult<Rule> = compileArguments,
+): ReadonlyMap<string, Rule> {
   const errors: ToolSchemaError[] = [];
   const rules = new Map<string, Rule>();
   const size = new GrammarSize();
-  for (const tool of tools) {
-    const compiled = compileArguments(tool);
+  for (const tool of choice.kind === 'tool' ? tools.filter(({ name }) => name === choice.name) : tools) {
+    const compiled = compile(tool);
     if (compiled.ok) rules.set(tool.name, compiled.value);
     else errors.push(...compiled.errors.map((error) => ({ ...error, tool: tool.name })));
     const takeBack = size.checkpoint();
@@ -80,8 +88,7 @@ export const compileArguments = memoized(
  * @throws UnsupportedToolSchema
  */
 export function callGrammar(tools: readonly Tool[], choice: ToolChoice, form: CallForm): CallGrammar {
-  const callable = choice.kind === 'tool' ? tools.filter(({ name }) => name === choice.name) : tools;
-  const call = anyOf([...createArgumentRules(callable)].map(([name, args]) => callRule(name, args, form)));
+  const call = anyOf([...createArgumentRules(tools, choice)].map(([name, args]) => callRule(name, args, form)));
   if (choice.kind !== 'auto')
     return { kind: 'full', rule: taggedRule(call, form, { min: 1, max: 1 }), budget: maxTokensPerCall };
   const untagged: Trigger = { text: '{', where: 'first', rule: call };

@@ -47,8 +47,7 @@ ${tools.map(toolSignature).join('\n')}`,
 };
 
 function grammar(tools: readonly Tool[], choice: ToolChoice): CallGrammar {
-  const callable = choice.kind === 'tool' ? tools.filter(({ name }) => name === choice.name) : tools;
-  const calls = [...createArgumentRules(callable)];
+  const calls = [...createArgumentRules(tools, choice)];
   const call = anyOf(calls.map(([name, args]) => all(literal(`Action: ${name}\nAction Input: `), args)));
   const thought = optional(all(literal('Thought: '), thoughtText, literal('\n')));
   if (choice.kind !== 'auto') return { kind: 'full', rule: all(thought, call), budget: maxTokensPerCall };

@@ -54,7 +54,8 @@ const jsonLiterals: readonly (readonly [string, JsonValue])[] = [
   ['null', null],
 ];
 const strictLiterals: ReadonlyMap<string, JsonValue> = new Map(jsonLiterals);
-const lenientLiterals: ReadonlyMap<string, JsonValue> = new Map([
+/** The words that stand for values in JSON, and in Python. */
+export const lenientLiterals: ReadonlyMap<string, JsonValue> = new Map([
   ...jsonLiterals,
   ['True', true],
   ['False', false],

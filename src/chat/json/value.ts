@@ -17,6 +17,9 @@ export type JsonValue = null | boolean | string | JsonNumber | readonly JsonValu
 /** Whether a value is an object. */
 export const isJsonObject = (value: JsonValue): value is JsonObject => value instanceof Map;
 
+/** Whether a value is a list. */
+export const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
+
 /** JSON of a parsed value or of plain data, spaced like Jinja's `tojson` (`{"a": 1, "b": 2}`), keys in their order. */
 export function stringifyJson(value: unknown): string {
   if (value instanceof JsonNumber) return value.digits;

@@ -2,8 +2,18 @@ import { endOfMatch, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { isMark, lexemes } from '../marks.ts';
 import type { LayoutPart } from '../layout.ts';
 
-/** One thing to match: a lexeme that is no white space, or a slot. */
-type Element = { readonly text: string; readonly isMark: boolean } | { readonly slot: RegExp };
+/** One thing to match: a lexeme that is no white space, or a slot, whose text is "". */
+interface Element {
+  readonly text: string;
+  readonly isMark: boolean;
+  readonly slot?: RegExp;
+}
+
+/** Index after an element that stands at an index; undefined: it does not. */
+function matchElement({ text: literal, slot }: Element, text: string, index: number): number | undefined {
+  if (slot) return endOfMatch(slot, text, index);
+  return text.startsWith(literal, index) ? index + literal.length : undefined;
+}
 
 const slots = { id: /[\w.:-]{1,128}/y, index: /\d{1,9}/y } as const;
 
@@ -20,41 +30,34 @@ export class TolerantPattern {
         ? lexemes(part)
             .filter((lexeme) => lexeme.trim() !== '')
             .map((text) => ({ text, isMark: isMark(text) }))
-        : [{ slot: slots[part.slot] }],
+        : [{ text: '', isMark: false, slot: slots[part.slot] }],
     );
   }
 
-  /** The first literal; "" = none. */
+  /** What it begins with, if that is a literal; "" = it is not. */
   get first(): string {
-    const [first] = this.#elements;
-    return first && 'text' in first ? first.text : '';
+    return this.#elements[0]?.text ?? '';
   }
 
   /** The literals to the first mark, with a space between them. */
   get start(): string {
-    const texts = this.#elements.map((element) => ('text' in element ? element : undefined));
-    const end = texts.findIndex((element) => !element || element.isMark);
-    const start = end < 0 ? texts : texts.slice(0, end + 1);
+    const end = this.#elements.findIndex(({ isMark, slot }) => isMark || slot);
+    const start = end < 0 ? this.#elements : this.#elements.slice(0, end + 1);
     return start
-      .map((element) => element?.text ?? '')
+      .map(({ text }) => text)
       .join(' ')
       .trim();
   }
 
   /** The last mark; "" = none. */
   get lastMark(): string {
-    const last = this.#elements.findLast((element) => 'text' in element && element.isMark);
-    return last && 'text' in last ? last.text : '';
+    return this.#elements.findLast(({ isMark }) => isMark)?.text ?? '';
   }
 
   /** The index after all of the pattern that stands at an index; what is missing is left out. */
   skip(text: string, index: number): number {
     let end = index;
-    for (const element of this.#elements) {
-      const start = skipWhiteSpace(text, end);
-      if ('slot' in element) end = endOfMatch(element.slot, text, start) ?? end;
-      else if (text.startsWith(element.text, start)) end = start + element.text.length;
-    }
+    for (const element of this.#elements) end = matchElement(element, text, skipWhiteSpace(text, end)) ?? end;
     return end;
   }
 
@@ -64,10 +67,10 @@ export class TolerantPattern {
     for (const element of this.#elements) {
       const start = skipWhiteSpace(text, end);
       if (start === text.length) return true;
-      if ('slot' in element) end = endOfMatch(element.slot, text, start) ?? end;
-      else if (text.startsWith(element.text, start)) end = start + element.text.length;
-      else if (text.length - start < element.text.length && element.text.startsWith(text.slice(start))) return true;
-      else if (element.isMark) return false;
+      const next = matchElement(element, text, start);
+      if (next === undefined && element.text.startsWith(text.slice(start))) return true;
+      if (next === undefined && element.isMark) return false;
+      end = next ?? end;
     }
     return false;
   }
@@ -75,10 +78,9 @@ export class TolerantPattern {
   /** As `skip`, but beyond other text before the last mark of the pattern; undefined: the pattern has a mark and the text has not. */
   find(text: string, index: number): number | undefined {
     const end = this.skip(text, index);
-    const last = this.#elements.findLast((element) => 'text' in element && element.isMark);
-    if (last === undefined || !('text' in last)) return end;
-    if (text.slice(index, end).includes(last.text)) return end;
-    const start = text.slice(end, end + maxDistance).indexOf(last.text);
-    return start < 0 ? undefined : end + start + last.text.length;
+    const { lastMark } = this;
+    if (lastMark === '' || text.slice(index, end).includes(lastMark)) return end;
+    const start = text.slice(end, end + maxDistance).indexOf(lastMark);
+    return start < 0 ? undefined : end + start + lastMark.length;
   }
 }

@@ -1,4 +1,4 @@
-import { endOfMatch, skipWhiteSpace } from '../../json/lenientParser.ts';
+import { endOfMatch, lenientLiterals, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../../json/value.ts';
 import { findMark, looseMark, matchMarkAfterSpace, type LooseMark, type SearchedText } from '../looseMark.ts';
 import type { ValuePosition, ValueRead, MalformedValue } from './valueNotation.ts';
@@ -27,15 +27,6 @@ export interface LiteralSyntax {
 
 /** Deepest nesting of lists and objects. */
 const maxLiteralDepth = 64;
-
-const literals: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
-  ['true', true],
-  ['false', false],
-  ['null', null],
-  ['True', true],
-  ['False', false],
-  ['None', null],
-]);
 
 const delimiter = /[,\]})\n]/g;
 /** UTF-16 units of text without quotes. */
@@ -199,7 +190,7 @@ class LiteralReader {
     const content = end - start > maxBareLength ? '' : text.slice(start, end).trim();
     if (content === '' || (this.#syntax.isPython && isExpression(content))) return undefined;
     this.index = end;
-    const literal = literals.get(content);
+    const literal = lenientLiterals.get(content);
     if (literal !== undefined) return literal;
     const number = readNumber(content);
     if (!number) this.repaired = true;

@@ -1,5 +1,5 @@
 import { notesKey, notesOf } from '../declaration/schemaReader.ts';
-import { isJsonObject, isOfType, type JsonObject, type JsonValue, stringifyJson } from '../../json/value.ts';
+import { isJsonObject, isList, isOfType, type JsonObject, type JsonValue, stringifyJson } from '../../json/value.ts';
 import type { Tool } from '../../tool.ts';
 import { alternativeFor, isSameValue, resolvedParameters, type ResolvedSchema } from '../resolvedSchema.ts';
 import { truncateMessage } from '../../../protocol/fault.ts';
@@ -128,8 +128,6 @@ function withoutOwnSources(value: JsonValue, path: string, tool: Tool): JsonValu
 }
 
 const sourceOf = ({ notes }: Tool, path: string) => notes.get(notesKey(path))?.source;
-
-const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
 
 function propertyOf(members: JsonObject, schema: ResolvedSchema, name: string): ResolvedSchema {
   const { properties = {} } = alternativeFor(members, schema);

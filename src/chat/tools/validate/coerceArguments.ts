@@ -2,6 +2,7 @@ import type { Tool } from '../../tool.ts';
 import { alternativeFor, resolvedParameters, type ResolvedSchema } from '../resolvedSchema.ts';
 import {
   isJsonObject,
+  isList,
   isOfType,
   stringifyJson,
   JsonNumber,
@@ -51,8 +52,6 @@ function coerceTo(type: string, value: JsonValue, schema: ResolvedSchema): JsonV
       return value;
   }
 }
-
-const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
 
 const isNumber = (text: string): boolean => /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text);
 
