@@ -1,4 +1,4 @@
-import { JsonNumber, type JsonObject, type JsonValue } from './value.ts';
+import { isJsonObject, JsonNumber, type JsonObject, type JsonValue, stringifyJson } from './value.ts';
 
 /** Deepest nesting of arrays and objects. */
 const maxJsonDepth = 64;
@@ -41,6 +41,12 @@ export function parseJsonAt(text: string, start: number, options: ParseOptions =
   const value = parser.value(0);
   if (value !== undefined) return { ok: true, value, end: parser.index };
   return { ok: false, failedAt: parser.index, truncated: parser.truncated || endsInWord(text, parser.index) };
+}
+
+/** An object of plain data as one that was parsed. */
+export function toJsonObject(data: object): JsonObject {
+  const parsed = parseJsonAt(stringifyJson(data), 0);
+  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : new Map();
 }
 
 const numberPattern = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;

@@ -7,7 +7,7 @@ import { noDialect, type ToolDialect } from '../dialect/toolDialect.ts';
 import { findThinkingVariable, type ThinkingVariable } from './thinkingVariable.ts';
 import { toolDialectOf } from './derive/readToolDialect.ts';
 import { TemplateLimitError, TotalStepBudget } from './jinja/stepBudget.ts';
-import type { RenderTemplate } from './templateInput.ts';
+import { type RenderTemplate, unlessRefused } from './templateInput.ts';
 import { messageRules } from './messageRules.ts';
 import type { ArgumentsSchema } from '../tool.ts';
 import { omittedKeywords } from '../tools/promptedKeywords.ts';
@@ -174,10 +174,6 @@ function opensReasoning(render: RenderTemplate, { reasoning }: ReplyMarks): bool
 
 /** What a template writes for a question with tools; undefined where it refuses them, or leaves the question out. */
 function renderTools(render: RenderTemplate, tools: readonly ToolDefinition[]): string | undefined {
-  try {
-    const text = render({ messages: [toTextMessage(userProbe)], tools });
-    return text.includes(userProbe.text) ? text : undefined;
-  } catch {
-    return undefined;
-  }
+  const text = unlessRefused(() => render({ messages: [toTextMessage(userProbe)], tools }));
+  return text?.includes(userProbe.text) ? text : undefined;
 }

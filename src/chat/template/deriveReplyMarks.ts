@@ -1,5 +1,5 @@
 import { commonPrefixLength } from '../../base/commonPrefix.ts';
-import type { RenderTemplate, TemplateInput, TemplateMessage } from './templateInput.ts';
+import { type RenderTemplate, type TemplateInput, type TemplateMessage, unlessRefused } from './templateInput.ts';
 import {
   defaultReplyMarks,
   hasTag,
@@ -150,13 +150,8 @@ const switched = (on: boolean): Readonly<Record<string, unknown>> =>
 /** Renders small conversations that differ in one thing; undefined for a template that refuses the simplest of them. */
 function renderReplyProbes(render: RenderTemplate): ReplyProbes | undefined {
   const tail = (input: TemplateInput): string | undefined => {
-    try {
-      const text = render(input);
-      const at = text.lastIndexOf(question);
-      return at < 0 ? undefined : text.slice(at + question.length);
-    } catch {
-      return undefined;
-    }
+    const text = unlessRefused(() => render(input));
+    return text?.includes(question) ? text.slice(text.lastIndexOf(question) + question.length) : undefined;
   };
   const history = (...messages: readonly TemplateMessage[]): string | undefined =>
     tail({ messages: [ask, ...messages], addGenerationPrompt: false });

@@ -1,4 +1,5 @@
 import type { Message } from '../dialog.ts';
+import { unlessRefused } from './templateInput.ts';
 
 /** Which messages a chat template writes, found by rendering probes. */
 export interface MessageRules {
@@ -14,7 +15,7 @@ export interface MessageRules {
 export function messageRules(render: (messages: readonly Message[]) => string): MessageRules {
   // Some templates throw on a message that they do not support, others leave it out silently.
   const accepts = (...messages: readonly Message[]): boolean => {
-    const text = renderOrUndefined(render, messages);
+    const text = unlessRefused(() => render(messages));
     return text !== undefined && messages.every((message) => text.includes(message.text));
   };
   const acceptsSystemFirst = accepts(systemProbe, userProbe);
@@ -29,7 +30,7 @@ export function messageRules(render: (messages: readonly Message[]) => string): 
     accepts(assistantProbe, userProbe) && (!acceptsSystemFirst || accepts(systemProbe, assistantProbe, userProbe));
   const dropsSystemBeforeResults =
     acceptsSystemFirst &&
-    renderOrUndefined(render, [systemProbe, userProbe, callProbe, resultProbe])?.includes(systemProbe.text) === false;
+    unlessRefused(() => render([systemProbe, userProbe, callProbe, resultProbe]))?.includes(systemProbe.text) === false;
   return {
     dropsSystemBeforeResults,
     system: acceptsSystemAnywhere ? 'anywhere' : acceptsSystemFirst ? 'first' : 'nowhere',
@@ -41,17 +42,6 @@ export function messageRules(render: (messages: readonly Message[]) => string): 
       return acceptsRepeatedRoles && acceptsSystemAnywhere ? ordered : mergeAdjacent(ordered);
     },
   };
-}
-
-function renderOrUndefined(
-  render: (messages: readonly Message[]) => string,
-  messages: readonly Message[],
-): string | undefined {
-  try {
-    return render(messages);
-  } catch {
-    return undefined;
-  }
 }
 
 const systemAsUser = (message: Message): Message =>

@@ -38,3 +38,12 @@ export interface TemplateInput {
  * @throws Error with the template's own message when it refuses them.
  */
 export type RenderTemplate = (input: TemplateInput) => string;
+
+/** What a rendering gives; undefined where the template refuses it. */
+export function unlessRefused<T>(render: () => T): T | undefined {
+  try {
+    return render();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,7 +1,7 @@
 import type { TemplateMessage } from './templateInput.ts';
 import type { Message, ToolExchange } from '../dialog.ts';
-import { parseJsonAt } from '../json/lenientParser.ts';
-import { isJsonObject, type JsonObject, stringifyJson } from '../json/value.ts';
+import { toJsonObject } from '../json/lenientParser.ts';
+import { stringifyJson } from '../json/value.ts';
 import type { ToolDialect } from '../dialect/toolDialect.ts';
 import { writeCalls } from '../dialect/nativeFormat.ts';
 
@@ -73,11 +73,6 @@ class CallIds {
     this.#numberedIds.set(id, known);
     return known;
   }
-}
-
-function toJsonObject(args: object): JsonObject {
-  const parsed = parseJsonAt(stringifyJson(args), 0);
-  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : new Map();
 }
 
 /**

@@ -1,7 +1,8 @@
+import { commonPrefixLength } from '../../base/commonPrefix.ts';
 import { reservedNames } from './compileTemplate.ts';
 import { freeVariables } from './jinja/freeVariables.ts';
 import { JinjaTemplate } from './jinja/template.ts';
-import type { RenderTemplate, TemplateMessage } from './templateInput.ts';
+import { type RenderTemplate, type TemplateMessage, unlessRefused } from './templateInput.ts';
 
 /** The variable of a chat template that controls reasoning. */
 export interface ThinkingVariable {
@@ -104,8 +105,7 @@ function asEffort(name: string, prompts: SmallPrompts): ThinkingVariable | undef
 function changesThinking(name: string, prompts: SmallPrompts): boolean {
   const [on, off] = [prompts.with(name, true), prompts.with(name, false)];
   if (!on || !off) return false;
-  let start = 0;
-  while (start < on.text.length && on.text[start] === off.text[start]) start++;
+  const start = commonPrefixLength(on.text, off.text);
   let end = 0;
   while (end < Math.min(on.text.length, off.text.length) - start && on.text.at(-1 - end) === off.text.at(-1 - end))
     end++;
@@ -150,12 +150,8 @@ class SmallPrompts {
     conversations: readonly (readonly TemplateMessage[])[],
     variables: Readonly<Record<string, unknown>>,
   ): SmallPrompt | undefined {
-    try {
-      const texts = conversations.map((messages) => this.#render({ messages, variables }));
-      const last = texts.at(-1) ?? '';
-      return { text: texts.join('\n'), tail: last.slice(last.lastIndexOf(question) + question.length) };
-    } catch {
-      return undefined;
-    }
+    const texts = unlessRefused(() => conversations.map((messages) => this.#render({ messages, variables })));
+    const last = texts?.at(-1) ?? '';
+    return texts && { text: texts.join('\n'), tail: last.slice(last.lastIndexOf(question) + question.length) };
   }
 }

@@ -2,7 +2,7 @@ import { formats, type Formats } from '../../formats/index.ts';
 import type { CallConvention, CallMessageForm, ToolDialect } from '../../dialect/toolDialect.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../replyMarks.ts';
 import type { TotalStepBudget } from '../jinja/stepBudget.ts';
-import type { RenderTemplate } from '../templateInput.ts';
+import { type RenderTemplate, unlessRefused } from '../templateInput.ts';
 import { describeError } from '../../../protocol/fault.ts';
 import { type CandidateLayouts, deriveLayouts } from './deriveLayout.ts';
 import type { CallLayout } from '../../dialect/layout.ts';
@@ -65,8 +65,8 @@ function firstProved(layouts: CandidateLayouts, written: readonly WrittenProbe[]
 
 /** A template that shows tools to the model, but leaves calls out of the history: its layout can only be known. */
 function readSilentTemplate(render: RenderTemplate, formats: Formats, marks: ReplyMarks): ToolDialect | undefined {
-  try {
-    if (!knowsTools(render)) return undefined;
+  if (!knowsTools(render)) return undefined;
+  return unlessRefused(() => {
     const renderer = new ProbeRenderer(render, anyForm);
     const prompt = renderer.prompt();
     const known = knownLayouts.find(({ isShownIn }) => isShownIn(prompt));
@@ -79,19 +79,12 @@ function readSilentTemplate(render: RenderTemplate, formats: Formats, marks: Rep
     const dialect = chooseProved(written, { layout, convention: undefined, formats, knows: true, renderer, marks });
     const because = `its chat template leaves calls out, and its prompt is that of ${known.family}`;
     return { ...dialect, because: dialect.format === undefined ? dialect.because : because };
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 /** Whether a template writes the declarations of tools. */
-function knowsTools(render: RenderTemplate): boolean {
-  try {
-    return new ProbeRenderer(render, anyForm).prompt().includes(probeTools[0]?.name ?? '');
-  } catch {
-    return false;
-  }
-}
+const knowsTools = (render: RenderTemplate): boolean =>
+  unlessRefused(() => new ProbeRenderer(render, anyForm).prompt())?.includes(probeTools[0]?.name ?? '') ?? false;
 
 /** A template whose calls cannot be read; `renderer`: in which convention it writes them, if in one. */
 function unknownDialect(why: string, render: RenderTemplate, renderer: ProbeRenderer | undefined): ToolDialect {

@@ -10,14 +10,14 @@ import {
   type ToolProbe,
 } from './probes.ts';
 import { describeError } from '../../../protocol/fault.ts';
-import { parseJsonAt } from '../../json/lenientParser.ts';
-import { isJsonObject, stringifyJson } from '../../json/value.ts';
+import { toJsonObject } from '../../json/lenientParser.ts';
+import { stringifyJson } from '../../json/value.ts';
 import type { WrittenProbe } from './prove.ts';
 import type { Tool, WrittenCall } from '../../tool.ts';
 import { toFunctionDefinition } from '../../formats/toolText.ts';
 import { commonStart } from './commonText.ts';
 import type { CallConvention, CallMessageForm } from '../../dialect/toolDialect.ts';
-import type { RenderTemplate, TemplateMessage, TemplateToolCall } from '../templateInput.ts';
+import { type RenderTemplate, type TemplateMessage, type TemplateToolCall, unlessRefused } from '../templateInput.ts';
 
 const question = 'Zqword question.';
 const user: TemplateMessage = { role: 'user', content: question };
@@ -81,14 +81,11 @@ export class ProbeRenderer {
   /** Whether the template writes the calls of a probe with names and arguments; false where it refuses them. */
   writesCalls(probe: ToolProbe = layoutProbes.one): boolean {
     const { calls } = probe;
-    try {
-      const text = this.calls(probe);
-      return calls.every(({ name, arguments: args }) =>
-        [name, ...Object.values(args)].every((part) => text.includes(String(part))),
-      );
-    } catch {
-      return false;
-    }
+    const text = unlessRefused(() => this.calls(probe));
+    if (text === undefined) return false;
+    return calls.every(({ name, arguments: args }) =>
+      [name, ...Object.values(args)].every((part) => text.includes(String(part))),
+    );
   }
 
   /** Whether the template writes a message of role `tool`, after a message with the call or without. */
@@ -98,14 +95,13 @@ export class ProbeRenderer {
       tools,
     } = layoutProbes.one;
     const result = 'Zqword result.';
-    try {
-      if (withCall) return this.calls({ ...layoutProbes.one, result }).includes(result);
+    const text = unlessRefused(() => {
+      if (withCall) return this.calls({ ...layoutProbes.one, result });
       const answer: TemplateMessage = { role: 'assistant', content: plainProbe };
       const message = { role: 'tool' as const, name: call?.name ?? '', tool_call_id: call?.id ?? '', content: result };
-      return this.#afterGenerationPrompt([answer, message], tools).includes(result);
-    } catch {
-      return false;
-    }
+      return this.#afterGenerationPrompt([answer, message], tools);
+    });
+    return text?.includes(result) ?? false;
   }
 
   #afterGenerationPrompt(messages: readonly TemplateMessage[], tools: readonly Tool[]): string {
@@ -127,12 +123,8 @@ export class ProbeRenderer {
 export function layoutSamples(renderer: ProbeRenderer, marks: ReplyMarks): LayoutSamples {
   const sample = (probe: ToolProbe): CallSample => ({ text: renderer.calls(probe), calls: probe.calls });
   const optional = (probe: ToolProbe): CallSample | undefined => {
-    try {
-      const written = sample(probe);
-      return probe.calls.every(({ name }) => written.text.includes(name)) ? written : undefined;
-    } catch {
-      return undefined;
-    }
+    const written = unlessRefused(() => sample(probe));
+    return probe.calls.every(({ name }) => written?.text.includes(name)) ? written : undefined;
   };
   const { afterText, afterReasoning } = layoutProbes;
   const preceded = [
@@ -178,7 +170,8 @@ export function writeProbes(
 export const plainText = (renderer: ProbeRenderer): string => renderer.answer(plainProbe);
 
 /** A call of a probe, to be written in a layout. */
-export function toWrittenCall({ id, name, arguments: args }: SampleCall): WrittenCall {
-  const parsed = parseJsonAt(stringifyJson(args), 0);
-  return { id, name, arguments: parsed.ok && isJsonObject(parsed.value) ? parsed.value : new Map() };
-}
+export const toWrittenCall = ({ id, name, arguments: args }: SampleCall): WrittenCall => ({
+  id,
+  name,
+  arguments: toJsonObject(args),
+});

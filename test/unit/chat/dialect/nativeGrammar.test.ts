@@ -148,3 +148,13 @@ describe.each(layouts)('the grammar of %s', (_name, { layout }) => {
     expect(acceptedCalls(`Well. ${written(layout, { v: 'x' })}`, grammar, defaultReplyMarks)).toBeUndefined();
   });
 });
+
+describe('the grammar of native calls', () => {
+  it.each(layouts)('tells what it cannot express of all tools: %s', (_, { layout }) => {
+    const tools = ['use', 'use_more'].map((name) =>
+      createTool({ name, parameters: { type: 'object', properties: { v: { not: { type: 'string' } } } } }),
+    );
+    const compile = (): unknown => nativeFormat(layout).grammar?.(tools, { kind: 'auto' });
+    expect(compile).toThrow(/the tool "use": .*; the tool "use_more": /);
+  });
+});
