@@ -54,12 +54,16 @@ export function findMark(mark: LooseMark, source: SearchedText, from: number): M
   const start =
     mark.pieces.length === 1
       ? source.indexOf(first, from)
-      : source.find(mark.pieces.join('\0'), from, () => {
-          let index = text.indexOf(first, from);
-          while (index >= 0 && matchMark(mark, text, index) === undefined) index = text.indexOf(first, index + 1);
-          return index < 0 ? Infinity : index;
-        });
+      : source.find(mark.pieces.join('\0'), from, () => indexOfMark(mark, text, from));
   return start === Infinity ? noMatch : { start, end: matchMark(mark, text, start) ?? start };
+}
+
+/** Index of the first occurrence of a mark at or after an index; Infinity: none. */
+export function indexOfMark(mark: LooseMark, text: string, from = 0): number {
+  const [first = ''] = mark.pieces;
+  let index = text.indexOf(first, from);
+  while (index >= 0 && matchMark(mark, text, index) === undefined) index = text.indexOf(first, index + 1);
+  return index < 0 ? Infinity : index;
 }
 
 const noMatch: MarkMatch = { start: Infinity, end: Infinity };

@@ -1,5 +1,5 @@
 import type { ParameterLayout } from '../layout.ts';
-import { looseMark, matchMark } from '../looseMark.ts';
+import { indexOfMark, looseMark } from '../looseMark.ts';
 
 /** The key of a parameter. */
 export interface ParameterKey {
@@ -15,19 +15,11 @@ export interface ParameterKey {
 export function readKey(text: string, index: number, layout: ParameterLayout): ParameterKey | undefined {
   const near = text.slice(index, index + maxKeyLength);
   const { string, other } = layout;
-  const stringOpen = indexOfMark(string.open, near);
-  const end = string.open === other.open ? stringOpen : Math.min(stringOpen, indexOfMark(other.open, near));
+  const stringOpen = indexOfMark(looseMark(string.open), near);
+  const end = string.open === other.open ? stringOpen : Math.min(stringOpen, indexOfMark(looseMark(other.open), near));
   if (end === Infinity) return undefined;
   const name = unquote(near.slice(0, end).trim(), layout.style.quote);
   return name === '' || (layout.key === '' && !bareKey.test(name)) ? undefined : { name, end: index + end };
-}
-
-function indexOfMark(literal: string, near: string): number {
-  const mark = looseMark(literal);
-  const [first = ''] = mark.pieces;
-  let index = near.indexOf(first);
-  while (index >= 0 && matchMark(mark, near, index) === undefined) index = near.indexOf(first, index + 1);
-  return index < 0 ? Infinity : index;
 }
 
 /** Why a layout cannot write a key, as the end of a sentence; undefined: it can. */

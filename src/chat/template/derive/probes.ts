@@ -172,9 +172,16 @@ export const proofProbes = (marks: readonly string[]): readonly ToolProbe[] => [
   limit('a string with line breaks at its ends', call({ alpha_zq: '\nZqword eleven\n' })),
 ];
 
-/** Whether every template must write a probe: a single call of a tool with a string, and nothing before it. */
-export const isBasic = ({ calls, text, reasoning }: ToolProbe): boolean =>
-  calls.length === 1 && text === undefined && reasoning === undefined && calls[0]?.arguments['alpha_zq'] !== undefined;
+/**
+ * Whether every template must write a probe: no call, or a single one of a tool with a string and nothing before it. What
+ * another probe shows may be a limit of the template.
+ */
+export const isBasic = ({ calls: [call, ...others], text, reasoning }: ToolProbe): boolean =>
+  !call ||
+  (others.length === 0 && text === undefined && reasoning === undefined && call.arguments['alpha_zq'] !== undefined);
+
+/** The probe whose text must have no call. */
+export const probeWithoutCalls = required('a message without calls');
 
 /** The message without calls. */
 export const plainProbe = 'Zqword answer.';

@@ -5,23 +5,14 @@ import { defaultReplyMarks, type ReplyMarks } from '../../replyMarks.ts';
 import { isMark, lexemes } from '../../dialect/marks.ts';
 import { describeError } from '../../../protocol/fault.ts';
 import type { Tool, ToolCallFormat } from '../../tool.ts';
-import type { SampleCall } from './probes.ts';
+import { isBasic, type ToolProbe } from './probes.ts';
 import { sortedJson } from './locate.ts';
 import { createReasoningSkipper, visibleStart } from '../../reply/reasoning/splitReply.ts';
 import type { ProbeVerdict } from '../../dialect/toolDialect.ts';
 
 /** What a template wrote for a probe. */
 export interface WrittenProbe {
-  readonly name: string;
-  readonly required: boolean;
-  /** Whether a template must write it: what another probe shows may be a limit of the template. */
-  readonly isBasic: boolean;
-  /** The calls that must be read; none: the text must have no call. */
-  readonly calls: readonly SampleCall[];
-  /** The tools that were declared. */
-  readonly tools: readonly Tool[];
-  /** Whether the calls start the message, so that a grammar of a required call must accept it. */
-  readonly startsWithCall: boolean;
+  readonly probe: ToolProbe;
   /** The text that the template wrote; undefined: it refused. */
   readonly text: string | undefined;
   /** Why the template refused; "" where it did not. */
@@ -48,22 +39,22 @@ export class FormatProof {
 
   /** What each probe shows. */
   verdicts(): readonly ProbeVerdict[] {
-    return this.#probes.map((probe) => {
-      const why = this.#failure(probe);
-      return { name: probe.name, required: isRequired(probe), ok: why === '', why };
+    return this.#probes.map((written) => {
+      const why = this.#failure(written);
+      return { name: written.probe.name, required: isRequired(written), ok: why === '', why };
     });
   }
 
   /** Whether the format passes each required probe; stops at the first that fails. */
   holds(): boolean {
-    return this.#probes.every((probe) => !isRequired(probe) || this.#failure(probe) === '');
+    return this.#probes.every((written) => !isRequired(written) || this.#failure(written) === '');
   }
 
   /** Why a probe fails; "" = it does not. */
-  #failure(probe: WrittenProbe): string {
-    const { text, refusal } = probe;
+  #failure(written: WrittenProbe): string {
+    const { probe, text, refusal } = written;
     if (text === undefined) return `the template refuses it: ${refusal}`;
-    if (isTemplateLimit(probe)) return 'the template does not write each call';
+    if (isTemplateLimit(written)) return 'the template does not write each call';
     try {
       return this.#readFailure(text, probe) || this.#grammarFailure(text, probe);
     } catch (error) {
@@ -71,7 +62,7 @@ export class FormatProof {
     }
   }
 
-  #readFailure(text: string, { calls, tools }: WrittenProbe): string {
+  #readFailure(text: string, { calls, tools }: ToolProbe): string {
     const detection = this.#format.detect(text, { tools, marks: this.#marks });
     const read = detection.calls.map(({ name, arguments: args }) => `${name} ${sortedJson(args)}`);
     const wanted = calls.map(({ name, arguments: args }) => `${name} ${sortedJson(args)}`);
@@ -80,7 +71,7 @@ export class FormatProof {
     return `is read as ${read.length === 0 ? 'no call' : read.join(' and ')}: ${quoted(text)}`;
   }
 
-  #grammarFailure(text: string, { calls, tools, startsWithCall }: WrittenProbe): string {
+  #grammarFailure(text: string, { calls, tools, text: preceding, reasoning }: ToolProbe): string {
     const grammar = calls.length > 0 && this.#grammar(tools, 'auto');
     if (!grammar) return '';
     const accepted = acceptedCalls(text, grammar, this.#marks);
@@ -94,7 +85,8 @@ export class FormatProof {
     // Of two calls in one constrained part only the first one's name is surely inside a call.
     const firstEnd = second && accepted?.length === 1 ? text.indexOf(calls[0]?.name ?? '') : first.end;
     if (acceptsCutCall(text, first, firstEnd)) return `is accepted by the grammar when it is cut off: ${quoted(text)}`;
-    if (second || !startsWithCall) return '';
+    // A grammar of a required call accepts no text before it.
+    if (second || preceding !== undefined || reasoning !== undefined) return '';
     const required = this.#grammar(tools, 'required');
     const call = text.slice(visibleStart(text, 0, createReasoningSkipper(text, this.#marks)));
     if (required && !acceptsFromStart(call, required))
@@ -125,10 +117,10 @@ const quoted = (text: string): string =>
 type ProbeChoice = 'auto' | 'required';
 
 // What a template refuses to write, or leaves out, is a limit of the template and not of the reader.
-const isTemplateLimit = ({ calls, text, isBasic }: WrittenProbe): boolean =>
-  !isBasic && (text === undefined || calls.some(({ name }) => !text.includes(name)));
+const isTemplateLimit = ({ probe, text }: WrittenProbe): boolean =>
+  !isBasic(probe) && (text === undefined || probe.calls.some(({ name }) => !text.includes(name)));
 
-const isRequired = (probe: WrittenProbe): boolean => probe.required && !isTemplateLimit(probe);
+const isRequired = (written: WrittenProbe): boolean => written.probe.required && !isTemplateLimit(written);
 
 /** A mark such as `<calls>` before an index that a mark such as `</calls>` after it closes; undefined: there is none. */
 function openMark(text: string, index: number): string | undefined {
@@ -172,14 +164,7 @@ function longestMatch(text: string, start: number, { rule }: Pick<Trigger, 'rule
   const whole = GrammarMatcher.start(rule).accept(rest);
   if (whole.matcher.canEnd) return start + whole.length;
   // The grammar went on with what follows its end: the end is somewhere before.
-  return lastEnd(lexemes(rest), start, rule);
-}
-
-/** The last index at which a text that is given piece by piece could end. */
-function lastEnd(pieces: readonly string[], start: number, rule: Rule): number | undefined {
-  let end: number | undefined;
-  for (const { index, canEnd } of endings(pieces, start, rule)) if (canEnd) end = index;
-  return end;
+  return [...endings(lexemes(rest), start, rule)].findLast(({ canEnd }) => canEnd)?.index;
 }
 
 /** Whether a text could end after each of its pieces, up to the first piece that does not match. */
@@ -198,10 +183,9 @@ function* endings(pieces: readonly string[], start: number, rule: Rule): Generat
 /** Whether a text that is cut off inside its first call could be complete for the rule; it is cut after each lexeme. */
 function acceptsCutCall(text: string, { start, end, rule }: AcceptedText, callEnd: number): boolean {
   const last = Math.min(end, callEnd);
-  for (const { index, canEnd } of endings(lexemes(text.slice(start, last)), start, rule)) {
-    if (canEnd && index < last) return true;
-  }
-  return false;
+  return [...endings(lexemes(text.slice(start, last)), start, rule)].some(
+    ({ index, canEnd }) => canEnd && index < last,
+  );
 }
 
 /** Whether a full grammar accepts a text from its start on, perhaps with other text after it. */

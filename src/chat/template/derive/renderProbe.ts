@@ -1,11 +1,11 @@
 import type { ReplyMarks } from '../../replyMarks.ts';
 import {
   type CallSample,
-  isBasic,
   layoutProbes,
   type LayoutSamples,
   plainProbe,
   probeTools,
+  probeWithoutCalls,
   type SampleCall,
   type ToolProbe,
 } from './probes.ts';
@@ -153,17 +153,13 @@ export function writeProbes(
   plain: string,
 ): readonly WrittenProbe[] {
   const written = probes.map((probe): WrittenProbe => {
-    const { name, required, calls, tools, text, reasoning } = probe;
-    const startsWithCall = text === undefined && reasoning === undefined;
-    const common = { name, required, isBasic: isBasic(probe), calls, tools, startsWithCall };
     try {
-      return { ...common, text: write(probe), refusal: '' };
+      return { probe, text: write(probe), refusal: '' };
     } catch (error) {
-      return { ...common, text: undefined, refusal: describeError(error) };
+      return { probe, text: undefined, refusal: describeError(error) };
     }
   });
-  const withoutCalls = { calls: [], tools: probeTools, startsWithCall: false, text: plain, refusal: '' };
-  return [...written, { name: 'a message without calls', required: true, isBasic: true, ...withoutCalls }];
+  return [...written, { probe: probeWithoutCalls, text: plain, refusal: '' }];
 }
 
 /** What a template writes for the message without calls. */

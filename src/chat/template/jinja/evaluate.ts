@@ -15,7 +15,7 @@ import { numberFilters } from './filters/numbers.ts';
 import { textFilters } from './filters/text.ts';
 import type { ArgumentList, Expression } from './syntax/ast.ts';
 import type { StepBudget } from './stepBudget.ts';
-import { calculate, compare } from './operations/operators.ts';
+import { calculate, comparisons } from './operations/operators.ts';
 import { attributeOf, itemOf, sliceOf } from './operations/subscript.ts';
 import { jinjaTests } from './operations/tests.ts';
 import { toText } from './values/text.ts';
@@ -126,7 +126,7 @@ export class Evaluator implements JinjaRuntime {
     let left = this.evaluate(first, scope);
     for (const { operator, operand } of rest) {
       const right = this.evaluate(operand, scope);
-      if (!compare(operator, left, right, this.budget)) return false;
+      if (!comparisons[operator](left, right, this.budget)) return false;
       left = right;
     }
     return true;

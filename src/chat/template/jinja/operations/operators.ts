@@ -69,28 +69,19 @@ function contains(container: Value, item: Value, budget: StepBudget): boolean {
   return items.some((other) => areEqual(item, other, budget));
 }
 
-export function compare(operator: ComparisonOperator, left: Value, right: Value, budget: StepBudget): boolean {
-  switch (operator) {
-    case '==':
-      return areEqual(left, right, budget);
-    case '!=':
-      return !areEqual(left, right, budget);
-    case 'in':
-      return contains(right, left, budget);
-    case 'not in':
-      return !contains(right, left, budget);
-    case '<':
-      return compareValues(left, right, budget) < 0;
-    case '<=':
-      return compareValues(left, right, budget) <= 0;
-    case '>':
-      return compareValues(left, right, budget) > 0;
-    case '>=':
-      return compareValues(left, right, budget) >= 0;
-    default:
-      return operator satisfies never;
-  }
-}
+type Comparison = (left: Value, right: Value, budget: StepBudget) => boolean;
+
+/** What the operators of comparisons do. @throws Error for types that they do not compare. */
+export const comparisons: Readonly<Record<ComparisonOperator, Comparison>> = {
+  '==': areEqual,
+  '!=': (left, right, budget) => !areEqual(left, right, budget),
+  in: (left, right, budget) => contains(right, left, budget),
+  'not in': (left, right, budget) => !contains(right, left, budget),
+  '<': (left, right, budget) => compareValues(left, right, budget) < 0,
+  '<=': (left, right, budget) => compareValues(left, right, budget) <= 0,
+  '>': (left, right, budget) => compareValues(left, right, budget) > 0,
+  '>=': (left, right, budget) => compareValues(left, right, budget) >= 0,
+};
 
 /** @throws Error for types that do not have the operation, and for a division by zero. */
 export function calculate(operator: ArithmeticOperator, left: Value, right: Value, budget: StepBudget): Value {

@@ -12,13 +12,13 @@ import {
   typeName,
   type Value,
 } from '../values/values.ts';
-import { areEqual, compare, moduloOf } from './operators.ts';
+import { areEqual, comparisons, moduloOf } from './operators.ts';
 import type { JinjaTest } from '../runtime.ts';
 import { toText } from '../values/text.ts';
 import { numberOf, requireDefined } from '../values/coercion.ts';
 
 const comparison = (operator: ComparisonOperator): JinjaTest =>
-  takes(['other'], (value, [other], { budget }) => compare(operator, value, other, budget));
+  takes(['other'], (value, [other], { budget }) => comparisons[operator](value, other, budget));
 
 // As in Jinja, undefined can be called: it then says what is undefined.
 const isCallable = (value: Value): boolean =>

@@ -207,6 +207,9 @@ const unescapeString = (source: string): string =>
 
 const maxNesting = 100;
 
+const isWritten = ({ type, text }: JinjaToken, texts: readonly string[]): boolean =>
+  (type === 'operator' || type === 'name') && texts.includes(text);
+
 /** Reads the tokens of a template one after the other. Its errors name the line. */
 export class TokenStream {
   readonly #source: string;
@@ -224,10 +227,6 @@ export class TokenStream {
     return this.#at(this.#index);
   }
 
-  get next(): JinjaToken {
-    return this.#at(this.#index + 1);
-  }
-
   #at(index: number): JinjaToken {
     return this.#tokens[index] ?? { type: 'end', text: '', offset: this.#source.length };
   }
@@ -239,36 +238,26 @@ export class TokenStream {
     return token;
   }
 
-  isOperator(...texts: readonly string[]): boolean {
-    return this.current.type === 'operator' && texts.includes(this.current.text);
+  /** Whether the current token is one of these operators or words. */
+  is(...texts: readonly string[]): boolean {
+    return isWritten(this.current, texts);
   }
 
-  isName(...texts: readonly string[]): boolean {
-    return this.current.type === 'name' && texts.includes(this.current.text);
+  /** Whether the token after the current one is this operator or word. */
+  isNext(text: string): boolean {
+    return isWritten(this.#at(this.#index + 1), [text]);
   }
 
-  /** Skips an operator, if it is the current token; says whether it was. */
-  skipOperator(text: string): boolean {
-    const isCurrent = this.isOperator(text);
-    if (isCurrent) this.#index++;
-    return isCurrent;
-  }
-
-  /** Skips a keyword, if it is the current token; says whether it was. */
-  skipName(text: string): boolean {
-    const isCurrent = this.isName(text);
+  /** Skips an operator or a keyword, if it is the current token; says whether it was. */
+  skip(text: string): boolean {
+    const isCurrent = this.is(text);
     if (isCurrent) this.#index++;
     return isCurrent;
   }
 
   /** @throws Error when the current token is another one. */
-  expectOperator(text: string): void {
-    if (!this.skipOperator(text)) this.fail(`expected "${text}"`);
-  }
-
-  /** @throws Error when the current token is another one. */
-  expectKeyword(text: string): void {
-    if (!this.skipName(text)) this.fail(`expected "${text}"`);
+  expect(text: string): void {
+    if (!this.skip(text)) this.fail(`expected "${text}"`);
   }
 
   /** @throws Error when the current token is no name. */

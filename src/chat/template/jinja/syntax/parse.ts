@@ -21,12 +21,12 @@ function parseBody(stream: TokenStream, ...ends: readonly string[]): readonly St
       const { type, offset } = stream.current;
       if (type === 'text') {
         statements.push({ type: 'text', text: stream.take().text, offset });
-      } else if (stream.skipOperator('{{')) {
+      } else if (stream.skip('{{')) {
         statements.push({ type: 'output', value: parseTuple(stream), offset });
-        stream.expectOperator('}}');
+        stream.expect('}}');
       } else {
-        stream.expectOperator('{%');
-        if (stream.isName(...ends)) return statements;
+        stream.expect('{%');
+        if (stream.is(...ends)) return statements;
         statements.push({ ...parseTag(stream), offset });
       }
     }
@@ -37,10 +37,10 @@ function parseBody(stream: TokenStream, ...ends: readonly string[]): readonly St
 
 /** Statements up to the end tag of a block, which is skipped. */
 function parseBlock(stream: TokenStream, end: string): readonly Statement[] {
-  stream.expectOperator('%}');
+  stream.expect('%}');
   const body = parseBody(stream, end);
   stream.take();
-  stream.expectOperator('%}');
+  stream.expect('%}');
   return body;
 }
 
@@ -67,7 +67,7 @@ function parseTag(stream: TokenStream): StatementParts {
       return { type: 'with', assignments: [], body: parseBlock(stream, 'endgeneration') };
     case 'break':
     case 'continue':
-      stream.expectOperator('%}');
+      stream.expect('%}');
       return { type: name };
     default:
       return stream.fail(`unknown tag "${name}" before this`);
@@ -78,45 +78,45 @@ function parseIf(stream: TokenStream): StatementParts {
   const branches: { test: Expression; body: readonly Statement[] }[] = [];
   do {
     const test = parseTuple(stream);
-    stream.expectOperator('%}');
+    stream.expect('%}');
     branches.push({ test, body: parseBody(stream, 'elif', 'else', 'endif') });
-  } while (stream.skipName('elif'));
+  } while (stream.skip('elif'));
   return { type: 'if', branches, otherwise: parseElse(stream, 'endif') };
 }
 
 /** The statements after `else`, if there are any, up to the end tag of a block, which is skipped. */
 function parseElse(stream: TokenStream, end: string): readonly Statement[] {
-  if (stream.skipName('else')) return parseBlock(stream, end);
-  stream.expectKeyword(end);
-  stream.expectOperator('%}');
+  if (stream.skip('else')) return parseBlock(stream, end);
+  stream.expect(end);
+  stream.expect('%}');
   return [];
 }
 
 function parseFor(stream: TokenStream): StatementParts {
   const target = parseTarget(stream);
-  stream.expectKeyword('in');
+  stream.expect('in');
   const iterable = parseTuple(stream, parseOr);
-  const test = stream.skipName('if') ? parseExpression(stream) : undefined;
-  const recursive = stream.skipName('recursive');
-  stream.expectOperator('%}');
+  const test = stream.skip('if') ? parseExpression(stream) : undefined;
+  const recursive = stream.skip('recursive');
+  stream.expect('%}');
   const body = parseBody(stream, 'else', 'endfor');
   return { type: 'for', target, iterable, test, recursive, body, otherwise: parseElse(stream, 'endfor') };
 }
 
 function parseSet(stream: TokenStream): StatementParts {
   const target = parseTarget(stream);
-  if (!stream.skipOperator('=')) {
-    const filters = stream.skipOperator('|') ? parseFilters(stream) : [];
+  if (!stream.skip('=')) {
+    const filters = stream.skip('|') ? parseFilters(stream) : [];
     return { type: 'setBlock', target, filters, body: parseBlock(stream, 'endset') };
   }
   const value = parseTuple(stream);
-  stream.expectOperator('%}');
+  stream.expect('%}');
   return { type: 'set', target, value };
 }
 
 function parseMacro(stream: TokenStream): StatementParts {
   const name = stream.expectName();
-  stream.expectOperator('(');
+  stream.expect('(');
   const parameters = parseParameters(stream);
   return { type: 'macro', name, parameters, body: parseBlock(stream, 'endmacro') };
 }
@@ -125,11 +125,11 @@ function parseMacro(stream: TokenStream): StatementParts {
 const parseParameters = (stream: TokenStream): readonly MacroParameter[] =>
   parseItems(stream, ')', () => ({
     name: stream.expectName(),
-    fallback: stream.skipOperator('=') ? parseExpression(stream) : undefined,
+    fallback: stream.skip('=') ? parseExpression(stream) : undefined,
   }));
 
 function parseCallBlock(stream: TokenStream): StatementParts {
-  const parameters = stream.skipOperator('(') ? parseParameters(stream) : [];
+  const parameters = stream.skip('(') ? parseParameters(stream) : [];
   const call = parseExpression(stream);
   if (call.type !== 'call') stream.fail('expected a call before this');
   return { type: 'callBlock', call, parameters, body: parseBlock(stream, 'endcall') };
@@ -137,16 +137,16 @@ function parseCallBlock(stream: TokenStream): StatementParts {
 
 function parseFilters(stream: TokenStream): readonly FilterCall[] {
   const filters = [parseFilter(stream)];
-  while (stream.skipOperator('|')) filters.push(parseFilter(stream));
+  while (stream.skip('|')) filters.push(parseFilter(stream));
   return filters;
 }
 
 function parseAssignments(stream: TokenStream): readonly { target: AssignmentTarget; value: Expression }[] {
   const assignments: { target: AssignmentTarget; value: Expression }[] = [];
-  while (!stream.isOperator('%}')) {
-    if (assignments.length > 0) stream.expectOperator(',');
+  while (!stream.is('%}')) {
+    if (assignments.length > 0) stream.expect(',');
     const target = parseTarget(stream);
-    stream.expectOperator('=');
+    stream.expect('=');
     assignments.push({ target, value: parseExpression(stream) });
   }
   return assignments;
@@ -156,9 +156,9 @@ function parseAssignments(stream: TokenStream): readonly { target: AssignmentTar
 function parseTarget(stream: TokenStream): AssignmentTarget {
   const items = [parseSingleTarget(stream)];
   let isTuple = false;
-  while (stream.skipOperator(',')) {
+  while (stream.skip(',')) {
     isTuple = true;
-    if (stream.isOperator('=', ')') || stream.isName('in')) break;
+    if (stream.is('=', ')', 'in')) break;
     items.push(parseSingleTarget(stream));
   }
   const [first] = items;
@@ -166,13 +166,11 @@ function parseTarget(stream: TokenStream): AssignmentTarget {
 }
 
 function parseSingleTarget(stream: TokenStream): AssignmentTarget {
-  if (stream.skipOperator('(')) {
+  if (stream.skip('(')) {
     const target = stream.nested(() => parseTarget(stream));
-    stream.expectOperator(')');
+    stream.expect(')');
     return target;
   }
   const name = stream.expectName();
-  return stream.skipOperator('.')
-    ? { type: 'namespace', name, attribute: stream.expectName() }
-    : { type: 'name', name };
+  return stream.skip('.') ? { type: 'namespace', name, attribute: stream.expectName() } : { type: 'name', name };
 }

@@ -6,9 +6,9 @@ import { Float } from '../values/values.ts';
 export function parseExpression(stream: TokenStream): Expression {
   return stream.nested(() => {
     let expression = parseOr(stream);
-    while (stream.skipName('if')) {
+    while (stream.skip('if')) {
       const test = parseOr(stream);
-      const whenFalse = stream.skipName('else') ? parseExpression(stream) : undefined;
+      const whenFalse = stream.skip('else') ? parseExpression(stream) : undefined;
       expression = { type: 'condition', test, whenTrue: expression, whenFalse };
     }
     return expression;
@@ -21,10 +21,10 @@ export function parseExpression(stream: TokenStream): Expression {
  */
 export function parseTuple(stream: TokenStream, parseItem = parseExpression): Expression {
   const first = parseItem(stream);
-  if (!stream.isOperator(',')) return first;
+  if (!stream.is(',')) return first;
   const items = [first];
-  while (stream.skipOperator(',')) {
-    if (stream.isOperator(')', '}}', '%}') || stream.isName('in', 'recursive')) break;
+  while (stream.skip(',')) {
+    if (stream.is(')', '}}', '%}', 'in', 'recursive')) break;
     items.push(parseItem(stream));
   }
   return { type: 'tuple', items };
@@ -33,18 +33,18 @@ export function parseTuple(stream: TokenStream, parseItem = parseExpression): Ex
 /** Parses an expression that is no condition, as in `for x in y if z`. */
 export function parseOr(stream: TokenStream): Expression {
   let left = parseAnd(stream);
-  while (stream.skipName('or')) left = { type: 'or', left, right: parseAnd(stream) };
+  while (stream.skip('or')) left = { type: 'or', left, right: parseAnd(stream) };
   return left;
 }
 
 function parseAnd(stream: TokenStream): Expression {
   let left = parseNot(stream);
-  while (stream.skipName('and')) left = { type: 'and', left, right: parseNot(stream) };
+  while (stream.skip('and')) left = { type: 'and', left, right: parseNot(stream) };
   return left;
 }
 
 function parseNot(stream: TokenStream): Expression {
-  if (!stream.skipName('not')) return parseComparison(stream);
+  if (!stream.skip('not')) return parseComparison(stream);
   return { type: 'not', operand: stream.nested(() => parseNot(stream)) };
 }
 
@@ -59,13 +59,13 @@ function parseComparison(stream: TokenStream): Expression {
 const comparisons = ['==', '!=', '<', '<=', '>', '>='] as const;
 
 function takeComparison(stream: TokenStream): ComparisonOperator | undefined {
-  if (stream.skipName('in')) return 'in';
-  if (stream.isName('not') && stream.next.type === 'name' && stream.next.text === 'in') {
+  if (stream.skip('in')) return 'in';
+  if (stream.is('not') && stream.isNext('in')) {
     stream.take();
     stream.take();
     return 'not in';
   }
-  return comparisons.find((operator) => stream.skipOperator(operator));
+  return comparisons.find((operator) => stream.skip(operator));
 }
 
 /** Operands with operators of one precedence between them, from the left. */
@@ -76,7 +76,7 @@ function parseArithmetic(
 ): Expression {
   let left = parseOperand(stream);
   for (;;) {
-    const operator = operators.find((each) => stream.skipOperator(each));
+    const operator = operators.find((each) => stream.skip(each));
     if (!operator) return left;
     left = { type: 'arithmetic', operator, left, right: parseOperand(stream) };
   }
@@ -89,14 +89,14 @@ const parsePower = (stream: TokenStream): Expression => parseArithmetic(stream, 
 function parseConcatenation(stream: TokenStream): Expression {
   const first = parseProduct(stream);
   const parts = [first];
-  while (stream.skipOperator('~')) parts.push(parseProduct(stream));
+  while (stream.skip('~')) parts.push(parseProduct(stream));
   return parts.length === 1 ? first : { type: 'concatenation', parts };
 }
 
 const parseUnary = (stream: TokenStream): Expression => parseFiltersAndTests(stream, parseSigned(stream));
 
 function parseSigned(stream: TokenStream): Expression {
-  const operator = (['-', '+'] as const).find((operator) => stream.skipOperator(operator));
+  const operator = (['-', '+'] as const).find((operator) => stream.skip(operator));
   return parsePostfix(
     stream,
     operator ? { type: 'sign', operator, operand: stream.nested(() => parseSigned(stream)) } : parsePrimary(stream),
@@ -119,14 +119,14 @@ function parsePrimary(stream: TokenStream): Expression {
       return { type: 'literal', value: new Float(Number(stream.take().text)) };
     default:
   }
-  if (stream.skipOperator('(')) {
-    const isEmpty = stream.isOperator(')');
+  if (stream.skip('(')) {
+    const isEmpty = stream.is(')');
     const expression: Expression = isEmpty ? { type: 'tuple', items: [] } : parseTuple(stream);
-    stream.expectOperator(')');
+    stream.expect(')');
     return expression;
   }
-  if (stream.skipOperator('[')) return { type: 'list', items: parseItems(stream, ']', parseExpression) };
-  if (stream.skipOperator('{')) return { type: 'dict', entries: parseItems(stream, '}', parseEntry) };
+  if (stream.skip('[')) return { type: 'list', items: parseItems(stream, ']', parseExpression) };
+  if (stream.skip('{')) return { type: 'dict', entries: parseItems(stream, '}', parseEntry) };
   return stream.fail('expected an expression');
 }
 
@@ -147,9 +147,9 @@ function parseName(name: string): Expression {
 /** Items up to a bracket, separated by commas; one more may follow the last. */
 export function parseItems<T>(stream: TokenStream, end: string, parseItem: (stream: TokenStream) => T): readonly T[] {
   const items: T[] = [];
-  while (!stream.skipOperator(end)) {
-    if (items.length > 0) stream.expectOperator(',');
-    if (stream.skipOperator(end)) break;
+  while (!stream.skip(end)) {
+    if (items.length > 0) stream.expect(',');
+    if (stream.skip(end)) break;
     items.push(parseItem(stream));
   }
   return items;
@@ -157,32 +157,32 @@ export function parseItems<T>(stream: TokenStream, end: string, parseItem: (stre
 
 function parseEntry(stream: TokenStream): readonly [Expression, Expression] {
   const key = parseExpression(stream);
-  stream.expectOperator(':');
+  stream.expect(':');
   return [key, parseExpression(stream)];
 }
 
 function parsePostfix(stream: TokenStream, start: Expression): Expression {
   let object = start;
   for (;;) {
-    if (stream.skipOperator('.')) {
+    if (stream.skip('.')) {
       const { type, text } = stream.take();
       if (type === 'name') object = { type: 'attribute', object, name: text };
       else if (type === 'integer') object = { type: 'item', object, key: { type: 'literal', value: Number(text) } };
       else stream.fail('expected a name or a number after "."');
-    } else if (stream.skipOperator('[')) object = parseSubscript(stream, object);
-    else if (stream.isOperator('(')) object = { type: 'call', callee: object, args: parseArguments(stream) };
+    } else if (stream.skip('[')) object = parseSubscript(stream, object);
+    else if (stream.is('(')) object = { type: 'call', callee: object, args: parseArguments(stream) };
     else return object;
   }
 }
 
 function parseSubscript(stream: TokenStream, object: Expression): Expression {
   const bounds: (Expression | undefined)[] = [undefined];
-  while (!stream.isOperator(']')) {
-    if (stream.skipOperator(':')) bounds.push(undefined);
+  while (!stream.is(']')) {
+    if (stream.skip(':')) bounds.push(undefined);
     else if (bounds.at(-1)) stream.fail('expected "]"');
     else bounds[bounds.length - 1] = parseTuple(stream);
   }
-  stream.expectOperator(']');
+  stream.expect(']');
   const [key] = bounds;
   if (bounds.length > 3 || (bounds.length === 1 && !key)) stream.fail('invalid subscript before this');
   return bounds.length === 1 && key ? { type: 'item', object, key } : { type: 'slice', object, bounds };
@@ -191,9 +191,9 @@ function parseSubscript(stream: TokenStream, object: Expression): Expression {
 function parseFiltersAndTests(stream: TokenStream, start: Expression): Expression {
   let operand = start;
   for (;;) {
-    if (stream.skipOperator('|')) operand = { type: 'filter', operand, ...parseFilter(stream) };
-    else if (stream.skipName('is')) operand = parseTest(stream, operand);
-    else if (stream.isOperator('(')) operand = { type: 'call', callee: operand, args: parseArguments(stream) };
+    if (stream.skip('|')) operand = { type: 'filter', operand, ...parseFilter(stream) };
+    else if (stream.skip('is')) operand = parseTest(stream, operand);
+    else if (stream.is('(')) operand = { type: 'call', callee: operand, args: parseArguments(stream) };
     else return operand;
   }
 }
@@ -201,11 +201,11 @@ function parseFiltersAndTests(stream: TokenStream, start: Expression): Expressio
 /** Parses the name of a filter and its arguments. */
 export function parseFilter(stream: TokenStream): FilterCall {
   const name = stream.expectName();
-  return { name, args: stream.isOperator('(') ? parseArguments(stream) : noArguments };
+  return { name, args: stream.is('(') ? parseArguments(stream) : noArguments };
 }
 
 function parseTest(stream: TokenStream, operand: Expression): Expression {
-  const isNegated = stream.skipName('not');
+  const isNegated = stream.skip('not');
   const name = stream.expectName();
   const test: Expression = { type: 'test', operand, name, args: parseTestArguments(stream) };
   return isNegated ? { type: 'not', operand: test } : test;
@@ -215,10 +215,10 @@ const noArguments: ArgumentList = { positional: [], keywords: [] };
 
 // A test may have one argument without parentheses: `x is divisibleby 3`.
 function parseTestArguments(stream: TokenStream): ArgumentList {
-  if (stream.isOperator('(')) return parseArguments(stream);
+  if (stream.is('(')) return parseArguments(stream);
   const { type } = stream.current;
-  const isLiteral = type === 'string' || type === 'integer' || type === 'float' || stream.isOperator('[', '{');
-  const isOther = type === 'name' && !stream.isName('else', 'or', 'and', 'if', 'in', 'not', 'is');
+  const isLiteral = type === 'string' || type === 'integer' || type === 'float' || stream.is('[', '{');
+  const isOther = type === 'name' && !stream.is('else', 'or', 'and', 'if', 'in', 'not', 'is');
   if (!isLiteral && !isOther) return noArguments;
   return { positional: [parsePostfix(stream, parsePrimary(stream))], keywords: [] };
 }
@@ -229,14 +229,14 @@ function parseArguments(stream: TokenStream): ArgumentList {
   const keywords: (readonly [string, Expression])[] = [];
   let spread: Expression | undefined;
   let keywordSpread: Expression | undefined;
-  stream.expectOperator('(');
+  stream.expect('(');
   parseItems(stream, ')', () => {
-    const isKeyword = stream.current.type === 'name' && stream.next.type === 'operator' && stream.next.text === '=';
-    if (stream.skipOperator('**')) keywordSpread = parseExpression(stream);
-    else if (stream.skipOperator('*')) spread = parseExpression(stream);
+    const isKeyword = stream.current.type === 'name' && stream.isNext('=');
+    if (stream.skip('**')) keywordSpread = parseExpression(stream);
+    else if (stream.skip('*')) spread = parseExpression(stream);
     else if (isKeyword) {
       const name = stream.expectName();
-      stream.expectOperator('=');
+      stream.expect('=');
       keywords.push([name, parseExpression(stream)]);
     } else if (keywords.length > 0 || spread || keywordSpread) stream.fail('a positional argument follows others');
     else positional.push(parseExpression(stream));
