@@ -17,3 +17,18 @@ export function onInterrupt(): Interrupt {
   for (const name of signals) process.on(name, stop);
   return { signal: controller.signal, [Symbol.dispose]: () => signals.forEach((name) => process.off(name, stop)) };
 }
+
+/**
+ * Runs work that Ctrl-C stops.
+ * @param sentence what is told when it was stopped; the exit code is then 130.
+ */
+export async function untilInterrupted(sentence: string, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  using interrupt = onInterrupt();
+  try {
+    await work(interrupt.signal);
+  } catch (error) {
+    if (!interrupt.signal.aborted) throw error;
+    process.stderr.write(`${sentence}\n`);
+    process.exitCode = interruptedExitCode;
+  }
+}

@@ -70,6 +70,10 @@ export function serverOptions(flags: Readonly<Record<string, unknown>>): ServerO
   throw new UsageError(`${flagOf(name)} (${variableOf(name)}) ${error?.message ?? 'is not allowed'}`);
 }
 
+/** The options of a server that a command starts for itself: quiet, on a free port, with the models as they are now. */
+export const ownServerOptions = (flags: Readonly<Record<string, unknown>>): ServerOptions =>
+  serverOptions({ ...flags, port: 0, logLevel: 'error', watchModels: 'off' });
+
 const booleans = new Map([
   ['true', true],
   ['1', true],

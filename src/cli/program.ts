@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { Fault, describeError } from '../protocol/fault.ts';
+import { describeError, describeFault, Fault } from '../protocol/fault.ts';
 import { version } from '../base/packageFiles.ts';
 import { UsageError } from './options.ts';
 
@@ -64,11 +64,6 @@ function throwOnUsageError(command: Command): void {
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usageExitCode;
-  if (error instanceof UsageError) {
-    process.stderr.write(`error: ${error.message}\n`);
-    return usageExitCode;
-  }
-  if (error instanceof Fault) process.stderr.write(`error: ${error.name} (${error.code}): ${error.message}\n`);
-  else process.stderr.write(`error: ${describeError(error)}\n`);
-  return 1;
+  process.stderr.write(`error: ${error instanceof Fault ? describeFault(error) : describeError(error)}\n`);
+  return error instanceof UsageError ? usageExitCode : 1;
 }

@@ -9,7 +9,7 @@ import { engineNames } from '../server/session/session.ts';
 import { findGraph, isFile } from './findGraph.ts';
 import { readValidJson } from './jsonFile.ts';
 import { assertModelName, findModelFile } from './catalogue.ts';
-import { engineOptions, serverFlags, serverOptions, UsageError } from './options.ts';
+import { engineOptions, ownServerOptions, serverFlags, UsageError } from './options.ts';
 import type { CallAnswerer } from './callAnswers.ts';
 import { readResultsFile } from './resultsFile.ts';
 
@@ -74,7 +74,7 @@ export async function withAgent(
 ): Promise<void> {
   const { url: remoteUrl, model = '' } = flags;
   const results = flags.results === undefined ? undefined : await readResultsFile(flags.results);
-  const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', slots: 1, watchModels: 'off' });
+  const settings = ownServerOptions({ ...flags, slots: 1 });
   if (remoteUrl !== undefined) assertModelName(model);
   // The server of --url has a graphs folder of its own.
   const isName = remoteUrl === undefined ? (await findGraph(graph, settings.graphs)).isName : !isFile(graph);
@@ -87,7 +87,7 @@ export async function withAgent(
     ...(options.token !== '' && { token: options.token }),
     // The flags of its own server limit the time of turns.
     ...(server && { limits: { idleTimeoutMs: maxTimeoutMs } }),
-    onConnectionChange: printChange,
+    onConnectionChange: tellChange,
   });
   // --mock-script implies the mock engine.
   await client.configure({ engine: flags.engine ?? (options.mockScript === '' ? '' : 'mock') });
@@ -98,11 +98,6 @@ export async function withAgent(
   });
   for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
   await use({ client, agent, variables: flags.var ?? {}, results });
-}
-
-function printChange(change: ConnectionChange): void {
-  const line = connectionLine(change);
-  if (line !== undefined) process.stderr.write(`${line}\n`);
 }
 
 // Imported on demand: loading the engine takes time, and with --url it is not needed.
@@ -121,10 +116,11 @@ export function addVariable(
   return { ...variables, [name]: value.join('=') };
 }
 
-/** One line for the user about a connection that dropped; undefined for all attempts to reconnect but the first. */
-function connectionLine(change: ConnectionChange): string | undefined {
-  if (change.state === 'lost') return `-- connection lost (${change.code})`;
-  if (change.state === 'reconnecting') return change.attempt === 1 ? `-- reconnecting: ${change.reason}` : undefined;
-  const { replayed, resent } = change;
-  return `-- resumed: the server repeats ${replayed} frames, and ${resent} requests were sent again`;
+/** Tells the user of a connection that dropped, and of the first attempt to reconnect. */
+function tellChange(change: ConnectionChange): void {
+  const tell = (line: string): void => void process.stderr.write(`-- ${line}\n`);
+  if (change.state === 'lost') tell(`connection lost (${change.code})`);
+  else if (change.state === 'resumed')
+    tell(`resumed: the server repeats ${change.replayed} frames, and ${change.resent} requests were sent again`);
+  else if (change.attempt === 1) tell(`reconnecting: ${change.reason}`);
 }

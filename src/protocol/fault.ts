@@ -38,6 +38,13 @@ export class Fault extends Error {
   }
 }
 
+/** A fault in one line for people: `MODEL_NOT_ON_DISK (2001): there is no file`. */
+export const describeFault = ({
+  name,
+  code,
+  message,
+}: Pick<Fault, 'code' | 'message'> & { readonly name: string }): string => `${name} (${code}): ${message}`;
+
 const maxMessageCharacters = 600;
 
 /** The first 600 characters of a message: one that quotes a client may be of any length. */

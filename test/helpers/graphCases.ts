@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CaseSession, type CaseSessionOptions } from '../../src/cli/graphTests/caseSession.ts';
+import { type CaseSession, type CaseSessionOptions, openCaseSession } from '../../src/cli/graphTests/caseSession.ts';
 import { testFile, type FileResult, type TestOptions } from '../../src/cli/graphTests/testFile.ts';
 import { readServerOptions } from '../../src/server/config.ts';
 import { repositoryPath } from './server.ts';
@@ -21,7 +21,7 @@ export function openSession(options: Partial<CaseSessionOptions> = {}): Promise<
     watchModels: 'off',
   });
   if (!reading.ok) throw new Error(JSON.stringify(reading.errors));
-  return CaseSession.open({ settings: reading.value, model: '', usesModels: false, ...options });
+  return openCaseSession({ settings: reading.value, model: '', usesModels: false, ...options });
 }
 
 /** Runs a cases file once on the mock engine, unless told otherwise. */

@@ -17,7 +17,7 @@ import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import { GraphFolder } from '../../graph/compile/graphFolder.ts';
 import { referencesOf } from '../../graph/compile/document.ts';
 import { type CheckedGraph, checkedGraphs } from '../checkedGraphs.ts';
-import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
+import { untilInterrupted } from '../interrupt.ts';
 import { openCatalogue } from '../catalogue.ts';
 import { serverFlags, UsageError } from '../options.ts';
 
@@ -54,9 +54,11 @@ export const bundleCommand = (): Command =>
       .option('--model <name...>', 'models in addition to those that the graphs name')
       .option('--entry <name...>', 'models that the game downloads: their entry only'),
     ['graphs', 'catalogue', 'models', 'extend', 'storageRoot', 'json'],
-  ).action(bundle);
+  ).action((folder: string, flags: BundleFlags) =>
+    untilInterrupted(`stopped; nothing is left of ${folder}`, (signal) => bundle(folder, flags, signal)),
+  );
 
-async function bundle(folder: string, flags: BundleFlags): Promise<void> {
+async function bundle(folder: string, flags: BundleFlags, signal: AbortSignal): Promise<void> {
   const { platform = platformOf(process), node = process.execPath, entry: entries = [] } = flags;
   if (platform === undefined) throw new UsageError('no bundle can be made for this system; give --platform and --node');
   if (platform !== platformOf(process) && flags.node === undefined)
@@ -64,7 +66,6 @@ async function bundle(folder: string, flags: BundleFlags): Promise<void> {
       `--platform ${platform} needs --node, the Node program of that system: nodejs.org/dist has its archive`,
     );
   await assertEmpty(folder);
-  using interrupt = onInterrupt();
   const { catalogue, downloads, options } = await openCatalogue(flags);
   const registry = registryWith(await loadExtension(options.extend));
   const names = flags.graph ?? (await new GraphFolder(options.graphs).names()).toSorted();
@@ -79,14 +80,7 @@ async function bundle(folder: string, flags: BundleFlags): Promise<void> {
   const content = { platform, node, gpu, nodeLicense, libraries, graphs };
   const planned = await planBundle({ ...content, models: [...found, ...findEntries(entries, catalogue)] });
   const files = planned.parts.flatMap((part) => part.files);
-  try {
-    await writeBundle(folder, files, interrupt.signal);
-  } catch (error) {
-    if (!interrupt.signal.aborted) throw error;
-    process.stderr.write(`stopped; nothing is left of ${folder}\n`);
-    process.exitCode = interruptedExitCode;
-    return;
-  }
+  await writeBundle(folder, files, signal);
   if (process.platform === 'win32' && !isWindows(platform)) process.stderr.write(noExecutableBits(platform));
   process.stdout.write(options.json ? bundleToJson(folder, planned) : describeBundle(folder, planned));
 }

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
 import type { AgentHandle, FinishedTurn, TurnHandle } from '../../client/index.ts';
-import { Fault } from '../../protocol/fault.ts';
+import { describeFault, Fault } from '../../protocol/fault.ts';
 import { describeCall, noTools, type CallAnswerer, TerminalAnswerer, TurnAnswers } from '../callAnswers.ts';
 import { agentFlags, withAgent, type AgentFlags } from '../withAgent.ts';
 
@@ -75,6 +75,6 @@ async function printResult(done: Promise<FinishedTurn>): Promise<void> {
     if (debugInfo !== undefined) process.stderr.write(`-- ${JSON.stringify(debugInfo)}\n`);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    process.stderr.write(`-- ${error.name} (${error.code}): ${error.message}\n`);
+    process.stderr.write(`-- ${describeFault(error)}\n`);
   }
 }

@@ -1,7 +1,7 @@
 import type { Downloads } from '../../inference/download/downloads.ts';
 import type { LocalFile } from '../../inference/download/local/findLocalFiles.ts';
 import type { DownloadProgress } from '../../inference/download/progress.ts';
-import { Fault } from '../../protocol/fault.ts';
+import { describeFault, Fault } from '../../protocol/fault.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import { formatBytes } from '../../base/units.ts';
 import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
@@ -70,7 +70,7 @@ function terminalReporter(name: string): Reporter {
     retry: note,
     localFile: ({ program, path }) => note(`${name}: verifies the file of ${program}, ${path}`),
     downloaded: (bytes, file) => printLine(`${name}: ${formatBytes(bytes)} in ${file}`),
-    failed: ({ name: error, code, message }) => printLine(`error: ${error} (${code}): ${message}`),
+    failed: (fault) => printLine(`error: ${describeFault(fault)}`),
     [Symbol.dispose]: () => bar?.[Symbol.dispose](),
   };
 }

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import { CasesFileError, findCasesFiles } from '../graphTests/casesFile.ts';
-import { CaseSession } from '../graphTests/caseSession.ts';
+import { type CaseSession, openCaseSession } from '../graphTests/caseSession.ts';
 import { Recorder } from '../graphTests/recordInferences.ts';
 import { recordFile, type RecordOptions, type WrittenRecording } from '../graphTests/recordFile.ts';
 import type { CaseResult } from '../graphTests/runCase.ts';
-import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
-import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
+import { untilInterrupted } from '../interrupt.ts';
+import { engineOptions, ownServerOptions, serverFlags, UsageError } from '../options.ts';
 import { colorsFor, printableLines } from '../output/terminalText.ts';
 import { describeCase, describeDifference } from '../output/testReport.ts';
 
@@ -35,28 +35,21 @@ export const recordCommand = (): Command =>
       .option('--force', 'replace a mock script that was not recorded')
       .addHelpText('after', examples),
     ['graphs', 'catalogue', 'models', 'cache', 'cacheLimit', 'extend', 'storageRoot', ...engineOptions],
-  ).action(async (given: string[], { model = '', out, force = false, ...flags }: RecordFlags) => {
-    const paths = await findCasesFiles(given);
-    if (out !== undefined && paths.length > 1)
-      throw new UsageError(`--out is one file, and there are ${paths.length} cases files; record them one by one`);
-    const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', slots: 1, watchModels: 'off', token: '' });
-    const recorder = new Recorder();
-    using interrupt = onInterrupt();
-    const onInference: typeof recorder.add = (recorded) => recorder.add(recorded);
-    await using session = await CaseSession.open({ settings, model, usesModels: true, onInference });
-    const colors = colorsFor(process.stdout);
-    const { signal } = interrupt;
-    const onCase = (result: CaseResult): void => void process.stdout.write(describeCase(result, colors));
-    try {
-      for (const path of paths) {
+  ).action((given: string[], { model = '', out, force = false, ...flags }: RecordFlags) =>
+    untilInterrupted('interrupted', async (signal) => {
+      const paths = await findCasesFiles(given);
+      if (out !== undefined && paths.length > 1)
+        throw new UsageError(`--out is one file, and there are ${paths.length} cases files; record them one by one`);
+      const settings = ownServerOptions({ ...flags, slots: 1, token: '' });
+      const recorder = new Recorder();
+      const onInference: typeof recorder.add = (recorded) => recorder.add(recorded);
+      await using session = await openCaseSession({ settings, model, usesModels: true, onInference });
+      const colors = colorsFor(process.stdout);
+      const onCase = (result: CaseResult): void => void process.stdout.write(describeCase(result, colors));
+      for (const path of paths)
         if (!(await record(path, session, { recorder, out, force, signal, onCase }))) process.exitCode = 1;
-      }
-    } catch (error) {
-      if (!signal.aborted) throw error;
-      process.stderr.write('interrupted\n');
-      process.exitCode = interruptedExitCode;
-    }
-  });
+    }),
+  );
 
 /** Records a file, and prints what comes of it. Returns whether all is well. */
 async function record(path: string, session: CaseSession, options: RecordOptions): Promise<boolean> {

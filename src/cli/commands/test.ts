@@ -2,11 +2,11 @@ import { Command } from 'commander';
 import { writeFile } from 'node:fs/promises';
 import { describeFsError } from '../../base/filesystem.ts';
 import { findCasesFiles } from '../graphTests/casesFile.ts';
-import { CaseSession } from '../graphTests/caseSession.ts';
+import { type CaseSession, openCaseSession } from '../graphTests/caseSession.ts';
 import { testFile, type FileResult, type TestOptions } from '../graphTests/testFile.ts';
 import { readWatchedFiles, untilChanged, type WatchSettings } from '../graphTests/watchedFiles.ts';
-import { interruptedExitCode, onInterrupt } from '../interrupt.ts';
-import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
+import { untilInterrupted } from '../interrupt.ts';
+import { engineOptions, ownServerOptions, serverFlags, UsageError } from '../options.ts';
 import { colorsFor, printable, printableLines } from '../output/terminalText.ts';
 import { junitReport } from '../output/junitReport.ts';
 import { testJson, describeBegin, describeCase, describeTotals } from '../output/testReport.ts';
@@ -45,26 +45,21 @@ export const testCommand = (): Command =>
       .option('--watch', 'run again when a cases file, its graph or its recording changes')
       .addHelpText('after', examples),
     ['mockScript', 'graphs', 'catalogue', 'models', 'cache', 'cacheLimit', 'extend', 'storageRoot', ...engineOptions],
-  ).action(async (given: string[], { json = false, watch = false, junit, ...flags }: TestFlags) => {
-    const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', slots: 1, watchModels: 'off', token: '' });
-    using interrupt = onInterrupt();
-    const options = { ...testOptions(flags, settings.mockScript), signal: interrupt.signal };
-    const { usesModels } = options;
-    await using session = await CaseSession.open({ settings, model: flags.model ?? '', usesModels });
-    const paths = await findCasesFiles(given);
-    const run = async (): Promise<void> => {
-      const ok = await testFiles(paths, session, options, json, junit);
-      process.exitCode = ok ? 0 : 1;
-    };
-    try {
-      if (watch) await runOnChanges(paths, settings, interrupt.signal, run);
+  ).action((given: string[], { json = false, watch = false, junit, ...flags }: TestFlags) =>
+    untilInterrupted('interrupted', async (signal) => {
+      const settings = ownServerOptions({ ...flags, slots: 1, token: '' });
+      const options = { ...testOptions(flags, settings.mockScript), signal };
+      const { usesModels } = options;
+      await using session = await openCaseSession({ settings, model: flags.model ?? '', usesModels });
+      const paths = await findCasesFiles(given);
+      const run = async (): Promise<void> => {
+        const ok = await testFiles(paths, session, options, json, junit);
+        process.exitCode = ok ? 0 : 1;
+      };
+      if (watch) await runOnChanges(paths, settings, signal, run);
       else await run();
-    } catch (error) {
-      if (!interrupt.signal.aborted) throw error;
-      process.stderr.write('interrupted\n');
-      process.exitCode = interruptedExitCode;
-    }
-  });
+    }),
+  );
 
 /** Runs once, and again whenever a file has changed, until the signal is aborted. */
 async function runOnChanges(

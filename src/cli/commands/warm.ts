@@ -8,7 +8,7 @@ import { findGraph, type FoundGraph } from '../findGraph.ts';
 import { readValidJson } from '../jsonFile.ts';
 import { assertModelName } from '../catalogue.ts';
 import { startWatchedServer } from '../ownServer.ts';
-import { engineOptions, serverFlags, serverOptions } from '../options.ts';
+import { engineOptions, ownServerOptions, serverFlags } from '../options.ts';
 import {
   describeFolder,
   describeGraph,
@@ -40,7 +40,7 @@ export const warmCommand = (): Command =>
     ['graphs', 'catalogue', 'models', 'cache', 'cacheLimit', 'extend', 'storageRoot', 'slots', ...engineOptions],
   ).action(async (graphs: string[], { model = '', json = false, ...flags }: WarmFlags) => {
     assertModelName(model);
-    const settings = serverOptions({ ...flags, port: 0, logLevel: 'error', watchModels: 'off' });
+    const settings = ownServerOptions(flags);
     const found = await Promise.all(graphs.map((graph) => tryFind(graph, settings.graphs)));
     const file = found.find(({ isName }) => isName === false);
     // As in `check`: the storage files of a graph file are in its folder.

@@ -5,13 +5,12 @@ import { maxTimeoutMs } from '../../client/options.ts';
 import { mockEngine, type MockScript, type ScriptedRequest } from '../../inference/mock/engine.ts';
 import type { Engine } from '../../inference/contract/engine.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
-import type { TurngraphServer } from '../../server/socket/server.ts';
 import type { EngineName } from '../../server/session/session.ts';
 import { type RecordedInference, recordInferences } from './recordInferences.ts';
 import type { Registry } from '../../graph/compile/registry.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
-import { Fault } from '../../protocol/fault.ts';
+import { describeFault, Fault } from '../../protocol/fault.ts';
 import type { GraphFault } from '../../graph/compile/document.ts';
 import type { JsonFile } from '../jsonFile.ts';
 import { findModelFile } from '../catalogue.ts';
@@ -30,42 +29,35 @@ export interface CaseSessionOptions {
 }
 
 /** What the cases of all files share: servers, by the folder of the storage files, and the extension. */
-export class CaseSession implements AsyncDisposable {
+export interface CaseSession extends AsyncDisposable {
   readonly settings: ServerOptions;
   readonly registry: Registry;
   /** The model of the nodes that name none; "" = the graph's own. */
   readonly defaultModelName: string;
-  readonly #options: CaseSessionOptions;
-  readonly #modelFile: CatalogueEntry | undefined;
-  readonly #servers = new Map<string, CaseServer>();
-
-  private constructor(options: CaseSessionOptions, registry: Registry, modelFile: CatalogueEntry | undefined) {
-    this.settings = options.settings;
-    this.registry = registry;
-    this.defaultModelName = modelFile?.name ?? options.model;
-    this.#options = options;
-    this.#modelFile = modelFile;
-  }
-
-  static async open(options: CaseSessionOptions): Promise<CaseSession> {
-    const { model, settings } = options;
-    const modelFile = model === '' ? undefined : await findModelFile(model, settings);
-    return new CaseSession(options, registryWith(await loadExtension(settings.extend)), modelFile);
-  }
-
   /** The server for a graph. As in `check`, the storage files of a graph are in its folder. */
-  async serverFor({ path }: JsonFile): Promise<CaseServer> {
-    const storageRoot = this.settings.storageRoot || dirname(path);
-    const running = this.#servers.get(storageRoot);
-    if (running) return running;
-    const server = await CaseServer.start(this.#options, storageRoot, this.#modelFile);
-    this.#servers.set(storageRoot, server);
-    return server;
-  }
+  serverFor(graph: JsonFile): Promise<CaseServer>;
+}
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#servers.values()].map((server) => server[Symbol.asyncDispose]()));
-  }
+/** Opens a session; its servers start when they are needed. */
+export async function openCaseSession(options: CaseSessionOptions): Promise<CaseSession> {
+  const { model, settings } = options;
+  const modelFile = model === '' ? undefined : await findModelFile(model, settings);
+  const registry = registryWith(await loadExtension(settings.extend));
+  const servers = new Map<string, CaseServer>();
+  return {
+    settings,
+    registry,
+    defaultModelName: modelFile?.name ?? model,
+    async serverFor({ path }) {
+      const storageRoot = settings.storageRoot || dirname(path);
+      const server = servers.get(storageRoot) ?? (await startCaseServer(options, storageRoot, modelFile));
+      servers.set(storageRoot, server);
+      return server;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...servers.values()].map((server) => server[Symbol.asyncDispose]()));
+    },
+  };
 }
 
 /** Runs the cases of a file; faults of its graph are told with their place in the graph file. @throws CasesFileError */
@@ -76,8 +68,7 @@ export async function locatingFaults<T>(graph: JsonFile, work: () => Promise<T>)
     if (!(error instanceof Fault)) throw error;
     const faults = error.detail === '' ? [] : (JSON.parse(error.detail) as readonly GraphFault[]);
     const lines = faults.map(({ pointer, message }) => `${graph.positionOf(pointer)}: ${message}`);
-    const message =
-      lines.length > 0 ? lines.join('\n') : `${graph.path}: ${error.name} (${error.code}): ${error.message}`;
+    const message = lines.length > 0 ? lines.join('\n') : `${graph.path}: ${describeFault(error)}`;
     throw new CasesFileError(message, { cause: error });
   }
 }
@@ -85,43 +76,36 @@ export async function locatingFaults<T>(graph: JsonFile, work: () => Promise<T>)
 const maxConnectionRate = 100_000;
 
 /** A server in this process that all cases with graphs of one folder share. */
-export class CaseServer implements AsyncDisposable {
+export interface CaseServer extends AsyncDisposable {
   readonly script: ActiveScript;
-  readonly #server: TurngraphServer;
-
-  private constructor(server: TurngraphServer, script: ActiveScript) {
-    this.#server = server;
-    this.script = script;
-  }
-
-  /** Starts a server. @param storageRoot the folder of the storage files of the graphs. @param modelFile that of `--model`. */
-  static async start(
-    { settings, usesModels, onInference }: CaseSessionOptions,
-    storageRoot: string,
-    modelFile: CatalogueEntry | undefined,
-  ): Promise<CaseServer> {
-    const script = new ActiveScript();
-    // A server with a script does not start a process for models.
-    const mockScript = usesModels ? '' : 'the recording of each file';
-    // Each file has a connection of its own, and many files take less than a second.
-    const options = { ...settings, storageRoot, mockScript, maxConnectionRate };
-    const watch = (engine: Engine): Engine => (onInference ? recordInferences(engine, onInference) : engine);
-    const engines = { mock: mockEngine({ script: script.entries }) };
-    const extraModels = modelFile ? [modelFile] : [];
-    const server = await startWatchedServer(options, watch, { engines, extraModels });
-    return new CaseServer(server, script);
-  }
-
   /** A client whose agents run on an engine. Storages are read anew for it. */
-  async connect(engine: EngineName): Promise<Client> {
-    const client = await connect(this.#server.url, { limits: { idleTimeoutMs: maxTimeoutMs } });
-    await client.configure({ engine });
-    return client;
-  }
+  connect(engine: EngineName): Promise<Client>;
+}
 
-  [Symbol.asyncDispose](): PromiseLike<void> {
-    return this.#server[Symbol.asyncDispose]();
-  }
+/** Starts a server. @param storageRoot the folder of the storage files of the graphs. @param modelFile that of `--model`. */
+async function startCaseServer(
+  { settings, usesModels, onInference }: CaseSessionOptions,
+  storageRoot: string,
+  modelFile: CatalogueEntry | undefined,
+): Promise<CaseServer> {
+  const script = new ActiveScript();
+  // A server with a script does not start a process for models.
+  const mockScript = usesModels ? '' : 'the recording of each file';
+  // Each file has a connection of its own, and many files take less than a second.
+  const options = { ...settings, storageRoot, mockScript, maxConnectionRate };
+  const watch = (engine: Engine): Engine => (onInference ? recordInferences(engine, onInference) : engine);
+  const engines = { mock: mockEngine({ script: script.entries }) };
+  const extraModels = modelFile ? [modelFile] : [];
+  const server = await startWatchedServer(options, watch, { engines, extraModels });
+  return {
+    script,
+    async connect(engine) {
+      const client = await connect(server.url, { limits: { idleTimeoutMs: maxTimeoutMs } });
+      await client.configure({ engine });
+      return client;
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
 }
 
 /** An inference that no entry of a script answers. */

@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isRecording, type PlacedInference, recordingEntries, type Recorder } from './recordInferences.ts';
-import { type CaseContext, type CaseResult, runCase } from './runCase.ts';
+import { type CaseResult, runCases } from './runCase.ts';
 import type { TracedCall, TurnTrace } from './turnTrace.ts';
-import type { Client } from '../../client/index.ts';
 import { readMockScript } from '../../inference/mock/engine.ts';
 import { describeFsError, readRegularFile, writeAtomic } from '../../base/filesystem.ts';
 import { type CasesFile, CasesFileError, readCasesFile } from './casesFile.ts';
-import { type CaseServer, type CaseSession, locatingFaults, seededGraph } from './caseSession.ts';
+import { type CaseServer, type CaseSession, locatingFaults } from './caseSession.ts';
 import { tryParseJson } from '../jsonFile.ts';
 import { type DiffLine, diffLines, stepName } from './expectation.ts';
 
@@ -108,9 +107,8 @@ async function recordCases(
 ): Promise<{ readonly cases: readonly CaseResult[]; readonly inferences: readonly PlacedInference[] }> {
   await using client = await server.connect('llama-cpp');
   recorder.take();
-  const context = contextOf(file, client, session, signal);
   const onTurn = (name: string, turn: number): void => recorder.enter(name, turn);
-  const cases = await runCases(file, { ...context, onTurn, enableDiagnostics: true }, onCase);
+  const cases = await runCases(file, session, { ...once, client, signal, onTurn, onCase, enableDiagnostics: true });
   for (const { name, runs } of cases) {
     const turns = runs.flatMap((run) => run.turns);
     const { error } = turns.at(-1)?.trace ?? {};
@@ -129,9 +127,8 @@ async function replay(
   recorded: readonly CaseResult[],
 ): Promise<readonly ReplayDifference[]> {
   await using client = await server.connect('mock');
-  const context = contextOf(file, client, session, signal);
   const onTurn = (name: string, turn: number): void => server.script.enter(name, turn);
-  const replayed = await runCases(file, { ...context, onTurn }, () => undefined);
+  const replayed = await runCases(file, session, { ...once, client, signal, onTurn });
   return recorded.flatMap(({ name, runs }, index) => {
     const turns = replayed[index]?.runs[0]?.turns ?? [];
     return (runs[0]?.turns ?? []).flatMap(({ trace }, position) => {
@@ -142,34 +139,7 @@ async function replay(
   });
 }
 
-const contextOf = (
-  { graph }: CasesFile,
-  client: Client,
-  { registry, defaultModelName }: CaseSession,
-  signal: AbortSignal,
-): CaseContext => ({
-  client,
-  graphOf: (run) => seededGraph(JSON.parse(graph.text), registry, run) as object,
-  defaultModelName,
-  runs: 1,
-  minPass: 1,
-  signal,
-  onWarnings: () => undefined,
-});
-
-async function runCases(
-  { cases }: CasesFile,
-  context: CaseContext,
-  onCase: (result: CaseResult) => void,
-): Promise<readonly CaseResult[]> {
-  const results: CaseResult[] = [];
-  for (const graphCase of cases) {
-    const result = await runCase(graphCase, context);
-    results.push(result);
-    onCase(result);
-  }
-  return results;
-}
+const once = { runs: 1, minPass: 1, isSeeded: true } as const;
 
 /** A trace as lines, for a diff. */
 const linesOf = ({ path, calls, text, error }: TurnTrace): readonly string[] => [

@@ -1,5 +1,7 @@
 import type { Client } from '../../client/index.ts';
+import type { CasesFile } from './casesFile.ts';
 import type { GraphCase } from './casesSchema.ts';
+import { type CaseSession, seededGraph } from './caseSession.ts';
 import { findMismatches, type Mismatch } from './expectation.ts';
 import { runCaseTurn, type TracedTurn } from './turnTrace.ts';
 
@@ -24,30 +26,54 @@ export interface CaseResult {
   readonly durationMs: number;
 }
 
-/** What the runs of a case need. */
-export interface CaseContext {
+/** How the cases of a file run. */
+export interface CaseRunOptions {
   readonly client: Client;
-  /** The graph of a run, from 1: a document or its text. */
-  readonly graphOf: (run: number) => object | string;
-  readonly defaultModelName: string;
-  /** Whether the turns tell which inference a call came from. Default false. */
-  readonly enableDiagnostics?: boolean;
   readonly runs: number;
   /** The share of the runs that must pass, from 0 to 1. */
   readonly minPass: number;
+  /** Whether each run samples with a seed of its own, in place of that of the graph. */
+  readonly isSeeded: boolean;
+  /** Whether the turns tell which inference a call came from. Default false. */
+  readonly enableDiagnostics?: boolean;
   readonly signal: AbortSignal;
   /** Told of each turn before it runs, from 1. */
   readonly onTurn?: (name: string, turn: number) => void;
   /** Notes of the turn that has run, besides its own. */
   readonly notesOfTurn?: () => readonly string[];
-  readonly onWarnings: (warnings: readonly string[]) => void;
+  readonly onWarnings?: (warnings: readonly string[]) => void;
+  readonly onCase?: ((result: CaseResult) => void) | undefined;
+}
+
+interface CaseContext extends CaseRunOptions {
+  /** The graph of a run, from 1: a document or its text. */
+  readonly graphOf: (run: number) => object | string;
+  readonly defaultModelName: string;
+}
+
+/** Runs the cases of a file one after the other. @throws Fault when the graph or a model cannot be used. */
+export async function runCases(
+  { cases, graph: { text } }: CasesFile,
+  { registry, defaultModelName }: CaseSession,
+  options: CaseRunOptions,
+): Promise<readonly CaseResult[]> {
+  const document: unknown = JSON.parse(text);
+  const graphOf = (run: number): object | string =>
+    options.isSeeded ? (seededGraph(document, registry, run) as object) : text;
+  const results: CaseResult[] = [];
+  for (const graphCase of cases) {
+    const result = await runCase(graphCase, { ...options, graphOf, defaultModelName });
+    results.push(result);
+    options.onCase?.(result);
+  }
+  return results;
 }
 
 // 9 of 10 runs are 0.9 of them, whatever the rounding.
 const shareTolerance = 1e-9;
 
-/** Runs a case, each time with an agent of its own. @throws Fault when the graph or a model cannot be used. */
-export async function runCase(graphCase: GraphCase, context: CaseContext): Promise<CaseResult> {
+/** Runs a case, each time with an agent of its own. */
+async function runCase(graphCase: GraphCase, context: CaseContext): Promise<CaseResult> {
   const start = performance.now();
   const runs: CaseRun[] = [];
   for (let run = 1; run <= context.runs; run++) runs.push(await runOnce(graphCase, run, context));
@@ -61,7 +87,7 @@ async function runOnce({ name, turns }: GraphCase, run: number, context: CaseCon
   signal.throwIfAborted();
   const checked: CheckedTurn[] = [];
   await using agent = await client.createAgent({ graph: graphOf(run), defaultModelName, enableDiagnostics, signal });
-  context.onWarnings(agent.warnings);
+  context.onWarnings?.(agent.warnings);
   for (const [index, turn] of turns.entries()) {
     onTurn?.(name, index + 1);
     const traced = await runCaseTurn(client, agent, turn, signal);

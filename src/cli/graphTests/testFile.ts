@@ -2,9 +2,9 @@ import { readMockScript, type MockScript } from '../../inference/mock/engine.ts'
 import { Fault } from '../../protocol/fault.ts';
 import { describeFsError, readRegularFile, decodeUtf8 } from '../../base/filesystem.ts';
 import { isFile } from '../findGraph.ts';
-import { type UnansweredInference, locatingFaults, type CaseSession, seededGraph } from './caseSession.ts';
+import { type UnansweredInference, locatingFaults, type CaseSession } from './caseSession.ts';
 import { CasesFileError, readCasesFile, type CasesFile } from './casesFile.ts';
-import { runCase, type CaseResult } from './runCase.ts';
+import { runCases, type CaseResult } from './runCase.ts';
 
 /** How the cases of a file run. */
 export interface TestOptions {
@@ -35,45 +35,38 @@ export interface FileResult {
 export async function testFile(path: string, session: CaseSession, options: TestOptions): Promise<FileResult> {
   try {
     const file = await readCasesFile(path, session.settings.graphs);
-    return await locatingFaults(file.graph, () => runCases(file, session, options));
+    return await locatingFaults(file.graph, () => testCases(file, session, options));
   } catch (error) {
     if (!(error instanceof CasesFileError)) throw error;
     return { path, graph: '', engine: '', cases: [], warnings: [], error: error.message };
   }
 }
 
-async function runCases(file: CasesFile, session: CaseSession, options: TestOptions): Promise<FileResult> {
-  const { usesModels, runs, minPass, signal } = options;
-  const { defaultModelName, registry } = session;
+async function testCases(file: CasesFile, session: CaseSession, options: TestOptions): Promise<FileResult> {
+  const { usesModels, runs, minPass, signal, onCase } = options;
   const scriptFile = usesModels ? '' : findScript(file, options.mockScript);
   const script = await readScript(scriptFile);
   const server = await session.serverFor(file.graph);
   await using client = await server.connect(usesModels ? 'llama-cpp' : 'mock');
   server.script.use(script);
-  const document = JSON.parse(file.graph.text) as object;
   const place = { path: file.path, graph: file.graph.path, engine: engineName(file, scriptFile, session, usesModels) };
   options.onBegin?.(place);
   const warnings = new Set<string>();
   const madeUp: UnansweredInference[] = [];
-  const cases: CaseResult[] = [];
-  for (const graphCase of file.cases) {
-    const result = await runCase(graphCase, {
-      client,
-      graphOf: (run) => (usesModels ? (seededGraph(document, registry, run) as object) : file.graph.text),
-      defaultModelName,
-      runs,
-      minPass,
-      signal,
-      onTurn: (name, turn) => server.script.enter(name, turn),
-      notesOfTurn: () => {
-        madeUp.push(...server.script.unanswered);
-        return scriptFile === '' ? [] : server.script.unanswered.map((one) => describeUnanswered(one, scriptFile));
-      },
-      onWarnings: (more) => more.forEach((warning) => warnings.add(warning)),
-    });
-    cases.push(result);
-    options.onCase?.(result);
-  }
+  const cases = await runCases(file, session, {
+    client,
+    runs,
+    minPass,
+    isSeeded: usesModels,
+    signal,
+    onTurn: (name, turn) => server.script.enter(name, turn),
+    notesOfTurn() {
+      madeUp.push(...server.script.unanswered);
+      return scriptFile === '' ? [] : server.script.unanswered.map((one) => describeUnanswered(one, scriptFile));
+    },
+    onWarnings: (more) => more.forEach((warning) => warnings.add(warning)),
+    onCase,
+  });
   // Graphs of guards and canned lines need no recording.
   if (madeUp.length > 0 && scriptFile === '' && cases.some(({ ok }) => !ok)) warnings.add(describeMissing(file));
   return { ...place, cases, warnings: [...warnings] };

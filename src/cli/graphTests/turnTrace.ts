@@ -1,5 +1,5 @@
 import type { AgentHandle, Client } from '../../client/index.ts';
-import { Fault } from '../../protocol/fault.ts';
+import { describeFault, Fault } from '../../protocol/fault.ts';
 import type { NodeEvent, ServerFrame, ToolCallNotification } from '../../protocol/frames.gen.ts';
 import { answererOf } from '../resultsFile.ts';
 import { TurnAnswers } from '../callAnswers.ts';
@@ -85,9 +85,6 @@ export async function runCaseTurn(
     signal.removeEventListener('abort', cancel);
   }
 }
-
-const describeFault = ({ name, code, message }: Pick<Fault, 'code' | 'message'> & { readonly name: string }): string =>
-  `${name} (${code}): ${message}`;
 
 const traceCall = (
   { nodeName: node, toolName: tool, known, issues }: ToolCallNotification,
