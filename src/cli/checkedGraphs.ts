@@ -1,5 +1,6 @@
 import { basename, dirname, resolve } from 'node:path';
 import { Fault } from '../protocol/fault.ts';
+import type { CodeName } from '../protocol/frames.gen.ts';
 import { SessionStorages } from '../graph/storage/sessionStorages.ts';
 import { kindOfFile } from '../graph/storage/storageFile.ts';
 import { StorageRoot } from '../graph/storage/storageRoot.ts';
@@ -10,15 +11,19 @@ import { isTestFile } from './graphTests/casesFile.ts';
 import { readJsonFile } from './jsonFile.ts';
 import { checkPortedGraph } from './tryllNames.ts';
 
-/** A graph that a command names, checked as the server would. */
-export interface CheckedGraph extends GraphCheckResult {
+/** A file that was checked as the server would. */
+export interface CheckedFile extends GraphCheckResult {
   readonly path: string;
+  /** The faults with file, line and column. */
+  readonly messages: readonly string[];
+}
+
+/** A graph that a command names. */
+export interface CheckedGraph extends CheckedFile {
   /** The document; undefined: there is none that can be read. */
   readonly document: unknown;
   /** Where its storage files are. */
   readonly storageRoot: string;
-  /** The faults with file, line and column. */
-  readonly messages: readonly string[];
 }
 
 type GraphOptions = Pick<ServerOptions, 'graphs' | 'storageRoot'>;
@@ -34,7 +39,7 @@ export async function* checkedGraphs(
     const storageRoot = root || dirname(path);
     // The other graphs are checked nevertheless.
     if (error) {
-      yield { path, storageRoot, document: undefined, ...invalid(error.message), messages: [error.message] };
+      yield { storageRoot, document: undefined, ...failed(path, error.message) };
       continue;
     }
     const { text, syntaxError, isSchema, positionOf } = await readJsonFile(path);
@@ -43,7 +48,7 @@ export async function* checkedGraphs(
       continue;
     }
     if (syntaxError !== undefined) {
-      yield { path, storageRoot, document: undefined, ...invalid(syntaxError), messages: [syntaxError] };
+      yield { storageRoot, document: undefined, ...failed(path, syntaxError) };
       continue;
     }
     const document = JSON.parse(text) as unknown;
@@ -67,8 +72,10 @@ async function locate(graph: string, graphs: string): Promise<{ readonly path: s
   }
 }
 
-const invalid = (message: string): GraphCheckResult => ({
-  faults: [{ code: 'GRAPH_COMPILATION_FAILED', pointer: '', message }],
+const failed = (path: string, message: string, code: CodeName = 'GRAPH_COMPILATION_FAILED'): CheckedFile => ({
+  path,
+  faults: [{ code, pointer: '', message }],
+  messages: [message],
   warnings: [],
 });
 
@@ -76,13 +83,13 @@ const invalid = (message: string): GraphCheckResult => ({
 export const isStorageFile = (path: string): boolean => kindOfFile(path) === 'KNOWLEDGE';
 
 /** Checks a storage file: why it cannot be read, with line and column, or what of it is not used. */
-export async function checkStorage(path: string): Promise<GraphCheckResult> {
+export async function checkStorage(path: string): Promise<CheckedFile> {
   const storages = new SessionStorages(new StorageRoot(dirname(resolve(path))), Infinity);
   try {
     const { knowledge } = await storages.find(basename(path));
-    return { faults: [], warnings: knowledge?.warnings ?? [] };
+    return { path, faults: [], messages: [], warnings: knowledge?.warnings ?? [] };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return { faults: [{ code: error.name, pointer: '', message: error.message }], warnings: [] };
+    return failed(path, error.message, error.name);
   }
 }

@@ -50,13 +50,16 @@ const sampling: Counterparts = Object.fromEntries(
 const noSpeech = { how: 'has no counterpart: the server has no speech, and your program speaks the text' };
 const noVectors = 'has no counterpart: a Route does not compare embeddings';
 const inline = { how: 'is an item of a list here: write "inline_strings": ["..."]' };
-const placement: Counterparts = {
-  0: { now: 'in_place_of_user' },
-  1: { now: 'before_user_as_user' },
-  2: { now: 'before_user_as_system' },
-  3: { now: 'after_user_as_user' },
-  4: { now: 'after_user_as_system' },
-};
+
+/** Names that are the same there. */
+const same = (...names: readonly string[]): Counterparts =>
+  Object.fromEntries(names.map((name) => [name, { now: name }]));
+
+/** Values by their names there, in the order of their numbers, which stand for them, too. */
+const numbered = (values: Readonly<Record<string, string>>): Counterparts =>
+  Object.fromEntries(
+    Object.entries(values).flatMap(([there, now], index) => [index, there].map((name) => [name, { now }])),
+  );
 
 /** What the graphs of Tryll (up to its version 0.3) call what is in a graph here; docs/migrate/from-tryll.md says the same. */
 export const tryllNames: TryllNames = {
@@ -77,11 +80,9 @@ export const tryllNames: TryllNames = {
     params: { how: 'is an object here: write "params": {"KEY": VALUE}, numbers and booleans without quotes' },
   },
   types: {
-    Generate: { now: 'Generate' },
+    ...same('Generate'),
     HumanMessageGuardrail: { now: 'Guardrail' },
-    CannedResponse: { now: 'CannedResponse' },
-    ToolCall: { now: 'ToolCall' },
-    Retrieve: { now: 'Retrieve' },
+    ...same('CannedResponse', 'ToolCall', 'Retrieve'),
     Instruction: {
       how: 'has no counterpart: write the text as "system_prompt" or "template" of the Generate node, which are live',
     },
@@ -131,11 +132,11 @@ export const tryllNames: TryllNames = {
     },
   },
   exits: {
-    Generate: { default: { now: 'default' } },
-    CannedResponse: { default: { now: 'default' } },
-    Guardrail: { triggered: { now: 'triggered' }, not_triggered: { now: 'not_triggered' } },
-    ToolCall: { tool_called: { now: 'tool_called' }, no_tool_called: { now: 'no_tool_called' } },
-    Retrieve: { found: { now: 'found' }, not_found: { now: 'not_found' } },
+    Generate: same('default'),
+    CannedResponse: same('default'),
+    Guardrail: same('triggered', 'not_triggered'),
+    ToolCall: same('tool_called', 'no_tool_called'),
+    Retrieve: same('found', 'not_found'),
     Route: {
       found: { how: 'is one exit for each label here: write "exits": {"LABEL": "NODE"}' },
       not_found: { now: 'not_matched' },
@@ -143,21 +144,15 @@ export const tryllNames: TryllNames = {
   },
   targets: { END: { now: '', how: 'is "" here, or an exit that is left out: both end the turn' } },
   values: {
-    placement: {
-      ...placement,
-      InPlaceOfUser: { now: 'in_place_of_user' },
-      BeforeUserAsUser: { now: 'before_user_as_user' },
-      BeforeUserAsSystem: { now: 'before_user_as_system' },
-      AfterUserAsUser: { now: 'after_user_as_user' },
-      AfterUserAsSystem: { now: 'after_user_as_system' },
-    },
+    placement: numbered({
+      InPlaceOfUser: 'in_place_of_user',
+      BeforeUserAsUser: 'before_user_as_user',
+      BeforeUserAsSystem: 'before_user_as_system',
+      AfterUserAsUser: 'after_user_as_user',
+      AfterUserAsSystem: 'after_user_as_system',
+    }),
     selection_strategy: {
-      0: { now: 'random' },
-      1: { now: 'first' },
-      2: { now: 'in_turn' },
-      Random: { now: 'random' },
-      First: { now: 'first' },
-      RoundRobin: { now: 'in_turn' },
+      ...numbered({ Random: 'random', First: 'first', RoundRobin: 'in_turn' }),
       round_robin: { now: 'in_turn' },
     },
   },

@@ -3,9 +3,9 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import { readCatalogue } from '../../inference/models/catalogue/catalogue.ts';
-import { checkedGraphs, type CheckedGraph, checkStorage, isStorageFile } from '../checkedGraphs.ts';
+import { checkedGraphs, type CheckedFile, checkStorage, isStorageFile } from '../checkedGraphs.ts';
 import { isFile, isFolder } from '../findGraph.ts';
-import { printable } from '../output/terminalText.ts';
+import { printable, printLine } from '../output/terminalText.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 
 /** `turngraph check`: validates graph files. */
@@ -24,18 +24,8 @@ export const checkCommand = (): Command =>
     const graphs = files.filter((file) => !isStorageFile(file));
     const registry = registryWith(await loadExtension(options.extend));
     const catalogue = await readCatalogue(options.catalogue);
-    for await (const checked of checkedGraphs(graphs, options, { registry, catalogue })) {
-      const { path: file, faults, warnings } = checked;
-      if (faults.length > 0) process.exitCode = 1;
-      if (options.json) process.stdout.write(`${JSON.stringify({ file, faults, warnings })}\n`);
-      else print(checked);
-    }
-    for (const file of files.filter(isStorageFile)) {
-      const { faults, warnings } = await checkStorage(file);
-      if (faults.length > 0) process.exitCode = 1;
-      if (options.json) process.stdout.write(`${JSON.stringify({ file, faults, warnings })}\n`);
-      else print({ path: file, messages: faults.map(({ message }) => message), warnings });
-    }
+    for await (const checked of checkedGraphs(graphs, options, { registry, catalogue })) report(checked, options);
+    for (const file of files.filter(isStorageFile)) report(await checkStorage(file), options);
   });
 
 /** The graphs and lorebooks of a folder and of those in it; another path, or the name of a graph, as it is. */
@@ -48,7 +38,9 @@ function filesIn(path: string, graphs: string): readonly string[] {
     .map((file) => join(path, file));
 }
 
-function print({ path, messages, warnings }: Pick<CheckedGraph, 'path' | 'messages' | 'warnings'>): void {
+function report({ path, faults, messages, warnings }: CheckedFile, { json }: { readonly json: boolean }): void {
+  if (faults.length > 0) process.exitCode = 1;
+  if (json) return printLine(JSON.stringify({ file: path, faults, warnings }));
   if (messages.length === 0) process.stdout.write(`${path}: ok\n`);
   for (const message of messages) process.stderr.write(`${printable(message)}\n`);
   for (const warning of warnings) process.stderr.write(`${path}: warning: ${printable(warning)}\n`);

@@ -50,19 +50,18 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
   const poolOptions: PoolOptions = { ...options, gpuLayers, budget, catalogue: ownCatalogue, idleMs: 0 };
   await using pool = new ModelPool(engine, poolOptions);
   await describePlan(engine, entry, poolOptions);
-  const colors = colorsFor(process.stdout);
   const { signal } = new AbortController();
+  const print = (diagnosis: object, text: string): void =>
+    options.json ? printComplete(diagnosis) : void process.stdout.write(text);
+  const colors = colorsFor(process.stdout);
   if (entry.purpose === 'embedding') {
     const report = await withProgress(entry.name, (onStage) => diagnoseEmbedding(pool, target, { signal, onStage }));
-    if (options.json) printComplete(report);
-    else process.stdout.write(embeddingReport(report, colors));
-    return;
+    return print(report, embeddingReport(report, colors));
   }
   const diagnosis = await withProgress(entry.name, (onStage) =>
     diagnose(pool, target, { formats, quick, signal, onStage }),
   );
-  if (options.json) printComplete(diagnosis);
-  else process.stdout.write(doctorReport(diagnosis, colors));
+  print(diagnosis, doctorReport(diagnosis, colors));
 }
 
 /** A file without an entry is what its header says; an embedding model has no sampling. */

@@ -10,7 +10,7 @@ import {
 } from '../suggest/suggest.ts';
 import { formatBytes } from '../../base/units.ts';
 import { openCatalogue, type OpenCatalogue } from '../catalogue.ts';
-import { printComplete, printLine } from '../output/terminalText.ts';
+import { alignColumns, printComplete, printLine } from '../output/terminalText.ts';
 
 /** `turngraph models suggest`: which models fit this machine. */
 export async function suggest(flags: Readonly<Record<string, unknown>>): Promise<void> {
@@ -34,7 +34,8 @@ export async function suggest(flags: Readonly<Record<string, unknown>>): Promise
     showSpeed(model.tokensPerSecond),
     model.status,
   ]);
-  printLine(`${describeMachine(machine)}\n\n${table([headings, ...rows])}`);
+  const table = alignColumns([headings, ...rows]).map((row) => row.join('  ').trimEnd());
+  printLine([describeMachine(machine), '', ...table].join('\n'));
 }
 
 async function readFacts({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<ModelFacts> {
@@ -70,16 +71,4 @@ function describeMachine({ freeRam, card, bandwidth }: TargetMachine): string {
   const speed =
     bandwidth === undefined ? 'memory bandwidth unknown' : `memory bandwidth ${formatBytes(bandwidth, 1)}/s`;
   return `${formatBytes(freeRam, 1)} of memory free, ${graphics}, ${speed}`;
-}
-
-function table(rows: readonly (readonly string[])[]): string {
-  const widths = headings.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
 }

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { GraphAudit } from '../audit/audit.ts';
 import { auditProperties, formatPath, type AuditProperty, type PropertyVerdict } from '../audit/walk.ts';
 import type { AuditedTool, GuardedNode } from '../audit/guardedNodes.ts';
-import { plural, printable } from './terminalText.ts';
+import { alignColumns, plural, printable } from './terminalText.ts';
 
 const guarantees: Readonly<Record<AuditProperty, string>> = {
   message: 'every message passes a Guardrail before a model runs',
@@ -128,10 +128,8 @@ function kindOf(tool: AuditedTool['tool']): 'declared' | 'undeclared' | 'unknown
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
   const cells = [head, ...rows].map((row) => row.map((cell) => cell.replaceAll('|', String.raw`\|`)));
-  const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-  const toLine = (row: readonly string[]): string =>
-    `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
-  return [toLine(cells[0] ?? []), toLine(widths.map((width) => '-'.repeat(width))), ...cells.slice(1).map(toLine)];
+  const [first = [], ...others] = alignColumns(cells);
+  return [first, first.map(({ length }) => '-'.repeat(length)), ...others].map((row) => `| ${row.join(' | ')} |`);
 }
 
 const plain = (text: string): string =>

@@ -1,6 +1,5 @@
 import { relative } from 'node:path';
 import type { ModelDetails } from '../../inference/contract/model.ts';
-import type { ModelEntry } from '../doctor/advice.ts';
 import type { Diagnosis, DoctorStage } from '../doctor/diagnose.ts';
 import { countRight, type BenchmarkAnswer, type FormatScore } from '../doctor/toolBenchmark.ts';
 import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
@@ -15,9 +14,8 @@ type Row = readonly [label: string, value: string];
 
 /** Formats a diagnosis as text: sections of aligned lines, and the entry for models.json last. */
 export function doctorReport(diagnosis: Diagnosis, colors: Colors): string {
-  const { name, files, notes, entry, trials } = diagnosis;
+  const { trials } = diagnosis;
   const sections = [
-    [colors.bold(name), ...files.map((file) => colors.dim(shortPath(file)))],
     section('Model', modelRows(diagnosis), colors),
     section('Prompts', promptRows(diagnosis), colors),
     ...probeSections(diagnosis, colors),
@@ -26,16 +24,24 @@ export function doctorReport(diagnosis: Diagnosis, colors: Colors): string {
     trials
       ? trialLines(trials, diagnosis.format.name, colors)
       : [colors.bold('Tool questions'), '  not asked (--quick)'],
-    ...(notes.length > 0 ? [warnings('Notes', notes, colors)] : []),
   ];
-  return joinSections(sections, entry, colors);
+  return joinSections(diagnosis, sections, colors);
 }
 
-/** The sections of a report, and the entry for models.json. */
-const joinSections = (sections: readonly (readonly string[])[], entry: ModelEntry, colors: Colors): string =>
-  `${[...sections, [colors.bold('Entry for models.json'), JSON.stringify(entry, undefined, 2)]]
-    .map((lines) => lines.join('\n'))
-    .join('\n\n')}\n`;
+/** The sections of a report between the name of the model and the entry for models.json. */
+function joinSections(
+  { name, files, notes, entry }: Pick<Diagnosis, 'name' | 'files' | 'notes' | 'entry'>,
+  sections: readonly (readonly string[])[],
+  colors: Colors,
+): string {
+  const all = [
+    [colors.bold(name), ...files.map((file) => colors.dim(shortPath(file)))],
+    ...sections,
+    ...(notes.length > 0 ? [warnings('Notes', notes, colors)] : []),
+    [colors.bold('Entry for models.json'), JSON.stringify(entry, undefined, 2)],
+  ];
+  return `${all.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+}
 
 // Relative to the working directory, when the file is below it.
 const shortPath = (file: string): string => {
@@ -48,7 +54,7 @@ const columnWidth = 18;
 const section = (title: string, rows: readonly Row[], colors: Colors): readonly string[] => [
   colors.bold(title),
   ...rows.map(([label, value]) => {
-    const lines = value.split('\n').map(stripControl);
+    const lines = value.split('\n').map(printable);
     return `  ${label.padEnd(columnWidth)}${lines.join(`\n${' '.repeat(columnWidth + 2)}`)}`;
   }),
 ];
@@ -102,7 +108,7 @@ function probeSections({ toolDialect }: Diagnosis, colors: Colors): readonly (re
 
 const warnings = (title: string, lines: readonly string[], colors: Colors): readonly string[] => [
   colors.bold(title),
-  ...lines.map((line) => `  - ${colors.warning(stripControl(line))}`),
+  ...lines.map((line) => `  - ${colors.warning(printable(line))}`),
 ];
 
 const tokenKindLabels = { control: '(control)', word: '(one token)', letters: '(plain text)' } as const;
@@ -179,11 +185,8 @@ function describeWrong(mode: string, answers: readonly BenchmarkAnswer[]): reado
   return more > 0 ? [...lines.slice(0, maxShownAnswers), `  ${mode}: ${more} more, which --json shows`] : lines;
 }
 
-// Text of files and models must not send control sequences to the terminal.
-const stripControl = (text: string): string => text.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '');
-
 function quote(text: string): string {
-  const line = stripControl(text).trim();
+  const line = printable(text).trim();
   return line.length > maxQuotedCharacters ? `${line.slice(0, maxQuotedCharacters)}…` : line || '(nothing)';
 }
 
@@ -201,10 +204,10 @@ const size = (bytes: number): string => formatBytes(bytes, 1);
 
 /** Formats a diagnosis of an embedding model as text, with the entry for models.json last. */
 export function embeddingReport(diagnosis: EmbeddingDiagnosis, colors: Colors): string {
-  const { name, files, bytes, dimensions, contextSize, prefixes, stats, similarities, notes, entry } = diagnosis;
-  const rows = [
+  const { bytes, dimensions, contextSize, prefixes, stats, similarities } = diagnosis;
+  const rows: readonly Row[] = [
     ['purpose', 'embedding: it generates no text'],
-    ['size', formatBytes(bytes, 1)],
+    ['size', size(bytes)],
     ['vectors', `${dimensions} numbers`],
     ['context', `${contextSize} tokens; of longer texts only the beginning counts`],
     ['query prefix', prefixes.query === '' ? 'none' : JSON.stringify(prefixes.query)],
@@ -218,15 +221,7 @@ export function embeddingReport(diagnosis: EmbeddingDiagnosis, colors: Colors): 
       `${similarities.alike.toFixed(2)} in other words, ${similarities.unlike.toFixed(2)} to something else`,
     ],
   ];
-  const shown = files.map((file) => colors.dim(shortPath(file)));
-  const lines = rows.map(([label = '', value = '']) => `  ${label.padEnd(columnWidth)}${printable(value)}`);
-  const noteLines = notes.map((note) => `  - ${colors.warning(printable(note))}`);
-  const sections = [
-    [colors.bold(name), ...shown],
-    [colors.bold('Model'), ...lines],
-    ...(notes.length > 0 ? [[colors.bold('Notes'), ...noteLines]] : []),
-  ];
-  return joinSections(sections, entry, colors);
+  return joinSections(diagnosis, [section('Model', rows, colors)], colors);
 }
 
 /** Formats what the inference servers of a model say, one line for each. */

@@ -22,6 +22,12 @@ export const printLine = (line: string): void => void process.stdout.write(`${li
 export const printComplete = (value: object): void =>
   printLine(JSON.stringify(value, (_, inner: unknown): unknown => inner ?? null));
 
+/** Rows whose columns are aligned. */
+export function alignColumns(rows: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)));
+}
+
 /** A number with its noun: `1 file`, `2 files`. */
 export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 

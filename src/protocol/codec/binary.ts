@@ -32,10 +32,7 @@ const enums: FieldChange = {
   apply: (shape, value) => ('enum' in shape ? shape.enum.indexOf(value as string) : value),
 };
 
-const withNumbers = {
-  ClientFrame: rewriters('ClientFrame', enums),
-  ServerFrame: rewriters('ServerFrame', enums),
-};
+const withNumbers = rewriters(enums);
 
 /** The protobuf encoding of frame fields, as the generated code decodes them: scalars have their types already. */
 const binaryEncoding: FieldEncoding = {

@@ -62,7 +62,7 @@ export function defaultOf(shape: FieldShape): unknown {
 }
 
 /** The messages that an envelope can hold, by body name. */
-export function bodiesOf(envelope: 'ClientFrame' | 'ServerFrame'): ReadonlyMap<string, MessageName> {
+export function bodiesOf(envelope: Envelope): ReadonlyMap<string, MessageName> {
   return bodies[envelope];
 }
 
@@ -78,16 +78,22 @@ const emptyMap: Readonly<Record<string, string>> = Object.freeze(Object.create(n
 
 const fields = byMessage((name) => Object.entries<FieldShape>(shapes[name]));
 
-const bodies = { ClientFrame: bodiesIn('ClientFrame'), ServerFrame: bodiesIn('ServerFrame') };
+/** Creates a table with one entry per direction. */
+export const byEnvelope = <Entry>(createEntry: (envelope: Envelope) => Entry): Readonly<Record<Envelope, Entry>> => ({
+  ClientFrame: createEntry('ClientFrame'),
+  ServerFrame: createEntry('ServerFrame'),
+});
 
-function bodiesIn(envelope: MessageName): Map<string, MessageName> {
+const bodies = byEnvelope(bodiesIn);
+
+function bodiesIn(envelope: Envelope): Map<string, MessageName> {
   const messageByBody = new Map<string, MessageName>();
   for (const [name, shape] of fields[envelope])
     if (shape.oneof && 'message' in shape) messageByBody.set(name, shape.message);
   return messageByBody;
 }
 
-const defaults = { ClientFrame: defaultBodies('ClientFrame'), ServerFrame: defaultBodies('ServerFrame') };
+const defaults = byEnvelope(defaultBodies);
 
 function defaultBodies(envelope: Envelope): ReadonlyMap<string, Fields> {
   const bodies = new Map<string, Fields>();
@@ -109,17 +115,17 @@ export interface FieldChange {
 type Rewrite = (message: Fields) => Fields;
 
 /**
- * Builds the rewriters of an envelope, by body name. Bodies without a matching field are not in the map: they are
+ * Builds the rewriters of both envelopes, by body name. Bodies without a matching field are not in the map: they are
  * encoded without a copy, which keeps streamed text cheap.
  */
-export function rewriters(envelope: Envelope, change: FieldChange): ReadonlyMap<string, Rewrite> {
-  const rewriterByBody = new Map<string, Rewrite>();
-  for (const [body, message] of bodiesOf(envelope)) {
-    const rewrite = rewriter(message, change);
-    if (rewrite) rewriterByBody.set(body, rewrite);
-  }
-  return rewriterByBody;
-}
+export const rewriters = (change: FieldChange): Readonly<Record<Envelope, ReadonlyMap<string, Rewrite>>> =>
+  byEnvelope((envelope) => {
+    const found = [...bodiesOf(envelope)].flatMap(([body, message]) => {
+      const rewrite = rewriter(message, change);
+      return rewrite ? [[body, rewrite] as const] : [];
+    });
+    return new Map(found);
+  });
 
 function rewriter(name: MessageName, change: FieldChange): Rewrite | undefined {
   const fields = fieldsOf(name).flatMap(([key, shape]) => {

@@ -176,10 +176,7 @@ const absentMessages: FieldChange = {
   apply: (_, value) => value ?? undefined,
 };
 
-const withoutNulls = {
-  ClientFrame: rewriters('ClientFrame', absentMessages),
-  ServerFrame: rewriters('ServerFrame', absentMessages),
-};
+const withoutNulls = rewriters(absentMessages);
 
 const readers: { readonly [E in Envelope]: (value: unknown) => Frames[E] } = {
   ClientFrame: frameReader('ClientFrame', jsonEncoding),
