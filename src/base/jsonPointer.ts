@@ -10,7 +10,7 @@ export const pointerTokens = (pointer: string): readonly string[] =>
     .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 
 /** The value at a JSON pointer; undefined: there is none. */
-export function resolvePointer(root: unknown, pointer: string): unknown {
+function resolvePointer(root: unknown, pointer: string): unknown {
   let target = root;
   for (const token of pointerTokens(pointer)) {
     if (typeof target !== 'object' || target === null || !Object.hasOwn(target, token)) return undefined;

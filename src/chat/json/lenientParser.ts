@@ -1,3 +1,4 @@
+import { endOfString } from '../../base/jsonBounds.ts';
 import { isJsonObject, JsonNumber, type JsonObject, type JsonValue, stringifyJson } from './value.ts';
 
 /** Deepest nesting of arrays and objects. */
@@ -257,4 +258,26 @@ export function skipWhiteSpace(text: string, index: number): number {
   // Without the regular expression where there is mostly none.
   const next = text.charCodeAt(index);
   return next > 0x20 && next < 0x80 ? index : (endOfMatch(whiteSpace, text, index) ?? index);
+}
+
+const bareWord = /[\p{L}_][\p{L}\p{N}_.-]{0,64}(?=\s{0,64}[,:}\]])/uy;
+
+/** A text of JSON with quotes around each word that stands in place of a key or a text: `{name: "f", "x": red}`. Linear. */
+export function quoteBareWords(text: string): string {
+  let [quoted, copied] = ['', 0];
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at] ?? '';
+    if (character === '"') {
+      at = endOfString(text, at);
+      continue;
+    }
+    if (!'{[,:'.includes(character)) continue;
+    const start = skipWhiteSpace(text, at + 1);
+    const end = endOfMatch(bareWord, text, start);
+    if (end === undefined || lenientLiterals.has(text.slice(start, end))) continue;
+    quoted += `${text.slice(copied, start)}"${text.slice(start, end)}"`;
+    copied = end;
+    at = end - 1;
+  }
+  return quoted + text.slice(copied);
 }

@@ -1,4 +1,4 @@
-import { quoteBareWords } from '../json/bareWords.ts';
+import { quoteBareWords } from '../json/lenientParser.ts';
 import type { DetectedCall, DetectOptions, ToolCallFormat } from '../tool.ts';
 import { commonMarkup } from './detect/tags.ts';
 

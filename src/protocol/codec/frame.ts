@@ -79,7 +79,7 @@ const emptyMap: Readonly<Record<string, string>> = Object.freeze(Object.create(n
 const fields = byMessage((name) => Object.entries<FieldShape>(shapes[name]));
 
 /** Creates a table with one entry per direction. */
-export const byEnvelope = <Entry>(createEntry: (envelope: Envelope) => Entry): Readonly<Record<Envelope, Entry>> => ({
+const byEnvelope = <Entry>(createEntry: (envelope: Envelope) => Entry): Readonly<Record<Envelope, Entry>> => ({
   ClientFrame: createEntry('ClientFrame'),
   ServerFrame: createEntry('ServerFrame'),
 });

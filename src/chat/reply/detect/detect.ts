@@ -19,7 +19,7 @@ import type { Detection, DetectOptions } from '../../tool.ts';
  *
  * | the first tag with a call is                      | the result                                              |
  * | ------------------------------------------------- | ------------------------------------------------------- |
- * | absent                                            | the untagged calls; beside prose none, if the model has tags of its own |
+ * | absent                                            | the untagged calls; next to prose none, if the model has tags of its own |
  * | before any `{`                                    | the tagged calls                                        |
  * | after a `{`; some tagged calls are in no string   | the tagged calls that are in no string                  |
  * | after a `{`; all tagged calls are in strings      | the untagged calls                                      |
@@ -42,11 +42,11 @@ export function detect(
   const calls = spans.flatMap((span) => span.calls);
   const residual = residualText(text, spans, context);
   const truncated = truncatedAt !== undefined;
-  // The model has marks for its calls: without any, beside prose, they are examples or data.
+  // The model has marks for its calls: without any, next to prose, they are examples or data.
   const isUntagged = tags.hasOwn && 'truncatedInValue' in (hidden ?? found) && isProse(residual);
   const isBare = isUntagged && residual === residualText(text, spans, { ...context, tools: [] });
   if (!isBare) return { calls, residual, truncated };
-  const reason = 'it stands beside prose, without the marks of a call';
+  const reason = 'it stands next to prose, without the marks of a call';
   const unread = callBlocks(text, spans, true).map(({ start, end }) => ({ text: text.slice(start, end), reason }));
   return { calls: [], residual: residualText(text, [], context), unread, truncated };
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { quoteBareWords } from '../../../../src/chat/json/bareWords.ts';
+import { quoteBareWords } from '../../../../src/chat/json/lenientParser.ts';
 
 it.each([
   ['{"amount": money}', '{"amount": "money"}'],

@@ -89,7 +89,7 @@ describe('an untagged call of an offered tool, where the model writes its calls 
     [`${call}\n\nThis is how such a call looks.`, 'This is how such a call looks.'],
     [`It looks like this:\n\`\`\`json\n${call}\n\`\`\`\nAnything else?`, 'It looks like this:\nAnything else?'],
   ])('is no call beside prose, is reported, and is no part of the answer: %s', (text, answer) => {
-    const reasons = ['it stands beside prose, without the marks of a call'];
+    const reasons = ['it stands next to prose, without the marks of a call'];
     expect(readOwn(text)).toEqual({ calls: [], answer, reasons });
   });
 
