@@ -182,7 +182,7 @@ export class SlotPool {
     return this.#slots.find((slot) => slot.owner === owner);
   }
 
-  #selectSlot(owner: SlotOwner, prompt: Token[]): ChosenSlot<SlotState> | undefined {
+  #selectSlot(owner: SlotOwner, prompt: Token[]): ChosenSlot | undefined {
     const own = this.#slotOf(owner);
     if (own) return own.busy ? undefined : { slot: own };
     const idle = this.#slots.filter((slot) => !slot.busy);
@@ -230,19 +230,10 @@ const emptySlots = (context: LlamaContext): readonly SlotState[] =>
     lastUse: 0,
   }));
 
-/** What the choice among free slots looks at. */
-interface FreeSlot {
-  readonly cache: LlamaContextSequence;
-  /** The number of tokens of the last prompt. */
-  readonly promptTokens: number;
-  /** Sequence number of the last release. */
-  readonly lastUse: number;
-}
-
 /** The slot for a prompt, and another one whose state is to be copied into it, as it holds more of the prompt. */
-interface ChosenSlot<S extends FreeSlot> {
-  readonly slot: S;
-  readonly source?: S;
+interface ChosenSlot {
+  readonly slot: SlotState;
+  readonly source?: SlotState;
 }
 
 /**
@@ -255,13 +246,9 @@ interface ChosenSlot<S extends FreeSlot> {
  * | the same, where states cannot be copied                | an empty one, else the least recently used of those that      |
  * |                                                        | reuse about as much                                           |
  */
-function chooseFreeSlot<S extends FreeSlot>(
-  free: readonly S[],
-  prompt: Token[],
-  canCopy: boolean,
-): ChosenSlot<S> | undefined {
+function chooseFreeSlot(free: readonly SlotState[], prompt: Token[], canCopy: boolean): ChosenSlot | undefined {
   const lengths = new Map(free.map((slot) => [slot, reusableLength(slot.cache, prompt)]));
-  const lengthOf = (slot: S): number => lengths.get(slot) ?? 0;
+  const lengthOf = (slot: SlotState): number => lengths.get(slot) ?? 0;
   const longest = maxBy(free, lengthOf);
   if (!longest) return undefined;
   if (continues(longest, prompt)) return { slot: longest };
@@ -275,7 +262,7 @@ function chooseFreeSlot<S extends FreeSlot>(
  * Whether a prompt goes on where the last one of a slot ended, whatever became of the answer: it may have been shortened, or
  * have had reasoning that later prompts leave out. Also whether the slot holds all of it.
  */
-function continues({ cache, promptTokens }: FreeSlot, prompt: Token[]): boolean {
+function continues({ cache, promptTokens }: SlotState, prompt: Token[]): boolean {
   const cached = cachedPrefixLength(cache, prompt);
   return cached > 0 && cached >= Math.min(promptTokens, prompt.length) - maxOpeningTokens;
 }

@@ -37,9 +37,9 @@ interface Variant {
 }
 
 function listVariants(entry: unknown): readonly Variant[] {
-  const variants = typeof entry === 'object' && entry !== null && 'variants' in entry ? entry.variants : [];
+  const variants = isObject(entry) ? entry['variants'] : [];
   return (Array.isArray(variants) ? variants : []).map((value: unknown, index) => {
-    const engine = typeof value === 'object' && value !== null && 'engine' in value ? value.engine : undefined;
+    const engine = isObject(value) ? value['engine'] : undefined;
     return { value, index, engine: typeof engine === 'string' ? engine : undefined };
   });
 }
