@@ -34,22 +34,16 @@ export interface MockOptions {
   readonly replyMarks?: ReplyMarks;
 }
 
-/** Mock engine for tests: deterministic, without a model. It answers by a script and records its prompts. */
-export interface MockEngine extends Engine {
-  /** The prompts of the last 1000 inferences, oldest first. */
-  readonly prompts: readonly Prompt[];
-}
-
 const maxRecordedPrompts = 1000;
 
 /** Creates a mock engine; without a script it answers `You said: ...`. */
-export function mockEngine(options: MockOptions = {}): MockEngine {
-  return new ScriptedEngine(options);
-}
+export const mockEngine = (options: MockOptions = {}): MockEngine => new MockEngine(options);
 
-class ScriptedEngine implements MockEngine {
+/** Mock engine for tests: deterministic, without a model. It answers by a script and records its prompts. */
+export class MockEngine implements Engine {
   readonly name = 'mock';
   readonly needsFiles = false;
+  /** The prompts of the last 1000 inferences, oldest first. */
   readonly prompts: Prompt[] = [];
   readonly #options: MockOptions;
   readonly #models = new Set<Model>();
