@@ -143,15 +143,29 @@ export function planContext(
   return { ...wantedContext({ slots: 1, contextSize }, trained), estimate: embeddingEstimates(insights, gpuLayers) };
 }
 
+/** The weights of a model, and what is known of their load. */
+export interface LoadedWeights {
+  readonly weights: Weights;
+  /** What the instance took after the load, before there is a context. */
+  readonly loaded: MemoryUse;
+  readonly weightMemory: MemoryUse;
+  /** Warnings for the user. */
+  readonly notes: readonly string[];
+}
+
+/** What the context takes that was made after the load of its weights. */
+export const contextMemoryOf = async ({ weights, loaded }: LoadedWeights): Promise<MemoryUse> =>
+  subtractMemory(await readMemoryUse(weights.llama), loaded);
+
 /**
  * The context of loaded weights that fits, and warnings about it.
  * @throws Fault MODEL_LOAD_FAILED when the limit, or the free memory, is too small.
  */
 export async function fitLoadedContext(
-  { fileInsights, gpuLayers, llama, trainContextSize: trained }: Weights,
+  { weights, weightMemory }: LoadedWeights,
   options: LoadOptions,
-  weightMemory: MemoryUse,
 ): Promise<FittedContext & Pick<ContextPlan, 'notes'>> {
+  const { fileInsights, gpuLayers, llama, trainContextSize: trained } = weights;
   const { estimate, notes, ...wanted } = planContext(fileInsights, { trained, gpuLayers }, options);
   const within = subtractMemory(options.within ?? unlimitedMemory, weightMemory);
   const fitsOnCard = async (slots: number): Promise<boolean> =>

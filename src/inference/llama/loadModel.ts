@@ -5,8 +5,10 @@ import { addMemory, subtractMemory, type MemoryUse } from '../contract/memory.ts
 import {
   cacheTypeWarnings,
   checkMemory,
+  contextMemoryOf,
   fitLoadedContext,
   freeBytes,
+  type LoadedWeights,
   readMemoryUse,
   unlimitedMemory,
 } from './contextMemory.ts';
@@ -37,18 +39,6 @@ export interface LoadDependencies {
 /** A model file, and the bytes of its LoRA adapters. */
 interface LoadedFile extends ModelFile {
   readonly loraBytes: number;
-}
-
-/** The weights of a model, and what is known of their load. */
-interface LoadedWeights {
-  readonly weights: Weights;
-  readonly file: LoadedFile;
-  /** Free memory just before the load. */
-  readonly free: MemoryUse;
-  /** What the instance took after the load, before there is a context. */
-  readonly loaded: MemoryUse;
-  readonly weightMemory: MemoryUse;
-  readonly notes: readonly string[];
 }
 
 /** Loads a GGUF model: the weights, and one context with all its slots. @throws Fault MODEL_LOAD_FAILED */
@@ -131,11 +121,10 @@ async function tryLoad(
     const loraUse = loraMemory(file.loraBytes, weights.gpuLayers);
     const weightMemory = addMemory(subtractMemory(loaded, before), loraUse);
     const notes = [...cpuNotes, ...(await describeGpuProblem(weights, options))];
-    const { onBatches, onClose } = dependencies;
-    const own = { weightMemory, loaded, notes };
+    const own = { weights, weightMemory, loaded, notes };
     return options.purpose === 'embedding'
-      ? await loadEmbeddingModel(weights, { ...own, file: file.file, options, onBatches, onClose })
-      : await createModel({ ...own, weights, file, free }, options, dependencies);
+      ? await loadEmbeddingModel({ ...own, file: file.file }, options, dependencies)
+      : await createModel({ ...own, file, free }, options, dependencies);
   } catch (error) {
     await weights.dispose();
     throw error;
@@ -144,16 +133,16 @@ async function tryLoad(
 
 /** A chat model of loaded weights, with its context. */
 async function createModel(
-  { weights, file, free, loaded, weightMemory, notes: gpuNotes }: LoadedWeights,
+  { file, free, ...own }: LoadedWeights & { readonly file: LoadedFile; readonly free: MemoryUse },
   options: LoadOptions,
   { files, timingsCache, onClose, onBatches }: LoadDependencies,
 ): Promise<Model> {
   const { within = unlimitedMemory, kvCacheType = 'f16', loras, resizing } = options;
+  const { weights } = own;
   assertGenerates(weights);
-  const { slots, contextSize, slot, notes } = await fitLoadedContext(weights, options, weightMemory);
+  const { slots, contextSize, slot, notes } = await fitLoadedContext(own, options);
   const context = await createContext(weights, { ...options, slots, contextSize, file, timingsCache, onBatches });
-  const contextMemory = subtractMemory(await readMemoryUse(weights.llama), loaded);
-  const parts = { weights: weightMemory, context: contextMemory, slot };
+  const parts = { weights: own.weightMemory, context: await contextMemoryOf(own), slot };
   const memory = withCheckpoints(context.context, parts, within);
   const { batchTimer } = context;
   const bytesPerToken = (slot.ram + slot.vram) / contextSize;
@@ -168,7 +157,7 @@ async function createModel(
     promptCache:
       files && new PromptCache(files.prompts, { key: key ?? '', states: files.states, batchTimer, bytesPerToken }),
     contextSize,
-    notes: [...notes, ...cacheTypeWarnings(kvCacheType), ...gpuNotes],
+    notes: [...notes, ...cacheTypeWarnings(kvCacheType), ...own.notes],
     onClose,
   });
 }

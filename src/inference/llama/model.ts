@@ -23,8 +23,12 @@ import type { PromptCache } from './promptCache/promptCache.ts';
 import { PromptRenderer } from './promptRenderer.ts';
 
 /** What a model is made of. It owns and disposes `context` and `weights`. */
-export interface LlamaModelParts extends MemoryMeasurements, ResizableContext {
+export interface LlamaModelParts extends ResizableContext {
   readonly weights: Weights;
+  /** Free memory before loading. */
+  readonly free: MemoryUse;
+  readonly memory: ModelMemory;
+  readonly threadTimings: ThreadTimings;
   readonly deferredQueue: DeferredQueue;
   readonly threads: Pick<BatchThreads, 'decode' | 'prefill'>;
   readonly threadCap: ThreadCap;
@@ -163,29 +167,15 @@ export class LlamaModel implements Model {
   }
 }
 
-/** What was measured while a model was being loaded. */
-interface MemoryMeasurements {
-  /** Free memory before loading. */
-  readonly free: MemoryUse;
-  readonly memory: ModelMemory;
-  readonly threadTimings: ThreadTimings;
-}
-
-interface LoadedModelFacts extends MemoryMeasurements {
-  readonly weights: Weights;
+interface LoadedModelFacts extends Pick<LlamaModelParts, 'weights' | 'free' | 'memory' | 'threadTimings'> {
   readonly chatTemplate: ChatTemplate;
   readonly tokenizer: Tokenizer;
 }
 
 /** Collects facts about a model file and how it was loaded. */
-async function modelDetails({
-  weights,
-  chatTemplate,
-  tokenizer,
-  ...measurements
-}: LoadedModelFacts): Promise<ModelDetails> {
+async function modelDetails(facts: LoadedModelFacts): Promise<ModelDetails> {
+  const { weights, chatTemplate, tokenizer, memory } = facts;
   const { fileInfo, fileInsights } = weights;
-  const { memory } = measurements;
   const { fallbackReason, system, supportsTools } = chatTemplate;
   return {
     architecture: fileInfo.metadata.general.architecture,
@@ -195,9 +185,9 @@ async function modelDetails({
     trainedContext: weights.trainContextSize,
     template: { fallbackReason, system, supportsTools },
     tokens: { ...eogTokens(weights, tokenizer), toolTokens: findToolTokens(tokenizer, chatTemplate) },
-    memory: { weights: memory.weights, slots: memory.context, slot: memory.slot, free: measurements.free },
+    memory: { weights: memory.weights, slots: memory.context, slot: memory.slot, free: facts.free },
     cards: weights.gpuLayers > 0 ? await cardsOf(weights.llama) : [],
-    threadBenchmarks: [...measurements.threadTimings].map(([threads, ms]) => ({ threads, tokensPerSecond: 1000 / ms })),
+    threadBenchmarks: [...facts.threadTimings].map(([threads, ms]) => ({ threads, tokensPerSecond: 1000 / ms })),
   };
 }
 

@@ -6,32 +6,21 @@ import { splitFileNames } from '../../contract/model.ts';
 import { fileChecksum } from '../promptCache/fileChecksum.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { LoadOptions, Model } from '../../contract/engine.ts';
-import { type MemoryUse, subtractMemory } from '../../contract/memory.ts';
-import { fitLoadedContext, readMemoryUse } from '../contextMemory.ts';
-import type { ContextProgress } from '../createContext.ts';
+import { contextMemoryOf, fitLoadedContext, type LoadedWeights } from '../contextMemory.ts';
+import type { ContextOptions } from '../createContext.ts';
 import { poolings } from '../gguf/metadata.ts';
 import { LlamaEmbeddingModel } from './embeddingModel.ts';
 
-/** What a load has done before the context of an embedding model is created. */
-export interface EmbeddingLoad {
-  /** The path of the file. */
-  readonly file: string;
-  readonly options: LoadOptions;
-  /** What the weights take. */
-  readonly weightMemory: MemoryUse;
-  /** What all models of the instance took when the weights were loaded. */
-  readonly loaded: MemoryUse;
-  readonly notes: readonly string[];
-  readonly onBatches: ((progress: ContextProgress) => void) | undefined;
-  readonly onClose: (model: Model) => unknown;
-}
-
 /** Creates the context of an embedding model. @throws Fault MODEL_LOAD_FAILED */
-export async function loadEmbeddingModel(weights: Weights, load: EmbeddingLoad): Promise<Model> {
-  const { file, options, weightMemory, loaded } = load;
+export async function loadEmbeddingModel(
+  { file, ...own }: LoadedWeights & { readonly file: string },
+  options: LoadOptions,
+  { onBatches, onClose }: Pick<ContextOptions, 'onBatches'> & { readonly onClose: (model: Model) => unknown },
+): Promise<Model> {
+  const { weights } = own;
   const { signal } = options;
   assertPooling(weights);
-  const { contextSize, slot, notes } = await fitLoadedContext(weights, options, weightMemory);
+  const { contextSize, slot, notes } = await fitLoadedContext(own, options);
   // Half of the cores: what is embedded ahead of time is not to take the time of turns.
   const threads = options.threads || Math.max(1, Math.floor(availableParallelism() / 2));
   const context = await weights.createEmbeddingContext({
@@ -42,8 +31,7 @@ export async function loadEmbeddingModel(weights: Weights, load: EmbeddingLoad):
     ...(signal && { createSignal: signal }),
   });
   const progress = { running: false, ended: 0 };
-  load.onBatches?.({ batchTimer: progress, chunkMs: () => undefined });
-  const contextMemory = subtractMemory(await readMemoryUse(weights.llama), loaded);
+  onBatches?.({ batchTimer: progress, chunkMs: () => undefined });
   return new LlamaEmbeddingModel({
     weights,
     context,
@@ -51,9 +39,9 @@ export async function loadEmbeddingModel(weights: Weights, load: EmbeddingLoad):
     fingerprint: await embeddingFingerprint(weights, file, contextSize),
     threads,
     progress,
-    memory: { weights: weightMemory, context: contextMemory, slot },
-    notes: [...notes, ...load.notes],
-    onClose: load.onClose,
+    memory: { weights: own.weightMemory, context: await contextMemoryOf(own), slot },
+    notes: [...notes, ...own.notes],
+    onClose,
   });
 }
 
