@@ -101,7 +101,7 @@ function isExcluded({ hostname, port, protocol }: URL, list: string): boolean {
 }
 
 /** Milliseconds of a Retry-After header, which gives seconds or a date; undefined: it gives none. */
-export function parseRetryAfter(header: string | null | undefined): number | undefined {
+export function parseRetryAfter(header: string | undefined): number | undefined {
   if (!header) return undefined;
   const seconds = Number(header);
   const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - Date.now();

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { HubSettings } from './hub/endpoint.ts';
 import { type HubResponse, parseContentLength, requestFile, StallTimeout } from './hub/request.ts';
 import { fetchRemoteFile, type RemoteFile } from './hub/remoteFile.ts';
@@ -159,7 +160,8 @@ async function downloadRange(range: RangeRequest): Promise<number | undefined> {
 
 async function readChunk(body: HubResponse['body'], stallTimeout: StallTimeout): Promise<Uint8Array | undefined> {
   try {
-    return body && (await stallTimeout.guard(body.read())).value;
+    const { done, value } = await stallTimeout.guard(body.next());
+    return done ? undefined : value;
   } catch (cause) {
     throw stallTimeout.reason() ?? new TransientError('the connection was cut', { cause });
   }
@@ -174,14 +176,14 @@ async function preparePartialFile(
   const isSameVersion = fileHeaders.etag === undefined || fileHeaders.etag === remoteFile.etag;
   if (status === 200 && isSameVersion) {
     await partialFile.restart(remoteFile, validatorOf(headers));
-    return parseContentLength(headers.get('content-length'));
+    return parseContentLength(headers['content-length']);
   }
   if (status === 206 && isSameVersion && resumes) {
     const { from, wholeBytes } = parseContentRange(headers);
     const startsAtOurEnd = from === partialFile.bytes;
     const hasExpectedSize = wholeBytes === (expected.bytes ?? wholeBytes);
     const { validator } = partialFile;
-    const sent = headers.get(isStrongEtag(validator) ? 'etag' : 'last-modified') ?? '';
+    const sent = headers[isStrongEtag(validator) ? 'etag' : 'last-modified'] ?? '';
     // Where no SHA-256 finds a mixed file in the end, a host that ignores If-Range must not mix two.
     const isUnverifiable = validator === '' || sent === '';
     const isSameServerFile = isUnverifiable ? expected.sha256 !== undefined : sent === validator;
@@ -191,8 +193,8 @@ async function preparePartialFile(
   throw new TransientError(`${host} has another file now (${status})`);
 }
 
-function parseContentRange(headers: Headers): { readonly from?: number; readonly wholeBytes?: number } {
-  const match = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers.get('content-range') ?? '');
+function parseContentRange(headers: IncomingHttpHeaders): { readonly from?: number; readonly wholeBytes?: number } {
+  const match = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers['content-range'] ?? '');
   return match ? { from: Number(match[1]), wholeBytes: Number(match[2]) } : {};
 }
 
@@ -202,11 +204,10 @@ const minLastModifiedAgeMs = 60_000;
  * The validator of a response for If-Range: its strong ETag, else its Last-Modified where that is a strong validator, which
  * it is when it is at least a minute older than the response (RFC 9110, 8.8.2.2); else "".
  */
-function validatorOf(headers: Headers): string {
-  const etag = headers.get('etag') ?? '';
+function validatorOf(headers: IncomingHttpHeaders): string {
+  const { etag = '', date = '', 'last-modified': lastModified = '' } = headers;
   if (isStrongEtag(etag)) return etag;
-  const lastModified = headers.get('last-modified') ?? '';
-  const ageMs = Date.parse(headers.get('date') ?? '') - Date.parse(lastModified);
+  const ageMs = Date.parse(date) - Date.parse(lastModified);
   return ageMs >= minLastModifiedAgeMs ? lastModified : '';
 }
 

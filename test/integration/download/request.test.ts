@@ -18,7 +18,7 @@ describe('a response', () => {
     server.maxBytesSent = 0;
     const address = new URL('ann/tiny/resolve/main/model.gguf', `${server.url}/`);
     using stallTimeout = new StallTimeout(new AbortController().signal, oneDayMs);
-    const { body: reader } = await request(await readHubSettings({ HF_ENDPOINT: server.url }), address, {
+    const { body } = await request(await readHubSettings({ HF_ENDPOINT: server.url }), address, {
       method: 'GET',
       stallTimeout,
     });
@@ -28,7 +28,7 @@ describe('a response', () => {
     }
     server.maxBytesSent = Infinity;
     const pieces: Uint8Array[] = [];
-    for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) pieces.push(piece.value);
+    for (let piece = await body.next(); !piece.done; piece = await body.next()) pieces.push(piece.value);
     expect(Buffer.concat(pieces).equals(content)).toBe(true);
   });
 });

@@ -36,8 +36,8 @@ function parseRemoteFile({ status, headers, fileHeaders }: HubResponse): RemoteF
   // After a redirect to another host the response's own ETag and Content-Length are not those of the file.
   const isFile = status < 300;
   return {
-    etag: fileHeaders.etag ?? (isFile ? parseEtag(headers.get('etag') ?? '') : ''),
-    bytes: fileHeaders.bytes ?? (isFile ? parseContentLength(headers.get('content-length')) : undefined),
+    etag: fileHeaders.etag ?? (isFile ? parseEtag(headers.etag ?? '') : ''),
+    bytes: fileHeaders.bytes ?? (isFile ? parseContentLength(headers['content-length']) : undefined),
     // The hub promises only of X-Linked-Etag (files in LFS) that it is the SHA-256.
     sha256: /^[0-9a-f]{64}$/.test(fileHeaders.etag ?? '') ? fileHeaders.etag : undefined,
     commit: fileHeaders.commit ?? '',

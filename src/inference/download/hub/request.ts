@@ -1,5 +1,5 @@
-import type { OutgoingHttpHeaders } from 'node:http';
-import { addAbortSignal, Readable } from 'node:stream';
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { addAbortSignal } from 'node:stream';
 import { type Environment, lastingProblem, parseRetryAfter, routeTo } from '../../../base/httpRoute.ts';
 import { TransientError } from '../retry.ts';
 import { Fault } from '../../../protocol/fault.ts';
@@ -10,9 +10,8 @@ import { fileUrl, type HubSettings, repoPageUrl } from './endpoint.ts';
 /** The response of the hub, or of the host that it redirected to. */
 export interface HubResponse {
   readonly status: number;
-  readonly headers: Headers;
-  /** Reader of the body; undefined = the response has none. */
-  readonly body: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: AsyncIterator<Uint8Array>;
   /** What the hub itself reported about the file, whichever host delivers it. */
   readonly fileHeaders: FileHeaders;
   /** Whether the hub itself responded, and not a host that it redirected to. */
@@ -82,13 +81,14 @@ export async function request(
         );
       });
     if (fromHub) fileHeaders = parseFileHeaders(response.headers, fileHeaders);
-    const next = redirectStatuses.has(response.status) ? redirectTarget(response, url) : undefined;
+    const { statusCode: status = 0, headers: received } = response;
+    const next = redirectStatuses.has(status) ? redirectTarget(received, url) : undefined;
     if (next === undefined || (method === 'HEAD' && next.origin !== hub.endpoint.origin)) {
-      // The reader is taken immediately: when a Response is garbage-collected, `fetch` ends its unread body as if it were complete.
-      const body = response.body?.getReader();
-      return { status: response.status, headers: response.headers, body, fileHeaders, fromHub, host };
+      if (method === 'HEAD') response.resume();
+      const body = response[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+      return { status, headers: received, body, fileHeaders, fromHub, host };
     }
-    await response.body?.cancel();
+    response.destroy();
     url = next;
   }
   throw new Fault('DOWNLOAD_FAILED', `${address.host} redirects again and again`);
@@ -100,27 +100,15 @@ const send = (
   method: string,
   signal: AbortSignal,
   headers: OutgoingHttpHeaders,
-): Promise<Response> =>
+): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const sent = routeTo(url, env).request(url, { method, headers, signal });
     sent.on('error', reject);
-    sent.on('response', (incoming) => {
-      addAbortSignal(signal, incoming).on('error', () => undefined);
-      const { statusCode: status = 0, rawHeaders } = incoming;
-      const pairs = rawHeaders.flatMap((name, index) => (index % 2 ? [] : [[name, rawHeaders[index + 1] ?? '']]));
-      try {
-        const body = method === 'HEAD' || status === 204 || status === 304 ? null : Readable.toWeb(incoming);
-        if (!body) incoming.resume();
-        resolve(new Response(body as ReadableStream | null, { status, headers: pairs as [string, string][] }));
-      } catch (error) {
-        reject(error);
-      }
-    });
+    sent.on('response', (response) => resolve(addAbortSignal(signal, response).on('error', () => undefined)));
     sent.end();
   });
 
-function redirectTarget(response: Response, from: URL): URL | undefined {
-  const location = response.headers.get('location') ?? '';
+function redirectTarget({ location = '' }: IncomingHttpHeaders, from: URL): URL | undefined {
   if (!URL.canParse(location, from.href)) return undefined;
   const next = new URL(location, from);
   if (!/^https?:$/.test(next.protocol))
@@ -132,12 +120,12 @@ function redirectTarget(response: Response, from: URL): URL | undefined {
   throw new Fault('DOWNLOAD_FAILED', `${from.host} redirects to an address without encryption, on ${next.host}`);
 }
 
-function parseFileHeaders(headers: Headers, previous: FileHeaders): FileHeaders {
-  const etag = headers.get('x-linked-etag');
+function parseFileHeaders(headers: IncomingHttpHeaders, previous: FileHeaders): FileHeaders {
+  const [etag, size] = ['etag', 'size'].map((name) => headers[`x-linked-${name}`]?.toString());
   return {
-    etag: etag === null ? previous.etag : parseEtag(etag),
-    bytes: parseContentLength(headers.get('x-linked-size')) ?? previous.bytes,
-    commit: headers.get('x-repo-commit') ?? previous.commit,
+    etag: etag === undefined ? previous.etag : parseEtag(etag),
+    bytes: parseContentLength(size) ?? previous.bytes,
+    commit: headers['x-repo-commit']?.toString() ?? previous.commit,
   };
 }
 
@@ -145,8 +133,8 @@ function parseFileHeaders(headers: Headers, previous: FileHeaders): FileHeaders 
 export const parseEtag = (etag: string): string => etag.replace(/^W\//, '').replaceAll('"', '');
 
 /** The number of bytes in a header; undefined = absent or invalid. */
-export const parseContentLength = (text: string | null): number | undefined =>
-  text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+export const parseContentLength = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 
 const retryableStatuses = new Set([408, 425, 429]);
 
@@ -157,7 +145,7 @@ function errorForStatus(
 ): Fault | TransientError {
   const name = describeTarget(target);
   if (status >= 500 || retryableStatuses.has(status))
-    return new TransientError(`${host} answers ${status}`, { waitMs: parseRetryAfter(headers.get('retry-after')) });
+    return new TransientError(`${host} answers ${status}`, { waitMs: parseRetryAfter(headers['retry-after']) });
   // The signed URLs that the hub redirects to expire: the next attempt gets a new one.
   if (!fromHub) return new TransientError(`${host} answers ${status}`);
   if (status === 401 || status === 403) return new Fault('DOWNLOAD_FAILED', gatedMessage(status, hub, target));
