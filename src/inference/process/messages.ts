@@ -6,6 +6,7 @@ import type { SamplingParams } from '../contract/samplingParams.ts';
 import type { NewPrompt, SavedPrompt } from '../llama/promptCache/promptFiles.ts';
 import type { EmbedOptions, Embeddings, ModelDetails } from '../contract/model.ts';
 import type { PaceLimits, Priority } from '../contract/pace.ts';
+import type { Call } from './peer.ts';
 
 /** Facts about a loaded model that do not change. */
 export type LoadedFacts = Pick<
@@ -38,64 +39,58 @@ interface OfSequence {
   readonly schedule: PlainSchedule;
 }
 
+interface GenerateParams extends OfSequence {
+  readonly sampling: SamplingParams;
+  readonly controlTokens: boolean | readonly string[];
+  readonly maxThinkingTokens: number | undefined;
+  readonly transcript: boolean;
+  /** `previous`: that of the sequence's last generation, so that what was derived from it is found again. */
+  readonly grammar: CallGrammar | 'previous' | undefined;
+}
+
+/** The parameters of a load. */
+interface ModelToLoad {
+  readonly file: string;
+  readonly options: PlainLoadOptions;
+}
+
+/** The parameters of a request that concerns the file of a KV state. */
+interface OfFile {
+  readonly path: string;
+}
+
 /** The requests of the server process to an engine process, which has one model. All parameters and results are plain data. */
 export type EngineRequests = {
   /** Loads the library before it is needed. */
-  readonly prepare: { readonly params: Pick<LoadOptions, 'gpu'>; readonly result: undefined };
-  /** Events: the loaded fraction. */
-  readonly load: {
-    readonly params: {
-      readonly file: string;
-      readonly options: PlainLoadOptions;
-      /** Whether its number of slots may change. */
-      readonly isResizable: boolean;
-    };
-    readonly result: LoadedFacts;
-    readonly event: number;
-  };
+  readonly prepare: Call<Pick<LoadOptions, 'gpu'>>;
+  /** `isResizable`: whether its number of slots may change. Events: the loaded fraction. */
+  readonly load: Call<ModelToLoad & { readonly isResizable: boolean }, LoadedFacts, number>;
   /** What a model would take. */
-  readonly estimate: {
-    readonly params: { readonly file: string; readonly options: PlainLoadOptions };
-    readonly result: LoadPlan;
-  };
+  readonly estimate: Call<ModelToLoad, LoadPlan>;
   /** Ends all generations. */
-  readonly stop: { readonly params: NoParams; readonly result: undefined };
+  readonly stop: Call<NoParams>;
   /** Gives back the slots that the model has got on demand. */
-  readonly shrink: { readonly params: NoParams; readonly result: undefined };
-  readonly count: {
-    readonly params: { readonly texts: readonly string[] };
-    readonly result: readonly number[];
-  };
-  readonly embed: {
-    readonly params: { readonly texts: readonly string[]; readonly options: Omit<EmbedOptions, 'signal'> };
-    readonly result: Embeddings;
-  };
-  readonly countTools: { readonly params: { readonly tools: ToolBlock }; readonly result: number };
-  readonly render: { readonly params: { readonly prompt: Prompt }; readonly result: string };
-  readonly describe: { readonly params: NoParams; readonly result: ModelDetails | undefined };
+  readonly shrink: Call<NoParams>;
+  readonly count: Call<{ readonly texts: readonly string[] }, readonly number[]>;
+  readonly embed: Call<
+    { readonly texts: readonly string[]; readonly options: Omit<EmbedOptions, 'signal'> },
+    Embeddings
+  >;
+  readonly countTools: Call<{ readonly tools: ToolBlock }, number>;
+  readonly render: Call<{ readonly prompt: Prompt }, string>;
+  readonly describe: Call<NoParams, ModelDetails | undefined>;
   /** Events: pieces of text. */
-  readonly generate: {
-    readonly params: OfSequence & {
-      readonly sampling: SamplingParams;
-      readonly controlTokens: boolean | readonly string[];
-      readonly maxThinkingTokens: number | undefined;
-      readonly transcript: boolean;
-      /** `previous`: that of the sequence's last generation, so that what was derived from it is found again. */
-      readonly grammar: CallGrammar | 'previous' | undefined;
-    };
-    readonly result: Completion;
-    readonly event: string;
-  };
-  readonly score: {
-    readonly params: OfSequence & { readonly answers: readonly string[]; readonly transcript: boolean };
-    readonly result: AnswerScores;
-  };
-  readonly prefill: { readonly params: OfSequence & { readonly keep: boolean }; readonly result: WarmUpResult };
+  readonly generate: Call<GenerateParams, Completion, string>;
+  readonly score: Call<
+    OfSequence & { readonly answers: readonly string[]; readonly transcript: boolean },
+    AnswerScores
+  >;
+  readonly prefill: Call<OfSequence & { readonly keep: boolean }, WarmUpResult>;
   /** The file of a KV state was deleted to make room for others. */
-  readonly stateEvicted: { readonly params: { readonly path: string }; readonly result: undefined };
-  readonly closeSequence: { readonly params: Omit<OfSequence, 'prompt' | 'schedule'>; readonly result: undefined };
+  readonly stateEvicted: Call<OfFile>;
+  readonly closeSequence: Call<Pick<OfSequence, 'sequence'>>;
   /** The limits of a pace have changed that running requests have. */
-  readonly setPace: { readonly params: NumberedPace; readonly result: undefined };
+  readonly setPace: Call<NumberedPace>;
 };
 
 /** The batches of the model's context. */
@@ -111,31 +106,22 @@ export interface BatchProgress {
 /** The requests of an engine process to the server process. */
 export type ServerRequests = {
   /** Sent at intervals while a request runs; undefined before the model has a context. */
-  readonly heartbeat: { readonly params: BatchProgress | undefined; readonly result: undefined };
+  readonly heartbeat: Call<BatchProgress | undefined>;
   /** Sent when the statistics of the model have changed. */
-  readonly stats: { readonly params: { readonly stats: ModelStats }; readonly result: undefined };
+  readonly stats: Call<{ readonly stats: ModelStats }>;
   /** Whether the model may take so much memory in all: see `SlotResizing`. */
-  readonly requestMemory: { readonly params: { readonly use: MemoryUse }; readonly result: boolean };
+  readonly requestMemory: Call<{ readonly use: MemoryUse }, boolean>;
   /** The model has another number of slots. */
-  readonly resized: { readonly params: { readonly stats: ModelStats }; readonly result: undefined };
+  readonly resized: Call<{ readonly stats: ModelStats }>;
   /** Reserves disk space for a KV state. Result: the path of its file; undefined when the quota does not allow it. */
-  readonly reserveState: { readonly params: { readonly bytes: number }; readonly result: string | undefined };
-  readonly commitState: {
-    readonly params: { readonly path: string; readonly bytes: number };
-    readonly result: undefined;
-  };
-  readonly beginReadState: { readonly params: { readonly path: string }; readonly result: undefined };
-  readonly dropState: { readonly params: { readonly path: string }; readonly result: undefined };
+  readonly reserveState: Call<{ readonly bytes: number }, string | undefined>;
+  readonly commitState: Call<OfFile & { readonly bytes: number }>;
+  readonly beginReadState: Call<OfFile>;
+  readonly dropState: Call<OfFile>;
+  readonly stateFailed: Call<{ readonly reason: string }>;
   /** The prompt cache: see `PromptFiles`. */
-  readonly listPrompts: { readonly params: { readonly key: string }; readonly result: readonly SavedPrompt[] };
-  readonly savePrompt: {
-    readonly params: NewPrompt & { readonly path: string };
-    readonly result: SavedPrompt | undefined;
-  };
-  readonly openPrompt: { readonly params: { readonly id: string }; readonly result: string | undefined };
-  readonly closePrompt: {
-    readonly params: { readonly id: string; readonly isUsable: boolean };
-    readonly result: undefined;
-  };
-  readonly stateFailed: { readonly params: { readonly reason: string }; readonly result: undefined };
+  readonly listPrompts: Call<{ readonly key: string }, readonly SavedPrompt[]>;
+  readonly savePrompt: Call<NewPrompt & OfFile, SavedPrompt | undefined>;
+  readonly openPrompt: Call<{ readonly id: string }, string | undefined>;
+  readonly closePrompt: Call<{ readonly id: string; readonly isUsable: boolean }>;
 };

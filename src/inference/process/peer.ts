@@ -9,6 +9,13 @@ export interface RequestShape {
   readonly event?: unknown;
 }
 
+/** The shape of a request with these parameters, this result, and these events. */
+export interface Call<Params, Result = undefined, Event = never> extends RequestShape {
+  readonly params: Params;
+  readonly result: Result;
+  readonly event: Event;
+}
+
 /** What one kind of request emits before its answer. */
 export type EventOf<Shape extends RequestShape> = Shape extends { readonly event: infer Event } ? Event : never;
 
