@@ -2,6 +2,7 @@ import { fileSize, hasModelMagic } from './disk/modelFile.ts';
 import type { DownloadManifest, FileRecord } from './disk/manifest.ts';
 import {
   type ExpectedFile,
+  expectedByCatalogue,
   hubUrlPattern,
   localFiles,
   type LoraSource,
@@ -49,21 +50,19 @@ export async function locateFiles(
   const targets = targetsOrEmpty(source, folder);
   const records = targets.length === 0 ? new Map<string, FileRecord>() : await manifest.read();
   const complete = await Promise.all(targets.map((target) => isComplete(target, records.get(target.key))));
-  const downloaded = complete.every((isFileComplete) => isFileComplete)
-    ? await findAll(
-        'folder',
-        targets.map(({ path }) => path),
-      )
-    : undefined;
+  const paths = targets.map(({ path }) => path);
+  const downloaded = complete.includes(false) ? undefined : await findAll('folder', paths);
   if (downloaded) return downloaded;
-  const cachedFiles = (await Promise.all(targets.map((target) => findInHubCache(cache, target)))).filter(
-    (path) => path !== undefined,
-  );
-  const areModels = await Promise.all(cachedFiles.map(hasModelMagic));
-  if (cachedFiles.length < targets.length || areModels.includes(false)) return undefined;
-  const cached = await findAll('cache', cachedFiles);
-  const expectedBytes = targets.length === 1 ? targets[0]?.expected.bytes : undefined;
-  return expectedBytes === undefined || cached?.bytes === expectedBytes ? cached : undefined;
+  const cached = await Promise.all(targets.map((target) => findCached(target, cache)));
+  const cachedFiles = cached.filter((path) => path !== undefined);
+  return cachedFiles.length < targets.length ? undefined : findAll('cache', cachedFiles);
+}
+
+/** The file of a target in the Hugging Face cache; undefined: it is not there, or another one. */
+async function findCached(target: Target, cache: string): Promise<string | undefined> {
+  const path = await findInHubCache(cache, target);
+  if (path === undefined || !(await hasModelMagic(path))) return undefined;
+  return (await fileSize(path)) === (target.expected.bytes ?? (await fileSize(path))) ? path : undefined;
 }
 
 async function findAll(
@@ -117,22 +116,18 @@ export async function locateLoras(source: ModelSource, paths: SearchPaths): Prom
   return Promise.all(
     loras.map(async (lora, index) => {
       const target = targetOf(source, lora, paths.folder);
-      const path = target ? await findTarget(target, records, paths) : source.loraFiles?.[index];
+      const isDownloaded = target && (await isComplete(target, records.get(target.key)));
+      const found = isDownloaded ? target.path : target && (await findCached(target, paths.cache));
+      const path = target ? found : source.loraFiles?.[index];
       const bytes = path === undefined ? undefined : await fileSize(path);
-      return { expected: expectedOf(lora), target, path: bytes === undefined ? undefined : path, bytes: bytes ?? 0 };
+      return {
+        expected: expectedByCatalogue(lora),
+        target,
+        path: bytes === undefined ? undefined : path,
+        bytes: bytes ?? 0,
+      };
     }),
   );
-}
-
-async function findTarget(
-  target: Target,
-  records: ReadonlyMap<string, FileRecord>,
-  { cache }: SearchPaths,
-): Promise<string | undefined> {
-  if (await isComplete(target, records.get(target.key))) return target.path;
-  const cached = await findInHubCache(cache, target);
-  if (cached === undefined || !(await hasModelMagic(cached))) return undefined;
-  return (await fileSize(cached)) === (target.expected.bytes ?? (await fileSize(cached))) ? cached : undefined;
 }
 
 const hubUrl = new RegExp(hubUrlPattern);
@@ -142,7 +137,7 @@ function targetOf(source: ModelSource, lora: LoraSource, folder: string): Target
   const [, repo = '', revision = '', file = ''] = hubUrl.exec(lora.url)?.map(decoded) ?? [];
   const [target] = repositoryTargets(
     source.name,
-    { repo, revision, files: [file], expected: expectedOf(lora) },
+    { repo, revision, files: [file], expected: expectedByCatalogue(lora) },
     folder,
   );
   return target;
@@ -155,8 +150,6 @@ function decoded(part: string): string {
     return '';
   }
 }
-
-const expectedOf = ({ sha256, size_bytes: bytes }: LoraSource): ExpectedFile => ({ sha256, bytes });
 
 /** The files of a model, its LoRA adapters included, that could be downloaded. */
 export function allTargets(source: ModelSource, folder: string): readonly Target[] {

@@ -53,6 +53,12 @@ export interface ExpectedFile {
   readonly sha256: string | undefined;
 }
 
+/** What the catalogue says of the file of a variant, or of an adapter: size and hash of a variant are those of its one file. */
+export function expectedByCatalogue(source: Partial<ModelSourceVariant> | undefined): ExpectedFile {
+  const { files, size_bytes: bytes, sha256 } = source ?? {};
+  return files && files.length !== 1 ? { bytes: undefined, sha256: undefined } : { bytes, sha256 };
+}
+
 /** Files of a repository. */
 export interface RepositoryFiles {
   readonly repo: string;
@@ -70,12 +76,7 @@ export function targetsOf({ name, file: own, variants: [variant] }: ModelSource,
   const missing = own === undefined ? '' : `there is no ${own}, and `;
   const { huggingface_repo: repo, revision = 'main', files = [] } = variant ?? {};
   if (repo === undefined) throw unavailable(name, `${missing}its entry in the catalogue has no huggingface_repo`);
-  // Size and hash of an entry are those of its one file.
-  const expected = {
-    bytes: files.length === 1 ? variant?.size_bytes : undefined,
-    sha256: files.length === 1 ? variant?.sha256 : undefined,
-  };
-  return repositoryTargets(name, { repo, revision, files, expected }, folder);
+  return repositoryTargets(name, { repo, revision, files, expected: expectedByCatalogue(variant) }, folder);
 }
 
 /**

@@ -6,7 +6,7 @@ import type { LockWait } from './disk/manifest.ts';
 import { badPath } from './disk/partialFile.ts';
 import { blobHash } from './hub/endpoint.ts';
 import { type SearchPaths, locateFiles, locateLoras, type LocatedLora } from './locate.ts';
-import { targetsOrEmpty, type ExpectedFile, type ModelSource, type Target } from './target.ts';
+import { expectedByCatalogue, targetsOrEmpty, type ExpectedFile, type ModelSource, type Target } from './target.ts';
 
 /** Result of the verification of one file. */
 export interface Verified {
@@ -48,9 +48,7 @@ async function verifyModel(
   const located = await locateFiles(source, paths);
   const results: Verified[] = [];
   if (located && located.source !== 'folder') {
-    // Size and hash of an entry are those of its one file.
-    const variant = located.files.length === 1 ? source.variants[0] : undefined;
-    const expected = { bytes: variant?.size_bytes, sha256: variant?.sha256 };
+    const expected = expectedByCatalogue(source.variants[0]);
     for (const file of located.files) results.push(await verifyInPlace(file, expected, options));
     return results;
   }
