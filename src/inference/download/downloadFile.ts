@@ -22,12 +22,12 @@ export interface FileDownloadOptions {
   readonly hub: HubSettings;
   readonly policy: RetryPolicy;
   readonly signal: AbortSignal;
-  /** The lock of the target, which the caller holds. */
+  /** The lock of the target, which the caller holds. It is checked before each write. */
   readonly lock: Lock;
   readonly onRetry: (message: string) => void;
-  /** Receives the number of bytes on disk. */
+  /** Receives the number of bytes on disk, after each chunk. */
   readonly onBytes: (bytes: number) => void;
-  /** Called now and then with the number of missing bytes; throws to end the download. */
+  /** Called every 16 MiB with the number of missing bytes; throws to end the download. */
   readonly checkSpace: (missingBytes: number) => Promise<void>;
 }
 
@@ -46,23 +46,22 @@ export interface DownloadedFile {
  */
 export async function downloadFile(
   { target, remoteFile: resolvedFile }: MissingFile,
-  { hub, policy, signal, lock, onRetry, onBytes, checkSpace }: FileDownloadOptions,
+  { onRetry, ...options }: FileDownloadOptions,
 ): Promise<DownloadedFile> {
+  const { hub, policy, signal, lock } = options;
   const name = describeTarget(target);
-  const { stallMs } = policy;
   let remoteFile = resolvedFile;
   let wholeBytes: number | undefined;
   await using partialFile = await PartialFile.open(target, remoteFile, signal);
   await retry({ name, policy, signal, onRetry, progress: () => partialFile.bytes }, async (failures) => {
     if (failures > 0) {
-      const latest = await fetchRemoteFile(hub, target, { signal, stallMs });
+      const latest = await fetchRemoteFile(hub, target, { signal, stallMs: policy.stallMs });
       if (latest.etag !== remoteFile.etag || latest.bytes !== remoteFile.bytes) await partialFile.restart(latest, '');
       remoteFile = latest;
     }
     const expected = expectedOf(target, remoteFile);
     if (partialFile.bytes > 0 && partialFile.bytes === expected.bytes) return;
-    const range = { hub, target, remoteFile, expected, partialFile, lock, signal, stallMs, onBytes, checkSpace };
-    wholeBytes = await downloadRange(range);
+    wholeBytes = await downloadRange({ ...options, target, remoteFile, expected, partialFile });
   });
   const { bytes } = partialFile;
   const sha256 = partialFile.digest();
@@ -93,22 +92,9 @@ function mismatchHint({ magic }: ActualFile, { expected }: Target): string {
 }
 
 /** One attempt to download the bytes that a partial file lacks. */
-interface RangeRequest {
-  readonly hub: HubSettings;
-  readonly target: Target;
-  /** The version of the file that the partial file belongs to. */
-  readonly remoteFile: RemoteFile;
+interface RangeRequest extends Omit<FileDownloadOptions, 'onRetry'>, Omit<MissingFile, 'resumeFrom'> {
   readonly expected: ExpectedFile;
   readonly partialFile: PartialFile;
-  /** Checked before each write. */
-  readonly lock: Lock;
-  readonly signal: AbortSignal;
-  /** Milliseconds without a byte after which the attempt fails. */
-  readonly stallMs: number;
-  /** Receives the size of the partial file after each chunk. */
-  readonly onBytes: (bytes: number) => void;
-  /** Called every 16 MiB with the number of missing bytes; throws to end the download. */
-  readonly checkSpace: (missingBytes: number) => Promise<void>;
 }
 
 const checkSpaceEveryBytes = 16 * 2 ** 20;
@@ -130,8 +116,8 @@ const checkSpaceEveryBytes = 16 * 2 ** 20;
  * @throws TransientError when a retry may help; Fault for other statuses, for a lost lock, and of `checkSpace`.
  */
 async function downloadRange(range: RangeRequest): Promise<number | undefined> {
-  const { hub, target, expected, partialFile, lock, signal, stallMs, onBytes, checkSpace } = range;
-  using stallTimeout = new StallTimeout(signal, stallMs);
+  const { hub, target, expected, partialFile, lock, signal, policy, onBytes, checkSpace } = range;
+  using stallTimeout = new StallTimeout(signal, policy.stallMs);
   const { validator } = partialFile;
   const resumes = partialFile.bytes > 0 && (validator !== '' || expected.sha256 !== undefined);
   const ifRange = validator === '' ? {} : { 'if-range': validator };

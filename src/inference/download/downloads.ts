@@ -47,11 +47,8 @@ const defaultRetryPolicy: RetryPolicy = {
 
 /** The model downloader of a models folder: at most one download of each model, shared by all owners that ask for it. */
 export class Downloads implements AsyncDisposable {
-  readonly #env: Environment;
-  readonly #home: string;
+  readonly #options: Required<Omit<DownloadOptions, keyof RetryPolicy>>;
   readonly #policy: RetryPolicy;
-  readonly #freeBytes: FreeBytes;
-  readonly #now: () => number;
   readonly #paths: SearchPaths;
   readonly #running = new Map<string, SharedDownload>();
   #closed = false;
@@ -67,11 +64,8 @@ export class Downloads implements AsyncDisposable {
       ...policy
     }: DownloadOptions = {},
   ) {
-    this.#env = env;
-    this.#home = home;
+    this.#options = { env, home, freeBytes, now };
     this.#policy = { ...defaultRetryPolicy, ...policy };
-    this.#freeBytes = freeBytes;
-    this.#now = now;
     this.#paths = { folder, cache: hubCacheFolder(env, home), manifest: new DownloadManifest(folder) };
   }
 
@@ -94,7 +88,7 @@ export class Downloads implements AsyncDisposable {
       if (!located) return this.#download(source, report, signal);
       report.onProgress(progressOf(located.bytes, located.bytes));
       return located.bytes;
-    }, this.#now);
+    }, this.#options.now);
     this.#running.set(key, download);
     void download.ended.then(() => this.#running.get(key) === download && this.#running.delete(key));
     return download.subscribe(name, owner, options);
@@ -136,10 +130,7 @@ export class Downloads implements AsyncDisposable {
    */
   async remove(
     source: ModelSource,
-    {
-      signal = neverAborted,
-      releaseModels = noRelease,
-    }: { readonly signal?: AbortSignal; readonly releaseModels?: RemoveOptions['releaseModels'] } = {},
+    { signal = neverAborted, releaseModels = noRelease }: Partial<Omit<RemoveOptions, 'wait'>> = {},
   ): Promise<Downloaded> {
     if (this.#running.has(filesKey(source)))
       throw new Fault('DOWNLOAD_ALREADY_ACTIVE', `"${source.name}" is being downloaded; cancel that first`);
@@ -168,22 +159,23 @@ export class Downloads implements AsyncDisposable {
 
   /** GGUF files that other programs have on this machine, and where they were looked for. */
   async findLocalModels(): Promise<LocalModels> {
-    const stores = await findModelStores({ env: this.#env, home: this.#home });
+    const stores = await findModelStores(this.#options);
     return { stores, files: await findLocalFiles(stores) };
   }
 
   #download(source: ModelSource, report: DownloadReport, signal: AbortSignal): Promise<number> {
     const { folder, manifest } = this.#paths;
+    const { env, home, freeBytes } = this.#options;
     const work = async (): Promise<number> =>
       downloadModel({
         targets: await missingTargets(source, this.#paths),
-        readHub: () => readHubSettings(this.#env, this.#home),
+        readHub: () => readHubSettings(env, home),
         findLocalFiles: async () => (await this.findLocalModels()).files,
         bytesTotal: source.variants[0]?.lora ? 0 : (source.variants[0]?.size_bytes ?? 0),
         folder,
         manifest,
         policy: this.#policy,
-        freeBytes: this.#freeBytes,
+        freeBytes,
         signal,
         ...report,
       });

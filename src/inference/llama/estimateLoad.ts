@@ -16,6 +16,7 @@ import { cardsOf } from './libraryFault.ts';
 import { validateGgufFile } from './gguf/validateFile.ts';
 import type { LlamaInstancePool } from './llamaInstances.ts';
 import { checkLoras, loraMemory } from './loras.ts';
+import type { ModelFile } from './threads/threadTimingsCache.ts';
 
 /** What a model would take, by the library's estimates: nothing is allocated. @throws Fault MODEL_LOAD_FAILED */
 export async function estimateLoad(
@@ -24,12 +25,11 @@ export async function estimateLoad(
   instances: LlamaInstancePool,
 ): Promise<LoadPlan> {
   try {
-    await validateGgufFile(file);
-    const loraBytes = await checkLoras(file, options.loras ?? []);
+    const checked = await checkFiles(file, options.loras);
     const planWith = async (loadOptions: LoadOptions): Promise<LoadPlan> => {
       const llama = await instances.acquire(loadOptions.gpu);
       try {
-        return await plan(llama, { file, loraBytes }, loadOptions);
+        return await plan(llama, checked, loadOptions);
       } finally {
         instances.release(loadOptions.gpu, llama);
       }
@@ -54,9 +54,14 @@ async function plan(llama: Llama, file: PlannedFile, options: LoadOptions): Prom
 }
 
 /** A model file, and the bytes of its LoRA adapters. */
-interface PlannedFile {
-  readonly file: string;
+export interface PlannedFile extends ModelFile {
   readonly loraBytes: number;
+}
+
+/** Checks the files of a model before llama.cpp reads them. @throws Fault MODEL_LOAD_FAILED */
+export async function checkFiles(file: string, loras: LoadOptions['loras'] = []): Promise<PlannedFile> {
+  const size = await validateGgufFile(file);
+  return { file, size, loraBytes: await checkLoras(file, loras) };
 }
 
 /** The library's estimates of a load, by the number of layers on the card. */

@@ -14,17 +14,24 @@ import {
 } from './contextMemory.ts';
 import { createContext, type ContextProgress, resizableContext } from './createContext.ts';
 import { withCheckpoints } from './kvCache/checkpoints.ts';
-import { chooseLayers, limitVram, mapsWeights, readEstimates, toLoadFault } from './estimateLoad.ts';
+import {
+  chooseLayers,
+  limitVram,
+  mapsWeights,
+  checkFiles,
+  type PlannedFile,
+  readEstimates,
+  toLoadFault,
+} from './estimateLoad.ts';
 import { cardsOf } from './libraryFault.ts';
 import { loadEmbeddingModel } from './embedding/loadEmbeddingModel.ts';
-import { validateGgufFile } from './gguf/validateFile.ts';
 import type { LlamaInstancePool } from './llamaInstances.ts';
-import { checkLoras, loraMemory, toLoraFault } from './loras.ts';
+import { loraMemory, toLoraFault } from './loras.ts';
 import { LlamaModel } from './model.ts';
 import type { CacheFiles } from './cacheFiles.ts';
 import { StateSwap } from './kvCache/stateSwap.ts';
 import { PromptCache, promptKey } from './promptCache/promptCache.ts';
-import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
+import type { ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 
 /** What a load uses of its engine. */
 export interface LoadDependencies {
@@ -36,17 +43,10 @@ export interface LoadDependencies {
   readonly onBatches?: ((progress: ContextProgress) => void) | undefined;
 }
 
-/** A model file, and the bytes of its LoRA adapters. */
-interface LoadedFile extends ModelFile {
-  readonly loraBytes: number;
-}
-
 /** Loads a GGUF model: the weights, and one context with all its slots. @throws Fault MODEL_LOAD_FAILED */
 export async function loadModel(path: string, options: LoadOptions, dependencies: LoadDependencies): Promise<Model> {
   try {
-    const size = await validateGgufFile(path);
-    const loraBytes = await checkLoras(path, options.loras ?? []);
-    return await loadWithCpuFallback({ file: path, size, loraBytes }, options, dependencies);
+    return await loadWithCpuFallback(await checkFiles(path, options.loras), options, dependencies);
   } catch (error) {
     throw toLoadFault(path, toLoraFault(options.loras ?? [], error), options.signal);
   }
@@ -57,7 +57,7 @@ export async function loadModel(path: string, options: LoadOptions, dependencies
  * computes on the card also where no layer is there.
  */
 async function loadWithCpuFallback(
-  file: LoadedFile,
+  file: PlannedFile,
   options: LoadOptions,
   dependencies: LoadDependencies,
 ): Promise<Model> {
@@ -77,7 +77,7 @@ async function loadWithCpuFallback(
 /** Loads with an instance, which is released when the load fails or the model is closed. */
 async function loadInto(
   llama: Llama,
-  file: LoadedFile,
+  file: PlannedFile,
   options: LoadOptions,
   dependencies: LoadDependencies,
   notes: readonly string[] = [],
@@ -98,7 +98,7 @@ async function loadInto(
 
 async function tryLoad(
   llama: Llama,
-  file: LoadedFile,
+  file: PlannedFile,
   options: LoadOptions,
   dependencies: LoadDependencies,
   cpuNotes: readonly string[],
@@ -133,7 +133,7 @@ async function tryLoad(
 
 /** A chat model of loaded weights, with its context. */
 async function createModel(
-  { file, free, ...own }: LoadedWeights & { readonly file: LoadedFile; readonly free: MemoryUse },
+  { file, free, ...own }: LoadedWeights & { readonly file: PlannedFile; readonly free: MemoryUse },
   options: LoadOptions,
   { files, timingsCache, onClose, onBatches }: LoadDependencies,
 ): Promise<Model> {

@@ -75,7 +75,7 @@ export class MockSequence implements Sequence {
     return this.#run(options.signal, async (signal) => {
       await untilResumed(options.pace, signal);
       const reused = this.#reuse(messages, tokens, signal);
-      const scores = await scoreAnswers(answers, { script, lastMessage: messages.at(-1)?.text ?? '', signal });
+      const scores = await scoreAnswers(answers, script, messages.at(-1)?.text ?? '', signal);
       return {
         scores: scores ?? [],
         finishReason: scores ? 'end' : 'aborted',
@@ -218,7 +218,9 @@ const maxCountedWords = 100;
  */
 async function scoreAnswers(
   answers: readonly string[],
-  { script, lastMessage, signal }: ScoringInputs,
+  script: ScriptedScores | undefined,
+  lastMessage: string,
+  signal: AbortSignal,
 ): Promise<readonly number[] | undefined> {
   // A turn may score answers many times, one after the other: the event loop runs in between.
   await nextRound();
@@ -230,13 +232,6 @@ async function scoreAnswers(
   if (!script) return scoresByWords(answers, lastMessage);
   const named = new Map(Object.entries(script.scores));
   return answers.map((answer) => Math.log(Math.max(named.get(answer) ?? 0, unnamedProbability)));
-}
-
-/** What the mock engine scores answers by. */
-interface ScoringInputs {
-  readonly script: ScriptedScores | undefined;
-  readonly lastMessage: string;
-  readonly signal: AbortSignal;
 }
 
 function scoresByWords(answers: readonly string[], message: string): readonly number[] {

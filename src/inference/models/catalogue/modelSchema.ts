@@ -4,6 +4,8 @@ import { hubUrlPattern } from '../../download/target.ts';
 import type { ObjectSchema } from '../../../protocol/schema.ts';
 import { samplingSchema } from '../../contract/samplingParams.ts';
 
+const sha256 = { type: 'string', pattern: '^[0-9a-f]{64}$' } as const;
+
 /** JSON Schema of a LoRA adapter of a variant. */
 const loraSchema = {
   type: 'object',
@@ -29,11 +31,7 @@ const loraSchema = {
       default: 1,
       description: 'What its changes are multiplied by; 0 = none.',
     },
-    sha256: {
-      type: 'string',
-      pattern: '^[0-9a-f]{64}$',
-      description: 'Hash of the file; absent = as the repository reports.',
-    },
+    sha256: { ...sha256, description: 'Hash of the file; absent = as the repository reports.' },
     size_bytes: { type: 'integer', minimum: 1, description: 'Size of the file; absent = as the repository reports.' },
   },
 } as const satisfies ObjectSchema;
@@ -151,8 +149,7 @@ export const variantSchema = {
       description: 'Layers on the graphics card: a number, or auto for as many as fit; absent = as --gpu-layers.',
     },
     sha256: {
-      type: 'string',
-      pattern: '^[0-9a-f]{64}$',
+      ...sha256,
       description: 'Hash of the file, where it is a single one; absent = as the repository reports.',
     },
     size_bytes: {
