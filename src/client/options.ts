@@ -1,4 +1,5 @@
 import type { Fields } from '../protocol/codec/frame.ts';
+import { isObject } from '../base/jsonTypes.ts';
 import { wrongType } from '../protocol/codec/json.ts';
 import { readOptions } from '../protocol/codec/requestFrame.ts';
 
@@ -19,9 +20,9 @@ const mustBe =
 export const checks = {
   /** An option of the request itself, which its frame checks. */
   field: () => {},
-  graph: mustBe('an object or JSON text', (value) => typeof value === 'string' || isRecord(value)),
+  graph: mustBe('an object or JSON text', (value) => typeof value === 'string' || isObject(value)),
   history: mustBe('a list or JSON text', (value) => typeof value === 'string' || Array.isArray(value)),
-  params: mustBe('an object', isRecord),
+  params: mustBe('an object', isObject),
   lifespan: mustBe('"TURN" or "DIALOG"', (value) => value === 'TURN' || value === 'DIALOG'),
   switch: mustBe('true or false', (value) => typeof value === 'boolean'),
   count: mustBe(
@@ -32,7 +33,7 @@ export const checks = {
   tools: mustBe('a list of tools, or an executor', (value) => Array.isArray(value) || isExecutor(value)),
   callback: mustBe('a function', (value) => typeof value === 'function'),
   codec: mustBe('"proto" or "json"', (value) => value === 'proto' || value === 'json'),
-  switchOrOptions: mustBe('a boolean or an object', (value) => typeof value === 'boolean' || isRecord(value)),
+  switchOrOptions: mustBe('a boolean or an object', (value) => typeof value === 'boolean' || isObject(value)),
   webSocketClass: mustBe('a class', (value) => typeof value === 'function'),
   string: mustBe('a string', (value) => typeof value === 'string'),
   signal: mustBe('an AbortSignal', isAbortSignal),
@@ -60,21 +61,11 @@ export function optionsCheck<Options extends object>(
   };
 }
 
-function isRecord(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function isExecutor(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'begin' in value && typeof value.begin === 'function';
+  return isObject(value) && typeof value['begin'] === 'function';
 }
 
 // Not instanceof: a signal may come from another window or from a polyfill.
 function isAbortSignal(value: unknown): boolean {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'aborted' in value &&
-    'addEventListener' in value &&
-    'reason' in value
-  );
+  return isObject(value) && ['aborted', 'addEventListener', 'reason'].every((name) => name in value);
 }

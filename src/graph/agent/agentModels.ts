@@ -1,6 +1,7 @@
 import type { ModelPurpose } from '../../inference/contract/model.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
 import { InvalidOutside, InvalidParams, isResourceFault } from '../compile/node.ts';
+import type { SchemaError } from '../../protocol/schema.ts';
 import { purposeProblem } from '../../inference/models/catalogue/catalogue.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
@@ -33,10 +34,16 @@ export class AgentModels implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Checks the name of a model, and its purpose, without loading it. @throws the error that `lease` would. */
-  check(name: string | undefined, graphDefault: string, purpose: ModelPurpose = 'chat'): void {
+  /** Checks the name of a model, and its purpose, without loading it. @returns the name. @throws the error that `lease` would. */
+  check(name: string | undefined, graphDefault: string, purpose: ModelPurpose = 'chat'): string {
+    const { clientDefault, pool } = this.#options;
+    this.#isDefaultUsed ||= name === undefined;
+    const wanted = name ?? (clientDefault || graphDefault);
+    if (wanted === '' && pool.needsName) throw new InvalidParams([noModelError]);
     try {
-      this.#assertPurpose(this.#nameOf(name, graphDefault), purpose);
+      const problem = purposeProblem(pool.entry(wanted), purpose, pool.catalogue);
+      if (problem === undefined) return wanted;
+      throw new Fault('GRAPH_COMPILATION_FAILED', problem);
     } catch (error) {
       throw name === undefined ? this.#defaultModelError(error) : error;
     }
@@ -48,9 +55,8 @@ export class AgentModels implements AsyncDisposable {
    * InvalidParams when there is no name.
    */
   async lease(name: string | undefined, graphDefault: string, purpose: ModelPurpose = 'chat'): Promise<ModelLease> {
+    const wanted = this.check(name, graphDefault, purpose);
     try {
-      const wanted = this.#nameOf(name, graphDefault);
-      this.#assertPurpose(wanted, purpose);
       return await this.#lease(wanted);
     } catch (error) {
       throw name === undefined ? this.#defaultModelError(error) : error;
@@ -69,8 +75,7 @@ export class AgentModels implements AsyncDisposable {
     this.#vectors.push(opened);
     // Those who search are told what cannot be computed.
     opened.computed.then(
-      ({ truncated }) =>
-        truncated > 0 ? warn(truncateMessage(truncatedTexts(name, modelName, truncated))) : undefined,
+      ({ truncated }) => truncated > 0 && warn(truncateMessage(truncatedTexts(name, modelName, truncated))),
       () => undefined,
     );
     return opened;
@@ -117,39 +122,19 @@ export class AgentModels implements AsyncDisposable {
     return lease;
   }
 
-  #assertPurpose(name: string, purpose: ModelPurpose): void {
-    const { pool } = this.#options;
-    const problem = purposeProblem(pool.entry(name), purpose, pool.catalogue);
-    if (problem !== undefined) throw new Fault('GRAPH_COMPILATION_FAILED', problem);
-  }
-
-  #nameOf(name: string | undefined, graphDefault: string): string {
-    const { clientDefault, pool } = this.#options;
-    this.#isDefaultUsed ||= name === undefined;
-    const wanted = name ?? (clientDefault || graphDefault);
-    if (wanted === '' && pool.needsName) throw noModelError();
-    return wanted;
-  }
-
   /** Names the field with the default model: that of the request, or that of the graph. */
   #defaultModelError(error: unknown): unknown {
     if (!isResourceFault(error)) return error;
-    const invalid = (pointer: string, place: string): InvalidOutside => toInvalid(pointer, place, error);
-    if (this.#options.clientDefault !== '') return invalid('', 'createAgent.defaultModelName');
-    return invalid('/default_model_name', 'default_model_name');
+    const isOfGraph = this.#options.clientDefault === '';
+    const place = isOfGraph ? 'default_model_name' : 'createAgent.defaultModelName';
+    return new InvalidOutside(isOfGraph ? `/${place}` : '', `${place} cannot be used: ${error.message}`, error.name);
   }
 }
 
 const truncatedTexts = (name: string, model: string, texts: number): string =>
   `${texts} of the texts that "${name}" searches are longer than "${model}" reads: only their beginnings are found; divide them, or raise context_size of the model`;
 
-const toInvalid = (pointer: string, place: string, { name, message }: Fault): InvalidOutside =>
-  new InvalidOutside(pointer, `${place} cannot be used: ${message}`, name);
-
-const noModelError = (): InvalidParams =>
-  new InvalidParams([
-    {
-      pointer: '/model_name',
-      message: 'names no model, and neither the graph nor the client has a default; name one of models.json',
-    },
-  ]);
+const noModelError: SchemaError = {
+  pointer: '/model_name',
+  message: 'names no model, and neither the graph nor the client has a default; name one of models.json',
+};

@@ -1,3 +1,5 @@
+import { describePointer, pointerTokens } from '../../base/jsonPointer.ts';
+import type { ObjectSchema, ReadResult } from '../../protocol/schema.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { CodeName } from '../../protocol/frames.gen.ts';
 import { withoutDownloadRequests } from '../../inference/models/catalogue/catalogue.ts';
@@ -44,6 +46,20 @@ export class ApiError extends Error {
 /** The error of a field whose value cannot be used. */
 export const invalidField = (param: string, message: string, code?: string): ApiError =>
   new ApiError(`${param} ${message}`, { status: 400, param, code });
+
+/** The error of a body that cannot be read. */
+export const invalidBody = (problem: string): ApiError =>
+  new ApiError(`the body ${problem}`, { status: 400, code: 'invalid_json' });
+
+/** The value of a body that was read. @throws ApiError that names the field of the first error. */
+export function unwrapBody<T>(reading: ReadResult<T>, schema: ObjectSchema): T {
+  if (reading.ok) return reading.value;
+  const { pointer = '', message = 'is not valid' } = reading.errors[0] ?? {};
+  const [field = ''] = pointerTokens(pointer);
+  const isUnknown = pointer !== '' && !Object.hasOwn(schema.properties, field);
+  const param = describePointer(pointer).replace(/^\./, '');
+  throw invalidField(param || 'the body', message, isUnknown ? 'unsupported_parameter' : 'invalid_value');
+}
 
 function typeOf(status: number): string {
   if (status === 429) return 'rate_limit_error';

@@ -4,7 +4,7 @@ import { isObject } from '../../base/jsonTypes.ts';
 import { purposeProblem } from '../../inference/models/catalogue/catalogue.ts';
 import { createReader, type FromSchema, type ObjectSchema } from '../../protocol/schema.ts';
 import type { ServerContext } from '../session/session.ts';
-import { ApiError, invalidField } from './apiError.ts';
+import { type ApiError, invalidBody, invalidField, unwrapBody } from './apiError.ts';
 
 /** Max texts of one request, as OpenAI has it. */
 const maxTexts = 2048;
@@ -59,15 +59,9 @@ export async function createEmbeddings(
 }
 
 function readRequest(body: unknown): EmbeddingsRequest {
-  if (!isObject(body))
-    throw new ApiError('the body must be a JSON object, with model and input', { status: 400, code: 'invalid_json' });
+  if (!isObject(body)) throw invalidBody('must be a JSON object, with model and input');
   const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
-  const reading = readFields(given);
-  if (reading.ok) return reading.value;
-  const { pointer = '', message = 'is not valid' } = reading.errors[0] ?? {};
-  const field = pointer.slice(1);
-  const isUnknown = !Object.hasOwn(embeddingsSchema.properties, field);
-  throw invalidField(field === '' ? 'the body' : field, message, isUnknown ? 'unsupported_parameter' : 'invalid_value');
+  return unwrapBody(readFields(given), embeddingsSchema);
 }
 
 function readInput(input: unknown): readonly string[] {

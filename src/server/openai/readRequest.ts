@@ -2,10 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { maxFrameBytes } from '../../protocol/frameSize.ts';
 import { findJsonExcess, jsonExcesses, maxClientValues } from '../../base/jsonBounds.ts';
 import { parseJson } from '../../base/jsonLocations.ts';
-import { ApiError, invalidField } from './apiError.ts';
+import { ApiError, invalidBody, invalidField, unwrapBody } from './apiError.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { isObject } from '../../base/jsonTypes.ts';
-import { describePointer } from '../../base/jsonPointer.ts';
 import { createReader } from '../../protocol/schema.ts';
 import { type CompletionRequest, requestSchema } from './requestSchema.ts';
 
@@ -28,11 +27,7 @@ const neutralOf = (field: string): readonly string[] =>
 
 /** Reads the body of a request for a completion. @throws ApiError with status 400 that names the field */
 export function readRequest(body: unknown): CompletionRequest {
-  if (!isObject(body))
-    throw new ApiError('the body must be a JSON object, with model and messages', {
-      status: 400,
-      code: 'invalid_json',
-    });
+  if (!isObject(body)) throw invalidBody('must be a JSON object, with model and messages');
   const fields = Object.fromEntries(Object.entries(body).filter(([field, value]) => !isNeutral(field, value)));
   for (const field of Object.keys(fields)) {
     if (Object.hasOwn(requestSchema.properties, field)) continue;
@@ -41,14 +36,9 @@ export function readRequest(body: unknown): CompletionRequest {
     const hint = (neutral.length === 0 && didYouMean(field, Object.keys(requestSchema.properties))) || '; leave it out';
     throw invalidField(field, `is not supported ${fix}`.trimEnd() + hint, 'unsupported_parameter');
   }
-  const reading = readFields({ ...fields, ...withoutNullMembers(fields) });
-  if (!reading.ok) {
-    const [first] = reading.errors;
-    const param = describePointer(first?.pointer ?? '').replace(/^\./, '');
-    throw invalidField(param === '' ? 'the body' : param, first?.message ?? 'is not valid', 'invalid_value');
-  }
-  assertSupported(reading.value);
-  return reading.value;
+  const request = unwrapBody(readFields({ ...fields, ...withoutNullMembers(fields) }), requestSchema);
+  assertSupported(request);
+  return request;
 }
 
 /** Clients write null for members of messages, functions and formats that they do not set. */
@@ -115,9 +105,6 @@ export async function readBody(request: IncomingMessage, response: ServerRespons
   if (excess) throw invalidBody(jsonExcesses[excess]);
   return parseJson(text, (problem) => invalidBody(problem));
 }
-
-const invalidBody = (problem: string): ApiError =>
-  new ApiError(`the body ${problem}`, { status: 400, code: 'invalid_json' });
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 

@@ -1,4 +1,5 @@
-const setOf = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/).filter((word) => word !== ''));
+/** The words of a text. */
+export const setOf = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/).filter((word) => word !== ''));
 
 /**
  * English function words, which say nothing of what a text is about: articles, pronouns, question words, prepositions,

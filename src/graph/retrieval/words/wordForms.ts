@@ -1,4 +1,4 @@
-const setOf = (words: string): ReadonlySet<string> => new Set(words.split(' '));
+import { setOf } from './functionWords.ts';
 
 /** They end as plurals, and mean something else than the word without the ending. */
 const noPlurals = setOf('news means goods blues odds thanks lens lives leaves physics politics economics ethics');
@@ -7,7 +7,7 @@ const names = setOf(
   `abrams adams alexis andreas andrews banks bates bells brooks collins daniels davis edwards elias evans fields flowers
   giles harris hayes hills jacobs james jonas jones jules keys lewis lucas mars matthews michaels miles myers nicolas owens
   parks peters phillips reeves rhodes richards rivers roberts sanders sands simmons stephens stevens stones summers thomas
-  wales waters wells williams wills winters woods`.replaceAll(/\s+/g, ' '),
+  wales waters wells williams wills winters woods`,
 );
 const irregular = new Map(
   'men man,women woman,children child,feet foot,teeth tooth,geese goose,mice mouse,oxen ox'
