@@ -1,7 +1,7 @@
 import { defaultServerOptions, limitsOf } from './config.ts';
 import { mockEngine } from '../inference/mock/engine.ts';
 import { Fault } from '../protocol/fault.ts';
-import type { GraphFault } from '../graph/compile/document.ts';
+import { type GraphFault, graphFaultsIn } from '../graph/compile/document.ts';
 import type { Registry } from '../graph/compile/registry.ts';
 import type { Catalogue } from '../inference/models/catalogue/catalogue.ts';
 import { ModelPool } from '../inference/models/pool/pool.ts';
@@ -38,14 +38,11 @@ export async function checkGraph(
     return { faults: [], warnings: agent.warnings };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return { faults: listFaults(error), warnings: [] };
+    const faults = graphFaultsIn(error);
+    // Faults outside the graph document (an unknown model, a missing storage file) have no detail, and so no pointer.
+    const { name: code, message } = error;
+    return { faults: faults.length > 0 ? faults : [{ code, pointer: '', message }], warnings: [] };
   }
-}
-
-// Faults outside the graph document (an unknown model, a missing storage file) have no detail, and so no pointer.
-function listFaults({ name, message, detail }: Fault): GraphCheckResult['faults'] {
-  if (detail !== '') return JSON.parse(detail) as readonly GraphFault[];
-  return [{ code: name, pointer: '', message }];
 }
 
 // With `needsName` as for real models; the mock engine alone would not need one.

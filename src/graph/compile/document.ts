@@ -133,6 +133,19 @@ export function invalidGraph(allFaults: readonly GraphFault[]): Fault {
   });
 }
 
+/** The faults in the detail of an error; [] for any other detail, which can be any text of an extension. */
+export function graphFaultsIn({ detail }: Pick<Fault, 'detail'>): readonly GraphFault[] {
+  try {
+    const faults: unknown = JSON.parse(detail);
+    return Array.isArray(faults) ? faults.filter(isGraphFault) : [];
+  } catch {
+    return [];
+  }
+}
+
+const isGraphFault = (value: unknown): value is GraphFault =>
+  isObject(value) && typeof value['pointer'] === 'string' && typeof value['message'] === 'string';
+
 /** Converts the error of a node that is not created to faults of the graph; [] for other errors, such as a model that does not load. */
 export function toGraphFaults(error: unknown, nodePointer: string): GraphFault[] {
   if (error instanceof InvalidOutside) {

@@ -1,5 +1,5 @@
 import { Fault } from '../../protocol/fault.ts';
-import type { GraphFault } from '../../graph/compile/document.ts';
+import { graphFaultsIn } from '../../graph/compile/document.ts';
 import { InvalidParams } from '../../graph/compile/node.ts';
 import { describePointer } from '../../base/jsonPointer.ts';
 import { ApiError } from './apiError.ts';
@@ -51,7 +51,7 @@ export const assistantText = (parts: readonly ConversationPart[]): string =>
 export function planFault(error: unknown, { fields }: TurnPlan): unknown {
   if (error instanceof InvalidParams) return new ApiError(error.message, { status: 400, param: 'messages' });
   if (!(error instanceof Fault)) return error;
-  for (const { code, pointer, message } of faultsOf(error)) {
+  for (const { code, pointer, message } of graphFaultsIn(error)) {
     const field = Object.entries(fields).find(([, place]) => pointer === place || pointer.startsWith(`${place}/`));
     if (!field) continue;
     const [name, place] = field;
@@ -69,9 +69,3 @@ export function planFault(error: unknown, { fields }: TurnPlan): unknown {
 }
 
 const invalid = { status: 400, code: 'invalid_value' } as const;
-
-function faultsOf({ detail }: Fault): readonly GraphFault[] {
-  if (detail === '') return [];
-  const faults: unknown = JSON.parse(detail);
-  return Array.isArray(faults) ? (faults as GraphFault[]) : [];
-}

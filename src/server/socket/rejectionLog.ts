@@ -1,3 +1,4 @@
+import { graphFaultsIn } from '../../graph/compile/document.ts';
 import { type Fault, truncateMessage } from '../../protocol/fault.ts';
 import type { CodeName } from '../../protocol/frames.gen.ts';
 import type { Log } from '../../base/log.ts';
@@ -34,30 +35,12 @@ const maxPointers = 3;
  */
 export const createRequestLog =
   (session: string, log: Log, logRejection: LogRejection) =>
-  (requestId: number, { code, name, message, detail }: Fault): void => {
+  (requestId: number, fault: Fault): void => {
+    const { code, name, message } = fault;
     const fields = { session, requestId, code, error: name };
     log.debug({ ...fields, reason: message }, 'request refused');
-    const places = pointersIn(detail);
+    const pointers = graphFaultsIn(fault).map(({ pointer }) => pointer);
+    const places = truncateMessage(pointers.slice(0, maxPointers).join(' '));
     const event = frameErrors.has(name) ? 'frame rejected' : 'request rejected';
     logRejection({ ...fields, ...(places !== '' && { places }) }, event);
   };
-
-function pointersIn(detail: string): string {
-  const faults = parseList(detail) as readonly { readonly pointer?: unknown }[];
-  return truncateMessage(
-    faults
-      .slice(0, maxPointers)
-      .map(({ pointer }) => String(pointer ?? ''))
-      .join(' '),
-  );
-}
-
-// An extension can put any text into the detail of its errors.
-function parseList(text: string): readonly unknown[] {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? value : [];
-  } catch {
-    return [];
-  }
-}

@@ -44,6 +44,14 @@ describe('the log of refused requests', () => {
     expect(logRejection.mock.calls).toMatchObject([[{ code: 3003, places: '/a /b /c' }, 'request rejected']]);
   });
 
+  it.each(['an explanation of an extension', '[null]'])('names no places of the detail %s', (detail) => {
+    const { logRejection, requestFailed } = record();
+    requestFailed(7, new Fault('INFERENCE_FAILED', 'secret', { detail }));
+    expect(logRejection.mock.calls).toEqual([
+      [expect.not.objectContaining({ places: expect.anything() }), 'request rejected'],
+    ]);
+  });
+
   it('calls a frame that cannot be read a frame', () => {
     const { logRejection, requestFailed } = record();
     requestFailed(0, new Fault('MALFORMED_MESSAGE', 'the frame is not JSON'));
