@@ -47,18 +47,7 @@ async function meteredLoad(
     throw error;
   });
   metrics.observe('turngraph_model_load_duration_seconds', labels, seconds(performance.now() - start));
-  const saved = new CounterDelta();
-  const restored = new CounterDelta();
-  const prompts = new CounterDelta();
-  return observeModel(model, {
-    onCompletion: (completion) => countInference(labels, completion, metrics),
-    onFailure: () => metrics.add('turngraph_generations_total', { ...labels, stopped: 'failed' }),
-    onStats({ statesSaved, statesRestored, promptsRestored }) {
-      metrics.add('turngraph_states_saved_total', labels, saved.since(statesSaved));
-      metrics.add('turngraph_states_restored_total', labels, restored.since(statesRestored));
-      metrics.add('turngraph_prompts_restored_total', labels, prompts.since(promptsRestored));
-    },
-  });
+  return observeModel(model, labels, metrics);
 }
 
 function countInference(labels: Labels, { finishReason, tokens, timings }: InferenceResult, metrics: Metrics): void {
@@ -121,26 +110,19 @@ export function exportBudget(budget: MemoryBudget, metrics: Metrics): void {
 
 const seconds = (milliseconds: number): number => milliseconds / 1000;
 
-/** Callbacks for what a model does: one call per inference, none per token. */
-interface ModelObserver {
-  /** A generation or a scoring of answers completed, also by abort. */
-  onCompletion(completion: InferenceResult): void;
-  /** A generation or a scoring of answers failed. */
-  onFailure(): void;
-  /** Called with each result of `stats()`, and once more before the model is disposed. */
-  onStats(stats: ModelStats): void;
-}
-
-/** Wraps a model of any engine, and reports its inferences and stats to an observer. */
-function observeModel(model: Model, observer: ModelObserver): Model {
+/** Wraps a model of any engine, and counts its inferences and what it has saved: nothing for each token. */
+function observeModel(model: Model, labels: Labels, metrics: Metrics): Model {
+  const [saved, restored, prompts] = [new CounterDelta(), new CounterDelta(), new CounterDelta()];
   const stats = (): ModelStats => {
     const current = model.stats();
-    observer.onStats(current);
+    metrics.add('turngraph_states_saved_total', labels, saved.since(current.statesSaved));
+    metrics.add('turngraph_states_restored_total', labels, restored.since(current.statesRestored));
+    metrics.add('turngraph_prompts_restored_total', labels, prompts.since(current.promptsRestored));
     return current;
   };
   return withMembers(model, {
     stats,
-    openSequence: (...args) => observeSequence(model.openSequence(...args), observer),
+    openSequence: (...args) => observeSequence(model.openSequence(...args), labels, metrics),
     async [Symbol.asyncDispose]() {
       try {
         stats();
@@ -151,14 +133,14 @@ function observeModel(model: Model, observer: ModelObserver): Model {
   });
 }
 
-function observeSequence(sequence: Sequence, observer: ModelObserver): Sequence {
+function observeSequence(sequence: Sequence, labels: Labels, metrics: Metrics): Sequence {
   const observe = async <T extends InferenceResult>(inference: Promise<T>): Promise<T> => {
-    const completion = await inference.catch((error: unknown) => {
-      observer.onFailure();
+    const result = await inference.catch((error: unknown) => {
+      metrics.add('turngraph_generations_total', { ...labels, stopped: 'failed' });
       throw error;
     });
-    observer.onCompletion(completion);
-    return completion;
+    countInference(labels, result, metrics);
+    return result;
   };
   return withMembers(sequence, {
     generate: (...args) => observe(sequence.generate(...args)),

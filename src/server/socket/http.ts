@@ -58,7 +58,7 @@ export function answerHttp(
     const answerNext = (): Promise<void> | undefined => (socket.writable ? answer() : undefined);
     (previous ? previous.then(answerNext) : answer()).catch((error: unknown) => {
       context.log.error({ err: error }, 'HTTP request failed with an internal error');
-      respond({ status: 500, body: { error: 'internal server error; see the server log' } });
+      respond(refusal(500, 'internal server error; see the server log'));
     });
   };
 }
@@ -76,13 +76,14 @@ async function createResponse(
   { findFull, page }: Omit<HttpParts, 'api'>,
 ): Promise<HttpResponse> {
   const [path] = splitTarget(request);
-  if (isApiPath(path)) return denied ? { status: denied.status, body: { error: denied.reason } } : noApi(path);
-  if (request.method !== 'GET' && request.method !== 'HEAD') return methodNotAllowed(request.method);
+  if (isApiPath(path)) return denied ? refusal(denied.status, denied.reason) : noApi(path);
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    return { ...refusal(405, `${request.method} is not allowed here; use GET`), headers: { allow: 'GET, HEAD' } };
   if (path === '/health/live') return { status: 200, body: { status: 'live' } };
   if (path === '/health/ready') return readiness(findBusyReason(context) ?? findFull());
   // The page asks for the token, so it has none yet.
   if (page.has(path) && (denied === undefined || denied.status === 401)) return readPage(page, path, request);
-  if (denied) return { status: denied.status, body: { error: denied.reason } };
+  if (denied) return refusal(denied.status, denied.reason);
   if (path === '/metrics')
     return { status: 200, body: await context.metrics.text(), type: context.metrics.contentType };
   if (path === '/schema/graph.schema.json') return { status: 200, body: editorSchema(context.registry) };
@@ -92,17 +93,13 @@ async function createResponse(
   return notFound(path);
 }
 
-const noApi = (path: string): HttpResponse => ({
-  status: 404,
-  body: { error: `nothing is at ${path}; serve --openai has the OpenAI-compatible API there` },
-});
+const refusal = (status: number, error: string): HttpResponse => ({ status, body: { error } });
 
-const notFound = (path: string): HttpResponse => ({
-  status: 404,
-  body: {
-    error: `nothing is at ${path}; clients connect over WebSocket at /, and the page is at / in a browser`,
-  },
-});
+const noApi = (path: string): HttpResponse =>
+  refusal(404, `nothing is at ${path}; serve --openai has the OpenAI-compatible API there`);
+
+const notFound = (path: string): HttpResponse =>
+  refusal(404, `nothing is at ${path}; clients connect over WebSocket at /, and the page is at / in a browser`);
 
 async function readPage(page: Page, path: string, { headers }: IncomingMessage): Promise<HttpResponse> {
   const file = await page.read(path);
@@ -117,17 +114,11 @@ const acceptsGzip = (accepted: string | string[] = ''): boolean =>
     .split(',')
     .some((coding) => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$).*)?$/i.test(coding));
 
-const methodNotAllowed = (method: string | undefined): HttpResponse => ({
-  status: 405,
-  headers: { allow: 'GET, HEAD' },
-  body: { error: `${method} is not allowed here; use GET` },
-});
-
 async function listGraphs({ graphs }: ServerContext): Promise<HttpResponse> {
   try {
     return { status: 200, body: { graphs: await graphs.names() } };
   } catch (error) {
-    return { status: 503, body: { error: describeError(error) } };
+    return refusal(503, describeError(error));
   }
 }
 
@@ -137,7 +128,7 @@ async function readGraph(name: string, { graphs }: ServerContext): Promise<HttpR
   } catch (error) {
     // 404 includes a malformed percent-encoding of the name. A graph that cannot be read now has the system's error as its cause.
     const { code } = Object(Object(error).cause) as { readonly code?: unknown };
-    return { status: typeof code === 'string' ? 503 : 404, body: { error: describeError(error) } };
+    return refusal(typeof code === 'string' ? 503 : 404, describeError(error));
   }
 }
 
@@ -182,7 +173,7 @@ export async function ignoreUpgrade(
 /** Rejects a client during the handshake: an HTTP error instead of a WebSocket. */
 export function rejectUpgrade(socket: Duplex, status: number, reason: string): void {
   socket.on('error', () => socket.destroy());
-  writeResponse(socket, { status, body: { error: reason } });
+  writeResponse(socket, refusal(status, reason));
 }
 
 const slowReaderTimeoutMs = 10_000;
