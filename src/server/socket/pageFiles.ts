@@ -3,6 +3,7 @@ import { extname, join, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { isNoFileError } from '../../base/filesystem.ts';
 
 /** A file of a web page that the server has. */
 export interface PageFile {
@@ -110,33 +111,36 @@ let playgroundFiles: Promise<ReadonlyMap<string, PageFile>> | undefined;
 export const playgroundPage: Page = {
   has: (path) => path === '/' || path.startsWith('/playground/'),
   async read(path) {
-    playgroundFiles ??= readPlayground();
+    playgroundFiles ??= readPlayground().catch((error: unknown) => {
+      // There may be file handles again for the next request.
+      playgroundFiles = undefined;
+      throw error;
+    });
     return (await playgroundFiles).get(path);
   },
 };
 
-// The names of scripts, styles and pictures have a hash of their contents in them; those of the page and the licences have not.
+/** The files by the paths of their URLs; none where the playground was not built. */
 async function readPlayground(): Promise<ReadonlyMap<string, PageFile>> {
-  const names = await readdir(join(playgroundFolder, 'playground')).catch((): readonly string[] => []);
-  const assets = names.map(async (name) => {
-    const cacheControl = extname(name) === '.txt' ? 'no-cache' : 'public, max-age=31536000, immutable';
-    const file = await readPlaygroundFile(join('playground', name), cacheControl);
-    return [`/playground/${name}`, file] as const;
+  const names = await readdir(join(playgroundFolder, 'playground')).catch((error: unknown): readonly string[] => {
+    if (isNoFileError(error)) return [];
+    throw error;
   });
-  const index = readPlaygroundFile('index.html', 'no-cache').then(
-    (file) => [['/', file] as const],
-    () => [],
-  );
-  return new Map([...(await Promise.all(assets)), ...(await index)]);
+  const paths = names.length === 0 ? [] : ['index.html', ...names.map((name) => `playground/${name}`)];
+  const files = paths.map(async (path) => {
+    const body = await readFile(join(playgroundFolder, path));
+    const compressed = await compress(body);
+    const file: PageFile = {
+      type: typeOf(path),
+      body,
+      gzipBody: compressed.byteLength < body.byteLength ? compressed : undefined,
+      headers: { ...playgroundHeaders, 'cache-control': cachingOf(path), vary: 'accept-encoding' },
+    };
+    return [path === 'index.html' ? '/' : `/${path}`, file] as const;
+  });
+  return new Map(await Promise.all(files));
 }
 
-async function readPlaygroundFile(path: string, cacheControl: string): Promise<PageFile> {
-  const body = await readFile(join(playgroundFolder, path));
-  const compressed = await compress(body);
-  return {
-    type: typeOf(path),
-    body,
-    gzipBody: compressed.byteLength < body.byteLength ? compressed : undefined,
-    headers: { ...playgroundHeaders, 'cache-control': cacheControl, vary: 'accept-encoding' },
-  };
-}
+// The names of scripts, styles and pictures have a hash of their contents in them; those of the page and the licences have not.
+const cachingOf = (path: string): string =>
+  /\.(?:html|txt)$/.test(path) ? 'no-cache' : 'public, max-age=31536000, immutable';
