@@ -73,37 +73,26 @@ const withBarrier = (context: NodeContext, barrier: ModelLoadBarrier): NodeConte
 
 /** Barrier before model loads: opens when every node has asked for a model or finished; rejects if there are faults then. */
 class ModelLoadBarrier {
-  /** Rejection of the waits if there are faults. */
-  readonly closedError = new Error('another node has invalid parameters');
   readonly #arrived = new Set<string>();
   readonly #expected: number;
   readonly #hasFaults: () => boolean;
-  readonly #opened: Promise<void>;
-  #open: () => void = () => undefined;
-  #close: (reason: Error) => void = () => undefined;
+  #open: (isOpen: boolean) => void = () => undefined;
+  readonly #opened = new Promise<boolean>((resolve) => (this.#open = resolve));
 
   constructor(expected: number, hasFaults: () => boolean) {
     this.#expected = expected;
     this.#hasFaults = hasFaults;
-    this.#opened = new Promise((resolve, reject) => {
-      this.#open = resolve;
-      this.#close = reject;
-    });
-    // Without a waiter this would be an unhandled rejection.
-    this.#opened.catch(() => undefined);
   }
 
   /** Records that a node has reached the barrier, or has finished without it. */
   arrive(name: string): void {
     this.#arrived.add(name);
-    if (this.#arrived.size < this.#expected) return;
-    if (this.#hasFaults()) this.#close(this.closedError);
-    else this.#open();
+    if (this.#arrived.size >= this.#expected) this.#open(!this.#hasFaults());
   }
 
-  /** Records a node, and waits for all others. @throws Error closedError */
-  wait(name: string): Promise<void> {
+  /** Records a node, and waits for all others. @throws Error if there are faults. */
+  async wait(name: string): Promise<void> {
     this.arrive(name);
-    return this.#opened;
+    if (!(await this.#opened)) throw new Error('another node has invalid parameters');
   }
 }

@@ -10,9 +10,7 @@ export function editorSchema(registry: Registry): object {
     title: 'turngraph graph',
     ...toPlainSchema(graphSchema),
     properties: {
-      ...Object.fromEntries(
-        Object.entries(graphSchema.properties).map(([name, schema]) => [name, toPlainSchema(schema)]),
-      ),
+      ...toPlainSchemas(graphSchema.properties),
       nodes: {
         type: 'object',
         description: graphSchema.properties.nodes.description,

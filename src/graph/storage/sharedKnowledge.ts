@@ -5,16 +5,10 @@ import type { Knowledge } from './knowledge/knowledge.ts';
 /** A file that was changed this recently may change again without another time of change, so what it has is not shared. */
 const minAgeMs = 2000;
 
-/** What tells one content of a file from another. */
-interface FileStamp {
-  readonly file: string;
-  readonly stamp: string;
-}
-
-/** A storage, as long as a session uses it, and the files that it was read from. */
+/** A storage, as long as a session uses it, and the stamps of the files that it was read from. */
 interface SharedStorage {
   readonly storage: WeakRef<StringStorage>;
-  readonly files: readonly FileStamp[];
+  readonly files: ReadonlyMap<string, string>;
 }
 
 const shared = new Map<string, SharedStorage>();
@@ -47,19 +41,17 @@ async function findCurrent(key: string): Promise<StringStorage | undefined> {
   const known = shared.get(key);
   const storage = known?.storage.deref();
   if (!known || !storage) return undefined;
-  const stamps = await Promise.all(known.files.map(({ file }) => readStamp(file)));
-  return stamps.every((stamp, index) => stamp !== undefined && stamp === known.files[index]?.stamp)
-    ? storage
-    : undefined;
+  const areSame = await Promise.all([...known.files].map(async ([file, stamp]) => (await readStamp(file)) === stamp));
+  return areSame.every(Boolean) ? storage : undefined;
 }
 
 async function readAndShare(key: string, read: Parameters<typeof shareKnowledge>[1]): Promise<StringStorage> {
-  const files: FileStamp[] = [];
+  const files = new Map<string, string>();
   let isSettled = true;
   const knowledge = await read(async (file) => {
     const stamp = await readStamp(file);
     if (stamp === undefined) isSettled = false;
-    else files.push({ file, stamp });
+    else files.set(file, stamp);
   });
   const storage = createKnowledge(knowledge);
   if (isSettled) {

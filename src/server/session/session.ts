@@ -74,8 +74,7 @@ export class Session implements AsyncDisposable {
   /** The pace of its turns. */
   readonly pace = new Pace();
   readonly #end = new AbortController();
-  #engine: EngineName = 'llama-cpp';
-  #autoDownloads = false;
+  #settings: SessionSettings = { engine: 'llama-cpp', storageDataFolder: '', autoDownloads: false };
   #storages: SessionStorages;
   /** Whether an agent or a storage was created; settings are fixed from then on. */
   #used = false;
@@ -85,7 +84,7 @@ export class Session implements AsyncDisposable {
     this.id = id;
     this.context = context;
     this.backpressure = backpressure;
-    this.#storages = this.#createStorages('');
+    this.#storages = this.#createStorages(this.#settings.storageDataFolder);
     // Each agent that waits for its model adds a listener; Node warns of a leak above ten.
     setMaxListeners(0, this.#end.signal);
     context.metrics.add('turngraph_sessions', {});
@@ -110,7 +109,7 @@ export class Session implements AsyncDisposable {
 
   /** Whether a missing model of an agent is downloaded. */
   get autoDownloads(): boolean {
-    return this.#autoDownloads;
+    return this.#settings.autoDownloads;
   }
 
   /** Aborted when the session ends. */
@@ -120,23 +119,22 @@ export class Session implements AsyncDisposable {
 
   /** The model pool of the chosen engine. */
   get pool(): ModelPool {
-    return this.context.pools[this.#engine];
+    return this.context.pools[this.#settings.engine];
   }
 
   /**
    * Sets the engine, the storage folder and downloads; only before the first agent and the first storage.
    * @throws Fault MALFORMED_MESSAGE after these, STORAGE_OUTSIDE_ROOT for a folder outside of the root.
    */
-  configure({ engine, storageDataFolder, autoDownloads }: SessionSettings): void {
+  configure(settings: SessionSettings): void {
     if (this.#used || this.#creations.size > 0) {
       throw new Fault(
         'MALFORMED_MESSAGE',
         'configureSession comes too late: the session has an agent or a storage; configure first',
       );
     }
-    this.#storages = this.#createStorages(storageDataFolder);
-    this.#engine = engine;
-    this.#autoDownloads = autoDownloads;
+    this.#storages = this.#createStorages(settings.storageDataFolder);
+    this.#settings = settings;
   }
 
   /**

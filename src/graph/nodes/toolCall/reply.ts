@@ -2,6 +2,7 @@ import { type ParsedReply, parseReply, type ParseReplyOptions } from '../../../c
 import type { ToolCallFormat } from '../../../chat/tool.ts';
 import { type CallConstraint, isAllowed } from './callConstraint.ts';
 import type { Turn } from '../../compile/turn.ts';
+import type { CompletionOptions } from '../inference.ts';
 import { StreamableText, type StreamableTextOptions } from '../../../chat/reply/malformed/streamableText.ts';
 
 /** Parses a reply. Where answers are JSON, what looks like a call that no tool allows is the answer. */
@@ -61,24 +62,16 @@ export class ReplyText {
 // A sentence may precede a call.
 const maxCharacters = 80;
 
-/** Ends a reply that goes on as prose: only whether it calls counts. */
-export class ProseLimit {
-  readonly #text: StreamableText;
-  readonly #stop = new AbortController();
-  #prose = '';
-
-  constructor(options: StreamableTextOptions) {
-    this.#text = new StreamableText(options);
-  }
-
-  /** Aborted when the reply has a line of prose, or a long sentence. */
-  get signal(): AbortSignal {
-    return this.#stop.signal;
-  }
-
-  /** Takes a piece of the reply. */
-  push(piece: string): void {
-    this.#prose += this.#text.push(piece);
-    if (this.#prose.length > maxCharacters || this.#prose.includes('\n')) this.#stop.abort();
-  }
+/** Ends a reply that goes on as prose, with a line of it or a long sentence: only whether it calls counts. */
+export function proseLimit(options: StreamableTextOptions): Pick<CompletionOptions, 'onText' | 'stopSignal'> {
+  const text = new StreamableText(options);
+  const stop = new AbortController();
+  let prose = '';
+  return {
+    stopSignal: stop.signal,
+    onText(piece) {
+      prose += text.push(piece);
+      if (prose.length > maxCharacters || prose.includes('\n')) stop.abort();
+    },
+  };
 }

@@ -16,7 +16,7 @@ import { completeAnswer } from '../answerWithoutCalls.ts';
 import { InferenceRunner, type PromptRequest, resolveModel } from '../inference.ts';
 import { type Attempt, judgeReply, lazyMentions } from './judgeReply.ts';
 import { isMatch } from './callConstraint.ts';
-import { ProseLimit, readReply, ReplyText } from './reply.ts';
+import { proseLimit, readReply, ReplyText } from './reply.ts';
 import { collectResults, recordCalls } from './recordCalls.ts';
 import { hasSameDeclarations, readToolDeclarations, type ToolDeclarations } from './toolDeclarations.ts';
 import { ToolCompiler, type TurnTools } from './turnTools.ts';
@@ -198,10 +198,10 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
     const { on_incomplete, thought } = this.#settings;
     const { prompted, constraint } = tools;
     const { grammar } = constraint;
-    const prose = constraint.answer && !format.answersAtEnd && new ProseLimit(this.#markupOf(tools));
-    const receiving = prose
-      ? { onText: (piece: string): void => prose.push(piece), stopSignal: prose.signal }
-      : { onText: (piece: string): void => output.push(piece) };
+    const receiving =
+      constraint.answer && !format.answersAtEnd
+        ? proseLimit(this.#markupOf(tools))
+        : { onText: (piece: string): void => output.push(piece) };
     const notes = { tool_call_format: format.name, because: reason };
     const options = { controlTokens: true, notes, ...(grammar && { grammar }), ...receiving };
     const request = this.#createRequest(turn, tools, correction);
