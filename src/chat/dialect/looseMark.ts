@@ -1,5 +1,6 @@
 import { memoizedByKey } from '../../base/memoized.ts';
 import { skipWhiteSpace } from '../json/lenientParser.ts';
+import type { TextRange } from '../markSearch.ts';
 
 /**
  * A literal of a template as a reader takes it: with any white space, or none, where the literal has white space or one
@@ -39,15 +40,8 @@ export function matchMark({ pieces }: LooseMark, text: string, index: number): n
 export const matchMarkAfterSpace = (mark: LooseMark, text: string, index: number): number | undefined =>
   matchMark(mark, text, skipWhiteSpace(text, index));
 
-/** A mark that was found; both Infinity where there is none. */
-export interface MarkMatch {
-  readonly start: number;
-  /** Index after it. */
-  readonly end: number;
-}
-
-/** The first occurrence of a mark at or after an index; a mark that is only white space has none. */
-export function findMark(mark: LooseMark, source: SearchedText, from: number): MarkMatch {
+/** The first occurrence of a mark at or after an index; Infinity where there is none, as of a mark that is only white space. */
+export function findMark(mark: LooseMark, source: SearchedText, from: number): TextRange {
   const [first] = mark.pieces;
   if (first === undefined) return noMatch;
   const { text } = source;
@@ -66,7 +60,7 @@ export function indexOfMark(mark: LooseMark, text: string, from = 0): number {
   return index < 0 ? Infinity : index;
 }
 
-const noMatch: MarkMatch = { start: Infinity, end: Infinity };
+const noMatch: TextRange = { start: Infinity, end: Infinity };
 
 /** Whether a text ends within a mark that begins at an index, after its first character. */
 export function endsWithinMark({ pieces }: LooseMark, text: string, index: number): boolean {

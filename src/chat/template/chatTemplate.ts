@@ -8,14 +8,14 @@ import { findThinkingVariable, type ThinkingVariable } from './thinkingVariable.
 import { toolDialectOf } from './derive/readToolDialect.ts';
 import { TemplateLimitError, TotalStepBudget } from './jinja/stepBudget.ts';
 import { type RenderTemplate, unlessRefused } from './templateInput.ts';
-import { messageRules } from './messageRules.ts';
+import { type MessageRules, messageRules } from './messageRules.ts';
 import type { ArgumentsSchema } from '../tool.ts';
 import { omittedKeywords } from '../tools/promptedKeywords.ts';
 import { toTemplateMessages, toTextMessage } from './templateMessages.ts';
 import { clockAt, compileTemplate, type SpecialTokens } from './compileTemplate.ts';
 
 /** A model's chat template with what it supports, found by rendering probes. */
-export interface ChatTemplate {
+export interface ChatTemplate extends Pick<MessageRules, 'system' | 'normalizeMessages'> {
   /** The template itself (Jinja). */
   readonly source: string;
   /** Whether the template writes tool definitions itself. */
@@ -26,16 +26,12 @@ export interface ChatTemplate {
   readonly toolDialect: ToolDialect;
   /** Why the file's own template is not used; undefined: it is used. */
   readonly fallbackReason: string | undefined;
-  /** Which system messages are written as such; the others are written as user messages. */
-  readonly system: 'anywhere' | 'first' | 'nowhere';
   /** Warnings for the owner of the model: why the file's own template is not used, which messages it does not support. */
   readonly notes: readonly string[];
   /** The marks of the parts of a reply, read off the template. */
   readonly replyMarks: ReplyMarks;
   /** The variable that controls reasoning; undefined: the template has none. */
   readonly thinkingVariable: ThinkingVariable | undefined;
-  /** The messages with roles and in an order that the template accepts. */
-  normalizeMessages(messages: readonly Message[]): readonly Message[];
   readonly render: RenderTemplate;
 }
 

@@ -15,6 +15,7 @@ import { basename, dirname, join, posix, resolve } from 'node:path';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { describeFsError, makeFolder } from '../../base/filesystem.ts';
+import { isProcessAlive } from '../../base/ownership.ts';
 import type { BundleFile } from './bundlePart.ts';
 
 /**
@@ -103,18 +104,8 @@ async function removeOldDrafts(folder: string): Promise<void> {
   for (const entry of await readdir(parent, { withFileTypes: true })) {
     if (!entry.isDirectory() || !entry.name.startsWith(prefix)) continue;
     const [, id] = /^([1-9]\d*)-[A-Za-z0-9]{6}$/.exec(entry.name.slice(prefix.length)) ?? [];
-    if (id !== undefined && !isOtherProcess(Number(id)))
+    // A draft with the id of this process is of an earlier one: in a container each has the same.
+    if (id !== undefined && (Number(id) === process.pid || !isProcessAlive(Number(id))))
       await rm(join(parent, entry.name), { recursive: true, force: true });
-  }
-}
-
-// A draft with the id of this process is of an earlier one: in a container each has the same.
-function isOtherProcess(id: number): boolean {
-  if (id === process.pid) return false;
-  try {
-    return process.kill(id, 0);
-  } catch (error) {
-    // EPERM: it runs, and belongs to another user.
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
   }
 }

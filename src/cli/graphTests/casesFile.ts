@@ -95,17 +95,16 @@ function failure(file: JsonFile, errors: readonly SchemaError[]): CasesFileError
 }
 
 async function readGraph(file: JsonFile, name: string, graphs: string): Promise<JsonFile> {
-  try {
-    const { path } = await findGraph(name, graphs, dirname(file.path));
-    const graph = await readJsonFile(path, readRegularFile).catch((error: Error) => {
-      throw new CasesFileError(`${file.positionOf('/graph')}: graph: ${error.message}`, { cause: error });
-    });
-    if (graph.syntaxError === undefined) return graph;
-    throw new CasesFileError(graph.syntaxError);
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
+  const fail = (error: Error): never => {
     throw new CasesFileError(`${file.positionOf('/graph')}: graph: ${error.message}`, { cause: error });
-  }
+  };
+  const { path } = await findGraph(name, graphs, dirname(file.path)).catch((error: unknown) => {
+    if (error instanceof Fault) return fail(error);
+    throw error;
+  });
+  const graph = await readJsonFile(path, readRegularFile).catch(fail);
+  if (graph.syntaxError === undefined) return graph;
+  throw new CasesFileError(graph.syntaxError);
 }
 
 /** The names of the nodes of a graph that may have errors. */

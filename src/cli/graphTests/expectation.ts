@@ -126,7 +126,7 @@ export function diffLines<Expected, Actual>(
   while (i < expected.length || j < actual.length) {
     const [wanted, got] = [expected[i], actual[j]];
     const hasBoth = i < expected.length && j < actual.length;
-    if (hasBoth && fits(wanted as Expected, got as Actual) && restOf(i, j) === restOf(i + 1, j + 1) + 1) {
+    if (hasBoth && fits(wanted as Expected, got as Actual)) {
       lines.push({ mark: ' ', line: lineOf(got as Actual) });
       i++;
       j++;

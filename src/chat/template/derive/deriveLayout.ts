@@ -2,9 +2,9 @@ import { parseJsonAt } from '../../json/lenientParser.ts';
 import { isJsonObject, type JsonObject, type JsonValue, stringifyJson } from '../../json/value.ts';
 import type { CallLayout, CallObjectKeys, LayoutPart, ParameterLayout } from '../../dialect/layout.ts';
 import { isMark, lexemes } from '../../dialect/marks.ts';
-import { type LocatedText, locateJson, locateText } from './locate.ts';
 import { createReasoningSkipper, visibleStart } from '../../reply/reasoning/splitReply.ts';
-import { commonEnd, commonStart, deriveListMarks, withoutEnd } from './commonText.ts';
+import type { TextRange } from '../../markSearch.ts';
+import { commonEnd, commonStart, deriveListMarks, locateJson, locateText, withoutEnd } from './texts.ts';
 import { deriveParameters } from './deriveParameters.ts';
 import { type CallSample, type LayoutSamples, UnknownLayout } from './probes.ts';
 
@@ -55,7 +55,7 @@ function keysOf(frame: Frame, { calls: [call] }: CallSample): CallObjectKeys | u
   return callObjectKeys(written.join(''), name, (value) => stringifyJson(value) === stringifyJson(args));
 }
 
-type LocateArguments = (text: string, call: CallSample['calls'][number], nameEnd: number) => LocatedText | undefined;
+type LocateArguments = (text: string, call: CallSample['calls'][number], nameEnd: number) => TextRange | undefined;
 
 /** The layouts that the arguments can have, and how to find them in a text; undefined: they are JSON. */
 function deriveArguments(samples: LayoutSamples): {

@@ -1,5 +1,5 @@
-import { commonEnd, commonStart, withoutEnd } from './commonText.ts';
-import { locateText, type LocatedText } from './locate.ts';
+import type { TextRange } from '../../markSearch.ts';
+import { commonEnd, commonStart, locateText, withoutEnd } from './texts.ts';
 import { UnknownLayout, type CallSample, type LayoutSamples } from './probes.ts';
 import type { ParameterLayout, ParameterMarks, ValueMarks, ValueStyle } from '../../dialect/layout.ts';
 import { valueNotations } from '../../dialect/values/index.ts';
@@ -51,11 +51,11 @@ function deriveMarks({ one, empty, list, literals }: LayoutSamples): ParameterMa
 /** The places of the name, the keys and the values of the only call of a text. */
 function locateParameters({ text, calls: [call] }: CallSample): {
   readonly nameEnd: number;
-  readonly keys: readonly LocatedText[];
-  readonly values: readonly LocatedText[];
+  readonly keys: readonly TextRange[];
+  readonly values: readonly TextRange[];
 } {
-  const keys: LocatedText[] = [];
-  const values: LocatedText[] = [];
+  const keys: TextRange[] = [];
+  const values: TextRange[] = [];
   const name = locateText(text, call?.name ?? '', 0);
   if (!call || !name) throw new UnknownLayout('the name of the tool is missing');
   let from = name.end;

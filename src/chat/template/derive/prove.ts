@@ -6,7 +6,7 @@ import { isMark, lexemes } from '../../dialect/marks.ts';
 import { describeError } from '../../../protocol/fault.ts';
 import type { Tool, ToolCallFormat } from '../../tool.ts';
 import { isBasic, type ToolProbe } from './probes.ts';
-import { sortedJson } from './locate.ts';
+import { sortedJson } from './texts.ts';
 import { createReasoningSkipper, visibleStart } from '../../reply/reasoning/splitReply.ts';
 import type { ProbeVerdict } from '../../dialect/toolDialect.ts';
 

@@ -15,7 +15,7 @@ import { stringifyJson } from '../../json/value.ts';
 import type { WrittenProbe } from './prove.ts';
 import type { Tool, WrittenCall } from '../../tool.ts';
 import { toFunctionDefinition } from '../../formats/toolText.ts';
-import { commonStart } from './commonText.ts';
+import { commonStart } from './texts.ts';
 import type { CallConvention, CallMessageForm } from '../../dialect/toolDialect.ts';
 import { type RenderTemplate, type TemplateMessage, type TemplateToolCall, unlessRefused } from '../templateInput.ts';
 

@@ -11,18 +11,17 @@ import {
 } from './values/values.ts';
 import type { JinjaFilter, JinjaRuntime } from './runtime.ts';
 import { listFilters } from './filters/lists.ts';
-import { numberFilters } from './filters/numbers.ts';
-import { textFilters } from './filters/text.ts';
+import { scalarFilters } from './filters/scalars.ts';
 import type { ArgumentList, Expression } from './syntax/ast.ts';
 import type { StepBudget } from './stepBudget.ts';
 import { calculate, comparisons } from './operations/operators.ts';
-import { attributeOf, itemOf, sliceOf } from './operations/subscript.ts';
+import { attributeOf, itemOf, sliceOf } from './operations/attributes.ts';
 import { jinjaTests } from './operations/tests.ts';
 import { toText } from './values/text.ts';
 import { isTrue, iterate, numberOf, requireDefined, sizeOf, stringOf } from './values/coercion.ts';
 
 /** The filters of Jinja, with the `tojson` of Hugging Face's transformers. */
-const jinjaFilters: ReadonlyMap<string, JinjaFilter> = new Map([...textFilters, ...numberFilters, ...listFilters]);
+const jinjaFilters: ReadonlyMap<string, JinjaFilter> = new Map([...scalarFilters, ...listFilters]);
 
 /** Expressions with an operator. */
 type Operation = Extract<

@@ -1,5 +1,5 @@
 import type { StepBudget } from '../stepBudget.ts';
-import { itemOf } from '../operations/subscript.ts';
+import { itemOf } from '../operations/attributes.ts';
 import { integerOf, isTrue, iterate, orUndefined, requireDefined, sizeOf, stringOf } from '../values/coercion.ts';
 import { Dict, Generator, takes, Tuple, typeName, Undefined, type Value } from '../values/values.ts';
 import { areEqual, compareValues } from '../operations/operators.ts';
