@@ -4,7 +4,7 @@ import {
   type LeavingVisit,
   type OffendingWalk,
   type PropertyVerdict,
-  reachableNodes,
+  reachedNodes,
   shortestOffence,
 } from './walk.ts';
 import type { WatchedText } from '../../graph/compile/node.ts';
@@ -38,8 +38,7 @@ export function proveMessageGuarded(graph: AuditedGraph): PropertyVerdict {
 }
 
 function whyMessageGuarded(graph: AuditedGraph): string {
-  const nodes = [...reachableNodes(graph).keys()].flatMap((name) => graph.nodes.get(name) ?? []);
-  return nodes.some(({ effects }) => effects.infers)
+  return reachedNodes(graph).some(({ effects }) => effects.infers)
     ? 'every path to a node that runs a model passes a Guardrail on the message'
     : 'no node runs a model';
 }
@@ -126,8 +125,7 @@ function explainHeld(graph: AuditedGraph, path: readonly AuditStep[]): Refutatio
 }
 
 function whyAnswerGuarded(graph: AuditedGraph): string {
-  const nodes = [...reachableNodes(graph).keys()].map((name) => nodeOf(graph, name));
-  return nodes.some(({ effects }) => effects.held === 'replaced')
+  return reachedNodes(graph).some(({ effects }) => effects.held === 'replaced')
     ? 'every text of a model is held back, and passes a Guardrail on the answer or is replaced'
     : 'no text of a model is an answer';
 }

@@ -1,7 +1,7 @@
 import type { CallableTool, WatchedText } from '../../graph/compile/node.ts';
 import type { AuditedGraph, AuditedNode } from './auditedGraph.ts';
 import { isGuarded } from './guardProofs.ts';
-import { reachableNodes } from './walk.ts';
+import { reachableNodes, reachedNodes } from './walk.ts';
 
 /** A Guardrail before a node. */
 export interface NodeGuard {
@@ -31,18 +31,14 @@ export interface AuditedTool extends GuardedNode {
 
 /** The nodes that may run a model, of those that can be reached. */
 export function findModelNodes(graph: AuditedGraph, findGuards: FindGuards): readonly AuditedModelNode[] {
-  const reached = reachableNodes(graph);
-  const nodes = [...graph.nodes.values()].filter(({ name, effects }) => effects.infers && reached.has(name));
-  return nodes.map((node) => ({ node: node.name, type: node.type, ...findGuards(node.name) }));
+  const nodes = reachedNodes(graph).filter(({ effects }) => effects.infers);
+  return nodes.map(({ name, type }) => ({ node: name, type, ...findGuards(name) }));
 }
 
 /** The tools of all nodes that can be reached, in the order of the graph. */
 export function findTools(graph: AuditedGraph, findGuards: FindGuards): readonly AuditedTool[] {
-  const reached = reachableNodes(graph);
-  return [...graph.nodes.values()].flatMap((node) => {
-    if (!reached.has(node.name)) return [];
+  return reachedNodes(graph).flatMap((node) => {
     const tools = callableTools(graph, node);
-    if (tools.length === 0) return [];
     const guarding = findGuards(node.name);
     return tools.map((tool) => ({ node: node.name, tool, ...guarding }));
   });

@@ -56,10 +56,9 @@ export function proveNodesReachable(graph: AuditedGraph): PropertyVerdict {
     return { proven: true, reason: count === 1 ? 'the only node is the start' : `all ${count} nodes can be reached` };
   }
   const notes = [...reached.keys()].flatMap((name) => {
-    const node = nodeOf(graph, name);
-    return node.unusedExits
-      .filter((exit) => nodes.includes(node.targets.get(exit) ?? ''))
-      .map((exit) => `${name} never takes its exit ${exit} with its parameters`);
+    const { unusedExits, targets } = nodeOf(graph, name);
+    const unused = unusedExits.filter((exit) => nodes.includes(targets.get(exit) ?? ''));
+    return unused.map((exit) => `${name} never takes its exit ${exit} with its parameters`);
   });
   const subject = nodes.length === 1 ? `${nodes[0]} is` : `${listNames(nodes)} are`;
   return {

@@ -96,6 +96,12 @@ export function reachableNodes(
   return paths;
 }
 
+/** The nodes that can be reached from the start, in the order of the graph. */
+export function reachedNodes(graph: AuditedGraph): readonly AuditedNode[] {
+  const reached = reachableNodes(graph);
+  return [...graph.nodes.values()].filter(({ name }) => reached.has(name));
+}
+
 /** The properties that the audit proves or refutes, in the order of the report. */
 export const auditProperties = ['message', 'answer', 'bounded', 'reachable'] as const;
 

@@ -17,7 +17,7 @@ export interface CheckResult {
 
 /** What the command needs of the conformance kit, which is not in `src`. */
 export interface ConformanceKit {
-  readonly checkServer: (options: KitChoice & ServerTarget) => AsyncIterable<CheckResult>;
+  readonly checkServer: (options: KitChoice & ServerFlags & { readonly url: string }) => AsyncIterable<CheckResult>;
   readonly checkClient: (options: KitChoice & { readonly command: string }) => AsyncIterable<CheckResult>;
 }
 
@@ -26,21 +26,18 @@ interface KitChoice {
   readonly only?: readonly string[];
 }
 
-interface ServerTarget {
-  readonly url: string;
+type CodecName = NonNullable<CheckResult['codec']>;
+
+/** Flags that are only for servers. */
+interface ServerFlags {
   readonly token?: string;
   readonly model?: string;
 }
 
-type CodecName = NonNullable<CheckResult['codec']>;
-
-interface ConformanceFlags {
+interface ConformanceFlags extends ServerFlags, Pick<KitChoice, 'only'> {
   readonly server?: string;
   readonly client?: string;
-  readonly token?: string;
   readonly codec?: CodecName;
-  readonly model?: string;
-  readonly only?: readonly string[];
   readonly json?: boolean;
 }
 

@@ -64,7 +64,7 @@ function terminalReporter(name: string): Reporter {
     bar?.[Symbol.dispose]();
     process.stderr.write(`${sentence}\n`);
   };
-  const note = (sentence: string): void => (bar ? bar.note(sentence) : printLine(sentence));
+  const note = bar?.note ?? printLine;
   return {
     progress: (progress) => bar?.show(progress),
     retry: note,

@@ -3,7 +3,6 @@ import { basename, dirname } from 'node:path';
 import { Command } from 'commander';
 import { parseGpuLayers } from '../../server/config.ts';
 import { createLog } from '../../base/log.ts';
-import { Metrics } from '../../server/metrics/metrics.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';
 import { createRetriever, type Hit, type SearchRequest, type SearchResult } from '../../graph/retrieval/retriever.ts';
 import { VectorPool } from '../../graph/retrieval/vectors/vectorPool.ts';
@@ -76,17 +75,16 @@ function describeHit({ id, text, score, metadata }: Hit): string {
  * @param flags of the server: the catalogue, the cache folder, how the model is loaded.
  * @throws Fault as `searchEntries`.
  */
-export async function searchWithModel(
+async function searchWithModel(
   request: SearchRequest,
   search: Pick<StorageSearch, 'storage' | 'name' | 'embeddingModel'>,
   flags: Readonly<Record<string, unknown>>,
 ): Promise<SearchResult> {
   const options = serverOptions(flags);
   // Imported on demand: loading the engine takes time.
-  const { cacheQuota, createLlamaEngine } = await import('../../server/llamaEngine.ts');
+  const { cacheQuota, createUncachedLlamaEngine } = await import('../../server/llamaEngine.ts');
   const log = createLog({ level: 'error', json: false });
-  const quota = cacheQuota(options);
-  const engine = await createLlamaEngine(options, log, new Metrics(), quota);
+  const engine = await createUncachedLlamaEngine(options);
   const catalogue = await localCatalogue(options);
   await using pool = new ModelPool(engine, {
     ...options,
@@ -94,7 +92,7 @@ export async function searchWithModel(
     catalogue,
     idleMs: 0,
   });
-  const store = options.cacheLimit > 0 ? new VectorStore(options.cache, quota, log) : undefined;
+  const store = options.cacheLimit > 0 ? new VectorStore(options.cache, cacheQuota(options), log) : undefined;
   await using vectors = new VectorPool({ log, store, idleMs: 0, listener: { onProgress: vectorProgress() } });
   return await searchEntries(request, { ...search, pool, vectors, wait: {} });
 }

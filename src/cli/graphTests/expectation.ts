@@ -61,18 +61,13 @@ function comparePath(expected: readonly string[], actual: readonly TracedStep[])
 export const stepName = ({ node, exit }: TracedStep): string => `${node}.${exit}`;
 
 function compareCalls(expected: NonNullable<Expectation['calls']>, actual: readonly TracedCall[]): readonly Mismatch[] {
-  const wanted = expected.map((call) => ({ ...call, line: describe(call) }));
-  const got = actual.map((call) => ({ ...call, line: describe(call) }));
-  const fits = (one: (typeof wanted)[number], call: TracedCall): boolean =>
+  const fits = (one: (typeof expected)[number], call: TracedCall): boolean =>
     one.tool === call.tool && isPartOf(one.arguments, call.arguments);
-  const diff = diffLines(wanted, got, fits, ({ line }) => line);
+  const diff = diffLines(expected, actual, fits, ({ tool, arguments: args }) => `${tool} ${JSON.stringify(args)}`);
   if (isEqual(diff)) return [];
   const message = expected.length === 0 ? 'a call where none is expected' : 'other calls';
   return [{ what: 'calls', message: actual.length === 0 ? 'no call' : message, diff }];
 }
-
-const describe = ({ tool, arguments: args }: Pick<TracedCall, 'tool' | 'arguments'>): string =>
-  `${tool} ${JSON.stringify(args)}`;
 
 function compareText(expected: string | TextPatterns, actual: string): readonly Mismatch[] {
   const quoted = JSON.stringify(actual);

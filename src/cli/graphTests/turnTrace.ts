@@ -58,8 +58,9 @@ export async function runCaseTurn(
     if (frame.body === 'nodeEvent' && isInference(frame.nodeEvent)) inferences++;
     if (frame.body !== 'toolCallNotification') return;
     const call = frame.toolCallNotification;
+    const { nodeName: node, toolName: tool, known, issues } = call;
     const args = JSON.parse(call.typedArgumentsJson) as TracedCall['arguments'];
-    calls.push(traceCall(call, args));
+    calls.push({ node, tool, arguments: args, known, issues });
     inferenceOfCalls.push(inferences);
     answers.add({ ...call, arguments: args });
   };
@@ -85,11 +86,6 @@ export async function runCaseTurn(
     signal.removeEventListener('abort', cancel);
   }
 }
-
-const traceCall = (
-  { nodeName: node, toolName: tool, known, issues }: ToolCallNotification,
-  args: TracedCall['arguments'],
-): TracedCall => ({ node, tool, arguments: args, known, issues });
 
 // The event comes after the inference, and before its calls.
 const isInference = ({ eventType, part, of }: NodeEvent): boolean => eventType === 'inference' && part >= of;

@@ -8,7 +8,7 @@ import type { ValueStyle } from '../layout.ts';
 import { findMark, looseMark, type LooseMark, type SearchedText } from '../looseMark.ts';
 import { literalRule } from '../marks.ts';
 import { readLiteral, type LiteralSyntax, type QuotedString } from './literalReader.ts';
-import { anyValue, booleanRule, onceForDepth } from './markedStyle.ts';
+import { anyValue, booleanRule, objectRule, onceForDepth } from './markedStyle.ts';
 import type { ValueNotation } from './valueNotation.ts';
 
 /**
@@ -91,16 +91,7 @@ function styleOf(written: ValueStyle): RuleStyle {
     formatted: inMarks,
     number: (rule) => rule,
     list: (item, limits) => all(text('['), many(item, { ...limits, separator: ',' }), text(']')),
-    object: (members) =>
-      all(
-        text('{'),
-        {
-          kind: 'members',
-          members: members.map((member) => ({ ...member, before: keyRule(member.key, mark) })),
-          separator: text(','),
-        },
-        text('}'),
-      ),
+    object: (members) => objectRule(members, (key) => keyRule(key, mark), ','),
     any: onceForDepth((depth) => anyValue(style, depth)),
     anyObject: onceForDepth((depth) =>
       all(text('{'), many(all(bareKey, text(':'), style.any(depth)), { min: 0, separator: ',' }), text('}')),

@@ -1,5 +1,5 @@
 import { memoized, memoizedByKey } from '../../../base/memoized.ts';
-import { all, any, anyOf, type Rule, text } from '../../grammar/rule.ts';
+import { all, any, anyOf, type Member, type Rule, text } from '../../grammar/rule.ts';
 import { type RuleStyle, number } from '../../grammar/jsonRules.ts';
 import type { ParameterLayout } from '../layout.ts';
 import { literalRule } from '../marks.ts';
@@ -51,6 +51,18 @@ export const anyValue = (style: RuleStyle, depth: number): Rule =>
     style.boolean,
     style.null,
     ...(depth > 0 ? [style.list(style.nested.any(depth - 1), { min: 0 }), style.anyObject(depth - 1)] : []),
+  );
+
+/** The rule of an object in braces. @param before the rule of a key, with what stands between it and the value. */
+export const objectRule = (members: readonly Member[], before: (key: string) => Rule, separator = ', '): Rule =>
+  all(
+    text('{'),
+    {
+      kind: 'members',
+      members: members.map((member) => ({ ...member, before: before(member.key) })),
+      separator: text(separator),
+    },
+    text('}'),
   );
 
 /** A function that makes one rule for a depth, which a grammar then has once. */

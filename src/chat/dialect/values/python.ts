@@ -13,7 +13,7 @@ import { JsonNumber, membersOf, stringifyJson } from '../../json/value.ts';
 import type { ValueStyle } from '../layout.ts';
 import { looseMark, type SearchedText } from '../looseMark.ts';
 import { type LiteralPlace, type QuotedString, readLiteral } from './literalReader.ts';
-import { anyValue, onceForDepth } from './markedStyle.ts';
+import { anyValue, objectRule, onceForDepth } from './markedStyle.ts';
 import type { ValueNotation } from './valueNotation.ts';
 
 /**
@@ -219,17 +219,7 @@ export function pythonLiteralStyle(written: Pick<ValueStyle, 'true' | 'false' | 
     number: (rule) => rule,
     list,
     object: (members) =>
-      all(
-        text('{'),
-        {
-          kind: 'members',
-          members: members.map((member) => ({
-            ...member,
-            before: all(textsRule([JSON.stringify(member.key), pythonLiteral(member.key)]), text(': ')),
-          })),
-        },
-        text('}'),
-      ),
+      objectRule(members, (key) => all(textsRule([JSON.stringify(key), pythonLiteral(key)]), text(': '))),
     any: onceForDepth((depth) => anyValue(style, depth)),
     anyObject: onceForDepth((depth) =>
       all(
