@@ -96,6 +96,12 @@ describe('turngraph tools render, of a node that offers selected tools', () => {
     expect(tokensIn(all.err) - tokensIn(one.err)).toBeGreaterThan(50);
   });
 
+  it('counts all tokens of a long message', async () => {
+    const ofWords = async (count: number): Promise<number> =>
+      tokensIn((await render('patterns.json', 'detect', `Start the oven. ${'word '.repeat(count)}`, '--tokens')).err);
+    expect(await ofWords(3000)).toBeGreaterThan(1.9 * (await ofWords(1500)));
+  });
+
   it('says why nothing is shown where no tool is selected', async () => {
     const { out, err, code } = await render('patterns.json', 'detect', 'Good morning.');
     expect({ out, code }).toEqual({ out: '', code: 1 });

@@ -142,10 +142,11 @@ function whyNot({ needsSelection, selector }: PromptGraph, selection: ToolSelect
 
 /** The number of tokens of a prompt, as a turn estimates whether it fits. */
 async function countTokens({ messages, tools }: Prompt, model: Model): Promise<number> {
-  const counts = await model.count(messages.map(({ text }) => text));
+  // A text is counted to the size of the context, which is small here: so long ones are counted in pieces.
+  const counts = await model.count(messages.flatMap(({ text }) => text.match(/[^]{1,2000}(?!\S)|[^]{1,2000}/g) ?? []));
   const { prompt, message } = model.overhead;
   const toolTokens = tools ? await model.countTools(tools) : 0;
-  return counts.reduce((sum, count) => sum + count + message, prompt + toolTokens);
+  return counts.reduce((sum, count) => sum + count, prompt + messages.length * message + toolTokens);
 }
 
 async function readHistory(path: string): Promise<readonly Interaction[]> {
