@@ -14,30 +14,29 @@ const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .map((path) => `test/${path.replaceAll('\\', '/')}`)
   .filter((path) => path.endsWith('.test.ts'));
 
-// The files that take longest, by processor time and waits. vitest begins with the largest ones: the longest would begin among
-// the last, and the other workers would have nothing to do while it runs.
+// Those that take longest, by processor time and waits: the longest would begin among the last, and the other workers would have
+// nothing to do while it runs. vitest begins with the largest files.
 const longFiles = [
   'test/scripts/chaos.test.ts',
+  'test/integration/stoppedTurns.slow.test.ts',
   'test/e2e/samples.test.ts',
   'test/e2e/playground.test.ts',
+  'test/e2e/clients/python.test.ts',
   'test/cli/doctor.test.ts',
   'test/model/engineProcess.test.ts',
-  'test/model/evalScripts.test.ts',
-  'test/cli/missingLibrary.test.ts',
   'test/e2e/bundle.test.ts',
   'test/e2e/playgroundLimits.test.ts',
-  'test/model/slotGrowth.test.ts',
-  'test/contracts/processEngine.slow.test.ts',
-  'test/e2e/clients/unity.test.ts',
-  'test/e2e/clients/godot.test.ts',
-  'test/model/supervision.test.ts',
 ];
+
+// A worker keeps its modules only from one file to the next of the same project, so these run one after the other. The many short
+// files are the last: with them all workers end at about the same time.
+const projectOrder = ['slow', 'slow-isolated', 'fast-isolated', 'fast'];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification): number => {
+    const rank = ({ moduleId, project }: TestSpecification): number => {
       const index = longFiles.findIndex((path) => moduleId.endsWith(`/${path}`));
-      return index < 0 ? longFiles.length : index;
+      return index < 0 ? longFiles.length + projectOrder.indexOf(project.name) : index;
     };
     return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other));
   }
@@ -47,15 +46,13 @@ const isShuffled = process.argv.some((argument) => argument.startsWith('--sequen
 
 /** `vitest run --mode whole` runs the fast files as the slow ones always run: with both codecs and full sizes. */
 function projects(isWhole: boolean): readonly TestProjectConfiguration[] {
-  return (['fast', 'slow'] as const).flatMap((speed, row) =>
-    [false, true].flatMap((isolate, column) => {
+  return (['fast', 'slow'] as const).flatMap((speed) =>
+    [false, true].flatMap((isolate) => {
       const include = files.filter((path) => isSlow(path) === (speed === 'slow') && needsOwnProcess(path) === isolate);
       if (include.length === 0) return [];
-      // Groups run one after the other, because a worker keeps its modules only from one file to the next of the same project.
-      const sequence = { groupOrder: 2 * row + column };
       const env = { TURNGRAPH_TEST_DEPTH: isWhole || speed === 'slow' ? 'whole' : 'short' };
       const name = isolate ? `${speed}-isolated` : speed;
-      return [{ extends: true as const, test: { name, include, isolate, env, sequence } }];
+      return [{ extends: true as const, test: { name, include, isolate, env } }];
     }),
   );
 }
