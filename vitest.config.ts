@@ -52,7 +52,9 @@ function projects(isWhole: boolean): readonly TestProjectConfiguration[] {
       if (include.length === 0) return [];
       const env = { TURNGRAPH_TEST_DEPTH: isWhole || speed === 'slow' ? 'whole' : 'short' };
       const name = isolate ? `${speed}-isolated` : speed;
-      return [{ extends: true as const, test: { name, include, isolate, env } }];
+      // In a random order one project runs after the other.
+      const sequence = isShuffled ? { groupOrder: projectOrder.indexOf(name) } : {};
+      return [{ extends: true as const, test: { name, include, isolate, env, sequence } }];
     }),
   );
 }

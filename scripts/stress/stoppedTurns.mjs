@@ -115,6 +115,7 @@ const kinds = Object.keys(graphs);
  * @property {number} turns
  * @property {number} [clients]
  * @property {number} [crashes] How many turns end so.
+ * @property {number} [firstCrashes] How many do before the count. Default: one of each kind.
  * @property {readonly string[]} [counted] Of `classes`: each takes half a second in a large process. Default: all.
  */
 
@@ -125,9 +126,9 @@ const kinds = Object.keys(graphs);
  * @param {Size} size
  */
 export async function stopAndCount(testbed, size) {
-  const { turns, clients: clientCount = 6 } = size;
+  const { turns, clients: clientCount = 6, firstCrashes = kinds.length } = size;
   const clients = await Promise.all(Array.from({ length: clientCount }, () => openClient(testbed, kinds)));
-  await stopTurns(testbed, clients, { turns: Math.min(turns, 60), crashes: 6 });
+  await stopTurns(testbed, clients, { turns: Math.min(turns, 60), crashes: firstCrashes });
   // What an agent makes at its first turn is kept until it ends.
   await Promise.all(clients.map((client) => cancelOneOfEachKind(client)));
   const before = await countResources(size);
