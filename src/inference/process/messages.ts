@@ -6,7 +6,7 @@ import type { SamplingParams } from '../contract/samplingParams.ts';
 import type { NewPrompt, SavedPrompt } from '../llama/promptCache/promptFiles.ts';
 import type { EmbedOptions, Embeddings, ModelDetails } from '../contract/model.ts';
 import type { PaceLimits, Priority } from '../contract/pace.ts';
-import type { Call } from './peer.ts';
+import type { Request } from './peer.ts';
 
 /** Facts about a loaded model that do not change. */
 export type LoadedFacts = Pick<
@@ -62,35 +62,35 @@ interface OfFile {
 /** The requests of the server process to an engine process, which has one model. All parameters and results are plain data. */
 export type EngineRequests = {
   /** Loads the library before it is needed. */
-  readonly prepare: Call<Pick<LoadOptions, 'gpu'>>;
+  readonly prepare: Request<Pick<LoadOptions, 'gpu'>>;
   /** `isResizable`: whether its number of slots may change. Events: the loaded fraction. */
-  readonly load: Call<ModelToLoad & { readonly isResizable: boolean }, LoadedFacts, number>;
+  readonly load: Request<ModelToLoad & { readonly isResizable: boolean }, LoadedFacts, number>;
   /** What a model would take. */
-  readonly estimate: Call<ModelToLoad, LoadPlan>;
+  readonly estimate: Request<ModelToLoad, LoadPlan>;
   /** Ends all generations. */
-  readonly stop: Call<NoParams>;
+  readonly stop: Request<NoParams>;
   /** Gives back the slots that the model has got on demand. */
-  readonly shrink: Call<NoParams>;
-  readonly count: Call<{ readonly texts: readonly string[] }, readonly number[]>;
-  readonly embed: Call<
+  readonly shrink: Request<NoParams>;
+  readonly count: Request<{ readonly texts: readonly string[] }, readonly number[]>;
+  readonly embed: Request<
     { readonly texts: readonly string[]; readonly options: Omit<EmbedOptions, 'signal'> },
     Embeddings
   >;
-  readonly countTools: Call<{ readonly tools: ToolBlock }, number>;
-  readonly render: Call<{ readonly prompt: Prompt }, string>;
-  readonly describe: Call<NoParams, ModelDetails | undefined>;
+  readonly countTools: Request<{ readonly tools: ToolBlock }, number>;
+  readonly render: Request<{ readonly prompt: Prompt }, string>;
+  readonly describe: Request<NoParams, ModelDetails | undefined>;
   /** Events: pieces of text. */
-  readonly generate: Call<GenerateParams, Completion, string>;
-  readonly score: Call<
+  readonly generate: Request<GenerateParams, Completion, string>;
+  readonly score: Request<
     OfSequence & { readonly answers: readonly string[]; readonly transcript: boolean },
     AnswerScores
   >;
-  readonly prefill: Call<OfSequence & { readonly keep: boolean }, WarmUpResult>;
+  readonly prefill: Request<OfSequence & { readonly keep: boolean }, WarmUpResult>;
   /** The file of a KV state was deleted to make room for others. */
-  readonly stateEvicted: Call<OfFile>;
-  readonly closeSequence: Call<Pick<OfSequence, 'sequence'>>;
+  readonly stateEvicted: Request<OfFile>;
+  readonly closeSequence: Request<Pick<OfSequence, 'sequence'>>;
   /** The limits of a pace have changed that running requests have. */
-  readonly setPace: Call<NumberedPace>;
+  readonly setPace: Request<NumberedPace>;
 };
 
 /** The batches of the model's context. */
@@ -106,22 +106,22 @@ export interface BatchProgress {
 /** The requests of an engine process to the server process. */
 export type ServerRequests = {
   /** Sent at intervals while a request runs; undefined before the model has a context. */
-  readonly heartbeat: Call<BatchProgress | undefined>;
+  readonly heartbeat: Request<BatchProgress | undefined>;
   /** Sent when the statistics of the model have changed. */
-  readonly stats: Call<{ readonly stats: ModelStats }>;
+  readonly stats: Request<{ readonly stats: ModelStats }>;
   /** Whether the model may take so much memory in all: see `SlotResizing`. */
-  readonly requestMemory: Call<{ readonly use: MemoryUse }, boolean>;
+  readonly requestMemory: Request<{ readonly use: MemoryUse }, boolean>;
   /** The model has another number of slots. */
-  readonly resized: Call<{ readonly stats: ModelStats }>;
+  readonly resized: Request<{ readonly stats: ModelStats }>;
   /** Reserves disk space for a KV state. Result: the path of its file; undefined when the quota does not allow it. */
-  readonly reserveState: Call<{ readonly bytes: number }, string | undefined>;
-  readonly commitState: Call<OfFile & { readonly bytes: number }>;
-  readonly beginReadState: Call<OfFile>;
-  readonly dropState: Call<OfFile>;
-  readonly stateFailed: Call<{ readonly reason: string }>;
+  readonly reserveState: Request<{ readonly bytes: number }, string | undefined>;
+  readonly commitState: Request<OfFile & { readonly bytes: number }>;
+  readonly beginReadState: Request<OfFile>;
+  readonly dropState: Request<OfFile>;
+  readonly stateFailed: Request<{ readonly reason: string }>;
   /** The prompt cache: see `PromptFiles`. */
-  readonly listPrompts: Call<{ readonly key: string }, readonly SavedPrompt[]>;
-  readonly savePrompt: Call<NewPrompt & OfFile, SavedPrompt | undefined>;
-  readonly openPrompt: Call<{ readonly id: string }, string | undefined>;
-  readonly closePrompt: Call<{ readonly id: string; readonly isUsable: boolean }>;
+  readonly listPrompts: Request<{ readonly key: string }, readonly SavedPrompt[]>;
+  readonly savePrompt: Request<NewPrompt & OfFile, SavedPrompt | undefined>;
+  readonly openPrompt: Request<{ readonly id: string }, string | undefined>;
+  readonly closePrompt: Request<{ readonly id: string; readonly isUsable: boolean }>;
 };

@@ -10,7 +10,7 @@ export interface RequestShape {
 }
 
 /** The shape of a request with these parameters, this result, and these events. */
-export interface Call<Params, Result = undefined, Event = never> extends RequestShape {
+export interface Request<Params, Result = undefined, Event = never> extends RequestShape {
   readonly params: Params;
   readonly result: Result;
   readonly event: Event;
