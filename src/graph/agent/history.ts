@@ -4,47 +4,37 @@ import { splitToFrames } from '../../protocol/frameSize.ts';
 import { describeError } from '../../protocol/fault.ts';
 import type { Exchange } from '../compile/turn.ts';
 import { isJsonObject, stringifyJson } from '../../chat/json/value.ts';
-import { createReader, readJsonField, type Schema, type SchemaError } from '../../protocol/schema.ts';
+import { closedObject, createReader, readJsonField, type Schema, type SchemaError } from '../../protocol/schema.ts';
 import { parseJsonAt } from '../../chat/json/lenientParser.ts';
 
 // JSON Schema of a saved dialog: the result of exportDialog, and createAgent.historyJson.
 const historySchema = {
   type: 'array',
-  items: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['user', 'assistant'],
-    properties: {
-      user: { type: 'string', description: 'Message of the user.' },
-      assistant: { type: 'string', description: 'Text that was sent to the client.' },
-      mark: {
-        type: 'string',
-        enum: ['cancelled', 'failed', 'forgotten'],
-        description: 'How the turn ended, if it was not completed; forgotten: later prompts do not have it.',
-      },
-      variables: { type: 'object', additionalProperties: { type: 'string' }, description: 'Variables of the message.' },
-      spoken: {
-        type: 'string',
-        description: 'What the model sees as the answer of a turn that called tools and sent no text.',
-      },
-      results: {
-        type: 'array',
-        description: 'Results of its calls that stay in the dialog.',
-        items: {
-          type: 'object',
-          additionalProperties: false,
-          required: ['call_id', 'name', 'arguments_json', 'ok', 'content'],
-          properties: {
-            call_id: { type: 'string', description: 'The id of the call.' },
-            name: { type: 'string', description: 'The name of the tool.' },
-            arguments_json: { type: 'string', description: 'The arguments, as JSON text of an object.' },
-            ok: { type: 'boolean', description: 'Whether the call succeeded.' },
-            content: { type: 'string', description: 'The result, as text or JSON.' },
-          },
-        },
-      },
+  items: closedObject(['user', 'assistant'], {
+    user: { type: 'string', description: 'Message of the user.' },
+    assistant: { type: 'string', description: 'Text that was sent to the client.' },
+    mark: {
+      type: 'string',
+      enum: ['cancelled', 'failed', 'forgotten'],
+      description: 'How the turn ended, if it was not completed; forgotten: later prompts do not have it.',
     },
-  },
+    variables: { type: 'object', additionalProperties: { type: 'string' }, description: 'Variables of the message.' },
+    spoken: {
+      type: 'string',
+      description: 'What the model sees as the answer of a turn that called tools and sent no text.',
+    },
+    results: {
+      type: 'array',
+      description: 'Results of its calls that stay in the dialog.',
+      items: closedObject(['call_id', 'name', 'arguments_json', 'ok', 'content'], {
+        call_id: { type: 'string', description: 'The id of the call.' },
+        name: { type: 'string', description: 'The name of the tool.' },
+        arguments_json: { type: 'string', description: 'The arguments, as JSON text of an object.' },
+        ok: { type: 'boolean', description: 'Whether the call succeeded.' },
+        content: { type: 'string', description: 'The result, as text or JSON.' },
+      }),
+    },
+  }),
 } as const satisfies Schema;
 
 const validateHistory = createReader(historySchema);

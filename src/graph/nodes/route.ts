@@ -3,74 +3,64 @@ import { liveParams } from '../compile/liveParams.ts';
 import { defineNode, type Node, type NodeContext, routingEffects } from '../compile/node.ts';
 import type { Turn } from '../compile/turn.ts';
 import { placeTemplate } from '../projection/projection.ts';
-import type { FromSchema, ObjectSchema, SchemaError } from '../../protocol/schema.ts';
+import { closedObject, type FromSchema, type SchemaError } from '../../protocol/schema.ts';
 import type { PatternMatcher } from '../storage/patternSet.ts';
 import { inferenceParams, openScorer } from './inference.ts';
 import { compileEntryPatterns, foldParam, warnOfUnused } from './stringParams.ts';
 
 const notMatched = 'not_matched';
 
-const labelSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['name'],
-  properties: {
-    name: {
-      type: 'string',
-      minLength: 1,
-      maxLength: 64,
-      pattern: '^(?!\\s)[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}]*(?<!\\s)$',
-      description:
-        'The name of the label and of its exit: 1 to 64 characters on one line, without a space at the start or the end',
-    },
-    when: { type: 'string', default: '', editor: 'multiline', description: 'What the message is then, for the model.' },
-    examples: {
-      type: 'array',
-      items: { type: 'string', minLength: 1 },
-      default: [],
-      description: 'Messages that get the label, for the model.',
-    },
-    patterns: {
-      type: 'array',
-      items: { type: 'string' },
-      default: [],
-      description: 'Regular expressions (RE2 syntax), matched anywhere, case-insensitive, for match: patterns.',
-    },
+const labelSchema = closedObject(['name'], {
+  name: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 64,
+    pattern: '^(?!\\s)[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}]*(?<!\\s)$',
+    description:
+      'The name of the label and of its exit: 1 to 64 characters on one line, without a space at the start or the end',
   },
-} as const satisfies ObjectSchema;
+  when: { type: 'string', default: '', editor: 'multiline', description: 'What the message is then, for the model.' },
+  examples: {
+    type: 'array',
+    items: { type: 'string', minLength: 1 },
+    default: [],
+    description: 'Messages that get the label, for the model.',
+  },
+  patterns: {
+    type: 'array',
+    items: { type: 'string' },
+    default: [],
+    description: 'Regular expressions (RE2 syntax), matched anywhere, case-insensitive, for match: patterns.',
+  },
+});
 
-const params = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['labels'],
-  properties: {
-    labels: {
-      type: 'array',
-      minItems: 1,
-      maxItems: 64,
-      items: labelSchema,
-      description: 'The labels, one of which is chosen. Each is an exit of the node.',
-    },
-    match: {
-      type: 'string',
-      enum: ['model', 'patterns'],
-      default: 'model',
-      description:
-        'model: the label that the model finds most probable; patterns: the first label, in their order, of which a pattern matches the message.',
-    },
-    threshold: {
-      type: 'number',
-      minimum: 0,
-      maximum: 1,
-      default: 0,
-      live: true,
-      description:
-        'With match: model, the least probability of the label, of 1 for all labels together; below it the exit is not_matched.',
-    },
-    fold: foldParam,
-    model_name: inferenceParams.model_name,
+const params = closedObject(['labels'], {
+  labels: {
+    type: 'array',
+    minItems: 1,
+    maxItems: 64,
+    items: labelSchema,
+    description: 'The labels, one of which is chosen. Each is an exit of the node.',
   },
-} as const satisfies ObjectSchema;
+  match: {
+    type: 'string',
+    enum: ['model', 'patterns'],
+    default: 'model',
+    description:
+      'model: the label that the model finds most probable; patterns: the first label, in their order, of which a pattern matches the message.',
+  },
+  threshold: {
+    type: 'number',
+    minimum: 0,
+    maximum: 1,
+    default: 0,
+    live: true,
+    description:
+      'With match: model, the least probability of the label, of 1 for all labels together; below it the exit is not_matched.',
+  },
+  fold: foldParam,
+  model_name: inferenceParams.model_name,
+});
 
 const exitsOfRoute = { param: 'labels', member: 'name', and: [notMatched] } as const;
 

@@ -2,25 +2,20 @@ import type { Embeddings } from '../../inference/contract/model.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { purposeProblem } from '../../inference/models/catalogue/catalogue.ts';
-import { createReader, type FromSchema, type ObjectSchema } from '../../protocol/schema.ts';
+import { closedObject, createReader, type FromSchema } from '../../protocol/schema.ts';
 import type { ServerContext } from '../session/session.ts';
 import { type ApiError, invalidBody, invalidField, unwrapBody } from './apiError.ts';
 
 /** Max texts of one request, as OpenAI has it. */
 const maxTexts = 2048;
 
-const embeddingsSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['model', 'input'],
-  properties: {
-    model: { type: 'string', minLength: 1 },
-    input: { description: 'A text, or a list of texts.' },
-    encoding_format: { type: 'string', enum: ['float', 'base64'], default: 'float' },
-    dimensions: { type: 'integer', minimum: 1 },
-    user: { type: 'string', description: 'It is not read.' },
-  },
-} as const satisfies ObjectSchema;
+const embeddingsSchema = closedObject(['model', 'input'], {
+  model: { type: 'string', minLength: 1 },
+  input: { description: 'A text, or a list of texts.' },
+  encoding_format: { type: 'string', enum: ['float', 'base64'], default: 'float' },
+  dimensions: { type: 'integer', minimum: 1 },
+  user: { type: 'string', description: 'It is not read.' },
+});
 
 type EmbeddingsRequest = FromSchema<typeof embeddingsSchema>;
 

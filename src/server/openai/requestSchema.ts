@@ -1,52 +1,32 @@
 import { samplingColumn, samplingSchema } from '../../inference/contract/samplingParams.ts';
-import type { FromSchema, ObjectSchema, Schema } from '../../protocol/schema.ts';
+import { closedObject, type FromSchema, type Schema } from '../../protocol/schema.ts';
 
-const functionSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['name'],
-  properties: {
-    name: { type: 'string' },
-    description: { type: 'string', default: '' },
-    parameters: { type: 'object', default: { type: 'object', properties: {} } },
-    strict: { type: 'boolean', default: false },
-  },
-} as const satisfies ObjectSchema;
+const functionSchema = closedObject(['name'], {
+  name: { type: 'string' },
+  description: { type: 'string', default: '' },
+  parameters: { type: 'object', default: { type: 'object', properties: {} } },
+  strict: { type: 'boolean', default: false },
+});
 
-const callSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['id', 'type', 'function'],
-  properties: {
-    id: { type: 'string', minLength: 1 },
-    type: { type: 'string', enum: ['function'] },
-    index: { type: 'integer', minimum: 0 },
-    function: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['name', 'arguments'],
-      properties: {
-        name: { type: 'string', minLength: 1 },
-        arguments: { type: 'string' },
-        parsed_arguments: { description: 'What a client has parsed of `arguments`; it is not read.' },
-      },
-    },
-  },
-} as const satisfies ObjectSchema;
+const callSchema = closedObject(['id', 'type', 'function'], {
+  id: { type: 'string', minLength: 1 },
+  type: { type: 'string', enum: ['function'] },
+  index: { type: 'integer', minimum: 0 },
+  function: closedObject(['name', 'arguments'], {
+    name: { type: 'string', minLength: 1 },
+    arguments: { type: 'string' },
+    parsed_arguments: { description: 'What a client has parsed of `arguments`; it is not read.' },
+  }),
+});
 
-const messageSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['role'],
-  properties: {
-    role: { type: 'string', enum: ['system', 'developer', 'user', 'assistant', 'tool'] },
-    content: { description: 'A text, or a list of text parts.' },
-    name: { type: 'string', minLength: 1, maxLength: 64, description: 'Who speaks; of a result, its function.' },
-    tool_calls: { type: 'array', items: callSchema, default: [] },
-    tool_call_id: { type: 'string' },
-    parsed: { description: 'What a client has parsed of `content`; it is not read.' },
-  },
-} as const satisfies ObjectSchema;
+const messageSchema = closedObject(['role'], {
+  role: { type: 'string', enum: ['system', 'developer', 'user', 'assistant', 'tool'] },
+  content: { description: 'A text, or a list of text parts.' },
+  name: { type: 'string', minLength: 1, maxLength: 64, description: 'Who speaks; of a result, its function.' },
+  tool_calls: { type: 'array', items: callSchema, default: [] },
+  tool_call_id: { type: 'string' },
+  parsed: { description: 'What a client has parsed of `content`; it is not read.' },
+});
 
 /** What is about OpenAI's own service, or has nothing to act on here. */
 const unread = {
@@ -61,88 +41,63 @@ const unread = {
 } as const satisfies Readonly<Record<string, Schema>>;
 
 /** JSON Schema of the body of POST /v1/chat/completions; values that mean the same as an absent field are removed before. */
-export const requestSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['model', 'messages'],
-  properties: {
-    model: { type: 'string', minLength: 1 },
-    messages: { type: 'array', minItems: 1, items: messageSchema },
-    tools: {
-      type: 'array',
-      default: [],
-      items: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['type', 'function'],
-        properties: { type: { type: 'string', enum: ['function'] }, function: functionSchema },
-      },
-    },
-    tool_choice: {
-      anyOf: [
-        { type: 'string', enum: ['none', 'auto', 'required'] },
-        {
-          type: 'object',
-          description: 'the object of a function to call',
-          additionalProperties: false,
-          required: ['type', 'function'],
-          properties: {
-            type: { type: 'string', enum: ['function'] },
-            function: {
-              type: 'object',
-              additionalProperties: false,
-              required: ['name'],
-              properties: { name: { type: 'string' } },
-            },
-          },
-        },
-      ],
-    },
-    parallel_tool_calls: { type: 'boolean', default: true },
-    response_format: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['type'],
-      properties: {
-        type: { type: 'string', enum: ['text', 'json_object', 'json_schema'] },
-        json_schema: {
-          type: 'object',
-          additionalProperties: false,
-          required: ['schema'],
-          properties: {
-            name: { type: 'string' },
-            description: { type: 'string' },
-            schema: { type: 'object' },
-            strict: { type: 'boolean' },
-          },
-        },
-      },
-    },
-    stream: { type: 'boolean', default: false },
-    stream_options: {
-      type: 'object',
-      default: {},
-      additionalProperties: false,
-      properties: { include_usage: { type: 'boolean', default: false } },
-    },
-    ...samplingColumn('schema', 'api'),
-    temperature: { type: 'number', minimum: 0, maximum: 2 },
-    max_tokens: { type: 'integer', minimum: 1 },
-    max_completion_tokens: { type: 'integer', minimum: 1 },
-    seed: { type: 'integer' },
-    stop: {
-      anyOf: [{ ...samplingSchema.properties.stop.items, description: 'a string' }, samplingSchema.properties.stop],
-    },
-    reasoning_effort: { type: 'string', description: 'none: the model does not reason; any other: it may.' },
-    chat_template_kwargs: {
-      type: 'object',
-      default: {},
-      description: 'As of llama-server: enable_thinking is read, which counts before reasoning_effort.',
-      properties: { enable_thinking: { type: 'boolean' } },
-    },
-    ...unread,
+export const requestSchema = closedObject(['model', 'messages'], {
+  model: { type: 'string', minLength: 1 },
+  messages: { type: 'array', minItems: 1, items: messageSchema },
+  tools: {
+    type: 'array',
+    default: [],
+    items: closedObject(['type', 'function'], {
+      type: { type: 'string', enum: ['function'] },
+      function: functionSchema,
+    }),
   },
-} as const satisfies ObjectSchema;
+  tool_choice: {
+    anyOf: [
+      { type: 'string', enum: ['none', 'auto', 'required'] },
+      {
+        ...closedObject(['type', 'function'], {
+          type: { type: 'string', enum: ['function'] },
+          function: closedObject(['name'], { name: { type: 'string' } }),
+        }),
+        description: 'the object of a function to call',
+      },
+    ],
+  },
+  parallel_tool_calls: { type: 'boolean', default: true },
+  response_format: closedObject(['type'], {
+    type: { type: 'string', enum: ['text', 'json_object', 'json_schema'] },
+    json_schema: closedObject(['schema'], {
+      name: { type: 'string' },
+      description: { type: 'string' },
+      schema: { type: 'object' },
+      strict: { type: 'boolean' },
+    }),
+  }),
+  stream: { type: 'boolean', default: false },
+  stream_options: {
+    type: 'object',
+    default: {},
+    additionalProperties: false,
+    properties: { include_usage: { type: 'boolean', default: false } },
+  },
+  ...samplingColumn('schema', 'api'),
+  temperature: { type: 'number', minimum: 0, maximum: 2 },
+  max_tokens: { type: 'integer', minimum: 1 },
+  max_completion_tokens: { type: 'integer', minimum: 1 },
+  seed: { type: 'integer' },
+  stop: {
+    anyOf: [{ ...samplingSchema.properties.stop.items, description: 'a string' }, samplingSchema.properties.stop],
+  },
+  reasoning_effort: { type: 'string', description: 'none: the model does not reason; any other: it may.' },
+  chat_template_kwargs: {
+    type: 'object',
+    default: {},
+    description: 'As of llama-server: enable_thinking is read, which counts before reasoning_effort.',
+    properties: { enable_thinking: { type: 'boolean' } },
+  },
+  ...unread,
+});
 
 /** A request for a completion, checked against its schema. */
 export type CompletionRequest = FromSchema<typeof requestSchema>;

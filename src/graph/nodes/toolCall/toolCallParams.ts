@@ -4,7 +4,7 @@ import { chooseFormat, type Formats } from '../../../chat/formats/index.ts';
 import type { ToolCallFormat } from '../../../chat/tool.ts';
 import { graphToolSchema } from '../../../chat/tools/declaration/toolSchema.ts';
 import type { ModelLease } from '../../../inference/models/pool/lease.ts';
-import type { FromSchema, ObjectSchema, Schema } from '../../../protocol/schema.ts';
+import { closedObject, type FromSchema, type Schema } from '../../../protocol/schema.ts';
 import { templateParam } from '../../compile/graphDeclarations.ts';
 import { InvalidParams, type NodeContext } from '../../compile/node.ts';
 import { inferenceParams } from '../inference.ts';
@@ -13,34 +13,29 @@ type Params = Readonly<Record<string, Schema>>;
 
 /** Parameters of a ToolCall node, for the formats that can be named. */
 export const toolCallParams = (formats: Formats) =>
-  ({
-    type: 'object',
-    additionalProperties: false,
-    required: ['tools'],
-    properties: {
-      ...inferenceParams,
-      ...declarationParams,
-      tool_call_format: {
-        type: 'string',
-        enum: ['', ...formats.keys(), nativeFormatName],
-        default: '',
-        description:
-          'Tool-call format: how tools are put into the prompt and calls are detected; "" = what the model\'s chat template proves; native = the layout that is read off it.',
-      },
-      ...toolChoiceParams,
-      ...answerParams,
-      ...resultParams,
-      ...mistakeParams,
-      spoken: {
-        type: 'string',
-        default: 'Done.',
-        live: true,
-        editor: 'multiline',
-        description:
-          'Template of the line that later prompts show as the answer of a turn that called tools and sent no text.',
-      },
+  closedObject(['tools'], {
+    ...inferenceParams,
+    ...declarationParams,
+    tool_call_format: {
+      type: 'string',
+      enum: ['', ...formats.keys(), nativeFormatName],
+      default: '',
+      description:
+        'Tool-call format: how tools are put into the prompt and calls are detected; "" = what the model\'s chat template proves; native = the layout that is read off it.',
     },
-  }) as const satisfies ObjectSchema;
+    ...toolChoiceParams,
+    ...answerParams,
+    ...resultParams,
+    ...mistakeParams,
+    spoken: {
+      type: 'string',
+      default: 'Done.',
+      live: true,
+      editor: 'multiline',
+      description:
+        'Template of the line that later prompts show as the answer of a turn that called tools and sent no text.',
+    },
+  });
 
 /** Validated parameters of a ToolCall node. */
 export type ToolCallParams = FromSchema<ReturnType<typeof toolCallParams>>;
