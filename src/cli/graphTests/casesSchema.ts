@@ -1,4 +1,4 @@
-import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
+import { closedObject, type FromSchema, type ObjectSchema } from '../../protocol/schema.ts';
 import { callSchema, resultsSchema } from '../resultsFile.ts';
 
 const expectSchema = {
@@ -36,58 +36,43 @@ const expectSchema = {
   },
 } as const satisfies ObjectSchema;
 
-const turnSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['user'],
-  properties: {
-    user: { type: 'string', description: "The user's message." },
-    variables: {
-      type: 'object',
-      additionalProperties: { type: 'string' },
-      default: {},
-      description: 'Variables of the message, for templates and enum_from.',
-    },
-    results: { ...resultsSchema, default: [] },
-    expect: { ...expectSchema, default: {} },
+const turnSchema = closedObject(['user'], {
+  user: { type: 'string', description: "The user's message." },
+  variables: {
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    default: {},
+    description: 'Variables of the message, for templates and enum_from.',
   },
-} as const satisfies ObjectSchema;
+  results: { ...resultsSchema, default: [] },
+  expect: { ...expectSchema, default: {} },
+});
 
 /** JSON Schema of a cases file: the unit tests of a graph. */
-export const casesSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['graph', 'cases'],
-  properties: {
-    $schema: { type: 'string', description: 'Where editors find the schema.' },
-    description: { type: 'string', default: '', description: 'What the cases are for.' },
-    graph: {
-      type: 'string',
-      minLength: 1,
-      description: 'The graph: a path that begins at the folder of this file, or a name in the graphs folder.',
-    },
-    recording: {
-      type: 'string',
-      minLength: 1,
-      description:
-        "The mock script with the models' answers: a path that begins at the folder of this file. Default: this file with .mock.json instead of .cases.json, where it exists.",
-    },
-    cases: {
-      type: 'array',
-      minItems: 1,
-      description: 'The cases. Each begins with an empty dialog.',
-      items: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['name', 'turns'],
-        properties: {
-          name: { type: 'string', minLength: 1, description: 'What the graph does, in a few words.' },
-          turns: { type: 'array', minItems: 1, items: turnSchema, description: 'The messages, in one dialog.' },
-        },
-      },
-    },
+export const casesSchema = closedObject(['graph', 'cases'], {
+  $schema: { type: 'string', description: 'Where editors find the schema.' },
+  description: { type: 'string', default: '', description: 'What the cases are for.' },
+  graph: {
+    type: 'string',
+    minLength: 1,
+    description: 'The graph: a path that begins at the folder of this file, or a name in the graphs folder.',
   },
-} as const satisfies ObjectSchema;
+  recording: {
+    type: 'string',
+    minLength: 1,
+    description:
+      "The mock script with the models' answers: a path that begins at the folder of this file. Default: this file with .mock.json instead of .cases.json, where it exists.",
+  },
+  cases: {
+    type: 'array',
+    minItems: 1,
+    description: 'The cases. Each begins with an empty dialog.',
+    items: closedObject(['name', 'turns'], {
+      name: { type: 'string', minLength: 1, description: 'What the graph does, in a few words.' },
+      turns: { type: 'array', minItems: 1, items: turnSchema, description: 'The messages, in one dialog.' },
+    }),
+  },
+});
 
 /** A cases file that `casesSchema` has accepted. */
 export type CasesDocument = FromSchema<typeof casesSchema>;

@@ -1,4 +1,4 @@
-import type { FromSchema, Schema } from '../../../protocol/schema.ts';
+import { closedObject, type FromSchema, type Schema } from '../../../protocol/schema.ts';
 import type { ownFacts } from '../../../base/schemaKeywords.ts';
 
 /** JSON Schemas of the facts of a parameter that are not about its type. `examples` is a keyword of JSON Schema, too. */
@@ -24,37 +24,19 @@ export const factSchemas = {
   },
 } as const satisfies Readonly<Record<(typeof ownFacts)[number] | 'examples', Schema>>;
 
-const paramSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['name', 'type'],
-  properties: {
-    name: { type: 'string', minLength: 1, description: 'Name of the parameter.' },
-    type: {
-      type: 'string',
-      enum: [
-        'string',
-        'integer',
-        'number',
-        'boolean',
-        'array',
-        'object',
-        'str',
-        'int',
-        'float',
-        'bool',
-        'list',
-        'dict',
-      ],
-      description: 'Type of its value. The names of Python (the last six) are understood, with a warning.',
-    },
-    description: { type: 'string', description: 'What the parameter means, for the model.' },
-    required: { type: 'boolean', description: 'Whether a call must have it; default: true.' },
-    enum: { type: 'array', minItems: 1, items: {}, description: 'The only values allowed.' },
-    items: { type: 'object', description: 'JSON Schema of the elements of an array.' },
-    ...factSchemas,
+const paramSchema = closedObject(['name', 'type'], {
+  name: { type: 'string', minLength: 1, description: 'Name of the parameter.' },
+  type: {
+    type: 'string',
+    enum: ['string', 'integer', 'number', 'boolean', 'array', 'object', 'str', 'int', 'float', 'bool', 'list', 'dict'],
+    description: 'Type of its value. The names of Python (the last six) are understood, with a warning.',
   },
-} as const;
+  description: { type: 'string', description: 'What the parameter means, for the model.' },
+  required: { type: 'boolean', description: 'Whether a call must have it; default: true.' },
+  enum: { type: 'array', minItems: 1, items: {}, description: 'The only values allowed.' },
+  items: { type: 'object', description: 'JSON Schema of the elements of an array.' },
+  ...factSchemas,
+});
 
 // No default in here: ajv fills none into the branches of a choice.
 const members = {

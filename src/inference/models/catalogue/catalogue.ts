@@ -9,27 +9,22 @@ import { Fault } from '../../../protocol/fault.ts';
 import { readRegularFile } from '../../../base/filesystem.ts';
 import { findDuplicateKeys, findSyntaxError, locateInJson, withoutMark } from '../../../base/jsonLocations.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
-import { createReader, type FromSchema, type ObjectSchema, type SchemaError } from '../../../protocol/schema.ts';
+import { closedObject, createReader, type FromSchema, type SchemaError } from '../../../protocol/schema.ts';
 import { templatePath } from './remoteEntry.ts';
 import { parseEntry } from './parseEntry.ts';
 
 export { modelSchema } from './modelSchema.ts';
 
 /** JSON Schema of models.json as a whole. Its models are validated one by one, with `modelSchema`. */
-export const catalogueSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['models'],
-  properties: {
-    $schema: { type: 'string', description: 'Where editors find the schema; absent = nowhere.' },
-    extends: {
-      type: 'boolean',
-      default: true,
-      description: 'Whether the bundled models are in the catalogue, too; false = only the models of this file.',
-    },
-    models: { type: 'array', items: {}, description: 'The models that graphs and clients can name.' },
+export const catalogueSchema = closedObject(['models'], {
+  $schema: { type: 'string', description: 'Where editors find the schema; absent = nowhere.' },
+  extends: {
+    type: 'boolean',
+    default: true,
+    description: 'Whether the bundled models are in the catalogue, too; false = only the models of this file.',
   },
-} as const satisfies ObjectSchema;
+  models: { type: 'array', items: {}, description: 'The models that graphs and clients can name.' },
+});
 
 /** One model of the catalogue. It keeps only the variants that an engine can run; the first one is used. */
 export interface CatalogueEntry extends FromSchema<typeof modelSchema> {
