@@ -53,6 +53,16 @@ export interface ExpectedFile {
   readonly sha256: string | undefined;
 }
 
+/** How a file differs from what it must be, in what is known of both. */
+export function listDifferences(actual: ExpectedFile, expected: ExpectedFile): readonly string[] {
+  const isOther = (name: keyof ExpectedFile): boolean =>
+    actual[name] !== undefined && expected[name] !== undefined && actual[name] !== expected[name];
+  return [
+    ...(isOther('bytes') ? [`${actual.bytes} bytes instead of ${expected.bytes}`] : []),
+    ...(isOther('sha256') ? [`SHA-256 ${actual.sha256} instead of ${expected.sha256}`] : []),
+  ];
+}
+
 /** What the catalogue says of the file of a variant, or of an adapter: size and hash of a variant are those of its one file. */
 export function expectedByCatalogue(source: Partial<ModelSourceVariant> | undefined): ExpectedFile {
   const { files, size_bytes: bytes, sha256 } = source ?? {};

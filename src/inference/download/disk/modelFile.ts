@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
 import { constants, type FileHandle, lstat, open, stat } from 'node:fs/promises';
 import { createFile } from '../../../base/filesystem.ts';
-import type { ExpectedFile } from '../target.ts';
+import { type ExpectedFile, listDifferences } from '../target.ts';
 
 /** The first four characters of every GGUF file. */
 export const ggufMagic = 'GGUF';
@@ -17,10 +17,8 @@ export interface ActualFile {
 
 /** How a file differs from what it must be; undefined = in nothing that is known. */
 export function findMismatch(actual: ActualFile, expected: ExpectedFile): string | undefined {
-  if (expected.bytes !== undefined && actual.bytes !== expected.bytes)
-    return `${actual.bytes} bytes instead of ${expected.bytes}`;
-  if (expected.sha256 !== undefined && actual.sha256 !== expected.sha256)
-    return `SHA-256 ${actual.sha256} instead of ${expected.sha256}`;
+  const [difference] = listDifferences(actual, expected);
+  if (difference !== undefined) return difference;
   // When no hash is known, this at least distinguishes a model from a login page.
   if (actual.magic !== ggufMagic)
     return `"${printable(actual.magic)}" at its start instead of "${ggufMagic}": it is no model`;

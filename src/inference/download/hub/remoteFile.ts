@@ -1,5 +1,5 @@
 import { Fault } from '../../../protocol/fault.ts';
-import { describeTarget, type ExpectedFile, type Target } from '../target.ts';
+import { describeTarget, listDifferences, type Target } from '../target.ts';
 import type { HubSettings } from './endpoint.ts';
 import { parseContentLength, parseEtag, requestFile, type HubResponse, StallTimeout } from './request.ts';
 
@@ -24,7 +24,7 @@ export async function fetchRemoteFile(
 ): Promise<RemoteFile> {
   using stallTimeout = new StallTimeout(signal, stallMs);
   const remoteFile = parseRemoteFile(await requestFile(hub, target, { method: 'HEAD', stallTimeout }));
-  const differences = findDifferences(remoteFile, target.expected);
+  const differences = listDifferences(remoteFile, target.expected).toReversed();
   if (differences.length === 0) return remoteFile;
   throw new Fault(
     'CHECKSUM_MISMATCH',
@@ -42,13 +42,4 @@ function parseRemoteFile({ status, headers, fileHeaders }: HubResponse): RemoteF
     sha256: /^[0-9a-f]{64}$/.test(fileHeaders.etag ?? '') ? fileHeaders.etag : undefined,
     commit: fileHeaders.commit ?? '',
   };
-}
-
-function findDifferences(remoteFile: RemoteFile, expected: ExpectedFile): readonly string[] {
-  const differences: string[] = [];
-  if (expected.sha256 !== undefined && remoteFile.sha256 !== undefined && expected.sha256 !== remoteFile.sha256)
-    differences.push(`SHA-256 ${remoteFile.sha256} instead of ${expected.sha256}`);
-  if (expected.bytes !== undefined && remoteFile.bytes !== undefined && expected.bytes !== remoteFile.bytes)
-    differences.push(`${remoteFile.bytes} bytes instead of ${expected.bytes}`);
-  return differences;
 }

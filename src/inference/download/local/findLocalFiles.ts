@@ -1,9 +1,9 @@
-import { readdir, realpath, stat } from 'node:fs/promises';
+import { readdir, realpath } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import type { ModelStore, StoreProgram } from './stores.ts';
 import { readTextIfFile } from '../../../base/filesystem.ts';
 import { createReader, type ObjectSchema, readJsonText } from '../../../protocol/schema.ts';
-import { hasModelMagic } from '../disk/modelFile.ts';
+import { fileSize, hasModelMagic } from '../disk/modelFile.ts';
 import { blobHash } from '../hub/endpoint.ts';
 
 /** A GGUF file that another program keeps on the machine. */
@@ -47,14 +47,20 @@ export async function findLocalFiles(stores: readonly ModelStore[]): Promise<rea
 async function findGgufFiles({ program, folder }: ModelStore): Promise<readonly LocalFile[]> {
   const files: LocalFile[] = [];
   for (const parts of await listGgufPaths(folder)) {
-    const path = await realpath(join(folder, ...parts)).catch(() => undefined);
-    const info = path === undefined ? undefined : await stat(path).catch(() => undefined);
-    if (path === undefined || !info?.isFile()) continue;
+    const file = await resolveFile(join(folder, ...parts));
+    if (!file) continue;
     const source = sourceOf(program, parts);
     const name = source === undefined ? parts.join('/') : `${source.repo}/${source.file}`;
-    files.push({ program, name, path, bytes: info.size, sha256: blobHash(path), source });
+    files.push({ program, name, ...file, sha256: blobHash(file.path), source });
   }
   return files;
+}
+
+/** A file behind symbolic links; undefined: there is none. */
+async function resolveFile(link: string): Promise<Pick<LocalFile, 'path' | 'bytes'> | undefined> {
+  const path = await realpath(link).catch(() => '');
+  const bytes = await fileSize(path);
+  return bytes === undefined ? undefined : { path, bytes };
 }
 
 /** Repository and file of a path within a store. */
@@ -115,11 +121,10 @@ async function findOllamaFiles(folder: string): Promise<readonly LocalFile[]> {
   for (const manifest of manifests.sort().slice(0, maxManifests)) {
     const sha256 = await readModelHash(join(folder, 'manifests', manifest));
     if (sha256 === undefined) continue;
-    const path = await realpath(join(folder, 'blobs', `sha256-${sha256}`)).catch(() => undefined);
-    const info = path === undefined ? undefined : await stat(path).catch(() => undefined);
-    if (path === undefined || !info?.isFile()) continue;
+    const file = await resolveFile(join(folder, 'blobs', `sha256-${sha256}`));
+    if (!file) continue;
     const name = modelName(manifest.split(sep));
-    files.push({ program: 'Ollama', name, path, bytes: info.size, sha256, source: undefined });
+    files.push({ program: 'Ollama', name, ...file, sha256, source: undefined });
   }
   return files;
 }
