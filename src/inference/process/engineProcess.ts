@@ -6,7 +6,7 @@ import { describeError, Fault } from '../../protocol/fault.ts';
 import type { EngineProcessSettings } from './engineServer.ts';
 import type { SlotResizing, ModelStats } from '../contract/memory.ts';
 import type { EngineRequests, ServerRequests } from './messages.ts';
-import { type EventOf, Peer, type RequestHandlers, type RunningRequest } from './peer.ts';
+import { type EventOf, Peer, type RunningRequest } from './peer.ts';
 import type { CacheFiles } from '../llama/cacheFiles.ts';
 import { guardDescriptor } from './guard.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
@@ -101,7 +101,12 @@ export class EngineProcess {
     const service = new FileService(files, (path) => this.#peer.tell('stateEvicted', { path }));
     this.#peer = new Peer<EngineRequests, ServerRequests>((messages) => this.#send(messages), {
       ...service.handlers,
-      ...listenerHandlers(() => this.#listener),
+      stats: ({ params: { stats } }) => this.#listener?.onStats(stats),
+      requestMemory: async ({ params: { use } }) => (await this.#listener?.resizing?.requestMemory(use)) ?? false,
+      resized: ({ params: { stats } }) => {
+        this.#listener?.onStats(stats);
+        this.#listener?.resizing?.onResized(stats);
+      },
       heartbeat: ({ params }) => this.#watchdog.onHeartbeat(params),
     });
     this.#watchdog = new Watchdog(watchdog, (seconds) => {
@@ -230,18 +235,6 @@ export class EngineProcess {
     });
   }
 }
-
-/** Answers what an engine process says of its model. @param listener returns who hears of it now, if anyone. */
-const listenerHandlers = (
-  listener: () => ModelListener | undefined,
-): Pick<RequestHandlers<ServerRequests>, 'stats' | 'requestMemory' | 'resized'> => ({
-  stats: ({ params: { stats } }) => listener()?.onStats(stats),
-  requestMemory: async ({ params: { use } }) => (await listener()?.resizing?.requestMemory(use)) ?? false,
-  resized({ params: { stats } }) {
-    listener()?.onStats(stats);
-    listener()?.resizing?.onResized(stats);
-  },
-});
 
 /** The main file of an engine process: compiled, also when this file is run from its source. */
 const engineProcessFile = fileURLToPath(new URL('../../../dist/inference/process/child.js', import.meta.url));

@@ -4,6 +4,7 @@ import { isObject } from '../../../base/jsonTypes.ts';
 import type { FromSchema, SchemaError } from '../../../protocol/schema.ts';
 import { type modelSchema, type variantSchema, remoteProperties } from './modelSchema.ts';
 
+type Model = FromSchema<typeof modelSchema>;
 type Variant = FromSchema<typeof variantSchema>;
 
 /** Properties of files, which a variant for the engine `http` does not have. */
@@ -11,20 +12,13 @@ const fileProperties = ['local_path', 'huggingface_repo', 'gpu', 'gpu_layers', '
 const servedProperties = Object.keys(remoteProperties) as readonly (keyof typeof remoteProperties)[];
 
 /** Whether inference servers on other machines run a model, so that it has no files here. */
-export const isRemote = ({
-  variants: [variant],
-}: {
-  readonly variants: readonly { readonly engine?: string }[];
-}): boolean => variant?.engine === 'http';
+export const isRemote = ({ variants: [variant] }: Pick<Model, 'variants'>): boolean => variant?.engine === 'http';
 
 /** Where other machines serve a model; undefined: it is a file. */
 export function remoteModelOf({
   variants: [variant],
   templateFile,
-}: {
-  readonly variants: readonly Variant[];
-  readonly templateFile?: string | undefined;
-}): RemoteModel | undefined {
+}: Pick<Model, 'variants'> & { readonly templateFile?: string | undefined }): RemoteModel | undefined {
   if (variant?.engine !== 'http') return undefined;
   const { api = 'llama-server', base_url: baseUrl = [], model, api_key_env: apiKeyEnv } = variant;
   return { api, baseUrls: typeof baseUrl === 'string' ? [baseUrl] : baseUrl, model, apiKeyEnv, templateFile };
@@ -32,7 +26,7 @@ export function remoteModelOf({
 
 /** The absolute path of the chat template of a model; undefined: the server has one. */
 export const templatePath = (
-  { variants: [variant] }: FromSchema<typeof modelSchema>,
+  { variants: [variant] }: Pick<Model, 'variants'>,
   catalogue: string,
 ): string | undefined =>
   variant?.chat_template === undefined ? undefined : resolve(dirname(catalogue), variant.chat_template);
@@ -41,10 +35,7 @@ export const templatePath = (
  * Errors of properties that a variant needs, or cannot have, with its engine. Pointers are relative to the entry.
  * @param written the variants as the file has them, without defaults.
  */
-export const engineErrors = (
-  { variants }: FromSchema<typeof modelSchema>,
-  written: readonly unknown[],
-): readonly SchemaError[] =>
+export const engineErrors = ({ variants }: Model, written: readonly unknown[]): readonly SchemaError[] =>
   variants.flatMap((variant, index) => {
     const errors = variant.engine === 'http' ? remoteErrors(variant) : fileErrors(variant, written[index]);
     return errors.map(({ pointer, message }) => ({ pointer: `/variants/${index}/${pointer}`, message }));

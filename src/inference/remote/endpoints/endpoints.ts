@@ -152,9 +152,7 @@ export class Endpoint {
 
   /** Checks it, if it has to be. @throws ServerFault when it cannot be used. */
   check(): Promise<void> {
-    if (this.#isChecked) return Promise.resolve();
-    this.#checking ??= this.#runCheck();
-    return this.#checking;
+    return this.#isChecked ? Promise.resolve() : this.#checkOnce();
   }
 
   /**
@@ -164,9 +162,11 @@ export class Endpoint {
    */
   verify(): Promise<void> | undefined {
     const isSilent = performance.now() - this.#answeredAt >= this.#options.recheckMs;
-    if (!isSilent) return undefined;
-    this.#checking ??= this.#runCheck();
-    return this.#checking;
+    return isSilent ? this.#checkOnce() : undefined;
+  }
+
+  #checkOnce(): Promise<void> {
+    return (this.#checking ??= this.#runCheck());
   }
 
   async #runCheck(): Promise<void> {
