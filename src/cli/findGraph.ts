@@ -2,10 +2,10 @@ import { readdirSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, parse } from 'node:path';
 import { didYouMean } from '../base/didYouMean.ts';
 import { Fault } from '../protocol/fault.ts';
-import { createReader } from '../protocol/schema.ts';
+import { createReader, type SchemaError } from '../protocol/schema.ts';
 import { describeGraphPointer, type GraphDocument, graphSchema } from '../graph/compile/document.ts';
 import { GraphFolder } from '../graph/compile/graphFolder.ts';
-import { readValidJson } from './jsonFile.ts';
+import { describeMistakes, readValidJson } from './jsonFile.ts';
 
 /** A graph that a command names. */
 export interface FoundGraph {
@@ -37,10 +37,8 @@ export async function readGraph(path: string): Promise<GraphDocument> {
   const file = await readValidJson(path);
   const reading = createReader(graphSchema)(JSON.parse(file.text));
   if (reading.ok) return reading.value;
-  const sentences = reading.errors.map(
-    ({ pointer, message }) => `${file.positionOf(pointer)}: ${describeGraphPointer(pointer)} ${message}`,
-  );
-  throw new Error(sentences.join('\n'));
+  const sentenceOf = ({ pointer, message }: SchemaError): string => `${describeGraphPointer(pointer)} ${message}`;
+  throw new Error(describeMistakes(file, reading.errors, sentenceOf));
 }
 
 function hintFor(nameOrPath: string, path: string, names: readonly string[]): string {

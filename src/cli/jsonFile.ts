@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { findSyntaxError, locateInJson, findDuplicateKeys } from '../base/jsonLocations.ts';
 import { decodeUtf8 } from '../base/filesystem.ts';
+import type { SchemaError } from '../protocol/schema.ts';
 
 /** The text of a JSON file, such as a graph, with the positions of its values for messages. */
 export interface JsonFile {
@@ -51,6 +52,13 @@ export async function readValidJson(path: string): Promise<JsonFile> {
   if (file.syntaxError !== undefined) throw new Error(file.syntaxError);
   return file;
 }
+
+/** Mistakes in a JSON file, a line each with its place. */
+export const describeMistakes = (
+  { positionOf }: JsonFile,
+  errors: readonly SchemaError[],
+  sentenceOf = ({ message }: SchemaError): string => message,
+): string => errors.map((error) => `${positionOf(error.pointer)}: ${sentenceOf(error)}`).join('\n');
 
 /** The value of a JSON text; undefined where it is none. */
 export function tryParseJson(text: string): unknown {

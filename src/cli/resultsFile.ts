@@ -1,6 +1,6 @@
 import { createReader, type FromSchema, type Schema, type SchemaError } from '../protocol/schema.ts';
 import { type CallAnswer, type CallAnswerer, describeCall, failure, type NotifiedCall } from './callAnswers.ts';
-import { type JsonFile, readValidJson } from './jsonFile.ts';
+import { describeMistakes, readValidJson } from './jsonFile.ts';
 import { isObject } from '../base/jsonTypes.ts';
 
 /** JSON Schema of what names a call: its tool, and values of its arguments. */
@@ -91,22 +91,19 @@ const readEntries = createReader(resultsSchema);
 export async function readResultsFile(path: string): Promise<CallAnswerer> {
   const file = await readValidJson(path);
   const reading = readEntries(JSON.parse(file.text));
-  if (!reading.ok) {
-    throw new Error(reading.errors.map(({ pointer, message }) => describeAt(file, pointer, message)).join('\n'));
-  }
+  if (!reading.ok) throw new Error(describeMistakes(file, reading.errors, describeEntry));
   const [problem] = findContentErrors(reading.value);
-  if (problem) throw new Error(describeAt(file, problem.pointer, problem.message));
+  if (problem) throw new Error(describeMistakes(file, [problem], describeEntry));
   return answererOf(reading.value, path);
 }
 
 // People count from 1.
-function describeAt(file: JsonFile, pointer: string, message: string): string {
-  const place = file.positionOf(pointer);
+function describeEntry({ pointer, message }: SchemaError): string {
   const [, index, ...names] = pointer.split('/');
-  if (index === undefined)
-    return `${place}: the list of results ${message}; write [{"tool": "the name", "content": "the result"}]`;
-  const entry = `entry ${Number(index) + 1}`;
-  return `${place}: ${[entry, ...names].join('.')} ${message}${names.length === 0 ? '; write {"tool": "the name", "content": "the result"}' : ''}`;
+  const example = '{"tool": "the name", "content": "the result"}';
+  if (index === undefined) return `the list of results ${message}; write [${example}]`;
+  const sentence = `${[`entry ${Number(index) + 1}`, ...names].join('.')} ${message}`;
+  return names.length === 0 ? `${sentence}; write ${example}` : sentence;
 }
 
 /** Whether a value has all that is expected: objects may have more members, also inside of others; lists may not be longer. */

@@ -11,8 +11,8 @@ import type { Registry } from '../../graph/compile/registry.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import { describeFault, Fault } from '../../protocol/fault.ts';
-import type { GraphFault } from '../../graph/compile/document.ts';
-import type { JsonFile } from '../jsonFile.ts';
+import { graphFaultsIn } from '../../graph/compile/document.ts';
+import { describeMistakes, type JsonFile } from '../jsonFile.ts';
 import { findModelFile } from '../catalogue.ts';
 import { startWatchedServer } from '../ownServer.ts';
 import { CasesFileError } from './casesFile.ts';
@@ -66,9 +66,7 @@ export async function locatingFaults<T>(graph: JsonFile, work: () => Promise<T>)
     return await work();
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    const faults = error.detail === '' ? [] : (JSON.parse(error.detail) as readonly GraphFault[]);
-    const lines = faults.map(({ pointer, message }) => `${graph.positionOf(pointer)}: ${message}`);
-    const message = lines.length > 0 ? lines.join('\n') : `${graph.path}: ${describeFault(error)}`;
+    const message = describeMistakes(graph, graphFaultsIn(error)) || `${graph.path}: ${describeFault(error)}`;
     throw new CasesFileError(message, { cause: error });
   }
 }

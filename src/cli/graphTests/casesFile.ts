@@ -6,7 +6,7 @@ import { describePointer } from '../../base/jsonPointer.ts';
 import { createReader, type SchemaError } from '../../protocol/schema.ts';
 import { readRegularFile } from '../../base/filesystem.ts';
 import { findGraph } from '../findGraph.ts';
-import { readJsonFile, type JsonFile } from '../jsonFile.ts';
+import { describeMistakes, readJsonFile, type JsonFile } from '../jsonFile.ts';
 import { UsageError } from '../options.ts';
 import { findContentErrors } from '../resultsFile.ts';
 import { casesSchema, type CasesDocument, type GraphCase } from './casesSchema.ts';
@@ -87,11 +87,9 @@ export function recordingName(path: string): string {
 }
 
 function failure(file: JsonFile, errors: readonly SchemaError[]): CasesFileError {
-  const lines = errors.map(({ pointer, message }) => {
-    const subject = describePointer(pointer).replace(/^\./, '') || 'the cases file';
-    return `${file.positionOf(pointer)}: ${subject} ${message}`;
-  });
-  return new CasesFileError(lines.join('\n'));
+  const sentenceOf = ({ pointer, message }: SchemaError): string =>
+    `${describePointer(pointer).replace(/^\./, '') || 'the cases file'} ${message}`;
+  return new CasesFileError(describeMistakes(file, errors, sentenceOf));
 }
 
 async function readGraph(file: JsonFile, name: string, graphs: string): Promise<JsonFile> {

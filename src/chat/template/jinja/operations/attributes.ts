@@ -56,7 +56,7 @@ function ownItem(object: Value, key: Value, budget: StepBudget): Value | undefin
 /** The items of a value that has indices. */
 function indexable(object: Value, budget: StepBudget): readonly Value[] | undefined {
   if (Array.isArray(object)) return object;
-  if (object instanceof Tuple || (object instanceof View && object.kind === 'range')) return object.items;
+  if (object instanceof Tuple || (object instanceof View && object.type === 'range')) return object.items;
   if (typeof object !== 'string') return undefined;
   budget.spend(object.length);
   return [...object];

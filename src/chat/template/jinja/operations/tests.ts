@@ -30,7 +30,7 @@ const isSequence = (value: Value): boolean =>
   value instanceof Tuple ||
   value instanceof Dict ||
   value instanceof Undefined ||
-  (value instanceof View && value.kind === 'range');
+  (value instanceof View && value.type === 'range');
 
 /** The remainder of a division, with the sign of the divisor. */
 function remainder(value: Value, divisor: Value): number {

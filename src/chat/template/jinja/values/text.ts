@@ -40,7 +40,7 @@ export function toRepr(value: Value, budget: StepBudget): string {
   if (value instanceof Undefined) return 'Undefined';
   if (value instanceof Tuple) return `(${listRepr(value.items, budget)}${value.items.length === 1 ? ',' : ''})`;
   if (value instanceof Dict) return dictRepr(value.entries(), budget);
-  if (value instanceof View) return `${value.kind}(${value.origin ?? `[${listRepr(value.items, budget)}]`})`;
+  if (value instanceof View) return `${value.type}(${value.origin ?? `[${listRepr(value.items, budget)}]`})`;
   if (value instanceof Namespace) return `<Namespace ${dictRepr([...value.attributes], budget)}>`;
   if (value instanceof Callable) return `<function ${value.name}>`;
   return `<${typeName(value)}${value instanceof Loop ? '' : ' object'}>`;

@@ -22,6 +22,7 @@ export type Value =
 
 /** A Python float, which is printed with a fraction or an exponent. */
 export class Float {
+  readonly type = 'float';
   readonly value: number;
 
   constructor(value: number) {
@@ -31,6 +32,7 @@ export class Float {
 
 /** What a name or an attribute that does not exist evaluates to; most operations on it fail. */
 export class Undefined {
+  readonly type = 'Undefined';
   /** Why it is undefined: the message of the error that an operation on it throws. */
   readonly reason: string;
 
@@ -40,6 +42,7 @@ export class Undefined {
 }
 
 export class Tuple {
+  readonly type = 'tuple';
   readonly items: readonly Value[];
 
   constructor(items: readonly Value[]) {
@@ -49,6 +52,7 @@ export class Tuple {
 
 /** A Python dict: keys in the order of insertion; 1, 1.0 and true are the same key. A tuple cannot be a key. */
 export class Dict {
+  readonly type = 'dict';
   readonly #entries = new Map<unknown, [Value, Value]>();
 
   constructor(entries: Iterable<readonly [Value, Value]> = []) {
@@ -88,13 +92,13 @@ export class Dict {
 
 /** The items, keys or values of a dict, or a range: a sequence that is no list. */
 export class View {
-  readonly kind: 'dict_items' | 'dict_keys' | 'dict_values' | 'range';
+  readonly type: 'dict_items' | 'dict_keys' | 'dict_values' | 'range';
   readonly items: readonly Value[];
   /** What it is printed with, in place of the items. */
   readonly origin: string | undefined;
 
-  constructor(kind: View['kind'], items: readonly Value[], origin?: string) {
-    this.kind = kind;
+  constructor(type: View['type'], items: readonly Value[], origin?: string) {
+    this.type = type;
     this.items = items;
     this.origin = origin;
   }
@@ -102,6 +106,7 @@ export class View {
 
 /** What filters such as `map` and `select` return: it has no length, is true, and can be iterated once. */
 export class Generator {
+  readonly type = 'generator';
   #items: readonly Value[];
 
   constructor(items: readonly Value[]) {
@@ -117,6 +122,7 @@ export class Generator {
 
 /** What `namespace()` returns: attributes that `set` can change from an inner scope. */
 export class Namespace {
+  readonly type = 'Namespace';
   readonly attributes: Map<string, Value>;
 
   constructor(attributes: Map<string, Value>) {
@@ -126,6 +132,7 @@ export class Namespace {
 
 /** The variable `loop` of a for loop. */
 export class Loop {
+  readonly type = 'LoopContext';
   readonly attribute: (name: string) => Value | undefined;
   /** Renders the loop for other items, where it is recursive. */
   readonly recurse: ((args: CallArguments) => Value) | undefined;
@@ -144,6 +151,7 @@ export interface CallArguments {
 
 /** A macro, a global function or a method. */
 export class Callable {
+  readonly type = 'function';
   readonly name: string;
   readonly call: (args: CallArguments, budget: StepBudget) => Value;
 
@@ -174,21 +182,9 @@ export function typeName(value: Value): string {
     case 'string':
       return 'str';
     default:
+      return value.type;
   }
-  if (value instanceof View) return value.kind;
-  return typeNames.find(([type]) => value instanceof type)?.[1] ?? 'object';
 }
-
-const typeNames = [
-  [Float, 'float'],
-  [Undefined, 'Undefined'],
-  [Tuple, 'tuple'],
-  [Dict, 'dict'],
-  [Generator, 'generator'],
-  [Namespace, 'Namespace'],
-  [Loop, 'LoopContext'],
-  [Callable, 'function'],
-] as const;
 
 /** The values of parameters; those whose name ends with `?` need not be given. */
 type Bound<Names extends readonly string[]> = {
