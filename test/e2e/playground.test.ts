@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Locator, Page } from 'playwright-core';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openPage, useChromium, type WatchedPage } from '../helpers/chromium.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { useChromium, usePlayground } from '../helpers/chromium.ts';
 import { TcpProxy } from '../helpers/tcpProxy.mjs';
 import {
   messagesOf,
@@ -36,19 +36,16 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
   const browser = useChromium();
   /** The story, as another client of the server reads it. */
   let story = '';
-  let opened: WatchedPage;
+  const opened = usePlayground(browser, () => server().url);
   let page: Page;
-  const open = async (url: string): Promise<void> => {
-    opened = await openPage(browser(), url);
-    page = opened.page;
-  };
   beforeAll(async () => {
     checkRequirement('playground');
     await using client = await TestClient.connect(server().url, 'turngraph.v1.json', 'llama-cpp');
     story = (await client.sendMessage(await client.createAgent(slowLamp), storyRequest)).text;
   });
-  beforeEach(() => open(server().url));
-  afterEach(() => opened[Symbol.asyncDispose]());
+  beforeEach(() => {
+    page = opened().page;
+  });
 
   it('draws a graph, lights up the path of a turn, and shows its call with typed arguments', async () => {
     await openGraph(page, 'lamp-switch');
@@ -72,7 +69,7 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
     await messagesOf(page).getByText('turn on the porch light').click();
     await page.locator('[data-node=answer]:not([data-run])').waitFor();
     await expect.poll(() => page.locator('[data-run]').count()).toBe(2);
-    expect(opened.problems).toEqual([]);
+    expect(opened().problems).toEqual([]);
   });
 
   it('draws no node over another after a reload, however late the node types come', async () => {
@@ -245,7 +242,7 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
     await regionOf(page, 'Graph file').getByRole('tab', { name: 'Faults' }).click();
     // A name without its tool would be an error, and then there are no warnings.
     await page.getByRole('list', { name: 'Faults' }).getByText('lost is unreachable').waitFor();
-    expect(opened.problems).toEqual([]);
+    expect(opened().problems).toEqual([]);
   });
 
   it('is used without a mouse: a graph is chosen, an agent made, a message sent', async () => {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright-core';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { findChromium } from './requirements.mjs';
 
 /** Starts Chromium without a window before all tests of a file and stops it after them. */
@@ -43,6 +43,8 @@ export interface WatchedPage extends AsyncDisposable {
   readonly requests: readonly string[];
   /** Errors and warnings in its console, and what its scripts threw. */
   readonly problems: readonly string[];
+  /** Empties both lists. */
+  forget(): void;
 }
 
 /** Opens an address in a profile of its own. The caller disposes of it. */
@@ -64,5 +66,33 @@ export async function openPage(
     if (['error', 'warning'].includes(message.type())) problems.push(message.text());
   });
   await page.goto(url.replace('ws:', 'http:'));
-  return { page, requests, problems, [Symbol.asyncDispose]: () => context.close() };
+  const forget = (): void => [requests, problems].forEach((list) => (list.length = 0));
+  return { page, requests, problems, forget, [Symbol.asyncDispose]: () => context.close() };
+}
+
+/**
+ * Opens the playground of a server before each test of a file, as a user who has not been there before. They share a page:
+ * a new profile would compile its scripts again.
+ */
+export function usePlayground(browser: () => Browser, url: () => string): () => WatchedPage {
+  let opened: WatchedPage | undefined;
+  beforeEach(async () => {
+    if (!opened) {
+      opened = await openPage(browser(), url());
+      return;
+    }
+    const { page } = opened;
+    await page.unrouteAll();
+    const home = url().replace('ws:', 'http:');
+    // A page without a script of the same origin.
+    await page.goto(new URL('/playground/licenses.txt', home).href);
+    await page.evaluate('localStorage.clear(); sessionStorage.clear()');
+    opened.forget();
+    await page.goto(home);
+  });
+  afterAll(() => opened?.[Symbol.asyncDispose]());
+  return () => {
+    if (!opened) throw new Error('the page is opened in beforeEach');
+    return opened;
+  };
 }
