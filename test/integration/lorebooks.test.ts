@@ -16,6 +16,7 @@ beforeAll(async () => {
   ];
   const card = { spec: 'chara_card_v3', data: { name: 'Mira', character_book: { entries } } };
   const text = Buffer.from(JSON.stringify(card)).toString('base64');
+  await writeFile(join(folder, 'keyless.kb.json'), JSON.stringify({ entries: [{ content: 'It freezes.' }] }));
   await writeFile(join(folder, 'mira.png'), pngWithText(['ccv3', text]));
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -63,5 +64,16 @@ describe.each(subprotocols)('over %s, a graph with the book of a character card'
     ])
       answers.push((await client.sendMessage(agentId, text)).text);
     expect(answers).toEqual(['found: 1 3 ', 'found: 1 3 ', 'nothing: 3 ', 'nothing: 3 ', 'found: 2 3 ', 'nothing: 3 ']);
+  });
+
+  it('is warned of a book that words never find anything in', async () => {
+    await using client = await TestClient.connect(server().url, subprotocol);
+    const made = await client.request('createAgent', {
+      graphJson: JSON.stringify(graph).replace('mira.png', 'keyless.kb.json'),
+    });
+    if (made.body !== 'createAgent') throw new Error(JSON.stringify(made));
+    expect(made.createAgent.warnings).toContain(
+      'find.params.string_storage has no entry to find: this Retrieve never finds one',
+    );
   });
 });

@@ -93,7 +93,7 @@ export const retrieve = defineNode({
     informsLaterNodes: true,
     async refine(context) {
       const { storage } = await resolveStorage(rest, context);
-      return { unusedExits: canFind(storage) ? [] : ['found'] };
+      return { unusedExits: canFind(storage, match) ? [] : ['found'] };
     },
   }),
   async create(params, context) {
@@ -147,16 +147,20 @@ function lastMessages({ interactions }: Dialog, count: number): readonly string[
 }
 
 /** Whether a search can find an entry, in addition to those that every search brings. */
-const canFind = ({ list, knowledge }: StringStorage): boolean =>
-  knowledge ? knowledge.entries.some(({ always }) => !always) : list.length > 0;
+const canFind = ({ list, knowledge }: StringStorage, match: string): boolean =>
+  knowledge
+    ? knowledge.entries.some(
+        ({ always, keysOnly, keys }) => !always && (match !== 'words' || !keysOnly || keys.length > 0),
+      )
+    : list.length > 0;
 
 async function readSettings({ query, filter, ...rest }: Params, context: NodeContext) {
   const place = `${context.nodeName}.params`;
   const template = templateParam('query', query, context);
   const { storage, param } = await resolveStorage(rest, context);
   const filtered = filter && unwrapParam('/filter', readFilter(filter, storage.knowledge?.fields));
-  if (!canFind(storage)) context.warn(`${place}.${param} has no entry to find: this Retrieve never finds one`);
   const { match, embedding_model: embeddingModel } = rest;
+  if (!canFind(storage, match)) context.warn(`${place}.${param} has no entry to find: this Retrieve never finds one`);
   const retriever = await context.retriever(storage, { match, embeddingModel });
   context.setMade(storage, 0);
   for (const warning of storage.knowledge?.warnings ?? []) context.warn(`${place}.${param}: ${warning}`);

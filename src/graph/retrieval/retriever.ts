@@ -118,7 +118,9 @@ export function createRetriever(
         const text = messages.slice(0, count).join('\n');
         const common = { query: text, topK: ranks, isEligible: isRanked, signal };
         const { minSimilarity } = request;
-        const byWords = match === 'vectors' ? [] : await words.run(common);
+        const hasWords = (index: number): boolean =>
+          (!entryAt(storage, index).keysOnly || byKeys.found.has(index)) && isRanked(index);
+        const byWords = match === 'vectors' ? [] : await words.run({ ...common, isEligible: hasWords });
         const byVectors = match === 'words' || !vectors ? [] : await vectors.search({ ...common, minSimilarity });
         const ranked = match === 'both' ? fuseRanks([byWords, byVectors]) : match === 'words' ? byWords : byVectors;
         const withKeys = await keepEligible(byKeys.found, isRanked);

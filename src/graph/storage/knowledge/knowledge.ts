@@ -16,6 +16,8 @@ export interface KnowledgeEntry {
   readonly keys: readonly string[];
   /** Whether every search brings it. */
   readonly always: boolean;
+  /** Whether words of its text do not bring it, as in a lorebook; default false. */
+  readonly keysOnly?: boolean;
   /** What a lorebook says beyond that; absent: nothing. */
   readonly rules?: LoreRules;
 }
@@ -134,7 +136,7 @@ export function limitAlways(
   if (left.size === 0) return { entries, warnings: [] };
   const names = [...left].slice(0, maxNamed).map(({ id }) => `"${id}"`);
   const more = left.size > maxNamed ? ` and ${left.size - maxNamed} more` : '';
-  const warning = `${always.length} entries have always (in a lorebook: constant), and only about ${tokens} tokens come with every search: ${names.join(', ')}${more} come by keys and words only; shorten them, or set "always_tokens" (in a lorebook: "token_budget")`;
+  const warning = `${always.length} entries have always (in a lorebook: constant), and only about ${tokens} tokens come with every search: ${names.join(', ')}${more} come only as other entries do; shorten them, or set "always_tokens" (in a lorebook: "token_budget")`;
   return {
     entries: entries.map((entry) => (left.has(entry) ? { ...entry, always: false } : entry)),
     warnings: [warning],

@@ -21,7 +21,7 @@ const aliases = new Map([
 /** Members that are read, that change nothing about which entries come, or that hold others. */
 const harmless = new Set(
   `${[...aliases.values()].flat().join(' ')} disable enabled selective selectivelogic casesensitive matchwholewords
-  useprobability scandepth useregex addmemo bookversion category contextconfig createdat displayindex extensions folder
+  useprobability scandepth useregex vectorized addmemo bookversion category contextconfig createdat displayindex extensions folder
   lastupdatedat`.split(/\s+/),
 );
 /** Values with which members have no effect in the programs that know them. */
@@ -147,6 +147,8 @@ export function readLorebookEntry(entry: unknown, note: Note): ReadResult<Knowle
     const pattern = readPatternKey(key);
     if (!pattern.ok) return failed(pointer, `${pattern.errors[0]?.message}; rewrite it, or disable the entry`);
   }
+  const [always, keysOnly] = [members.boolean('constant') ?? false, members.boolean('vectorized') !== true];
+  if (keys.length === 0 && !always && keysOnly) note('', 'has no key and is not constant: only vectors can find it');
   const read = members.boolean('useregex') === true ? patternOf : (key: string): string => key;
   const rules = readRules(
     members,
@@ -160,7 +162,8 @@ export function readLorebookEntry(entry: unknown, note: Note): ReadResult<Knowle
       text,
       metadata: title === '' ? {} : { comment: title },
       keys: keys.map(([key]) => read(key)),
-      always: members.boolean('constant') ?? false,
+      always,
+      keysOnly,
       ...(JSON.stringify(rules) === JSON.stringify(defaultRules) ? {} : { rules }),
     },
   };

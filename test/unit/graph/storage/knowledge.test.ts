@@ -83,7 +83,9 @@ describe('a knowledge file', () => {
       { uid: 6, key: ['x'], content: 'Left out.', disable: true },
       { uid: 7, key: ['x'], content: '' },
     ];
-    expect((await read(JSON.stringify({ name: 'A book', entries: listed(entries), extensions: {} }))).entries).toEqual([
+    expect(
+      (await read(JSON.stringify({ name: 'A book', entries: listed(entries), extensions: {} }))).entries,
+    ).toMatchObject([
       { id: '4', text: 'The ferry.', metadata: { comment: 'Harbour' }, keys: ['boat'], always: false },
       { id: '1', text: 'Always.', metadata: {}, keys: [], always: true },
     ]);
@@ -95,7 +97,7 @@ describe('a knowledge file', () => {
       { id: 5, keys: ['crypt'], content: 'Left out.', enabled: false },
       { keys: [], content: 'Always.', enabled: true, constant: true },
     ];
-    expect((await read(JSON.stringify({ name: 'A book', entries }))).entries).toEqual([
+    expect((await read(JSON.stringify({ name: 'A book', entries }))).entries).toMatchObject([
       { id: '4', text: 'The ferry.', metadata: { comment: 'Harbour' }, keys: ['boat'], always: false },
       { id: '2', text: 'Always.', metadata: {}, keys: [], always: true },
     ]);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { pngWithText } from '../../../helpers/pngWithText.ts';
+import { createRetriever } from '../../../../src/graph/retrieval/retriever.ts';
 import { idsOf, loreOf, readLore } from '../../../helpers/loreSearch.ts';
 
 /** A book whose entries are named by their ids; their texts have no word in common with a query. */
@@ -38,6 +39,43 @@ describe('the fields of a lorebook', () => {
     );
     expect(await idsOf(lore, 'my toy dragon')).toEqual([]);
     expect(await idsOf(lore, 'the dragon')).toEqual(['0']);
+  });
+
+  it('bring an entry by its keys, and by words of its text only if it is vectorized', async () => {
+    const secret = {
+      key: ['Crown'],
+      keysecondary: ['stolen'],
+      content: 'The crown was stolen by Duke Marr, the traitor.',
+    };
+    const lore = await loreOf(
+      book(
+        { uid: 'secret', ...secret },
+        { uid: 'text', ...secret, vectorized: true },
+        { uid: 'keyless', content: 'The traitor has no key.' },
+        { uid: 'constant', content: 'The traitor is loved.', constant: true },
+      ),
+    );
+    expect(await idsOf(lore, 'who is the traitor?')).toEqual(['text', 'constant']);
+    expect(await idsOf(lore, 'the stolen crown and the traitor')).toEqual(['secret', 'text', 'constant']);
+    expect(await idsOf(lore, 'and now?', { messages: ['and now?', 'the traitor'], depth: 2 })).toEqual([
+      'text',
+      'constant',
+    ]);
+    const native = { records: [{ id: 'a', text: secret.content, keys: ['smith'] }] };
+    expect(await idsOf(await loreOf(native), 'who is the traitor?')).toEqual(['a']);
+    expect(lore.knowledge?.warnings).toEqual([
+      expect.stringMatching(/entries\[2\] has no key and is not constant: only vectors can find it \(1 entry\)$/),
+    ]);
+  });
+
+  it('do not matter for vectors, which bring every entry', async () => {
+    const lore = await loreOf(book({ uid: 'a' }, { uid: 'b', key: ['ferry'] }));
+    const vectors = { search: () => Promise.resolve([{ index: 0, score: 0.9 }]) };
+    const request = { query: 'ferry', topK: 3, minSimilarity: 0, filter: undefined, variables: {} };
+    for (const match of ['vectors', 'both'] as const) {
+      const { hits } = await createRetriever(lore, vectors).search({ ...request, match });
+      expect(hits.map(({ id }) => id)).toEqual(['b', 'a']);
+    }
   });
 
   it('caseSensitive, matchWholeWords, disable and constant say when', async () => {
@@ -132,7 +170,9 @@ describe('a lorebook with fields that cannot be used', () => {
   it('takes null for what is absent in every field', async () => {
     const names = ['uid', 'key', 'keysecondary', 'comment', 'constant', 'disable', 'order', 'probability', 'scanDepth'];
     for (const name of [...names, 'selective', 'selectiveLogic', 'caseSensitive', 'matchWholeWords', 'extensions']) {
-      const { entries, warnings } = await readLore({ entries: { 3: { content: 'Zzyzx.', [name]: null } } });
+      const { entries, warnings } = await readLore({
+        entries: { 3: { content: 'Zzyzx.', keywords: ['a'], [name]: null } },
+      });
       expect([entries.length, entries[0]?.id, warnings], name).toEqual([1, '3', []]);
     }
   });
@@ -172,7 +212,7 @@ describe('a lorebook with fields that cannot be used', () => {
 
   it('gives missing ids that no entry has, and double ones a suffix', async () => {
     const { entries, warnings } = await readLore(
-      book({ id: 1 }, {}, { id: 'a' }, { id: 'a' }, { id: 'a-2' }, { id: 'a' }, { id: true }),
+      book(...[1, undefined, 'a', 'a', 'a-2', 'a', true].map((id) => ({ id, key: ['x'] }))),
     );
     expect(entries.map(({ id }) => id)).toEqual(['1', '1-2', 'a', 'a-3', 'a-2', 'a-4', '6']);
     expect(warnings).toEqual([
@@ -331,7 +371,7 @@ describe('entries that come always', () => {
     const { entries, warnings } = await readLore({ token_budget: 12, entries: rules });
     expect(entries.map(({ id, always }) => `${id} ${always}`)).toEqual(['0 true', '1 true', '2 false']);
     expect(warnings).toEqual([
-      '3 entries have always (in a lorebook: constant), and only about 12 tokens come with every search: "2" come by keys and words only; shorten them, or set "always_tokens" (in a lorebook: "token_budget")',
+      '3 entries have always (in a lorebook: constant), and only about 12 tokens come with every search: "2" come only as other entries do; shorten them, or set "always_tokens" (in a lorebook: "token_budget")',
     ]);
     const records = rules.map(({ uid, content }) => ({ id: `${uid}`, text: content, always: true }));
     expect((await readLore({ always_tokens: 6, records })).entries.map(({ always }) => always)).toEqual([
