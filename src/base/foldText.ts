@@ -1,10 +1,13 @@
 // normalize() takes time in the square of a run of marks: of more than 30, the rest is no text.
 const excessMarks = /(?<=\p{M}{30})\p{M}+/gu;
+// Tatweel, the points of Hebrew and Arabic, and the stress of a Cyrillic vowel, which few write, and none reads as a letter.
+const pointing = /(?:\u0640|(?=[\u0591-\u05c7\u0610-\u06ed\u08ca-\u08ff])\p{M}|(?<=[аеёиоуыэюяіїєѣѵүөә])\u0301)+/giu;
 
 /**
  * Folds a text, so that texts that look alike are compared and matched as the same: composed and decomposed letters, full
  * width and other forms of a character (NFKC), without invisible characters (zero width, soft hyphens, variation
- * selectors), each kind of space as a space, each kind of line break as `\n`. Case, accents, and the number of spaces stay.
+ * selectors), vowel points, tatweel and stress marks, each kind of space as a space, each kind of line break as `\n`. Case,
+ * accents, and the number of spaces stay.
  */
 export const foldText = (text: string): string =>
   // ASCII, which most texts are, has nothing to fold.
@@ -16,6 +19,8 @@ export const foldText = (text: string): string =>
         .replaceAll(/[^\P{Default_Ignorable_Code_Point}]+/gu, '')
         .replaceAll(excessMarks, '')
         .normalize('NFKC')
+        .replaceAll(pointing, '')
+        .normalize('NFC')
         .replaceAll(/[\u0085\u2028\u2029]/g, '\n')
         .replaceAll(/[^\P{Zs} ]/gu, ' ');
 
@@ -36,4 +41,11 @@ export const foldLookAlikes = (text: string): string =>
   foldText(text)
     .normalize('NFD')
     .replaceAll(/[^\0-\x7f]/g, (character) => asciiOf.get(character) ?? character)
+    .normalize('NFC');
+
+/** A text without the marks of Latin, Greek and Cyrillic letters, and of digits. */
+export const withoutAccents = (text: string): string =>
+  text
+    .normalize('NFD')
+    .replaceAll(/(?<=[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\d])\p{M}+/gu, '')
     .normalize('NFC');

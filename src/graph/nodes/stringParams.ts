@@ -27,7 +27,7 @@ export const foldParam = {
   enum: ['forms', 'confusables'],
   default: 'forms',
   description:
-    'What patterns take for the same. forms: other forms of a character (NFC and NFD, full width) and of a space, with or without invisible characters; confusables: also letters of other scripts that look like Latin ones, by the table of Unicode.',
+    'What patterns take for the same. forms: other forms of a character (NFC and NFD, full width) and of a space, with or without invisible characters, vowel points and stress marks; confusables: also letters with accents that the pattern lacks, and letters of other scripts that look like Latin ones, by the table of Unicode.',
 } as const satisfies Schema;
 
 /** The storage of a node. */

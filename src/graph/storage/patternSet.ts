@@ -1,6 +1,6 @@
 import { RE2JS, RE2JSCompileException, RE2JSSyntaxException, RE2Set } from 're2js';
 import { createYielder, runChunk } from '../../base/eventLoop.ts';
-import { foldLookAlikes, foldText } from '../../base/foldText.ts';
+import { foldLookAlikes, foldText, withoutAccents } from '../../base/foldText.ts';
 import { estimatePatternSize } from '../../base/patterns.ts';
 import type { ReadResult, SchemaError } from '../../protocol/schema.ts';
 import { PatternAutomaton } from './patternAutomaton.ts';
@@ -61,6 +61,10 @@ export type PatternFold = 'forms' | 'confusables';
 
 // Patterns also match without look-alikes: a class such as `\p{Cyrillic}` has none.
 const foldsOf = { forms: [foldText], confusables: [foldText, foldLookAlikes] };
+
+// Accents are left out of texts only: a pattern with an accent is found in a text that has it.
+const textsOf = (text: string, fold: Fold): ReadonlySet<string> =>
+  new Set(fold === foldLookAlikes ? [fold(text), withoutAccents(fold(text))] : [fold(text)]);
 
 type Compiling = Promise<ReadResult<PatternMatcher>>;
 
@@ -192,17 +196,18 @@ function createMatcher(sets: readonly PatternSet[]): Pick<PatternMatcher, 'match
       await yieldToOthers();
       signal?.throwIfAborted();
     };
-    const folded = new Map(sets.map(({ fold }) => [fold, '']));
-    for (const fold of folded.keys()) folded.set(fold, fold(text));
+    const folded = new Map<Fold, ReadonlySet<string>>();
+    for (const { fold } of sets) if (!folded.has(fold)) folded.set(fold, textsOf(text, fold));
     let first = Infinity;
-    for (const { offset, automaton, fold } of sets) {
-      if (offset > first && !found) continue;
-      const matches = found && new Set<number>();
-      const match = await automaton.match(folded.get(fold) ?? '', pause, matches);
-      for (const index of matches ?? []) found?.add(offset + index);
-      first = Math.min(first, offset + (match ?? Infinity));
-      await pause();
-    }
+    for (const { offset, automaton, fold } of sets)
+      for (const each of folded.get(fold) ?? []) {
+        if (offset > first && !found) continue;
+        const matches = found && new Set<number>();
+        const match = await automaton.match(each, pause, matches);
+        for (const index of matches ?? []) found?.add(offset + index);
+        first = Math.min(first, offset + (match ?? Infinity));
+        await pause();
+      }
     return first === Infinity ? undefined : first;
   };
   return {

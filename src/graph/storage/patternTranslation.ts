@@ -61,7 +61,7 @@ const toLiteral = (text: string): string => escapePattern(text).replaceAll(/\s+/
 function emptyAtom(next: string): string {
   if (isOptional(next)) return '(?:)';
   throw new UntranslatablePattern(
-    'it has a part of invisible characters only, which are removed from the text before it is matched; remove the part',
+    'it has a part of invisible characters only (or of tatweel, vowel points), which are removed from the text before it is matched; remove the part',
   );
 }
 

@@ -39,7 +39,7 @@ export const foldKey = (text: string): string =>
         .replaceAll(/[“”„«»]/g, '"')
         .replaceAll(/\p{Pd}/gu, '-');
 
-const accents = /(?:[\u{300}-\u{36f}\u{591}-\u{5c7}]|[\u{64b}-\u{65f}]|\u{670}|\p{Cf})+/gu;
+const accents = /(?:[\u{300}-\u{36f}\u{653}-\u{655}]|\p{Cf})+/gu;
 
 /** The single characters of scripts without spaces, each of which may be a word; of a query only those that stand alone are. */
 export function splitCharacters(text: string): readonly string[] {

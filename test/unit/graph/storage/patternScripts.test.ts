@@ -73,6 +73,10 @@ const cyrillic: readonly Row[] = [
   ['\\b[А-Я]+\\b', 'привет', true],
   ['\\bне\\b.*\\bвходи\\b', 'не\nвходи', true],
   ['(?:^|\\s)я(?:\\s|$)', 'это я', true],
+  ['\\bкот\\b', 'мой ко\u0301т', true],
+  ['\\bко\u0301т\\b', 'мой кот', true],
+  ['ко\u0301+т', 'кооот', true],
+  ['кот', 'к\u0308от', false],
   ['\\bмо[йя] \\w+\\b', 'моя   тайна', true],
 ];
 
@@ -99,6 +103,13 @@ const arabicAndHebrew: readonly Row[] = [
   ['\\bשלום\\b', 'שלום לך', true],
   ['\\bשלום\\b', 'ושלום', false],
   ['\\bשָׁלוֹם\\b', 'שָׁלוֹם', true],
+  ['\\bשָׁלוֹם\\b', 'שלום', true],
+  ['\\bסיסמה\\b', 'סִיסְמָה', true],
+  ['سر', 'الـسـر', true],
+  ['سـر', 'السر', true],
+  ['سـ*ر', 'السر', true],
+  ['كلمة', 'كَلِمة', true],
+  ['ك[\u064b-\u0652]*لمة', 'كَلِمة', true],
 ];
 
 const indicAndThai: readonly Row[] = [
@@ -148,6 +159,18 @@ const confusables: readonly Row[] = [
   ['\\bill\\b', 'all', false],
   ['password', 'pass\u200bwоrd', true],
   ['зло', 'ЗЛО', true],
+  ['зло', 'з\u0308л\u0323о', true],
+  ['password', 'pássword', true],
+  ['password', 'p\u0336a\u0336s\u0336s\u0336w\u0336o\u0336r\u0336d\u0336', true],
+  ['password', 'pа\u0301ssword', true],
+  ['λογος', 'λόγος', true],
+  ['café', 'un café', true],
+  ['café', 'un cafe\u0301', true],
+  ['café', 'un cаfé', true],
+  ['café', 'un cafe', false],
+  ['[éè]cole', 'École', true],
+  ['café|password', 'pássword', true],
+  ['हिन\\b', 'हिन्दी', false],
 ];
 
 const scripts = { latin, cyrillic, greek, arabicAndHebrew, indicAndThai, eastAsian };
@@ -173,7 +196,7 @@ it('matches as many rows as the table says', () => {
 });
 
 describe('a part that folding removes', () => {
-  it.each(['\\x{200b}', '[\u200b\u00ad]+', 'pass[\\x{ad}]word', '\u2060', 'a|\u200b', '\\x{feff}+'])(
+  it.each(['\\x{200b}', '[\u200b\u00ad]+', 'pass[\\x{ad}]word', '\u2060', 'a|\u200b', '\\x{feff}+', 'سر|ـ+'])(
     'is refused with the reason: %j',
     async (pattern) => {
       const reading = await compilePatterns([pattern]);

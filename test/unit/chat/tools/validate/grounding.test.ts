@@ -96,7 +96,7 @@ describe('the grounding of a value', () => {
     expect(grounded('porch', `a${'\u0301\u0323'.repeat(1000)} porch`)).toBe(true);
     const runs = normalize.mock.contexts.flatMap((text) => String(text).match(/\p{M}+/gu) ?? []);
     normalize.mockRestore();
-    expect(runs.map(({ length }) => length)).toEqual([30]);
+    expect(Math.max(...runs.map(({ length }) => length))).toBe(30);
   });
 
   it('includes earlier messages', () => {
