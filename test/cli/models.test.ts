@@ -197,6 +197,49 @@ describe('turngraph models', () => {
     },
   );
 
+  it('names the part of a model that is missing, and its folder', async () => {
+    const parts = [1, 2, 3].map((part) => `big-0000${part}-of-00003.gguf`);
+    const [local, remote] = [join(folder, 'gguf'), join(folder, 'store', 'ann', 'big')];
+    const variant = { engine: 'llama-cpp', files: parts };
+    const listed = [
+      { name: 'Own', variants: [{ ...variant, local_path: 'gguf' }] },
+      { name: 'Big', variants: [{ ...variant, huggingface_repo: 'ann/big' }] },
+    ];
+    await writeFile(join(folder, 'models.json'), JSON.stringify({ extends: false, models: listed }));
+    for (const path of [local, remote]) {
+      await mkdir(path, { recursive: true });
+      for (const part of [parts[0], parts[2]]) await writeFile(join(path, part ?? ''), 'GGUF');
+    }
+    for (const [name, path] of [
+      ['Own', local],
+      ['Big', remote],
+    ] as const) {
+      const missing = `there is no file ${join(path, parts[1] ?? '')}: part 2 of 3 is missing; put it into the folder of the others`;
+      expect((await models('info', name)).out).toMatch(/^status: +ABSENT$/m);
+      expect((await models('info', name)).out).toContain(`problem:          ${missing}\n`);
+      expect(await models('verify', name)).toMatchObject({
+        code: 1,
+        err: `error: "${name}" is not on disk: ${missing}\n`,
+      });
+    }
+    expect((await models('verify')).err).toContain('Big: there is no file');
+    const missing = `there is no file ${join(local, parts[1] ?? '')}: part 2 of 3 is missing; put it into the folder of the others`;
+    const args = (model: string) => [
+      'run',
+      'graphs/chat.json',
+      'Hi',
+      '--model',
+      model,
+      '--catalogue',
+      join(folder, 'models.json'),
+    ];
+    for (const [model, name] of [
+      ['Own', 'Own'],
+      [join(local, parts[0] ?? ''), 'big'],
+    ] as const)
+      expect((await runCommand(args(model))).err).toContain(`"${name}" is not on disk: ${missing}\n`);
+  });
+
   it.each(['qwen3-0.6b-q8_0', 'Qwen3_0.6B(Q8_0)', 'QWEN3 0.6B Q8 0'])(
     'knows a name without its spaces and brackets: %s',
     async (name) => {

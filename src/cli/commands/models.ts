@@ -70,6 +70,7 @@ async function readDetails({ downloads }: OpenCatalogue, entry: CatalogueEntry):
     status,
     file: (await downloads.locate(entry))?.files[0],
     size_bytes: await readSize(downloads, entry),
+    problem: await downloads.findMissing(entry),
     kept_bytes: status === 'ABSENT' ? (await downloads.readKeptBytes(entry)) || undefined : undefined,
     huggingface_repo: variant?.huggingface_repo,
     revision: variant?.huggingface_repo === undefined ? undefined : variant.revision,
@@ -115,7 +116,7 @@ async function verify(name: string | undefined, flags: Flags): Promise<void> {
   using interrupt = onInterrupt();
   for (const entry of entries) {
     const files = await downloads.verify(entry, { signal: interrupt.signal });
-    if (files.length === 0 && name !== undefined) throw new Error(`"${name}" is not on disk`);
+    const missing = await downloads.findMissing(entry);
     for (const { file, verdict, why, sha256, bytes, quarantined } of files) {
       if (verdict === 'BAD') process.exitCode = 1;
       if (options.json)
@@ -125,6 +126,9 @@ async function verify(name: string | undefined, flags: Flags): Promise<void> {
           `${entry.name}  ${verdict}  ${file}${why && `\n    ${why}`}${quarantined && `; set aside as ${quarantined}`}`,
         );
     }
+    if (name !== undefined && (files.length === 0 || missing !== undefined))
+      throw new Error(`"${name}" is not on disk${missing === undefined ? '' : `: ${missing}`}`);
+    if (files.length > 0 && missing !== undefined) process.stderr.write(`${entry.name}: ${missing}\n`);
   }
 }
 

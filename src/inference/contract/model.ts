@@ -30,6 +30,10 @@ export function splitFileNames(name: string): readonly string[] {
   );
 }
 
+/** What is wrong where a part of several is missing. @param index from 0. */
+export const missingPart = (index: number, count: number): string =>
+  `part ${index + 1} of ${count} is missing; put it into the folder of the others`;
+
 /** A model that inference servers on other machines serve, as a catalogue entry describes it. */
 export interface RemoteModel {
   /** The API of the servers: that of llama-server, or the completion API of OpenAI-style servers (vLLM, SGLang). */

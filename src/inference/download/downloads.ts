@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { resolve, sep } from 'node:path';
 import { homedir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +18,7 @@ import { progressOf } from './progress.ts';
 import { remove, type RemoveOptions } from './remove.ts';
 import type { RetryPolicy } from './retry.ts';
 import { type Downloaded, type DownloadReport, SharedDownload, type SubscribeOptions } from './sharedDownload.ts';
-import type { ModelSource } from './target.ts';
+import { findMissingFile, localFiles, type ModelSource, targetsOrEmpty } from './target.ts';
 import { type Verified, verify } from './verify.ts';
 
 /** Where a model is: not on disk, being downloaded, in the models folder or the Hugging Face cache, or a `local_path`. */
@@ -113,6 +114,15 @@ export class Downloads implements AsyncDisposable {
   /** The files of a model; undefined unless all of them are on disk. */
   locate(source: ModelSource): Promise<LocatedModel | undefined> {
     return locateModel(source, this.#paths);
+  }
+
+  /** Which file of a model is missing though others of it are there, or though it is one of the user's own; undefined: none. */
+  async findMissing(source: ModelSource): Promise<string | undefined> {
+    if (await this.locate(source)) return undefined;
+    const own = localFiles(source);
+    const files = own.length > 0 ? own : targetsOrEmpty(source, this.#paths.folder).map(({ path }) => path);
+    const isOwn = own.length > 0 && source.variants[0]?.huggingface_repo === undefined;
+    return isOwn || files.some((file) => existsSync(file)) ? findMissingFile(files) : undefined;
   }
 
   /** Bytes of complete and partial files in the models folder, from which a download resumes. */

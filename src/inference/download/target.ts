@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve } from 'node:path';
 import { Fault } from '../../protocol/fault.ts';
+import { missingPart } from '../contract/model.ts';
 import { findPathProblem } from '../../base/filesystem.ts';
 
 /** What a download needs to know of a model; an entry of the catalogue has it. */
@@ -132,6 +134,13 @@ export function localFiles({ file, variants: [variant] }: ModelSource): readonly
   if (file === undefined || first === undefined) return [];
   const folder = resolve(file, relative(first, '.'));
   return [file, ...others.map((other) => resolve(folder, other))];
+}
+
+/** Which of the files of a model is not there, as a sentence; undefined: all are. */
+export function findMissingFile(files: readonly string[]): string | undefined {
+  const index = files.findIndex((file) => !existsSync(file));
+  if (index < 0) return undefined;
+  return `there is no file ${files[index]}${files.length > 1 ? `: ${missingPart(index, files.length)}` : ''}`;
 }
 
 /** The name of a file in messages. */

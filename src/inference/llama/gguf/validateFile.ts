@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { type GgufHeader, IncompleteHeader, parseHeader, type TensorInfo } from './header.ts';
 import { describeError, Fault } from '../../../protocol/fault.ts';
 import { describeFsError } from '../../../base/filesystem.ts';
-import { splitFileNames } from '../../contract/model.ts';
+import { missingPart, splitFileNames } from '../../contract/model.ts';
 import { findHyperparameterProblem } from './hyperparameters.ts';
 
 /**
@@ -27,10 +27,7 @@ export async function readGguf(file: string): Promise<{ readonly header: GgufHea
   const names = splitFileNames(basename(file));
   const parts: Part[] = [];
   for (const [index, name] of names.entries()) {
-    const missing =
-      names.length > 1
-        ? `part ${index + 1} of ${names.length} is missing; put it into the folder of the others`
-        : 'check the path';
+    const missing = names.length > 1 ? missingPart(index, names.length) : 'check the path';
     parts.push(await readPart(join(dirname(file), name), missing));
   }
   const problem = findSplitProblem(names, parts, basename(file));

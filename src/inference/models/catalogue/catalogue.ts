@@ -10,6 +10,7 @@ import { readRegularFile } from '../../../base/filesystem.ts';
 import { findDuplicateKeys, findSyntaxError, locateInJson, withoutMark } from '../../../base/jsonLocations.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import { closedObject, createReader, type FromSchema, type SchemaError } from '../../../protocol/schema.ts';
+import { findMissingFile, localFiles } from '../../download/target.ts';
 import { templatePath } from './remoteEntry.ts';
 import { parseEntry } from './parseEntry.ts';
 
@@ -212,16 +213,22 @@ export const withoutDownloadRequests = (message: string): string =>
   message.replace(autoDownloadHint, '').replace('; downloadModel or turngraph', '; turngraph');
 
 /** MODEL_NOT_ON_DISK for a model whose files are not on disk, with how to get them. */
-export function fileMissingFault({ name, file, loraFiles = [], variants: [variant] }: CatalogueEntry): Fault {
-  const missing = [file, ...loraFiles].find((path) => path !== undefined && !existsSync(path));
-  const place = missing === undefined ? '' : `: there is no file ${missing}`;
-  const hasUrl = variant?.lora?.some(({ url }) => url !== undefined) ?? false;
-  const isOwnLora = missing !== undefined && missing !== file;
-  const hint = isOwnLora
-    ? ', which is a LoRA of its entry in the catalogue'
-    : variant?.huggingface_repo === undefined && !hasUrl
-      ? ', and its entry in the catalogue has no huggingface_repo to download it from'
-      : `; downloadModel or turngraph models download "${name}" gets it${autoDownloadHint}`;
+export function fileMissingFault(entry: CatalogueEntry): Fault {
+  const { name, variants } = entry;
+  const files = localFiles(entry);
+  const missing = findMissingFile(files);
+  const lora = entry.loraFiles?.find((path) => path !== undefined && !existsSync(path));
+  const problem = missing ?? (lora === undefined ? undefined : `there is no file ${lora}`);
+  const place = problem === undefined ? '' : `: ${problem}`;
+  const canDownload = variants[0]?.huggingface_repo ?? variants[0]?.lora?.find(({ url }) => url !== undefined);
+  const hint =
+    problem !== missing
+      ? ', which is a LoRA of its entry in the catalogue'
+      : canDownload !== undefined
+        ? `; downloadModel or turngraph models download "${name}" gets it${autoDownloadHint}`
+        : files.length > 1 && missing !== undefined
+          ? ''
+          : ', and its entry in the catalogue has no huggingface_repo to download it from';
   return new Fault('MODEL_NOT_ON_DISK', `"${name}" is not on disk${place}${hint}`);
 }
 
