@@ -11,7 +11,8 @@ import {
   unknownModel,
 } from '../inference/models/catalogue/catalogue.ts';
 import { serverOptions, UsageError } from './options.ts';
-import { Fault } from '../protocol/fault.ts';
+import { describeError, Fault } from '../protocol/fault.ts';
+import { readGguf } from '../inference/llama/gguf/validateFile.ts';
 import { createFileEntry, isGgufPath } from '../inference/models/catalogue/fileEntry.ts';
 
 /** A catalogue, and the downloads of its models. */
@@ -51,6 +52,19 @@ export async function localCatalogue({ catalogue: path, models: folder }: Server
   };
   const entries = [...models].map(async ([name, entry]) => [name, await withFiles(entry)] as const);
   return { ...catalogue, models: new Map(await Promise.all(entries)) };
+}
+
+/** Why the files of a model cannot be used, a missing part included; undefined: they can, or there are none. */
+export async function findFileProblem(
+  { downloads }: OpenCatalogue,
+  entry: CatalogueEntry,
+): Promise<string | undefined> {
+  const [file] = (await downloads.locate(entry))?.files ?? [];
+  if (file === undefined) return downloads.findMissing(entry);
+  return readGguf(file).then(
+    () => undefined,
+    (error: unknown) => describeError(error),
+  );
 }
 
 /** Whether the catalogue has a model of this name whose file exists. */

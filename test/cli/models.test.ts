@@ -61,6 +61,7 @@ describe('turngraph models', () => {
         'status:           DOWNLOADED',
         `file:             ${file()}`,
         'size_bytes:       3.0 MB',
+        'problem:          its GGUF version is 67634689, and 2 and 3 are known: download it again',
         'huggingface_repo: ann/tiny',
         'revision:         main',
         'files:            model.gguf',

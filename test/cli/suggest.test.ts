@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -16,8 +16,12 @@ beforeAll(async () => {
   const variant = { engine: 'llama-cpp', huggingface_repo: 'ann/x' };
   const models = [
     { name: 'mystery', variants: [{ ...variant, files: ['mystery.gguf'] }] },
+    { name: 'page', variants: [{ engine: 'llama-cpp', local_path: '.', files: ['html.gguf'] }] },
+    { name: 'parts', variants: [{ engine: 'llama-cpp', local_path: '.', files: ['p-00001-of-00002.gguf'] }] },
     { name: 'huge', variants: [{ ...variant, files: ['huge-900b-f16.gguf'] }] },
   ];
+  await writeFile(join(folder, 'html.gguf'), '<!doctype html><title>Sign in</title>'.repeat(10));
+  await cp(repositoryPath('models/turngraph-demo.gguf'), join(folder, 'p-00001-of-00002.gguf'));
   await writeFile(join(folder, 'models.json'), JSON.stringify({ models }));
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -38,8 +42,24 @@ describe('turngraph models suggest', () => {
     expect(rows.find((row) => row.startsWith('turngraph-demo '))).toMatch(
       /^turngraph-demo +in memory +11\.4 MB +4\.6 MB +about [\d.]+ tokens\/s +LOCAL$/,
     );
-    expect(rows.at(-2)).toMatch(/^mystery +unknown +unknown +perhaps 1\.1 GB +unknown +ABSENT$/);
-    expect(rows.at(-1)).toMatch(/^huge +no +about 1800\.0 GB +perhaps 1\.1 GB +unknown +ABSENT$/);
+    expect(rows.find((row) => row.startsWith('mystery'))).toMatch(
+      /^mystery +unknown +unknown +perhaps 1\.1 GB +unknown +ABSENT$/,
+    );
+    expect(rows.find((row) => row.startsWith('huge'))).toMatch(
+      /^huge +no +about 1800\.0 GB +perhaps 1\.1 GB +unknown +ABSENT$/,
+    );
+  });
+
+  it('does not suggest what cannot be loaded, and says why, as info does', async () => {
+    const rows = (await suggest()).out.split('\n');
+    const reasons = { page: 'it is no GGUF file: give one that is', parts: 'part 2 of 2 is missing' };
+    for (const [name, reason] of Object.entries(reasons)) {
+      expect(rows.find((row) => row.startsWith(`${name} `))).toMatch(
+        new RegExp(`^${name} +no .* unknown +LOCAL: .*${reason}`),
+      );
+      const info = await runCommand(['models', 'info', name, '--catalogue', join(folder, 'models.json')]);
+      expect(info.out).toMatch(new RegExp(`^problem: +.*${reason}`, 'm'));
+    }
   });
 
   it('estimates a speed of the order that the doctor measures, and the memory of a slot', async () => {

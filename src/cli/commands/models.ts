@@ -4,7 +4,7 @@ import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.
 import { formatBytes } from '../../base/units.ts';
 import { onInterrupt } from '../interrupt.ts';
 import { serverFlags } from '../options.ts';
-import { requireEntry, openCatalogue, type OpenCatalogue } from '../catalogue.ts';
+import { findFileProblem, requireEntry, openCatalogue, type OpenCatalogue } from '../catalogue.ts';
 import { printLine } from '../output/terminalText.ts';
 import { download } from './modelsDownload.ts';
 import { suggest } from './modelsSuggest.ts';
@@ -61,8 +61,9 @@ async function info(name: string, flags: Flags): Promise<void> {
   }
 }
 
-async function readDetails({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<object> {
+async function readDetails(opened: OpenCatalogue, entry: CatalogueEntry): Promise<object> {
   const { name, description, tool_call_format, purpose, embedding, variants } = entry;
+  const { downloads } = opened;
   const [variant] = variants;
   const status = await downloads.readStatus(entry);
   return {
@@ -70,7 +71,7 @@ async function readDetails({ downloads }: OpenCatalogue, entry: CatalogueEntry):
     status,
     file: (await downloads.locate(entry))?.files[0],
     size_bytes: await readSize(downloads, entry),
-    problem: await downloads.findMissing(entry),
+    problem: await findFileProblem(opened, entry),
     kept_bytes: status === 'ABSENT' ? (await downloads.readKeptBytes(entry)) || undefined : undefined,
     huggingface_repo: variant?.huggingface_repo,
     revision: variant?.huggingface_repo === undefined ? undefined : variant.revision,

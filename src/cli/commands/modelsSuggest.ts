@@ -9,7 +9,7 @@ import {
   type ModelFacts,
 } from '../suggest/suggest.ts';
 import { formatBytes } from '../../base/units.ts';
-import { openCatalogue, type OpenCatalogue } from '../catalogue.ts';
+import { findFileProblem, openCatalogue, type OpenCatalogue } from '../catalogue.ts';
 import { alignColumns, printComplete, printLine } from '../output/terminalText.ts';
 
 /** `turngraph models suggest`: which models fit this machine. */
@@ -32,18 +32,20 @@ export async function suggest(flags: Readonly<Record<string, unknown>>): Promise
     model.size === undefined ? 'unknown' : showBytes(model.size),
     showBytes(model.slotBytes),
     showSpeed(model.tokensPerSecond),
-    model.status,
+    model.status + (model.problem === undefined ? '' : `: ${model.problem}`),
   ]);
   const table = alignColumns([headings, ...rows]).map((row) => row.join('  ').trimEnd());
   printLine([describeMachine(machine), '', ...table].join('\n'));
 }
 
-async function readFacts({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<ModelFacts> {
+async function readFacts(opened: OpenCatalogue, entry: CatalogueEntry): Promise<ModelFacts> {
+  const { downloads } = opened;
   const { readKvCacheShape } = await import('../../inference/llama/gguf/metadata.ts');
   const located = await downloads.locate(entry);
   const [file] = located?.files ?? [];
   const shape = file === undefined ? undefined : await readKvCacheShape(file);
-  return { entry, status: await downloads.readStatus(entry), bytesOnDisk: located?.bytes, shape };
+  const [status, problem] = [await downloads.readStatus(entry), await findFileProblem(opened, entry)];
+  return { entry, status, problem, bytesOnDisk: located?.bytes, shape };
 }
 
 const headings = ['model', 'fits', 'size', 'KV cache of a slot', 'decode, estimated', 'status'];

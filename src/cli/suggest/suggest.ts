@@ -8,6 +8,8 @@ import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.
 export interface ModelFacts {
   readonly entry: CatalogueEntry;
   readonly status: string;
+  /** Why its files cannot be used; undefined: they can, or there are none. */
+  readonly problem?: string | undefined;
   /** Size on disk; undefined: not on disk. */
   readonly bytesOnDisk: number | undefined;
   /** From the file; undefined: not on disk. */
@@ -38,6 +40,8 @@ export interface Figure {
 export interface Suggestion {
   readonly name: string;
   readonly status: string;
+  /** Why its files cannot be used; it fits nowhere. */
+  readonly problem: string | undefined;
   readonly fit: Fit;
   /** Bytes of the weights. */
   readonly size: Figure | undefined;
@@ -76,7 +80,7 @@ export const suggestModels = (models: readonly ModelFacts[], machine: TargetMach
     .map(([suggestion]) => suggestion);
 
 function suggest(facts: ModelFacts, machine: TargetMachine): Suggestion {
-  const { entry, status, shape } = facts;
+  const { entry, status, problem, shape } = facts;
   const [variant] = entry.variants;
   const trained = shape?.trainedContext ?? Infinity;
   const contextSize = Math.min(variant?.context_size || defaultContextSize, trained);
@@ -89,9 +93,9 @@ function suggest(facts: ModelFacts, machine: TargetMachine): Suggestion {
   // Each token reads all weights, and on average half of the context.
   const readBytes = size && size.value + (known ? slotBytes.value / 2 : 0);
   const cpuRate = machine.bandwidth !== undefined && readBytes ? machine.bandwidth / readBytes : undefined;
-  const fit = fitOf(neededBytes, needs(1), cpuRate, machine);
+  const fit = problem !== undefined ? 'no' : fitOf(neededBytes, needs(1), cpuRate, machine);
   const tokensPerSecond = fit === 'card' || fit === 'no' ? undefined : cpuRate;
-  return { name: entry.name, status, fit, size, contextSize, slotBytes, neededBytes, tokensPerSecond };
+  return { name: entry.name, status, problem, fit, size, contextSize, slotBytes, neededBytes, tokensPerSecond };
 }
 
 function sizeOf({ entry: { name, variants }, bytesOnDisk }: ModelFacts): Figure | undefined {

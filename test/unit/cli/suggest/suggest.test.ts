@@ -29,6 +29,14 @@ describe('suggested models', () => {
     ]);
   });
 
+  it('are none whose files cannot be used', () => {
+    const broken = { ...absent('small-1b-q4_k_m'), problem: 'it is no GGUF file' };
+    expect(suggestModels([broken, absent('good-3b-q4_k_m')], machine)).toMatchObject([
+      { name: 'good-3b-q4_k_m', fit: 'memory' },
+      { name: 'small-1b-q4_k_m', fit: 'no', problem: broken.problem, tokensPerSecond: undefined },
+    ]);
+  });
+
   it('need their weights and the KV caches of four slots, or of --slots', () => {
     const [model] = suggestModels([absent('a', { size_bytes: GB, context_size: 1024 })], machine);
     const slot = 128 * 1024 * 1024;
