@@ -2,12 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { crashingEngine, growth, script, stopAndCount, turnSeconds } from '../../scripts/stress/stoppedTurns.mjs';
 import { connect } from '../../src/client/index.ts';
 import { Fault } from '../../src/protocol/fault.ts';
-import { isWhole } from '../helpers/depth.ts';
 import { scriptedEngine } from '../helpers/resultGraphs.ts';
 import { startTestServer } from '../helpers/server.ts';
 
 // npm run test:all stops 1,000 turns, and counts more: stoppedTurns.slow.test.ts.
-describe.skipIf(isWhole)('turns of all kinds that are stopped', () => {
+describe('turns of all kinds that are stopped', () => {
   it('leave no timer, listener, promise, handle or file behind', async () => {
     const { engine, crash } = crashingEngine(scriptedEngine(script), Fault);
     await using server = await startTestServer({ resumeGrace: 0, turnTimeout: turnSeconds, engines: { mock: engine } });
