@@ -3,7 +3,7 @@ import { fuzzTarget, corpus } from '../../../../../scripts/fuzz/detect.mjs';
 import { formats } from '../../../../../src/chat/formats/index.ts';
 import type { DetectedCall, Detection } from '../../../../../src/chat/tool.ts';
 import { stringifyJson } from '../../../../../src/chat/json/value.ts';
-import { scaled } from '../../../../helpers/depth.ts';
+import { isWhole, scaled } from '../../../../helpers/depth.ts';
 import moreCases from '../../../../fixtures/cases/tool-calls-more.json' with { type: 'json' };
 import cases from '../../../../fixtures/cases/tool-calls.json' with { type: 'json' };
 
@@ -423,8 +423,9 @@ describe('detection', () => {
     "<tool_call>{'</tool_call>\n",
   ];
   it.each(repeatedUnits)('takes linear time for repeated %j', (unit) => {
+    const count = isWhole ? Math.ceil(4000 / unit.length) : 100;
     for (const start of ['', '<tool_call>{"a": "', "<tool_call>{'a': '", '[[[[']) {
-      const [short, long] = [start + unit.repeat(scaled(2_000)), start + unit.repeat(scaled(16_000))];
+      const [short, long] = [start + unit.repeat(count), start + unit.repeat(8 * count)];
       // In quadratic time, one long text would take eight times as long as eight short ones of the same total length.
       let [longMs, eightShortMs] = [Infinity, Infinity];
       for (let tries = 0; tries < 200 && !(longMs < 4 * eightShortMs); tries++) {
