@@ -17,9 +17,11 @@ const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
 // Those that take longest, by processor time and waits: the longest would begin among the last, and the other workers would have
 // nothing to do while it runs. vitest begins with the largest files.
 const longFiles = [
-  'test/scripts/chaos.test.ts',
+  // In a process that is still small: it counts what is in memory.
   'test/integration/stoppedTurns.slow.test.ts',
+  'test/scripts/chaos.test.ts',
   'test/e2e/samples.test.ts',
+  'test/e2e/tutorial.test.ts',
   'test/e2e/playground.test.ts',
   'test/e2e/clients/python.test.ts',
   'test/cli/doctor.test.ts',

@@ -54,7 +54,7 @@ export async function openPage(
   { viewport = 'desktop', colorScheme = 'light', before }: PageOptions = {},
 ): Promise<WatchedPage> {
   const context = await browser.newContext({ viewport: viewports[viewport], colorScheme, reducedMotion: 'reduce' });
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   if (before) await page.addInitScript(before);
   const requests: string[] = [];

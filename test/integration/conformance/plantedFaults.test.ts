@@ -217,6 +217,9 @@ const faults: readonly (readonly [fault: string, alter: () => Alteration, failed
   ],
 ];
 
+/** The faults that are planted in both codecs: those of one frame of many, of its size and of its kind. The others lie behind it. */
+const inBothCodecs = ['drops a text frame', 'sends frames that are too large', 'sends the other kind of messages'];
+
 /** The names of the checks that fail, of those that are chosen. */
 async function failedChecks(url: string, codec: CodecName, timeoutMs = 10_000): Promise<readonly string[]> {
   const failed: string[] = [];
@@ -231,7 +234,8 @@ describe.each(['json', 'proto'] as const)('the checks of a server in %s', (codec
     expect(await failedChecks(proxy.url, codec)).toEqual([]);
   });
 
-  it.each(faults)('name the fault of one that %s', async (_, alter, failed) => {
+  const planted = faults.filter(([fault]) => codec === 'json' || inBothCodecs.includes(fault));
+  it.each(planted)('name the fault of one that %s', async (_, alter, failed) => {
     await using proxy = await startAlteringProxy(server().url, alter);
     expect(await failedChecks(proxy.url, codec)).toEqual(failed);
   });
