@@ -9,7 +9,7 @@ import { parseReply } from '../../../../src/chat/reply/parseReply.ts';
 import { ReasoningFilter } from '../../../../src/chat/reply/reasoning/splitReply.ts';
 import { CallMarkupFilter, StreamableText } from '../../../../src/chat/reply/malformed/streamableText.ts';
 import { findTrigger } from '../../../../src/chat/triggers.ts';
-import { scaled } from '../../../helpers/depth.ts';
+import { isWhole } from '../../../helpers/depth.ts';
 import { createTool } from '../../../helpers/toolCalls.ts';
 
 // Each of these texts takes far less than a second, and took minutes, or did not end.
@@ -66,7 +66,7 @@ describe('the time that a long reply takes', () => {
     const targets = allFormats.flatMap(([formatName, each]) =>
       replyTargets({ formatName, format: each, marks: undefined, fragments: nativeOutputs(formatName) ?? [] }, readers),
     );
-    const findings = fuzzTarget(targets, { count: scaled(400), seed: 9 });
+    const findings = fuzzTarget(targets, { count: isWhole ? 100 : 20, seed: 9 });
     expect(findings.filter(({ ms }) => ms > maxMs / 2)).toEqual([]);
   });
 
