@@ -44,13 +44,19 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** Whether another file does the same at full size. */
+const hasSlowTwin = (path: string): boolean => files.includes(path.replace('.test.ts', '.slow.test.ts'));
+
 const isShuffled = process.argv.some((argument) => argument.startsWith('--sequence.shuffle'));
 
 /** `vitest run --mode whole` runs the fast files as the slow ones always run: with both codecs and full sizes. */
 function projects(isWhole: boolean): readonly TestProjectConfiguration[] {
   return (['fast', 'slow'] as const).flatMap((speed) =>
     [false, true].flatMap((isolate) => {
-      const include = files.filter((path) => isSlow(path) === (speed === 'slow') && needsOwnProcess(path) === isolate);
+      const include = files.filter(
+        (path) =>
+          isSlow(path) === (speed === 'slow') && needsOwnProcess(path) === isolate && !(isWhole && hasSlowTwin(path)),
+      );
       if (include.length === 0) return [];
       const env = { TURNGRAPH_TEST_DEPTH: isWhole || speed === 'slow' ? 'whole' : 'short' };
       const name = isolate ? `${speed}-isolated` : speed;
