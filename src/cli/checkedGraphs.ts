@@ -42,7 +42,10 @@ export async function* checkedGraphs(
       yield { storageRoot, document: undefined, ...failed(path, error.message) };
       continue;
     }
-    const { text, syntaxError, isSchema, positionOf } = await readJsonFile(path);
+    const { text, syntaxError, isSchema, positionOf } = await readJsonFile(path).catch((error: Error) => ({
+      ...unreadable,
+      syntaxError: error.message,
+    }));
     if (isSchema) {
       process.stderr.write(`${path}: skipped, it is a JSON Schema\n`);
       continue;
@@ -61,6 +64,8 @@ export async function* checkedGraphs(
     yield { path, storageRoot, document, ...result, messages };
   }
 }
+
+const unreadable = { text: '', isSchema: false, positionOf: String };
 
 /** The path of a graph, or why there is none. */
 async function locate(graph: string, graphs: string): Promise<{ readonly path: string; readonly error?: Fault }> {

@@ -23,12 +23,13 @@ export async function findGraph(nameOrPath: string, graphs: string, folder = '')
   const path = folder === '' || isAbsolute(nameOrPath) ? nameOrPath : join(folder, nameOrPath);
   const kind = kindOf(path);
   if (kind === 'file') return { path, isName: false };
-  const names = await new GraphFolder(graphs).names();
-  if (names.includes(nameOrPath)) return { path: join(graphs, `${nameOrPath}.json`), isName: true };
+  const files = await new GraphFolder(graphs).files();
+  const named = files.get(nameOrPath);
+  if (named !== undefined) return { path: named, isName: true };
   if (kind === 'folder') throw new Fault('GRAPH_COMPILATION_FAILED', `${path} cannot be read: it is a folder`);
   throw new Fault(
     'GRAPH_COMPILATION_FAILED',
-    `${path} cannot be read: there is no such file, and no such graph in the folder ${graphs}${hintFor(nameOrPath, path, names)}`,
+    `${path} cannot be read: there is no such file, and no such graph in the folder ${graphs}${hintFor(nameOrPath, path, [...files.keys()])}`,
   );
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ServerFrame } from '../../src/protocol/frames.gen.ts';
+import { pngWithText } from '../helpers/pngWithText.ts';
 import { repositoryPath, useServer } from '../helpers/server.ts';
 import { runCli, startCli, untilExit, useCommandHost } from './command.ts';
 
@@ -271,6 +272,25 @@ describe('a graph that a command names', () => {
       err: expect.stringMatching(/^bad\.kb\.json, 2:\d+: \S*text is missing/) as unknown,
       code: 1,
     });
+  });
+
+  it('may be among files with endings in capitals, of which check reports what it cannot read', async () => {
+    const capitals = join(project, 'capitals');
+    for (const path of ['cards', 'graphs']) await mkdir(join(capitals, path), { recursive: true });
+    for (const name of ['HERE.JSON', join('graphs', 'there.Json')])
+      await copyFile(join(project, 'here.json'), join(capitals, name));
+    const card = { spec: 'chara_card_v2', data: { character_book: { entries: [{ keys: ['a'], content: 'A' }] } } };
+    const text = Buffer.from(JSON.stringify(card)).toString('base64');
+    await writeFile(join(capitals, 'cards', 'Upper.PNG'), pngWithText(['chara', text]));
+    await writeFile(join(capitals, 'cards', 'portrait.png'), pngWithText(['Comment', 'x']));
+    await writeFile(join(capitals, 'cards', 'book.KB.json'), '[{"id": "inn", "text": "The inn is full."}]');
+    await writeFile(join(capitals, 'cards', 'bad.json'), Buffer.from('{"a": "\xff"}', 'latin1'));
+    const [bad, book, upper] = ['bad.json', 'book.KB.json', 'Upper.PNG'].map((name) => join('cards', name));
+    const ok = `HERE.JSON: ok\n${upper}: ok\n${book}: ok\n`;
+    const err = `${bad} is not UTF-8; save it as UTF-8\n`;
+    expect(await run(capitals, 'check', `${bad}`, 'HERE.JSON', 'cards')).toEqual({ out: ok, err: err + err, code: 1 });
+    expect(await run(capitals, 'check', 'there')).toMatchObject({ code: 0, err: '' });
+    expect((await run(capitals, 'run', 'there', 'hello', '--engine', 'mock')).code).toBe(0);
   });
 
   it.each([['check'], ['draw'], ['chat'], ['run']])(

@@ -1,9 +1,10 @@
 import { Command } from 'commander';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import { readCatalogue } from '../../inference/models/catalogue/catalogue.ts';
 import { checkedGraphs, type CheckedFile, checkStorage, isStorageFile } from '../checkedGraphs.ts';
+import { namesCard } from '../../graph/storage/knowledge/characterCard.ts';
 import { isFile, isFolder } from '../findGraph.ts';
 import { printable, printLine } from '../output/terminalText.ts';
 import { serverFlags, serverOptions } from '../options.ts';
@@ -28,14 +29,24 @@ export const checkCommand = (): Command =>
     for (const file of files.filter(isStorageFile)) report(await checkStorage(file), options);
   });
 
-/** The graphs and lorebooks of a folder and of those in it; another path, or the name of a graph, as it is. */
+/** The graphs, lorebooks and character cards of a folder and of those in it; another path, or the name of a graph, as it is. */
 function filesIn(path: string, graphs: string): readonly string[] {
   if (!isFolder(path) || isFile(join(graphs, `${path}.json`))) return [path];
   const files = readdirSync(path, { recursive: true, encoding: 'utf8' });
   return files
-    .filter((file) => /(?<!\.(?:cases|mock|schema))\.json$/.test(file))
+    .filter((file) => /(?:(?<!\.(?:cases|mock|schema))\.json|\.png)$/i.test(file))
     .sort()
-    .map((file) => join(path, file));
+    .map((file) => join(path, file))
+    .filter((file) => !/\.png$/i.test(file) || hasCard(file));
+}
+
+/** Whether an image is a character card, or cannot be read, which is reported. */
+function hasCard(file: string): boolean {
+  try {
+    return namesCard(readFileSync(file));
+  } catch {
+    return !isFolder(file);
+  }
 }
 
 function report({ path, faults, messages, warnings }: CheckedFile, { json }: { readonly json: boolean }): void {

@@ -73,7 +73,7 @@ export async function findCasesFiles(paths: readonly string[]): Promise<readonly
     paths.map(async (path) => {
       const names = await readdir(path).catch(() => undefined);
       if (!names) return [path];
-      const cases = names.filter((name) => name.endsWith('.cases.json')).sort();
+      const cases = names.filter((name) => /\.cases\.json$/i.test(name)).sort();
       if (cases.length === 0) throw new UsageError(`${path} is a folder without a file that ends in .cases.json`);
       return cases.map((name) => join(path, name));
     }),

@@ -7,7 +7,7 @@ import { didYouMean } from '../../base/didYouMean.ts';
 
 const fileExtension = '.json';
 // JSON Schemas, test cases and their recordings, and knowledge, which may be in the same folder.
-const otherFiles = /\.(?:schema|cases|mock|kb)\.json$/;
+const otherFiles = /\.(?:schema|cases|mock|kb)\.json$/i;
 
 /** Folder of graph files (`--graphs`). Clients name a graph by its file name without `.json`. */
 export class GraphFolder {
@@ -25,13 +25,17 @@ export class GraphFolder {
    * @throws Fault GRAPH_COMPILATION_FAILED when the folder cannot be read, for example for want of file handles.
    */
   async names(): Promise<readonly string[]> {
+    return [...(await this.files()).keys()];
+  }
+
+  /** The paths of the graphs, by their names. @throws as `names`. */
+  async files(): Promise<ReadonlyMap<string, string>> {
     const files = await readdir(this.#path).catch((cause: NodeJS.ErrnoException) => {
       if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') return [];
       throw unreadable(this.#description, cause);
     });
-    return files
-      .filter((file) => file.endsWith(fileExtension) && !otherFiles.test(file))
-      .map((file) => file.slice(0, -fileExtension.length));
+    const graphs = files.filter((file) => file.toLowerCase().endsWith(fileExtension) && !otherFiles.test(file));
+    return new Map(graphs.map((file) => [file.slice(0, -fileExtension.length), join(this.#path, file)]));
   }
 
   /**
@@ -39,15 +43,16 @@ export class GraphFolder {
    * @throws Fault GRAPH_COMPILATION_FAILED when there is no graph of that name, or it is not valid JSON.
    */
   async read(name: string): Promise<unknown> {
-    const names = await this.names();
+    const files = await this.files();
+    const file = files.get(name);
     // Path traversal check: only names that the folder lists are opened.
-    if (!names.includes(name)) {
+    if (file === undefined) {
+      const names = [...files.keys()];
       const known = names.length > 0 ? `; there are ${names.join(', ')}` : '; it is empty';
       const hint = names.find((each) => each + fileExtension === name);
       const fix = hint === undefined ? didYouMean(name, names) || known : `; write "${hint}", without ${fileExtension}`;
       throw new Fault('GRAPH_COMPILATION_FAILED', `${this.#description} has no graph "${name}"${fix}`);
     }
-    const file = join(this.#path, name + fileExtension);
     const bytes = await readRegularFile(file).catch((cause: unknown) => {
       throw unreadable(`graph "${name}"`, cause);
     });

@@ -5,12 +5,18 @@ import { findDuplicateKeys, parseJson } from '../../base/jsonLocations.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { createList, createMap, type MapEntry, type StorageKind, type StringStorage } from './stringStorage.ts';
 
-/** The kind of storage in a file, by its extension: `.txt`, `.json`, `.mm.json`, `.kb.json` or `.png`; undefined for others. */
+const kinds = new Map<string, StorageKind>([
+  ['.txt', 'LIST'],
+  ['.json', 'MAP'],
+  ['.mm.json', 'MULTIMAP'],
+  ['.kb.json', 'KNOWLEDGE'],
+  ['.png', 'KNOWLEDGE'],
+]);
+
+/** The kind of storage in a file, by its extension in any case: `.txt`, `.json`, `.mm.json`, `.kb.json` or `.png`; undefined for others. */
 export function kindOfFile(path: string): StorageKind | undefined {
-  if (path.endsWith('.txt')) return 'LIST';
-  if (path.endsWith('.mm.json')) return 'MULTIMAP';
-  if (path.endsWith('.kb.json') || path.endsWith('.png')) return 'KNOWLEDGE';
-  return path.endsWith('.json') ? 'MAP' : undefined;
+  const [ending] = /(?:\.txt|(?:\.mm|\.kb)?\.json|\.png)$/.exec(path.toLowerCase()) ?? [];
+  return ending === undefined ? undefined : kinds.get(ending);
 }
 
 /**

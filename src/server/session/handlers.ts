@@ -193,7 +193,7 @@ async function readRequestedGraph(
 ): Promise<unknown> {
   if (graphName) return session.context.graphs.read(graphName);
   if (!graphJson) throw new Fault('GRAPH_COMPILATION_FAILED', 'createAgent needs a graph: give graphJson or graphName');
-  if (graphJson.length <= maxPathLength && graphJson.endsWith('.json')) {
+  if (graphJson.length <= maxPathLength && /\.json$/i.test(graphJson)) {
     const fix = 'give the text of the file, or the name of a graph as graphName';
     throw new Fault('GRAPH_COMPILATION_FAILED', `createAgent.graphJson is a path, "${graphJson}"; ${fix}`);
   }

@@ -7,6 +7,10 @@ const keywords = ['ccv3', 'chara'];
 /** Whether a file is a PNG image. */
 export const isPng = (bytes: Uint8Array): boolean => signature.equals(bytes.subarray(0, signature.length));
 
+/** Whether an image names a character card, also one that cannot be read. */
+export const namesCard = (bytes: Uint8Array): boolean =>
+  /(?:tEXt|zTXt|iTXt)(?:chara|ccv3)\0/i.test(Buffer.from(bytes).toString('latin1'));
+
 /**
  * The JSON of the character card in a PNG image: base64 in a text chunk (tEXt).
  * @param name its path in messages.

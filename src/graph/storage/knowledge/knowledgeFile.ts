@@ -170,7 +170,7 @@ const bookMembers = ['scan_depth', 'token_budget', 'recursive_scanning'];
  */
 async function readDocument(bytes: Uint8Array, name: string, maxEntries: number): Promise<KnowledgeDocument> {
   const yieldToOthers = createYielder();
-  const source = new JsonSource(name.endsWith('.png') || isPng(bytes) ? cardInPng(bytes, name) : bytes, name);
+  const source = new JsonSource(/\.png$/i.test(name) || isPng(bytes) ? cardInPng(bytes, name) : bytes, name);
   const reader = new DocumentReader(source);
   for (const slice of source.slices(lists, holders)) {
     reader.read(slice);
