@@ -2,6 +2,7 @@ import { basename, dirname, resolve } from 'node:path';
 import { Fault } from '../protocol/fault.ts';
 import type { CodeName } from '../protocol/frames.gen.ts';
 import { SessionStorages } from '../graph/storage/sessionStorages.ts';
+import { InvalidEntries } from '../graph/storage/invalidStorage.ts';
 import { kindOfFile } from '../graph/storage/storageFile.ts';
 import { StorageRoot } from '../graph/storage/storageRoot.ts';
 import type { CheckContext, GraphCheckResult } from '../server/checkGraph.ts';
@@ -77,10 +78,15 @@ async function locate(graph: string, graphs: string): Promise<{ readonly path: s
   }
 }
 
-const failed = (path: string, message: string, code: CodeName = 'GRAPH_COMPILATION_FAILED'): CheckedFile => ({
+const failed = (
+  path: string,
+  message: string,
+  code: CodeName = 'GRAPH_COMPILATION_FAILED',
+  messages = [message],
+): CheckedFile => ({
   path,
-  faults: [{ code, pointer: '', message }],
-  messages: [message],
+  faults: messages.map((each) => ({ code, pointer: '', message: each })),
+  messages,
   warnings: [],
 });
 
@@ -95,6 +101,6 @@ export async function checkStorage(path: string): Promise<CheckedFile> {
     return { path, faults: [], messages: [], warnings: knowledge?.warnings ?? [] };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return failed(path, error.message, error.name);
+    return failed(path, error.message, error.name, error instanceof InvalidEntries ? [...error.problems] : undefined);
   }
 }

@@ -274,6 +274,34 @@ describe('a graph that a command names', () => {
     });
   });
 
+  it('may have storages with mistakes, of which check shows each with its file and line', async () => {
+    await writeFile(join(project, 'bad.txt'), '# attacks\n\nfine\n(?=x)\n\na(\n');
+    await writeFile(join(project, 'many.txt'), '[a\n'.repeat(30));
+    const guarded = (storage: string) => {
+      const node = { type: 'Guardrail', params: { string_storage: storage }, exits: { triggered: 'end' } };
+      const end = { type: 'CannedResponse', params: { inline_strings: ['No.'] } };
+      return writeFile(
+        join(project, 'guarded.json'),
+        JSON.stringify({ start_node: 'guard', nodes: { guard: node, end } }),
+      );
+    };
+    await guarded('bad.txt');
+    const { err } = await run(project, 'check', 'guarded.json');
+    expect(err.trim().split('\n')).toEqual([
+      expect.stringMatching(
+        /^guarded\.json:1:\d+: guard\.params\.string_storage \(bad\.txt, line 4\) is not .*"\(\?=x\)"/,
+      ),
+      expect.stringMatching(/string_storage \(bad\.txt, line 6\) is not a supported pattern .*: "a\("/),
+    ]);
+    await guarded('many.txt');
+    expect((await run(project, 'check', 'guarded.json')).err.trim().split('\n')).toHaveLength(20);
+    await writeFile(join(project, 'pages.kb.json'), '{"entries": [{"key": ["/(/", "/[/"], "content": "x"}]}');
+    expect((await run(project, 'check', 'pages.kb.json')).err.trim().split('\n')).toEqual([
+      expect.stringMatching(/^pages\.kb\.json, 1:\d+: entries\[0\]\.key\[0\] /),
+      expect.stringMatching(/^pages\.kb\.json, 1:\d+: entries\[0\]\.key\[1\] /),
+    ]);
+  });
+
   it('may be among files with endings in capitals, of which check reports what it cannot read', async () => {
     const capitals = join(project, 'capitals');
     for (const path of ['cards', 'graphs']) await mkdir(join(capitals, path), { recursive: true });

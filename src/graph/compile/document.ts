@@ -100,6 +100,10 @@ export const createGraphFault = (
   message: truncateMessage(`${describeGraphPointer(pointer)} ${message}`),
 });
 
+/** What a fault is of: a value of the graph, or an entry of the storage that one names. */
+const valueOf = ({ pointer, message }: GraphFault): string =>
+  pointer.endsWith('/string_storage') ? `${pointer} ${message}` : pointer;
+
 /**
  * Combines the faults of a graph into one error: the first is its message, with the number of the others; the first
  * `maxFaults` that fit are its detail.
@@ -109,7 +113,7 @@ export function invalidGraph(allFaults: readonly GraphFault[]): Fault {
   const pointers = new Set<string>();
   const isOfWhole = ({ pointer }: GraphFault): number => Number(pointer === '');
   const faults = allFaults
-    .filter(({ pointer }) => !pointers.has(pointer) && pointers.add(pointer))
+    .filter((fault) => !pointers.has(valueOf(fault)) && pointers.add(valueOf(fault)))
     .sort((one, other) => isOfWhole(one) - isOfWhole(other));
   const [first] = faults;
   if (!first) throw new TypeError('a graph was rejected without a fault');

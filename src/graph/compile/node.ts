@@ -1,3 +1,4 @@
+import { InvalidEntries } from '../storage/invalidStorage.ts';
 import type { ModelPurpose } from '../../inference/contract/model.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { CodeName } from '../../protocol/frames.gen.ts';
@@ -168,7 +169,10 @@ export const isResourceFault = (error: unknown): error is Fault =>
 /** Converts a Fault about the resource that a parameter names to an error of that parameter; returns other errors as they are. */
 export function paramError(pointer: string, error: unknown): unknown {
   if (!isResourceFault(error)) return error;
-  return new InvalidParams([{ pointer, message: `cannot be used: ${error.message}`, code: error.name }]);
+  const problems = error instanceof InvalidEntries ? error.problems : [error.message];
+  return new InvalidParams(
+    problems.map((problem) => ({ pointer, message: `cannot be used: ${problem}`, code: error.name })),
+  );
 }
 
 /** Returns the value of a parameter that was read. @throws InvalidParams with all errors of the reading. */

@@ -1,6 +1,7 @@
 import { type EffectsContext, InvalidParams, paramError, type NodeContext } from '../compile/node.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { SchemaError, Schema } from '../../protocol/schema.ts';
+import { maxProblems } from '../storage/invalidStorage.ts';
 import { createList, type StringStorage } from '../storage/stringStorage.ts';
 import { compilePatterns, findTotalSizeError, type PatternFold, type PatternMatcher } from '../storage/patternSet.ts';
 
@@ -56,7 +57,7 @@ export interface StringParams {
  */
 export async function resolveStrings(params: StringParams, context: EffectsContext): Promise<ResolvedStrings> {
   const { storage, param } = await resolveStorage(params, context);
-  const { kind, list } = storage;
+  const { kind, list, placeOf = (index: number) => `entry ${index}` } = storage;
   if (kind === 'KNOWLEDGE') {
     const message = `names the KNOWLEDGE storage "${params.string_storage}", and this node takes a LIST, a MAP or a MULTIMAP`;
     throw new InvalidParams([{ pointer: '/string_storage', message }]);
@@ -68,7 +69,7 @@ export async function resolveStrings(params: StringParams, context: EffectsConte
     toParamError: ({ pointer, message, ...rest }) => ({
       ...rest,
       pointer: '/string_storage',
-      message: pointer === '' ? message : `entry ${pointer.slice(1)} ${message}`,
+      message: pointer === '' ? message : `${placeOf(Number(pointer.slice(1)))} ${message}`,
     }),
   };
 }
@@ -105,7 +106,7 @@ export async function resolveStorage(
 
 /** The error for a node with invalid strings. */
 export const invalidStrings = (strings: ResolvedStrings, errors: readonly SchemaError[]): InvalidParams =>
-  new InvalidParams(errors.map((error) => strings.toParamError(error)));
+  new InvalidParams(errors.slice(0, maxProblems).map((error) => strings.toParamError(error)));
 
 /** Warns of parameters that are given, and are not used with what the node matches by. */
 export function warnOfUnused(

@@ -95,6 +95,13 @@ export function readPatternKey(key: string): ReadResult<string | undefined> {
   };
 }
 
+/** The errors of keys that are no valid patterns. @param fix what follows each message. */
+export const patternErrors = (keys: readonly (readonly [key: string, pointer: string])[], fix = ''): SchemaError[] =>
+  keys.flatMap(([key, pointer]) => {
+    const pattern = readPatternKey(key);
+    return pattern.ok ? [] : pattern.errors.map(({ message }) => ({ pointer, message: message + fix }));
+  });
+
 /**
  * Compiles patterns (RE2 syntax; matched anywhere, case-insensitive, in folded text, `\w` and `\b` for every script),
  * once for the same list. Errors have the pointer `/index`.

@@ -31,8 +31,13 @@ export async function readStorageFile(
 ): Promise<StringStorage> {
   const text = decodeText(await readBytes(file, name), name);
   switch (kind) {
-    case 'LIST':
-      return createList(parseLines(text));
+    case 'LIST': {
+      const lines = parseLines(text);
+      return createList(
+        lines.map(([line]) => line),
+        (index) => `(${name}, line ${lines[index]?.[1]})`,
+      );
+    }
     case 'MAP':
       return createMap(kind, parseMap(text, name), name);
     case 'MULTIMAP':
@@ -59,11 +64,11 @@ function decodeText(bytes: Uint8Array, name: string): string {
   return text;
 }
 
-const parseLines = (text: string): string[] =>
+const parseLines = (text: string) =>
   text
     .split(/\r\n|\n|\r/)
-    .map((line) => line.trim())
-    .filter((line) => line !== '' && !line.startsWith('#'));
+    .map((line, index) => [line.trim(), index + 1] as const)
+    .filter(([line]) => line !== '' && !line.startsWith('#'));
 
 const readJson = (text: string, name: string): unknown =>
   parseJson(text, (problem, cause) => invalidStorage(`${name} ${problem}`, cause));

@@ -12,6 +12,8 @@ export interface StringStorage {
   readonly list: readonly string[];
   /** The key of each string; a LIST has none. For KNOWLEDGE: the ids. */
   readonly keys: readonly string[];
+  /** Where a string is written, for those of a file. */
+  readonly placeOf?: (index: number) => string;
   /** For KNOWLEDGE only: its entries, fields and model. */
   readonly knowledge?: Knowledge;
   /** Whether a client has sent its strings: nothing that is made of them is written to disk. Default false. */
@@ -25,10 +27,11 @@ export interface MapEntry {
 }
 
 /** Creates a LIST. */
-export const createList = (strings: readonly string[]): StringStorage => ({
+export const createList = (strings: readonly string[], placeOf?: StringStorage['placeOf']): StringStorage => ({
   kind: 'LIST',
   list: [...strings],
   keys: [],
+  ...(placeOf && { placeOf }),
 });
 
 /**

@@ -13,7 +13,7 @@ import {
 } from './knowledge.ts';
 import { parseJson } from '../../../base/jsonLocations.ts';
 import { invalidStorage } from '../invalidStorage.ts';
-import { readPatternKey } from '../patternSet.ts';
+import { patternErrors } from '../patternSet.ts';
 
 const maxIdLength = 256;
 
@@ -46,10 +46,8 @@ function readParts({ id, text, ...rest }: Readonly<Record<string, unknown>>): Re
   const always = rest['always'] ?? false;
   if (!isStringList(keys) || !keys.every(canMatch))
     return failed('/keys', 'must be a list of strings, none of them empty');
-  for (const [index, key] of keys.entries()) {
-    const pattern = readPatternKey(key);
-    if (!pattern.ok) return failed(`/keys/${index}`, pattern.errors[0]?.message ?? 'is invalid');
-  }
+  const errors = patternErrors(keys.map((key, index) => [key, `/keys/${index}`]));
+  if (errors.length > 0) return { ok: false, errors };
   if (typeof always !== 'boolean') return failed('/always', 'must be true or false');
   const metadata = readMetadata(rest['metadata'] ?? {});
   return metadata.ok ? { ok: true, value: { id, text, metadata: metadata.value, keys, always } } : metadata;

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { createYielder } from '../../../base/eventLoop.ts';
 import { Fault } from '../../../protocol/fault.ts';
-import { invalidStorage } from '../invalidStorage.ts';
+import { InvalidEntries, invalidStorage, maxProblems } from '../invalidStorage.ts';
 import { didYouMean } from '../../../base/didYouMean.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { ReadResult } from '../../../protocol/schema.ts';
@@ -176,8 +176,10 @@ async function readDocument(bytes: Uint8Array, name: string, maxEntries: number)
     reader.read(slice);
     if (reader.placed.length > maxEntries)
       throw new Fault('LIMIT_EXCEEDED', `"${name}" has more than ${maxEntries} entries, and no more are allowed`);
+    if (reader.problems.length >= maxProblems) break;
     await yieldToOthers();
   }
+  if (reader.problems.length > 0) throw new InvalidEntries(reader.problems.slice(0, maxProblems));
   return reader.finish(name);
 }
 
@@ -185,6 +187,8 @@ const isBookList = (member: string): boolean => member === 'data' || /(?:^|\/)en
 
 class DocumentReader {
   readonly placed: PlacedEntry[] = [];
+  /** What is wrong with entries, each with its place. */
+  readonly problems: string[] = [];
   readonly #source: JsonSource;
   readonly #notes = new Notes();
   /** The first slice of each known member. */
@@ -211,8 +215,10 @@ class DocumentReader {
     const isLore = isBookList(slice.member) || isBare;
     const placed = { source: this.#source, slice, isLore };
     const note = (pointer: string, problem: string): void => this.#notes.add(placed, pointer, problem);
-    const entry = this.#unwrap(slice, isLore ? readLorebookEntry(value, note) : readRecord(value));
-    if (entry) this.placed.push({ ...placed, entry });
+    const reading = isLore ? readLorebookEntry(value, note) : readRecord(value);
+    if (reading.ok && reading.value) this.placed.push({ ...placed, entry: reading.value });
+    for (const error of reading.ok ? [] : reading.errors)
+      this.problems.push(this.#source.faultIn(slice, error).message);
   }
 
   finish(name: string): KnowledgeDocument {

@@ -1,7 +1,7 @@
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { ReadResult } from '../../../protocol/schema.ts';
-import { readPatternKey } from '../patternSet.ts';
-import { canMatch, defaultRules, failed, type KnowledgeEntry, type LoreRules, logics } from './knowledge.ts';
+import { patternErrors, readPatternKey } from '../patternSet.ts';
+import { canMatch, defaultRules, type KnowledgeEntry, type LoreRules, logics } from './knowledge.ts';
 
 /** Is told what of an entry is not used. @param problem what its member at the pointer is, without its place. */
 export type Note = (pointer: string, problem: string) => void;
@@ -143,10 +143,8 @@ export function readLorebookEntry(entry: unknown, note: Note): ReadResult<Knowle
   }
   members.noteOthers();
   const [keys, secondary] = [members.keys('keys'), members.keys('secondary')];
-  for (const [key, pointer] of [...keys, ...secondary]) {
-    const pattern = readPatternKey(key);
-    if (!pattern.ok) return failed(pointer, `${pattern.errors[0]?.message}; rewrite it, or disable the entry`);
-  }
+  const errors = patternErrors([...keys, ...secondary], '; rewrite it, or disable the entry');
+  if (errors.length > 0) return { ok: false, errors };
   const [always, keysOnly] = [members.boolean('constant') ?? false, members.boolean('vectorized') !== true];
   if (keys.length === 0 && !always && keysOnly) note('', 'has no key and is not constant: only vectors can find it');
   const read = members.boolean('useregex') === true ? patternOf : (key: string): string => key;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { pngWithText } from '../../../helpers/pngWithText.ts';
 import { createRetriever } from '../../../../src/graph/retrieval/retriever.ts';
+import type { InvalidEntries } from '../../../../src/graph/storage/invalidStorage.ts';
 import { idsOf, loreOf, readLore } from '../../../helpers/loreSearch.ts';
 
 /** A book whose entries are named by their ids; their texts have no word in common with a query. */
@@ -225,6 +226,26 @@ describe('a lorebook with fields that cannot be used', () => {
     await expect(readLore({ entries: { 0: { key: ['a', '/(?<!x)b/'], content: 'A' } } })).rejects.toThrow(
       /^lore\.kb\.json, 1:29: entries\[0\]\.key\[1\] is not a supported pattern .*; rewrite it, or disable/,
     );
+  });
+
+  it('is refused with all such patterns, at most twenty', async () => {
+    const bad = (count: number) =>
+      book(...Array.from({ length: count }, (_, id) => ({ id, key: ['a', '/(?<!x)b/', '/[/'] })));
+    const problemsOf = (document: object) =>
+      readLore(document).then(
+        () => [],
+        (error: unknown) => (error as InvalidEntries).problems,
+      );
+    expect(await problemsOf(bad(2))).toEqual([
+      expect.stringMatching(/entries\[0\]\.key\[1\] is not .*x/),
+      expect.stringMatching(/entries\[0\]\.key\[2\] is not .*missing closing \]/),
+      expect.stringMatching(/entries\[1\]\.key\[1\] is not/),
+      expect.stringMatching(/entries\[1\]\.key\[2\] is not/),
+    ]);
+    expect(await problemsOf(bad(30))).toHaveLength(20);
+    const records = ['a', 'b'].map((id) => ({ id, text: 'x', keys: ['/(/'] }));
+    expect(await problemsOf({ records })).toHaveLength(2);
+    await expect(readLore({ records })).rejects.toThrow(/records\[0\]\.keys\[0\] .*; turngraph check shows 1 more$/);
   });
 
   it('warns of keys that never match, and of lines that are no text', async () => {
