@@ -30,6 +30,9 @@ interface Key {
   readonly rules: LoreRules;
   /** Its number among the secondary keys of the entry; undefined: it is none of them. */
   readonly secondary: number | undefined;
+  /** Of a key that is a part of another one: all parts of that one. */
+  readonly all?: ReadonlySet<string>;
+  readonly part?: string;
   /** Its words or characters, upper and lower case as written. */
   readonly written: string;
 }
@@ -99,7 +102,11 @@ export class KeyIndex {
   }
 
   add({ keys, rules = defaultRules }: KnowledgeEntry, entry: number): void {
-    for (const key of keys) this.#add(key, { entry, rules, secondary: undefined });
+    for (const key of keys) {
+      const parts = rules.joinsKeys && !key.startsWith('/') ? key.split(' & ') : [key];
+      const all = parts.length > 1 ? new Set(parts) : undefined;
+      for (const part of parts) this.#add(part, { entry, rules, secondary: undefined, ...(all && { all, part }) });
+    }
     for (const [secondary, key] of rules.secondary.entries()) this.#add(key, { entry, rules, secondary });
   }
 
@@ -134,11 +141,13 @@ export class KeyIndex {
   async find(messages: readonly string[], depth: number, signal: AbortSignal | undefined): Promise<KeyMatches> {
     const found = new Map<number, LoreRules>();
     const secondary = new Map<number, Set<number>>();
+    const parts = new Map<ReadonlySet<string>, Set<string>>();
     for (const [message, text] of this.#size === 0 ? [] : messages.entries()) {
-      const record = ({ entry, rules, secondary: number }: Key): void => {
+      const record = ({ entry, rules, secondary: number, all, part = '' }: Key): void => {
         if (message >= (rules.depth ?? depth)) return;
+        if (all && addTo(parts, all, part).size < all.size) return;
         if (number === undefined) found.set(entry, rules);
-        else secondary.set(entry, (secondary.get(entry) ?? new Set()).add(number));
+        else addTo(secondary, entry, number);
       };
       await this.#findWords(text, record);
       await this.#findTexts(text, record);
@@ -189,6 +198,13 @@ export class KeyIndex {
       if (key) record(key);
     }
   }
+}
+
+/** Adds to the set of a key, and returns it. */
+function addTo<Key, Value>(sets: Map<Key, Set<Value>>, key: Key, value: Value): Set<Value> {
+  const set = (sets.get(key) ?? new Set()).add(value);
+  sets.set(key, set);
+  return set;
 }
 
 /** Whether a word goes on at a place of a text. */

@@ -1,5 +1,7 @@
 import { invalidStorage } from '../invalidStorage.ts';
 
+import zlib from 'node:zlib';
+
 const signature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
 /** The texts of an image that can have a card, the newest first. */
 const keywords = ['ccv3', 'chara'];
@@ -14,9 +16,10 @@ export const namesCard = (bytes: Uint8Array): boolean =>
 /**
  * The JSON of the character card in a PNG image: base64 in a text chunk (tEXt).
  * @param name its path in messages.
+ * @param warn is told what is damaged.
  * @throws Fault INVALID_STRING_STORAGE_DATA when there is none.
  */
-export function cardInPng(bytes: Uint8Array, name: string): Uint8Array {
+export function cardInPng(bytes: Uint8Array, name: string, warn: (warning: string) => void): Uint8Array {
   const image = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const cards = new Map<string, Buffer>();
   if (!isPng(image)) throw invalidStorage(`${name} is no PNG image; name a JSON file .kb.json`);
@@ -30,7 +33,12 @@ export function cardInPng(bytes: Uint8Array, name: string): Uint8Array {
     const keywordEnd = data.indexOf(0);
     const keyword = data.toString('latin1', 0, Math.min(Math.max(0, keywordEnd), 80)).toLowerCase();
     type = image.toString('latin1', at + 4, at + 8);
-    if (type === 'tEXt' && keywords.includes(keyword)) cards.set(keyword, data.subarray(keywordEnd + 1));
+    if (type === 'tEXt' && keywords.includes(keyword)) {
+      cards.set(keyword, data.subarray(keywordEnd + 1));
+      // Node has it from 20.15 on.
+      if ('crc32' in zlib && zlib.crc32(image.subarray(at + 4, end)) !== image.readUInt32BE(end))
+        warn(`${name}: the chunk "${keyword}" has a wrong checksum (CRC), so it may be damaged; export the card again`);
+    }
     at = end + 4;
   }
   const card = keywords.map((keyword) => cards.get(keyword)).find(Boolean);

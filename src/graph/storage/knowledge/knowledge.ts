@@ -38,6 +38,8 @@ export interface LoreRules {
   readonly order: number;
   /** So many messages are searched for its keys, the newest first; undefined: as many as for all entries. */
   readonly depth: number | undefined;
+  /** Whether ` & ` in a key joins texts that must all be there. */
+  readonly joinsKeys: boolean;
 }
 
 /** What an entry has that no lorebook says more of. */
@@ -49,6 +51,7 @@ export const defaultRules: LoreRules = {
   probability: 100,
   order: 100,
   depth: undefined,
+  joinsKeys: false,
 };
 
 /** Whether so many matches of the secondary keys let an entry come. */

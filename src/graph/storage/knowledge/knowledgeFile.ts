@@ -118,6 +118,10 @@ class Notes {
     );
   }
 
+  say(sentence: string): void {
+    this.#found.set(sentence, { first: sentence, count: 0 });
+  }
+
   /** @param kind what problems are counted together; default: those with the same words about the same member. */
   add({ source, slice }: Pick<PlacedEntry, 'source' | 'slice'>, pointer: string, problem: string, kind?: string): void {
     const key = kind ?? `${pointer.replace(/\/\d+$/, '')} ${problem}`;
@@ -170,8 +174,10 @@ const bookMembers = ['scan_depth', 'token_budget', 'recursive_scanning'];
  */
 async function readDocument(bytes: Uint8Array, name: string, maxEntries: number): Promise<KnowledgeDocument> {
   const yieldToOthers = createYielder();
-  const source = new JsonSource(/\.png$/i.test(name) || isPng(bytes) ? cardInPng(bytes, name) : bytes, name);
-  const reader = new DocumentReader(source);
+  const notes = new Notes();
+  const isImage = /\.png$/i.test(name) || isPng(bytes);
+  const source = new JsonSource(isImage ? cardInPng(bytes, name, (warning) => notes.say(warning)) : bytes, name);
+  const reader = new DocumentReader(source, notes);
   for (const slice of source.slices(lists, holders)) {
     reader.read(slice);
     if (reader.placed.length > maxEntries)
@@ -190,7 +196,7 @@ class DocumentReader {
   /** What is wrong with entries, each with its place. */
   readonly problems: string[] = [];
   readonly #source: JsonSource;
-  readonly #notes = new Notes();
+  readonly #notes: Notes;
   /** The first slice of each known member. */
   readonly #found = new Map<string, JsonSlice>();
   /** The members that are numbers and hold for all entries. */
@@ -201,8 +207,9 @@ class DocumentReader {
   #embeddingModel: string | undefined;
   #recordsFile: string | undefined;
 
-  constructor(source: JsonSource) {
+  constructor(source: JsonSource, notes: Notes) {
     this.#source = source;
+    this.#notes = notes;
   }
 
   read(slice: JsonSlice): void {
@@ -237,6 +244,7 @@ class DocumentReader {
     if (records && recordsFile)
       throw this.#source.faultIn(recordsFile, { pointer: '', message: 'excludes records; give one or the other' });
     if (!isKnown) throw invalidStorage(`${name} must have "records", "records_file", or, as a lorebook, "entries"`);
+    if (book !== undefined && this.placed.length === 0) this.#notes.say(`${name} has no entry that can be used`);
     const depth = this.#ofBook.get('scan_depth');
     return {
       placed: depth === undefined ? this.placed : this.placed.map((item) => withDepth(item, depth)),

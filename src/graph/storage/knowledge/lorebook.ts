@@ -72,11 +72,16 @@ class EntryMembers {
     return this.#read(name, 'true or false', (value) => truths.get(String(value).toLowerCase()));
   }
 
-  number(name: string): number | undefined {
-    return this.#read(name, 'a number', (value) => {
+  number(name: string, what = 'a number', isValid: (value: number) => boolean = Number.isFinite): number | undefined {
+    return this.#read(name, what, (value) => {
       const isNumber = typeof value === 'number' || (typeof value === 'string' && value.trim() !== '');
-      return isNumber && Number.isFinite(Number(value)) ? Number(value) : undefined;
+      return isNumber && isValid(Number(value)) ? Number(value) : undefined;
     });
+  }
+
+  /** Whether it is an entry of NovelAI, in whose keys `&` joins what must all be there. */
+  get isNovelAi(): boolean {
+    return this.#members.has('contextconfig');
   }
 
   text(name: string): string | undefined {
@@ -94,6 +99,7 @@ class EntryMembers {
       const pointer = Array.isArray(value) ? `${place}/${index}` : place;
       if (text === undefined && key !== null) this.#note(pointer, 'must be a string, and is left out');
       if (text && !canMatch(text)) this.#note(pointer, 'has nothing that can be matched');
+      if (text && hasOddFlags(text)) this.#note(pointer, 'has flags that no pattern has, and is matched as a text');
       if (text?.includes('{{')) this.#note(pointer, 'has a macro, which is not replaced');
       return text ? [[text, pointer] as const] : [];
     });
@@ -113,6 +119,12 @@ class EntryMembers {
 
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+
+/** Whether a text looks like a pattern but for its flags; `/home/user` does not. */
+function hasOddFlags(key: string): boolean {
+  const pattern = readPatternKey(key);
+  return /^\/[^/]+\/[a-z]{1,2}$/i.test(key) && pattern.ok && pattern.value === undefined;
+}
 
 /** Keys with commas between them; a pattern may have commas in it. */
 function splitKeys(text: string): readonly string[] {
@@ -169,16 +181,18 @@ export function readLorebookEntry(entry: unknown, note: Note): ReadResult<Knowle
 
 function readRules(members: EntryMembers, secondary: readonly string[]): LoreRules {
   const isSelective = members.boolean('selective') !== false;
-  const probability = members.number('probability') ?? 100;
-  const depth = members.number('scandepth');
+  const probability =
+    members.number('probability', 'a number of 0 to 100', (value) => value >= 0 && value <= 100) ?? 100;
+  const logic = members.number('selectivelogic', 'one of 0 to 3', (value) => value in logics) ?? 0;
   return {
     secondary: isSelective ? secondary : [],
-    logic: (isSelective && logics[members.number('selectivelogic') ?? 0]) || defaultRules.logic,
+    logic: (isSelective && logics[logic]) || defaultRules.logic,
     isCaseSensitive: members.boolean('casesensitive') ?? false,
     partsOfWords: members.boolean('matchwholewords') === false,
     probability: members.boolean('useprobability') === false ? 100 : probability,
     order: members.number('order') ?? defaultRules.order,
-    depth: depth === undefined ? undefined : Math.max(1, depth),
+    depth: members.number('scandepth', 'a number from 1', (value) => value >= 1),
+    joinsKeys: members.isNovelAi,
   };
 }
 

@@ -248,6 +248,28 @@ describe('a lorebook with fields that cannot be used', () => {
     await expect(readLore({ records })).rejects.toThrow(/records\[0\]\.keys\[0\] .*; turngraph check shows 1 more$/);
   });
 
+  it.each<[string, unknown, string]>([
+    ['selectiveLogic', 9, 'must be one of 0 to 3, and is left out'],
+    ['probability', 150, 'must be a number of 0 to 100, and is left out'],
+    ['scanDepth', 0, 'must be a number from 1, and is left out'],
+    ['scanDepth', -1, 'must be a number from 1, and is left out'],
+    ['key', ['/foo/q'], 'has flags that no pattern has, and is matched as a text'],
+    ['key', ['/home/user', '/foo/i'], ''],
+  ])('warns of %s %j', async (name, value, warning) => {
+    const { warnings } = await readLore(book({ key: ['a'], [name]: value }));
+    expect(warnings?.join()).toMatch(warning === '' ? /^$/ : warning);
+  });
+
+  it('warns of a book without entries, and of a card whose checksum is wrong', async () => {
+    expect((await readLore({ entries: {} })).warnings).toEqual(['lore.kb.json has no entry that can be used']);
+    const image = pngWithText(['chara', base64(card('chara_card_v2', { entries: [entry] }))]);
+    expect((await readLore(image)).warnings).toEqual([]);
+    image[image.indexOf('IEND') - 5] = 1;
+    expect((await readLore(image)).warnings).toEqual([
+      'lore.kb.json: the chunk "chara" has a wrong checksum (CRC), so it may be damaged; export the card again',
+    ]);
+  });
+
   it('warns of keys that never match, and of lines that are no text', async () => {
     const { entries, warnings } = await readLore(
       book({ keys: ['\u0301', 'a', '{{char}}'], content: '@@depth 4\n@@role user\nThe text.' }),
@@ -365,6 +387,18 @@ describe('a book of another program', () => {
     ],
   ])('is refused: %s', async (_, document, message) => {
     await expect(readLore(document)).rejects.toThrow(message);
+  });
+
+  it('of NovelAI has keys of parts that must all be there', async () => {
+    const entry = { text: 'Zzyzx.', keys: ['mill & old wheel', 'ferry'], contextConfig: {}, forceActivation: false };
+    const lore = await loreOf({ lorebookVersion: 5, entries: [entry] });
+    for (const query of ['the old wheel of the mill', 'a ferry'])
+      expect(await idsOf(lore, query), query).toEqual(['0']);
+    for (const query of ['the mill', 'an old wheel', 'mill & wheel'])
+      expect(await idsOf(lore, query), query).toEqual([]);
+    const other = await loreOf(book({ key: ['Mill & Wheel'] }));
+    expect(await idsOf(other, 'the Mill & Wheel inn')).toEqual(['0']);
+    expect(await idsOf(other, 'the wheel of the mill')).toEqual([]);
   });
 
   it('takes keys for patterns that it says are such, unless they are texts as well', async () => {
