@@ -1,4 +1,5 @@
 import { basename, dirname, resolve } from 'node:path';
+import { isObject } from '../base/jsonTypes.ts';
 import { Fault } from '../protocol/fault.ts';
 import type { CodeName } from '../protocol/frames.gen.ts';
 import { SessionStorages } from '../graph/storage/sessionStorages.ts';
@@ -60,11 +61,26 @@ export async function* checkedGraphs(
       process.stderr.write(`${path}: skipped, it has test cases or a recording\n`);
       continue;
     }
+    if (isLore(document)) {
+      const named = path.replace(/\.json$/i, '.kb.json');
+      yield {
+        storageRoot,
+        document,
+        ...failed(path, `${path} looks like a lorebook or a character card, not like a graph; name it ${named}`),
+      };
+      continue;
+    }
     const result = await checkPortedGraph(document, { ...context, storageRoot });
     const messages = result.faults.map(({ message, pointer }) => `${positionOf(pointer)}: ${message}`);
     yield { path, storageRoot, document, ...result, messages };
   }
 }
+
+/** Whether a document has what lorebooks and character cards have, and nothing of a graph. */
+const isLore = (document: unknown): boolean =>
+  isObject(document) &&
+  !('start_node' in document || 'nodes' in document) &&
+  ['entries', 'spec', 'character_book', 'characterBook', 'lorebookVersion', 'records'].some((name) => name in document);
 
 const unreadable = { text: '', isSchema: false, positionOf: String };
 

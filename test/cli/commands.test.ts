@@ -302,6 +302,15 @@ describe('a graph that a command names', () => {
     ]);
   });
 
+  it('may be a lorebook by mistake, which check says', async () => {
+    await writeFile(join(project, 'veth.json'), '{"entries": {"0": {"key": ["a"], "content": "A"}}}');
+    expect(await run(project, 'check', 'veth.json')).toEqual({
+      out: '',
+      err: 'veth.json looks like a lorebook or a character card, not like a graph; name it veth.kb.json\n',
+      code: 1,
+    });
+  });
+
   it('may be among files with endings in capitals, of which check reports what it cannot read', async () => {
     const capitals = join(project, 'capitals');
     for (const path of ['cards', 'graphs']) await mkdir(join(capitals, path), { recursive: true });

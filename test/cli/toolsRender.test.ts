@@ -194,7 +194,7 @@ describe('turngraph tools render', () => {
 
   it.each([
     ['{', 'is not valid JSON'],
-    ['', 'is not valid JSON'],
+    ['', 'is empty: leave it out, or give "[]"'],
     ['[{"user": "Hello."}]', '[0].assistant is missing'],
     ['[{"user": "Hello.", "asistant": "Hi.", "assistant": ""}]', '[0].asistant is not known here'],
     ['{"user": "Hello.", "assistant": ""}', 'must be an array'],

@@ -141,6 +141,12 @@ describe.each(subprotocols)('over %s, a conversation', (subprotocol) => {
 
   it.each([
     ['no JSON', '[', 'createAgent.historyJson is not valid JSON'],
+    ['a mark and blanks', '\ufeff \n', 'createAgent.historyJson is empty: leave it out, or give "[]"'],
+    [
+      'messages of OpenAI',
+      '[{"role": "user", "content": "Hi"}]',
+      'write each turn as {"user": "...", "assistant": "..."}',
+    ],
     ['no list', '{}', 'createAgent.historyJson must be an array, not {}'],
     ['a wrong type', '[{"user": "a", "assistant": 3}]', 'createAgent.historyJson[0].assistant must be a string, not 3'],
     [

@@ -1,7 +1,9 @@
 import type { DialogResult, Interaction } from '../../chat/dialog.ts';
 import { createYielder } from '../../base/eventLoop.ts';
 import { splitToFrames } from '../../protocol/frameSize.ts';
-import { describeError } from '../../protocol/fault.ts';
+import { withoutMark } from '../../base/jsonLocations.ts';
+import { isObject } from '../../base/jsonTypes.ts';
+import { describeError, Fault } from '../../protocol/fault.ts';
 import type { Exchange } from '../compile/turn.ts';
 import { isJsonObject, stringifyJson } from '../../chat/json/value.ts';
 import { closedObject, createReader, readJsonField, type Schema, type SchemaError } from '../../protocol/schema.ts';
@@ -37,6 +39,16 @@ const historySchema = {
   }),
 } as const satisfies Schema;
 
+const failedAsMessages = {
+  ok: false,
+  errors: [
+    {
+      pointer: '/0',
+      message: 'has role and content, as messages of OpenAI: write each turn as {"user": "...", "assistant": "..."}',
+    },
+  ],
+} as const;
+
 const validateHistory = createReader(historySchema);
 
 /**
@@ -46,7 +58,11 @@ const validateHistory = createReader(historySchema);
  */
 export function parseHistory(text: string, name = 'createAgent.historyJson'): readonly Interaction[] {
   if (text === '') return [];
+  if (withoutMark(text).trim() === '')
+    throw new Fault('MALFORMED_MESSAGE', `${name} is empty: leave it out, or give "[]"`);
   return readJsonField(text, name, (value) => {
+    const [first] = Array.isArray(value) ? (value as unknown[]) : [];
+    if (isObject(first) && 'role' in first && 'content' in first) return failedAsMessages;
     const reading = validateHistory(value);
     const errors = reading.ok ? findInvalidArguments(reading.value) : [];
     return errors.length > 0 ? { ok: false, errors } : reading;

@@ -24,7 +24,7 @@ const isOptional = (next: string): boolean => /^(?:[*?]|\{0[,}])/.test(next);
  * @throws UntranslatablePattern
  */
 export function translatePattern(pattern: string, fold: (text: string) => string): string {
-  const parts = splitPattern(pattern);
+  const parts = splitPattern(withHexEscapes(pattern));
   let translated = '';
   let literal: string[] = [];
   const flush = (): void => {
@@ -54,6 +54,13 @@ export function translatePattern(pattern: string, fold: (text: string) => string
   if (literal.length > 0) flush();
   return translated;
 }
+
+/** The escapes of JavaScript for a character, as RE2 writes them. */
+const withHexEscapes = (pattern: string): string =>
+  pattern.replaceAll(
+    /\\Q[^]*?(?:\\E|$)|\\u(?:\{([\da-f]{1,6})\}|([\da-f]{4}))|\\[^]/gi,
+    (whole, braced?: string, plain = braced) => (plain === undefined ? whole : `\\x{${plain}}`),
+  );
 
 const toLiteral = (text: string): string => escapePattern(text).replaceAll(/\s+/g, spaces);
 

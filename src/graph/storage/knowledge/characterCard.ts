@@ -24,6 +24,7 @@ export function cardInPng(bytes: Uint8Array, name: string, warn: (warning: strin
   const cards = new Map<string, Buffer>();
   if (!isPng(image)) throw invalidStorage(`${name} is no PNG image; name a JSON file .kb.json`);
   let type = '';
+  let other = '';
   // What follows the last chunk is not a part of the image.
   for (let at = signature.length; at < image.length && type !== 'IEND';) {
     // Each chunk has its length, its type, its data, and a checksum.
@@ -39,10 +40,24 @@ export function cardInPng(bytes: Uint8Array, name: string, warn: (warning: strin
       if ('crc32' in zlib && zlib.crc32(image.subarray(at + 4, end)) !== image.readUInt32BE(end))
         warn(`${name}: the chunk "${keyword}" has a wrong checksum (CRC), so it may be damaged; export the card again`);
     }
+    if (/^[zi]TXt$/.test(type) && keywords.includes(keyword)) other = `${type} "${keyword}"`;
     at = end + 4;
   }
-  const card = keywords.map((keyword) => cards.get(keyword)).find(Boolean);
-  if (card) return Buffer.from(card.toString('latin1'), 'base64');
+  const used = keywords.find((keyword) => cards.has(keyword));
+  const card =
+    cards
+      .get(used ?? '')
+      ?.toString('latin1')
+      .trim() ?? '';
+  if (used !== undefined && /^[\w+/\s-]*=*$/.test(card)) return Buffer.from(card, 'base64');
+  if (used !== undefined)
+    throw invalidStorage(
+      `${name}: the chunk "${used}" is ${card.startsWith('{') ? 'JSON as it is' : 'damaged'}, and must be base64; export the card as PNG again`,
+    );
+  if (other !== '')
+    throw invalidStorage(
+      `${name} has its card in the chunk ${other}, and only tEXt is read; open it in SillyTavern and export it again, as PNG or as JSON`,
+    );
   throw invalidStorage(
     `${name} is an image without a character card (a tEXt chunk "chara" or "ccv3"); export it as PNG again`,
   );

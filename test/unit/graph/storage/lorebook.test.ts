@@ -381,6 +381,26 @@ describe('a book of another program', () => {
       'ends within a chunk at byte 55; copy it again',
     ],
     [
+      'an image whose card is not base64',
+      pngWithText(['chara', 'eyJh*J9']),
+      'lore.kb.json: the chunk "chara" is damaged, and must be base64; export the card as PNG again',
+    ],
+    [
+      'an image with JSON as it is',
+      pngWithText(['Ccv3', '{"data": {}}']),
+      'the chunk "ccv3" is JSON as it is, and must be base64',
+    ],
+    [
+      'a card in another chunk',
+      Buffer.from(
+        pngWithText(['chara', base64({})])
+          .toString('latin1')
+          .replace('tEXt', 'zTXt'),
+        'latin1',
+      ),
+      'has its card in the chunk zTXt "chara", and only tEXt is read; open it in SillyTavern and export it again',
+    ],
+    [
       'an image whose card is no JSON',
       pngWithText(['chara', Buffer.from('{"a"').toString('base64')]),
       'is not valid JSON',
