@@ -1,4 +1,5 @@
-import { endOfMatch, skipWhiteSpace } from './json/lenientParser.ts';
+import { endOfMatch, parseJsonAt, skipWhiteSpace } from './json/lenientParser.ts';
+import type { JsonValue } from './json/value.ts';
 
 const openingFence = /\s*(?:`{3,}[\w+-]{0,16}\s*)?/y;
 const closingFence = /`{3,}(?!\w)/y;
@@ -13,6 +14,15 @@ export const skipOpeningFence = (text: string, index: number): number => endOfMa
 /** The index after white space and a closing fence; undefined if there is none. */
 export const skipClosingFence = (text: string, index: number): number | undefined =>
   endOfMatch(closingFence, text, skipWhiteSpace(text, index));
+
+/** The JSON that a text consists of, perhaps in a code fence; undefined: the text is another one. */
+export function wholeJson(text: string): { readonly value: JsonValue; readonly json: string } | undefined {
+  const start = text.startsWith('```') ? skipOpeningFence(text, 0) : 0;
+  const parsed = parseJsonAt(text, start);
+  if (!parsed.ok) return undefined;
+  const end = (start > 0 ? skipClosingFence(text, parsed.end) : undefined) ?? parsed.end;
+  return end === text.length ? { value: parsed.value, json: text.slice(start, parsed.end) } : undefined;
+}
 
 /** The start of the opening fence that ends directly before an index, white space aside; undefined if there is none. */
 function openingFenceBefore(text: string, index: number): number | undefined {

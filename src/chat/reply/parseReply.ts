@@ -1,6 +1,5 @@
-import { skipClosingFence, skipOpeningFence } from '../markdownCode.ts';
+import { wholeJson } from '../markdownCode.ts';
 import { commonMarkup, withoutEndTokens } from './detect/tags.ts';
-import { parseJsonAt } from '../json/lenientParser.ts';
 import { defaultReplyMarks } from '../replyMarks.ts';
 import { splitReply } from './reasoning/splitReply.ts';
 import type { TextRange } from '../markSearch.ts';
@@ -45,7 +44,7 @@ export function parseReply(
       : format.detect(reply, options);
   const { content: untrimmed, reasoning, toolMessages } = splitReply(detection.residual, marks, keepReasoning);
   const content = untrimmed.trim();
-  const parsed = { ...detection, content: isJson ? withoutFence(content) : content, reasoning };
+  const parsed = { ...detection, content: (isJson && wholeJson(content)?.json) || content, reasoning };
   if (isJson && tools.length === 0) return { ...parsed, answer: parsed.content, unread: [] };
   const formatMalformed = detection.unread ?? [];
   const isWhole = formatMalformed.length === 0 && !keepReasoning;
@@ -94,13 +93,3 @@ const malformedMessage = (text: string): MalformedCall => ({
   text,
   reason: `the message to ${/\bto=([^\s<[]+)/.exec(text)?.[1] ?? 'a tool'} is no call that can be read`,
 });
-
-/** JSON without the Markdown code fence around it; any other text as it is. */
-function withoutFence(content: string): string {
-  if (!content.startsWith('```')) return content;
-  const start = skipOpeningFence(content, 0);
-  const parsed = parseJsonAt(content, start);
-  return parsed.ok && skipClosingFence(content, parsed.end) === content.length
-    ? content.slice(start, parsed.end)
-    : content;
-}

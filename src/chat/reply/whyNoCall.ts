@@ -39,7 +39,8 @@ function whyNoCallObject(members: JsonObject, toolNames: ReadonlySet<string>, is
   if (!isToolName(nameKey)) {
     const hasOwnKey = argumentKey !== undefined && argumentKey.startsWith('arg');
     const isAlone =
-      others.length === 0 || (others.length === 1 && (hasOwnKey || isToolName(others[0]) || isLikeName(others[0])));
+      others.length === 0 ||
+      (others.length === 1 && (hasOwnKey || isToolName(others[0]) || isNameKey(others[0] ?? '')));
     if (nameKey === undefined)
       return isOuter && isObject && isAlone && argumentKey !== 'input' ? 'has no name' : undefined;
     const holdsMore = isObject || Array.isArray(args) || (typeof args === 'string' && args.trimStart().startsWith('{'));
@@ -62,7 +63,7 @@ function whyNoCallObject(members: JsonObject, toolNames: ReadonlySet<string>, is
 /** Whether a key is that of a name with a mistake in it. */
 function isNameKey(key: string): boolean {
   const word = key.replaceAll(/\W/g, '');
-  return nameKeys.some((name) => isSimilar(name, word) || word.endsWith(name));
+  return word === '' || distance(word, 'name') < 3 || /name|tool|func/.test(word);
 }
 
 /** Whether a value is the name of a tool; in a long one, a letter may be wrong. */
@@ -71,6 +72,3 @@ function isNameOf(value: JsonValue | undefined, toolNames: ReadonlySet<string>):
   const word = /\w(?:[^]*\w)?/.exec(value)?.[0] ?? '';
   return toolNames.has(word) || (word.length > 3 && [...toolNames].some((name) => isSimilar(name, word)));
 }
-
-/** Whether a key is that of a name with a mistake in it. */
-const isLikeName = (key = ''): boolean => key === '' || distance(key, 'name') < 3 || /name|tool|func/.test(key);

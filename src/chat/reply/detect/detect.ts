@@ -1,8 +1,8 @@
 import { callBlocks, isProse } from '../splitMarkup.ts';
-import { skipClosingFence, skipOpeningFence } from '../../markdownCode.ts';
+import { skipClosingFence, wholeJson } from '../../markdownCode.ts';
 import type { CallKeys, CallSpan, CallSpans } from './callShape.ts';
 import { canonicalJson } from '../../json/value.ts';
-import { parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
+import { skipSeparators } from '../../json/lenientParser.ts';
 import { commonTags, type DetectionContext, type TagSet, withoutEndTokens } from './tags.ts';
 import { untaggedCalls, type UntaggedCallSpans } from './untaggedCalls.ts';
 import { createReasoningSkipper, impliedReasoning, reasoningSpans, skipSpans } from '../reasoning/splitReply.ts';
@@ -131,14 +131,9 @@ function residualText(text: string, spans: readonly CallSpan[], { tags, tools }:
   const lines = pieces.map((piece) => piece.trim()).filter((piece) => skipSeparators(piece, 0) < piece.length);
   if (!lines.some((line) => /^[{`]/.test(line))) return lines.join('\n');
   const callArguments = new Set(spans.flatMap(({ calls }) => calls.map((call) => canonicalJson(call.arguments))));
-  return lines.filter((line) => !isEcho(line, callArguments)).join('\n');
-}
-
-/** Whether a piece is nothing but the arguments of a call, perhaps in a code fence. */
-function isEcho(piece: string, callArguments: ReadonlySet<string>): boolean {
-  const start = piece.startsWith('```') ? skipOpeningFence(piece, 0) : 0;
-  if (piece[start] !== '{') return false;
-  const parsed = parseJsonAt(piece, start);
-  if (!parsed.ok || !callArguments.has(canonicalJson(parsed.value))) return false;
-  return parsed.end === piece.length || (start > 0 && skipClosingFence(piece, parsed.end) === piece.length);
+  const isEcho = (line: string): boolean => {
+    const whole = /^[{`]/.test(line) ? wholeJson(line) : undefined;
+    return whole !== undefined && callArguments.has(canonicalJson(whole.value));
+  };
+  return lines.filter((line) => !isEcho(line)).join('\n');
 }
