@@ -3,6 +3,7 @@ import type { TextRange } from '../markSearch.ts';
 import { markFinder, noMarks } from './markFinder.ts';
 import { type Token, type TokenKind, type TokenOptions, tokensOf } from './tokens.ts';
 import { type Reason, reasonOf } from './reasons.ts';
+import { opensResult, ToolResults } from './toolResults.ts';
 
 /** A text without markup of calls, and the markup that gave none. */
 type Split = readonly [answer: string, unread: readonly MalformedCall[]];
@@ -72,6 +73,8 @@ class BlockReader {
   read(): readonly (TextRange & Reason)[] {
     const text = this.#text;
     const blocks: (TextRange & Reason)[] = [];
+    const results = new ToolResults(text);
+    let next = 0;
     for (let at = 0; at < this.#tokens.length; at++) {
       const seed = this.#tokens[at];
       if (!seed || !this.#isSeed(at)) continue;
@@ -80,8 +83,11 @@ class BlockReader {
       const start = tokens[0]?.start ?? 0;
       // Quotes around a mark go with it.
       const isQuoted = /["'“]/.test(text[start] ?? '') && /["'”]/.test(text[growth.end] ?? '');
-      this.#from = growth.end + Number(isQuoted);
-      const isLast = text.slice(growth.end).trim() === '';
+      const block = { start, end: growth.end + Number(isQuoted) };
+      next = Math.max(next, growth.last + 1);
+      while (next < this.#tokens.length && !/read|opens/.test(this.#tokens[next]?.kind ?? '')) next++;
+      this.#from = results.skip(block, this.#tokens[next]?.start ?? text.length);
+      const isLast = text.slice(this.#from).trim() === '';
       blocks.push({ start, end: this.#from, ...reasonOf(tokens, isLast, this.#toolNames) });
       at = growth.last;
     }
@@ -91,6 +97,8 @@ class BlockReader {
   #isSeed(at: number): boolean {
     const token = this.#tokens[at];
     if (!token || token.start < this.#from) return false;
+    // An invented result may stand anywhere after a call.
+    if (this.#isRead && token.kind === 'foreign') return this.#from > 0 && opensResult(token.text);
     if (this.#isRead || token.kind === 'read') return token.kind === 'read';
     if (token.kind === 'name') return this.#isNamedCall(at, this.#from);
     return seeds.has(token.kind) || this.#isAlone(token);
