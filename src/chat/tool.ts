@@ -80,6 +80,8 @@ export interface Detection {
   readonly residual: string;
   /** Whether the text ends inside a call. */
   readonly truncated: boolean;
+  /** That call, where a mark opens it: all of it is the end of the residual. */
+  readonly cutOff?: string;
   /**
    * What the format itself found to be markup of a call that it cannot read, in the order of the text. Where the residual
    * has it, it is no part of the answer. Absent: the format leaves the search to the marks of calls.

@@ -48,13 +48,14 @@ export function parseReply(
   if (isJson && tools.length === 0) return { ...parsed, answer: parsed.content, unread: [] };
   const formatMalformed = detection.unread ?? [];
   const isWhole = formatMalformed.length === 0 && !keepReasoning;
-  const { residual } = detection;
+  const { residual, cutOff = '' } = detection;
   const visible = isWhole
     ? parsed.content
     : splitReply(withoutBlocks(residual, rangesOf(formatMalformed, residual)), marks).content.trim();
   const [answer, markup] = splitMarkup(visible, format.markup ?? commonMarkup, parsed.calls.length > 0, {
     toolNames: new Set(tools.map(({ name }) => name)),
     isBareSearched: !isJson,
+    ...(cutOff !== '' && visible.endsWith(cutOff) && { cutOffAt: visible.length - cutOff.length }),
   });
   const malformed = [...toolMessages.map(malformedMessage), ...formatMalformed, ...markup];
   // What the format itself has found is read as far as it may be.

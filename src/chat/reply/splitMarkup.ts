@@ -59,15 +59,17 @@ class BlockReader {
   readonly #toolNames: ReadonlySet<string>;
   /** Whether the blocks are those of calls that were read. */
   readonly #isRead: boolean;
+  readonly #cutOffAt: number;
   /** Index from which the next block may start. */
   #from: number;
 
-  constructor(text: string, tokens: readonly Token[], { toolNames, read, from = 0 }: TokenOptions) {
+  constructor(text: string, tokens: readonly Token[], { toolNames, read, from = 0, cutOffAt }: TokenOptions) {
     this.#text = text;
     this.#tokens = tokens;
     this.#toolNames = toolNames;
     this.#isRead = read !== undefined;
     this.#from = from;
+    this.#cutOffAt = cutOffAt ?? Infinity;
   }
 
   read(): readonly (TextRange & Reason)[] {
@@ -151,10 +153,12 @@ class BlockReader {
     for (; growth.at < tokens.length; growth.at++) {
       const { at, isOpen } = growth;
       const isPart = at <= seed || this.#goesOn(at, isOpen) ? this.#accept(growth) : undefined;
-      if (isPart === undefined && at > seed) return growth;
+      if (isPart === undefined && at > seed) break;
       if (isPart || at <= seed) Object.assign(growth, { last: growth.at, end: tokens[growth.at]?.end });
     }
-    if (this.#reachesEnd(growth)) Object.assign(growth, { last: tokens.length - 1, end: this.#text.length });
+    const isCutOff = growth.end > this.#cutOffAt;
+    if (isCutOff || (growth.at >= tokens.length && this.#reachesEnd(growth)))
+      Object.assign(growth, { last: tokens.length - 1, end: this.#text.length });
     return growth;
   }
 

@@ -61,6 +61,8 @@ export interface TokenOptions {
   readonly read?: readonly TextRange[];
   /** Index before which nothing is taken out; default 0. */
   readonly from?: number;
+  /** Index of a mark from which on all belongs to a call that is cut off. */
+  readonly cutOffAt?: number;
 }
 
 const noMatch = '(?!)';

@@ -45,10 +45,12 @@ export function detect(
   // The model has marks for its calls: without any, next to prose, they are examples or data.
   const isUntagged = tags.hasOwn && 'truncatedInValue' in (hidden ?? found) && isProse(residual);
   const isBare = isUntagged && residual === residualText(text, spans, { ...context, tools: [] });
-  if (!isBare) return { calls, residual, truncated };
+  const isMarked = truncatedAt !== undefined && tags.at(text, truncatedAt) !== undefined;
+  const cutOff = isMarked ? withoutEndTokens(text.slice(truncatedAt)) : '';
+  if (!isBare) return { calls, residual, truncated, cutOff };
   const reason = 'it stands next to prose, without the marks of a call';
   const unread = callBlocks(text, spans, true).map(({ start, end }) => ({ text: text.slice(start, end), reason }));
-  return { calls: [], residual: residualText(text, [], context), unread, truncated };
+  return { calls: [], residual: residualText(text, [], context), unread, truncated, cutOff };
 }
 
 function findCalls(text: string, context: DetectionContext): CallSpans | UntaggedCallSpans {
