@@ -90,8 +90,16 @@ function anchorsIn(parts: readonly LayoutPart[]): readonly Anchor[] {
 const literalOf = (parts: readonly LayoutPart[]): string =>
   parts.some((part) => typeof part !== 'string') ? '' : parts.join('').trim();
 
-/** The marks that stand after the name of a call. */
-function closersOf({ close, separator = '', after, end }: CallLayout): readonly string[] {
-  const texts = [...after.filter((part) => typeof part === 'string'), close, separator, end];
-  return [...new Set(texts.flatMap(lexemes).filter(isMark))];
+/** The marks that stand after the name of a call, and those that close what stands before it, also where the template leaves them out. */
+function closersOf({ open, close, separator = '', before, after, end }: CallLayout): readonly string[] {
+  const marksIn = (parts: readonly LayoutPart[]): string[] =>
+    parts.flatMap((part) => (typeof part === 'string' ? lexemes(part).filter(isMark) : []));
+  const counterparts = marksIn([open, ...before]).map(counterpartOf);
+  return [...new Set([...marksIn([...after, close, separator, end]), ...counterparts.filter((mark) => mark !== '')])];
 }
+
+/** The mark that closes what a mark with a word for the beginning opens: `<｜calls▁end｜>`; "" = it has no such word. */
+const counterpartOf = (mark: string): string => {
+  const closing = mark.replace(/(?<![a-z])(?:begin|start)(?![a-z])/i, 'end');
+  return closing === mark ? '' : closing;
+};

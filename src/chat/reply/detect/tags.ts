@@ -127,9 +127,11 @@ function openingPattern({ opens, holds, read }: TagKind): string {
 export function withLeadingText(tag: Tag, text: string): Tag {
   const { leading = '' } = tag.kind;
   if (leading === '') return tag;
-  const before = text.slice(Math.max(0, tag.start - leading.length - maxSpace), tag.start);
-  const end = tag.start - before.length + before.trimEnd().length;
-  return text.startsWith(leading, end - leading.length) ? { ...tag, start: end - leading.length } : tag;
+  const before = text.slice(Math.max(0, tag.start - leading.length - maxSpace), tag.start).trimEnd();
+  const [lastWord = ''] = /\w*$/.exec(leading) ?? [];
+  // Its last word belongs to the tag also where the marks before that are lost.
+  const found = before.endsWith(leading) ? leading : /\w*$/.exec(before)?.[0] === lastWord ? lastWord : '';
+  return found === '' ? tag : { ...tag, start: text.lastIndexOf(found, tag.start - found.length) };
 }
 
 // White space between a tag and the text before it, in UTF-16 units.
