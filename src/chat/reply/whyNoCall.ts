@@ -27,12 +27,12 @@ export function whyNoCall(value: JsonValue, toolNames: ReadonlySet<string>, dept
 }
 
 function whyNoCallObject(members: JsonObject, toolNames: ReadonlySet<string>, isOuter: boolean): string | undefined {
-  const isToolName = (key = ''): boolean => isNameOf(members.get(key), toolNames);
+  const argumentKey = argumentKeys.find((key) => members.has(key));
+  const isToolName = (key = ''): boolean => isNameOf(members.get(key), toolNames, argumentKey !== undefined);
   const keys = [...members.keys()];
   const nameKey =
     nameKeys.find((key) => typeof members.get(key) === 'string') ??
     keys.find((key) => isToolName(key) && isNameKey(key));
-  const argumentKey = argumentKeys.find((key) => members.has(key));
   const others = keys.filter((key) => key !== nameKey && key !== argumentKey && !metadataKeys.has(key));
   const args = members.get(argumentKey ?? '');
   const isObject = args !== undefined && isJsonObject(args);
@@ -66,9 +66,11 @@ function isNameKey(key: string): boolean {
   return word === '' || distance(word, 'name') < 3 || /name|tool|func/.test(word);
 }
 
-/** Whether a value is the name of a tool; in a long one, a letter may be wrong. */
-function isNameOf(value: JsonValue | undefined, toolNames: ReadonlySet<string>): boolean {
-  if (typeof value !== 'string') return false;
-  const word = /\w(?:[^]*\w)?/.exec(value)?.[0] ?? '';
-  return toolNames.has(word) || (word.length > 3 && [...toolNames].some((name) => isSimilar(name, word)));
+/** Whether a value is the name of a tool. */
+function isNameOf(value: JsonValue | undefined, toolNames: ReadonlySet<string>, hasArguments: boolean): boolean {
+  const word = typeof value === 'string' ? (/\w(?:[^]*\w)?/.exec(value)?.[0] ?? '') : '';
+  return [...toolNames].some((name) => name === word || (hasArguments && isMisspelled(word, name)));
 }
+
+/** Whether a word is the name of a tool with one letter wrong: short names differ by no more from other words. */
+export const isMisspelled = (word: string, name: string): boolean => name.length > 4 && isSimilar(name, word);

@@ -1,4 +1,3 @@
-import { distance } from 'fastest-levenshtein';
 import { parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
 import { isJsonObject } from '../../json/value.ts';
 import { markFinder, noMarks } from '../markFinder.ts';
@@ -7,6 +6,8 @@ import { type Token, tokensOf } from '../tokens.ts';
 import { visibleStart } from '../reasoning/splitReply.ts';
 import { type CallSpan, type CallSpans, callSpans } from './callShape.ts';
 import { type ParsedObject, parseObjects } from '../../json/objectList.ts';
+import type { DetectedCall } from '../../tool.ts';
+import { isMisspelled } from '../whyNoCall.ts';
 import type { DetectionContext } from './tags.ts';
 
 /** The calls of a text without tags. */
@@ -83,14 +84,13 @@ function offeredCalls(
   { keys, thought, tools }: Pick<DetectionContext, 'keys' | 'thought' | 'tools'>,
 ): readonly CallSpan[] {
   const spans = callSpans(text, objects, keys, { tagged: false, anyKeys: tools.length > 0, lenient, thought });
-  // One letter may be wrong.
-  const isOffered = (called: string): boolean =>
-    tools.some(({ name }) => name === called || (called.length > 2 && distance(name, called) === 1));
+  const isOffered = (call: DetectedCall): boolean =>
+    tools.some(({ name }) => name === call.name || (call.arguments.size > 0 && isMisspelled(call.name, name)));
   // Keys that only calls have tell as much as a tag.
   const hasOwnKeys = ({ value }: ParsedObject): boolean =>
     keys.name === 'tool' && isJsonObject(value) && value.has(keys.name) && value.has(keys.arguments);
   const own = new Set(objects.filter(hasOwnKeys).map(({ start }) => start));
   return tools.length === 0
     ? spans
-    : spans.filter(({ rawStart, calls }) => own.has(rawStart) || calls.every(({ name }) => isOffered(name)));
+    : spans.filter(({ rawStart, calls }) => own.has(rawStart) || calls.every(isOffered));
 }

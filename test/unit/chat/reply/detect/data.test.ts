@@ -38,6 +38,34 @@ describe.each([...formats.keys()].filter((name) => name !== 'react'))('JSON with
   });
 });
 
+describe.each(['chatml', 'llama3', 'mistral', 'generic'])('data beside tools with short names in %s', (name) => {
+  const short = ['look', 'note', 'use', 'attack'].map((each) => createTool({ name: each }));
+  const readShort = (text: string) => {
+    const { calls, answer, unread } = parseReply(text, formats.get(name) ?? expect.fail(), { tools: short });
+    return { calls: calls.map((call) => call.name), answer, unread: unread.length };
+  };
+
+  it.each([
+    'The shelf holds {"name": "book"} and {"name": "cup"}.',
+    '{"name": "Book"}',
+    '{"name": "Attack"}',
+    '[{"name": "cook"}, {"name": "hook"}]',
+    '{"type": "item", "id": 3, "name": "Note"}',
+    '{"tool": "none"}',
+    '{"tool": "attach"}',
+    '{"name": "us", "input": {"x": 1}}',
+  ])('is no misspelled call: %s', (text) => {
+    expect(readShort(text)).toEqual({ calls: [], answer: text, unread: 0 });
+  });
+
+  it('is a call where the name is right, or a longer one is misspelled before arguments', () => {
+    expect(readShort('{"name": "look", "arguments": {}}').calls).toEqual(['look']);
+    expect(readShort('{"name": "note"}').calls).toEqual(['note']);
+    expect(readShort('{"name": "atack", "arguments": {"x": 1}}').calls).toEqual(['atack']);
+    expect(readShort('{"name": "book", "arguments": {"x": 1}}').calls).toEqual([]);
+  });
+});
+
 describe('marks of other families around a call', () => {
   const call = '{"name": "set_lamp", "arguments": {"on": true}}';
 
