@@ -119,7 +119,7 @@ class BlockReader {
   #isNamedCall(at: number, from: number): boolean {
     const [name, opener] = [this.#tokens[at], this.#tokens[at + 1]];
     if (!name || !opener || opener.gap.trim() !== '' || !/^[{(]/.test(opener.text)) return false;
-    if (opener.text !== '(') return true;
+    if (opener.text !== '(') return opener.kind !== 'opener' || opener.isJson === true;
     const end = opener.pair?.end ?? opener.end;
     let next = this.#tokens[(opener.pair ?? opener).at + 1];
     while (next?.gap.trim() === '' && /^[\],;]/.test(next.text)) next = this.#tokens[next.at + 1];
@@ -128,7 +128,13 @@ class BlockReader {
     const start = Math.max(from, name.start - 16);
     const before = this.#text.slice(start, name.start);
     const isFirst = /[\n[][ \t,;]{0,16}$/.test(before) || (start === from && /^[ \t,;[]*$/.test(before));
-    return isFirst && (isMarked || !opener.pair || /^[ \t\],;]*(?:\n|$|[\w.:]{1,64}\()/.test(this.#after(end)));
+    const isAlone = name.at === 0 && !next && `${name.gap}${this.#text.slice(end)}`.trim() === '';
+    const isListed = isAlone || /[[,;]\s{0,16}$/.test(before);
+    const given = this.#text.slice(name.end, opener.end + maxEdge);
+    const isCall = callArguments.test(given) || (isListed && /^\s*\(\s*\)/.test(given));
+    return (
+      isFirst && isCall && (isMarked || !opener.pair || /^[ \t\],;]*(?:\n|$|[\w.:]{1,64}\()/.test(this.#after(end)))
+    );
   }
 
   /** The outermost bracket of malformed JSON around a token, without prose in between; else the token itself. */
@@ -307,6 +313,9 @@ class BlockReader {
     return this.#text.slice(end, end + maxEdge);
   }
 }
+
+/** What Python's arguments begin with: a key, text in quotes or brackets, or a number alone. */
+const callArguments = /^\s*\(\s*(?:\w*\s*(?:=|$)|["'“{[])|^\(\s*-?\d[\d.]*\s*[,)]/;
 
 /** Whether what follows a token of a block that is open is a value, of whatever words. */
 const isBeforeValue = ({ kind, text }: Token): boolean =>
