@@ -74,9 +74,10 @@ export function parseReply(
 /** The calls of offered tools in reasoning, where nothing else is in the reply. */
 function callsInReasoning(reasoning: string, format: ToolCallFormat, options: DetectOptions): readonly MalformedCall[] {
   const { tools = [] } = options;
-  const calls = tools.length > 0 && reasoning !== '' ? format.detect(reasoning, options).calls : [];
-  const offered = calls.filter((call) => tools.some(({ name }) => name === call.name));
-  return offered.map(({ raw }) => ({ text: raw, reason: 'it is within the reasoning, and nothing follows' }));
+  const { calls, unread = [] } = format.detect(tools.length > 0 ? reasoning : '', options);
+  const offered = calls.filter((call) => tools.some(({ name }) => name === call.name)).map(({ raw }) => raw);
+  const beside = unread.map(({ text }) => text).filter((text) => tools.some(({ name }) => text.includes(name)));
+  return [...offered, ...beside].map((text) => ({ text, reason: 'it is within the reasoning, and nothing follows' }));
 }
 
 /** Where parts of a text are, which are in its order; an empty range where one is not. */

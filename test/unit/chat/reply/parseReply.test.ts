@@ -42,6 +42,21 @@ describe('a reply', () => {
     expect(parse(`<muse>a lamp?</muse>`, { tools })).toMatchObject({ calls: [], unread: [] });
   });
 
+  it.each([
+    'I should light the lamp now.\nCALL',
+    'First {this}, then I call CALL and wait for it.',
+    'Two of them: CALL and after that CALL as well.',
+    'CALL That is what I will write now.',
+  ])('reports a call without a mark next to prose of its reasoning, where nothing follows: %s', (reasoning) => {
+    const call = '{"name": "lamp", "arguments": {"on": true}}';
+    const reply = parse(`<muse>${reasoning.replaceAll('CALL', call)}</muse>\n`, { tools: [lamp] });
+    const reason = 'it is within the reasoning, and nothing follows';
+    expect(reply).toMatchObject({ calls: [], answer: '' });
+    expect(reply.unread).toEqual((reasoning.match(/CALL/g) ?? []).map(() => ({ text: call, reason })));
+    const other = reasoning.replaceAll('CALL', call.replace('lamp', 'door'));
+    expect(parse(`<muse>${other}</muse>`, { tools: [lamp] }).unread).toEqual([]);
+  });
+
   it('begins with what the prompt has opened', () => {
     const reply = parse(`not ${callOf('door')} </muse>${callOf('lamp')}`, { opened: '<muse>\n' });
     expect(namesOf(reply)).toEqual(['lamp']);
