@@ -176,7 +176,7 @@ class BlockReader {
     if (gap.trim() === '' || (isOpen && isBeforeValue(previous))) return true;
     if (kind === 'closes' && !/^\s|\s$/.test(gap)) return gap.length <= maxEdge;
     // One word that belongs to the token.
-    if (!/^\s*\S+$/.test(gap) || /^[\n,;]/.test(text)) return false;
+    if (!/^\s*\S+$/.test(gap) || isProse(gap) || /^[\n,;]/.test(text)) return false;
     return isOpen || (!previous.text.startsWith('\n') && (!/^\s/.test(gap) || text === '"'));
   }
 
@@ -328,10 +328,13 @@ const isSmile = ({ start, pair }: Token, text: string): boolean =>
 /** Whether a mark with all its brackets is a closing one. */
 const isClosing = (tag: string): boolean => /^(?:[<[]|&lt;)\|?\/.*[>\];]$/.test(tag);
 
+// Of scripts that write no spaces between words, so many letters are no label any more.
+const unspaced = /[。！？]|[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Mymr}]{6}/u;
+
 /** Whether a text has a sentence, or three words in a row. */
 export function isProse(text: string): boolean {
   const bare = text.replaceAll(/"[^"\n]*"/g, ' ');
-  return /[.!?]["')]?\s/.test(bare) || /(?<!\p{L})\p{L}+[ \t]+\p{L}+[ \t]+\p{L}/u.test(bare);
+  return unspaced.test(bare) || /[.!?]["')]?\s|(?<!\p{L})\p{L}+[ \t]+\p{L}+[ \t]+\p{L}/u.test(bare);
 }
 
 /** Whether a sentence goes on after what looks like the broken mark that opens a call. */

@@ -104,18 +104,29 @@ describe('an untagged call of an offered tool, where the model writes its calls 
     return { calls: calls.map(({ name }) => name), answer, reasons: unread.map(({ reason }) => reason) };
   };
 
-  it.each([call, `\`\`\`json\n${call}\n\`\`\``, `Calling:\n${call}`, `[${call}]`, `${call};`])(
-    'is a call where no prose stands beside it: %s',
-    (text) => {
-      expect(readOwn(text)).toMatchObject({ calls: ['set_lamp'], reasons: [] });
-    },
-  );
+  it.each([
+    call,
+    `\`\`\`json\n${call}\n\`\`\``,
+    `Calling:\n${call}`,
+    `工具：\n${call}`,
+    `呼び出し\n${call}`,
+    `[${call}]`,
+    `${call};`,
+  ])('is a call where no prose stands beside it: %s', (text) => {
+    expect(readOwn(text)).toMatchObject({ calls: ['set_lamp'], reasons: [] });
+  });
 
   it.each([
     [`To switch it on you would write ${call}.`, 'To switch it on you would write .'],
     [`An example. ${call} Ask me for another one.`, 'An example. Ask me for another one.'],
     [`${call}\n\nThis is how such a call looks.`, 'This is how such a call looks.'],
     [`It looks like this:\n\`\`\`json\n${call}\n\`\`\`\nAnything else?`, 'It looks like this:\nAnything else?'],
+    [`例如，你可以这样写：${call}，然后我会回答。`, '例如，你可以这样写： ，然后我会回答。'],
+    [`我来查一下奥斯陆的天气，请稍等。\n${call}`, '我来查一下奥斯陆的天气，请稍等。'],
+    [`少々お待ちください。\n${call}`, '少々お待ちください。'],
+    [`ランプをつけるときは${call}と書きます`, 'ランプをつけるときは と書きます'],
+    [`ฉันจะเปิดไฟเดี๋ยวนี้\n${call}`, 'ฉันจะเปิดไฟเดี๋ยวนี้'],
+    [`지금 불을 켤게요.\n${call}`, '지금 불을 켤게요.'],
   ])('is no call beside prose, is reported, and is no part of the answer: %s', (text, answer) => {
     const reasons = ['it stands next to prose, without the marks of a call'];
     expect(readOwn(text)).toEqual({ calls: [], answer, reasons });
