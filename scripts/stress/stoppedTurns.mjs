@@ -116,6 +116,7 @@ const kinds = Object.keys(graphs);
  * @property {number} [clients]
  * @property {number} [crashes] How many turns end so.
  * @property {number} [firstCrashes] How many do before the count. Default: one of each kind.
+ * @property {number} [tolerance] It counts again while there is so much more. Default: 10.
  * @property {readonly string[]} [counted] Of `classes`: each takes half a second in a large process. Default: all.
  */
 
@@ -126,7 +127,7 @@ const kinds = Object.keys(graphs);
  * @param {Size} size
  */
 export async function stopAndCount(testbed, size) {
-  const { turns, clients: clientCount = 6, firstCrashes = kinds.length } = size;
+  const { turns, clients: clientCount = 6, firstCrashes = kinds.length, tolerance = 10 } = size;
   const clients = await Promise.all(Array.from({ length: clientCount }, () => openClient(testbed, kinds)));
   await stopTurns(testbed, clients, { turns: Math.min(turns, 60), crashes: firstCrashes });
   // What an agent makes at its first turn is kept until it ends.
@@ -135,7 +136,7 @@ export async function stopAndCount(testbed, size) {
   const tally = await stopTurns(testbed, clients, size);
   let after = await countResources(size);
   // An engine process may be starting again.
-  for (let tries = 0; tries < 10 && growth({ before, after }, 10).length > 0; tries++) {
+  for (let tries = 0; tries < 10 && growth({ before, after }, tolerance).length > 0; tries++) {
     await new Promise((resolve) => setTimeout(resolve, 1000));
     after = await countResources(size);
   }

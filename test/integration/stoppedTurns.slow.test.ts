@@ -9,17 +9,18 @@ import { startTestServer } from '../helpers/server.ts';
 
 const model = 'turngraph-demo';
 
-describe('a thousand turns that are stopped', () => {
+describe('thousands of turns that are stopped', () => {
   it('leave no timer, listener, signal, promise, handle or file behind', async () => {
     const { engine, crash } = crashingEngine(scriptedEngine(script), Fault);
     await using server = await startTestServer({ resumeGrace: 0, turnTimeout: turnSeconds, engines: { mock: engine } });
-    const { tally, left, ...counts } = await stopAndCount({ server, connect, crash }, { turns: 1000, clients: 32 });
+    const size = { turns: 2000, clients: 32, tolerance: 100 };
+    const { tally, left, ...counts } = await stopAndCount({ server, connect, crash }, size);
     expect(Object.keys(tally)).toEqual(
       expect.arrayContaining(['cancelled', 'connection_dropped', 'engine_crashed', 'inference_timeout']),
     );
     expect(left).toEqual([]);
-    // Each way to end has about a tenth of the turns.
-    expect(growth(counts, 25)).toEqual([]);
+    // Each way to end has about a tenth of the turns; some dozens of signals are made only when agents are used again.
+    expect(growth(counts, size.tolerance)).toEqual([]);
   });
 
   it('leave nothing behind where the engine processes of llama.cpp are killed', async () => {
@@ -40,10 +41,11 @@ describe('a thousand turns that are stopped', () => {
     let last = Promise.resolve();
     const crash = (): Promise<void> => (last = last.then(killAndRecover));
     // A signal and functions of a sequence are made when they are first needed.
-    const size = { turns: 100, clients: 3, crashes: 6, firstCrashes: 1, counted: ['timers', 'listeners', 'promises'] };
+    const counted = ['timers', 'listeners', 'promises'];
+    const size = { turns: 100, clients: 3, crashes: 6, firstCrashes: 1, tolerance: 20, counted };
     const { tally, left, ...counts } = await stopAndCount({ server, connect, model, crash }, size);
     expect(Object.keys(tally)).toEqual(expect.arrayContaining(['cancelled', 'connection_dropped']));
     expect(left).toEqual([]);
-    expect(growth(counts, 20)).toEqual([]);
+    expect(growth(counts, size.tolerance)).toEqual([]);
   });
 });
