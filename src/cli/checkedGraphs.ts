@@ -52,22 +52,14 @@ export async function* checkedGraphs(
       process.stderr.write(`${path}: skipped, it is a JSON Schema\n`);
       continue;
     }
-    if (syntaxError !== undefined) {
-      yield { storageRoot, document: undefined, ...failed(path, syntaxError) };
+    const document = syntaxError === undefined ? (JSON.parse(text) as unknown) : undefined;
+    const problem = syntaxError ?? loreProblem(path, document);
+    if (problem !== undefined) {
+      yield { storageRoot, document: undefined, ...failed(path, problem) };
       continue;
     }
-    const document = JSON.parse(text) as unknown;
     if (isTestFile(document)) {
       process.stderr.write(`${path}: skipped, it has test cases or a recording\n`);
-      continue;
-    }
-    if (isLore(document)) {
-      const named = path.replace(/\.json$/i, '.kb.json');
-      yield {
-        storageRoot,
-        document,
-        ...failed(path, `${path} looks like a lorebook or a character card, not like a graph; name it ${named}`),
-      };
       continue;
     }
     const result = await checkPortedGraph(document, { ...context, storageRoot });
@@ -76,11 +68,13 @@ export async function* checkedGraphs(
   }
 }
 
-/** Whether a document has what lorebooks and character cards have, and nothing of a graph. */
-const isLore = (document: unknown): boolean =>
-  isObject(document) &&
-  !('start_node' in document || 'nodes' in document) &&
-  ['entries', 'spec', 'character_book', 'characterBook', 'lorebookVersion', 'records'].some((name) => name in document);
+const loreMembers = ['entries', 'spec', 'character_book', 'characterBook', 'records'];
+
+/** What is wrong with a document that has what lorebooks and character cards have, and nothing of a graph. */
+const loreProblem = (path: string, document: unknown): string | undefined =>
+  isObject(document) && !('start_node' in document || 'nodes' in document) && loreMembers.some((it) => it in document)
+    ? `${path} looks like a lorebook or a character card, not like a graph; name it ${path.replace(/\.json$/i, '.kb.json')}`
+    : undefined;
 
 const unreadable = { text: '', isSchema: false, positionOf: String };
 

@@ -1,10 +1,10 @@
 import { Command } from 'commander';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import { readCatalogue } from '../../inference/models/catalogue/catalogue.ts';
 import { checkedGraphs, type CheckedFile, checkStorage, isStorageFile } from '../checkedGraphs.ts';
-import { namesCard } from '../../graph/storage/knowledge/characterCard.ts';
+import { noCard } from '../../graph/storage/knowledge/characterCard.ts';
 import { isFile, isFolder } from '../findGraph.ts';
 import { printable, printLine } from '../output/terminalText.ts';
 import { serverFlags, serverOptions } from '../options.ts';
@@ -26,7 +26,11 @@ export const checkCommand = (): Command =>
     const registry = registryWith(await loadExtension(options.extend));
     const catalogue = await readCatalogue(options.catalogue);
     for await (const checked of checkedGraphs(graphs, options, { registry, catalogue })) report(checked, options);
-    for (const file of files.filter(isStorageFile)) report(await checkStorage(file), options);
+    for (const file of files.filter(isStorageFile)) {
+      const checked = await checkStorage(file);
+      // A folder may have other images.
+      if (named.includes(file) || !checked.messages[0]?.includes(noCard)) report(checked, options);
+    }
   });
 
 /** The graphs, lorebooks and character cards of a folder and of those in it; another path, or the name of a graph, as it is. */
@@ -36,17 +40,7 @@ function filesIn(path: string, graphs: string): readonly string[] {
   return files
     .filter((file) => /(?:(?<!\.(?:cases|mock|schema))\.json|\.png)$/i.test(file))
     .sort()
-    .map((file) => join(path, file))
-    .filter((file) => !/\.png$/i.test(file) || hasCard(file));
-}
-
-/** Whether an image is a character card, or cannot be read, which is reported. */
-function hasCard(file: string): boolean {
-  try {
-    return namesCard(readFileSync(file));
-  } catch {
-    return !isFolder(file);
-  }
+    .map((file) => join(path, file));
 }
 
 function report({ path, faults, messages, warnings }: CheckedFile, { json }: { readonly json: boolean }): void {

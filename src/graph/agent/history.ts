@@ -39,15 +39,8 @@ const historySchema = {
   }),
 } as const satisfies Schema;
 
-const failedAsMessages = {
-  ok: false,
-  errors: [
-    {
-      pointer: '/0',
-      message: 'has role and content, as messages of OpenAI: write each turn as {"user": "...", "assistant": "..."}',
-    },
-  ],
-} as const;
+const openAiProblem =
+  'has role and content, as messages of OpenAI: write each turn as {"user": "...", "assistant": "..."}';
 
 const validateHistory = createReader(historySchema);
 
@@ -62,7 +55,8 @@ export function parseHistory(text: string, name = 'createAgent.historyJson'): re
     throw new Fault('MALFORMED_MESSAGE', `${name} is empty: leave it out, or give "[]"`);
   return readJsonField(text, name, (value) => {
     const [first] = Array.isArray(value) ? (value as unknown[]) : [];
-    if (isObject(first) && 'role' in first && 'content' in first) return failedAsMessages;
+    if (isObject(first) && 'role' in first && 'content' in first)
+      return { ok: false, errors: [{ pointer: '/0', message: openAiProblem }] };
     const reading = validateHistory(value);
     const errors = reading.ok ? findInvalidArguments(reading.value) : [];
     return errors.length > 0 ? { ok: false, errors } : reading;

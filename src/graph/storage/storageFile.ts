@@ -5,18 +5,12 @@ import { findDuplicateKeys, parseJson } from '../../base/jsonLocations.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { createList, createMap, type MapEntry, type StorageKind, type StringStorage } from './stringStorage.ts';
 
-const kinds = new Map<string, StorageKind>([
-  ['.txt', 'LIST'],
-  ['.json', 'MAP'],
-  ['.mm.json', 'MULTIMAP'],
-  ['.kb.json', 'KNOWLEDGE'],
-  ['.png', 'KNOWLEDGE'],
-]);
-
 /** The kind of storage in a file, by its extension in any case: `.txt`, `.json`, `.mm.json`, `.kb.json` or `.png`; undefined for others. */
 export function kindOfFile(path: string): StorageKind | undefined {
-  const [ending] = /(?:\.txt|(?:\.mm|\.kb)?\.json|\.png)$/.exec(path.toLowerCase()) ?? [];
-  return ending === undefined ? undefined : kinds.get(ending);
+  if (/\.txt$/i.test(path)) return 'LIST';
+  if (/\.mm\.json$/i.test(path)) return 'MULTIMAP';
+  if (/\.(?:kb\.json|png)$/i.test(path)) return 'KNOWLEDGE';
+  return /\.json$/i.test(path) ? 'MAP' : undefined;
 }
 
 /**
@@ -31,13 +25,8 @@ export async function readStorageFile(
 ): Promise<StringStorage> {
   const text = decodeText(await readBytes(file, name), name);
   switch (kind) {
-    case 'LIST': {
-      const lines = parseLines(text);
-      return createList(
-        lines.map(([line]) => line),
-        (index) => `(${name}, line ${lines[index]?.[1]})`,
-      );
-    }
+    case 'LIST':
+      return parseLines(text, name);
     case 'MAP':
       return createMap(kind, parseMap(text, name), name);
     case 'MULTIMAP':
@@ -64,11 +53,12 @@ function decodeText(bytes: Uint8Array, name: string): string {
   return text;
 }
 
-const parseLines = (text: string) =>
-  text
-    .split(/\r\n|\n|\r/)
-    .map((line, index) => [line.trim(), index + 1] as const)
-    .filter(([line]) => line !== '' && !line.startsWith('#'));
+function parseLines(text: string, name: string): StringStorage {
+  const lines = text.split(/\r\n|\n|\r/).map((line) => line.trim());
+  const used = [...lines.keys()].filter((index) => /^[^#]/.test(lines[index] ?? ''));
+  const strings = used.map((index) => lines[index] ?? '');
+  return createList(strings, (index) => `(${name}, line ${(used[index] ?? 0) + 1})`);
+}
 
 const readJson = (text: string, name: string): unknown =>
   parseJson(text, (problem, cause) => invalidStorage(`${name} ${problem}`, cause));

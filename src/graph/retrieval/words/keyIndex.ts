@@ -140,14 +140,16 @@ export class KeyIndex {
    */
   async find(messages: readonly string[], depth: number, signal: AbortSignal | undefined): Promise<KeyMatches> {
     const found = new Map<number, LoreRules>();
-    const secondary = new Map<number, Set<number>>();
-    const parts = new Map<ReadonlySet<string>, Set<string>>();
+    // What is found of the secondary keys of an entry, and of the parts of a key.
+    const parts = new Map<unknown, Set<unknown>>();
+    const addPart = (whole: unknown, part: unknown): number | undefined =>
+      parts.set(whole, (parts.get(whole) ?? new Set()).add(part)).get(whole)?.size;
     for (const [message, text] of this.#size === 0 ? [] : messages.entries()) {
-      const record = ({ entry, rules, secondary: number, all, part = '' }: Key): void => {
+      const record = ({ entry, rules, secondary: number, all, part }: Key): void => {
         if (message >= (rules.depth ?? depth)) return;
-        if (all && addTo(parts, all, part).size < all.size) return;
+        if (all && addPart(all, part) !== all.size) return;
         if (number === undefined) found.set(entry, rules);
-        else addTo(secondary, entry, number);
+        else addPart(entry, number);
       };
       await this.#findWords(text, record);
       await this.#findTexts(text, record);
@@ -156,7 +158,7 @@ export class KeyIndex {
     }
     const [allowed, refused] = [new Set<number>(), new Set<number>()];
     for (const [entry, rules] of found)
-      (secondaryLogic(rules, secondary.get(entry)?.size ?? 0) ? allowed : refused).add(entry);
+      (secondaryLogic(rules, parts.get(entry)?.size ?? 0) ? allowed : refused).add(entry);
     return { found: allowed, refused };
   }
 
@@ -198,13 +200,6 @@ export class KeyIndex {
       if (key) record(key);
     }
   }
-}
-
-/** Adds to the set of a key, and returns it. */
-function addTo<Key, Value>(sets: Map<Key, Set<Value>>, key: Key, value: Value): Set<Value> {
-  const set = (sets.get(key) ?? new Set()).add(value);
-  sets.set(key, set);
-  return set;
 }
 
 /** Whether a word goes on at a place of a text. */

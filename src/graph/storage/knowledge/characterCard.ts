@@ -9,9 +9,8 @@ const keywords = ['ccv3', 'chara'];
 /** Whether a file is a PNG image. */
 export const isPng = (bytes: Uint8Array): boolean => signature.equals(bytes.subarray(0, signature.length));
 
-/** Whether an image names a character card, also one that cannot be read. */
-export const namesCard = (bytes: Uint8Array): boolean =>
-  /(?:tEXt|zTXt|iTXt)(?:chara|ccv3)\0/i.test(Buffer.from(bytes).toString('latin1'));
+/** What is wrong with any other image. */
+export const noCard = 'is an image without a character card';
 
 /**
  * The JSON of the character card in a PNG image: base64 in a text chunk (tEXt).
@@ -21,7 +20,7 @@ export const namesCard = (bytes: Uint8Array): boolean =>
  */
 export function cardInPng(bytes: Uint8Array, name: string, warn: (warning: string) => void): Uint8Array {
   const image = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const cards = new Map<string, Buffer>();
+  const cards = new Map<string, string>();
   if (!isPng(image)) throw invalidStorage(`${name} is no PNG image; name a JSON file .kb.json`);
   let type = '';
   let other = '';
@@ -35,7 +34,7 @@ export function cardInPng(bytes: Uint8Array, name: string, warn: (warning: strin
     const keyword = data.toString('latin1', 0, Math.min(Math.max(0, keywordEnd), 80)).toLowerCase();
     type = image.toString('latin1', at + 4, at + 8);
     if (type === 'tEXt' && keywords.includes(keyword)) {
-      cards.set(keyword, data.subarray(keywordEnd + 1));
+      cards.set(keyword, data.toString('latin1', keywordEnd + 1).trim());
       // Node has it from 20.15 on.
       if ('crc32' in zlib && zlib.crc32(image.subarray(at + 4, end)) !== image.readUInt32BE(end))
         warn(`${name}: the chunk "${keyword}" has a wrong checksum (CRC), so it may be damaged; export the card again`);
@@ -44,21 +43,14 @@ export function cardInPng(bytes: Uint8Array, name: string, warn: (warning: strin
     at = end + 4;
   }
   const used = keywords.find((keyword) => cards.has(keyword));
-  const card =
-    cards
-      .get(used ?? '')
-      ?.toString('latin1')
-      .trim() ?? '';
+  const card = cards.get(used ?? '') ?? '';
   if (used !== undefined && /^[\w+/\s-]*=*$/.test(card)) return Buffer.from(card, 'base64');
+  const what = card.startsWith('{') ? 'JSON as it is' : 'damaged';
   if (used !== undefined)
-    throw invalidStorage(
-      `${name}: the chunk "${used}" is ${card.startsWith('{') ? 'JSON as it is' : 'damaged'}, and must be base64; export the card as PNG again`,
-    );
-  if (other !== '')
-    throw invalidStorage(
-      `${name} has its card in the chunk ${other}, and only tEXt is read; open it in SillyTavern and export it again, as PNG or as JSON`,
-    );
+    throw invalidStorage(`${name}: the chunk "${used}" is ${what}, and must be base64; export the card as PNG again`);
   throw invalidStorage(
-    `${name} is an image without a character card (a tEXt chunk "chara" or "ccv3"); export it as PNG again`,
+    other === ''
+      ? `${name} ${noCard} (a tEXt chunk "chara" or "ccv3"); export it as PNG again`
+      : `${name} has its card in the chunk ${other}, and only tEXt is read; open it in SillyTavern and export it again`,
   );
 }

@@ -44,13 +44,13 @@ export interface LoreRules {
 
 /** What an entry has that no lorebook says more of. */
 export const defaultRules: LoreRules = {
-  secondary: [],
   logic: 'and any',
   isCaseSensitive: false,
   partsOfWords: false,
   probability: 100,
   order: 100,
   depth: undefined,
+  secondary: [],
   joinsKeys: false,
 };
 

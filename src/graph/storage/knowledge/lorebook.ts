@@ -79,11 +79,6 @@ class EntryMembers {
     });
   }
 
-  /** Whether it is an entry of NovelAI, in whose keys `&` joins what must all be there. */
-  get isNovelAi(): boolean {
-    return this.#members.has('contextconfig');
-  }
-
   text(name: string): string | undefined {
     return this.#read(name, 'a string', textOf);
   }
@@ -160,10 +155,12 @@ export function readLorebookEntry(entry: unknown, note: Note): ReadResult<Knowle
   const [always, keysOnly] = [members.boolean('constant') ?? false, members.boolean('vectorized') !== true];
   if (keys.length === 0 && !always && keysOnly) note('', 'has no key and is not constant: only vectors can find it');
   const read = members.boolean('useregex') === true ? patternOf : (key: string): string => key;
-  const rules = readRules(
-    members,
-    secondary.map(([key]) => read(key)),
-  );
+  const rules = {
+    ...readRules(members),
+    secondary: members.boolean('selective') === false ? [] : secondary.map(([key]) => read(key)),
+    // Only NovelAI has it.
+    joinsKeys: isObject(entry) && 'contextConfig' in entry,
+  };
   const title = members.text('title') ?? '';
   return {
     ok: true,
@@ -179,20 +176,18 @@ export function readLorebookEntry(entry: unknown, note: Note): ReadResult<Knowle
   };
 }
 
-function readRules(members: EntryMembers, secondary: readonly string[]): LoreRules {
+function readRules(members: EntryMembers): Omit<LoreRules, 'secondary' | 'joinsKeys'> {
   const isSelective = members.boolean('selective') !== false;
   const probability =
     members.number('probability', 'a number of 0 to 100', (value) => value >= 0 && value <= 100) ?? 100;
   const logic = members.number('selectivelogic', 'one of 0 to 3', (value) => value in logics) ?? 0;
   return {
-    secondary: isSelective ? secondary : [],
     logic: (isSelective && logics[logic]) || defaultRules.logic,
     isCaseSensitive: members.boolean('casesensitive') ?? false,
     partsOfWords: members.boolean('matchwholewords') === false,
     probability: members.boolean('useprobability') === false ? 100 : probability,
     order: members.number('order') ?? defaultRules.order,
     depth: members.number('scandepth', 'a number from 1', (value) => value >= 1),
-    joinsKeys: members.isNovelAi,
   };
 }
 
