@@ -185,15 +185,8 @@ const entryAt = (
 
 const rulesAt = (storage: StringStorage, index: number): LoreRules => entryAt(storage, index).rules ?? defaultRules;
 
-/** Indexes of entries that searches treat in another way than the others. */
-interface SpecialEntries {
-  /** Those that every search brings. */
-  readonly always: readonly number[];
-  /** Those that come with a probability. */
-  readonly byChance: readonly number[];
-}
-
-const specialEntriesOf = memoized((storage: StringStorage): SpecialEntries => {
+/** Indexes of the entries that every search brings, and of those that come with a probability. */
+const specialEntriesOf = memoized((storage: StringStorage) => {
   const indexes = [...(storage.knowledge?.entries.keys() ?? [])];
   return {
     always: indexes

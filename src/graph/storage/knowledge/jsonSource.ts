@@ -34,7 +34,7 @@ export class JsonSource {
   }
 
   #faultAt(offset: number, message: string): Fault {
-    return invalidStorage(`${this.#name}, ${placeText(this.#placeAt(offset))}: it ${message}`);
+    return invalidStorage(`${this.#name}, ${this.#placeAt(offset).join(':')}: it ${message}`);
   }
 
   /** Parses a slice. @throws Fault INVALID_STRING_STORAGE_DATA when it is not valid JSON, or has a name twice in one object. */
@@ -76,12 +76,12 @@ export class JsonSource {
 
   /** @param place `line:column` in the slice. */
   #inFile(slice: JsonSlice, place: string): string {
-    const from = this.#placeAt(slice.start);
+    const [fromLine, fromColumn] = this.#placeAt(slice.start);
     const [line = 1, column = 1] = place.split(':').map(Number);
-    return placeText({ line: from.line + line - 1, column: line === 1 ? from.column + column - 1 : column });
+    return `${fromLine + line - 1}:${line === 1 ? fromColumn + column - 1 : column}`;
   }
 
-  #placeAt(offset: number): Place {
+  #placeAt(offset: number): readonly [line: number, column: number] {
     let [line, lineStart] = [1, 0];
     for (;;) {
       const end = this.#bytes.indexOf(newline, lineStart);
@@ -89,18 +89,11 @@ export class JsonSource {
       line++;
       lineStart = end + 1;
     }
-    return { line, column: new TextDecoder().decode(this.#bytes.subarray(lineStart, offset)).length + 1 };
+    return [line, new TextDecoder().decode(this.#bytes.subarray(lineStart, offset)).length + 1];
   }
 }
 
-interface Place {
-  readonly line: number;
-  readonly column: number;
-}
-
 const newline = 0x0a;
-
-const placeText = ({ line, column }: Place): string => `${line}:${column}`;
 
 function subjectOf({ member, key }: JsonSlice, pointer: string): string {
   const names = [member, key ?? ''].filter((name) => name !== '').map((name) => `/${name}`);

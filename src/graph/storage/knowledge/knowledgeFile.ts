@@ -4,7 +4,6 @@ import { Fault } from '../../../protocol/fault.ts';
 import { InvalidEntries, invalidStorage, maxProblems } from '../invalidStorage.ts';
 import { didYouMean } from '../../../base/didYouMean.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
-import type { ReadResult } from '../../../protocol/schema.ts';
 import {
   defaultRules,
   findMetadataError,
@@ -271,8 +270,11 @@ class DocumentReader {
     if (opensList) return;
     const fail = (message: string): Fault => this.#source.faultIn(slice, { pointer: '', message });
     const value = this.#source.parse(slice);
-    if (member === 'fields') this.#fields = this.#unwrap(slice, readFields(value));
-    else if (member === 'always_tokens') {
+    if (member === 'fields') {
+      const fields = readFields(value);
+      if (!fields.ok) throw this.#source.faultIn(slice, fields.errors[0] ?? { pointer: '', message: 'is invalid' });
+      this.#fields = fields.value;
+    } else if (member === 'always_tokens') {
       if (typeof value !== 'number' || !(value >= 0)) throw fail('must be a number from 0');
       this.#ofBook.set(member, value);
     } else if (lists.includes(member)) throw fail('must be a list');
@@ -285,11 +287,6 @@ class DocumentReader {
     const value = this.#source.parse(slice);
     if (typeof value !== 'boolean' && Number(value) > 0) this.#ofBook.set(name, Number(value));
     else if (value) this.#notes.add({ source: this.#source, slice }, '', 'is not used');
-  }
-
-  #unwrap<T>(slice: JsonSlice, reading: ReadResult<T>): T {
-    if (reading.ok) return reading.value;
-    throw this.#source.faultIn(slice, reading.errors[0] ?? { pointer: '', message: 'is invalid' });
   }
 }
 

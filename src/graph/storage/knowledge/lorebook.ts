@@ -35,12 +35,9 @@ const isInert = (name: string, value: unknown): boolean =>
   inert.has(`${name} ${String(value)}`) ||
   (value instanceof Object && Object.values(value).every((item) => isInert('', item)));
 
-const truths: ReadonlyMap<string, boolean> = new Map([
-  ['true', true],
-  ['1', true],
-  ['false', false],
-  ['0', false],
-]);
+const truths: ReadonlyMap<string, boolean> = new Map(
+  ['false', 'true', '0', '1'].map((text, index) => [text, index % 2 === 1]),
+);
 
 interface Member {
   readonly pointer: string;

@@ -90,7 +90,6 @@ async function readPart(file: string, missing: string): Promise<Part> {
 }
 
 const initialReadBytes = 2 ** 20;
-
 const maxHeaderBytes = 2 ** 28;
 
 async function readHeader(handle: FileHandle, size: number): Promise<Part['header']> {
@@ -110,7 +109,6 @@ async function readHeader(handle: FileHandle, size: number): Promise<Part['heade
 }
 
 const maxHyperparameter = 2 ** 31;
-
 const maxTensorDimension = 2 ** 40;
 
 /** Keys without the architecture in front of them (`llama.block_count`). */
@@ -163,7 +161,6 @@ const loadFault = (why: string, cause?: unknown): Fault => new Fault('MODEL_LOAD
 
 // ggml types: f32, and those that hold no weights (i8, i16, i32, i64, f64).
 const f32 = 0;
-
 const numberTypes = new Set([24, 25, 26, 27, 28]);
 
 /** Weights of matrix products and embeddings. Other tensors may hold indexes. */
