@@ -55,16 +55,10 @@ export async function localCatalogue({ catalogue: path, models: folder }: Server
 }
 
 /** Why the files of a model cannot be used, a missing part included; undefined: they can, or there are none. */
-export async function findFileProblem(
-  { downloads }: OpenCatalogue,
-  entry: CatalogueEntry,
-): Promise<string | undefined> {
+export async function findFileProblem(downloads: Downloads, entry: CatalogueEntry): Promise<string | undefined> {
   const [file] = (await downloads.locate(entry))?.files ?? [];
   if (file === undefined) return downloads.findMissing(entry);
-  return readGguf(file).then(
-    () => undefined,
-    (error: unknown) => describeError(error),
-  );
+  return readGguf(file).then(() => undefined, describeError);
 }
 
 /** Whether the catalogue has a model of this name whose file exists. */

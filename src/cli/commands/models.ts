@@ -61,9 +61,8 @@ async function info(name: string, flags: Flags): Promise<void> {
   }
 }
 
-async function readDetails(opened: OpenCatalogue, entry: CatalogueEntry): Promise<object> {
+async function readDetails({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<object> {
   const { name, description, tool_call_format, purpose, embedding, variants } = entry;
-  const { downloads } = opened;
   const [variant] = variants;
   const status = await downloads.readStatus(entry);
   return {
@@ -71,7 +70,7 @@ async function readDetails(opened: OpenCatalogue, entry: CatalogueEntry): Promis
     status,
     file: (await downloads.locate(entry))?.files[0],
     size_bytes: await readSize(downloads, entry),
-    problem: await findFileProblem(opened, entry),
+    problem: await findFileProblem(downloads, entry),
     kept_bytes: status === 'ABSENT' ? (await downloads.readKeptBytes(entry)) || undefined : undefined,
     huggingface_repo: variant?.huggingface_repo,
     revision: variant?.huggingface_repo === undefined ? undefined : variant.revision,

@@ -38,13 +38,12 @@ export async function suggest(flags: Readonly<Record<string, unknown>>): Promise
   printLine([describeMachine(machine), '', ...table].join('\n'));
 }
 
-async function readFacts(opened: OpenCatalogue, entry: CatalogueEntry): Promise<ModelFacts> {
-  const { downloads } = opened;
+async function readFacts({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<ModelFacts> {
   const { readKvCacheShape } = await import('../../inference/llama/gguf/metadata.ts');
   const located = await downloads.locate(entry);
   const [file] = located?.files ?? [];
   const shape = file === undefined ? undefined : await readKvCacheShape(file);
-  const [status, problem] = [await downloads.readStatus(entry), await findFileProblem(opened, entry)];
+  const [status, problem] = [await downloads.readStatus(entry), await findFileProblem(downloads, entry)];
   return { entry, status, problem, bytesOnDisk: located?.bytes, shape };
 }
 

@@ -17,17 +17,12 @@ import { patternErrors } from '../patternSet.ts';
 
 const maxIdLength = 256;
 
-/** Reads a record of a knowledge file. Errors have the pointer `/member`. */
-export function readRecord(value: unknown): ReadResult<KnowledgeEntry> {
-  return readMembers(value, ['"id"', '"text"', '"metadata"?', '"keys"?', '"always"?']);
-}
-
-/** Reads an entry whose id and text come apart from the rest, an object of JSON. */
-function readOptions(id: string, text: string, value: unknown): ReadResult<KnowledgeEntry> {
-  return readMembers(value, ['"metadata"?', '"keys"?', '"always"?'], { id, text });
-}
-
-function readMembers(value: unknown, described: readonly string[], apart: object = {}): ReadResult<KnowledgeEntry> {
+/**
+ * Reads a record of a knowledge file. Errors have the pointer `/member`.
+ * @param apart id and text that come apart from the rest.
+ */
+export function readRecord(value: unknown, apart?: { id: string; text: string }): ReadResult<KnowledgeEntry> {
+  const described = [...(apart ? [] : ['"id"', '"text"']), '"metadata"?', '"keys"?', '"always"?'];
   if (!isObject(value)) return failed('', `must be an object {${described.join(', ')}}`);
   const names = described.map((name) => name.replaceAll(/["?]/g, ''));
   const unknown = Object.keys(value).find((name) => !names.includes(name));
@@ -87,7 +82,7 @@ export function knowledgeOfRequest({ strings, keys, metadataJson }: KnowledgeLis
     const subject = `${name}: metadataJson[${index}]`;
     const value =
       json === '' ? {} : parseJson(json, (problem, cause) => invalidStorage(`${subject} ${problem}`, cause));
-    const reading = readOptions(keys[index] ?? '', text, value);
+    const reading = readRecord(value, { id: keys[index] ?? '', text });
     if (reading.ok && ids.size < ids.add(reading.value.id).size) return reading.value;
     const error = reading.ok ? sameIdError(reading.value.id) : reading.errors[0];
     throw invalidStorage(`${name}: ${subjectOf(error?.pointer ?? '', index)} ${error?.message}`);
