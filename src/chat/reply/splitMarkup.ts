@@ -1,7 +1,7 @@
 import type { CallMarkup, MalformedCall } from '../tool.ts';
 import type { TextRange } from '../markSearch.ts';
 import { markFinder, noMarks } from './markFinder.ts';
-import { type Token, type TokenKind, type TokenOptions, tokensOf } from './tokens.ts';
+import { callWord, type Token, type TokenKind, type TokenOptions, tokensOf } from './tokens.ts';
 import { type Reason, reasonOf } from './reasons.ts';
 import { opensResult, ToolResults } from './toolResults.ts';
 
@@ -23,7 +23,7 @@ export function splitMarkup(text: string, markup: CallMarkup, hasCalls: boolean,
  * The calls of a text that were read, with what belongs to them.
  * @param isForeign whether the marks of other models do.
  */
-export function callBlocks(text: string, read: readonly TextRange[], isForeign: boolean): readonly TextRange[] {
+export function callBlocks(text: string, read: readonly TextRange[], isForeign: boolean): readonly Block[] {
   const options = { toolNames: new Set<string>(), isBareSearched: isForeign, read };
   return new BlockReader(text, tokensOf(text, markFinder(noMarks), options), options).read();
 }
@@ -34,6 +34,12 @@ const neverClosed = '<|python_tag|>';
 const seeds: ReadonlySet<TokenKind> = new Set(['opens', 'closes', 'inner', 'cutOff', 'call', 'key']);
 const maxDepth = 64;
 const maxEdge = 40;
+
+/** A call, or what may be one. */
+interface Block extends TextRange, Reason {
+  /** Whether a mark of another model stands around it. */
+  readonly hasMark: boolean;
+}
 
 /** A block that grows: the indexes of its tokens, and what is open in it. */
 interface Growth {
@@ -72,9 +78,9 @@ class BlockReader {
     this.#cutOffAt = cutOffAt ?? Infinity;
   }
 
-  read(): readonly (TextRange & Reason)[] {
+  read(): readonly Block[] {
     const text = this.#text;
-    const blocks: (TextRange & Reason)[] = [];
+    const blocks: Block[] = [];
     const results = new ToolResults(text);
     let next = 0;
     for (let at = 0; at < this.#tokens.length; at++) {
@@ -90,7 +96,8 @@ class BlockReader {
       while (next < this.#tokens.length && !/read|opens/.test(this.#tokens[next]?.kind ?? '')) next++;
       this.#from = results.skip(block, this.#tokens[next]?.start ?? text.length);
       const isLast = text.slice(this.#from).trim() === '';
-      blocks.push({ start, end: this.#from, ...reasonOf(tokens, isLast, this.#toolNames) });
+      const hasMark = tokens.some(({ kind, text: mark }) => /foreign|opener/.test(kind) && callWord.test(mark));
+      blocks.push({ start, end: this.#from, hasMark, ...reasonOf(tokens, isLast, this.#toolNames) });
       at = growth.last;
     }
     return blocks;
@@ -242,10 +249,11 @@ class BlockReader {
     const { at, isOpen, seed, first } = growth;
     const { kind, pair } = token;
     if (kind === 'closer') {
-      const isBefore = pair !== undefined && pair.at < first;
-      // A bracket directly before the block is a part of it, too.
-      if (isSmile(token, this.#text) || (isBefore && (pair.at < first - 1 || this.#tokens[first]?.gap.trim() !== '')))
-        return undefined;
+      // Brackets directly before the block are a part of it, too.
+      const between = this.#text.slice(pair?.end ?? 0, this.#tokens[first]?.start);
+      const isApart =
+        pair !== undefined && pair.at < first && !(between.length < maxEdge && /^[\s[{(]*$/.test(between));
+      if (isApart || isSmile(token, this.#text)) return undefined;
       growth.depth = Math.max(0, growth.depth - 1);
       growth.isOpen = growth.depth > 0;
       return true;

@@ -45,9 +45,14 @@ export interface Token extends TextRange {
   readonly isJson?: boolean;
 }
 
+/** What marks around calls have in them, in whatever family. */
+export const callWord = /tool|call|func|python_|action/i;
+
 /** Marks of families whose calls are bare JSON here: `<tools>`, `[TOOL_REQUEST]`, `<|python_start|>`, `functools`, `Tool call:`. */
 const isForeign = (tag: string): boolean =>
-  /^(?:<.*>|&.*;|\[.*\]|\w[^>\]]*)$/.test(tag) && /tool|call|func|python/i.test(tag) && !/^<\/?tool_call>$/.test(tag);
+  /^(?:<.*>|&.*;|\[.*\]|[\w*][^\]]*|<tool_call|<\|im_start.*)$/.test(tag) &&
+  (callWord.test(tag) || /assistant|im_start|^json$/.test(tag)) &&
+  !/^<\/?tool_call>$/.test(tag);
 
 /** What is known of a text. */
 export interface TokenOptions {
@@ -79,7 +84,9 @@ function keyPattern(toolNames: ReadonlySet<string>): string {
 }
 
 const brokenMark =
-  '(?<![\\w-])[/|]{0,2}[A-Za-z_]{3,24}\\|?[>\\]]|[<[][/|]{0,2}(?:"|[A-Za-z_]{1,24})\\|?[>\\]]?|&lt;/?\\w{1,24}&gt;|\\bfunctools(?=\\[)|\\b(?:[Tt]ool|[Ff]unction)[ _]calls?\\s{0,2}:';
+  '(?<![\\w-])[/|]{0,2}[A-Za-z_]{3,24}\\|?[>\\]]|[<[][/|]{0,2}(?:"|[A-Za-z_]{1,24})\\|?[>\\]]?|&lt;/?\\w{1,24}&gt;';
+const label =
+  '\\bfunctools(?=\\[)|\\bTOOL_CALLS(?=\\s{0,8}\\[)|\\*{0,2}\\b(?:(?:[Tt]ool|[Ff]unction)[ _][Cc]alls?|Action)\\*{0,2}\\s{0,2}:\\*{0,2}|(?<![\\w`])json(?=\\s{0,8}\\n\\s{0,8}[[{])|</?(?:tool|function)[ -]calls?>|<\\|im_start\\|>\\w{0,16}';
 const jsonBegin =
   '\\{\\s*(?:["\'“}]|[A-Za-z_]{1,32}["\']?\\s*:|\\{\\s*["\'{])|\\[\\s*(?:\\{\\s*(?:["\'“}A-Za-z_]|$)|["\'\\]])';
 const jsonStart = new RegExp(`${jsonBegin}|[[{]\\s*$`, 'y');
@@ -137,7 +144,7 @@ class Tokenizer {
     const name = isBareSearched ? `${namePattern(toolNames)}(?![\\w-])` : noMatch;
     this.#seed = new RegExp(`${finder.source}|${key}`);
     this.#pattern = new RegExp(
-      `(\`+)|(${finder.source})|(${key})|(${name})|(${brokenMark})|([[{(])|([\\]})])|\\n\\s*|[,;]+|["'“”:=>]|<[/|]{0,2}`,
+      `(\`+)|(${finder.source})|(${key})|(${name})|(${label}|${brokenMark})|([[{(])|([\\]})])|\\n\\s*|[,;]+|["'“”:=>]|<[/|]{0,2}`,
       'g',
     );
   }

@@ -34,6 +34,8 @@ type CallRead =
 
 type UnclosedCall = Omit<Extract<CallRead, { kind: 'call' }>, 'kind'>;
 
+// Some models write it between calls, whatever separator they know.
+const semicolon = /\s*;/y;
 const namePattern = /[^\s<>()[\]{}"'`=,:|]{1,128}/y;
 
 /** Reads calls in a layout whose calls are no JSON objects. Never throws; takes time linear in the text that it reads. */
@@ -79,7 +81,7 @@ export class CallReader {
       const span = createCallSpan(text, { start: spanStart, end, repaired }, [{ name, arguments: args, repaired }]);
       spans.push(spans.length === 0 ? { ...span, start: outer.start } : span);
       if (this.#isMarked) break;
-      const next = this.#separator.skip(text, end);
+      const next = Math.max(this.#separator.skip(text, end), endOfMatch(semicolon, text, end) ?? end);
       if (next === end) break;
       rawStart = this.#before.skip(text, next);
     }

@@ -80,7 +80,7 @@ export class TagSet {
     this.closingTag = new RegExp(closing, 'y');
     this.#openingOrCode = new RegExp(`\`+|${opening}`, 'g');
     this.#openingAtIndex = new RegExp(opening, 'y');
-    this.#afterCall = new RegExp(`(?:\\s*(?:[\\]}]|${closing}|${anyOfTexts(endTokens)}))*`, 'y');
+    this.#afterCall = new RegExp(`(?:\\s*(?:[\\]}]|(?:[,;]\\s*)?(?:${closing})|${anyOfTexts(endTokens)}))*`, 'y');
   }
 
   /** The first tag at or after an index that is neither in reasoning nor in Markdown code. */

@@ -124,9 +124,10 @@ function contentEnd(text: string, end: number): number {
 
 const word = /[!-~]+|[^\x00-~\xa0]+/g;
 // Words that markup with a mistake in it may begin with.
-const callWords = 'name tool tools function functions arguments parameters args input json tool_call tool_calls'.split(
-  ' ',
-);
+const callWords =
+  'name tool tools call calls action function functions functools arguments parameters args input json tool_call tool_calls'.split(
+    ' ',
+  );
 const markupCharacter = /[<>[\]{}|`_=\\"“”#*/]/;
 /** Punctuation that belongs to a call after it. */
 const looseEnd = /(?<![,;:('"])[,;:('"]+$/;

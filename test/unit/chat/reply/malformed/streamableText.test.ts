@@ -36,6 +36,15 @@ describe('text that can be no part of a call', () => {
     ['text before a call without a mark', 'At once. wait(5) and more to say', 'At once.'],
     ['text before the rest of an object', 'At once. "name": "wait", and more to say', 'At once.'],
     ['text before a broken mark', 'At once. tool_call>{"name": "wait"}', 'At once.'],
+    ['text before a label of a call', 'At once. Tool call: {"name": "wait"} and more', 'At once.'],
+    ['text before another label', 'At once.\nfunctools[{"name": "wait"}] and more', 'At once.'],
+    ['nothing of a label', 'Function call: {"name": "wait"}', ''],
+    ['nothing of a label in bold', '**Action:**\n```json\n{"name": "wait"}', ''],
+    [
+      'words of labels in a sentence',
+      'This action, or a call of functions, is what I',
+      'This action, or a call of functions, is what',
+    ],
     ['nothing of a call', '<tool_call>{"name": "wait"}</tool_call> and more to say', ''],
     ['nothing of white space at the start', '\n\n Hello there', 'Hello'],
   ])('is %s', (_, text, expected) => {
