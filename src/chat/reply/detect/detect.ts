@@ -1,4 +1,6 @@
 import { callBlocks, isProse } from '../splitMarkup.ts';
+import { callWord } from '../tokens.ts';
+import type { TextRange } from '../../markSearch.ts';
 import { skipClosingFence, wholeJson } from '../../markdownCode.ts';
 import type { CallKeys, CallSpan, CallSpans } from './callShape.ts';
 import { canonicalJson } from '../../json/value.ts';
@@ -40,17 +42,23 @@ export function detect(
       : ((tags !== commonTags ? unclosedCalls(text, context, marks) : undefined) ?? callsAtStart(text, context, marks));
   const { spans, truncatedAt } = hidden ?? found;
   const calls = spans.flatMap((span) => span.calls);
-  const residual = residualText(text, spans, context);
+  const read = closedRanges(text, spans, tags);
+  const blocks = callBlocks(text, read, tools.length > 0);
+  const residual = residualText(text, blocks, spans, tags);
   const truncated = truncatedAt !== undefined;
-  // The model has marks for its calls: without any, next to prose, they are examples or data.
-  const isUntagged = tags.hasOwn && 'truncatedInValue' in (hidden ?? found) && isProse(residual);
-  const isBare = isUntagged && residual === residualText(text, spans, { ...context, tools: [] });
-  const isMarked = truncatedAt !== undefined && tags.at(text, truncatedAt) !== undefined;
+  const isMarked = truncated && tags.at(text, truncatedAt) !== undefined;
   const cutOff = isMarked ? withoutEndTokens(text.slice(truncatedAt)) : '';
+  // The model has marks for its calls: without any, next to prose, they are examples or data.
+  const isBare =
+    tags.hasOwn &&
+    'truncatedInValue' in (hidden ?? found) &&
+    isProse(residual) &&
+    !blocks.some(({ hasMark }) => hasMark) &&
+    !spans.some(({ end }, index) => callWord.test(text.slice(end, read[index]?.end)));
   if (!isBare) return { calls, residual, truncated, cutOff };
   const reason = 'it stands next to prose, without the marks of a call';
   const unread = callBlocks(text, spans, true).map(({ start, end }) => ({ text: text.slice(start, end), reason }));
-  return { calls: [], residual: residualText(text, [], context), unread, truncated, cutOff };
+  return { calls: [], residual: withoutEndTokens(text).trim(), unread, truncated, cutOff };
 }
 
 function findCalls(text: string, context: DetectionContext): CallSpans | UntaggedCallSpans {
@@ -109,19 +117,22 @@ function notInsideUntaggedCall(
   });
 }
 
-/**
- * The text around the calls, without what only wraps the calls (tags, brackets, code fences, separators, end tokens)
- * and without JSON that only repeats the arguments of a call. The pieces between calls become lines.
- */
-function residualText(text: string, spans: readonly CallSpan[], { tags, tools }: DetectionContext): string {
-  if (spans.length === 0) return withoutEndTokens(text).trim();
-  const read = spans.map(({ start, rawStart, end }) => {
+/** The calls with what closes them. */
+const closedRanges = (text: string, spans: readonly CallSpan[], tags: TagSet): readonly TextRange[] =>
+  spans.map(({ start, rawStart, end }) => {
     const isFenced = text.slice(start, rawStart).includes('```');
     const fenceEnd = isFenced ? skipClosingFence(text, tags.skipClosers(text, end)) : undefined;
     return { start, end: tags.skipClosers(text, fenceEnd ?? end) };
   });
+
+/**
+ * The text around the blocks of calls, without what only wraps the calls (closing tags, separators, end tokens) and without
+ * JSON that only repeats the arguments of a call. The pieces between calls become lines.
+ */
+function residualText(text: string, blocks: readonly TextRange[], spans: readonly CallSpan[], tags: TagSet): string {
+  if (blocks.length === 0) return withoutEndTokens(text).trim();
   let from = 0;
-  const pieces = callBlocks(text, read, tools.length > 0).map(({ start, end }) => {
+  const pieces = blocks.map(({ start, end }) => {
     const piece = text.slice(from, start);
     from = tags.skipClosers(text, end);
     // Separators before another object belong to the calls; those before prose are text.

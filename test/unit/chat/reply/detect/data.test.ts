@@ -79,17 +79,41 @@ describe('marks of other families around a call', () => {
     `${call}<|call|>`,
     `Tool call: ${call}`,
     `&lt;tool_call&gt;${call}&lt;/tool_call&gt;`,
+    `**Tool call:**\n\`\`\`json\n${call}\n\`\`\``,
+    `Function Call: ${call}`,
+    `Action: ${call}`,
+    `Action:\n\`\`\`json\n[${call}]\n\`\`\``,
+    `\`\`\`\n[ ${call} ]\n\`\`\``,
+    `TOOL_CALLS [${call}]`,
+    `<|assistant|>\n${call}`,
+    `<|im_start|>assistant\n${call}`,
+    `<tool-call>${call}</tool-call>`,
+    `<tool call>${call}</tool call>`,
+    `<action>${call}</action>`,
+    `json\n${call}`,
+    `<tool_call>\n${call},\n</tool_call>`,
+    `<tool_call>\n${call};</tool_call>`,
   ])('are no part of the answer: %s', (text) => {
     expect(read('chatml', text)).toEqual({ calls: ['set_lamp'], answer: '', unread: 0 });
     expect(read('chatml', `At once. ${text}`)).toMatchObject({ calls: ['set_lamp'], answer: 'At once.' });
   });
 
-  it.each(['I import functools.', 'Use <b>bold</b> and [TODO] marks.', 'A tool call: that is what I need.'])(
-    'stay where no call is: %s',
-    (text) => {
-      expect(read('chatml', text)).toEqual({ calls: [], answer: text, unread: 0 });
-    },
-  );
+  it('are no part of it between a call and prose, either', () => {
+    const text = `<tool_call>${call}</tool_call>\n<|im_start|>assistant\nIt is on.`;
+    expect(read('chatml', text)).toEqual({ calls: ['set_lamp'], answer: 'It is on.', unread: 0 });
+  });
+
+  it.each([
+    'I import functools.',
+    'Use <b>bold</b> and [TODO] marks.',
+    'A tool call: that is what I need.',
+    'Action: she runs.',
+    'The file is json\nand {"a": 1} is in it.',
+    'He gave it a <tool call>.',
+    '**Tool call:** a phone call for tools.',
+  ])('stay where no call is: %s', (text) => {
+    expect(read('chatml', text)).toEqual({ calls: [], answer: text, unread: 0 });
+  });
 });
 
 it('a call of an unknown tool stays a call in a tag', () => {
@@ -138,6 +162,15 @@ describe('an untagged call of an offered tool, where the model writes its calls 
       ['<tool_cal>', '</tool_call>'],
       ['<tools>', '</tools>'],
       ['[TOOL_REQUEST]', '[END_TOOL_REQUEST]'],
+      ['\n```tool_call\n', '\n```'],
+      ['\n```tool_code\n[', ']\n```'],
+      ['tool_call>\n', '\n</tool_call>'],
+      ['<tool_call', '</tool_call>'],
+      ['<action>', '</action>'],
+      ['<tool-call>', '</tool-call>'],
+      ['Tool call: ', ''],
+      ['', '</tool_call>'],
+      ['', ' <|call|>'],
     ])
       expect(readOwn(`I switch it on now. ${open}${call}${close}`)).toMatchObject({
         calls: ['set_lamp'],
