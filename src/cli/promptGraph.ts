@@ -6,6 +6,7 @@ import type { RegisteredType, Registry } from '../graph/compile/registry.ts';
 import type { ToolSelection } from '../graph/compile/turn.ts';
 import { isObject } from '../base/jsonTypes.ts';
 import { UsageError } from './options.ts';
+import { closedObject, partialObject } from '../protocol/schemaBuilders.ts';
 
 /** Whose prompt is wanted, and what replaces its parameters. */
 export interface PromptOptions {
@@ -93,7 +94,7 @@ export const promptNodeTypes = (
   defineNode({
     type: watchType,
     summary: 'Reports the selection of tools.',
-    params: { type: 'object', additionalProperties: false, properties: {} },
+    params: partialObject({}),
     exits: ['default'],
     create: async () => ({
       async run({ selection }) {
@@ -105,12 +106,10 @@ export const promptNodeTypes = (
   defineNode({
     type: namesType,
     summary: 'Stands for a node that does not run: only the names that it declares count.',
-    params: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['tools'],
-      properties: { tools: { type: 'array', items: { type: 'string' } }, source: { type: 'string' } },
-    },
+    params: closedObject(['tools'], {
+      tools: { type: 'array', items: { type: 'string' } },
+      source: { type: 'string' },
+    }),
     exits: ['default'],
     toolNames: ({ tools }) => tools,
     knowledgeSource: ({ source }) => source,

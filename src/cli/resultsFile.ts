@@ -1,22 +1,17 @@
 import { createReader, type FromSchema, type Schema, type SchemaError } from '../protocol/schema.ts';
+import { boolean, closedObject, object, string } from '../protocol/schemaBuilders.ts';
 import { type CallAnswer, type CallAnswerer, describeCall, failure, type NotifiedCall } from './callAnswers.ts';
 import { describeMistakes, readValidJson } from './jsonFile.ts';
 import { isObject } from '../base/jsonTypes.ts';
 
 /** JSON Schema of what names a call: its tool, and values of its arguments. */
-export const callSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['tool'],
-  properties: {
-    tool: { type: 'string', minLength: 1, description: 'The name of the tool.' },
-    arguments: {
-      type: 'object',
-      default: {},
-      description: 'Values that the call must have; it may have others, too. Default {}: every call matches.',
-    },
-  },
-} as const satisfies Schema;
+export const callSchema = closedObject(['tool'], {
+  tool: string({ minLength: 1 }, 'The name of the tool.'),
+  arguments: object(
+    { default: {} },
+    'Values that the call must have; it may have others, too. Default {}: every call matches.',
+  ),
+});
 
 /** JSON Schema of a list of results: the file of `--results`, and `results` of a turn in a cases file. */
 export const resultsSchema = {
@@ -26,14 +21,12 @@ export const resultsSchema = {
     ...callSchema,
     properties: {
       ...callSchema.properties,
-      ok: { type: 'boolean', default: true, description: 'Whether the call succeeds.' },
+      ok: boolean({ default: true }, 'Whether the call succeeds.'),
       content: { default: 'ok', description: 'The result: text, or any JSON value.' },
-      lifespan: {
-        type: 'string',
-        enum: ['TURN', 'DIALOG'],
-        default: 'TURN',
-        description: 'Whether the result stays in the dialog after its turn.',
-      },
+      lifespan: string(
+        { enum: ['TURN', 'DIALOG'], default: 'TURN' },
+        'Whether the result stays in the dialog after its turn.',
+      ),
     },
   },
 } as const satisfies Schema;

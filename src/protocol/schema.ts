@@ -39,15 +39,6 @@ export interface ObjectSchema extends Schema {
   readonly properties: { readonly [name: string]: Schema };
 }
 
-/** The schema of an object that has these members and no others. */
-export const closedObject = <
-  const Name extends string,
-  const Properties extends { readonly [Required in Name]: Schema } & { readonly [name: string]: Schema },
->(
-  required: readonly Name[],
-  properties: Properties,
-) => ({ type: 'object', additionalProperties: false, required, properties }) as const;
-
 /** The TypeScript type of the values that a schema accepts, after its defaults have been filled in. */
 export type FromSchema<S extends Schema> = S extends { anyOf: readonly (infer One extends Schema)[] }
   ? One extends Schema

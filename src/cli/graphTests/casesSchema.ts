@@ -1,75 +1,63 @@
-import { closedObject, type FromSchema, type ObjectSchema } from '../../protocol/schema.ts';
+import type { FromSchema } from '../../protocol/schema.ts';
+import { array, closedObject, object, partialObject, string } from '../../protocol/schemaBuilders.ts';
 import { callSchema, resultsSchema } from '../resultsFile.ts';
 
-const expectSchema = {
-  type: 'object',
-  additionalProperties: false,
-  description: 'What the turn must do. What is absent is not compared.',
-  properties: {
-    path: {
-      type: 'array',
-      items: { type: 'string', minLength: 1 },
-      description:
-        'All nodes that run, in order: the name of a node, or its name and the exit it takes (guard.triggered).',
-    },
+const expectSchema = partialObject(
+  {
+    path: array(
+      { items: { type: 'string', minLength: 1 } },
+      'All nodes that run, in order: the name of a node, or its name and the exit it takes (guard.triggered).',
+    ),
     calls: { type: 'array', description: 'All calls of the turn, in order; [] = none.', items: callSchema },
     text: {
       description: 'The whole text of the turn, or what it must be like.',
       anyOf: [
-        { type: 'string', description: 'a text' },
-        {
-          type: 'object',
-          additionalProperties: false,
-          description: 'an object of contains, matches, not_matches',
-          properties: {
-            contains: { type: 'string', minLength: 1, description: 'A part of the text; case-sensitive.' },
-            matches: {
-              type: 'string',
-              description:
-                'A regular expression (RE2 syntax), matched anywhere; case-sensitive unless it begins with (?i).',
-            },
-            not_matches: { type: 'string', description: 'A regular expression that must not match.' },
+        string('a text'),
+        partialObject(
+          {
+            contains: string({ minLength: 1 }, 'A part of the text; case-sensitive.'),
+            matches: string(
+              'A regular expression (RE2 syntax), matched anywhere; case-sensitive unless it begins with (?i).',
+            ),
+            not_matches: string('A regular expression that must not match.'),
           },
-        },
+          'an object of contains, matches, not_matches',
+        ),
       ],
     },
   },
-} as const satisfies ObjectSchema;
+  'What the turn must do. What is absent is not compared.',
+);
 
 const turnSchema = closedObject(['user'], {
-  user: { type: 'string', description: "The user's message." },
-  variables: {
-    type: 'object',
-    additionalProperties: { type: 'string' },
-    default: {},
-    description: 'Variables of the message, for templates and enum_from.',
-  },
+  user: string("The user's message."),
+  variables: object(
+    { additionalProperties: { type: 'string' }, default: {} },
+    'Variables of the message, for templates and enum_from.',
+  ),
   results: { ...resultsSchema, default: [] },
   expect: { ...expectSchema, default: {} },
 });
 
 /** JSON Schema of a cases file: the unit tests of a graph. */
 export const casesSchema = closedObject(['graph', 'cases'], {
-  $schema: { type: 'string', description: 'Where editors find the schema.' },
-  description: { type: 'string', default: '', description: 'What the cases are for.' },
-  graph: {
-    type: 'string',
-    minLength: 1,
-    description: 'The graph: a path that begins at the folder of this file, or a name in the graphs folder.',
-  },
-  recording: {
-    type: 'string',
-    minLength: 1,
-    description:
-      "The mock script with the models' answers: a path that begins at the folder of this file. Default: this file with .mock.json instead of .cases.json, where it exists.",
-  },
+  $schema: string('Where editors find the schema.'),
+  description: string({ default: '' }, 'What the cases are for.'),
+  graph: string(
+    { minLength: 1 },
+    'The graph: a path that begins at the folder of this file, or a name in the graphs folder.',
+  ),
+  recording: string(
+    { minLength: 1 },
+    "The mock script with the models' answers: a path that begins at the folder of this file. Default: this file with .mock.json instead of .cases.json, where it exists.",
+  ),
   cases: {
     type: 'array',
     minItems: 1,
     description: 'The cases. Each begins with an empty dialog.',
     items: closedObject(['name', 'turns'], {
-      name: { type: 'string', minLength: 1, description: 'What the graph does, in a few words.' },
-      turns: { type: 'array', minItems: 1, items: turnSchema, description: 'The messages, in one dialog.' },
+      name: string({ minLength: 1 }, 'What the graph does, in a few words.'),
+      turns: array({ minItems: 1, items: turnSchema }, 'The messages, in one dialog.'),
     }),
   },
 });

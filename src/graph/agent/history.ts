@@ -6,34 +6,31 @@ import { isObject } from '../../base/jsonTypes.ts';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import type { Exchange } from '../compile/turn.ts';
 import { isJsonObject, stringifyJson } from '../../chat/json/value.ts';
-import { closedObject, createReader, readJsonField, type Schema, type SchemaError } from '../../protocol/schema.ts';
+import { createReader, readJsonField, type Schema, type SchemaError } from '../../protocol/schema.ts';
+import { boolean, closedObject, object, string } from '../../protocol/schemaBuilders.ts';
 import { parseJsonAt } from '../../chat/json/lenientParser.ts';
 
 // JSON Schema of a saved dialog: the result of exportDialog, and createAgent.historyJson.
 const historySchema = {
   type: 'array',
   items: closedObject(['user', 'assistant'], {
-    user: { type: 'string', description: 'Message of the user.' },
-    assistant: { type: 'string', description: 'Text that was sent to the client.' },
-    mark: {
-      type: 'string',
-      enum: ['cancelled', 'failed', 'forgotten'],
-      description: 'How the turn ended, if it was not completed; forgotten: later prompts do not have it.',
-    },
-    variables: { type: 'object', additionalProperties: { type: 'string' }, description: 'Variables of the message.' },
-    spoken: {
-      type: 'string',
-      description: 'What the model sees as the answer of a turn that called tools and sent no text.',
-    },
+    user: string('Message of the user.'),
+    assistant: string('Text that was sent to the client.'),
+    mark: string(
+      { enum: ['cancelled', 'failed', 'forgotten'] },
+      'How the turn ended, if it was not completed; forgotten: later prompts do not have it.',
+    ),
+    variables: object({ additionalProperties: { type: 'string' } }, 'Variables of the message.'),
+    spoken: string('What the model sees as the answer of a turn that called tools and sent no text.'),
     results: {
       type: 'array',
       description: 'Results of its calls that stay in the dialog.',
       items: closedObject(['call_id', 'name', 'arguments_json', 'ok', 'content'], {
-        call_id: { type: 'string', description: 'The id of the call.' },
-        name: { type: 'string', description: 'The name of the tool.' },
-        arguments_json: { type: 'string', description: 'The arguments, as JSON text of an object.' },
-        ok: { type: 'boolean', description: 'Whether the call succeeded.' },
-        content: { type: 'string', description: 'The result, as text or JSON.' },
+        call_id: string('The id of the call.'),
+        name: string('The name of the tool.'),
+        arguments_json: string('The arguments, as JSON text of an object.'),
+        ok: boolean('Whether the call succeeded.'),
+        content: string('The result, as text or JSON.'),
       }),
     },
   }),

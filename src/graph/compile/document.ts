@@ -4,32 +4,29 @@ import { maxPartBytes, takeFitting } from '../../protocol/frameSize.ts';
 import type { CodeName } from '../../protocol/frames.gen.ts';
 import { InvalidOutside, InvalidParams } from './node.ts';
 import { describePointer } from '../../base/jsonPointer.ts';
-import { closedObject, type FromSchema } from '../../protocol/schema.ts';
+import type { FromSchema } from '../../protocol/schema.ts';
+import { closedObject, object, string } from '../../protocol/schemaBuilders.ts';
 
 /** JSON Schema of one node in a graph document. Its params are validated by its node type. */
 export const nodeSchema = closedObject(['type'], {
-  type: { type: 'string', description: 'The node type.' },
-  params: { type: 'object', default: {}, description: 'Parameters of the node type.' },
-  exits: {
-    type: 'object',
-    default: {},
-    additionalProperties: { type: 'string' },
-    description: 'Target node of each exit; an exit that is absent or "" ends the turn.',
-  },
+  type: string('The node type.'),
+  params: object({ default: {} }, 'Parameters of the node type.'),
+  exits: object(
+    { default: {}, additionalProperties: { type: 'string' } },
+    'Target node of each exit; an exit that is absent or "" ends the turn.',
+  ),
 });
 
 /** JSON Schema of a graph document: a file in graphs/, or the graph that a client sends. */
 export const graphSchema = closedObject(['start_node', 'nodes'], {
-  $schema: { type: 'string', description: 'Where editors find the schema.' },
-  description: { type: 'string', default: '', editor: 'multiline', description: 'What the graph is for.' },
-  default_model_name: {
-    type: 'string',
-    default: '',
-    editor: 'model',
-    description: 'Model of the nodes that name none, unless the client names one.',
-  },
-  start_node: { type: 'string', description: 'The node that a turn begins with.' },
-  nodes: { type: 'object', additionalProperties: nodeSchema, description: 'The nodes by name.' },
+  $schema: string('Where editors find the schema.'),
+  description: string({ default: '', editor: 'multiline' }, 'What the graph is for.'),
+  default_model_name: string(
+    { default: '', editor: 'model' },
+    'Model of the nodes that name none, unless the client names one.',
+  ),
+  start_node: string('The node that a turn begins with.'),
+  nodes: object({ additionalProperties: nodeSchema }, 'The nodes by name.'),
 });
 
 /** A graph document that `graphSchema` has accepted; params are not validated yet. */

@@ -5,25 +5,19 @@ import { defineNode, type NodeContext, routingEffects } from '../compile/node.ts
 import { showsCalls, compileTemplate, type Template } from '../compile/template.ts';
 import { sizeOf } from '../storage/sessionMemory.ts';
 import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
+import { partialObject, string } from '../../protocol/schemaBuilders.ts';
 
 /** The CannedResponse node: sends one of a list of lines as the answer, without a model. */
 export const cannedResponse = defineNode({
   type: 'CannedResponse',
   summary: 'Sends one line of a list, without a model; it replaces a held answer.',
-  params: {
-    type: 'object',
-    additionalProperties: false,
-    properties: {
-      ...stringParams('The lines, each a template'),
-      selection_strategy: {
-        type: 'string',
-        enum: ['random', 'first', 'in_turn'],
-        default: 'random',
-        live: true,
-        description: 'Which line: one at random, always the first, or one after the other.',
-      },
-    },
-  },
+  params: partialObject({
+    ...stringParams('The lines, each a template'),
+    selection_strategy: string(
+      { enum: ['random', 'first', 'in_turn'], default: 'random', live: true },
+      'Which line: one at random, always the first, or one after the other.',
+    ),
+  }),
   exits: ['default'],
   effects: (params) => ({
     ...routingEffects,

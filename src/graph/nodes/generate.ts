@@ -2,50 +2,31 @@ import { unwrapParam, defineNode, type NodeContext } from '../compile/node.ts';
 import { templateParam } from '../compile/graphDeclarations.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import type { Turn } from '../compile/turn.ts';
-import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
+import type { FromSchema } from '../../protocol/schema.ts';
+import { boolean, object, partialObject, string } from '../../protocol/schemaBuilders.ts';
 import { chatProjection, placeTemplate, placements } from '../projection/projection.ts';
 import { ruleFromSchema } from '../../chat/grammar/jsonSchema/fromSchema.ts';
 import { markupOf } from '../../chat/dialect/nativeFormat.ts';
 import { completeAnswer } from './answerWithoutCalls.ts';
 import { InferenceRunner, inferenceParams, resolveModel, type PromptRequest, requireGrammars } from './inference.ts';
 
-const params = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    ...inferenceParams,
-    template: {
-      type: 'string',
-      live: true,
-      editor: 'multiline',
-      description: 'Template that is inserted into the prompt, relative to the message, at `placement`.',
-    },
-    placement: {
-      type: 'string',
-      enum: placements,
-      default: 'before_user_as_system',
-      live: true,
-      description: 'Where the template is inserted, and with which role.',
-    },
-    stream: {
-      type: 'boolean',
-      default: true,
-      live: true,
-      description: 'true: deltas as they are generated; false: one frame.',
-    },
-    response_schema: {
-      type: 'object',
-      description: 'Constrained decoding: the answer is one JSON value that matches this JSON Schema.',
-    },
-    hold: {
-      type: 'boolean',
-      default: false,
-      live: true,
-      description:
-        'Holds the answer back until the end of the turn: a later Guardrail can check it, a CannedResponse replaces it.',
-    },
-  },
-} as const satisfies ObjectSchema;
+const params = partialObject({
+  ...inferenceParams,
+  template: string(
+    { live: true, editor: 'multiline' },
+    'Template that is inserted into the prompt, relative to the message, at `placement`.',
+  ),
+  placement: string(
+    { enum: placements, default: 'before_user_as_system', live: true },
+    'Where the template is inserted, and with which role.',
+  ),
+  stream: boolean({ default: true, live: true }, 'true: deltas as they are generated; false: one frame.'),
+  response_schema: object('Constrained decoding: the answer is one JSON value that matches this JSON Schema.'),
+  hold: boolean(
+    { default: false, live: true },
+    'Holds the answer back until the end of the turn: a later Guardrail can check it, a CannedResponse replaces it.',
+  ),
+});
 
 /** The Generate node: answers with the text of a model. */
 export const generate = defineNode({

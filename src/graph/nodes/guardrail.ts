@@ -4,32 +4,24 @@ import { defineNode, type NodeContext, routingEffects } from '../compile/node.ts
 import { escapePointerToken } from '../../base/jsonPointer.ts';
 import { compilePatterns } from '../storage/patternSet.ts';
 import { foldParam, invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
+import { boolean, partialObject, string } from '../../protocol/schemaBuilders.ts';
 
 /** The Guardrail node: takes another exit when the message, or the answer so far, matches a regular expression (RE2). */
 export const guardrail = defineNode({
   type: 'Guardrail',
   summary: 'Matches the message or the answer against patterns, in time linear in its length.',
-  params: {
-    type: 'object',
-    additionalProperties: false,
-    properties: {
-      ...stringParams('Regular expressions (RE2 syntax), matched anywhere, case-insensitive'),
-      watch: {
-        type: 'string',
-        enum: ['message', 'answer'],
-        default: 'message',
-        live: true,
-        description: 'message: what the user wrote; answer: what this turn has sent or held so far.',
-      },
-      fold: foldParam,
-      forget: {
-        type: 'boolean',
-        default: false,
-        description:
-          'When it triggers, later prompts do not have this turn. The dialog of the client keeps it, with the mark "forgotten".',
-      },
-    },
-  },
+  params: partialObject({
+    ...stringParams('Regular expressions (RE2 syntax), matched anywhere, case-insensitive'),
+    watch: string(
+      { enum: ['message', 'answer'], default: 'message', live: true },
+      'message: what the user wrote; answer: what this turn has sent or held so far.',
+    ),
+    fold: foldParam,
+    forget: boolean(
+      { default: false },
+      'When it triggers, later prompts do not have this turn. The dialog of the client keeps it, with the mark "forgotten".',
+    ),
+  }),
   exits: ['triggered', 'not_triggered'],
   effects({ watch, ...params }) {
     const guards = { watch, exit: 'not_triggered', patterns: params.inline_strings.length };

@@ -16,37 +16,22 @@ import type { ModelLease } from '../../inference/models/pool/lease.ts';
 import { chatProjection, type Projected, type Projection } from '../projection/projection.ts';
 import type { PromptInputs } from '../projection/tokenBudget.ts';
 import type { Schema } from '../../protocol/schema.ts';
+import { boolean, integer, string } from '../../protocol/schemaBuilders.ts';
 import { ReasoningFilter, splitReply } from '../../chat/reply/reasoning/splitReply.ts';
 
 /** Parameters of all nodes with a model. */
 export const inferenceParams = {
-  model_name: {
-    type: 'string',
-    default: '',
-    editor: 'model',
-    description: 'A name in models.json; "" = the agent\'s default.',
-  },
-  system_prompt: {
-    type: 'string',
-    default: '',
-    live: true,
-    editor: 'multiline',
-    description: 'Template of the system message.',
-  },
+  model_name: string({ default: '', editor: 'model' }, 'A name in models.json; "" = the agent\'s default.'),
+  system_prompt: string({ default: '', live: true, editor: 'multiline' }, 'Template of the system message.'),
   sampling: { ...samplingSchema, live: true },
-  thinking: {
-    type: 'boolean',
-    default: false,
-    live: true,
-    description: 'Whether a reasoning model may reason before it answers. Reasoning is never part of an answer.',
-  },
-  max_thinking_tokens: {
-    type: 'integer',
-    minimum: 0,
-    live: true,
-    description:
-      'Maximum number of reasoning tokens: then the reasoning is closed, and the model answers. Default: none.',
-  },
+  thinking: boolean(
+    { default: false, live: true },
+    'Whether a reasoning model may reason before it answers. Reasoning is never part of an answer.',
+  ),
+  max_thinking_tokens: integer(
+    { minimum: 0, live: true },
+    'Maximum number of reasoning tokens: then the reasoning is closed, and the model answers. Default: none.',
+  ),
 } as const satisfies Readonly<Record<string, Schema>>;
 
 /** The input of a prompt, the projection that makes the prompt, and how to sample the completion. */

@@ -5,7 +5,8 @@ import { defineNode, unwrapParam, type NodeContext, routingEffects } from '../co
 import type { Turn } from '../compile/turn.ts';
 import { readFilter } from '../retrieval/filter/readFilter.ts';
 import { deepestOf, matches, maxTopK, type SearchRequest } from '../retrieval/retriever.ts';
-import type { FromSchema, ObjectSchema } from '../../protocol/schema.ts';
+import type { FromSchema } from '../../protocol/schema.ts';
+import { integer, number, object, partialObject, string } from '../../protocol/schemaBuilders.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
 import { resolveStorage, stringParams, warnOfUnused } from './stringParams.ts';
 
@@ -13,71 +14,41 @@ import { resolveStorage, stringParams, warnOfUnused } from './stringParams.ts';
 const maxEarlierCharacters = 65_536;
 const exits = ['found', 'not_found'] as const;
 
-const params = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    ...stringParams('The entries that are searched'),
-    match: {
-      type: 'string',
-      enum: matches,
-      default: 'words',
-      description:
-        'How entries are found: by words, with prefixes and small misspellings; by vectors of an embedding model; or by both.',
-    },
-    embedding_model: {
-      type: 'string',
-      default: '',
-      description:
-        'For vectors: a model of models.json with "purpose": "embedding"; "" = the one that the storage names.',
-    },
-    query: {
-      type: 'string',
-      default: '{{user_message}}',
-      live: true,
-      editor: 'multiline',
-      description: 'Template of the text that is searched for.',
-    },
-    history: {
-      type: 'integer',
-      minimum: 0,
-      maximum: 100,
-      default: 0,
-      live: true,
-      description: 'So many earlier messages of the user are searched for, too, the last 65,536 characters of them.',
-    },
-    top_k: {
-      type: 'integer',
-      minimum: 1,
-      maximum: maxTopK,
-      default: 3,
-      live: true,
-      description: 'Maximum number of entries, without those that come with every search.',
-    },
-    min_similarity: {
-      type: 'number',
-      minimum: 0,
-      maximum: 1,
-      default: 0,
-      live: true,
-      description: 'For vectors: entries with a lower cosine similarity are left out; 0 = none is.',
-    },
-    filter: {
-      type: 'object',
-      live: true,
-      description: 'Which entries are searched, by their metadata: {"min_level": {"$lte": {"$variable": "level"}}}.',
-    },
-    source: {
-      type: 'string',
-      minLength: 1,
-      maxLength: 64,
-      pattern: '^[\\p{L}\\p{N}_-]+$',
-      live: true,
-      description:
-        'The SOURCE in knowledge_SOURCE of templates: letters, digits, _ and -. Default: the name of the node.',
-    },
-  },
-} as const satisfies ObjectSchema;
+const params = partialObject({
+  ...stringParams('The entries that are searched'),
+  match: string(
+    { enum: matches, default: 'words' },
+    'How entries are found: by words, with prefixes and small misspellings; by vectors of an embedding model; or by both.',
+  ),
+  embedding_model: string(
+    { default: '' },
+    'For vectors: a model of models.json with "purpose": "embedding"; "" = the one that the storage names.',
+  ),
+  query: string(
+    { default: '{{user_message}}', live: true, editor: 'multiline' },
+    'Template of the text that is searched for.',
+  ),
+  history: integer(
+    { minimum: 0, maximum: 100, default: 0, live: true },
+    'So many earlier messages of the user are searched for, too, the last 65,536 characters of them.',
+  ),
+  top_k: integer(
+    { minimum: 1, maximum: maxTopK, default: 3, live: true },
+    'Maximum number of entries, without those that come with every search.',
+  ),
+  min_similarity: number(
+    { minimum: 0, maximum: 1, default: 0, live: true },
+    'For vectors: entries with a lower cosine similarity are left out; 0 = none is.',
+  ),
+  filter: object(
+    { live: true },
+    'Which entries are searched, by their metadata: {"min_level": {"$lte": {"$variable": "level"}}}.',
+  ),
+  source: string(
+    { minLength: 1, maxLength: 64, pattern: '^[\\p{L}\\p{N}_-]+$', live: true },
+    'The SOURCE in knowledge_SOURCE of templates: letters, digits, _ and -. Default: the name of the node.',
+  ),
+});
 
 /** The Retrieve node: finds the entries of a storage that fit the message best, for templates of later nodes. */
 export const retrieve = defineNode({

@@ -3,7 +3,8 @@ import { liveParams } from '../compile/liveParams.ts';
 import { defineNode, type Node, type NodeContext, routingEffects } from '../compile/node.ts';
 import type { Turn } from '../compile/turn.ts';
 import { placeTemplate } from '../projection/projection.ts';
-import { closedObject, type FromSchema, type SchemaError } from '../../protocol/schema.ts';
+import type { FromSchema, SchemaError } from '../../protocol/schema.ts';
+import { array, closedObject, number, string } from '../../protocol/schemaBuilders.ts';
 import type { PatternMatcher } from '../storage/patternSet.ts';
 import { inferenceParams, openScorer } from './inference.ts';
 import { compileEntryPatterns, foldParam, warnOfUnused } from './stringParams.ts';
@@ -11,53 +12,34 @@ import { compileEntryPatterns, foldParam, warnOfUnused } from './stringParams.ts
 const notMatched = 'not_matched';
 
 const labelSchema = closedObject(['name'], {
-  name: {
-    type: 'string',
-    minLength: 1,
-    maxLength: 64,
-    pattern: '^(?!\\s)[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}]*(?<!\\s)$',
-    description:
-      'The name of the label and of its exit: 1 to 64 characters on one line, without a space at the start or the end',
-  },
-  when: { type: 'string', default: '', editor: 'multiline', description: 'What the message is then, for the model.' },
-  examples: {
-    type: 'array',
-    items: { type: 'string', minLength: 1 },
-    default: [],
-    description: 'Messages that get the label, for the model.',
-  },
-  patterns: {
-    type: 'array',
-    items: { type: 'string' },
-    default: [],
-    description: 'Regular expressions (RE2 syntax), matched anywhere, case-insensitive, for match: patterns.',
-  },
+  name: string(
+    { minLength: 1, maxLength: 64, pattern: '^(?!\\s)[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}]*(?<!\\s)$' },
+    'The name of the label and of its exit: 1 to 64 characters on one line, without a space at the start or the end',
+  ),
+  when: string({ default: '', editor: 'multiline' }, 'What the message is then, for the model.'),
+  examples: array(
+    { items: { type: 'string', minLength: 1 }, default: [] },
+    'Messages that get the label, for the model.',
+  ),
+  patterns: array(
+    { items: { type: 'string' }, default: [] },
+    'Regular expressions (RE2 syntax), matched anywhere, case-insensitive, for match: patterns.',
+  ),
 });
 
 const params = closedObject(['labels'], {
-  labels: {
-    type: 'array',
-    minItems: 1,
-    maxItems: 64,
-    items: labelSchema,
-    description: 'The labels, one of which is chosen. Each is an exit of the node.',
-  },
-  match: {
-    type: 'string',
-    enum: ['model', 'patterns'],
-    default: 'model',
-    description:
-      'model: the label that the model finds most probable; patterns: the first label, in their order, of which a pattern matches the message.',
-  },
-  threshold: {
-    type: 'number',
-    minimum: 0,
-    maximum: 1,
-    default: 0,
-    live: true,
-    description:
-      'With match: model, the least probability of the label, of 1 for all labels together; below it the exit is not_matched.',
-  },
+  labels: array(
+    { minItems: 1, maxItems: 64, items: labelSchema },
+    'The labels, one of which is chosen. Each is an exit of the node.',
+  ),
+  match: string(
+    { enum: ['model', 'patterns'], default: 'model' },
+    'model: the label that the model finds most probable; patterns: the first label, in their order, of which a pattern matches the message.',
+  ),
+  threshold: number(
+    { minimum: 0, maximum: 1, default: 0, live: true },
+    'With match: model, the least probability of the label, of 1 for all labels together; below it the exit is not_matched.',
+  ),
   fold: foldParam,
   model_name: inferenceParams.model_name,
 });

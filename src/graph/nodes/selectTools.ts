@@ -7,7 +7,8 @@ import { didYouMean } from '../../base/didYouMean.ts';
 import { describeGraphPointer } from '../compile/document.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import { escapePointerToken } from '../../base/jsonPointer.ts';
-import { closedObject, type FromSchema, type SchemaError } from '../../protocol/schema.ts';
+import type { FromSchema, SchemaError } from '../../protocol/schema.ts';
+import { array, closedObject, integer, number, string } from '../../protocol/schemaBuilders.ts';
 import type { PatternMatcher } from '../storage/patternSet.ts';
 import { oneLine } from './route.ts';
 import { compileEntryPatterns, foldParam, warnOfUnused } from './stringParams.ts';
@@ -16,54 +17,38 @@ const exits = ['matched', 'none_matched'] as const;
 const defaultThreshold = 0.5;
 
 const params = closedObject(['guidelines'], {
-  guidelines: {
-    type: 'array',
-    maxItems: 64,
-    live: true,
-    items: closedObject(['name', 'tools'], {
-      name: { type: 'string', minLength: 1, maxLength: 128, description: 'What `because` of a call names.' },
-      when: {
-        type: 'string',
-        minLength: 1,
-        editor: 'multiline',
-        description: 'The condition in words, for match "model": "the user wants to change a light".',
-      },
-      patterns: {
-        type: 'array',
-        items: { type: 'string' },
-        description:
+  guidelines: array(
+    {
+      maxItems: 64,
+      live: true,
+      items: closedObject(['name', 'tools'], {
+        name: string({ minLength: 1, maxLength: 128 }, 'What `because` of a call names.'),
+        when: string(
+          { minLength: 1, editor: 'multiline' },
+          'The condition in words, for match "model": "the user wants to change a light".',
+        ),
+        patterns: array(
+          { items: { type: 'string' } },
           'For match "patterns": regular expressions (RE2 syntax), matched anywhere in the message and in the results of this turn, case-insensitive.',
-      },
-      tools: { type: 'array', items: { type: 'string' }, description: 'Names of tools of ToolCall nodes.' },
-      action: {
-        type: 'string',
-        editor: 'multiline',
-        description: 'What the model is to do then: plain text, for templates.',
-      },
-    }),
-    description: 'Which tools are offered when.',
-  },
-  match: {
-    type: 'string',
-    enum: ['patterns', 'model'],
-    default: 'patterns',
-    description: 'patterns: a pattern of the guideline matches; model: a model decides whether its condition holds.',
-  },
-  threshold: {
-    type: 'number',
-    minimum: 0,
-    maximum: 1,
-    default: defaultThreshold,
-    live: true,
-    description: 'For match "model": the probability of "yes" from which on a condition holds.',
-  },
-  max_tools: {
-    type: 'integer',
-    minimum: 1,
-    default: 8,
-    live: true,
-    description: 'Maximum number of tools selected; those of the first guidelines take precedence.',
-  },
+        ),
+        tools: array({ items: { type: 'string' } }, 'Names of tools of ToolCall nodes.'),
+        action: string({ editor: 'multiline' }, 'What the model is to do then: plain text, for templates.'),
+      }),
+    },
+    'Which tools are offered when.',
+  ),
+  match: string(
+    { enum: ['patterns', 'model'], default: 'patterns' },
+    'patterns: a pattern of the guideline matches; model: a model decides whether its condition holds.',
+  ),
+  threshold: number(
+    { minimum: 0, maximum: 1, default: defaultThreshold, live: true },
+    'For match "model": the probability of "yes" from which on a condition holds.',
+  ),
+  max_tools: integer(
+    { minimum: 1, default: 8, live: true },
+    'Maximum number of tools selected; those of the first guidelines take precedence.',
+  ),
   fold: foldParam,
   model_name: inferenceParams.model_name,
 });

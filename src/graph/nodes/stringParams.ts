@@ -1,6 +1,7 @@
 import { type EffectsContext, InvalidParams, paramError, type NodeContext } from '../compile/node.ts';
 import { Fault } from '../../protocol/fault.ts';
-import type { SchemaError, Schema } from '../../protocol/schema.ts';
+import type { SchemaError } from '../../protocol/schema.ts';
+import { array, string } from '../../protocol/schemaBuilders.ts';
 import { maxProblems } from '../storage/invalidStorage.ts';
 import { createList, type StringStorage } from '../storage/stringStorage.ts';
 import { compilePatterns, findTotalSizeError, type PatternFold, type PatternMatcher } from '../storage/patternSet.ts';
@@ -8,28 +9,18 @@ import { compilePatterns, findTotalSizeError, type PatternFold, type PatternMatc
 /** Parameters of nodes that use a list of strings: a string storage, or a list in the graph. */
 export const stringParams = (what: string) =>
   ({
-    string_storage: {
-      type: 'string',
-      minLength: 1,
-      live: true,
-      description: `${what}: the name of a storage of the session, or a path under the storage folder.`,
-    },
-    inline_strings: {
-      type: 'array',
-      items: { type: 'string' },
-      default: [],
-      description: `${what}, in the graph itself.`,
-    },
-  }) as const satisfies Readonly<Record<string, Schema>>;
+    string_storage: string(
+      { minLength: 1, live: true },
+      `${what}: the name of a storage of the session, or a path under the storage folder.`,
+    ),
+    inline_strings: array({ items: { type: 'string' }, default: [] }, `${what}, in the graph itself.`),
+  }) as const;
 
 /** The parameter of nodes that match patterns. */
-export const foldParam = {
-  type: 'string',
-  enum: ['forms', 'confusables'],
-  default: 'forms',
-  description:
-    'What patterns take for the same. forms: other forms of a character (NFC and NFD, full width) and of a space, with or without invisible characters, vowel points and stress marks; confusables: also letters with accents that the pattern lacks, and letters of other scripts that look like Latin ones, by the table of Unicode.',
-} as const satisfies Schema;
+export const foldParam = string(
+  { enum: ['forms', 'confusables'], default: 'forms' },
+  'What patterns take for the same. forms: other forms of a character (NFC and NFD, full width) and of a space, with or without invisible characters, vowel points and stress marks; confusables: also letters with accents that the pattern lacks, and letters of other scripts that look like Latin ones, by the table of Unicode.',
+);
 
 /** The storage of a node. */
 export interface ResolvedStorage {

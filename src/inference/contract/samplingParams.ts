@@ -1,4 +1,5 @@
 import type { FromSchema, ObjectSchema, Schema } from '../../protocol/schema.ts';
+import { array, boolean, integer, number, object, partialObject } from '../../protocol/schemaBuilders.ts';
 import type { Sampling } from '../../protocol/frames.gen.ts';
 
 /** A sampling parameter: a row of `samplingTable`. */
@@ -25,60 +26,45 @@ interface SamplingRow {
 }
 
 /** DRY (Don't Repeat Yourself): a penalty for tokens that would continue a repetition, the larger the longer it is. */
-const drySchema = {
-  type: 'object',
-  additionalProperties: false,
-  description: "DRY (Don't Repeat Yourself): penalizes tokens that would continue a repetition.",
-  properties: {
-    multiplier: { type: 'number', minimum: 0, maximum: 100, default: 0, description: '0 = off; 0.8 is usual.' },
-    base: {
-      type: 'number',
-      minimum: 1,
-      maximum: 100,
-      default: 1.75,
-      description: 'The penalty is multiplier * base ^ (length of the repetition - allowed_length).',
-    },
-    allowed_length: {
-      type: 'integer',
-      minimum: 0,
-      maximum: 1_000_000,
-      default: 2,
-      description: 'Shorter repetitions are not penalized, in tokens.',
-    },
-    penalty_last_n: {
-      type: 'integer',
-      minimum: 0,
-      maximum: 1_000_000,
-      default: 64,
-      description: 'Only the last tokens of the prompt and the text so far are looked at, so many of them; 0 = off.',
-    },
-    sequence_breakers: {
-      type: 'array',
-      minItems: 1,
-      maxItems: 64,
-      items: { type: 'string', minLength: 1, maxLength: 40 },
-      default: ['\n', ':', '"', '*'],
-      description: 'Texts that a repetition ends at; they are never penalized.',
-    },
+const drySchema = partialObject(
+  {
+    multiplier: number({ minimum: 0, maximum: 100, default: 0 }, '0 = off; 0.8 is usual.'),
+    base: number(
+      { minimum: 1, maximum: 100, default: 1.75 },
+      'The penalty is multiplier * base ^ (length of the repetition - allowed_length).',
+    ),
+    allowed_length: integer(
+      { minimum: 0, maximum: 1_000_000, default: 2 },
+      'Shorter repetitions are not penalized, in tokens.',
+    ),
+    penalty_last_n: integer(
+      { minimum: 0, maximum: 1_000_000, default: 64 },
+      'Only the last tokens of the prompt and the text so far are looked at, so many of them; 0 = off.',
+    ),
+    sequence_breakers: array(
+      {
+        minItems: 1,
+        maxItems: 64,
+        items: { type: 'string', minLength: 1, maxLength: 40 },
+        default: ['\n', ':', '"', '*'],
+      },
+      'Texts that a repetition ends at; they are never penalized.',
+    ),
   },
-} as const satisfies ObjectSchema;
+  "DRY (Don't Repeat Yourself): penalizes tokens that would continue a repetition.",
+);
 
 /** XTC (Exclude Top Choices): of several likely tokens only the least likely one is kept. */
-const xtcSchema = {
-  type: 'object',
-  additionalProperties: false,
-  description: 'XTC (Exclude Top Choices): of several likely tokens only the least likely one is kept.',
-  properties: {
-    probability: { type: 'number', minimum: 0, maximum: 1, default: 0, description: 'How often; 0 = off.' },
-    threshold: {
-      type: 'number',
-      minimum: 0,
-      maximum: 1,
-      default: 0.1,
-      description: 'Tokens at least this probable are the likely ones; above 0.5 there is only one, and it is kept.',
-    },
+const xtcSchema = partialObject(
+  {
+    probability: number({ minimum: 0, maximum: 1, default: 0 }, 'How often; 0 = off.'),
+    threshold: number(
+      { minimum: 0, maximum: 1, default: 0.1 },
+      'Tokens at least this probable are the likely ones; above 0.5 there is only one, and it is kept.',
+    ),
   },
-} as const satisfies ObjectSchema;
+  'XTC (Exclude Top Choices): of several likely tokens only the least likely one is kept.',
+);
 
 /**
  * All sampling parameters of graphs and of models.json. Names and meanings are llama.cpp's. Types, schemas, defaults and the
@@ -86,7 +72,7 @@ const xtcSchema = {
  */
 const samplingTable = {
   temperature: {
-    schema: { type: 'number', minimum: 0, maximum: 5, description: '0 = always the likeliest token.' },
+    schema: number({ minimum: 0, maximum: 5 }, '0 = always the likeliest token.'),
     default: 0.7,
     wire: 'temperature',
     greedy: 0,
@@ -95,12 +81,10 @@ const samplingTable = {
     drafted: true,
   },
   top_p: {
-    schema: {
-      type: 'number',
-      minimum: 0,
-      maximum: 1,
-      description: 'Nucleus sampling: only the likeliest tokens whose probabilities add up to this; 1 = all.',
-    },
+    schema: number(
+      { minimum: 0, maximum: 1 },
+      'Nucleus sampling: only the likeliest tokens whose probabilities add up to this; 1 = all.',
+    ),
     default: 1,
     wire: 'topP',
     greedy: 1,
@@ -109,7 +93,7 @@ const samplingTable = {
     drafted: true,
   },
   top_k: {
-    schema: { type: 'integer', minimum: 0, description: 'Only this many of the likeliest tokens; 0 = all.' },
+    schema: integer({ minimum: 0 }, 'Only this many of the likeliest tokens; 0 = all.'),
     default: 0,
     wire: 'topK',
     greedy: 0,
@@ -118,12 +102,7 @@ const samplingTable = {
     drafted: true,
   },
   min_p: {
-    schema: {
-      type: 'number',
-      minimum: 0,
-      maximum: 1,
-      description: 'Only tokens at least this likely, relative to the likeliest one.',
-    },
+    schema: number({ minimum: 0, maximum: 1 }, 'Only tokens at least this likely, relative to the likeliest one.'),
     default: 0.05,
     wire: 'minP',
     greedy: 0,
@@ -132,11 +111,7 @@ const samplingTable = {
     drafted: true,
   },
   repeat_penalty: {
-    schema: {
-      type: 'number',
-      exclusiveMinimum: 0,
-      description: 'Divides the logits of recent tokens; 1 = no penalty.',
-    },
+    schema: number({ exclusiveMinimum: 0 }, 'Divides the logits of recent tokens; 1 = no penalty.'),
     default: 1,
     wire: 'repeatPenalty',
     greedy: 1,
@@ -145,12 +120,7 @@ const samplingTable = {
     drafted: true,
   },
   presence_penalty: {
-    schema: {
-      type: 'number',
-      minimum: -2,
-      maximum: 2,
-      description: 'Subtracted once from the logit of each recent token.',
-    },
+    schema: number({ minimum: -2, maximum: 2 }, 'Subtracted once from the logit of each recent token.'),
     default: 0,
     wire: 'presencePenalty',
     greedy: 0,
@@ -158,12 +128,7 @@ const samplingTable = {
     api: 0,
   },
   frequency_penalty: {
-    schema: {
-      type: 'number',
-      minimum: -2,
-      maximum: 2,
-      description: 'Subtracted from the logit of a recent token each time it occurred.',
-    },
+    schema: number({ minimum: -2, maximum: 2 }, 'Subtracted from the logit of a recent token each time it occurred.'),
     default: 0,
     wire: 'frequencyPenalty',
     greedy: 0,
@@ -171,16 +136,15 @@ const samplingTable = {
     api: 0,
   },
   max_tokens: {
-    schema: { type: 'integer', minimum: 1, description: 'Maximum number of tokens of one answer.' },
+    schema: integer({ minimum: 1 }, 'Maximum number of tokens of one answer.'),
     default: 2048,
     wire: 'maxTokens',
   },
   max_tokens_per_second: {
-    schema: {
-      type: 'integer',
-      minimum: 0,
-      description: 'Tokens are computed no faster, and the machine has time for other work; 0 = no limit.',
-    },
+    schema: integer(
+      { minimum: 0 },
+      'Tokens are computed no faster, and the machine has time for other work; 0 = no limit.',
+    ),
     default: 0,
     wire: 'maxTokensPerSecond',
   },
@@ -193,17 +157,15 @@ const samplingTable = {
     wire: 'speculate',
   },
   seed: {
-    schema: { type: 'integer', minimum: 0, maximum: 4294967295, description: '0 = random.' },
+    schema: integer({ minimum: 0, maximum: 4294967295 }, '0 = random.'),
     default: 0,
     wire: 'seed',
   },
   stop: {
-    schema: {
-      type: 'array',
-      maxItems: 16,
-      items: { type: 'string', minLength: 1, maxLength: 256 },
-      description: 'Strings that end the answer.',
-    },
+    schema: array(
+      { maxItems: 16, items: { type: 'string', minLength: 1, maxLength: 256 } },
+      'Strings that end the answer.',
+    ),
     default: [],
   },
   dry: {
@@ -217,19 +179,19 @@ const samplingTable = {
     greedy: { probability: 0, threshold: 1 },
   },
   logit_bias: {
-    schema: {
-      type: 'object',
-      maxProperties: 256,
-      propertyNames: { minLength: 1, maxLength: 256 },
-      additionalProperties: {
-        anyOf: [
-          { type: 'number', minimum: -100, maximum: 100, description: 'a number from -100 to 100' },
-          { type: 'boolean', enum: [false], description: 'false' },
-        ],
+    schema: object(
+      {
+        maxProperties: 256,
+        propertyNames: { minLength: 1, maxLength: 256 },
+        additionalProperties: {
+          anyOf: [
+            number({ minimum: -100, maximum: 100 }, 'a number from -100 to 100'),
+            boolean({ enum: [false] }, 'false'),
+          ],
+        },
       },
-      description:
-        'Texts, and what is added to the logit of each of their tokens; false = they are forbidden. "word" and " word" are different tokens.',
-    },
+      'Texts, and what is added to the logit of each of their tokens; false = they are forbidden. "word" and " word" are different tokens.',
+    ),
     default: {},
   },
 } as const satisfies Readonly<Record<string, SamplingRow>>;

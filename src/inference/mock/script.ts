@@ -3,41 +3,33 @@ import type { Prompt } from '../../chat/dialog.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { parseJson } from '../../base/jsonLocations.ts';
 import { createReader, type FromSchema } from '../../protocol/schema.ts';
+import { integer, object, partialObject, string } from '../../protocol/schemaBuilders.ts';
 import type { GenerateOptions } from '../contract/engine.ts';
 
-const entrySchema = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    match: {
-      type: 'string',
-      default: '',
-      description: "Regular expression (RE2 syntax), matched anywhere in the user's message; absent: every message.",
-    },
-    node: { type: 'string', minLength: 1, description: 'Name of the node that it answers; absent: every node.' },
-    nth: { type: 'integer', minimum: 1, description: "Number of the turn's inference, from 1; absent: each." },
-    answer: { type: 'string', description: 'What the model writes, <|control|> tokens included.' },
-    scores: {
-      type: 'object',
-      additionalProperties: { type: 'number', minimum: 0, maximum: 1 },
-      description: 'Where a node scores answers: the probability of each answer. Others are improbable.',
-    },
-    finish: {
-      type: 'string',
-      enum: ['end', 'length', 'stop'],
-      description:
-        'Why a recorded answer ended: by itself, at max_tokens, or at a stop string. It is not cut at max_tokens then.',
-    },
-    case: {
-      type: 'string',
-      minLength: 1,
-      description: 'Name of the test case that it answers; absent: each. Outside of test cases it answers nothing.',
-    },
-    turn: { type: 'integer', minimum: 1, description: 'Number of the turn in the case, from 1; absent: each.' },
-    delay_ms: { type: 'integer', minimum: 0, default: 0, description: 'Wait before each chunk of the answer.' },
-    chunk: { type: 'integer', minimum: 0, default: 0, description: 'Characters of a chunk; 0 = a word and its space.' },
-  },
-} as const;
+const entrySchema = partialObject({
+  match: string(
+    { default: '' },
+    "Regular expression (RE2 syntax), matched anywhere in the user's message; absent: every message.",
+  ),
+  node: string({ minLength: 1 }, 'Name of the node that it answers; absent: every node.'),
+  nth: integer({ minimum: 1 }, "Number of the turn's inference, from 1; absent: each."),
+  answer: string('What the model writes, <|control|> tokens included.'),
+  scores: object(
+    { additionalProperties: { type: 'number', minimum: 0, maximum: 1 } },
+    'Where a node scores answers: the probability of each answer. Others are improbable.',
+  ),
+  finish: string(
+    { enum: ['end', 'length', 'stop'] },
+    'Why a recorded answer ended: by itself, at max_tokens, or at a stop string. It is not cut at max_tokens then.',
+  ),
+  case: string(
+    { minLength: 1 },
+    'Name of the test case that it answers; absent: each. Outside of test cases it answers nothing.',
+  ),
+  turn: integer({ minimum: 1 }, 'Number of the turn in the case, from 1; absent: each.'),
+  delay_ms: integer({ minimum: 0, default: 0 }, 'Wait before each chunk of the answer.'),
+  chunk: integer({ minimum: 0, default: 0 }, 'Characters of a chunk; 0 = a word and its space.'),
+});
 
 /** Probabilities are rounded: 0.7 + 0.2 + 0.1 is a little less than 1, other sums are a little more. */
 const maxTotal = 1 + 1e-9;

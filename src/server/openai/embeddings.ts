@@ -2,7 +2,8 @@ import type { Embeddings } from '../../inference/contract/model.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { purposeProblem } from '../../inference/models/catalogue/catalogue.ts';
-import { closedObject, createReader, type FromSchema } from '../../protocol/schema.ts';
+import { createReader, type FromSchema } from '../../protocol/schema.ts';
+import { closedObject } from '../../protocol/schemaBuilders.ts';
 import type { ServerContext } from '../session/session.ts';
 import { type ApiError, invalidBody, invalidField, unwrapBody } from './apiError.ts';
 

@@ -1,5 +1,6 @@
 import { samplingColumn, samplingSchema } from '../../inference/contract/samplingParams.ts';
-import { closedObject, type FromSchema, type Schema } from '../../protocol/schema.ts';
+import type { FromSchema, Schema } from '../../protocol/schema.ts';
+import { closedObject, partialObject, string } from '../../protocol/schemaBuilders.ts';
 
 const functionSchema = closedObject(['name'], {
   name: { type: 'string' },
@@ -22,7 +23,7 @@ const callSchema = closedObject(['id', 'type', 'function'], {
 const messageSchema = closedObject(['role'], {
   role: { type: 'string', enum: ['system', 'developer', 'user', 'assistant', 'tool'] },
   content: { description: 'A text, or a list of text parts.' },
-  name: { type: 'string', minLength: 1, maxLength: 64, description: 'Who speaks; of a result, its function.' },
+  name: string({ minLength: 1, maxLength: 64 }, 'Who speaks; of a result, its function.'),
   tool_calls: { type: 'array', items: callSchema, default: [] },
   tool_call_id: { type: 'string' },
   parsed: { description: 'What a client has parsed of `content`; it is not read.' },
@@ -75,12 +76,7 @@ export const requestSchema = closedObject(['model', 'messages'], {
     }),
   }),
   stream: { type: 'boolean', default: false },
-  stream_options: {
-    type: 'object',
-    default: {},
-    additionalProperties: false,
-    properties: { include_usage: { type: 'boolean', default: false } },
-  },
+  stream_options: { ...partialObject({ include_usage: { type: 'boolean', default: false } }), default: {} },
   ...samplingColumn('schema', 'api'),
   temperature: { type: 'number', minimum: 0, maximum: 2 },
   max_tokens: { type: 'integer', minimum: 1 },
@@ -89,7 +85,7 @@ export const requestSchema = closedObject(['model', 'messages'], {
   stop: {
     anyOf: [{ ...samplingSchema.properties.stop.items, description: 'a string' }, samplingSchema.properties.stop],
   },
-  reasoning_effort: { type: 'string', description: 'none: the model does not reason; any other: it may.' },
+  reasoning_effort: string('none: the model does not reason; any other: it may.'),
   chat_template_kwargs: {
     type: 'object',
     default: {},

@@ -4,7 +4,7 @@ import { isObject } from '../../../base/jsonTypes.ts';
 import { createReader, type SchemaError } from '../../../protocol/schema.ts';
 import { enumTypes, enumTypesOf } from './enumSource.ts';
 import { branchKeywords, listKeywords, namedKeywords, ownFacts, schemaKeywords } from '../../../base/schemaKeywords.ts';
-import { factSchemas } from './toolSchema.ts';
+import { factSchemas, pythonTypes } from './toolSchema.ts';
 
 /** Receives what is understood in a declaration, and should be written in another way. */
 export type WarnOfDeclaration = (warning: SchemaError) => void;
@@ -32,6 +32,8 @@ const readFacts = createReader({ type: 'object', properties: factSchemas });
 
 const maxSchemaDepth = 64;
 const maxTypeWarnings = 10;
+
+const jsonTypeOf: ReadonlyMap<unknown, string> = new Map(Object.entries(pythonTypes));
 
 // Models are not shown facts, but the values of `enum_from` in their place.
 const hiddenFacts: ReadonlySet<string> = new Set(ownFacts.filter((name) => name !== 'enum_from'));
@@ -203,16 +205,6 @@ export class SchemaReader {
 }
 
 const memberPath = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);
-
-/** The type names of Python and those of JSON Schema that they mean. Many tool lists are written for Python. */
-const jsonTypeOf: ReadonlyMap<unknown, string> = new Map([
-  ['str', 'string'],
-  ['int', 'integer'],
-  ['float', 'number'],
-  ['bool', 'boolean'],
-  ['list', 'array'],
-  ['dict', 'object'],
-]);
 
 /** The key of a parameter's path in the notes of a tool: all items of a list are one parameter (`items[2].name` -> `items[].name`). */
 export const notesKey = (path: string): string => path.replaceAll(/\[\d+\]/g, '[]');

@@ -4,7 +4,8 @@ import { chooseFormat, type Formats } from '../../../chat/formats/index.ts';
 import type { ToolCallFormat } from '../../../chat/tool.ts';
 import { graphToolSchema } from '../../../chat/tools/declaration/toolSchema.ts';
 import type { ModelLease } from '../../../inference/models/pool/lease.ts';
-import { closedObject, type FromSchema, type Schema } from '../../../protocol/schema.ts';
+import type { FromSchema, Schema } from '../../../protocol/schema.ts';
+import { array, boolean, closedObject, integer, object, string } from '../../../protocol/schemaBuilders.ts';
 import { templateParam } from '../../compile/graphDeclarations.ts';
 import { InvalidParams, type NodeContext } from '../../compile/node.ts';
 import { inferenceParams } from '../inference.ts';
@@ -16,147 +17,94 @@ export const toolCallParams = (formats: Formats) =>
   closedObject(['tools'], {
     ...inferenceParams,
     ...declarationParams,
-    tool_call_format: {
-      type: 'string',
-      enum: ['', ...formats.keys(), nativeFormatName],
-      default: '',
-      description:
-        'Tool-call format: how tools are put into the prompt and calls are detected; "" = what the model\'s chat template proves; native = the layout that is read off it.',
-    },
+    tool_call_format: string(
+      { enum: ['', ...formats.keys(), nativeFormatName], default: '' },
+      'Tool-call format: how tools are put into the prompt and calls are detected; "" = what the model\'s chat template proves; native = the layout that is read off it.',
+    ),
     ...toolChoiceParams,
     ...answerParams,
     ...resultParams,
     ...mistakeParams,
-    spoken: {
-      type: 'string',
-      default: 'Done.',
-      live: true,
-      editor: 'multiline',
-      description:
-        'Template of the line that later prompts show as the answer of a turn that called tools and sent no text.',
-    },
+    spoken: string(
+      { default: 'Done.', live: true, editor: 'multiline' },
+      'Template of the line that later prompts show as the answer of a turn that called tools and sent no text.',
+    ),
   });
 
 /** Validated parameters of a ToolCall node. */
 export type ToolCallParams = FromSchema<ReturnType<typeof toolCallParams>>;
 
 const declarationParams = {
-  tools: {
-    type: 'array',
-    minItems: 1,
-    live: true,
-    items: graphToolSchema,
-    description: 'The tools that the model may call: declarations, or names of tools that the program brings.',
-  },
-  tools_from: {
-    type: 'string',
-    enum: ['node', 'selection'],
-    default: 'node',
-    description:
-      'Which of its tools the node offers in a turn: node = all; selection = those that a node before it selected, such as SelectTools. Where none is selected, the model is not asked, and the exit is no_tool_called.',
-  },
+  tools: array(
+    { minItems: 1, live: true, items: graphToolSchema },
+    'The tools that the model may call: declarations, or names of tools that the program brings.',
+  ),
+  tools_from: string(
+    { enum: ['node', 'selection'], default: 'node' },
+    'Which of its tools the node offers in a turn: node = all; selection = those that a node before it selected, such as SelectTools. Where none is selected, the model is not asked, and the exit is no_tool_called.',
+  ),
 } as const satisfies Params;
 
 /** Parameters that choose the calls a model may make (OpenAI's `tool_choice` and `strict`). */
 const toolChoiceParams = {
-  tool_choice: {
-    type: 'string',
-    default: 'auto',
-    live: true,
-    description:
-      'auto: the model decides; required: it has to call a tool; none: it is offered no tool; or the name of the tool that it has to call.',
-  },
-  strict: {
-    type: 'boolean',
-    default: false,
-    live: true,
-    description: 'Constrained decoding: calls always match the declared tools and parameters.',
-  },
-  max_tokens_per_call: {
-    type: 'integer',
-    minimum: 1,
-    default: 1024,
-    live: true,
-    description: 'Largest number of tokens of a call, or of several in one reply, where decoding is constrained.',
-  },
+  tool_choice: string(
+    { default: 'auto', live: true },
+    'auto: the model decides; required: it has to call a tool; none: it is offered no tool; or the name of the tool that it has to call.',
+  ),
+  strict: boolean(
+    { default: false, live: true },
+    'Constrained decoding: calls always match the declared tools and parameters.',
+  ),
+  max_tokens_per_call: integer(
+    { minimum: 1, default: 1024, live: true },
+    'Largest number of tokens of a call, or of several in one reply, where decoding is constrained.',
+  ),
 } as const satisfies Params;
 
 const answerParams = {
-  generate_on_no_tool: {
-    type: 'boolean',
-    default: false,
-    live: true,
-    description: 'Whether the text is sent as the answer when it has no call.',
-  },
-  stream: {
-    type: 'boolean',
-    default: false,
-    live: true,
-    description:
-      'With generate_on_no_tool: sends the text as deltas while it is generated, as far as it cannot be a part of a call any more; text around calls is sent, too.',
-  },
-  response_schema: {
-    type: 'object',
-    description:
-      'With generate_on_no_tool: an answer is one JSON value that matches this JSON Schema (constrained decoding), and calls match the declared tools and parameters.',
-  },
+  generate_on_no_tool: boolean(
+    { default: false, live: true },
+    'Whether the text is sent as the answer when it has no call.',
+  ),
+  stream: boolean(
+    { default: false, live: true },
+    'With generate_on_no_tool: sends the text as deltas while it is generated, as far as it cannot be a part of a call any more; text around calls is sent, too.',
+  ),
+  response_schema: object(
+    'With generate_on_no_tool: an answer is one JSON value that matches this JSON Schema (constrained decoding), and calls match the declared tools and parameters.',
+  ),
 } as const satisfies Params;
 
 const resultParams = {
-  notify_client: {
-    type: 'boolean',
-    default: true,
-    live: true,
-    description: 'Sends a ToolCallNotification for each call.',
-  },
-  await_results: {
-    type: 'boolean',
-    default: false,
-    live: true,
-    description:
-      'Waits for the results of the calls (SubmitToolResultsRequest); later nodes of the turn see calls and results.',
-  },
-  results_timeout_ms: {
-    type: 'integer',
-    minimum: 1,
-    maximum: 86_400_000,
-    default: 30_000,
-    live: true,
-    description: 'Milliseconds to wait for the results of one reply; then the exit is no_results.',
-  },
-  max_rounds: {
-    type: 'integer',
-    minimum: 1,
-    default: 8,
-    live: true,
-    description: 'How often the model is asked for calls in one turn, on a loop; then the exit is no_tool_called.',
-  },
+  notify_client: boolean({ default: true, live: true }, 'Sends a ToolCallNotification for each call.'),
+  await_results: boolean(
+    { default: false, live: true },
+    'Waits for the results of the calls (SubmitToolResultsRequest); later nodes of the turn see calls and results.',
+  ),
+  results_timeout_ms: integer(
+    { minimum: 1, maximum: 86_400_000, default: 30_000, live: true },
+    'Milliseconds to wait for the results of one reply; then the exit is no_results.',
+  ),
+  max_rounds: integer(
+    { minimum: 1, default: 8, live: true },
+    'How often the model is asked for calls in one turn, on a loop; then the exit is no_tool_called.',
+  ),
 } as const satisfies Params;
 
 /** What becomes of calls that lack something, and of why a tool is called. */
 const mistakeParams = {
-  on_incomplete: {
-    type: 'string',
-    enum: ['ask', 'notify'],
-    default: 'ask',
-    live: true,
-    description:
-      'A call without a required value, or a consequential one with an issue: ask = an insight in its place; notify = a notification with its issues.',
-  },
-  retries: {
-    type: 'integer',
-    minimum: 0,
-    maximum: 2,
-    live: true,
-    description:
-      'How often the model is asked again after a call that was cut off, unreadable or incomplete. Default: that of the format, mostly 0.',
-  },
-  thought: {
-    type: 'boolean',
-    default: false,
-    live: true,
-    description: 'Offers each tool with a first parameter "thought": a short reason, which is only in the diagnostics.',
-  },
+  on_incomplete: string(
+    { enum: ['ask', 'notify'], default: 'ask', live: true },
+    'A call without a required value, or a consequential one with an issue: ask = an insight in its place; notify = a notification with its issues.',
+  ),
+  retries: integer(
+    { minimum: 0, maximum: 2, live: true },
+    'How often the model is asked again after a call that was cut off, unreadable or incomplete. Default: that of the format, mostly 0.',
+  ),
+  thought: boolean(
+    { default: false, live: true },
+    'Offers each tool with a first parameter "thought": a short reason, which is only in the diagnostics.',
+  ),
 } as const satisfies Params;
 
 /** What a node derives from its live parameters. @throws InvalidParams for parameters that contradict each other. */

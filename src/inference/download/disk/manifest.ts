@@ -2,7 +2,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { Fault } from '../../../protocol/fault.ts';
 import { isNoFileError, makeFolder, readTextIfFile, writeAtomic } from '../../../base/filesystem.ts';
-import { createReader, type FromSchema, type ObjectSchema, readJsonText } from '../../../protocol/schema.ts';
+import { createReader, readJsonText, type FromSchema, type ObjectSchema } from '../../../protocol/schema.ts';
+import { integer, string } from '../../../protocol/schemaBuilders.ts';
 import type { RetryPolicy } from '../retry.ts';
 import { acquireLock, type Lock } from './lockFile.ts';
 import { fileSize } from './modelFile.ts';
@@ -11,10 +12,10 @@ const recordSchema = {
   type: 'object',
   required: ['bytes', 'sha256'],
   properties: {
-    bytes: { type: 'integer', minimum: 0, description: 'Size of the file.' },
-    sha256: { type: 'string', description: 'Hash of the file; "" = not known.' },
-    commit: { type: 'string', default: '', description: 'Commit of the repository that it came from; "" = not known.' },
-    completed: { type: 'string', default: '', description: 'When it was completed; "" = not known.' },
+    bytes: integer({ minimum: 0 }, 'Size of the file.'),
+    sha256: string('Hash of the file; "" = not known.'),
+    commit: string({ default: '' }, 'Commit of the repository that it came from; "" = not known.'),
+    completed: string({ default: '' }, 'When it was completed; "" = not known.'),
   },
 } as const satisfies ObjectSchema;
 

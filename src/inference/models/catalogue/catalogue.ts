@@ -9,7 +9,8 @@ import { Fault } from '../../../protocol/fault.ts';
 import { readRegularFile } from '../../../base/filesystem.ts';
 import { findDuplicateKeys, findSyntaxError, locateInJson, withoutMark } from '../../../base/jsonLocations.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
-import { closedObject, createReader, type FromSchema, type SchemaError } from '../../../protocol/schema.ts';
+import { createReader, type FromSchema, type SchemaError } from '../../../protocol/schema.ts';
+import { array, boolean, closedObject, string } from '../../../protocol/schemaBuilders.ts';
 import { findMissingFile, localFiles } from '../../download/target.ts';
 import { templatePath } from './remoteEntry.ts';
 import { parseEntry } from './parseEntry.ts';
@@ -18,13 +19,12 @@ export { modelSchema } from './modelSchema.ts';
 
 /** JSON Schema of models.json as a whole. Its models are validated one by one, with `modelSchema`. */
 export const catalogueSchema = closedObject(['models'], {
-  $schema: { type: 'string', description: 'Where editors find the schema; absent = nowhere.' },
-  extends: {
-    type: 'boolean',
-    default: true,
-    description: 'Whether the bundled models are in the catalogue, too; false = only the models of this file.',
-  },
-  models: { type: 'array', items: {}, description: 'The models that graphs and clients can name.' },
+  $schema: string('Where editors find the schema; absent = nowhere.'),
+  extends: boolean(
+    { default: true },
+    'Whether the bundled models are in the catalogue, too; false = only the models of this file.',
+  ),
+  models: array({ items: {} }, 'The models that graphs and clients can name.'),
 });
 
 /** One model of the catalogue. It keeps only the variants that an engine can run; the first one is used. */
