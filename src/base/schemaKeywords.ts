@@ -1,19 +1,24 @@
+import { escapePointerToken } from './jsonPointer.ts';
+import { isObject } from './jsonTypes.ts';
+
 /** The keywords of JSON Schema that hold alternatives for the same value. */
 export const branchKeywords: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf']);
 
-/** The keywords that hold a list of schemas for other values; `items` may also hold one schema. */
-export const listKeywords: ReadonlySet<string> = new Set(['prefixItems', 'items']);
+/** The keywords that hold a list of schemas; `items` may also hold one schema. */
+const listKeywords: ReadonlySet<string> = new Set([...branchKeywords, 'prefixItems', 'items']);
 
-/** The keywords that hold schemas by name, in addition to `properties`. */
+/** The keywords that hold schemas by name. */
 export const namedKeywords: ReadonlySet<string> = new Set([
+  'properties',
   'patternProperties',
   'dependentSchemas',
   '$defs',
   'definitions',
 ]);
 
-/** The keywords that hold one schema, in addition to `items`. */
-export const schemaKeywords: ReadonlySet<string> = new Set([
+/** The keywords that hold one schema. */
+const schemaKeywords: ReadonlySet<string> = new Set([
+  'items',
   'additionalProperties',
   'unevaluatedProperties',
   'propertyNames',
@@ -28,3 +33,22 @@ export const schemaKeywords: ReadonlySet<string> = new Set([
 
 /** The facts of a parameter that are no keywords of JSON Schema: only turngraph knows them. */
 export const ownFacts = ['source', 'significance', 'hidden', 'precedence', 'enum_from'] as const;
+
+/**
+ * The value of a keyword, each schema in it mapped; true and false are schemas, too.
+ * @param map called with a schema, its JSON pointer from the schema that has the keyword, and its name if it has one.
+ */
+export function mapSchemas(
+  keyword: string,
+  value: unknown,
+  map: (schema: unknown, pointer: string, name?: string) => unknown,
+): unknown {
+  const pointer = escapePointerToken(keyword);
+  if (Array.isArray(value) && listKeywords.has(keyword))
+    return value.map((schema: unknown, index) => map(schema, `${pointer}/${index}`));
+  if (isObject(value) && namedKeywords.has(keyword))
+    return Object.fromEntries(
+      Object.entries(value).map(([name, schema]) => [name, map(schema, pointer + escapePointerToken(name), name)]),
+    );
+  return schemaKeywords.has(keyword) ? map(value, pointer) : value;
+}

@@ -4,8 +4,8 @@ import { andThen, type Awaitable } from './awaitable.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { anyOfTexts, estimatePatternSize } from '../../base/patterns.ts';
-import { describePointer, escapePointerToken } from '../../base/jsonPointer.ts';
-import { branchKeywords, listKeywords, namedKeywords, schemaKeywords } from '../../base/schemaKeywords.ts';
+import { describePointer } from '../../base/jsonPointer.ts';
+import { mapSchemas } from '../../base/schemaKeywords.ts';
 import { documentText } from '../../protocol/codec/requestFrame.ts';
 
 /** A JSON Schema of a tool's arguments: an object, as arguments have names. */
@@ -231,18 +231,8 @@ function prepare(schema: unknown, path: string, patterns: Patterns): void {
   if (unknown !== undefined) {
     throw new Fault('MALFORMED_MESSAGE', `${path}.type must be of ${types.join(', ')}, not ${JSON.stringify(unknown)}`);
   }
-  for (const keyword of ['properties', ...namedKeywords]) {
-    const members = schema[keyword];
-    if (!isObject(members)) continue;
-    for (const [name, member] of Object.entries(members))
-      prepare(member, `${path}${describePointer(`/${keyword}${escapePointerToken(name)}`)}`, patterns);
-  }
-  for (const keyword of ['items', ...schemaKeywords]) prepare(schema[keyword], `${path}.${keyword}`, patterns);
-  for (const keyword of [...branchKeywords, ...listKeywords]) {
-    const members = schema[keyword];
-    if (!Array.isArray(members)) continue;
-    for (const [index, member] of members.entries()) prepare(member, `${path}.${keyword}[${index}]`, patterns);
-  }
+  for (const [keyword, value] of Object.entries(schema))
+    mapSchemas(keyword, value, (inner, below) => prepare(inner, path + describePointer(below), patterns));
   usePatterns(schema as Record<string, unknown>, patterns);
 }
 

@@ -3,7 +3,7 @@ import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import { createReader, type SchemaError } from '../../../protocol/schema.ts';
 import { enumTypes, enumTypesOf } from './enumSource.ts';
-import { branchKeywords, listKeywords, namedKeywords, ownFacts, schemaKeywords } from '../../../base/schemaKeywords.ts';
+import { branchKeywords, ownFacts, mapSchemas } from '../../../base/schemaKeywords.ts';
 import { factSchemas, pythonTypes } from './toolSchema.ts';
 
 /** Receives what is understood in a declaration, and should be written in another way. */
@@ -155,52 +155,26 @@ export class SchemaReader {
   }
 
   #keyword(keyword: string, value: unknown, required: ReadonlySet<unknown>, position: SchemaPosition): unknown {
-    const { path, required: isRequired, depth = 0 } = position;
+    const { path, depth = 0 } = position;
     const pointer = `${position.pointer}${escapePointerToken(keyword)}`;
-    const below = (pathBelow: string | undefined, requiredBelow = false) =>
-      ({ pointer, path: pathBelow, required: requiredBelow, depth: depth + 1 }) satisfies SchemaPosition;
     if (keyword === '$ref') this.references.push({ pointer, reference: value });
     if (keyword === 'type')
       return Array.isArray(value)
         ? [...new Set(value.map((name: unknown, index) => this.typeName(name, `${pointer}/${index}`)))]
         : this.typeName(value, pointer);
-    if (keyword === 'properties')
-      return this.#named(value, below(path), (name) => ({
-        path: path === undefined ? undefined : memberPath(path, name),
-        required: required.has(name),
-      }));
-    if (keyword === 'items' && isObject(value))
-      return this.schema(value, below(path === undefined ? undefined : `${path}[]`, isRequired));
-    if (branchKeywords.has(keyword)) return this.#list(value, below(path, isRequired));
-    if (listKeywords.has(keyword)) return this.#list(value, below(undefined));
-    if (namedKeywords.has(keyword)) return this.#named(value, below(undefined));
-    return schemaKeywords.has(keyword) && isObject(value) ? this.schema(value, below(undefined)) : value;
-  }
-
-  #named(
-    schemas: unknown,
-    parent: SchemaPosition,
-    positionOf: (name: string) => Partial<SchemaPosition> = () => ({}),
-  ): unknown {
-    if (!isObject(schemas)) return schemas;
-    return Object.fromEntries(
-      Object.entries(schemas).map(([name, schema]) => [
-        name,
-        this.#any(schema, { ...parent, ...positionOf(name), pointer: parent.pointer + escapePointerToken(name) }),
-      ]),
+    const parameterBelow = (name: string): Pick<SchemaPosition, 'path' | 'required'> => {
+      if (keyword === 'properties' && path !== undefined)
+        return { path: memberPath(path, name), required: required.has(name) };
+      if (keyword === 'items' && path !== undefined && isObject(value))
+        return { path: `${path}[]`, required: position.required };
+      return branchKeywords.has(keyword) ? position : { path: undefined, required: false };
+    };
+    // true and false are schemas, too.
+    return mapSchemas(keyword, value, (schema, below, name = '') =>
+      isObject(schema)
+        ? this.schema(schema, { ...parameterBelow(name), pointer: position.pointer + below, depth: depth + 1 })
+        : schema,
     );
-  }
-
-  #list(schemas: unknown, parent: SchemaPosition): unknown {
-    if (!Array.isArray(schemas)) return schemas;
-    return schemas.map((schema: unknown, index) =>
-      this.#any(schema, { ...parent, pointer: `${parent.pointer}/${index}` }),
-    );
-  }
-
-  // true and false are schemas, too.
-  #any(schema: unknown, position: SchemaPosition): unknown {
-    return isObject(schema) ? this.schema(schema, position) : schema;
   }
 }
 

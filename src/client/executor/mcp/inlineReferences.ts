@@ -1,7 +1,7 @@
 import { Fault } from '../../../protocol/fault.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import { describePointer, escapePointerToken, referenceTarget } from '../../../base/jsonPointer.ts';
-import { branchKeywords, listKeywords, namedKeywords, ownFacts, schemaKeywords } from '../../../base/schemaKeywords.ts';
+import { namedKeywords, ownFacts, mapSchemas } from '../../../base/schemaKeywords.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -18,83 +18,43 @@ const maxSchemas = 4096;
  * @param path names the schema in errors.
  * @throws Fault MALFORMED_MESSAGE with the place for what a declaration cannot express.
  */
-export const inlineReferences = (root: JsonSchema, path: string): JsonSchema =>
-  new ReferenceInliner(root, path).read(root, { pointer: '', within: [] }) as JsonSchema;
+export function inlineReferences(root: JsonSchema, path: string): JsonSchema {
+  let schemas = 0;
+  const refusal = (pointer: string, problem: string): Fault =>
+    new Fault('MALFORMED_MESSAGE', `${path}${describePointer(pointer)} ${problem}`);
 
-/** Where a value of the schema is. */
-interface Place {
-  /** JSON pointer in the schema that is made. */
-  readonly pointer: string;
-  /** The references that led there, outermost first. */
-  readonly within: readonly string[];
-}
-
-class ReferenceInliner {
-  readonly #root: JsonSchema;
-  readonly #path: string;
-  #schemas = 0;
-
-  constructor(root: JsonSchema, path: string) {
-    this.#root = root;
-    this.#path = path;
-  }
-
-  /** Reads a schema: an object, or a boolean, which stays as it is. */
-  read(schema: unknown, place: Place): unknown {
+  /** Reads a schema, or a boolean, which stays as it is; `within` are the references that led to it. */
+  function read(schema: unknown, pointer: string, within: readonly unknown[]): unknown {
     if (!isObject(schema)) return schema;
-    if (++this.#schemas > maxSchemas)
-      throw this.#refusal(place, `has more than ${maxSchemas} schemas, references included`);
+    if (++schemas > maxSchemas) throw refusal(pointer, `has more than ${maxSchemas} schemas, references included`);
     for (const keyword of Object.keys(schema)) {
       if (ownKeywords.has(keyword))
-        throw this.#refusal(place, `has the keyword "${keyword}", which is no keyword of JSON Schema`);
-      if (dynamicReferences.has(keyword))
-        throw this.#refusal(place, `has ${keyword}, which a declaration cannot express`);
+        throw refusal(pointer, `has the keyword "${keyword}", which is no keyword of JSON Schema`);
+      if (dynamicReferences.has(keyword)) throw refusal(pointer, `has ${keyword}, which a declaration cannot express`);
     }
     const { $ref: reference, ...others } = schema;
-    if (reference === undefined) return this.#members(schema, place);
-    const target = this.#resolve(reference, place);
-    const inlined = this.read(target, { ...place, within: [...place.within, String(reference)] });
-    const own = this.#members(others, place);
-    return isObject(inlined) ? { ...inlined, ...own } : inlined;
+    const target =
+      reference === undefined ? {} : read(resolve(reference, pointer, within), pointer, [...within, reference]);
+    const shown = Object.entries(others).filter(([keyword]) => !omittedKeywords.has(keyword));
+    const own = shown.map(([keyword, value]) => {
+      const place = pointer + escapePointerToken(keyword);
+      if (namedKeywords.has(keyword) && !isObject(value)) throw refusal(place, 'must be an object of JSON Schemas');
+      if (keyword === 'examples' && !Array.isArray(value)) throw refusal(place, 'must be a list');
+      return [keyword, mapSchemas(keyword, value, (inner, below) => read(inner, pointer + below, within))];
+    });
+    return isObject(target) ? { ...target, ...Object.fromEntries(own) } : target;
   }
 
-  #members(schema: JsonSchema, place: Place): JsonSchema {
-    const shown = Object.entries(schema).filter(([keyword]) => !omittedKeywords.has(keyword));
-    return Object.fromEntries(
-      shown.map(([keyword, value]) => [keyword, this.#member(keyword, value, inside(place, keyword))]),
-    );
-  }
-
-  #member(keyword: string, value: unknown, place: Place): unknown {
-    if ((branchKeywords.has(keyword) || listKeywords.has(keyword)) && Array.isArray(value))
-      return value.map((item: unknown, index) => this.read(item, inside(place, index)));
-    if (keyword === 'properties' || namedKeywords.has(keyword)) {
-      if (!isObject(value)) throw this.#refusal(place, 'must be an object of JSON Schemas');
-      return Object.fromEntries(
-        Object.entries(value).map(([name, inner]) => [name, this.read(inner, inside(place, name))]),
-      );
-    }
-    if (keyword === 'examples' && !Array.isArray(value)) throw this.#refusal(place, 'must be a list');
-    return keyword === 'items' || schemaKeywords.has(keyword) ? this.read(value, place) : value;
-  }
-
-  #resolve(reference: unknown, place: Place): unknown {
+  function resolve(reference: unknown, pointer: string, within: readonly unknown[]): unknown {
     const name = JSON.stringify(reference);
     if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference))
-      throw this.#refusal(place, `refers to ${name}; only references within the schema, such as "#/$defs/x", are read`);
-    if (reference === '#' || place.within.includes(reference))
-      throw this.#refusal(place, `refers to ${name}, which contains itself`);
-    const target = referenceTarget(this.#root, reference);
-    if (target === undefined) throw this.#refusal(place, `refers to ${name}, which it does not have`);
+      throw refusal(pointer, `refers to ${name}; only references within the schema, such as "#/$defs/x", are read`);
+    if (reference === '#' || within.includes(reference))
+      throw refusal(pointer, `refers to ${name}, which contains itself`);
+    const target = referenceTarget(root, reference);
+    if (target === undefined) throw refusal(pointer, `refers to ${name}, which it does not have`);
     return target;
   }
 
-  #refusal({ pointer }: Place, problem: string): Fault {
-    return new Fault('MALFORMED_MESSAGE', `${this.#path}${describePointer(pointer)} ${problem}`);
-  }
+  return read(root, '', []) as JsonSchema;
 }
-
-const inside = ({ pointer, within }: Place, token: string | number): Place => ({
-  pointer: pointer + escapePointerToken(token),
-  within,
-});
