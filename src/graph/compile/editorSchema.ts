@@ -1,3 +1,5 @@
+import { isObject } from '../../base/jsonTypes.ts';
+import { mapSchemas } from '../../base/schemaKeywords.ts';
 import type { Schema } from '../../protocol/schema.ts';
 import { graphSchema, nodeSchema } from './document.ts';
 import type { RegisteredType, Registry } from './registry.ts';
@@ -10,7 +12,7 @@ export function editorSchema(registry: Registry): object {
     title: 'turngraph graph',
     ...toPlainSchema(graphSchema),
     properties: {
-      ...toPlainSchemas(graphSchema.properties),
+      ...(plainSchemas('properties', graphSchema.properties) as object),
       nodes: {
         type: 'object',
         description: graphSchema.properties.nodes.description,
@@ -61,20 +63,12 @@ const createTypeBranch = ({ type, summary, params, fixedExits, exitsFrom }: Regi
 // they read `x-editor`, too.
 function toPlainSchema(schema: Schema): object {
   const { live, editor, ...rest } = schema;
-  const description = live ? `${rest.description ?? ''} May change between turns.`.trim() : rest.description;
   return {
-    ...rest,
-    ...(description !== undefined && { description }),
-    ...(live && { 'x-live': true }),
+    ...Object.fromEntries(Object.entries(rest).map(([keyword, value]) => [keyword, plainSchemas(keyword, value)])),
+    ...(live && { description: `${rest.description ?? ''} May change between turns.`.trim(), 'x-live': true }),
     ...(editor && { 'x-editor': editor }),
-    ...(rest.properties && { properties: toPlainSchemas(rest.properties) }),
-    ...(rest.items && { items: toPlainSchema(rest.items) }),
-    ...(rest.anyOf && { anyOf: rest.anyOf.map(toPlainSchema) }),
-    ...(typeof rest.additionalProperties === 'object' && {
-      additionalProperties: toPlainSchema(rest.additionalProperties),
-    }),
   };
 }
 
-const toPlainSchemas = (properties: Readonly<Record<string, Schema>>): object =>
-  Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, toPlainSchema(schema)]));
+const plainSchemas = (keyword: string, value: unknown): unknown =>
+  mapSchemas(keyword, value, (schema) => (isObject(schema) ? toPlainSchema(schema) : schema));
