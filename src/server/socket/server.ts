@@ -1,4 +1,4 @@
-import { createServer, type Server, type Server as HttpServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
@@ -147,7 +147,7 @@ function exportGauges({ context, acceptor, sessions, requestQueues, api }: Serve
 /** Ends what runs, closes all connections and frees all models. */
 async function shutDown(
   { context, acceptor: { connections }, sessions, api }: ServerParts,
-  servers: readonly HttpServer[],
+  servers: readonly Server[],
   graceMs: number,
 ): Promise<void> {
   context.log.info({ connections: connections.size }, 'shutting down');
@@ -174,7 +174,7 @@ const pathsOf = ({ graphs, models, catalogue, cache, storageRoot }: ServerOption
   storageRoot: resolve(storageRoot || graphs),
 });
 
-const closeHttpServer = (server: HttpServer): Promise<unknown> => {
+const closeHttpServer = (server: Server): Promise<unknown> => {
   const closed = new Promise((done) => server.close(done));
   // Closes idle keep-alive connections; upgraded sockets are not among them.
   server.closeAllConnections();
