@@ -15,13 +15,15 @@ export const defaults = { count: 10_000, agents: 32 };
 
 /** Starts a server with the mock engine in this process, and stops its turns. */
 export async function run(_, { count, agents, log }) {
-  const [{ start }, { readServerOptions }, { mockEngine, readMockScript }, { Fault }, { connect }] = await Promise.all([
-    import('../../dist/server/start.js'),
-    import('../../dist/server/config.js'),
-    import('../../dist/inference/mock/engine.js'),
-    import('../../dist/protocol/fault.js'),
-    import('turngraph/client'),
-  ]);
+  const [{ start }, { readServerOptions }, { mockEngine }, { readMockScript }, { Fault }, { connect }] =
+    await Promise.all([
+      import('../../dist/server/start.js'),
+      import('../../dist/server/config.js'),
+      import('../../dist/inference/mock/engine.js'),
+      import('../../dist/inference/mock/script.js'),
+      import('../../dist/protocol/fault.js'),
+      import('turngraph/client'),
+    ]);
   const mock = mockEngine({ script: readMockScript(JSON.stringify(script), 'script') });
   const { engine, crash } = crashingEngine(mock, Fault);
   const graphFolder = fileURLToPath(new URL('../../graphs', import.meta.url));

@@ -1,5 +1,6 @@
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
-import { mockEngine, readMockScript } from '../../src/inference/mock/engine.ts';
+import { mockEngine } from '../../src/inference/mock/engine.ts';
+import { readMockScript } from '../../src/inference/mock/script.ts';
 import { scaled } from '../helpers/depth.ts';
 import { engineContract } from './engine.ts';
 import { demo } from './generation.ts';

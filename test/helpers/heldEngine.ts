@@ -6,7 +6,8 @@ import type {
   SequenceOptions,
 } from '../../src/inference/contract/engine.ts';
 import type { Prompt } from '../../src/chat/dialog.ts';
-import { mockEngine, readMockScript } from '../../src/inference/mock/engine.ts';
+import { mockEngine } from '../../src/inference/mock/engine.ts';
+import { readMockScript } from '../../src/inference/mock/script.ts';
 import { scriptedRequest } from '../../src/inference/mock/script.ts';
 import { untilAborted } from '../../src/base/abort.ts';
 import type { Gate } from './gate.ts';

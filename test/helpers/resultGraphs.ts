@@ -1,4 +1,5 @@
-import { mockEngine, readMockScript, type MockEngine } from '../../src/inference/mock/engine.ts';
+import { mockEngine, type MockEngine } from '../../src/inference/mock/engine.ts';
+import { readMockScript } from '../../src/inference/mock/script.ts';
 import type { ServerFrameBodies } from '../../src/protocol/frames.gen.ts';
 import type { ScriptLine } from './heldEngine.ts';
 import type { TestClient } from './server.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { chat, screened, setLight } from '../helpers/graphs.ts';
-import { mockEngine, readMockScript } from '../../src/inference/mock/engine.ts';
+import { mockEngine } from '../../src/inference/mock/engine.ts';
+import { readMockScript } from '../../src/inference/mock/script.ts';
 import { harmonyMarks } from '../helpers/replyMarks.ts';
 import { useServer, TestClient, subprotocols } from '../helpers/server.ts';
 

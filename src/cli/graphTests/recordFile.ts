@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { isRecording, type PlacedInference, recordingEntries, type Recorder } from './recordInferences.ts';
 import { type CaseResult, runCases } from './runCase.ts';
 import type { TracedCall, TurnTrace } from './turnTrace.ts';
-import { readMockScript } from '../../inference/mock/engine.ts';
+import { readMockScript } from '../../inference/mock/script.ts';
 import { describeFsError, readRegularFile, writeAtomic } from '../../base/filesystem.ts';
 import { type CasesFile, CasesFileError, readCasesFile } from './casesFile.ts';
 import { type CaseServer, type CaseSession, locatingFaults } from './caseSession.ts';

@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import { type MockScriptEntry, scriptedRequest } from '../../inference/mock/engine.ts';
+import { type MockScriptEntry, scriptedRequest } from '../../inference/mock/script.ts';
 import type { Engine, Sequence } from '../../inference/contract/engine.ts';
 import { watchSequences } from '../ownServer.ts';
 

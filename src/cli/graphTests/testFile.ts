@@ -1,4 +1,4 @@
-import { readMockScript, type MockScript } from '../../inference/mock/engine.ts';
+import { readMockScript, type MockScript } from '../../inference/mock/script.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { describeFsError, readRegularFile, decodeUtf8 } from '../../base/filesystem.ts';
 import { isFile } from '../findGraph.ts';

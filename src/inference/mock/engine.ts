@@ -18,14 +18,6 @@ import { findReply, findScores, type MockScript, scriptedRequest } from './scrip
 /** A graph whose nodes name `native` can be checked and tested without a model: calls are then written as in chatml. */
 const mockDialect: ToolDialect = { ...noDialect('the mock engine has no chat template'), layout: callsInTags };
 
-export {
-  readMockScript,
-  scriptedRequest,
-  type MockScript,
-  type MockScriptEntry,
-  type ScriptedRequest,
-} from './script.ts';
-
 export interface MockOptions {
   readonly script?: MockScript;
   /** Context size, in tokens, for loads that give none. Default 8192. */

@@ -15,8 +15,6 @@ import { findMissingFile, localFiles } from '../../download/target.ts';
 import { templatePath } from './remoteEntry.ts';
 import { parseEntry } from './parseEntry.ts';
 
-export { modelSchema } from './modelSchema.ts';
-
 /** JSON Schema of models.json as a whole. Its models are validated one by one, with `modelSchema`. */
 export const catalogueSchema = closedObject(['models'], {
   $schema: string('Where editors find the schema; absent = nowhere.'),

@@ -1,7 +1,8 @@
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { splitFileNames, splitSuffixPattern } from '../../contract/model.ts';
 import { createReader } from '../../../protocol/schema.ts';
-import { modelSchema, type CatalogueEntry } from './catalogue.ts';
+import type { CatalogueEntry } from './catalogue.ts';
+import { modelSchema } from './modelSchema.ts';
 
 /** Whether a model is meant as a file: a name that ends in .gguf. */
 export const isGgufPath = (nameOrPath: string): boolean => /\.gguf$/i.test(nameOrPath);

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import { mockEngine, readMockScript } from '../../../../src/inference/mock/engine.ts';
+import { mockEngine } from '../../../../src/inference/mock/engine.ts';
+import { readMockScript } from '../../../../src/inference/mock/script.ts';
 import { defaultSampling } from '../../../../src/inference/contract/samplingParams.ts';
 import { countRight, benchmarkFormat, type FormatScore } from '../../../../src/cli/doctor/toolBenchmark.ts';
 import { chatml } from '../../../../src/chat/formats/chatml.ts';

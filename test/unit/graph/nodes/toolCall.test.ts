@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Agent } from '../../../../src/graph/agent/agent.ts';
 import { defaultServerOptions, limitsOf } from '../../../../src/server/config.ts';
-import { mockEngine, readMockScript } from '../../../../src/inference/mock/engine.ts';
+import { mockEngine } from '../../../../src/inference/mock/engine.ts';
+import { readMockScript } from '../../../../src/inference/mock/script.ts';
 import { readCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
 import { ModelPool } from '../../../../src/inference/models/pool/pool.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';

@@ -2,7 +2,8 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { mockEngine, readMockScript } from '../../../../src/inference/mock/engine.ts';
+import { mockEngine } from '../../../../src/inference/mock/engine.ts';
+import { readMockScript } from '../../../../src/inference/mock/script.ts';
 import { userPrompt, greedy, neverAborted, generate } from '../../../contracts/generation.ts';
 
 setFlagsFromString('--expose-gc');
