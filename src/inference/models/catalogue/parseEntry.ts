@@ -73,53 +73,42 @@ function validateEntry(value: unknown, originalIndex: (index: number) => number)
 }
 
 /** What an entry cannot have with its purpose. */
-function purposeErrors(model: Model, written: unknown): readonly SchemaError[] {
-  const { purpose, embedding, variants } = model;
-  if (purpose === 'chat')
-    return embedding === undefined
-      ? []
-      : [{ pointer: '/embedding', message: 'is for embedding models: remove it, or add "purpose": "embedding"' }];
-  const useless = ['tool_call_format', 'default_sampling'].filter((name) => isObject(written) && name in written);
+function* purposeErrors({ purpose, embedding, variants }: Model, written: unknown): Generator<SchemaError> {
+  if (purpose === 'chat') {
+    const message = 'is for embedding models: remove it, or add "purpose": "embedding"';
+    if (embedding !== undefined) yield { pointer: '/embedding', message };
+    return;
+  }
+  for (const name of ['tool_call_format', 'default_sampling'])
+    if (isObject(written) && name in written)
+      yield { pointer: `/${name}`, message: 'is for chat models: remove it, or the purpose' };
   const remote = variants.findIndex(({ engine }) => engine === 'http');
-  return [
-    ...useless.map((name) => ({ pointer: `/${name}`, message: 'is for chat models: remove it, or the purpose' })),
-    ...(remote < 0
-      ? []
-      : [
-          {
-            pointer: `/variants/${remote}/engine`,
-            message: 'is http, which computes no embeddings: use the engine llama-cpp, or remove the purpose',
-          },
-        ]),
-  ];
+  const message = 'is http, which computes no embeddings: use the engine llama-cpp, or remove the purpose';
+  if (remote >= 0) yield { pointer: `/variants/${remote}/engine`, message };
 }
 
-const splitFileHashErrors = ({ variants }: Model): readonly SchemaError[] =>
-  variants.flatMap(({ sha256, files }, index) =>
-    sha256 === undefined || files.length <= 1
-      ? []
-      : [
-          {
-            pointer: `/variants/${index}/sha256`,
-            message: `is the hash of one file, but the variant has ${files.length}: remove it, and the hashes of the repository are checked`,
-          },
-        ],
-  );
+function* splitFileHashErrors({ variants }: Model): Generator<SchemaError> {
+  for (const [index, { sha256, files }] of variants.entries()) {
+    const message = `is the hash of one file, but the variant has ${files.length}: remove it, and the hashes of the repository are checked`;
+    if (sha256 !== undefined && files.length > 1) yield { pointer: `/variants/${index}/sha256`, message };
+  }
+}
 
 /** Errors of file names that are others, or none, on some system. Pointers are relative to the entry. */
-const pathErrors = ({ variants }: FromSchema<typeof modelSchema>): readonly SchemaError[] =>
-  variants.flatMap(({ files, huggingface_repo: repo = 'none', revision }, index) => {
-    const paths: readonly (readonly [place: string, path: string])[] = [
+function* pathErrors({ variants }: Model): Generator<SchemaError> {
+  for (const [index, { files, huggingface_repo: repo = 'none', revision }] of variants.entries()) {
+    const paths = [
       ...files.map((file, place) => [`files/${place}`, file] as const),
-      ['huggingface_repo', repo],
+      ['huggingface_repo', repo] as const,
       // A folder has the revision after the name of the repository, so only its end counts.
-      ['revision', `@${encodeURIComponent(revision)}`],
+      ['revision', `@${encodeURIComponent(revision)}`] as const,
     ];
-    return paths.flatMap(([place, path]) => {
+    for (const [place, path] of paths) {
       const message = findPathProblem(path);
-      return message === undefined ? [] : [{ pointer: `/variants/${index}/${place}`, message }];
-    });
-  });
+      if (message !== undefined) yield { pointer: `/variants/${index}/${place}`, message };
+    }
+  }
+}
 
 /** Errors of the adapters of an entry. Pointers are relative to it. */
 const loraErrors = ({ variants, purpose }: Model): readonly SchemaError[] =>
