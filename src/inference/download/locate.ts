@@ -102,13 +102,6 @@ export interface LocatedLora {
   readonly bytes: number;
 }
 
-/**
- * The adapters of a model that are downloaded, and where they belong in a models folder.
- * @throws Fault DOWNLOAD_NOT_AVAILABLE when an address is invalid.
- */
-const loraTargets = (source: ModelSource, folder: string): readonly Target[] =>
-  (source.variants[0]?.lora ?? []).flatMap((lora) => targetOf(source, lora, folder) ?? []);
-
 /** Finds the adapters of a model, in the order of the catalogue. */
 export async function locateLoras(source: ModelSource, paths: SearchPaths): Promise<readonly LocatedLora[]> {
   const loras = source.variants[0]?.lora ?? [];
@@ -132,15 +125,15 @@ export async function locateLoras(source: ModelSource, paths: SearchPaths): Prom
 
 const hubUrl = new RegExp(hubUrlPattern);
 
+/**
+ * Where a downloaded adapter belongs in a models folder; undefined: it is a file of the user's own.
+ * @throws Fault DOWNLOAD_NOT_AVAILABLE when its address is invalid.
+ */
 function targetOf(source: ModelSource, lora: LoraSource, folder: string): Target | undefined {
   if (lora.url === undefined) return undefined;
   const [, repo = '', revision = '', file = ''] = hubUrl.exec(lora.url)?.map(decoded) ?? [];
-  const [target] = repositoryTargets(
-    source.name,
-    { repo, revision, files: [file], expected: expectedByCatalogue(lora) },
-    folder,
-  );
-  return target;
+  const files = { repo, revision, files: [file], expected: expectedByCatalogue(lora) };
+  return repositoryTargets(source.name, files, folder)[0];
 }
 
 function decoded(part: string): string {
@@ -154,8 +147,9 @@ function decoded(part: string): string {
 /** The files of a model, its LoRA adapters included, that could be downloaded. */
 export function allTargets(source: ModelSource, folder: string): readonly Target[] {
   const model = targetsOrEmpty(source, folder);
+  const loras = source.variants[0]?.lora ?? [];
   try {
-    return [...model, ...loraTargets(source, folder)];
+    return [...model, ...loras.flatMap((lora) => targetOf(source, lora, folder) ?? [])];
   } catch {
     return model;
   }

@@ -25,11 +25,9 @@ export interface Downloaded {
   readonly bytes: number;
 }
 
-interface Subscriber {
+interface Subscriber extends Pick<SubscribeOptions, 'onRetry' | 'onLocalFile'> {
   readonly modelName: string;
   readonly throttle: ProgressThrottle;
-  readonly onRetry: SubscribeOptions['onRetry'];
-  readonly onLocalFile: SubscribeOptions['onLocalFile'];
   readonly unsubscribe: () => void;
 }
 

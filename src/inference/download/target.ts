@@ -25,12 +25,10 @@ export interface ModelSourceVariant {
 }
 
 /** A LoRA adapter of a model as the catalogue has it: a file of the user's own, or one that is downloaded. */
-export interface LoraSource {
+export interface LoraSource extends Pick<ModelSourceVariant, 'sha256' | 'size_bytes'> {
   readonly file?: string;
   /** The address of a file of a repository. */
   readonly url?: string;
-  readonly sha256?: string;
-  readonly size_bytes?: number;
 }
 
 /** Addresses of files that can be downloaded. */
@@ -71,13 +69,9 @@ export function expectedByCatalogue(source: Partial<ModelSourceVariant> | undefi
   return files && files.length !== 1 ? { bytes: undefined, sha256: undefined } : { bytes, sha256 };
 }
 
-/** Files of a repository. */
-export interface RepositoryFiles {
-  readonly repo: string;
-  readonly revision: string;
+/** Files of a repository, and what each of them must be. */
+interface RepositoryFiles extends Pick<Target, 'repo' | 'revision' | 'expected'> {
   readonly files: readonly string[];
-  /** What each of them must be. */
-  readonly expected: ExpectedFile;
 }
 
 /**

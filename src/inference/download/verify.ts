@@ -34,17 +34,12 @@ export async function verify(
   paths: SearchPaths,
   options: VerifyOptions,
 ): Promise<readonly Verified[]> {
-  const model = await verifyModel(source, paths, options);
-  const results = [...model];
+  const results = await verifyModel(source, paths, options);
   for (const lora of await locateLoras(source, paths)) results.push(...(await verifyLora(lora, paths, options)));
   return results;
 }
 
-async function verifyModel(
-  source: ModelSource,
-  paths: SearchPaths,
-  options: VerifyOptions,
-): Promise<readonly Verified[]> {
+async function verifyModel(source: ModelSource, paths: SearchPaths, options: VerifyOptions): Promise<Verified[]> {
   const located = await locateFiles(source, paths);
   const results: Verified[] = [];
   if (located && located.source !== 'folder') {

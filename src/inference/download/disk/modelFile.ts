@@ -33,12 +33,8 @@ export async function readMagic(file: FileHandle): Promise<string> {
 
 /** The first characters of a file, as many as `ggufMagic` has. */
 async function readFileMagic(path: string): Promise<string> {
-  const file = await open(path);
-  try {
-    return await readMagic(file);
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path);
+  return await readMagic(file);
 }
 
 /** Size of a file in bytes; undefined when there is none. */
@@ -99,20 +95,16 @@ export interface IdentifiedFile extends ActualFile {
  * @throws the signal's reason when it is aborted; the system's error.
  */
 export async function readContent(path: string, { signal, onBytes }: ReadOptions): Promise<IdentifiedFile> {
-  const file = await open(path);
-  try {
-    const identity = await file.stat({ bigint: true });
-    const hash = createHash('sha256');
-    let bytes = 0;
-    const count = (chunkBytes: number): void => {
-      bytes += chunkBytes;
-      onBytes?.(chunkBytes);
-    };
-    await hashRange(hash, file, { from: 0, to: Infinity, signal, onBytes: count });
-    return { bytes, sha256: hash.digest('hex'), magic: await readMagic(file), identity };
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path);
+  const identity = await file.stat({ bigint: true });
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const count = (chunkBytes: number): void => {
+    bytes += chunkBytes;
+    onBytes?.(chunkBytes);
+  };
+  await hashRange(hash, file, { from: 0, to: Infinity, signal, onBytes: count });
+  return { bytes, sha256: hash.digest('hex'), magic: await readMagic(file), identity };
 }
 
 /**

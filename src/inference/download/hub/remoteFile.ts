@@ -1,14 +1,12 @@
 import { Fault } from '../../../protocol/fault.ts';
-import { describeTarget, listDifferences, type Target } from '../target.ts';
+import { describeTarget, type ExpectedFile, listDifferences, type Target } from '../target.ts';
 import type { HubSettings } from './endpoint.ts';
 import { parseContentLength, parseEtag, requestFile, type HubResponse, StallTimeout } from './request.ts';
 
 /** What the hub reports about a file. A partial download belongs to one ETag and starts over when that changes. */
-export interface RemoteFile {
+export interface RemoteFile extends ExpectedFile {
   /** Changes when the file does; "" = the hub reports none. */
   readonly etag: string;
-  readonly bytes: number | undefined;
-  readonly sha256: string | undefined;
   /** Commit of the repository; "" = the hub reports none. */
   readonly commit: string;
 }

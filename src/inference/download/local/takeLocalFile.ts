@@ -101,14 +101,10 @@ async function copyDurably(from: string, to: string, signal: AbortSignal): Promi
     () => false,
   );
   if (isCloned) return;
-  const file = await createFile(to);
-  try {
-    for await (const chunk of createReadStream(from, { highWaterMark: 2 ** 18 })) {
-      signal.throwIfAborted();
-      await file.writeFile(chunk as Buffer);
-    }
-    await file.sync();
-  } finally {
-    await file.close();
+  await using file = await createFile(to);
+  for await (const chunk of createReadStream(from, { highWaterMark: 2 ** 18 })) {
+    signal.throwIfAborted();
+    await file.writeFile(chunk as Buffer);
   }
+  await file.sync();
 }

@@ -11,8 +11,8 @@ import { findDuplicateKeys, findSyntaxError, locateInJson, withoutMark } from '.
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import { createReader, type FromSchema, type SchemaError } from '../../../protocol/schema.ts';
 import { array, boolean, closedObject, string } from '../../../protocol/schemaBuilders.ts';
+import type { LocatedModel } from '../../download/locate.ts';
 import { findMissingFile, localFiles } from '../../download/target.ts';
-import { templatePath } from './remoteEntry.ts';
 import { parseEntry } from './parseEntry.ts';
 
 /** JSON Schema of models.json as a whole. Its models are validated one by one, with `modelSchema`. */
@@ -145,12 +145,7 @@ export function parseCatalogue(textWithBom: string, path: string): ParsedCatalog
         }),
       );
     positionOfName.set(model.name, locations.positionOf(`${entryPointer}/name`));
-    models.set(model.name, {
-      ...model,
-      file: localFilePath(model, dirname(path)),
-      loraFiles: loraPaths(model, dirname(path)),
-      templateFile: templatePath(model, path),
-    });
+    models.set(model.name, { ...model, ...ownPaths(model, dirname(path)) });
   });
   for (const name of models.keys()) rejected.delete(name);
   return { models, problems, rejected, extends: content.extends };
@@ -174,28 +169,22 @@ function readContent(
 const nameOf = (entry: unknown): string =>
   typeof entry === 'object' && entry !== null && 'name' in entry && typeof entry.name === 'string' ? entry.name : '';
 
-function localFilePath({ variants }: FromSchema<typeof modelSchema>, folder: string): string | undefined {
-  const [variant] = variants;
-  const [file] = variant?.files ?? [];
-  return variant?.local_path === undefined || file === undefined
-    ? undefined
-    : resolve(folder, variant.local_path, file);
-}
-
-/** The absolute paths of the adapters of a model, in their order; undefined: that one is downloaded, or the model has none. */
-const loraPaths = (
+/** The absolute paths of what an entry names relative to the folder of its catalogue. */
+function ownPaths(
   { variants: [variant] }: FromSchema<typeof modelSchema>,
-  catalogueFolder: string,
-): readonly (string | undefined)[] | undefined =>
-  variant?.lora?.map(({ file }) => (file === undefined ? undefined : resolve(catalogueFolder, file)));
+  folder: string,
+): Pick<CatalogueEntry, 'file' | 'loraFiles' | 'templateFile'> {
+  const { local_path: ownFolder, files: [first] = [], lora, chat_template: template } = variant ?? {};
+  const absolute = (path: string | undefined) => (path === undefined ? undefined : resolve(folder, path));
+  return {
+    file: ownFolder === undefined || first === undefined ? undefined : resolve(folder, ownFolder, first),
+    loraFiles: lora?.map(({ file }) => absolute(file)),
+    templateFile: absolute(template),
+  };
+}
 
 /** The files of a model on disk. */
-export interface ModelFiles {
-  /** Absolute paths, in the order of the catalogue; the first one is loaded. */
-  readonly files: readonly string[];
-  /** Absolute paths of its LoRA adapters, in their order. */
-  readonly loras: readonly string[];
-}
+export type ModelFiles = Pick<LocatedModel, 'files' | 'loras'>;
 
 /** Finds the files of a model without looking at downloads: those of the entry's own; undefined: one does not exist. */
 export async function findOwnFiles({ file, loraFiles = [] }: CatalogueEntry): Promise<ModelFiles | undefined> {

@@ -1,4 +1,3 @@
-import { dirname, resolve } from 'node:path';
 import type { RemoteModel } from '../../contract/model.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { FromSchema, SchemaError } from '../../../protocol/schema.ts';
@@ -23,13 +22,6 @@ export function remoteModelOf({
   const { api = 'llama-server', base_url: baseUrl = [], model, api_key_env: apiKeyEnv } = variant;
   return { api, baseUrls: typeof baseUrl === 'string' ? [baseUrl] : baseUrl, model, apiKeyEnv, templateFile };
 }
-
-/** The absolute path of the chat template of a model; undefined: the server has one. */
-export const templatePath = (
-  { variants: [variant] }: Pick<Model, 'variants'>,
-  catalogue: string,
-): string | undefined =>
-  variant?.chat_template === undefined ? undefined : resolve(dirname(catalogue), variant.chat_template);
 
 /**
  * Errors of properties that a variant needs, or cannot have, with its engine. Pointers are relative to the entry.

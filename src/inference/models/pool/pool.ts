@@ -7,7 +7,6 @@ import {
   findOwnFiles,
   type Catalogue,
   type CatalogueEntry,
-  type ModelFiles,
   unknownModel,
 } from '../catalogue/catalogue.ts';
 import { engineFor, loadOptionsFor, type PoolOptions } from './poolOptions.ts';
@@ -41,10 +40,12 @@ export class ModelPool implements AsyncDisposable {
   readonly #options: PoolOptions;
   readonly #loadedModels = new Map<string, LoadedModel>();
   readonly #unloadBarrier = new UnloadBarrier();
+  readonly #findFiles: NonNullable<PoolOptions['findFiles']>;
 
   constructor(engine: Engine, options: PoolOptions) {
     this.#engine = engine;
     this.#options = options;
+    this.#findFiles = options.findFiles ?? findOwnFiles;
     options.budget?.addPool(() => idleModels(this.#loadedModels, (name, record) => this.#unload(name, record)));
   }
 
@@ -229,11 +230,6 @@ export class ModelPool implements AsyncDisposable {
     const unload = (): void => void this.#unload(name, record).catch(() => undefined);
     if (record.model) record.idleTimer = setTimeout(unload, this.#options.idleMs).unref();
     else unload();
-  }
-
-  #findFiles(entry: CatalogueEntry): Promise<ModelFiles | undefined> {
-    const { findFiles = findOwnFiles } = this.#options;
-    return findFiles(entry);
   }
 
   #engineFor = (entry: CatalogueEntry): Engine => engineFor(entry, this.#engine, this.#options.remoteEngine);
