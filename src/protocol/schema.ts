@@ -63,22 +63,19 @@ export type FromSchema<S extends Schema> = S extends { anyOf: readonly (infer On
                   : unknown;
 
 type FromProperties<Properties extends { readonly [name: string]: Schema }, Required> = {
-  readonly [
-    Name in keyof Properties as Name extends Required
-      ? Name
-      : Properties[Name] extends { default: unknown }
-        ? Name
-        : never
-  ]: FromSchema<Properties[Name]>;
+  readonly [Name in keyof Properties as Name extends Given<Properties, Required> ? Name : never]: FromSchema<
+    Properties[Name]
+  >;
 } & {
-  readonly [
-    Name in keyof Properties as Name extends Required
-      ? never
-      : Properties[Name] extends { default: unknown }
-        ? never
-        : Name
-  ]?: FromSchema<Properties[Name]>;
+  readonly [Name in keyof Properties as Name extends Given<Properties, Required> ? never : Name]?: FromSchema<
+    Properties[Name]
+  >;
 };
+
+/** The names of the properties that an object has for certain: required ones, and those with a default. */
+type Given<Properties, Required> =
+  | Required
+  | { [Name in keyof Properties]: Properties[Name] extends { default: unknown } ? Name : never }[keyof Properties];
 
 /** One validation error: a JSON pointer, and a message without its subject (`must be a number, not "hot"`). */
 export interface SchemaError {

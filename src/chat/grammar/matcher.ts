@@ -172,7 +172,7 @@ const isSingleCharacter = (rule: Rule): boolean =>
   (rule.kind === 'char' && rule.ranges.length === 1 && rule.ranges[0]?.[0] === rule.ranges[0]?.[1]);
 
 /** The first character that a terminal allows. */
-function firstCharacter(rule: Rule): string {
+export function firstCharacter(rule: Rule): string {
   if (rule.kind === 'text') return firstOf(rule.text);
   return rule.kind === 'char' ? String.fromCodePoint(rule.ranges[0]?.[0] ?? 0) : '';
 }

@@ -21,16 +21,11 @@ export function answerFrame(prompt: string, marks: ReplyMarks): AnswerFrame {
 
 /** The position after some tokens of one or more answers. */
 export interface AnswerNode {
-  readonly next: ReadonlyMap<Token, AnswerNode>;
+  readonly next: Map<Token, AnswerNode>;
   /** Whether an answer ends here. */
-  readonly isEnd: boolean;
+  isEnd: boolean;
   /** Logarithms of the probabilities of the tokens that an answer continues with; undefined before they are evaluated. */
   logprobs: Map<Token, number> | undefined;
-}
-
-interface GrowingNode extends AnswerNode {
-  readonly next: Map<Token, GrowingNode>;
-  isEnd: boolean;
 }
 
 /** A prefix tree of answers: positions that several answers share are one node, and are evaluated once. */
@@ -48,7 +43,7 @@ export function createAnswerTree(answers: readonly (readonly Token[])[]): Answer
   return root;
 }
 
-const emptyNode = (): GrowingNode => ({ next: new Map(), isEnd: false, logprobs: undefined });
+const emptyNode = (): AnswerNode => ({ next: new Map(), isEnd: false, logprobs: undefined });
 
 /** The positions of an answer: before its first token, between two tokens, and after the last one. */
 export function nodesOf(answer: readonly Token[], root: AnswerNode): readonly AnswerNode[] {

@@ -1,4 +1,8 @@
 import { anyOfTexts, escapePattern } from '../../base/patterns.ts';
+
+/** What parts a text from what is put before it. A control character: tokenizers have it as a byte, which merges with nothing. */
+export const separator = '\u0001';
+
 /** A range of a text in UTF-16 units, `end` exclusive. */
 export interface TextSpan {
   readonly start: number;

@@ -1,6 +1,6 @@
 import type { Token } from 'node-llama-cpp';
 import { commonPrefixLength } from '../../base/commonPrefix.ts';
-import type { GrammarMatcher } from '../../chat/grammar/matcher.ts';
+import { firstCharacter, type GrammarMatcher } from '../../chat/grammar/matcher.ts';
 import type { Rule, TextRule } from '../../chat/grammar/rule.ts';
 import type { PromptTokenizer } from './templateRenderer.ts';
 
@@ -82,5 +82,3 @@ function likelyContinuations(matcher: GrammarMatcher): readonly string[] {
 const minPlainTextCodePoints = 1000;
 const isPlainText = (rule: Rule): boolean =>
   rule.kind === 'char' && rule.ranges.some(([from, to]) => to - from > minPlainTextCodePoints);
-const firstCharacter = (rule: Rule): string =>
-  rule.kind === 'char' ? String.fromCodePoint(rule.ranges[0]?.[0] ?? 0) : '';

@@ -1,7 +1,7 @@
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { createYielder } from '../../base/eventLoop.ts';
 import { defaultReplyMarks, type ReplyMarks, tagsOf } from '../../chat/replyMarks.ts';
-import { ControlTokenMatcher } from './controlTokens.ts';
+import { ControlTokenMatcher, separator } from './controlTokens.ts';
 import { type TextPiece, TextSplitter } from './textSplitter.ts';
 
 /** A token of a vocabulary: a number that is nothing else. */
@@ -215,6 +215,3 @@ const tokenTypes = { control: 3, userDefined: 4 } as const;
 
 // A mark can be longer than a control token: `<|channel>thought`.
 const isPartOf = (tag: string, spelling: string): boolean => spelling.length > 1 && tag.includes(spelling);
-
-// A control character: tokenizers have it as a byte, which merges with nothing.
-const separator = '\u0001';

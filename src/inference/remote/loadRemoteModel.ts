@@ -1,6 +1,5 @@
 import type { InferenceServer, ServerProps } from './inferenceServer.ts';
 import { ServerFault } from './connection/serverFault.ts';
-import { raceAbort } from '../../base/abort.ts';
 import { probeChatTemplate } from '../../chat/template/chatTemplate.ts';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import type { LoadOptions, Model } from '../contract/engine.ts';
@@ -127,8 +126,7 @@ function tokenizerOf(endpoints: Endpoints): RemoteTokenizer {
   const attempt = <T>(work: (server: InferenceServer) => Promise<T>, signal: AbortSignal): Promise<T> =>
     endpoints.attempt(
       async (endpoint) => {
-        const checking = endpoint.verify();
-        if (checking) await raceAbort(checking, signal);
+        await endpoint.verify(signal);
         return await work(endpoint.server);
       },
       { signal },

@@ -1,6 +1,6 @@
 import protobuf from 'protobufjs/minimal.js';
 import { type DecodeResult, type FieldEncoding, frameReader, malformed } from './frameReader.ts';
-import { type Fields, type Envelope, type Frames, messageOf, type FieldChange, rewriters } from './frame.ts';
+import { type Fields, type Envelope, type Frames, messageOf, rewriters } from './frame.ts';
 import { describeError, Fault } from '../fault.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 import { envelopes } from './frames.static.gen.ts';
@@ -27,12 +27,9 @@ export function decodeBinary<E extends Envelope>(envelope: E, data: string | Uin
   }
 }
 
-const enums: FieldChange = {
-  matches: (shape) => 'enum' in shape,
-  apply: (shape, value) => ('enum' in shape ? shape.enum.indexOf(value as string) : value),
-};
-
-const withNumbers = rewriters(enums);
+const withNumbers = rewriters((shape) =>
+  'enum' in shape ? (value) => shape.enum.indexOf(value as string) : undefined,
+);
 
 /** The protobuf encoding of frame fields, as the generated code decodes them: scalars have their types already. */
 const binaryEncoding: FieldEncoding = {

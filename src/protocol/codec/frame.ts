@@ -84,33 +84,22 @@ const byEnvelope = <Entry>(createEntry: (envelope: Envelope) => Entry): Readonly
   ServerFrame: createEntry('ServerFrame'),
 });
 
-const bodies = byEnvelope(bodiesIn);
+const bodies = byEnvelope((envelope) => {
+  const members = fields[envelope].filter(([, shape]) => shape.oneof !== undefined);
+  return new Map(members.flatMap(([name, shape]) => ('message' in shape ? [[name, shape.message] as const] : [])));
+});
 
-function bodiesIn(envelope: Envelope): Map<string, MessageName> {
-  const messageByBody = new Map<string, MessageName>();
-  for (const [name, shape] of fields[envelope])
-    if (shape.oneof && 'message' in shape) messageByBody.set(name, shape.message);
-  return messageByBody;
+const defaults = byEnvelope(
+  (envelope) => new Map([...bodiesOf(envelope)].map(([body, name]) => [body, defaultsOf(name)])),
+);
+
+function defaultsOf(name: MessageName): Fields {
+  const present = fieldsOf(name).filter(([, shape]) => shape.oneof === undefined);
+  return Object.fromEntries(present.map(([field, shape]) => [field, defaultOf(shape)]));
 }
 
-const defaults = byEnvelope(defaultBodies);
-
-function defaultBodies(envelope: Envelope): ReadonlyMap<string, Fields> {
-  const bodies = new Map<string, Fields>();
-  for (const [body, message] of bodiesOf(envelope)) {
-    const fields = fieldsOf(message).filter(([, shape]) => shape.oneof === undefined);
-    bodies.set(body, Object.fromEntries(fields.map(([name, shape]) => [name, defaultOf(shape)])));
-  }
-  return bodies;
-}
-
-/** A change of some fields of a message before it is encoded. */
-export interface FieldChange {
-  /** Whether fields of this shape are changed. */
-  matches(shape: FieldShape): boolean;
-  /** The changed value of such a field. */
-  apply(shape: FieldShape, value: unknown): unknown;
-}
+/** How fields of a shape are changed before a message is encoded; undefined: they are not. */
+export type FieldChange = (shape: FieldShape) => ((value: unknown) => unknown) | undefined;
 
 type Rewrite = (message: Fields) => Fields;
 
@@ -142,12 +131,12 @@ function rewriter(name: MessageName, change: FieldChange): Rewrite | undefined {
   };
 }
 
-function itemRewriter(shape: FieldShape, change: FieldChange): ((value: unknown) => unknown) | undefined {
+function itemRewriter(shape: FieldShape, change: FieldChange): ReturnType<FieldChange> {
   const rewriteMessage = 'message' in shape ? rewriter(shape.message, change) : undefined;
-  const isMatch = change.matches(shape);
-  if (!rewriteMessage && !isMatch) return undefined;
+  const changeValue = change(shape);
+  if (!rewriteMessage) return changeValue;
   return (value) => {
-    const rewritten = rewriteMessage && value !== null ? rewriteMessage(value as Fields) : value;
-    return isMatch ? change.apply(shape, rewritten) : rewritten;
+    const rewritten = value === null ? value : rewriteMessage(value as Fields);
+    return changeValue ? changeValue(rewritten) : rewritten;
   };
 }

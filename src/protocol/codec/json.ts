@@ -4,7 +4,6 @@ import { type DecodeResult, type FieldEncoding, frameReader, malformed, type Unk
 import {
   byMessage,
   type Envelope,
-  type FieldChange,
   type Fields,
   fieldsOf,
   type Frames,
@@ -171,12 +170,9 @@ function double(value: unknown, path: string): number {
   throw wrongType(path, 'a finite number', value);
 }
 
-const absentMessages: FieldChange = {
-  matches: (shape) => 'message' in shape && !shape.repeated,
-  apply: (_, value) => value ?? undefined,
-};
-
-const withoutNulls = rewriters(absentMessages);
+const withoutNulls = rewriters((shape) =>
+  'message' in shape && !shape.repeated ? (value) => value ?? undefined : undefined,
+);
 
 const readers: { readonly [E in Envelope]: (value: unknown) => Frames[E] } = {
   ClientFrame: frameReader('ClientFrame', jsonEncoding),

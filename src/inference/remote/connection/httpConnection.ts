@@ -251,31 +251,27 @@ export class HttpConnection implements Disposable {
 class IdleTimeout {
   /** What is waited for. */
   readonly what: string;
-  #limitMs: number;
+  limitMs: number;
   #since = performance.now();
 
   constructor(what: string, limitMs: number) {
     this.what = what;
-    this.#limitMs = limitMs;
-  }
-
-  get limitMs(): number {
-    return this.#limitMs;
+    this.limitMs = limitMs;
   }
 
   /** Milliseconds that are left; 0 = none. */
   get leftMs(): number {
-    return Math.max(0, this.#limitMs - this.#waitedMs);
+    return Math.max(0, this.limitMs - this.#waitedMs);
   }
 
   /** Whether it has been over for as long again: what comes without counting keeps timers from running. */
   get isLongOver(): boolean {
-    return this.#waitedMs > 2 * this.#limitMs;
+    return this.#waitedMs > 2 * this.limitMs;
   }
 
   /** Begins anew: what counts has come, or is asked for from now on. */
   renew(limitMs: number): void {
-    this.#limitMs = limitMs;
+    this.limitMs = limitMs;
     this.#since = performance.now();
   }
 

@@ -150,23 +150,18 @@ export class Endpoint {
     return this.#isChecked;
   }
 
-  /** Checks it, if it has to be. @throws ServerFault when it cannot be used. */
+  /** Checks it; the check that is under way counts. @throws ServerFault when it cannot be used. */
   check(): Promise<void> {
-    return this.#isChecked ? Promise.resolve() : this.#checkOnce();
+    return (this.#checking ??= this.#runCheck());
   }
 
   /**
-   * Checks it, if it has been silent for a while: another server may have taken its place without a failed request. Undefined:
-   * it is in use.
-   * @throws ServerFault when it cannot be used.
+   * Checks it, if it has been silent for a while: another server may have taken its place without a failed request.
+   * @throws ServerFault when it cannot be used, or the reason of the signal.
    */
-  verify(): Promise<void> | undefined {
+  async verify(signal: AbortSignal): Promise<void> {
     const isSilent = performance.now() - this.#answeredAt >= this.#options.recheckMs;
-    return isSilent ? this.#checkOnce() : undefined;
-  }
-
-  #checkOnce(): Promise<void> {
-    return (this.#checking ??= this.#runCheck());
+    if (isSilent) await raceAbort(this.check(), signal);
   }
 
   async #runCheck(): Promise<void> {

@@ -28,7 +28,9 @@ export class OpenAiEvents {
       if (typeof text !== 'string') throw this.#json.malformed(completionPath, 'a choice has no text');
       const tokens = Array.isArray(ids) ? (ids as readonly Token[]) : undefined;
       if (reason !== null && reason !== undefined) this.#end = this.#endOf(reason);
-      yield* this.#parts(text, tokens, readLogprobs(choice['logprobs']));
+      const logprobs = readLogprobs(choice['logprobs']);
+      const parts = tokens ? this.#withTokens(text, tokens) : this.#withoutTokens(text);
+      for (const part of parts) yield { ...part, logprobs };
     }
     const details = isObject(usage) ? usage['prompt_tokens_details'] : undefined;
     const reused = isObject(details) ? details['cached_tokens'] : undefined;
@@ -45,15 +47,6 @@ export class OpenAiEvents {
     if (reason === 'stop') return 'eos';
     if (reason === 'length') return 'limit';
     throw this.#json.malformed(completionPath, `it ends for an unknown reason: ${String(reason)}`);
-  }
-
-  *#parts(
-    text: string,
-    tokens: readonly Token[] | undefined,
-    logprobs: ReadonlyMap<number, number>,
-  ): Generator<RemoteCompletionPart> {
-    const parts = tokens ? this.#withTokens(text, tokens) : this.#withoutTokens(text);
-    for (const part of parts) yield { ...part, logprobs };
   }
 
   *#withTokens(text: string, tokens: readonly Token[]): Generator<RemoteCompletionPart> {

@@ -38,10 +38,8 @@ export const logprobsBody = (likeliest: number): object => ({
 /** The body of a request. All sampling parameters are given, for the server can have other defaults. */
 export const completionBody = (
   { maxTokens, sampling, biases = new Map(), seed, gbnf, probabilities }: RemoteRequest,
-  {
-    prompt,
-    grammarField,
-  }: { readonly prompt: string | readonly Token[]; readonly grammarField: GrammarField | undefined },
+  prompt: string | readonly Token[],
+  grammarField: GrammarField | undefined,
 ): object => ({
   prompt,
   // A prompt alone cannot be asked for.

@@ -77,7 +77,7 @@ export class OpenAiServer implements InferenceServer {
     signal: AbortSignal,
   ): AsyncGenerator<RemoteCompletionPart, RemoteCompletionEnd> {
     const { tokenizer, grammarField } = await this.#probed(signal);
-    const body = completionBody(request, { prompt: tokenizer.promptOf(request.prompt), grammarField });
+    const body = completionBody(request, tokenizer.promptOf(request.prompt), grammarField);
     const reader = new OpenAiEvents(this.#json, tokenizer.vocabulary);
     for await (const event of this.#json.events(completionPath, body, { signal })) yield* reader.read(event);
     return reader.end();

@@ -1,5 +1,5 @@
 import type { Token } from '../../decoding/tokenizer.ts';
-import { ControlTokenMatcher } from '../../decoding/controlTokens.ts';
+import { ControlTokenMatcher, separator } from '../../decoding/controlTokens.ts';
 import type { TokenizeOptions } from '../inferenceServer.ts';
 import { optional, type ServerJson } from '../connection/serverJson.ts';
 import { Vocabulary } from '../vocabulary.ts';
@@ -38,7 +38,7 @@ class ServerTokenizer implements OpenAiTokenizer {
 
   async tokenize(text: string, { special, signal }: TokenizeOptions): Promise<readonly Token[]> {
     const parts = special ? [text] : this.#cut(text);
-    return (await Promise.all(parts.map((part) => readTokens(this.#json, part, { signal })))).flat();
+    return (await Promise.all(parts.map((part) => readTokens(this.#json, part, signal)))).flat();
   }
 
   detokenize(tokens: readonly Token[], signal: AbortSignal): Promise<string> {
@@ -65,7 +65,7 @@ export async function openServerTokenizer(
   const { tokens: sample } = await optional(json.post('/tokenize', tokenizeBody('a', false), signal));
   if (!Array.isArray(sample) || sample.length === 0) return undefined;
   const tokenize = (text: string, withBos = false): Promise<readonly Token[]> =>
-    readTokens(json, text, { withBos, signal });
+    readTokens(json, text, signal, withBos);
   const [plain, withBos, lead, led, ...alone] = await Promise.all([
     tokenize('a'),
     tokenize('a', true),
@@ -88,16 +88,10 @@ export async function openServerTokenizer(
   return new ServerTokenizer(json, vocabulary, controls, bosSpelling);
 }
 
-// A control character: tokenizers have it as a byte, which merges with nothing.
-const separator = '\u0001';
-
 const tokenizeBody = (prompt: string, withBos: boolean): object => ({ prompt, add_special_tokens: withBos });
 
-const readTokens = (
-  json: ServerJson,
-  text: string,
-  { withBos = false, signal }: { readonly withBos?: boolean; readonly signal: AbortSignal },
-): Promise<readonly Token[]> => json.tokens(tokenizeBody(text, withBos), signal);
+const readTokens = (json: ServerJson, text: string, signal: AbortSignal, withBos = false): Promise<readonly Token[]> =>
+  json.tokens(tokenizeBody(text, withBos), signal);
 
 /** The text of tokens: vLLM calls it prompt, SGLang text. */
 async function readText(json: ServerJson, tokens: readonly Token[], signal: AbortSignal): Promise<string> {

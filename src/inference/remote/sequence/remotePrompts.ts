@@ -1,4 +1,5 @@
 import { LruCache } from '../../../base/lruCache.ts';
+import { separator } from '../../decoding/controlTokens.ts';
 import type { Token } from '../../decoding/tokenizer.ts';
 import type { ChatTemplate } from '../../../chat/template/chatTemplate.ts';
 import type { SamplingParams } from '../../contract/samplingParams.ts';
@@ -107,6 +108,3 @@ export class RemotePrompts extends TemplateRenderer implements PromptTokenizer {
     return isKept ? tokens.slice(lead.length) : this.#tokenizer.tokenize(text, options);
   }
 }
-
-// A control character: tokenizers have it as a byte, which merges with nothing.
-const separator = '\u0001';

@@ -1,5 +1,5 @@
 import type { Token } from '../../decoding/tokenizer.ts';
-import { EitherSignal, raceAbort, track, untilAborted } from '../../../base/abort.ts';
+import { EitherSignal, track, untilAborted } from '../../../base/abort.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { GenerateOptions } from '../../contract/engine.ts';
 import { untilResumed, type InferenceSchedule, type TokenThrottle } from '../../contract/pace.ts';
@@ -100,8 +100,7 @@ export class RemoteRunner {
     try {
       if (signal.aborted) return undefined;
       if (pace?.limits.paused) return 'paused';
-      const checking = endpoint.verify();
-      if (checking) await raceAbort(checking, signal);
+      await endpoint.verify(signal);
       return await compute({ endpoint, slot, signal });
     } finally {
       slots.release(slot);
