@@ -18,6 +18,12 @@ export function hasJsonType(value: unknown, type: string): boolean {
   }
 }
 
+/** The type of plain data in JSON Schema; a whole number is a number. */
+export function jsonTypeOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}
+
 /** Whether two JSON values are equal, whatever the order of the members of their objects. */
 export function isSameJson(one: unknown, other: unknown): boolean {
   if (Array.isArray(one) && Array.isArray(other))

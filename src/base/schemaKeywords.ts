@@ -31,6 +31,10 @@ const schemaKeywords: ReadonlySet<string> = new Set([
   'else',
 ]);
 
+/** The only values that a schema allows; undefined: it has neither `const` nor `enum`. */
+export const allowedValues = (schema: Readonly<Record<string, unknown>>): readonly unknown[] | undefined =>
+  'const' in schema ? [schema['const']] : Array.isArray(schema['enum']) ? schema['enum'] : undefined;
+
 /** The facts of a parameter that are no keywords of JSON Schema: only turngraph knows them. */
 export const ownFacts = ['source', 'significance', 'hidden', 'precedence', 'enum_from'] as const;
 

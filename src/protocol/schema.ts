@@ -3,7 +3,7 @@ import { Fault } from './fault.ts';
 import type { CodeName } from './frames.gen.ts';
 import { describePointer, escapePointerToken } from '../base/jsonPointer.ts';
 import { parseJson } from '../base/jsonLocations.ts';
-import { isObject } from '../base/jsonTypes.ts';
+import { isObject, jsonTypeOf } from '../base/jsonTypes.ts';
 import { didYouMean } from '../base/didYouMean.ts';
 
 /** A JSON Schema (draft-07) as a value: the subset that parameters and options are declared in. */
@@ -190,7 +190,7 @@ function errorMessages(allErrors: readonly ErrorObject[]): SchemaError[] {
  * of whose required members it has most, then the one that knows most of its members.
  */
 function matchingBranch(branches: readonly Schema[], value: unknown): Schema | undefined {
-  const type = typeOf(value);
+  const type = jsonTypeOf(value);
   const candidates = branches.filter((branch) => branch.type === type);
   // The branch of a single value, as false or a number: its error would hide the other branches.
   if (branches.length > 1 && candidates.length === 1 && candidates[0]?.enum?.length === 1) return undefined;
@@ -202,11 +202,6 @@ function matchingBranch(branches: readonly Schema[], value: unknown): Schema | u
   return [...candidates].sort(
     (a, b) => shareOfRequired(b) - shareOfRequired(a) || knownMembers(b) - knownMembers(a),
   )[0];
-}
-
-function typeOf(value: unknown): string {
-  if (Array.isArray(value)) return 'array';
-  return value === null ? 'null' : typeof value;
 }
 
 function errorMessage(error: ErrorObject): SchemaError {

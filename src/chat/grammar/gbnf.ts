@@ -18,6 +18,8 @@ export function toGbnf(matcher: GrammarMatcher): string {
 /** Where the members of an object are written. */
 interface WrittenMembers {
   readonly name: string;
+  /** Number of members. */
+  readonly count: number;
   /** Index of the last required member; -1: none. */
   readonly lastRequired: number;
   readonly separator: string;
@@ -98,6 +100,7 @@ class GbnfWriter {
   #remainingMembers({ members, separator, from = 0, isStarted = false, nonEmpty = false }: MembersRule): string {
     const written = this.#members.get(members) ?? {
       name: `m${this.#members.size}`,
+      count: members.length,
       lastRequired: members.findLastIndex(({ required }) => required),
       separator: this.expression(separator ?? memberSeparator),
       writtenFrom: members.length,
@@ -106,23 +109,19 @@ class GbnfWriter {
     const end = written.writtenFrom;
     written.writtenFrom = Math.min(from, end);
     for (const [offset, member] of members.slice(from, end).entries()) {
-      this.namedRules.push(this.#memberRule(member, written, { index: from + offset, count: members.length }));
+      this.namedRules.push(this.#memberRule(member, written, from + offset));
     }
-    return membersFrom(written, from, { count: members.length, isStarted, nonEmpty });
+    return membersFrom(written, from, isStarted, nonEmpty);
   }
 
   /**
    * The rule for "this member or a later one": `m-0 ::= key value ", " m-1 | m-1`, with what follows in brackets where
    * all later members may be absent, and without `| m-1` for a required member. Each member is written once.
    */
-  #memberRule(
-    member: Member,
-    written: WrittenMembers,
-    { index, count }: { readonly index: number; readonly count: number },
-  ): string {
+  #memberRule(member: Member, written: WrittenMembers, index: number): string {
     const key = this.expression(beforeValue(member));
-    const following = membersFrom(written, index + 1, { count, isStarted: true });
-    const isSkipped = !member.required && index + 1 < count;
+    const following = membersFrom(written, index + 1, true);
+    const isSkipped = !member.required && index + 1 < written.count;
     const present = `${key} ${this.expression(member.rule)} ${following}`;
     return `${written.name}-${index} ::= ${present}${isSkipped ? ` | ${written.name}-${index + 1}` : ''}`;
   }
@@ -130,13 +129,10 @@ class GbnfWriter {
 
 /** The members from an index on, as far as they are not absent. */
 function membersFrom(
-  { name, lastRequired, separator }: WrittenMembers,
+  { name, count, lastRequired, separator }: WrittenMembers,
   from: number,
-  {
-    count,
-    isStarted,
-    nonEmpty = false,
-  }: { readonly count: number; readonly isStarted: boolean; readonly nonEmpty?: boolean },
+  isStarted: boolean,
+  nonEmpty = false,
 ): string {
   if (from >= count) return '""';
   const members = `${isStarted ? `${separator} ` : ''}${name}-${from}`;

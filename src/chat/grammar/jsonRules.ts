@@ -25,28 +25,29 @@ export interface NumberBounds {
   readonly max?: number;
 }
 
-/** A JSON integer within limits, of at most 18 digits. */
-export const integer = ({ min = -Infinity, max = Infinity }: NumberBounds = {}): Rule =>
-  min === -Infinity && max === Infinity ? anyInteger : integerBetween(min, max);
-
-/** A JSON number within limits, without exponent, with at most 18 digits before and after the point. */
-export const number = ({ min = -Infinity, max = Infinity }: NumberBounds = {}): Rule =>
-  min === -Infinity && max === Infinity ? anyNumber : numberBetween(min, max);
-
-function integerBetween(min: number, max: number): Rule {
-  const negative = min < 0 ? [all(text('-'), natural(Math.max(1, -max), -min))] : [];
-  const nonNegative = max >= 0 ? [natural(Math.max(0, min), max)] : [];
-  return any(...negative, ...nonNegative);
-}
-
-function numberBetween(min: number, max: number): Rule {
-  const negative = min < 0 ? [all(text('-'), decimal(Math.max(0, -max), -min))] : [];
-  const nonNegative = max >= 0 ? [decimal(Math.max(0, min), max)] : [];
-  return any(...negative, ...nonNegative);
-}
-
 const digit = char('0-9');
 const fraction = optional(all(text('.'), many(digit, { min: 1, max: maxDigits })));
+
+/** A JSON integer within limits, of at most 18 digits. */
+export const integer = withSign(natural, 1);
+
+/** A JSON number within limits, without exponent, with at most 18 digits before and after the point. */
+export const number = withSign(decimal, 0);
+
+/**
+ * The rule of numbers within limits. Without limits it is the same everywhere, so that a grammar has it once.
+ * @param least the smallest number that can follow a minus.
+ */
+function withSign(unsigned: (min: number, max: number) => Rule, least: 0 | 1): (bounds?: NumberBounds) => Rule {
+  const between = (min: number, max: number): Rule => {
+    const negative = min < 0 ? [all(text('-'), unsigned(Math.max(least, -max), -min))] : [];
+    const nonNegative = max >= 0 ? [unsigned(Math.max(0, min), max)] : [];
+    return any(...negative, ...nonNegative);
+  };
+  const unlimited = between(-Infinity, Infinity);
+  return ({ min = -Infinity, max = Infinity } = {}) =>
+    min === -Infinity && max === Infinity ? unlimited : between(min, max);
+}
 
 /** A number that is not negative, with an optional fraction. */
 function decimal(min: number, max: number): Rule {
@@ -89,10 +90,6 @@ function between(low: string, high: string): Rule[] {
 
 const digitRange = (first: string, last: string): Rule => (first === last ? text(first) : char(`${first}-${last}`));
 const addToDigit = (digitText: string, step: 1 | -1): string => String(Number(digitText) + step);
-
-// Without limits a rule is the same everywhere, so that a grammar has it once.
-const anyInteger = integerBetween(-Infinity, Infinity);
-const anyNumber = numberBetween(-Infinity, Infinity);
 
 const hex = char('0-9', 'a-f', 'A-F');
 const twoDigits = many(hex, { min: 2, max: 2 });

@@ -1,6 +1,6 @@
 import { text, type Rule, type TextRule } from './rule.ts';
 import { expand, type Stack } from './expand.ts';
-import { commonLength } from './prefixTree.ts';
+import { commonLength, firstOf } from './prefixTree.ts';
 
 /**
  * Grammar matcher: an immutable state of a nondeterministic pushdown automaton that reads a text character by character.
@@ -176,5 +176,3 @@ export function firstCharacter(rule: Rule): string {
   if (rule.kind === 'text') return firstOf(rule.text);
   return rule.kind === 'char' ? String.fromCodePoint(rule.ranges[0]?.[0] ?? 0) : '';
 }
-
-const firstOf = (content: string): string => String.fromCodePoint(content.codePointAt(0) ?? 0);

@@ -12,7 +12,7 @@ export interface PrefixGroup {
 export function groupByPrefix(texts: readonly string[]): readonly PrefixGroup[] {
   const groups = new Map<string, string[]>();
   for (const content of texts) {
-    const first = content === '' ? '' : String.fromCodePoint(content.codePointAt(0) ?? 0);
+    const first = content === '' ? '' : firstOf(content);
     const group = groups.get(first);
     if (group) group.push(content);
     else groups.set(first, [content]);
@@ -22,6 +22,9 @@ export function groupByPrefix(texts: readonly string[]): readonly PrefixGroup[] 
     return { prefix, rests: group.map((content) => content.slice(prefix.length)) };
   });
 }
+
+/** The first character of a text. */
+export const firstOf = (content: string): string => String.fromCodePoint(content.codePointAt(0) ?? 0);
 
 const commonPrefix = (a: string, b: string): string => (a === b ? a : a.slice(0, commonLength(a, b)));
 

@@ -1,4 +1,5 @@
 import { all, anyOf, many, optional, text, type CharRule, type ManyRule, type Range, type Rule } from './rule.ts';
+import { firstOf } from './prefixTree.ts';
 
 /**
  * Any text in which none of some literals occurs: line breaks, tabs and all characters that are no control characters.
@@ -98,5 +99,3 @@ function mismatch(tree: PrefixTree, firsts: ReadonlySet<string>): Rule {
 /** The entries of a tree that are no last characters of a literal. */
 const children = (tree: PrefixTree): readonly (readonly [string, PrefixTree])[] =>
   [...tree].filter(([, child]) => child.size > 0);
-
-const firstOf = (content: string): string => String.fromCodePoint(content.codePointAt(0) ?? 0);

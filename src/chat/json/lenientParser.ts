@@ -14,24 +14,10 @@ export interface ParseOptions {
   readonly closing?: RegExp;
 }
 
-/** A parsed value; `end` is the index after it. */
-export interface ParseSuccess {
-  readonly ok: true;
-  readonly value: JsonValue;
-  readonly end: number;
-}
-
-/** A text that is no JSON value. */
-export interface ParseFailure {
-  readonly ok: false;
-  /** Index at which the parser stopped. */
-  readonly failedAt: number;
-  /** Whether the text ends inside the value. */
-  readonly truncated: boolean;
-}
-
-/** The result of a parser. */
-export type ParseResult = ParseSuccess | ParseFailure;
+/** A parsed value, and the index after it; or where the parser stopped, and whether the text ends inside the value. */
+export type ParseResult =
+  | { readonly ok: true; readonly value: JsonValue; readonly end: number }
+  | { readonly ok: false; readonly failedAt: number; readonly truncated: boolean };
 
 /**
  * JSON parser for model output, strict or lenient: parses the value that starts at an index and ignores what follows.

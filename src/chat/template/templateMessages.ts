@@ -1,5 +1,6 @@
 import type { TemplateMessage } from './templateInput.ts';
 import type { Message, ToolExchange } from '../dialog.ts';
+import type { WrittenCall } from '../tool.ts';
 import { toJsonObject } from '../json/lenientParser.ts';
 import { stringifyJson } from '../json/value.ts';
 import type { ToolDialect } from '../dialect/toolDialect.ts';
@@ -44,8 +45,7 @@ function callsMessage(
 ): TemplateMessage {
   if (!convention) {
     if (!layout) return toTextMessage(message);
-    const written = calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: toJsonObject(args) }));
-    return { role: 'assistant', content: text + writeCalls(written, layout) };
+    return { role: 'assistant', content: text + writeCalls(calls.map(toWrittenCall), layout) };
   }
   return {
     role: 'assistant',
@@ -57,6 +57,12 @@ function callsMessage(
     })),
   };
 }
+
+/** A call of a message, to be written in a layout. */
+export const toWrittenCall = ({ arguments: args, ...call }: Calls['calls'][number]): WrittenCall => ({
+  ...call,
+  arguments: toJsonObject(args),
+});
 
 /** The ids of the calls of one prompt. Some templates write the id in place of the name: `functions.NAME:NUMBER`. */
 class CallIds {

@@ -1,4 +1,5 @@
-import { isObject, isSameJson } from '../../base/jsonTypes.ts';
+import { isObject, isSameJson, jsonTypeOf } from '../../base/jsonTypes.ts';
+import { allowedValues } from '../../base/schemaKeywords.ts';
 import { memoized } from '../../base/memoized.ts';
 import { referenceTarget } from '../../base/jsonPointer.ts';
 import { isOfType, isJsonObject, JsonNumber, stringifyJson, type JsonValue } from '../json/value.ts';
@@ -116,7 +117,7 @@ class SchemaResolver {
   /** What schemas say together, their choices left out. */
   #membersOf(parts: readonly JsonSchema[]): ResolvedSchema {
     const type = parts.map(typesOf).reduce(commonTypes, undefined);
-    const values = parts.map(valuesOf).reduce(commonValues, undefined);
+    const values = parts.map(allowedValues).reduce(commonValues, undefined);
     const properties = parts.map((part) => part['properties']).filter(isObject);
     const names = new Set(properties.flatMap(Object.keys));
     const items = parts.map((part) => part['items']).filter(isObject);
@@ -140,9 +141,6 @@ function branchesOf({ anyOf, oneOf }: JsonSchema): readonly unknown[] | undefine
   const branches = anyOf ?? oneOf;
   return Array.isArray(branches) && branches.length > 0 ? branches : undefined;
 }
-
-const valuesOf = (schema: JsonSchema): readonly unknown[] | undefined =>
-  'const' in schema ? [schema['const']] : Array.isArray(schema['enum']) ? schema['enum'] : undefined;
 
 function typesOf({ type, nullable }: JsonSchema): readonly string[] | undefined {
   return type === undefined ? undefined : [...[type].flat().map(String), ...(nullable === true ? ['null'] : [])];
@@ -201,15 +199,10 @@ export const propertiesOf = (schema: ResolvedSchema | undefined): NonNullable<Re
 /** The JSON Schema types of the values that a schema allows; undefined: any, or unknown. */
 export function expectedTypes(schema: ResolvedSchema | undefined): ReadonlySet<string> | undefined {
   const types = (schema?.anyOf ?? [schema]).map((each) => {
-    if (each?.enum) return each.enum.map(typeOf);
+    if (each?.enum) return each.enum.map(jsonTypeOf);
     return each?.type ?? (each?.properties ? ['object'] : each?.items ? ['array'] : undefined);
   });
   return types.every((each) => each !== undefined) ? new Set(types.flat()) : undefined;
-}
-
-function typeOf(value: unknown): string {
-  if (value === null) return 'null';
-  return Array.isArray(value) ? 'array' : typeof value;
 }
 
 /** Whether a declared value is that of a model. 2 and 2.0 are the same number. */

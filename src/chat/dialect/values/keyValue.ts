@@ -33,7 +33,7 @@ const syntaxOf = (quote: string, after: string): LiteralSyntax => ({
   after: looseMark(after),
   string(source, index) {
     const { text: content } = source;
-    if (content.startsWith(quote, index)) return readMarked(source, index, { quote, after: looseMark(after) });
+    if (content.startsWith(quote, index)) return readMarked(source, index, quote, looseMark(after));
     if (content[index] !== '"' && content[index] !== "'") return undefined;
     const parsed = parseJsonAt(content, index, { lenient: true });
     return parsed.ok
@@ -43,11 +43,7 @@ const syntaxOf = (quote: string, after: string): LiteralSyntax => ({
 });
 
 /** A string between marks; where the mark that closes it is missing, it ends with the arguments. */
-function readMarked(
-  source: SearchedText,
-  index: number,
-  { quote, after }: { readonly quote: string; readonly after: LooseMark },
-): QuotedString {
+function readMarked(source: SearchedText, index: number, quote: string, after: LooseMark): QuotedString {
   const { text: content } = source;
   const start = index + quote.length;
   const close = source.indexOf(quote, start);

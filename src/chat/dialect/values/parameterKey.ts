@@ -31,8 +31,8 @@ export function keyProblem(key: string, layout: ParameterLayout): string | undef
 /** What a key looks like where no mark stands before it. */
 const bareKey = /^[\p{L}_$][\p{L}\p{M}\p{N}_.$ -]*$/u;
 
-/** UTF-16 units, with the mark after it. */
-const maxKeyLength = 256;
+/** UTF-16 units of a key with the mark after it: a longer text does not end within a key. */
+export const maxKeyLength = 256;
 
 function unquote(key: string, quoteMark: string): string {
   const quote = quoteMark !== '' && key.startsWith(quoteMark) ? quoteMark : (key[0] ?? '');

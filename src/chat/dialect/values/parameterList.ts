@@ -13,7 +13,7 @@ import {
   type SearchedText,
 } from '../looseMark.ts';
 import { markedStyle } from './markedStyle.ts';
-import { keyProblem, readKey } from './parameterKey.ts';
+import { keyProblem, maxKeyLength, readKey } from './parameterKey.ts';
 import type { MalformedValue, ValueNotation } from './valueNotation.ts';
 import type { ReadResult } from '../../../protocol/schema.ts';
 import { ruleFromSchema } from '../../grammar/jsonSchema/fromSchema.ts';
@@ -219,6 +219,3 @@ class ParameterReader {
 }
 
 const startOfBareKey = /^,?\s*[\p{L}_$][\p{L}\p{M}\p{N}_.$ -]*$/u;
-
-/** UTF-16 units: a longer text does not end within a key. */
-const maxKeyLength = 256;

@@ -179,11 +179,7 @@ const writePythonString = (content: string, quote: string): string =>
   ) +
   quote;
 
-const escapeNames: ReadonlyMap<string, string> = new Map([
-  ['\n', 'n'],
-  ['\r', 'r'],
-  ['\t', 't'],
-]);
+const escapeNames = new Map([...escapes].map(([name, character]) => [character, name]));
 
 /** A value as Python's `repr` writes it; takes plain data too. */
 function pythonLiteral(value: unknown): string {

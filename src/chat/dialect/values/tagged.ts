@@ -6,6 +6,7 @@ import {
   matchMarkAfterSpace,
   type SearchedText,
 } from '../looseMark.ts';
+import type { TextRange } from '../../markSearch.ts';
 import type { ParameterLayout, ValueMarks, ValueStyle } from '../layout.ts';
 import { readKey } from './parameterKey.ts';
 import type { ValueNotation, ValuePosition, ValueRead } from './valueNotation.ts';
@@ -156,24 +157,16 @@ function findTaggedEnd(position: ValuePosition, start: number, close: LooseMark)
 }
 
 const unclosed = (index: number): TaggedEnd => ({ valueEnd: index, end: index, isUnclosed: true });
-const closed = ({ start, end }: { readonly start: number; readonly end: number }): TaggedEnd => ({
-  valueEnd: start,
-  end,
-  isUnclosed: false,
-});
+const closed = ({ start, end }: TextRange): TaggedEnd => ({ valueEnd: start, end, isUnclosed: false });
 
 /** Index of the first parameter, by its mark and its key, that may follow; Infinity: none. */
 function findNextKey({ source, layout, nextKeys }: ValuePosition, from: number): number {
   let first = Infinity;
-  for (const name of nextKeys) first = Math.min(first, findKey(source, from, { layout, name }));
+  for (const name of nextKeys) first = Math.min(first, findKey(source, from, layout, name));
   return first;
 }
 
-function findKey(
-  source: SearchedText,
-  from: number,
-  { layout, name }: { readonly layout: ParameterLayout; readonly name: string },
-): number {
+function findKey(source: SearchedText, from: number, layout: ParameterLayout, name: string): number {
   const mark = looseMark(layout.key + name);
   return source.find(`\0key ${name}`, from, () => {
     let match = findMark(mark, source, from);

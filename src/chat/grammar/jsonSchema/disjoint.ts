@@ -1,5 +1,6 @@
 import { memoized } from '../../../base/memoized.ts';
-import { isObject } from '../../../base/jsonTypes.ts';
+import { isObject, jsonTypeOf } from '../../../base/jsonTypes.ts';
+import { allowedValues } from '../../../base/schemaKeywords.ts';
 import type { JsonSchema } from './schemaCursor.ts';
 import { stringifyJson } from '../../json/value.ts';
 import { typesOf } from './types.ts';
@@ -79,24 +80,14 @@ function haveDiscriminator([first, ...others]: readonly Features[]): boolean {
 
 // A schema is compared with many others.
 const featuresOf = memoized((schema: JsonSchema): Features => {
-  const values = valuesOf(schema);
+  const values = allowedValues(schema);
   return {
     schema,
     values: values && new Set(values.map(stringifyJson)),
-    types: (values ? values.map(typeOfValue) : typesOf(schema)).reduce((bits, type) => bits | typeBit(type), 0),
+    types: (values ? values.map(jsonTypeOf) : typesOf(schema)).reduce((bits, type) => bits | typeBit(type), 0),
     required: new Set(Array.isArray(schema['required']) ? schema['required'].map(String) : []),
   };
 });
-
-function valuesOf(schema: JsonSchema): readonly unknown[] | undefined {
-  if ('const' in schema) return [schema['const']];
-  return Array.isArray(schema['enum']) ? schema['enum'] : undefined;
-}
-
-function typeOfValue(value: unknown): string {
-  if (value === null) return 'null';
-  return Array.isArray(value) ? 'array' : typeof value;
-}
 
 const typeNames = ['string', 'number', 'boolean', 'null', 'array', 'object'];
 

@@ -1,5 +1,5 @@
-import { all, any, char, many, type ManyRule, optional, type Rule, text } from '../rule.ts';
-import { defaultJsonDepth, integer, number, type NumberBounds } from '../jsonRules.ts';
+import { all, any, char, many, optional, type Rule, text } from '../rule.ts';
+import { defaultJsonDepth, integer, number, type NumberBounds, type RepetitionLimits } from '../jsonRules.ts';
 import type { JsonSchema, SchemaCursor } from './schemaCursor.ts';
 import { maxCopiedRepetitions } from '../size.ts';
 
@@ -31,9 +31,6 @@ export function typesOf(schema: JsonSchema): readonly string[] {
   if (schema['properties'] !== undefined) return ['object'];
   return schema['items'] !== undefined ? ['array'] : [];
 }
-
-// Bounds the size of a grammar: a minimum is written out once for each count.
-const maxRepetitions = maxCopiedRepetitions;
 
 function stringRule(schema: JsonSchema, cursor: SchemaCursor): Rule {
   const { format } = schema;
@@ -85,15 +82,11 @@ function objectRule(schema: JsonSchema, cursor: SchemaCursor, compile: CompileSc
   );
 }
 
-function lengthBounds(
-  schema: JsonSchema,
-  lower: string,
-  upper: string,
-  cursor: SchemaCursor,
-): Pick<ManyRule, 'min' | 'max'> {
+function lengthBounds(schema: JsonSchema, lower: string, upper: string, cursor: SchemaCursor): RepetitionLimits {
   const { [lower]: min = 0, [upper]: max } = schema;
-  if (!isCount(min) || min > maxRepetitions)
-    cursor.addKeywordError(lower, `which must be a number from 0 to ${maxRepetitions} for a grammar`);
+  // Bounds the size of a grammar: a minimum is written out once for each count.
+  if (!isCount(min) || min > maxCopiedRepetitions)
+    cursor.addKeywordError(lower, `which must be a number from 0 to ${maxCopiedRepetitions} for a grammar`);
   if (max !== undefined && !(isCount(max) && max >= Number(min)))
     cursor.addKeywordError(upper, `which must be a number not below "${lower}"`);
   return { min: Number(min), ...(max !== undefined && { max: Number(max) }) };

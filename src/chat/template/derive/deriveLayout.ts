@@ -92,10 +92,7 @@ interface SplitCall {
 }
 
 function splitCalls({ text: source, calls }: CallSample, locate: LocateArguments): readonly SplitCall[] {
-  const text = markIds(
-    source,
-    calls.map(({ id }) => id),
-  );
+  const text = markIds(source, calls);
   const splits: SplitCall[] = [];
   let from = 0;
   for (const call of calls) {
@@ -175,10 +172,7 @@ function withoutPreceding(before: string, { plain, preceded, one }: LayoutSample
     const start = text.indexOf(preceding);
     const end = text.indexOf(name ?? '', start);
     if (start < 0 || end < 0) continue;
-    const between = markIds(
-      text,
-      one.calls.map(({ id }) => id),
-    ).slice(start + preceding.length);
+    const between = markIds(text, one.calls).slice(start + preceding.length);
     const tail = between.slice(0, between.indexOf(name ?? ''));
     const common = commonEnd(opening, tail).trimStart();
     const [closing = ''] = lexemes(tail.trimStart());
@@ -239,8 +233,8 @@ const idMark = '\uE0F0';
 const indexMark = '\uE0F1';
 
 /** A text with the ids of calls replaced by a mark. */
-const markIds = (text: string, ids: readonly string[]): string =>
-  ids.reduce((marked, id) => marked.replaceAll(id, idMark), text);
+const markIds = (text: string, calls: CallSample['calls']): string =>
+  calls.reduce((marked, { id }) => marked.replaceAll(id, idMark), text);
 
 const lastNumber = (number: number): RegExp => new RegExp(`(?<![\\d.])${number}(?![\\d.])(?=[^\\d]*$)`);
 

@@ -1,5 +1,6 @@
+import { LruCache } from '../../../base/lruCache.ts';
 import { formats, type Formats } from '../../formats/index.ts';
-import type { CallConvention, CallMessageForm, ToolDialect } from '../../dialect/toolDialect.ts';
+import { noDialect, type CallConvention, type CallMessageForm, type ToolDialect } from '../../dialect/toolDialect.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../replyMarks.ts';
 import type { TotalStepBudget } from '../jinja/stepBudget.ts';
 import { type RenderTemplate, unlessRefused } from '../templateInput.ts';
@@ -9,7 +10,8 @@ import type { CallLayout } from '../../dialect/layout.ts';
 import { knownLayouts } from '../../dialect/knownLayouts.ts';
 import { nativeFormat, nativeFormatName, writeCalls } from '../../dialect/nativeFormat.ts';
 import { FormatProof, type WrittenProbe } from './prove.ts';
-import { layoutSamples, plainText, ProbeRenderer, toWrittenCall, writeProbes } from './renderProbe.ts';
+import { layoutSamples, ProbeRenderer, writeProbes } from './renderProbe.ts';
+import { toWrittenCall } from '../templateMessages.ts';
 import { layoutProbes, marksOf, probeTools, proofProbes, type ToolProbe } from './probes.ts';
 
 const anyForm: CallMessageForm = { arguments: 'object', content: '', ids: 'any' };
@@ -43,7 +45,7 @@ export function readToolDialect(
       writing.push(renderer);
       const layouts = deriveLayouts(layoutSamples(renderer, marks));
       const probes = proofProbes(marksOf(layouts[0]));
-      const written = writeProbes(probes, (probe) => renderer.calls(probe), plainText(renderer));
+      const written = writeProbes(probes, renderer);
       const layout = firstProved(layouts, written, marks);
       const convention = renderer.convention();
       return chooseProved(written, { layout, convention, formats, knows: knowsTools(render), renderer, marks });
@@ -75,7 +77,7 @@ function readSilentTemplate(render: RenderTemplate, formats: Formats, marks: Rep
     const write = ({ calls, text = '' }: ToolProbe): string =>
       renderer.answer(text + writeCalls(calls.map(toWrittenCall), layout));
     const probes = proofProbes(marksOf(layout)).filter(({ reasoning, result }) => (reasoning ?? result) === undefined);
-    const written = writeProbes(probes, write, plainText(renderer));
+    const written = writeProbes(probes, renderer, write);
     const dialect = chooseProved(written, { layout, convention: undefined, formats, knows: true, renderer, marks });
     const because = `its chat template leaves calls out, and its prompt is that of ${known.family}`;
     return { ...dialect, because: dialect.format === undefined ? dialect.because : because };
@@ -90,10 +92,8 @@ const knowsTools = (render: RenderTemplate): boolean =>
 function unknownDialect(why: string, render: RenderTemplate, renderer: ProbeRenderer | undefined): ToolDialect {
   const knows = knowsTools(render);
   return {
-    format: undefined,
-    because: knows ? `its chat template shows no calls: ${why}` : 'its chat template knows no tools',
+    ...noDialect(knows ? `its chat template shows no calls: ${why}` : 'its chat template knows no tools'),
     knowsTools: knows,
-    layout: undefined,
     convention: renderer?.convention(),
     writesResults: (renderer ?? new ProbeRenderer(render, anyForm)).writesResults(renderer !== undefined),
     probes: [{ name: layoutProbes.one.name, required: true, ok: false, why }],
@@ -138,8 +138,7 @@ function chooseProved(
 }
 
 // Models are loaded again after they were unloaded, and several files of a family have the same template.
-const dialects = new Map<string, ToolDialect>();
-const maxDialects = 32;
+const dialects = new LruCache<ToolDialect>({ maxEntries: 32 });
 
 /**
  * The tool-call dialect of a chat template, read off it once for each text.
@@ -156,7 +155,6 @@ export function toolDialectOf(
   if (known) return known;
   const dialect = readToolDialect(render, formats, marks);
   total?.check();
-  if (dialects.size >= maxDialects) dialects.clear();
   dialects.set(source, dialect);
   return dialect;
 }

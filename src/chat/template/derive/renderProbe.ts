@@ -6,14 +6,12 @@ import {
   plainProbe,
   probeTools,
   probeWithoutCalls,
-  type SampleCall,
   type ToolProbe,
 } from './probes.ts';
 import { describeError } from '../../../protocol/fault.ts';
-import { toJsonObject } from '../../json/lenientParser.ts';
 import { stringifyJson } from '../../json/value.ts';
 import type { WrittenProbe } from './prove.ts';
-import type { Tool, WrittenCall } from '../../tool.ts';
+import type { Tool } from '../../tool.ts';
 import { toFunctionDefinition } from '../../formats/toolText.ts';
 import { commonStart } from './texts.ts';
 import type { CallConvention, CallMessageForm } from '../../dialect/toolDialect.ts';
@@ -90,10 +88,8 @@ export class ProbeRenderer {
 
   /** Whether the template writes a message of role `tool`, after a message with the call or without. */
   writesResults(withCall: boolean): boolean {
-    const {
-      calls: [call],
-      tools,
-    } = layoutProbes.one;
+    const { calls, tools } = layoutProbes.one;
+    const [call] = calls;
     const result = 'Zqword result.';
     const text = unlessRefused(() => {
       if (withCall) return this.calls({ ...layoutProbes.one, result });
@@ -145,12 +141,12 @@ export function layoutSamples(renderer: ProbeRenderer, marks: ReplyMarks): Layou
 
 /**
  * What a template writes for probes, and for a message without calls.
- * @param write throws where the template refuses a probe.
+ * @param write throws where the template refuses a probe; default: as the template writes calls.
  */
 export function writeProbes(
   probes: readonly ToolProbe[],
-  write: (probe: ToolProbe) => string,
-  plain: string,
+  renderer: ProbeRenderer,
+  write = (probe: ToolProbe): string => renderer.calls(probe),
 ): readonly WrittenProbe[] {
   const written = probes.map((probe): WrittenProbe => {
     try {
@@ -159,15 +155,5 @@ export function writeProbes(
       return { probe, text: undefined, refusal: describeError(error) };
     }
   });
-  return [...written, { probe: probeWithoutCalls, text: plain, refusal: '' }];
+  return [...written, { probe: probeWithoutCalls, text: renderer.answer(plainProbe), refusal: '' }];
 }
-
-/** What a template writes for the message without calls. */
-export const plainText = (renderer: ProbeRenderer): string => renderer.answer(plainProbe);
-
-/** A call of a probe, to be written in a layout. */
-export const toWrittenCall = ({ id, name, arguments: args }: SampleCall): WrittenCall => ({
-  id,
-  name,
-  arguments: toJsonObject(args),
-});

@@ -102,7 +102,7 @@ const dictsort: JinjaFilter = takes(['case_sensitive?', 'by?', 'reverse?'], (val
 function pairs(value: Value): readonly Tuple[] {
   if (value instanceof Undefined) return [];
   if (!(value instanceof Dict)) throw new Error(`Can only get item pairs from a mapping, not '${typeName(value)}'`);
-  return value.entries().map((entry) => new Tuple(entry));
+  return value.items();
 }
 
 const unique: JinjaFilter = takes(keyParameters, (value, given, { budget }) => {
@@ -154,9 +154,6 @@ const batch: JinjaFilter = takes(['linecount', 'fill_with?'], (value, [size, fil
 const reverse: JinjaFilter = (value) =>
   typeof value === 'string' ? [...value].reverse().join('') : new Generator([...iterate(value)].reverse());
 
-const firstOf = (items: readonly Value[]): Value => orUndefined(items[0], 'No first item, sequence was empty.');
-const lastOf = (items: readonly Value[]): Value => orUndefined(items.at(-1), 'No last item, sequence was empty.');
-
 /** A value, or another one where it is undefined or, if the caller wants it, false. */
 const defaultOf: JinjaFilter = takes(['default_value?', 'boolean?'], (value, [fallback = '', boolean = false]) =>
   value instanceof Undefined || (isTrue(boolean) && !isTrue(value)) ? fallback : value,
@@ -168,8 +165,8 @@ export const listFilters: ReadonlyMap<string, JinjaFilter> = new Map<string, Jin
   ['d', defaultOf],
   ['list', (value) => [...iterate(value)]],
   ['items', (value) => new Generator(pairs(value))],
-  ['first', (value) => firstOf(iterate(value))],
-  ['last', (value) => lastOf(iterate(value))],
+  ['first', (value) => orUndefined(iterate(value)[0], 'No first item, sequence was empty.')],
+  ['last', (value) => orUndefined(iterate(value).at(-1), 'No last item, sequence was empty.')],
   ['reverse', reverse],
   ['map', map],
   ['select', selection(true, false)],

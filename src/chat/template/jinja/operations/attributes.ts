@@ -113,14 +113,7 @@ function methodOf(value: Value, name: string): Callable | undefined {
 }
 
 const dictMethods = new Map<string, Method<Dict>>([
-  [
-    'items',
-    (dict) =>
-      new View(
-        'dict_items',
-        dict.entries().map((entry) => new Tuple(entry)),
-      ),
-  ],
+  ['items', (dict) => new View('dict_items', dict.items())],
   ['keys', (dict) => new View('dict_keys', dict.keys())],
   ['values', (dict) => new View('dict_values', dict.values())],
   ['copy', (dict) => new Dict(dict.entries())],

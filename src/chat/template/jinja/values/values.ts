@@ -88,6 +88,11 @@ export class Dict {
   entries(): readonly (readonly [Value, Value])[] {
     return [...this.#entries.values()];
   }
+
+  /** The entries as values of a template. */
+  items(): Tuple[] {
+    return this.entries().map((entry) => new Tuple(entry));
+  }
 }
 
 /** The items, keys or values of a dict, or a range: a sequence that is no list. */

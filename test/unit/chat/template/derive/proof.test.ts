@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { compileTemplate } from '../../../../../src/chat/template/compileTemplate.ts';
 import { marksOf, proofProbes } from '../../../../../src/chat/template/derive/probes.ts';
-import { ProbeRenderer, plainText, writeProbes } from '../../../../../src/chat/template/derive/renderProbe.ts';
+import { ProbeRenderer, writeProbes } from '../../../../../src/chat/template/derive/renderProbe.ts';
 import { formats } from '../../../../../src/chat/formats/index.ts';
 import { many, type Rule } from '../../../../../src/chat/grammar/rule.ts';
 import type { CallLayout, ParameterLayout } from '../../../../../src/chat/dialect/layout.ts';
@@ -27,7 +27,7 @@ function writeAllProbes(notation: Notation): readonly WrittenProbe[] {
   const { convention } = dialectOf(source);
   if (!convention) throw new Error(`${notation} is not proved`);
   const renderer = new ProbeRenderer(compileTemplate(source, { bos: '', eos: '' }), convention);
-  return writeProbes(proofProbes(marksOf(layoutOf(source))), (probe) => renderer.calls(probe), plainText(renderer));
+  return writeProbes(proofProbes(marksOf(layoutOf(source))), renderer);
 }
 
 /** The required probes that a format fails, as `name why`. */
