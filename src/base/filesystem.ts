@@ -140,15 +140,11 @@ const noFileCodes = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENOTREG'])
  */
 export async function readRegularFile(path: string, maxBytes = Infinity): Promise<Buffer> {
   // Windows has no O_NONBLOCK, and no FIFOs in folders.
-  const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-  try {
-    const info = await handle.stat();
-    if (info.isFile() && info.size <= maxBytes) return await handle.readFile();
-    const code = info.isFile() ? 'EFBIG' : info.isDirectory() ? 'EISDIR' : 'ENOTREG';
-    throw Object.assign(new Error(`${path} is not a regular file, or is too large`), { code });
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  const info = await handle.stat();
+  if (info.isFile() && info.size <= maxBytes) return await handle.readFile();
+  const code = info.isFile() ? 'EFBIG' : info.isDirectory() ? 'EISDIR' : 'ENOTREG';
+  throw Object.assign(new Error(`${path} is not a regular file, or is too large`), { code });
 }
 
 /** The text of a regular file; "" = there is none. @throws the system's error when it cannot be read now. */

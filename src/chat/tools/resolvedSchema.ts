@@ -146,23 +146,20 @@ function typesOf({ type, nullable }: JsonSchema): readonly string[] | undefined 
   return type === undefined ? undefined : [...[type].flat().map(String), ...(nullable === true ? ['null'] : [])];
 }
 
+/** What two schemas allow, of which each may say nothing. */
+const together =
+  <Item>(common: (a: readonly Item[], b: readonly Item[]) => readonly Item[]) =>
+  (a: readonly Item[] | undefined, b: readonly Item[] | undefined): readonly Item[] | undefined =>
+    a && b ? common(a, b) : (a ?? b);
+
 /** The types that two lists allow; an integer is a number. */
-function commonTypes(
-  a: readonly string[] | undefined,
-  b: readonly string[] | undefined,
-): readonly string[] | undefined {
-  if (!a || !b) return a ?? b;
+const commonTypes = together<string>((a, b) => {
   const allows = (types: readonly string[], type: string): boolean =>
     types.includes(type) || (type === 'integer' && types.includes('number'));
   return [...new Set([...a.filter((type) => allows(b, type)), ...b.filter((type) => allows(a, type))])];
-}
+});
 
-function commonValues(
-  a: readonly unknown[] | undefined,
-  b: readonly unknown[] | undefined,
-): readonly unknown[] | undefined {
-  return a && b ? a.filter((one) => b.some((other) => isSameJson(one, other))) : (a ?? b);
-}
+const commonValues = together<unknown>((a, b) => a.filter((one) => b.some((other) => isSameJson(one, other))));
 
 /**
  * The alternative that a value was most likely written for: of its type and with its constants, then with the most of its

@@ -53,7 +53,7 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
     const { props } = first;
     const source = ownTemplate ?? props.chatTemplate;
     if (source === undefined) throw new Fault('MODEL_LOAD_FAILED', noTemplate);
-    const contextSize = contextSizeOf(answering, options);
+    const contextSize = contextSizeOf(answering, options.contextSize);
     const endpoints = toEndpoints(servers, answers, { ...props, contextSize }, options, closing.signal);
     const chatTemplate = probeChatTemplate(source, props, remote.templateFile ?? 'chat_template');
     const vocabulary = await first.server.vocabulary(props, signal);
@@ -110,13 +110,10 @@ function toEndpoints(
 const noTemplate = 'the server has no chat template: name a file with chat_template in models.json';
 const noContextSize = 'the server does not say how long its context is: set context_size in models.json';
 
-/** The tokens that each sequence can have. */
-function contextSizeOf(
-  answering: readonly AnsweringServer[],
-  { contextSize }: Pick<LoadOptions, 'contextSize'>,
-): number {
+/** The tokens that each sequence can have. @param wanted 0 = as many as the servers have. */
+function contextSizeOf(answering: readonly AnsweringServer[], wanted: number): number {
   const known = answering.map(({ props }) => props.contextSize).filter((size) => size > 0);
-  const size = Math.min(...known, contextSize === 0 ? Infinity : contextSize);
+  const size = Math.min(...known, wanted === 0 ? Infinity : wanted);
   if (size === Infinity) throw new Fault('MODEL_LOAD_FAILED', noContextSize);
   return size;
 }
@@ -183,11 +180,7 @@ function findDifference(wanted: ServedModel, props: ServerProps): string | undef
 }
 
 /** Asks a server whether it serves a model. @throws ServerFault when it does not. */
-async function checkServed(
-  server: InferenceServer,
-  wanted: ServedModel,
-  signal: AbortSignal,
-): Promise<Pick<ServerProps, 'slots'>> {
+async function checkServed(server: InferenceServer, wanted: ServedModel, signal: AbortSignal): Promise<ServerProps> {
   const props = await server.props(signal);
   const difference = findDifference(wanted, props);
   if (difference === undefined) return props;

@@ -2,7 +2,14 @@ import type { StepBudget } from './stepBudget.ts';
 import { areEqual } from './operations/operators.ts';
 import { isTrue, iterate, orUndefined } from './values/coercion.ts';
 import { Callable, type CallArguments, Dict, Loop, Namespace, Tuple, Undefined, type Value } from './values/values.ts';
-import type { AssignmentTarget, FilterCall, ForStatement, MacroParameter, Statement } from './syntax/ast.ts';
+import type {
+  AssignmentTarget,
+  FilterCall,
+  ForStatement,
+  MacroParameter,
+  MacroStatement,
+  Statement,
+} from './syntax/ast.ts';
 import { Evaluator, Scope } from './evaluate.ts';
 import { toText } from './values/text.ts';
 
@@ -74,7 +81,7 @@ export class Executor {
         return undefined;
       }
       case 'macro':
-        scope.set(statement.name, this.#createMacro(statement.name, statement.parameters, statement.body, scope));
+        scope.set(statement.name, this.#createMacro(statement, scope));
         return undefined;
       case 'callBlock':
         this.#write(this.#callText(statement, scope), output);
@@ -106,7 +113,7 @@ export class Executor {
 
   /** What a macro writes that takes a block as its `caller`. */
   #callText({ call, parameters, body }: Statement & { readonly type: 'callBlock' }, scope: Scope): string {
-    const caller = this.#createMacro('caller', parameters, body, scope);
+    const caller = this.#createMacro({ name: 'caller', parameters, body }, scope);
     const { positional, keywords } = this.#evaluator.evaluateArguments(call.args, scope);
     const all = { positional, keywords: new Map([...keywords, ['caller', caller]]) };
     return toText(this.#evaluator.call(this.#evaluator.evaluate(call.callee, scope), all), this.#evaluator.budget);
@@ -180,12 +187,7 @@ export class Executor {
     });
   }
 
-  #createMacro(
-    name: string,
-    parameters: readonly MacroParameter[],
-    body: readonly Statement[],
-    scope: Scope,
-  ): Callable {
+  #createMacro({ name, parameters, body }: Omit<MacroStatement, 'type'>, scope: Scope): Callable {
     return new Callable(name, ({ positional, keywords }) => {
       const inner = new Scope(scope);
       const others = new Map(keywords);

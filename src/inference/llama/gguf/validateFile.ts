@@ -79,14 +79,10 @@ const maxBytesPerElement = 4;
 const maxPadding = 4096;
 
 async function readPart(file: string, missing: string): Promise<Part> {
-  const handle = await openFile(file, missing);
-  try {
-    const stat = await handle.stat();
-    if (!stat.isFile()) throw loadFault('it is no file: give the path of a .gguf file');
-    return { header: await readHeader(handle, stat.size), size: stat.size };
-  } finally {
-    await handle.close();
-  }
+  await using handle = await openFile(file, missing);
+  const stat = await handle.stat();
+  if (!stat.isFile()) throw loadFault('it is no file: give the path of a .gguf file');
+  return { header: await readHeader(handle, stat.size), size: stat.size };
 }
 
 const initialReadBytes = 2 ** 20;

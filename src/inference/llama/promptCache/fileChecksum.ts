@@ -10,13 +10,9 @@ import { open } from 'node:fs/promises';
 export async function fileChecksum(path: string): Promise<string> {
   const gmac = createCipheriv('aes-128-gcm', Buffer.alloc(keyBytes), Buffer.alloc(nonceBytes));
   const chunk = Buffer.allocUnsafe(chunkBytes);
-  const file = await open(path);
-  try {
-    for (let read = await file.read(chunk); read.bytesRead > 0; read = await file.read(chunk))
-      gmac.setAAD(chunk.subarray(0, read.bytesRead));
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path);
+  for (let read = await file.read(chunk); read.bytesRead > 0; read = await file.read(chunk))
+    gmac.setAAD(chunk.subarray(0, read.bytesRead));
   gmac.final();
   return gmac.getAuthTag().toString('hex');
 }

@@ -13,8 +13,6 @@ import type { Engine, LoadOptions, Model } from '../../contract/engine.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import { ceilMegabytes } from '../../../base/units.ts';
 
-const bytesPerMegabyte = 1_000_000;
-
 /** A model that can be unloaded. */
 export interface IdleModel {
   /** When it was used last, by `performance.now()`. */
@@ -160,7 +158,7 @@ export class MemoryBudget {
   }
 }
 
-const bytesOf = (megabytes: number): number => (megabytes === 0 ? Infinity : megabytes * bytesPerMegabyte);
+const bytesOf = (megabytes: number): number => (megabytes === 0 ? Infinity : megabytes * 1_000_000);
 
 /** A load that a memory budget limits. */
 interface BudgetedLoad {
@@ -211,13 +209,11 @@ export async function loadWithinBudget({
   }
 }
 
-type EstimateWithin = (within?: MemoryUse) => Promise<LoadPlan>;
-
 async function reserve(
   budget: MemoryBudget,
   file: string,
   { signal }: LoadOptions,
-  estimate: EstimateWithin,
+  estimate: (within?: MemoryUse) => Promise<LoadPlan>,
 ): Promise<MemoryHold> {
   const full = await estimate();
   const wanted = addMemory(totalMemory(full), headroomOf(full));

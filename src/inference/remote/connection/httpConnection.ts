@@ -303,11 +303,7 @@ function drainResponse(response: IncomingMessage): void {
 const maxEventLength = 4_000_000;
 
 /** An event of a stream is larger than any that has a token. */
-class EventTooLarge extends Error {
-  constructor() {
-    super(`an event has more than ${maxEventLength} characters`);
-  }
-}
+class EventTooLarge extends Error {}
 
 /**
  * Reads a stream of server-sent events: the data of each event, in order. Comments and other fields are left out.
@@ -337,6 +333,7 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
         length += line.length;
       }
     }
-    if (pending.length + length > maxEventLength) throw new EventTooLarge();
+    if (pending.length + length > maxEventLength)
+      throw new EventTooLarge(`an event has more than ${maxEventLength} characters`);
   }
 }

@@ -50,8 +50,22 @@ export class LlamaServer implements InferenceServer {
     };
   }
 
-  vocabulary(props: ServerProps, signal: AbortSignal): Promise<Vocabulary> {
-    return readLlamaVocabulary(this.#json, props, signal);
+  async vocabulary({ bos, eos }: ServerProps, signal: AbortSignal): Promise<Vocabulary> {
+    const spellings = await readSpellings(this.#json, signal);
+    const tokenize = (content: string, special: boolean, withBos = false): Promise<readonly Token[]> =>
+      this.#json.tokens({ content, parse_special: special, add_special: withBos }, signal);
+    // A control token is one that a text has only where special tokens are read in it.
+    const candidates = spellings.filter((text) => text === bos || text === eos || /[<>[\]|]/.test(text));
+    const joined = [...new Set(candidates)].filter((text) => text.length > 1).join(separator);
+    const [special, plain] = await Promise.all([tokenize(joined, true), tokenize(joined, false)]);
+    const inPlain = new Set(plain);
+    const control = special.filter((token) => !inPlain.has(token) && (spellings[token] ?? '').length > 1);
+    const [bosToken] = await tokenize('', false, true);
+    const twice = spellings[(await tokenize('a', false))[0] ?? -1] ?? '';
+    return new Vocabulary((token) => spellings[token] ?? '', new Set(control), {
+      bosToken,
+      addsLeadingSpace: twice !== 'a' && twice.trimStart() !== twice,
+    });
   }
 
   async tokenize(content: string, { special, signal }: TokenizeOptions): Promise<readonly Token[]> {
@@ -157,29 +171,6 @@ function readLogprobs(probabilities: unknown): ReadonlyMap<number, number> {
   const top = isObject(first) ? first['top_logprobs'] : undefined;
   if (Array.isArray(top)) for (const entry of top) add(entry);
   return found;
-}
-
-/** Reads the vocabulary of the model of a llama-server. @throws ServerFault */
-async function readLlamaVocabulary(
-  json: ServerJson,
-  { bos, eos }: Pick<ServerProps, 'bos' | 'eos'>,
-  signal: AbortSignal,
-): Promise<Vocabulary> {
-  const spellings = await readSpellings(json, signal);
-  const tokenize = (content: string, special: boolean, withBos = false): Promise<readonly Token[]> =>
-    json.tokens({ content, parse_special: special, add_special: withBos }, signal);
-  // A control token is one that a text has only where special tokens are read in it.
-  const candidates = spellings.filter((text) => text === bos || text === eos || /[<>[\]|]/.test(text));
-  const joined = [...new Set(candidates)].filter((text) => text.length > 1).join(separator);
-  const [special, plain] = await Promise.all([tokenize(joined, true), tokenize(joined, false)]);
-  const inPlain = new Set(plain);
-  const control = special.filter((token) => !inPlain.has(token) && (spellings[token] ?? '').length > 1);
-  const [bosToken] = await tokenize('', false, true);
-  const twice = spellings[(await tokenize('a', false))[0] ?? -1] ?? '';
-  return new Vocabulary((token) => spellings[token] ?? '', new Set(control), {
-    bosToken,
-    addsLeadingSpace: twice !== 'a' && twice.trimStart() !== twice,
-  });
 }
 
 // A line break: no control string has one, and words end at it.

@@ -113,12 +113,6 @@ async function readIdentity(json: ServerJson, signal: AbortSignal): Promise<Serv
   return { identity, contextSize, model: typeof id === 'string' ? id : '' };
 }
 
-/** The version of the server; "" = it does not say. */
-async function readVersion(json: ServerJson, signal: AbortSignal): Promise<string> {
-  const { version } = await optional(json.get('/version', signal));
-  return typeof version === 'string' ? version : '';
-}
-
 /** What an OpenAI-style server can do beyond the API that all of them share. */
 interface ServerAbilities extends Pick<ServerProps, 'bos' | 'eos' | 'build' | 'limits' | 'notes'> {
   readonly tokenizer: OpenAiTokenizer;
@@ -135,12 +129,13 @@ async function probeAbilities(json: ServerJson, template: string, signal: AbortS
   const prompt = tokenizer.promptOf(await tokenizer.tokenize(probeText, { special: false, signal }));
   const grammarField = await findGrammarField(json, prompt, signal);
   const scores = served ? await findScoringProblem(json, prompt, signal) : 'its probabilities are not known by token';
+  const { version } = await optional(json.get('/version', signal));
   return {
     tokenizer,
     // A server that is sent text writes the BOS token itself.
     bos: served ? controls.bos || served.bosSpelling : '',
     eos: controls.eos,
-    build: await readVersion(json, signal),
+    build: typeof version === 'string' ? version : '',
     grammarField,
     limits: {
       samplers: `dry and xtc have no effect on the inference server at ${url}, which has no such samplers`,
