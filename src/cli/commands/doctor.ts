@@ -78,7 +78,7 @@ async function reportEndpoints(name: string, remote: RemoteModel, asJson: boolea
   // Imported on demand: most models run on this machine.
   const { checkEndpoints } = await import('../../inference/remote/checkEndpoints.ts');
   const { signal } = new AbortController();
-  const endpoints = await checkEndpoints(remote, { environment: process.env, signal });
+  const endpoints = await checkEndpoints(remote, signal);
   if (asJson) printComplete({ name, endpoints });
   else process.stdout.write(endpointsReport(name, endpoints, colorsFor(process.stdout)));
   if (endpoints.every(({ problem }) => problem !== undefined))

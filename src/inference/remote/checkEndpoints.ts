@@ -1,7 +1,7 @@
 import { describeError } from '../../protocol/fault.ts';
 import type { RemoteModel } from '../contract/model.ts';
 import type { ServerProps } from './inferenceServer.ts';
-import { defaultTimeouts, type RemoteTimeouts, HttpConnection } from './connection/httpConnection.ts';
+import { defaultTimeouts, HttpConnection } from './connection/httpConnection.ts';
 import { readApiKey, readTemplate, serverApis } from './serverApis.ts';
 
 /** What an inference server says of itself; with a problem, nothing else is known. */
@@ -16,27 +16,14 @@ export interface EndpointReport extends Pick<
 
 const nothingKnown = { model: '', build: '', contextSize: 0, slots: 0, limits: {}, notes: [] };
 
-/** How servers are asked. */
-export interface EndpointCheckOptions {
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly signal: AbortSignal;
-  readonly timeouts?: Partial<RemoteTimeouts>;
-}
-
 /** Asks each server of a model whether it answers, and what it serves. */
-export const checkEndpoints = (
-  remote: RemoteModel,
-  options: EndpointCheckOptions,
-): Promise<readonly EndpointReport[]> => Promise.all(remote.baseUrls.map((url) => checkEndpoint(url, remote, options)));
+export const checkEndpoints = (remote: RemoteModel, signal: AbortSignal): Promise<readonly EndpointReport[]> =>
+  Promise.all(remote.baseUrls.map((url) => checkEndpoint(url, remote, signal)));
 
-async function checkEndpoint(
-  url: string,
-  remote: RemoteModel,
-  { environment, signal, timeouts }: EndpointCheckOptions,
-): Promise<EndpointReport> {
+async function checkEndpoint(url: string, remote: RemoteModel, signal: AbortSignal): Promise<EndpointReport> {
   try {
-    const apiKey = readApiKey(remote, environment);
-    using connection = new HttpConnection(url, apiKey, { ...defaultTimeouts, ...timeouts }, environment);
+    const apiKey = readApiKey(remote, process.env);
+    using connection = new HttpConnection(url, apiKey, defaultTimeouts, process.env);
     const chatTemplate = await readTemplate(remote);
     const server = serverApis[remote.api](connection, { model: remote.model, chatTemplate });
     const { model, build, contextSize, slots, limits, notes } = await server.props(signal);

@@ -232,11 +232,7 @@ const lettersOf = (name: string): string => (name.toLowerCase().match(/[\p{L}\p{
  * where to look.
  * @param detail what else was searched in vain, such as `, and there is no such file`.
  */
-export function unknownModel(
-  name: string,
-  { models, rejected }: Pick<Catalogue, 'models' | 'rejected'>,
-  detail = '',
-): string {
+export function unknownModel(name: string, { models, rejected }: Catalogue, detail = ''): string {
   const problems = name === '' ? undefined : rejected.get(name);
   if (problems !== undefined) return `the catalogue has an entry "${name}", but it cannot be used: ${problems}`;
   const unnamed = rejected.get('');

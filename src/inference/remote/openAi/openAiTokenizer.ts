@@ -147,7 +147,7 @@ export class EstimatedTokenizer implements OpenAiTokenizer {
     let text = '';
     let plain = '';
     const flush = (): void => {
-      text += this.#breakUp(plain);
+      text += withLikely(plain, this.controlStrings, this.#matcher).split(plain).join(invisible);
       plain = '';
     };
     for (const token of tokens) {
@@ -160,10 +160,6 @@ export class EstimatedTokenizer implements OpenAiTokenizer {
     }
     flush();
     return text;
-  }
-
-  #breakUp(text: string): string {
-    return withLikely(text, this.controlStrings, this.#matcher).split(text).join(invisible);
   }
 
   #spelling(token: Token): string {

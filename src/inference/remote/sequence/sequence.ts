@@ -91,8 +91,7 @@ export class RemoteSequence implements Sequence {
         isStarted: () => false,
         compute: (lease) => {
           start.course.onSlot();
-          const { endTokens } = this.#parts;
-          return scoreRemotely({ ...start, endTokens, shouldPause: () => options.pace?.limits.paused === true }, lease);
+          return this.#score(start, options, lease);
         },
       }),
     );
@@ -120,6 +119,45 @@ export class RemoteSequence implements Sequence {
     return { tokens: length, kept: done ? 'no_cache' : 'stopped' };
   }
 
+  /**
+   * The logarithms of the probabilities of answers after a context, each with its end of generation. Each position of the tree of
+   * answers is one request for one token, of which the server reports the probability.
+   */
+  async #score(
+    { context, answers, course }: ScoringStart,
+    { pace }: ScoreOptions,
+    { endpoint, slot, signal }: SlotLease,
+  ): Promise<readonly number[] | 'paused'> {
+    const { endTokens } = this.#parts;
+    const root = createAnswerTree(answers);
+    for (const answer of inTreeOrder(answers)) {
+      for (const [index, node] of nodesOf(answer, root).entries()) {
+        const logprobs = (node.logprobs ??= new Map());
+        const wanted = wantedTokens(node, endTokens);
+        const prompt = [...context, ...answer.slice(0, index)];
+        for (let next; (next = wanted.find((token) => !logprobs.has(token))) !== undefined;) {
+          if (pace?.limits.paused) return 'paused';
+          slot.tokens = prompt;
+          const request = {
+            prompt,
+            slot: slot.id,
+            maxTokens: 1,
+            sampling: greedySampling,
+            seed: 0,
+            probabilities: { of: next, likeliest: likeliestTokens },
+          };
+          for await (const part of endpoint.server.complete(request, signal)) {
+            course.reused ??= part.reused;
+            for (const [token, logprob] of part.logprobs ?? []) logprobs.set(token as Token, logprob);
+          }
+          // A server that does not report it has given it no probability.
+          if (!logprobs.has(next)) logprobs.set(next, smallestLogprob);
+        }
+      }
+    }
+    return scoresOf(answers, root, endTokens);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#runner.close();
     this.#parts.onClose(this);
@@ -128,47 +166,3 @@ export class RemoteSequence implements Sequence {
 
 /** Probabilities that are asked for with each token; those of wanted tokens beyond them are asked for one by one. */
 const likeliestTokens = 50;
-
-interface RemoteScoring extends ScoringStart {
-  /** The end of generation tokens. */
-  readonly endTokens: readonly Token[];
-  /** Whether the scoring is to wait: it begins again later. */
-  readonly shouldPause: () => boolean;
-}
-
-/**
- * The logarithms of the probabilities of answers after a context, each with its end of generation. Each position of the tree of
- * answers is one request for one token, of which the server reports the probability.
- */
-async function scoreRemotely(
-  { context, answers, endTokens, course, shouldPause }: RemoteScoring,
-  { endpoint, slot, signal }: SlotLease,
-): Promise<readonly number[] | 'paused'> {
-  const root = createAnswerTree(answers);
-  for (const answer of inTreeOrder(answers)) {
-    for (const [index, node] of nodesOf(answer, root).entries()) {
-      const logprobs = (node.logprobs ??= new Map());
-      const wanted = wantedTokens(node, endTokens);
-      const prompt = [...context, ...answer.slice(0, index)];
-      for (let next; (next = wanted.find((token) => !logprobs.has(token))) !== undefined;) {
-        if (shouldPause()) return 'paused';
-        slot.tokens = prompt;
-        const request = {
-          prompt,
-          slot: slot.id,
-          maxTokens: 1,
-          sampling: greedySampling,
-          seed: 0,
-          probabilities: { of: next, likeliest: likeliestTokens },
-        };
-        for await (const part of endpoint.server.complete(request, signal)) {
-          course.reused ??= part.reused;
-          for (const [token, logprob] of part.logprobs ?? []) logprobs.set(token as Token, logprob);
-        }
-        // A server that does not report it has given it no probability.
-        if (!logprobs.has(next)) logprobs.set(next, smallestLogprob);
-      }
-    }
-  }
-  return scoresOf(answers, root, endTokens);
-}
