@@ -247,9 +247,15 @@ export function skipWhiteSpace(text: string, index: number): number {
 }
 
 const bareWord = /[\p{L}_][\p{L}\p{N}_.-]{0,64}(?=\s{0,64}[,:}\]])/uy;
+/** An amount with its unit, a number with a sign, or a placeholder. */
+const bareValue = /(?:\d[\d.]{0,16} \p{L}{1,32}|\+\d[\d.]{0,16}|<\w{1,32}>)(?=\s{0,64}[,}\]])/uy;
+const curlyQuoted = /"(?:[^"\\]|\\[^])*"?|“([^"“”\n]{0,256})”/g;
 
-/** A text of JSON with quotes around each word that stands in place of a key or a text: `{name: "f", "x": red}`. Linear. */
-export function quoteBareWords(text: string): string {
+/** A text of JSON with quotes around the words that stand in place of a key or a text: `{name: "f", "x": red}`. Linear. */
+export function quoteBareWords(written: string): string {
+  const text = written.replace(curlyQuoted, (string, content?: string) =>
+    content === undefined ? string : `"${content}"`,
+  );
   let [quoted, copied] = ['', 0];
   for (let at = 0; at < text.length; at++) {
     const character = text[at] ?? '';
@@ -259,9 +265,11 @@ export function quoteBareWords(text: string): string {
     }
     if (!'{[,:'.includes(character)) continue;
     const start = skipWhiteSpace(text, at + 1);
-    const end = endOfMatch(bareWord, text, start);
-    if (end === undefined || lenientLiterals.has(text.slice(start, end))) continue;
-    quoted += `${text.slice(copied, start)}"${text.slice(start, end)}"`;
+    const end =
+      endOfMatch(bareWord, text, start) ?? (character === ':' ? endOfMatch(bareValue, text, start) : undefined);
+    const word = text.slice(start, end);
+    if (end === undefined || lenientLiterals.has(word)) continue;
+    quoted += text.slice(copied, start) + (word.startsWith('+') ? word.slice(1) : `"${word}"`);
     copied = end;
     at = end - 1;
   }
