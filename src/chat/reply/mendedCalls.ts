@@ -1,5 +1,6 @@
+import { anyOfTexts } from '../../base/patterns.ts';
 import { quoteBareWords } from '../json/lenientParser.ts';
-import type { DetectedCall, DetectOptions, ToolCallFormat } from '../tool.ts';
+import type { CallMarkup, DetectedCall, DetectOptions, ToolCallFormat } from '../tool.ts';
 import { commonMarkup } from './detect/tags.ts';
 
 type OfferedTools = NonNullable<DetectOptions['tools']>;
@@ -19,29 +20,66 @@ export function mendedCalls(block: string, format: ToolCallFormat, options: Dete
   return [];
 }
 
-/** The markup as it is, with words in quotes, with a name once that is there twice, with single braces, with another mark. */
+/** The markup as it is, with words in quotes, single braces, another mark or notation of it, or as JSON. */
 function mendings(block: string, { markup = commonMarkup }: ToolCallFormat, tools: OfferedTools): readonly string[] {
-  let once = block;
-  for (const { name } of tools)
-    for (const separator of [':', ' ', ': ', '.']) once = once.replaceAll(`${name}${separator}${name}`, name);
   const single = block.replaceAll('{{', '{').replaceAll('}}', '}');
+  const start = block.replace(/\{[^]*$/, '');
   const own = markup.opens.filter((mark) => !commonMarkup.opens.includes(mark));
   const marked = own.flatMap((mark) => [mark + block, mark + block.replace(/^[^\w[{]+/, '')]);
-  return [block, quoteBareWords(block), once, single, block.replace(/^[^[{]*/, ''), ...marked];
+  const valued = block.replace(/<(function|parameter)(?:(?:\s+name)?\s*=\s*|>)"?([\w.-]+)"?\s*>?/g, '<$1=$2>');
+  const recipient = block.replace(/\bto=(?:functions?_|(?:functions?|tools?)[./:]|\/)?(?=\w)/, 'to=functions.');
+  return [
+    block,
+    start + quoteBareWords(block.slice(start.length)),
+    single,
+    block.replace(/^[^[{]*/, ''),
+    ...marked,
+    valued,
+    recipient,
+    ...asJson(block, markup, tools),
+  ];
 }
 
-// Models put these around the names of functions: `functions.f`, `tools.f`, `/f`, `functions_f_1`, `fjson`.
-const prefix = /^(?:functions|(?:functions?|tools?)[._/:]|[/.:])?$/i;
-const suffix = /^(?:json|code)?$/i;
+/** The call as JSON, where a mark is there, and arguments, or a closing mark, follow on the name in any notation. */
+function asJson(block: string, markup: CallMarkup, tools: OfferedTools): readonly string[] {
+  const between = '(?:\\[CALL_ID\\]\\w{1,64})?(?:\\[ARGS\\]|\\.call)?(?:<[^\\s<>]{1,32}>|json|[^\\w({]){0,8}';
+  const names = anyOfTexts(tools.map(({ name }) => name));
+  const found = new RegExp(`(?<![\\w-])(${names})(?![\\w-])${between}`).exec(block);
+  if (!found || !/<\S|\[[A-Z]/.test(block)) return [];
+  const [head, name] = found;
+  const rest = block.slice(found.index + head.length);
+  const given = rest.slice(0, rest.lastIndexOf(rest.startsWith('(') ? ')' : '}') + 1);
+  const inner = given.startsWith('(') ? given.slice(1, -1).trim() : given;
+  const args = inner.startsWith('{')
+    ? inner
+    : `{${inner.replace(keyOfArgument, (text, key) => (key ? `"${key}":` : text))}}`;
+  const isCall = given !== '' || (rest === '' && markup.closes.some((mark) => head.trimEnd().endsWith(mark)));
+  const call = `{"name": "${name}", "arguments": ${args.replaceAll('<|"|>', '"')}}`;
+  return isCall ? [`<tool_call>${quoteBareWords(call)}</tool_call>`] : [];
+}
+
+/** A key of Python's arguments, and the strings between which it stands. */
+const keyOfArgument = /"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?<!\w)(\w{1,64})\s{0,8}=/g;
+
+// Models put these around the names of functions: `functions.f`, `tools.f`, `/f`, `functions_f_1`, `fjson`, `f()`.
+const prefix = /^(?:functions|(?:functions?|tools?|call)[._/:]|[/.:])?$/i;
+const suffix = /^(?:\.?json|code|\(\)|\/)?$/i;
 const number = /^[_:.]?\d{1,3}$/;
 
-/** A call with the name of the offered tool, where something stands around it that is no part of a name. */
+/** A call with the name of the offered tool, where something stands around it that is no part of a name, or letters are of the other case. */
 export function withOfferedName(call: DetectedCall, tools: OfferedTools): DetectedCall {
   if (tools.some(({ name }) => name === call.name)) return call;
+  const plain = (name: string): string =>
+    name
+      .toLowerCase()
+      .replaceAll(/["'\s]/g, '')
+      .replaceAll('-', '_');
+  const written = plain(call.name);
   const found = tools.find(({ name }) => {
-    const at = call.name.indexOf(name);
-    const [before, after] = [call.name.slice(0, Math.max(at, 0)), call.name.slice(at + name.length)];
-    return at >= 0 && prefix.test(before) && (suffix.test(after) || (before !== '' && number.test(after)));
+    const at = written.indexOf(plain(name));
+    const [before, after] = [written.slice(0, Math.max(at, 0)), written.slice(at + plain(name).length)];
+    const isNumbered = number.test(after) && (before !== '' || /^\D/.test(after));
+    return at >= 0 && prefix.test(before) && (suffix.test(after) || isNumbered);
   });
   return found ? { ...call, name: found.name, repaired: true } : call;
 }

@@ -323,7 +323,7 @@ class BlockReader {
 }
 
 /** What Python's arguments begin with: a key, text in quotes or brackets, or a number alone. */
-const callArguments = /^\s*\(\s*(?:\w*\s*(?:=|$)|["'“{[])|^\(\s*-?\d[\d.]*\s*[,)]/;
+const callArguments = /^\s{0,8}\(\s{0,8}(?:\w{0,64}\s{0,8}(?:=|$)|["'“{[])|^\(\s{0,8}-?\d[\d.]{0,32}\s{0,8}[,)]/;
 
 /** Whether what follows a token of a block that is open is a value, of whatever words. */
 const isBeforeValue = ({ kind, text }: Token): boolean =>

@@ -35,7 +35,7 @@ type CallRead =
 type UnclosedCall = Omit<Extract<CallRead, { kind: 'call' }>, 'kind'>;
 
 // Some models write it between calls, whatever separator they know.
-const semicolon = /\s*;/y;
+const semicolon = /\s{0,40};/y;
 const namePattern = /[^\s<>()[\]{}"'`=,:|]{1,128}/y;
 
 /** Reads calls in a layout whose calls are no JSON objects. Never throws; takes time linear in the text that it reads. */

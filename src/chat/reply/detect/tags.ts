@@ -128,9 +128,9 @@ export function withLeadingText(tag: Tag, text: string): Tag {
   const { leading = '' } = tag.kind;
   if (leading === '') return tag;
   const before = text.slice(Math.max(0, tag.start - leading.length - maxSpace), tag.start).trimEnd();
-  const [lastWord = ''] = /\w*$/.exec(leading) ?? [];
+  const [lastWord = ''] = /\w{0,32}$/.exec(leading) ?? [];
   // Its last word belongs to the tag also where the marks before that are lost.
-  const found = before.endsWith(leading) ? leading : /\w*$/.exec(before)?.[0] === lastWord ? lastWord : '';
+  const found = before.endsWith(leading) ? leading : /\w{0,32}$/.exec(before)?.[0] === lastWord ? lastWord : '';
   return found === '' ? tag : { ...tag, start: text.lastIndexOf(found, tag.start - found.length) };
 }
 

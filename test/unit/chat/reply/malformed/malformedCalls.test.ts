@@ -43,7 +43,7 @@ describe('markup that gives no call', () => {
     ],
     ['<tool_call>{"name": "Ada", "email": "ada@example.org"}</tool_call>', 'the JSON after <tool_call> is no call'],
     ['[TOOL_CALLS] []', 'the JSON after [TOOL_CALLS] is no call'],
-    ['[TOOL_CALLS]set_lamp[ARGS]{"on": yes}', 'the JSON after [TOOL_CALLS] is malformed'],
+    ['[TOOL_CALLS]set_lamp[ARGS]{"on": }', 'the JSON after [TOOL_CALLS] is malformed'],
     ['{"on": true}</function>', 'the JSON before </function> is no call'],
     [
       '{"tool": "set_lamp", "args": {"on": true}, "more": 1}',
