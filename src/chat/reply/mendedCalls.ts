@@ -20,12 +20,10 @@ export function mendedCalls(block: string, format: ToolCallFormat, options: Dete
   return [];
 }
 
-/** The markup as it is, with words in quotes, single braces, another mark or notation of it, or as JSON. */
+/** The markup as it is, with words in quotes, single braces or another notation of its marks, or as JSON. */
 function mendings(block: string, { markup = commonMarkup }: ToolCallFormat, tools: OfferedTools): readonly string[] {
   const single = block.replaceAll('{{', '{').replaceAll('}}', '}');
   const start = block.replace(/\{[^]*$/, '');
-  const own = markup.opens.filter((mark) => !commonMarkup.opens.includes(mark));
-  const marked = own.flatMap((mark) => [mark + block, mark + block.replace(/^[^\w[{]+/, '')]);
   const valued = block.replace(/<(function|parameter)(?:(?:\s+name)?\s*=\s*|>)"?([\w.-]+)"?\s*>?/g, '<$1=$2>');
   const recipient = block.replace(/\bto=(?:functions?_|(?:functions?|tools?)[./:]|\/)?(?=\w)/, 'to=functions.');
   return [
@@ -33,7 +31,6 @@ function mendings(block: string, { markup = commonMarkup }: ToolCallFormat, tool
     start + quoteBareWords(block.slice(start.length)),
     single,
     block.replace(/^[^[{]*/, ''),
-    ...marked,
     valued,
     recipient,
     ...asJson(block, markup, tools),

@@ -36,10 +36,7 @@ export function detect(
 ): Detection {
   const context = { keys, tags, tools, thought, skipReasoning: createReasoningSkipper(text, marks) };
   const found = findCalls(text, context);
-  const hidden =
-    found.spans.length > 0
-      ? undefined
-      : ((tags !== commonTags ? unclosedCalls(text, context, marks) : undefined) ?? callsAtStart(text, context, marks));
+  const hidden = found.spans.length > 0 ? undefined : hiddenCalls(text, context, marks);
   const { spans, truncatedAt } = hidden ?? found;
   const calls = spans.flatMap((span) => span.calls);
   const read = closedRanges(text, spans, tags);
@@ -77,30 +74,22 @@ function findCalls(text: string, context: DetectionContext): CallSpans | Untagge
 }
 
 /**
- * Calls in the marks of a model's own layout at the end of reasoning that is never closed: the model has ended its reply
- * with them. undefined: the reasoning is closed, or goes on after the calls.
+ * The calls in what looks like reasoning and is none: calls in the marks of a model's own layout with which reasoning ends
+ * that is never closed, and those of a text that starts with a call which has a mark in a value that closes reasoning.
  */
-function unclosedCalls(text: string, context: DetectionContext, marks: ReplyMarks): CallSpans | undefined {
+function hiddenCalls(text: string, context: DetectionContext, marks: ReplyMarks): CallSpans | undefined {
   const reasoning = reasoningSpans(text, marks);
-  const last = reasoning.at(-1);
-  if (!last?.isUnclosed) return undefined;
-  const found = taggedCalls(text, { ...context, skipReasoning: skipSpans(reasoning.slice(0, -1)) });
-  const end = found.spans.at(-1)?.end;
-  const isLast = end !== undefined && context.tags.skipClosers(text, end) === text.trimEnd().length;
-  return isLast && found.truncatedAt === undefined ? found : undefined;
-}
-
-/**
- * The calls of a text that starts with a call, where a value of that call has a mark which closes reasoning that nothing
- * has opened: the mark is a part of the value. undefined: the text is another one, or has calls after the mark.
- */
-function callsAtStart(text: string, context: DetectionContext, marks: ReplyMarks): CallSpans | undefined {
+  const isUnclosed = reasoning.at(-1)?.isUnclosed === true && context.tags !== commonTags;
   const implied = impliedReasoning(text, marks);
-  if (!implied) return undefined;
-  const calls = taggedCalls(text, { ...context, skipReasoning: (index) => index });
-  const [first] = calls.spans;
-  const isAtStart = first !== undefined && text.slice(0, first.start).trim() === '';
-  return isAtStart && text.indexOf(implied.close) < first.end ? calls : undefined;
+  if (!isUnclosed && !implied) return undefined;
+  const skipped = isUnclosed ? reasoning.slice(0, -1) : [];
+  const found = taggedCalls(text, { ...context, skipReasoning: skipSpans(skipped) });
+  const [first, last] = [found.spans[0], found.spans.at(-1)];
+  if (!first || !last) return undefined;
+  const isAtEnd = context.tags.skipClosers(text, last.end) === text.trimEnd().length;
+  if (isUnclosed) return isAtEnd && found.truncatedAt === undefined ? found : undefined;
+  const isAtStart = text.slice(0, first.start).trim() === '';
+  return isAtStart && implied && text.indexOf(implied.close) < first.end ? found : undefined;
 }
 
 // A tag in a string of an untagged call is text: what looks like a call there is a part of an argument.
