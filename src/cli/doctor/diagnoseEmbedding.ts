@@ -75,16 +75,11 @@ export async function diagnoseEmbedding(
   };
 }
 
-function adviseOn({ entry, isListed, existingName }: DoctorTarget, near: number, far: number): readonly string[] {
-  return [
-    ...(existingName === undefined ? [] : [`models.json has this file already, as "${existingName}"`]),
-    ...(isListed || entry.embedding
-      ? []
-      : [
-          'if its maker names words before queries and documents, add them as "embedding": {"query_prefix", "document_prefix"}',
-        ]),
-    ...(near > far ? [] : ['a sentence is less like itself in other words than another one: is it a trained model?']),
-  ];
+function* adviseOn({ entry, isListed, existingName }: DoctorTarget, near: number, far: number): Generator<string> {
+  if (existingName !== undefined) yield `models.json has this file already, as "${existingName}"`;
+  if (!isListed && !entry.embedding)
+    yield 'if its maker names words before queries and documents, add them as "embedding": {"query_prefix", "document_prefix"}';
+  if (!(near > far)) yield 'a sentence is less like itself in other words than another one: is it a trained model?';
 }
 
 const dot = (a: Float32Array = new Float32Array(), b: Float32Array): number =>
