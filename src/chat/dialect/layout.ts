@@ -81,16 +81,8 @@ export interface ValueStyle {
 }
 
 /** The marks that a layout writes around calls and values, each once. */
-export function callMarks({
-  header,
-  open,
-  close,
-  separator = '',
-  before,
-  between,
-  after,
-  arguments: notation,
-}: CallLayout): readonly string[] {
+export function callMarks(layout: CallLayout): readonly string[] {
+  const { header, open, close, separator = '', before, between, after, arguments: notation } = layout;
   const parts = [header, open, ...before, ...between, ...after, separator, close];
   if (notation.kind === 'parameters') {
     const { key, string, other, style } = notation;

@@ -177,14 +177,8 @@ interface BudgetedLoad {
  * models are unloaded; where that is not enough, the model gets fewer slots and a shorter context.
  * @throws Fault MODEL_LOAD_FAILED, with both numbers when the smallest context does not fit.
  */
-export async function loadWithinBudget({
-  engine,
-  file,
-  options,
-  budget,
-  onHold,
-  onResized,
-}: BudgetedLoad): Promise<Model> {
+export async function loadWithinBudget(load: BudgetedLoad): Promise<Model> {
+  const { engine, file, options, budget, onHold, onResized } = load;
   const { estimate } = engine;
   // A number that is asked for is kept.
   const resizingWith = (requestMemory: SlotResizing['requestMemory']): SlotResizing | undefined =>

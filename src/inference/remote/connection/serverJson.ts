@@ -28,7 +28,7 @@ export class ServerJson {
   /** The tokens of a response to /tokenize. */
   async tokens(body: object, signal: AbortSignal): Promise<readonly Token[]> {
     const { tokens } = await this.post('/tokenize', body, signal);
-    if (Array.isArray(tokens) && tokens.every(isInteger)) return tokens as readonly Token[];
+    if (Array.isArray(tokens) && tokens.every((token) => Number.isInteger(token))) return tokens as readonly Token[];
     throw this.malformed('/tokenize', 'it has no list of tokens');
   }
 
@@ -76,8 +76,6 @@ export class ServerJson {
     throw this.malformed(path, 'it is no object');
   }
 }
-
-const isInteger = (value: unknown): boolean => Number.isInteger(value);
 
 /** A response that not every server has; empty where it has none. */
 export async function optional(response: Promise<ServerObject>): Promise<ServerObject> {
