@@ -20,10 +20,12 @@ export function mendedCalls(block: string, format: ToolCallFormat, options: Dete
   return [];
 }
 
-/** The markup as it is, with words in quotes, single braces or another notation of its marks, or as JSON. */
+/** The markup as it is, with words in quotes, single braces, another mark or notation of it, or as JSON. */
 function mendings(block: string, { markup = commonMarkup }: ToolCallFormat, tools: OfferedTools): readonly string[] {
   const single = block.replaceAll('{{', '{').replaceAll('}}', '}');
   const start = block.replace(/\{[^]*$/, '');
+  const own = markup.opens.filter((mark) => !commonMarkup.opens.includes(mark));
+  const marked = own.flatMap((mark) => [mark + block, mark + block.replace(/^[^\w[{]+/, '')]);
   const valued = block.replace(/<(function|parameter)(?:(?:\s+name)?\s*=\s*|>)"?([\w.-]+)"?\s*>?/g, '<$1=$2>');
   const recipient = block.replace(/\bto=(?:functions?_|(?:functions?|tools?)[./:]|\/)?(?=\w)/, 'to=functions.');
   return [
@@ -31,6 +33,7 @@ function mendings(block: string, { markup = commonMarkup }: ToolCallFormat, tool
     start + quoteBareWords(block.slice(start.length)),
     single,
     block.replace(/^[^[{]*/, ''),
+    ...marked,
     valued,
     recipient,
     ...asJson(block, markup, tools),
@@ -39,7 +42,7 @@ function mendings(block: string, { markup = commonMarkup }: ToolCallFormat, tool
 
 /** The call as JSON, where a mark is there, and arguments, or a closing mark, follow on the name in any notation. */
 function asJson(block: string, markup: CallMarkup, tools: OfferedTools): readonly string[] {
-  const between = '(?:\\[CALL_ID\\]\\w{1,64})?(?:\\[ARGS\\]|\\.call)?(?:<[^\\s<>]{1,32}>|json|[^\\w({]){0,8}';
+  const between = '(?:\\[CALL_ID\\]\\w{1,64})?(?:\\[ARGS\\]|\\.call)?(?:<[^\\s<>]{1,32}>|json|[^\\w({<]){0,8}(?=[({]|$)';
   const names = anyOfTexts(tools.map(({ name }) => name));
   const found = new RegExp(`(?<![\\w-])(${names})(?![\\w-])${between}`).exec(block);
   if (!found || !/<\S|\[[A-Z]/.test(block)) return [];

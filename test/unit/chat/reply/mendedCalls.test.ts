@@ -44,6 +44,8 @@ describe('a damaged call of an offered tool', () => {
     ['mistral', 'lamp[CALL_ID]a1b2c3d4e[ARGS]{"on": true}'],
     ['mistral', '[TOOL_CALLS]lamp(on=True)'],
     ['native', '<act>lamp</act>'],
+    ['native', '<act>lamp: lamp{on: "yes"}</act>'],
+    ['chatml', '<tool_call>lamp:lamp{"on": true}</tool_call>'],
     ['native', '<act>lamp()</act>'],
     ['native', '<act>lamp(on=True)</act>'],
     ['mistral', '[TOOL_CALLS][{"name": "lamp", "arguments": {"on": yes}}]'],
