@@ -76,8 +76,8 @@ function callsInReasoning(reasoning: string, format: ToolCallFormat, options: De
   const { tools = [] } = options;
   const { calls, unread = [] } = format.detect(tools.length > 0 ? reasoning : '', options);
   const offered = calls.filter((call) => tools.some(({ name }) => name === call.name)).map(({ raw }) => raw);
-  const beside = unread.map(({ text }) => text).filter((text) => tools.some(({ name }) => text.includes(name)));
-  return [...offered, ...beside].map((text) => ({ text, reason: 'it is within the reasoning, and nothing follows' }));
+  const inProse = unread.map(({ text }) => text).filter((text) => tools.some(({ name }) => text.includes(name)));
+  return [...offered, ...inProse].map((text) => ({ text, reason: 'it is within the reasoning, and nothing follows' }));
 }
 
 /** Where parts of a text are, which are in its order; an empty range where one is not. */
