@@ -98,7 +98,7 @@ describe('the check of a server ends, and leaves no socket open, for a server th
     ['sends what is no frame', accepting((socket) => socket.send('{}')), 'expected a first frame, came nothing'],
   ])('%s', async (_, upgrade, reason) => {
     const { url, sockets } = await startServer(upgrade);
-    const [only = '', ...others] = await resultsOf({ url });
+    const [only = '', ...others] = await resultsOf({ url, ...(reason.includes('body') && { timeoutMs: 3000 }) });
     expect(only).toContain('failed The server can be reached, and accepts a WebSocket');
     expect(only).toContain(reason);
     expect(only.length).toBeLessThan(600);
@@ -136,7 +136,9 @@ describe('the check of a server ends, and leaves no socket open, for a server th
     );
     const results = await resultsOf({
       url,
-      checkTimeoutMs: reason.includes('by the kit') ? 60_000 : 1000,
+      ...(reason.includes('within') || reason.includes('last frame')
+        ? { checkTimeoutMs: 1000 }
+        : { checkTimeoutMs: 60_000, timeoutMs: 3000 }),
       only: ['An agent in a turn refuses', 'A ping is'],
     });
     expect(results.join('\n')).toContain(reason);
@@ -146,7 +148,7 @@ describe('the check of a server ends, and leaves no socket open, for a server th
 
   it('answers pages without end', async () => {
     const { url } = await startServer(accepting((socket) => socket.send(ready)));
-    const results = await resultsOf({ url, only: ['GET /graphs answers'] });
+    const results = await resultsOf({ url, only: ['GET /graphs answers'], timeoutMs: 3000 });
     expect(results.at(-1)).toContain('a body of more than 4194304 bytes');
   });
 });

@@ -24,7 +24,7 @@ describe.each(subprotocols)('over %s, a reply after a result', (subprotocol) => 
     const requestId = client.send('sendMessage', { agentId, text: message });
     const [first] = await notifications(client, requestId, 1);
     await client.request('submitToolResults', { agentId, results: [result({ ...first, content: 'sun' })] });
-    return client.turnOf(requestId);
+    return await client.turnOf(requestId);
   }
 
   const answering = (stream: boolean) => {

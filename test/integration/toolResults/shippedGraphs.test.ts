@@ -25,7 +25,7 @@ describe.each(subprotocols)('over %s, the graph', (subprotocol) => {
       const ok = !content.startsWith('no:');
       await client.request('submitToolResults', { agentId, results: [result({ ...call, ok, content })] });
     }
-    return client.turnOf(requestId);
+    return await client.turnOf(requestId);
   }
 
   it('weather answers with the result of its call', async () => {
