@@ -42,7 +42,8 @@ function mendings(block: string, { markup = commonMarkup }: ToolCallFormat, tool
 
 /** The call as JSON, where a mark is there, and arguments, or a closing mark, follow on the name in any notation. */
 function asJson(block: string, markup: CallMarkup, tools: OfferedTools): readonly string[] {
-  const between = '(?:\\[CALL_ID\\]\\w{1,64})?(?:\\[ARGS\\]|\\.call)?(?:<[^\\s<>]{1,32}>|json|[^\\w({<>]){0,8}(?=[({]|$)';
+  const between =
+    '(?:\\[CALL_ID\\]\\w{1,64})?(?:\\[ARGS\\]|\\.call)?(?:<[^\\s<>]{1,32}>|json|[^\\w({<>]){0,8}(?=[({]|$)';
   const names = anyOfTexts(tools.map(({ name }) => name));
   const found = new RegExp(`(?<![\\w-])(${names})(?![\\w-])${between}`).exec(block);
   if (!found || !/<\S|\[[A-Z]/.test(block)) return [];
