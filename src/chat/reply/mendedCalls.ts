@@ -1,5 +1,5 @@
 import { anyOfTexts } from '../../base/patterns.ts';
-import { quoteBareWords } from '../json/lenientParser.ts';
+import { endOfMatch, quoteBareWords } from '../json/lenientParser.ts';
 import type { CallMarkup, DetectedCall, DetectOptions, ToolCallFormat } from '../tool.ts';
 import { commonMarkup } from './detect/tags.ts';
 
@@ -42,13 +42,13 @@ function mendings(block: string, { markup = commonMarkup }: ToolCallFormat, tool
 
 /** The call as JSON, where a mark is there, and arguments, or a closing mark, follow on the name in any notation. */
 function asJson(block: string, markup: CallMarkup, tools: OfferedTools): readonly string[] {
-  const between =
-    '(?:\\[CALL_ID\\]\\w{1,64})?(?:\\[ARGS\\]|\\.call)?(?:<[^\\s<>]{1,32}>|json|[^\\w({<>]){0,8}(?=[({]|$)';
-  const names = anyOfTexts(tools.map(({ name }) => name));
-  const found = new RegExp(`(?<![\\w-])(${names})(?![\\w-])${between}`).exec(block);
-  if (!found || !/<\S|\[[A-Z]/.test(block)) return [];
-  const [head, name] = found;
-  const rest = block.slice(found.index + head.length);
+  if (!/<\S|\[[A-Z]/.test(block)) return [];
+  const named = new RegExp(`(?<![\\w-])(?:${anyOfTexts(tools.map(({ name }) => name))})(?![\\w-])`, 'g');
+  const found = [...block.matchAll(named)]
+    .map(({ 0: name, index }) => ({ name, end: argumentsStart(block, index + name.length) }))
+    .find(({ end }) => end === block.length || '({'.includes(block[end] ?? ''));
+  if (!found) return [];
+  const [{ name }, head, rest] = [found, block.slice(0, found.end), block.slice(found.end)];
   const given = rest.slice(0, rest.lastIndexOf(rest.startsWith('(') ? ')' : '}') + 1);
   const inner = given.startsWith('(') ? given.slice(1, -1).trim() : given;
   const args = inner.startsWith('{')
@@ -58,6 +58,16 @@ function asJson(block: string, markup: CallMarkup, tools: OfferedTools): readonl
   const call = `{"name": "${name}", "arguments": ${args.replaceAll('<|"|>', '"')}}`;
   return isCall ? [`<tool_call>${quoteBareWords(call)}</tool_call>`] : [];
 }
+
+/** Index after the marks and other characters that stand between a name and its arguments. */
+function argumentsStart(block: string, nameEnd: number): number {
+  let start = endOfMatch(afterName, block, nameEnd) ?? nameEnd;
+  for (let left = 8; left > 0; left--) start = endOfMatch(betweenNameAndArguments, block, start) ?? start;
+  return start;
+}
+
+const afterName = /(?:\[CALL_ID\]\w{1,64})?(?:\[ARGS\]|\.call)?/y;
+const betweenNameAndArguments = /<[^\s<>]{1,32}>|json|[^\w({<>]/y;
 
 /** A key of Python's arguments, and the strings between which it stands. */
 const keyOfArgument = /"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?<!\w)(\w{1,64})\s{0,8}=/g;
