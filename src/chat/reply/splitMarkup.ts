@@ -2,8 +2,8 @@ import type { CallMarkup, MalformedCall } from '../tool.ts';
 import type { TextRange } from '../markSearch.ts';
 import { markFinder, noMarks } from './markFinder.ts';
 import { callWord, type Token, type TokenKind, type TokenOptions, tokensOf } from './tokens.ts';
-import { type Reason, reasonOf } from './reasons.ts';
-import { opensResult, ToolResults } from './toolResults.ts';
+import { type Reason, reasonOf } from './whyNoCall.ts';
+import { opensResult, resultSkipper } from './toolResults.ts';
 
 /** A text without markup of calls, and the markup that gave none. */
 type Split = readonly [answer: string, unread: readonly MalformedCall[]];
@@ -13,7 +13,7 @@ type Split = readonly [answer: string, unread: readonly MalformedCall[]];
  * @param hasCalls whether there were some, so that a closing mark may be what remains of one.
  */
 export function splitMarkup(text: string, markup: CallMarkup, hasCalls: boolean, options: TokenOptions): Split {
-  const blocks = new BlockReader(text, tokensOf(text, markFinder(markup), options), options).read();
+  const blocks = new BlockReader(text, markup, options).read();
   const unread = blocks.filter(({ isRest }) => !(isRest && hasCalls));
   const malformed = unread.map(({ start, end, reason }) => ({ text: text.slice(start, end).trim(), reason }));
   return [withoutBlocks(text, blocks), malformed];
@@ -24,8 +24,7 @@ export function splitMarkup(text: string, markup: CallMarkup, hasCalls: boolean,
  * @param isForeign whether the marks of other models do.
  */
 export function callBlocks(text: string, read: readonly TextRange[], isForeign: boolean): readonly Block[] {
-  const options = { toolNames: new Set<string>(), isBareSearched: isForeign, read };
-  return new BlockReader(text, tokensOf(text, markFinder(noMarks), options), options).read();
+  return new BlockReader(text, noMarks, { toolNames: new Set(), isBareSearched: isForeign, read }).read();
 }
 
 // What follows it belongs to the call up to the end of the text, whatever it is.
@@ -62,26 +61,24 @@ interface Growth {
 class BlockReader {
   readonly #text: string;
   readonly #tokens: readonly Token[];
-  readonly #toolNames: ReadonlySet<string>;
+  readonly #options: TokenOptions;
   /** Whether the blocks are those of calls that were read. */
   readonly #isRead: boolean;
-  readonly #cutOffAt: number;
   /** Index from which the next block may start. */
   #from: number;
 
-  constructor(text: string, tokens: readonly Token[], { toolNames, read, from = 0, cutOffAt }: TokenOptions) {
+  constructor(text: string, markup: CallMarkup, options: TokenOptions) {
     this.#text = text;
-    this.#tokens = tokens;
-    this.#toolNames = toolNames;
-    this.#isRead = read !== undefined;
-    this.#from = from;
-    this.#cutOffAt = cutOffAt ?? Infinity;
+    this.#tokens = tokensOf(text, markFinder(markup), options);
+    this.#options = options;
+    this.#isRead = options.read !== undefined;
+    this.#from = options.from ?? 0;
   }
 
   read(): readonly Block[] {
     const text = this.#text;
     const blocks: Block[] = [];
-    const results = new ToolResults(text);
+    const skipResults = resultSkipper(text);
     let next = 0;
     for (let at = 0; at < this.#tokens.length; at++) {
       const seed = this.#tokens[at];
@@ -94,10 +91,10 @@ class BlockReader {
       const block = { start, end: growth.end + Number(isQuoted) };
       next = Math.max(next, growth.last + 1);
       while (next < this.#tokens.length && !/read|opens/.test(this.#tokens[next]?.kind ?? '')) next++;
-      this.#from = results.skip(block, this.#tokens[next]?.start ?? text.length);
+      this.#from = skipResults(block, this.#tokens[next]?.start ?? text.length);
       const isLast = text.slice(this.#from).trim() === '';
       const hasMark = tokens.some(({ kind, text: mark }) => /foreign|opener/.test(kind) && callWord.test(mark));
-      blocks.push({ start, end: this.#from, hasMark, ...reasonOf(tokens, isLast, this.#toolNames) });
+      blocks.push({ start, end: this.#from, hasMark, ...reasonOf(tokens, isLast, this.#options.toolNames) });
       at = growth.last;
     }
     return blocks;
@@ -169,7 +166,7 @@ class BlockReader {
       if (isPart === undefined && at > seed) break;
       if (isPart || at <= seed) Object.assign(growth, { last: growth.at, end: tokens[growth.at]?.end });
     }
-    const isCutOff = growth.end > this.#cutOffAt;
+    const isCutOff = growth.end > (this.#options.cutOffAt ?? Infinity);
     if (isCutOff || (growth.at >= tokens.length && this.#reachesEnd(growth)))
       Object.assign(growth, { last: tokens.length - 1, end: this.#text.length });
     return growth;
@@ -236,12 +233,11 @@ class BlockReader {
     const isOpening = token.kind === 'opens';
     // After the mark that closes a call, another call begins.
     if (isOpening && !isOpen && at > seed && this.#tokens[last]?.kind === 'closes') return undefined;
-    growth.isOpen = false;
-    if (this.#isMentioned(token)) return true;
-    growth.isOpen = token.pair === undefined;
-    const isNext = (): boolean => !['opens', undefined].includes(this.#tokens[growth.at + 1]?.kind);
-    if (token.pair) growth.at = token.pair.at;
-    else if (token.text === neverClosed) while (isNext()) growth.at++;
+    const isMentioned = this.#isMentioned(token);
+    growth.isOpen = !isMentioned && token.pair === undefined;
+    if (token.pair && !isMentioned) growth.at = token.pair.at;
+    else if (growth.isOpen && token.text === neverClosed)
+      while (!['opens', undefined].includes(this.#tokens[growth.at + 1]?.kind)) growth.at++;
     return true;
   }
 
@@ -273,7 +269,7 @@ class BlockReader {
     const rest = this.#text.slice(last.end).trim();
     if (rest === '' || isBeforeValue(last)) return true;
     // A name, or the beginning of one.
-    const names = [...this.#toolNames];
+    const names = [...this.#options.toolNames];
     return (
       !/\s/.test(rest) && (names.length === 0 || names.some((name) => name.startsWith(rest) || rest.includes(name)))
     );

@@ -89,6 +89,7 @@ const label =
   '\\bfunctools(?=\\[)|\\bTOOL_CALLS(?=\\s{0,8}\\[)|\\*{0,2}\\b(?:(?:[Tt]ool|[Ff]unction)[ _][Cc]alls?|Action)\\*{0,2}\\s{0,2}:\\*{0,2}|(?<![\\w`])json(?=\\s{0,8}\\n\\s{0,8}[[{])|</?(?:tool|function)[ -]calls?>|<\\|im_start\\|>\\w{0,16}';
 const jsonBegin =
   '\\{\\s*(?:["\'“}]|[A-Za-z_]{1,32}["\']?\\s*:|\\{\\s*["\'{])|\\[\\s*(?:\\{\\s*(?:["\'“}A-Za-z_]|$)|["\'\\]])';
+/** How JSON starts at a bracket in a text that is no JSON. */
 const jsonStart = new RegExp(`${jsonBegin}|[[{]\\s*$`, 'y');
 const callKey =
   '["\'“](?:name|tool|function|arguments|parameters|args|input|tool_calls?|function_call)["\'”]?\\s{0,8}:';
@@ -96,9 +97,6 @@ const callKey =
 const afterString = /[ \t]{0,40}(?:[,:;}\])>=<[\r\n]|$)/y;
 /** What begins a line of JSON. */
 const jsonLine = /[ \t]{0,40}(?:["'“”{}[\](),:<\d\r\n-]|true|false|null|True|False|None|$)/y;
-
-/** Whether JSON starts at a bracket in a text that is no JSON. */
-const isJsonStart = (text: string, index: number): boolean => endOfMatch(jsonStart, text, index) !== undefined;
 
 /** Where a call without a mark may start: at the name of a tool before a bracket, at JSON, or at a key. */
 export const callStartPattern = (toolNames: ReadonlySet<string>): RegExp =>
@@ -144,7 +142,7 @@ class Tokenizer {
     const name = isBareSearched ? `${namePattern(toolNames)}(?![\\w-])` : noMatch;
     this.#seed = new RegExp(`${finder.source}|${key}`);
     this.#pattern = new RegExp(
-      `(\`+)|(${finder.source})|(${key})|(${name})|(${label}|${brokenMark})|([[{(])|([\\]})])|\\n\\s*|[,;]+|["'“”:=>]|<[/|]{0,2}`,
+      `(\`+)|(${finder.source})|(${key})|(${name})|(${label}|${brokenMark})|[[{(]|([\\]})])|\\n\\s*|[,;]+|["'“”:=>]|<[/|]{0,2}`,
       'g',
     );
   }
@@ -183,7 +181,7 @@ class Tokenizer {
     if (start < this.#text.length) this.#add('cutOff', start, this.#text.length);
   }
 
-  #accept([found, backticks, mark, key, name, broken, opener, closer]: RegExpExecArray, index: number): void {
+  #accept([found, backticks, mark, key, name, broken, closer]: RegExpExecArray, index: number): void {
     const end = this.#next;
     if (backticks !== undefined) this.#backticks(index, end);
     else if (mark !== undefined) this.#mark(this.#finder.kindOf(mark), index, end);
@@ -194,7 +192,9 @@ class Tokenizer {
       this.#add('broken', index, this.#broken(index, end));
     else if (this.#options.isBareSearched && isForeign(broken ?? '')) this.#add('foreign', index, end);
     else if (closer !== undefined) this.#close(closer, index, end);
-    else if (opener !== undefined || /^[[<"'“]/.test(found)) this.#structure(index);
+    else if (found.startsWith('"')) this.#quote(index);
+    else if (/^[[{(]/.test(found)) this.#bracket(index);
+    else if (/^[<'“]/.test(found)) this.#sign(index, index + (/^<[/|]{0,2}/.exec(found)?.[0].length ?? 1));
     else if (broken !== undefined || key !== undefined) this.#next = index + 1;
     else this.#sign(index, end);
   }
@@ -240,19 +240,10 @@ class Tokenizer {
     return /["'“”]/.test(key) || this.#isInJson || /[<[{|]/.test(this.#text[index - 1] ?? '');
   }
 
-  /** An opening bracket, or a quote. */
-  #structure(index: number): void {
-    const character = this.#text[index] ?? '';
-    if (character === '"') this.#quote(index);
-    else if (!'[{('.includes(character))
-      this.#sign(index, index + (/^<[/|]{0,2}/.exec(this.#text.slice(index, index + 3))?.[0].length ?? 1));
-    else this.#bracket(index, character);
-  }
-
-  #bracket(index: number, character: string): void {
+  #bracket(index: number): void {
     const text = this.#text;
-    const isJson = this.#isInJson || isJsonStart(text, index);
-    const parsed = isJson && character !== '(' ? parseJsonAt(text, index, { lenient: true }) : undefined;
+    const isJson = this.#isInJson || endOfMatch(jsonStart, text, index) !== undefined;
+    const parsed = isJson && text[index] !== '(' ? parseJsonAt(text, index, { lenient: true }) : undefined;
     if (parsed?.ok && parsed.end <= (this.#read?.start ?? parsed.end)) {
       const content = text.slice(index, parsed.end);
       // Where only marks are looked for, a text of JSON hides none but in a call.

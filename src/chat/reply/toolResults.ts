@@ -13,39 +13,29 @@ const maxMark = 128;
 /** Whether a text is the mark that opens the result of a call. */
 export const opensResult = (text: string): boolean => endOfMatch(openingAt, text, 0) === text.length;
 
-/** Finds the results that a model has invented after a call. Takes time linear in the text. */
-export class ToolResults {
-  readonly #text: string;
-  /** Where the next mark that closes a result starts. */
-  #closing = 0;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  /**
-   * Index after the results that follow a call, with their marks. The block of the call may end with the first of these.
-   * A result that is not closed is JSON, or reaches to the limit.
-   */
-  skip(block: TextRange, limit: number): number {
-    const text = this.#text;
+/**
+ * A function that finds the results which a model has invented after a call: the index after them and their marks. The
+ * block of the call may end with the first of these. A result that is not closed is JSON, or reaches to the limit. Takes
+ * time linear in the text.
+ */
+export function resultSkipper(text: string): (block: TextRange, limit: number) => number {
+  // Where the next mark that closes a result starts.
+  let closingStart = 0;
+  const contentEnd = (start: number, limit: number): number => {
+    nextClosing.lastIndex = start;
+    if (closingStart < start) closingStart = nextClosing.exec(text)?.index ?? Infinity;
+    if (closingStart < limit) return closingStart;
+    const parsed = parseJsonAt(text, start, { lenient: true });
+    return parsed.ok ? parsed.end : limit;
+  };
+  return (block, limit) => {
     const last = lastOpening.exec(text.slice(Math.max(block.start, block.end - maxMark), block.end));
     let end = block.end - (last?.[0].length ?? 0);
     for (;;) {
       const start = endOfMatch(openingAt, text, end);
-      const next = start === undefined ? endOfMatch(closingAt, text, end) : this.#contentEnd(start, limit);
+      const next = start === undefined ? endOfMatch(closingAt, text, end) : contentEnd(start, limit);
       if (next === undefined) return Math.max(end, block.end);
       end = next;
     }
-  }
-
-  #contentEnd(start: number, limit: number): number {
-    if (this.#closing < start) {
-      nextClosing.lastIndex = start;
-      this.#closing = nextClosing.exec(this.#text)?.index ?? Infinity;
-    }
-    if (this.#closing < limit) return this.#closing;
-    const parsed = parseJsonAt(this.#text, start, { lenient: true });
-    return parsed.ok ? parsed.end : limit;
-  }
+  };
 }

@@ -1,4 +1,4 @@
-import { argumentKeys, metadataKeys, nameKeys, wrapperKeys } from '../whyNoCall.ts';
+import { argumentKeys, keysBeside, nameKeys, wrapperKeys } from '../whyNoCall.ts';
 import type { ParsedObject } from '../../json/objectList.ts';
 import type { DetectedCall } from '../../tool.ts';
 import { parseJsonAt } from '../../json/lenientParser.ts';
@@ -58,8 +58,7 @@ export function parseArguments(value: JsonValue | undefined, lenient: boolean): 
 /** The values in a wrapper such as `{"tool_calls": [...]}`; undefined: there is no wrapper. */
 function unwrapCalls(members: JsonObject): readonly JsonValue[] | undefined {
   const key = wrapperKeys.find((wrapper) => typeof members.get(wrapper) === 'object' && members.get(wrapper) !== null);
-  if (key === undefined || [...members.keys()].some((memberKey) => memberKey !== key && !metadataKeys.has(memberKey)))
-    return undefined;
+  if (key === undefined || keysBeside(members, key).length > 0) return undefined;
   const inner = members.get(key);
   return Array.isArray(inner) ? inner : [inner as JsonValue];
 }
@@ -72,25 +71,19 @@ function toCall(members: JsonObject, keys: CallKeys, options: CallShapeOptions):
   if (nameKey === undefined) return undefined;
   const name = members.get(nameKey);
   if (typeof name !== 'string' || name.trim() === '') return undefined;
-  const thought = thoughtOf(members);
-  const others = [...members.keys()].filter(
-    (key) =>
-      key !== nameKey && key !== argumentKey && !metadataKeys.has(key) && !(options.thought && thought?.key === key),
-  );
+  const [[firstKey, first] = []] = members;
+  const thought = firstKey === thoughtKey && typeof first === 'string' ? first : undefined;
+  const isOwn = (key: string): boolean => key === thoughtKey && options.thought && thought !== undefined;
+  const others = keysBeside(members, nameKey, argumentKey).filter((key) => !isOwn(key));
   if (others.length > 0 && !(tagged && argumentKey !== undefined && others.every(canBeLeftAside))) return undefined;
   const parsed = parseArguments(argumentKey === undefined ? undefined : members.get(argumentKey), lenient);
   if (parsed === undefined) return undefined;
   const repaired = parsed.repaired || others.length > 0;
-  return { ...parsed, name, repaired, ...(thought && { thought: thought.text }) };
+  return { ...parsed, name, repaired, ...(thought !== undefined && { thought }) };
 }
 
+/** The key of the thought that a call may begin with. */
 const thoughtKey = 'thought';
-
-/** The thought that a call begins with. */
-function thoughtOf(members: JsonObject): { readonly key: string; readonly text: string } | undefined {
-  const [[key, text] = ['', undefined]] = members;
-  return key === thoughtKey && typeof text === 'string' ? { key, text } : undefined;
-}
 
 /** Whether a member is none of a call, and does not make something else of it: a declaration, or a call with two names. */
 const canBeLeftAside = (key: string): boolean =>

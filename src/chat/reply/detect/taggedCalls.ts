@@ -1,6 +1,6 @@
 import { skipOpeningFence } from '../../markdownCode.ts';
-import { callSpans, createCallSpan, type CallSpans, type CallSpan } from './callShape.ts';
-import { parseArguments, type ParsedArguments } from './callShape.ts';
+import type { TextRange } from '../../markSearch.ts';
+import { callSpans, createCallSpan, type CallSpans, type CallSpan, parseArguments } from './callShape.ts';
 import { type DetectionContext, toolNameIn, withLeadingText, type Tag, type TaggedBlock, type TagSet } from './tags.ts';
 import { endOfMatch, skipSeparators } from '../../json/lenientParser.ts';
 import { parseObjectAt, parseObjects, type ObjectListError } from '../../json/objectList.ts';
@@ -19,20 +19,32 @@ export function taggedCalls(text: string, context: DetectionContext): CallSpans 
   return { spans: blocks.flat(), truncatedAt: undefined };
 }
 
-/** Tags in front of the same calls, such as `<tool_call><function=f>`; a single tag is both. */
-interface NestedTags {
-  /** The first, where the span of the calls starts. */
-  readonly outer: Tag;
-  /** The last, which decides what may follow. */
-  readonly inner: Tag;
-}
-
 const callsStart = /(?:\[\s*)?\{\s*(?:["'}]|$)|\[\s*$/y;
 const compactCall = /([\w.-]{1,128})(?:\[CALL_ID\][\w-]{0,128})?(?:\[ARGS\]\s*|(?=\{))/y;
 const truncatedCompactCall = /[\w.-]{1,128}(?:\[CALL_ID\][\w-]{0,128})?(?:\[[A-Z_]{0,8})?$/y;
 
+// What stands between a tag and the first of its calls.
+const beforeCalls = /[\s[]*/y;
+
+/** Parses what follows a tag, or several such as `<tool_call><function=f>`: the last one decides what that may be. */
+function parseBlock(text: string, first: Tag, context: DetectionContext): TaggedBlock {
+  const outer = withLeadingText(first, text);
+  let inner = first;
+  let start = skipOpeningFence(text, inner.end);
+  for (let tag = context.tags.at(text, start); tag; tag = context.tags.at(text, start)) {
+    inner = tag;
+    start = skipOpeningFence(text, inner.end);
+  }
+  const own = inner.kind.read?.(text, inner, outer, context);
+  if (own) return own;
+  const block = parseContent(text, inner, start, context);
+  const [call, ...others] = block.spans;
+  const isNext = call && call.start <= (endOfMatch(beforeCalls, text, start) ?? start);
+  return isNext ? { ...block, spans: [{ ...call, start: outer.start }, ...others] } : block;
+}
+
 /**
- * Parses what follows a tag, after nested tags and an opening code fence:
+ * Parses what follows nested tags and an opening code fence:
  *
  * | after the tag                                  | example                    | result                             |
  * | ---------------------------------------------- | -------------------------- | ---------------------------------- |
@@ -43,75 +55,41 @@ const truncatedCompactCall = /[\w.-]{1,128}(?:\[CALL_ID\][\w-]{0,128})?(?:\[[A-Z
  * | objects, or a list of them                     | `<tool_call>{...}`         | the calls in them                  |
  * | anything else                                  | `<tool_call>hello`         | no calls; the search continues     |
  */
-function parseBlock(text: string, first: Tag, context: DetectionContext): TaggedBlock {
-  const outer = withLeadingText(first, text);
-  let inner = first;
-  let contentStart = skipOpeningFence(text, inner.end);
-  for (let tag = context.tags.at(text, contentStart); tag; tag = context.tags.at(text, contentStart)) {
-    inner = tag;
-    contentStart = skipOpeningFence(text, inner.end);
+function parseContent(text: string, tag: Tag, start: number, context: DetectionContext): TaggedBlock {
+  const { keys, tags, thought } = context;
+  const { holds } = tag.kind;
+  const nothing = { spans: [], end: tag.end, truncated: false };
+  if (start === text.length) return { spans: [], end: start, truncated: true };
+  if (holds === 'arguments') {
+    const name = toolNameIn(text, tag);
+    return name === '' ? nothing : parseNamedCall(text, tag, { name, start: tag.start, end: start }, tags);
   }
-  const tags: NestedTags = { outer, inner };
-  const own = inner.kind.read?.(text, inner, outer, context);
-  if (own) return own;
-  if (contentStart === text.length) return { spans: [], end: contentStart, truncated: true };
-  if (inner.kind.holds === 'arguments') {
-    const name = toolNameIn(text, inner);
-    if (name === '') return { spans: [], end: inner.end, truncated: false };
-    return parseNamedCall(text, tags, { name, nameStart: inner.start, argumentsStart: contentStart }, context.tags);
-  }
-  if (inner.kind.holds === 'calls or a name') {
-    compactCall.lastIndex = contentStart;
+  if (holds === 'calls or a name') {
+    compactCall.lastIndex = start;
     const name = compactCall.exec(text)?.[1];
-    if (name !== undefined) {
-      const call = { name, nameStart: contentStart, argumentsStart: compactCall.lastIndex };
-      return parseNamedCall(text, tags, call, context.tags);
-    }
-    if (endOfMatch(truncatedCompactCall, text, contentStart) !== undefined)
-      return { spans: [], end: contentStart, truncated: true };
+    if (name !== undefined) return parseNamedCall(text, tag, { name, start, end: compactCall.lastIndex }, tags);
+    if (endOfMatch(truncatedCompactCall, text, start) !== undefined) return { spans: [], end: start, truncated: true };
   }
-  return parseCalls(text, tags, contentStart, context);
-}
-
-function parseCalls(
-  text: string,
-  { outer, inner }: NestedTags,
-  start: number,
-  { keys, tags, thought }: DetectionContext,
-): TaggedBlock {
-  if (endOfMatch(callsStart, text, start) === undefined) return { spans: [], end: inner.end, truncated: false };
+  if (endOfMatch(callsStart, text, start) === undefined) return nothing;
   const { objects, list, end, error } = parseObjects(text, start, tags.closingTag);
-  const spans = callSpans(text, objects, keys, { tagged: true, lenient: true, thought }).map((span) =>
-    span.start === objects[0]?.start ? { ...span, start: outer.start } : span,
-  );
-  if (error !== undefined) return recoverFrom(text, inner, error, spans);
+  const spans = callSpans(text, objects, keys, { tagged: true, lenient: true, thought });
+  if (error !== undefined) return recoverFrom(text, tag, error, spans);
   const truncated = list === 'open' && objects.length === 0 && skipSeparators(text, start + 1) === text.length;
   return { spans, end, truncated };
 }
 
-interface NamedCall {
-  readonly name: string;
-  readonly nameStart: number;
-  readonly argumentsStart: number;
-}
+/** A name, and where its arguments follow. */
+type NamedCall = TextRange & { readonly name: string };
 
-function parseNamedCall(
-  text: string,
-  { outer, inner }: NestedTags,
-  { name, nameStart, argumentsStart }: NamedCall,
-  { closingTag }: TagSet,
-): TaggedBlock {
-  const toBlock = (end: number, repaired: boolean, parsed: ParsedArguments | undefined): TaggedBlock => {
-    const span = parsed && createCallSpan(text, { start: nameStart, end, repaired }, [{ name, ...parsed }]);
-    return { spans: span ? [{ ...span, start: outer.start }] : [], end, truncated: false };
-  };
-  if (argumentsStart === text.length) return { spans: [], end: argumentsStart, truncated: true };
-  if (endOfMatch(closingTag, text, argumentsStart) !== undefined)
-    return toBlock(argumentsStart, false, parseArguments(undefined, false));
-  if (text[argumentsStart] !== '{') return { spans: [], end: inner.end, truncated: false };
-  const object = parseObjectAt(text, argumentsStart, closingTag);
-  if ('truncatedIn' in object) return recoverFrom(text, inner, object, []);
-  return toBlock(object.end, object.repaired, parseArguments(object.value, true));
+function parseNamedCall(text: string, tag: Tag, { name, start, end }: NamedCall, { closingTag }: TagSet): TaggedBlock {
+  if (end === text.length) return { spans: [], end, truncated: true };
+  const isEmpty = endOfMatch(closingTag, text, end) !== undefined;
+  if (!isEmpty && text[end] !== '{') return { spans: [], end: tag.end, truncated: false };
+  const object = isEmpty ? { value: null, end, repaired: false } : parseObjectAt(text, end, closingTag);
+  if ('truncatedIn' in object) return recoverFrom(text, tag, object, []);
+  const parsed = parseArguments(object.value, true);
+  const spans = parsed ? [createCallSpan(text, { ...object, start }, [{ name, ...parsed }])] : [];
+  return { spans, end: object.end, truncated: false };
 }
 
 /**

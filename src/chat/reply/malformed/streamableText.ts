@@ -36,15 +36,15 @@ export class StreamableText {
     this.#words = new Set([...callWords, ...[...(toolNames ?? [])].map((name) => name.toLowerCase())]);
   }
 
-  /** What was sent. */
-  get sent(): string {
-    return this.#sent;
+  /** What was sent, and what waits for the end. */
+  protected get parts(): readonly [sent: string, held: string] {
+    return [this.#sent, this.#held];
   }
 
   /** Takes the next piece of text and returns what can be sent. */
   push(piece: string): string {
-    if (this.#isStopped) return '';
     this.#held += piece;
+    if (this.#isStopped) return '';
     if (this.#calls && this.#sent === '') this.#held = this.#held.trimStart();
     const found = this.#marks.next(this.#held, 0, false);
     const decided = typeof found === 'number' ? found : found.start;
@@ -92,7 +92,6 @@ export class StreamableText {
  */
 export class CallMarkupFilter extends StreamableText {
   readonly #markup: CallMarkup;
-  #text = '';
   /** The markup that was taken out, once all text is there. */
   unread: readonly MalformedCall[] = [];
 
@@ -102,15 +101,11 @@ export class CallMarkupFilter extends StreamableText {
     this.#markup = markup;
   }
 
-  override push(piece: string): string {
-    this.#text += piece;
-    return super.push(piece);
-  }
-
   /** Returns what was held back and is no markup, at the end of the text. */
   flush(): string {
-    const options = { toolNames: new Set<string>(), isBareSearched: false, from: this.sent.length };
-    const [answer, unread] = splitMarkup(this.#text, this.#markup, false, options);
+    const [sent, held] = this.parts;
+    const options = { toolNames: new Set<string>(), isBareSearched: false, from: sent.length };
+    const [answer, unread] = splitMarkup(sent + held, this.#markup, false, options);
     this.unread = unread;
     return this.rest(answer);
   }

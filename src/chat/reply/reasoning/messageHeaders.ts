@@ -24,17 +24,16 @@ const beforeFirstMark = /^\s*(?:to=[^\s<[]*|to?)?\s*/;
 export class MessageHeaders {
   readonly #marks: MarkPair;
   readonly #restart: string;
-  readonly #reasoning: readonly { readonly channel: string; readonly marks: ReasoningMarks }[];
+  /** The marks of reasoning by the channel in their header. */
+  readonly #reasoning = new Map<string, ReasoningMarks>();
 
   constructor(marks: MarkPair, { reasoning, restart }: ReplyMarks) {
     this.#marks = marks;
     this.#restart = restart;
-    this.#reasoning = reasoning
+    for (const pair of reasoning
       .filter(({ open }) => open.startsWith(marks.open) && open.endsWith(marks.close))
-      .map((pair) => ({
-        channel: pair.open.slice(marks.open.length, pair.open.length - marks.close.length).trim(),
-        marks: pair,
-      }));
+      .reverse())
+      this.#reasoning.set(pair.open.slice(marks.open.length, -marks.close.length).trim(), pair);
   }
 
   /**
@@ -65,8 +64,8 @@ export class MessageHeaders {
     if (partOf(header) === 'call') return { length, part: 'call', next: 'call' };
     const channelAt = header.lastIndexOf(this.#marks.open) + this.#marks.open.length;
     const channel = /^\s*(\S*)/.exec(header.slice(channelAt))?.[1] ?? '';
-    const found = this.#reasoning.find((reasoning) => reasoning.channel === channel);
-    return found ? { length, part: 'mark', next: found.marks } : { ...noHeader, length };
+    const reasoning = this.#reasoning.get(channel);
+    return reasoning ? { length, part: 'mark', next: reasoning } : { ...noHeader, length };
   }
 }
 

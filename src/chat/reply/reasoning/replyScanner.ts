@@ -3,16 +3,8 @@ import { type FoundMark, MarkSearch } from '../../markSearch.ts';
 import { MessageHeaders } from './messageHeaders.ts';
 import { hasTag, type ReasoningMarks, type ReplyMarks, tagsOf } from '../../replyMarks.ts';
 
-/** The searches for the marks of a reply: what ends each of its parts. */
-interface ReplySearches {
-  readonly inAnswer: MarkSearch;
-  readonly inReasoning: ReadonlyMap<ReasoningMarks, MarkSearch>;
-  readonly inCall: MarkSearch;
-  readonly headers: MessageHeaders | undefined;
-}
-
-/** The searches for the marks of a reply, made once: constrained decoding needs them for each token. */
-export const searchesFor = memoized((marks: ReplyMarks): ReplySearches => {
+/** The searches for the marks of a reply that end its parts, made once: constrained decoding needs them for each token. */
+export const searchesFor = memoized((marks: ReplyMarks) => {
   const { reasoning, header, restart } = marks;
   const messageMarks = header ? [header.open, restart].filter(hasTag) : [];
   return {
@@ -46,7 +38,7 @@ export type OnPart = (part: ReplyPart, text: string, start: number) => void;
 export class ReplyScanner {
   readonly #marks: ReplyMarks;
   readonly #onPart: OnPart;
-  readonly #searches: ReplySearches;
+  readonly #searches: ReturnType<typeof searchesFor>;
   #state: 'start' | 'answer' | 'header' | 'call' | ReasoningMarks;
   /** Text that is not assigned to a part yet, and where it starts in the reply. */
   #pending = '';

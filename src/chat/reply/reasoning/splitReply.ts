@@ -56,9 +56,11 @@ export class ReasoningFilter {
       (part, text) => {
         if (part === 'call') this.#toolMessages.push((this.#last === part ? this.#toolMessages.pop() : '') + text);
         this.#last = part;
-        if (answer.has(part)) return this.#receive(text);
-        this.#isAfterMark = true;
-        if (part === 'reasoning') this.#reasoning += text;
+        if (part === 'reasoning' && !keepReasoning) this.#reasoning += text;
+        this.#isAfterMark ||= !answer.has(part);
+        // White space between a mark and the answer belongs to neither.
+        if (answer.has(part)) this.#newAnswer += !this.#hasAnswer && this.#isAfterMark ? text.trimStart() : text;
+        this.#hasAnswer ||= this.#newAnswer !== '';
       },
       opened,
     );
@@ -76,27 +78,16 @@ export class ReasoningFilter {
 
   /** Takes the next piece of text and returns the part of the answer in it; a possible start of a mark is held back. */
   push(piece: string): string {
+    this.#newAnswer = '';
     this.#scanner.push(piece);
-    return this.#takeAnswer();
+    return this.#newAnswer;
   }
 
   /** Returns what was held back, at the end of the text. */
   flush(): string {
-    this.#scanner.end();
-    return this.#takeAnswer();
-  }
-
-  #receive(text: string): void {
-    // White space between a mark and the answer belongs to neither.
-    const answer = !this.#hasAnswer && this.#isAfterMark ? text.trimStart() : text;
-    this.#hasAnswer ||= answer !== '';
-    this.#newAnswer += answer;
-  }
-
-  #takeAnswer(): string {
-    const answer = this.#newAnswer;
     this.#newAnswer = '';
-    return answer;
+    this.#scanner.end();
+    return this.#newAnswer;
   }
 }
 
@@ -139,8 +130,7 @@ export function skipSpans(spans: readonly ReasoningSpan[]): SkipReasoning {
   if (spans.length === 0) return (index) => index;
   return (index) => {
     // Binary search for the number of spans that start at or before the index.
-    let low = 0;
-    let high = spans.length;
+    let [low, high] = [0, spans.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
       if ((spans[middle]?.start ?? Infinity) <= index) low = middle + 1;
