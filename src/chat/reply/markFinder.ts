@@ -1,4 +1,4 @@
-import { memoized } from '../../base/memoized.ts';
+import { memoized, memoizedByKey } from '../../base/memoized.ts';
 import { distance } from 'fastest-levenshtein';
 import type { CallMarkup } from '../tool.ts';
 import { MarkSearch } from '../markSearch.ts';
@@ -10,7 +10,6 @@ export type MarkKind = 'opens' | 'closes' | 'inner';
 export class MarkFinder extends MarkSearch {
   readonly #kinds: ReadonlyMap<string, MarkKind>;
   readonly #words: readonly string[];
-  readonly #known = new Map<string, boolean>();
 
   constructor(markup: CallMarkup) {
     const tags = (['inner', 'closes', 'opens'] as const).flatMap((kind) =>
@@ -47,18 +46,14 @@ export class MarkFinder extends MarkSearch {
     return length < minBeginning ? 0 : length;
   }
 
-  #isLike(word: string): boolean {
-    const known = this.#known.get(word);
-    if (known !== undefined) return known;
-    const isLike = this.#words.some((mark) => (mark.length > 3 ? isSimilar(mark, word) : mark === word));
-    if (this.#known.size < maxKnown) this.#known.set(word, isLike);
-    return isLike;
-  }
+  readonly #isLike = memoizedByKey(
+    (word: string) => word,
+    (word) => this.#words.some((mark) => (mark.length > 3 ? isSimilar(mark, word) : mark === word)),
+  );
 }
 
 // Shorter beginnings are those of words, too.
 const minBeginning = 4;
-const maxKnown = 1000;
 
 /** Whether a mark is told from words by its brackets. */
 const isTag = (mark: string): boolean => /^(?:<[^\s<>]|\[[^\s[\]])/.test(mark) && /^\S+$/.test(mark);

@@ -81,10 +81,7 @@ const number = /^[_:.]?\d{1,3}$/;
 export function withOfferedName(call: DetectedCall, tools: OfferedTools): DetectedCall {
   if (tools.some(({ name }) => name === call.name)) return call;
   const plain = (name: string): string =>
-    name
-      .toLowerCase()
-      .replaceAll(/["'\s]/g, '')
-      .replaceAll('-', '_');
+    name.toLowerCase().replaceAll(/["'\s-]/g, (sign) => (sign === '-' ? '_' : ''));
   const written = plain(call.name);
   const found = tools.find(({ name }) => {
     const at = written.indexOf(plain(name));

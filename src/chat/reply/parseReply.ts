@@ -46,9 +46,8 @@ export function parseReply(
   const content = untrimmed.trim();
   const parsed = { ...detection, content: (isJson && wholeJson(content)?.json) || content, reasoning };
   if (isJson && tools.length === 0) return { ...parsed, answer: parsed.content, unread: [] };
-  const formatMalformed = detection.unread ?? [];
+  const { residual, unread: formatMalformed = [], cutOff = '' } = detection;
   const isWhole = formatMalformed.length === 0 && !keepReasoning;
-  const { residual, cutOff = '' } = detection;
   const visible = isWhole
     ? parsed.content
     : splitReply(withoutBlocks(residual, rangesOf(formatMalformed, residual)), marks).content.trim();

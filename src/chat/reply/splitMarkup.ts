@@ -1,6 +1,6 @@
 import type { CallMarkup, MalformedCall } from '../tool.ts';
 import type { TextRange } from '../markSearch.ts';
-import { markFinder, noMarks } from './markFinder.ts';
+import { noMarks } from './markFinder.ts';
 import { callWord, type Token, type TokenKind, type TokenOptions, tokensOf } from './tokens.ts';
 import { type Reason, reasonOf } from './whyNoCall.ts';
 import { opensResult, resultSkipper } from './toolResults.ts';
@@ -69,7 +69,7 @@ class BlockReader {
 
   constructor(text: string, markup: CallMarkup, options: TokenOptions) {
     this.#text = text;
-    this.#tokens = tokensOf(text, markFinder(markup), options);
+    this.#tokens = tokensOf(text, markup, options);
     this.#options = options;
     this.#isRead = options.read !== undefined;
     this.#from = options.from ?? 0;
@@ -79,11 +79,10 @@ class BlockReader {
     const text = this.#text;
     const blocks: Block[] = [];
     const skipResults = resultSkipper(text);
-    let next = 0;
-    for (let at = 0; at < this.#tokens.length; at++) {
-      const seed = this.#tokens[at];
-      if (!seed || !this.#isSeed(at)) continue;
-      const growth = this.#grow(at, seed);
+    let [from, next] = [0, 0];
+    for (const seed of this.#tokens) {
+      if (seed.at < from || !this.#isSeed(seed)) continue;
+      const growth = this.#grow(seed);
       const tokens = this.#tokens.slice(this.#start(growth), growth.last + 1);
       const start = tokens[0]?.start ?? 0;
       // Quotes around a mark go with it.
@@ -95,18 +94,17 @@ class BlockReader {
       const isLast = text.slice(this.#from).trim() === '';
       const hasMark = tokens.some(({ kind, text: mark }) => /foreign|opener/.test(kind) && callWord.test(mark));
       blocks.push({ start, end: this.#from, hasMark, ...reasonOf(tokens, isLast, this.#options.toolNames) });
-      at = growth.last;
+      from = growth.last + 1;
     }
     return blocks;
   }
 
-  #isSeed(at: number): boolean {
-    const token = this.#tokens[at];
-    if (!token || token.start < this.#from) return false;
+  #isSeed(token: Token): boolean {
+    if (token.start < this.#from) return false;
     // An invented result may stand anywhere after a call.
     if (this.#isRead && token.kind === 'foreign') return this.#from > 0 && opensResult(token.text);
     if (this.#isRead || token.kind === 'read') return token.kind === 'read';
-    if (token.kind === 'name') return this.#isNamedCall(at, this.#from);
+    if (token.kind === 'name') return this.#isNamedCall(token, this.#from);
     return seeds.has(token.kind) || this.#isAlone(token);
   }
 
@@ -120,9 +118,9 @@ class BlockReader {
   }
 
   /** Whether a name begins a call: `name{` does anywhere, `name(` where a line or a list has only that, or before a mark. */
-  #isNamedCall(at: number, from: number): boolean {
-    const [name, opener] = [this.#tokens[at], this.#tokens[at + 1]];
-    if (!name || !opener || opener.gap.trim() !== '' || !/^[{(]/.test(opener.text)) return false;
+  #isNamedCall(name: Token, from: number): boolean {
+    const opener = this.#tokens[name.at + 1];
+    if (!opener || opener.gap.trim() !== '' || !/^[{(]/.test(opener.text)) return false;
     if (opener.text !== '(') return opener.kind !== 'opener' || opener.isJson === true;
     const end = opener.pair?.end ?? opener.end;
     let next = this.#tokens[(opener.pair ?? opener).at + 1];
@@ -156,15 +154,15 @@ class BlockReader {
     return group;
   }
 
-  #grow(seed: number, token: Token): Growth {
+  #grow(token: Token): Growth {
     const tokens = this.#tokens;
-    const first = this.#group(token).at;
+    const [first, seed] = [this.#group(token).at, token.at];
     const growth: Growth = { first, seed, at: first, last: first, end: 0, isOpen: false, depth: 0 };
-    for (; growth.at < tokens.length; growth.at++) {
-      const { at, isOpen } = growth;
-      const isPart = at <= seed || this.#goesOn(at, isOpen) ? this.#accept(growth) : undefined;
-      if (isPart === undefined && at > seed) break;
-      if (isPart || at <= seed) Object.assign(growth, { last: growth.at, end: tokens[growth.at]?.end });
+    for (let part = tokens[first]; part; part = tokens[++growth.at]) {
+      const isBefore = part.at <= seed;
+      const isPart = isBefore || this.#goesOn(part, growth.isOpen) ? this.#accept(growth, part) : undefined;
+      if (isPart === undefined && !isBefore) break;
+      if (isPart || isBefore) Object.assign(growth, { last: growth.at, end: tokens[growth.at]?.end });
     }
     const isCutOff = growth.end > (this.#options.cutOffAt ?? Infinity);
     if (isCutOff || (growth.at >= tokens.length && this.#reachesEnd(growth)))
@@ -173,10 +171,9 @@ class BlockReader {
   }
 
   /** Whether no prose stands before a token to which a block may go on. */
-  #goesOn(at: number, isOpen: boolean): boolean {
-    const [previous, next] = [this.#tokens[at - 1], this.#tokens[at]];
-    if (!previous || !next) return false;
-    const { gap, kind, text } = next;
+  #goesOn({ at, gap, kind, text }: Token, isOpen: boolean): boolean {
+    const previous = this.#tokens[at - 1];
+    if (!previous) return false;
     if (gap.trim() === '' || (isOpen && isBeforeValue(previous))) return true;
     if (kind === 'closes' && !/^\s|\s$/.test(gap)) return gap.length <= maxEdge;
     // One word that belongs to the token.
@@ -185,11 +182,10 @@ class BlockReader {
   }
 
   /** Whether the token at which a block has arrived is a part of it; false: if a part follows; undefined: it is none. */
-  #accept(growth: Growth): boolean | undefined {
-    const { at, isOpen, seed } = growth;
-    const [token, next] = [this.#tokens[at], this.#tokens[at + 1]];
-    if (!token) return undefined;
-    const { kind, text } = token;
+  #accept(growth: Growth, token: Token): boolean | undefined {
+    const { isOpen, seed } = growth;
+    const { kind, text, at } = token;
+    const next = this.#tokens[at + 1];
     switch (kind) {
       case 'opens':
       case 'inner':
@@ -203,7 +199,7 @@ class BlockReader {
         return true;
       case 'key':
       case 'name':
-        if (kind === 'name' && !isOpen && at !== seed && !this.#isNamedCall(at, growth.end)) return undefined;
+        if (kind === 'name' && !isOpen && at !== seed && !this.#isNamedCall(token, growth.end)) return undefined;
         growth.isOpen = true;
         return true;
       case 'call':
@@ -230,9 +226,8 @@ class BlockReader {
 
   #acceptMark(growth: Growth, token: Token): true | undefined {
     const { at, isOpen, seed, last } = growth;
-    const isOpening = token.kind === 'opens';
     // After the mark that closes a call, another call begins.
-    if (isOpening && !isOpen && at > seed && this.#tokens[last]?.kind === 'closes') return undefined;
+    if (token.kind === 'opens' && !isOpen && at > seed && this.#tokens[last]?.kind === 'closes') return undefined;
     const isMentioned = this.#isMentioned(token);
     growth.isOpen = !isMentioned && token.pair === undefined;
     if (token.pair && !isMentioned) growth.at = token.pair.at;
@@ -270,9 +265,8 @@ class BlockReader {
     if (rest === '' || isBeforeValue(last)) return true;
     // A name, or the beginning of one.
     const names = [...this.#options.toolNames];
-    return (
-      !/\s/.test(rest) && (names.length === 0 || names.some((name) => name.startsWith(rest) || rest.includes(name)))
-    );
+    const isName = (name: string): boolean => name.startsWith(rest) || rest.includes(name);
+    return !/\s/.test(rest) && (names.length === 0 || names.some(isName));
   }
 
   /** The token with which a block starts, with what belongs to it directly before its first token. */

@@ -4,7 +4,8 @@ import type { JsonValue } from '../json/value.ts';
 import { skipInlineCode, skipOpeningFence } from '../markdownCode.ts';
 import type { SkipReasoning } from './reasoning/splitReply.ts';
 import type { TextRange } from '../markSearch.ts';
-import { isSimilar, type MarkFinder, type MarkKind } from './markFinder.ts';
+import type { CallMarkup } from '../tool.ts';
+import { isSimilar, type MarkFinder, markFinder, type MarkKind } from './markFinder.ts';
 import { metadataKeys, nameKeys, whyNoCall, wrapperKeys } from './whyNoCall.ts';
 
 /**
@@ -109,8 +110,8 @@ const isArgumentKey = (written: string): boolean => {
 };
 
 /** The tokens of a text, in order. Takes time linear in the text. */
-export const tokensOf = (text: string, finder: MarkFinder, options: TokenOptions): readonly Token[] =>
-  new Tokenizer(text, finder, options).read();
+export const tokensOf = (text: string, markup: CallMarkup, options: TokenOptions): readonly Token[] =>
+  new Tokenizer(text, markFinder(markup), options).read();
 
 const fence = '```';
 const closers: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };

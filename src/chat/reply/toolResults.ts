@@ -14,9 +14,9 @@ const maxMark = 128;
 export const opensResult = (text: string): boolean => endOfMatch(openingAt, text, 0) === text.length;
 
 /**
- * A function that finds the results which a model has invented after a call: the index after them and their marks. The
- * block of the call may end with the first of these. A result that is not closed is JSON, or reaches to the limit. Takes
- * time linear in the text.
+ * Finds the results that a model has invented after a call: the index after them, with their marks. The block of the
+ * call may end with the first of these. A result that is not closed is JSON, or reaches to the limit. Takes time linear
+ * in the text.
  */
 export function resultSkipper(text: string): (block: TextRange, limit: number) => number {
   // Where the next mark that closes a result starts.

@@ -34,11 +34,14 @@ export function whyNoCall(value: JsonValue, toolNames: ReadonlySet<string>, dept
 
 function whyNoCallObject(members: JsonObject, toolNames: ReadonlySet<string>, isOuter: boolean): string | undefined {
   const argumentKey = argumentKeys.find((key) => members.has(key));
-  const isToolName = (key = ''): boolean => isNameOf(members.get(key), toolNames, argumentKey !== undefined);
-  const keys = [...members.keys()];
+  const isToolName = (key = ''): boolean => {
+    const value = members.get(key);
+    const word = typeof value === 'string' ? (/\w(?:[^]*\w)?/.exec(value)?.[0] ?? '') : '';
+    return [...toolNames].some((name) => name === word || (argumentKey !== undefined && isMisspelled(word, name)));
+  };
   const nameKey =
     nameKeys.find((key) => typeof members.get(key) === 'string') ??
-    keys.find((key) => isToolName(key) && isNameKey(key));
+    [...members.keys()].find((key) => isToolName(key) && isNameKey(key));
   const others = keysBeside(members, nameKey, argumentKey);
   const args = members.get(argumentKey ?? '');
   const isObject = args !== undefined && isJsonObject(args);
@@ -70,12 +73,6 @@ function whyNoCallObject(members: JsonObject, toolNames: ReadonlySet<string>, is
 function isNameKey(key: string): boolean {
   const word = key.replaceAll(/\W/g, '');
   return word === '' || distance(word, 'name') < 3 || /name|tool|func/.test(word);
-}
-
-/** Whether a value is the name of a tool. */
-function isNameOf(value: JsonValue | undefined, toolNames: ReadonlySet<string>, hasArguments: boolean): boolean {
-  const word = typeof value === 'string' ? (/\w(?:[^]*\w)?/.exec(value)?.[0] ?? '') : '';
-  return [...toolNames].some((name) => name === word || (hasArguments && isMisspelled(word, name)));
 }
 
 /** Whether a word is the name of a tool with one letter wrong: short names differ by no more from other words. */

@@ -49,10 +49,9 @@ export function extractCalls(value: JsonValue, keys: CallKeys, options: CallShap
 export function parseArguments(value: JsonValue | undefined, lenient: boolean): ParsedArguments | undefined {
   const isEmpty = value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
   if (isEmpty) return { arguments: new Map(), repaired: false };
-  if (typeof value !== 'string') return isJsonObject(value) ? toArguments(value, false) : undefined;
-  const strict = wholeObject(value, false);
-  const members = strict ?? (lenient ? wholeObject(value, true) : undefined);
-  return members && toArguments(members, members !== strict);
+  const strict = typeof value === 'string' ? wholeObject(value, false) : isJsonObject(value) ? value : undefined;
+  const members = strict ?? (lenient && typeof value === 'string' ? wholeObject(value, true) : undefined);
+  return members && !isSchema(members) ? { arguments: members, repaired: members !== strict } : undefined;
 }
 
 /** The values in a wrapper such as `{"tool_calls": [...]}`; undefined: there is no wrapper. */
@@ -101,9 +100,6 @@ function wholeObject(text: string, lenient: boolean): JsonObject | undefined {
   const parsed = parseJsonAt(text, 0, { lenient });
   return parsed.ok && isJsonObject(parsed.value) && text.slice(parsed.end).trim() === '' ? parsed.value : undefined;
 }
-
-const toArguments = (members: JsonObject, repaired: boolean): ParsedArguments | undefined =>
-  isSchema(members) ? undefined : { arguments: members, repaired };
 
 const schemaKeys: ReadonlySet<string> = new Set(
   '$schema $defs type title description properties required additionalProperties'.split(' '),
@@ -157,8 +153,6 @@ export function createCallSpan(
   parsedCalls: readonly ParsedCall[],
 ): CallSpan {
   const raw = text.slice(start, end);
-  const calls = parsedCalls.map(({ repaired: isCallRepaired, ...call }) => {
-    return { ...call, raw, repaired: isCallRepaired || repaired };
-  });
+  const calls = parsedCalls.map((call) => ({ ...call, raw, repaired: call.repaired || repaired }));
   return { calls, start, rawStart: start, end };
 }

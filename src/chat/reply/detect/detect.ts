@@ -131,7 +131,6 @@ function residualText(text: string, blocks: readonly TextRange[], spans: readonl
   });
   pieces.push(withoutEndTokens(text.slice(from)));
   const lines = pieces.map((piece) => piece.trim()).filter((piece) => skipSeparators(piece, 0) < piece.length);
-  if (!lines.some((line) => /^[{`]/.test(line))) return lines.join('\n');
   const callArguments = new Set(spans.flatMap(({ calls }) => calls.map((call) => canonicalJson(call.arguments))));
   const isEcho = (line: string): boolean => {
     const whole = /^[{`]/.test(line) ? wholeJson(line) : undefined;

@@ -9,32 +9,27 @@ import { parseObjectAt, parseObjects, type ObjectListError } from '../../json/ob
 export function taggedCalls(text: string, context: DetectionContext): CallSpans {
   const { tags, skipReasoning } = context;
   const blocks: (readonly CallSpan[])[] = [];
-  let tag = tags.next(text, 0, skipReasoning);
-  while (tag !== undefined) {
+  let end = 0;
+  for (let tag = tags.next(text, 0, skipReasoning); tag; tag = tags.next(text, end, skipReasoning)) {
     const block = parseBlock(text, tag, context);
-    if (block.spans.length > 0) blocks.push(block.spans);
+    blocks.push(block.spans);
     if (block.truncated) return { spans: blocks.flat(), truncatedAt: tag.start };
-    tag = tags.next(text, block.end, skipReasoning);
+    end = block.end;
   }
   return { spans: blocks.flat(), truncatedAt: undefined };
 }
 
+const beforeCalls = /[\s[]*/y;
 const callsStart = /(?:\[\s*)?\{\s*(?:["'}]|$)|\[\s*$/y;
 const compactCall = /([\w.-]{1,128})(?:\[CALL_ID\][\w-]{0,128})?(?:\[ARGS\]\s*|(?=\{))/y;
 const truncatedCompactCall = /[\w.-]{1,128}(?:\[CALL_ID\][\w-]{0,128})?(?:\[[A-Z_]{0,8})?$/y;
 
-// What stands between a tag and the first of its calls.
-const beforeCalls = /[\s[]*/y;
-
 /** Parses what follows a tag, or several such as `<tool_call><function=f>`: the last one decides what that may be. */
 function parseBlock(text: string, first: Tag, context: DetectionContext): TaggedBlock {
   const outer = withLeadingText(first, text);
-  let inner = first;
-  let start = skipOpeningFence(text, inner.end);
-  for (let tag = context.tags.at(text, start); tag; tag = context.tags.at(text, start)) {
-    inner = tag;
-    start = skipOpeningFence(text, inner.end);
-  }
+  let [inner, start] = [first, first.end];
+  for (let tag: Tag | undefined = first; tag; tag = context.tags.at(text, start))
+    [inner, start] = [tag, skipOpeningFence(text, tag.end)];
   const own = inner.kind.read?.(text, inner, outer, context);
   if (own) return own;
   const block = parseContent(text, inner, start, context);

@@ -32,10 +32,7 @@ export interface TaggedBlock {
 }
 
 /** What a reader knows of the text: the same object for all tags of it. */
-export interface BlockContext {
-  /** The offered tools. */
-  readonly tools: readonly Tool[];
-}
+export type BlockContext = Pick<DetectionContext, 'tools'>;
 
 /**
  * Reads the calls after a tag.
@@ -54,8 +51,6 @@ const commonKinds: readonly TagKind[] = [
 const endTokens =
   '<|im_end|> <|eot_id|> <|eom_id|> <|end_of_text|> <|endoftext|> <|end|> <end_of_turn> <eos> </s>'.split(' ');
 
-const longestFirst = (a: TagKind, b: TagKind): number => b.opens.length - a.opens.length;
-
 /** The tags that detection looks for: those of all formats, and those of a model's own layout. */
 export class TagSet {
   /** A closing tag, whichever it closes; sticky. */
@@ -73,8 +68,9 @@ export class TagSet {
    */
   constructor(own: readonly TagKind[] = [], ownClosers: readonly string[] = []) {
     this.hasOwn = own.length > 0;
-    const isOwn = ({ opens }: TagKind): boolean => own.some((kind) => kind.opens === opens);
-    this.#kinds = [...own, ...commonKinds.filter((kind) => !isOwn(kind))].sort(longestFirst);
+    const kinds = [...own, ...commonKinds.filter(({ opens }) => !own.some((kind) => kind.opens === opens))];
+    // Of two that start alike, the longer one.
+    this.#kinds = kinds.sort((a, b) => b.opens.length - a.opens.length);
     const opening = this.#kinds.map(openingPattern).join('|');
     const closing = anyOfTexts([...commonKinds.flatMap(({ closes }) => closes ?? []), ...ownClosers]);
     this.closingTag = new RegExp(closing, 'y');
@@ -160,7 +156,9 @@ export const commonMarkup: CallMarkup = {
 };
 
 /** What the parsers of one text share. */
-export interface DetectionContext extends BlockContext {
+export interface DetectionContext {
+  /** The offered tools. */
+  readonly tools: readonly Tool[];
   /** The JSON keys of a call's name and arguments. */
   readonly keys: CallKeys;
   readonly tags: TagSet;

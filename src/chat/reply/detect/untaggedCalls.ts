@@ -1,6 +1,6 @@
 import { parseJsonAt, skipSeparators } from '../../json/lenientParser.ts';
 import { isJsonObject } from '../../json/value.ts';
-import { markFinder, noMarks } from '../markFinder.ts';
+import { noMarks } from '../markFinder.ts';
 import type { TextRange } from '../../markSearch.ts';
 import { type Token, tokensOf } from '../tokens.ts';
 import { visibleStart } from '../reasoning/splitReply.ts';
@@ -29,7 +29,7 @@ export function untaggedCalls(text: string, context: DetectionContext): Untagged
   const leading = leadingCalls(text, visibleStart(text, 0, skipReasoning), context);
   if (leading.truncatedAt !== undefined) return { ...leading, truncatedInValue: true };
   // Outside of all brackets of JSON, and before one that nothing closes.
-  const tokens = tokensOf(text, markFinder(noMarks), {
+  const tokens = tokensOf(text, noMarks, {
     toolNames: new Set(),
     isBareSearched: false,
     skip: (index) => skipReasoning(Math.max(index, leading.end)),
@@ -52,13 +52,9 @@ export function untaggedCalls(text: string, context: DetectionContext): Untagged
 }
 
 // Lenient parsing is safe only here: a text that starts with a bracket is a call or an answer in JSON.
-function leadingCalls(
-  text: string,
-  start: number,
-  { tags, ...context }: DetectionContext,
-): CallSpans & { readonly end: number } {
+function leadingCalls(text: string, start: number, context: DetectionContext): CallSpans & Pick<TextRange, 'end'> {
   if (text[start] !== '{' && text[start] !== '[') return { spans: [], truncatedAt: undefined, end: start };
-  const { objects, list, end, error } = parseObjects(text, start, tags.closingTag);
+  const { objects, list, end, error } = parseObjects(text, start, context.tags.closingTag);
   const spans = offeredCalls(text, objects, true, context);
   const truncated = error === undefined ? skipSeparators(text, end) === text.length : error.truncatedIn !== undefined;
   const isData = list !== 'none' && (spans.length < objects.length || (list === 'open' && !truncated));
@@ -90,7 +86,6 @@ function offeredCalls(
   const hasOwnKeys = ({ value }: ParsedObject): boolean =>
     keys.name === 'tool' && isJsonObject(value) && value.has(keys.name) && value.has(keys.arguments);
   const own = new Set(objects.filter(hasOwnKeys).map(({ start }) => start));
-  return tools.length === 0
-    ? spans
-    : spans.filter(({ rawStart, calls }) => own.has(rawStart) || calls.every(isOffered));
+  const isCall = ({ rawStart, calls }: CallSpan): boolean => own.has(rawStart) || calls.every(isOffered);
+  return tools.length === 0 ? spans : spans.filter(isCall);
 }

@@ -3,7 +3,7 @@ import { type FoundMark, MarkSearch } from '../../markSearch.ts';
 import { MessageHeaders } from './messageHeaders.ts';
 import { hasTag, type ReasoningMarks, type ReplyMarks, tagsOf } from '../../replyMarks.ts';
 
-/** The searches for the marks of a reply that end its parts, made once: constrained decoding needs them for each token. */
+/** The searches for what ends the parts of a reply, made once: constrained decoding needs them for each token. */
 export const searchesFor = memoized((marks: ReplyMarks) => {
   const { reasoning, header, restart } = marks;
   const messageMarks = header ? [header.open, restart].filter(hasTag) : [];
@@ -87,22 +87,19 @@ export class ReplyScanner {
   #step(isComplete: boolean): boolean {
     if (this.#state === 'start') return this.#start(isComplete);
     if (this.#state === 'header') return this.#header(isComplete);
-    const found = this.#search.next(this.#pending, this.#next, isComplete);
-    this.#emit(this.#textPart, typeof found === 'number' ? found : found.start);
+    const [part, search] = this.#current;
+    const found = search.next(this.#pending, this.#next, isComplete);
+    this.#emit(part, typeof found === 'number' ? found : found.start);
     if (typeof found === 'number') return false;
     this.#accept(found);
     return true;
   }
 
-  get #search(): MarkSearch {
+  /** What the text up to the next mark is, and the search for that mark. */
+  get #current(): readonly [ReplyPart, MarkSearch] {
     const { inAnswer, inReasoning, inCall } = this.#searches;
-    if (this.reasoning) return inReasoning.get(this.reasoning) ?? inAnswer;
-    return this.#state === 'call' ? inCall : inAnswer;
-  }
-
-  get #textPart(): ReplyPart {
-    if (this.reasoning) return 'reasoning';
-    return this.#state === 'call' ? 'call' : 'answer';
+    if (this.reasoning) return ['reasoning', inReasoning.get(this.reasoning) ?? inAnswer];
+    return this.#state === 'call' ? ['call', inCall] : ['answer', inAnswer];
   }
 
   #accept({ mark, end }: FoundMark): void {

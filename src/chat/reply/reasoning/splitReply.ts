@@ -3,14 +3,8 @@ import { defaultReplyMarks, type ReasoningMarks, type ReplyMarks } from '../../r
 import type { TextRange } from '../../markSearch.ts';
 import { type ReplyPart, ReplyScanner, searchesFor } from './replyScanner.ts';
 
-/** The parts of a reply. */
-export interface SplitReply {
-  readonly reasoning: string;
-  /** The answer, calls included, without the marks around it. */
-  readonly content: string;
-  /** The messages to tools, in a reply of several messages: none of them is content. */
-  readonly toolMessages: readonly string[];
-}
+/** The parts of a reply; `content` is the answer, calls included, without the marks around it. */
+export type SplitReply = Pick<ReasoningFilter, 'reasoning' | 'toolMessages'> & { readonly content: string };
 
 /** Splits a complete reply into reasoning and content; with `keepReasoning`, that stays in the content with its marks. */
 export function splitReply(text: string, marks: ReplyMarks = defaultReplyMarks, keepReasoning = false): SplitReply {
@@ -71,7 +65,7 @@ export class ReasoningFilter {
     return this.#reasoning.trim();
   }
 
-  /** The messages to tools so far, with their headers: they are no part of the answer. */
+  /** The messages to tools so far, with their headers, in a reply of several messages: they are no answer. */
   get toolMessages(): readonly string[] {
     return this.#toolMessages.map((text) => text.trim()).filter((text) => text !== '');
   }
@@ -126,9 +120,9 @@ export const createReasoningSkipper = (text: string, marks: ReplyMarks = default
   skipSpans(reasoningSpans(text, marks));
 
 /** Skips ranges of a text, which are in its order and do not overlap. */
-export function skipSpans(spans: readonly ReasoningSpan[]): SkipReasoning {
-  if (spans.length === 0) return (index) => index;
-  return (index) => {
+export const skipSpans =
+  (spans: readonly ReasoningSpan[]): SkipReasoning =>
+  (index) => {
     // Binary search for the number of spans that start at or before the index.
     let [low, high] = [0, spans.length];
     while (low < high) {
@@ -138,7 +132,6 @@ export function skipSpans(spans: readonly ReasoningSpan[]): SkipReasoning {
     }
     return Math.max(index, spans[low - 1]?.end ?? index);
   };
-}
 
 /** Index of the first character at or after an index that is neither reasoning nor what `skip` skips. */
 export function visibleStart(text: string, from: number, skipReasoning: SkipReasoning, skip = skipWhiteSpace): number {
