@@ -22,7 +22,6 @@ export function mendedCalls(block: string, format: ToolCallFormat, options: Dete
 
 /** The markup as it is, with words in quotes, single braces, another mark or notation of it, or as JSON. */
 function mendings(block: string, { markup = commonMarkup }: ToolCallFormat, tools: OfferedTools): readonly string[] {
-  const single = block.replaceAll('{{', '{').replaceAll('}}', '}');
   const start = block.replace(/\{[^]*$/, '');
   const own = markup.opens.filter((mark) => !commonMarkup.opens.includes(mark));
   const marked = own.flatMap((mark) => [mark + block, mark + block.replace(/^[^\w[{]+/, '')]);
@@ -31,7 +30,7 @@ function mendings(block: string, { markup = commonMarkup }: ToolCallFormat, tool
   return [
     block,
     start + quoteBareWords(block.slice(start.length)),
-    single,
+    block.replaceAll('{{', '{').replaceAll('}}', '}'),
     block.replace(/^[^[{]*/, ''),
     ...marked,
     valued,

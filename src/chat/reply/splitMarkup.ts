@@ -2,7 +2,7 @@ import type { CallMarkup, MalformedCall } from '../tool.ts';
 import type { TextRange } from '../markSearch.ts';
 import { noMarks } from './markFinder.ts';
 import { callWord, type Token, type TokenKind, type TokenOptions, tokensOf } from './tokens.ts';
-import { type Reason, reasonOf } from './whyNoCall.ts';
+import { type Reason, reasonOf } from './reasons.ts';
 import { opensResult, resultSkipper } from './toolResults.ts';
 
 /** A text without markup of calls, and the markup that gave none. */
