@@ -43,13 +43,13 @@ export function detect(
   const blocks = callBlocks(text, read, tools.length > 0);
   const residual = residualText(text, blocks, spans, tags);
   const truncated = truncatedAt !== undefined;
-  const isMarked = truncated && tags.at(text, truncatedAt) !== undefined;
-  const cutOff = isMarked ? withoutEndTokens(text.slice(truncatedAt)) : '';
+  const cutOff = truncated && tags.at(text, truncatedAt) ? withoutEndTokens(text.slice(truncatedAt)) : '';
   // The model has marks for its calls: without any, next to prose, they are examples or data.
   const isBare =
     tags.hasOwn &&
     'truncatedInValue' in (hidden ?? found) &&
     isProse(residual) &&
+    !/<[\w|/]|\[[A-Z_/]{3}/.test(residual) &&
     !blocks.some(({ hasMark }) => hasMark) &&
     !spans.some(({ end }, index) => callWord.test(text.slice(end, read[index]?.end)));
   if (!isBare) return { calls, residual, truncated, cutOff };

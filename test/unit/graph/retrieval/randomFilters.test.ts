@@ -134,8 +134,8 @@ function comparisonHolds(held: MetadataValue, operator: string, operand: unknown
     return isNegated ? each.every(Boolean) : each.some(Boolean);
   }
   const wanted = operator === '$contains' ? 'string' : operator === '$eq' ? typeof held : 'number';
-  // A list equals no value, whatever the variable is.
-  if (operator === '$eq' && Array.isArray(held)) return isNegated;
+  // A list equals no value.
+  if (operator === '$eq' && Array.isArray(held)) return isNegated && resolve(operand, 'string') !== undefined;
   const value = resolve(operand, wanted);
   if (value === undefined) return false;
   return compare(held, operator, value) !== isNegated;
