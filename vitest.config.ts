@@ -19,6 +19,7 @@ const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
 const longFiles = [
   // In a process that is still small: it counts what is in memory.
   'test/integration/stoppedTurns.slow.test.ts',
+  'test/integration/stoppedTurns.test.ts',
   'test/scripts/chaos.test.ts',
   'test/e2e/samples.test.ts',
   'test/e2e/tutorial.test.ts',
@@ -28,6 +29,8 @@ const longFiles = [
   'test/model/engineProcess.test.ts',
   'test/e2e/bundle.test.ts',
   'test/e2e/playgroundLimits.test.ts',
+  'test/unit/chat/reply/detect/detect.test.ts',
+  'test/patterns.test.ts',
 ];
 
 // A worker keeps its modules only from one file to the next of the same project, so these run one after the other. The many short
