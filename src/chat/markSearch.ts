@@ -66,3 +66,23 @@ export class MarkSearch {
     return text.replaceAll(this.#pattern, by);
   }
 }
+
+/** A text without ranges of it: on one line where both sides of a range stood on one, else as lines. */
+export function withoutRanges(text: string, ranges: readonly TextRange[]): string {
+  if (ranges.length === 0) return text;
+  let joined = '';
+  let from = 0;
+  let isLine = false;
+  for (const { start, end } of [...ranges, { start: text.length, end: text.length }]) {
+    const piece = text.slice(from, start);
+    const trimmed = piece.trim();
+    isLine ||= piece.slice(0, piece.length - piece.trimStart().length).includes('\n');
+    if (trimmed !== '') {
+      joined += (joined === '' ? '' : isLine ? '\n' : ' ') + trimmed;
+      isLine = piece.slice(piece.trimEnd().length).includes('\n');
+    }
+    // White space at the end of a range is a part of the text.
+    from = start + text.slice(start, end).trimEnd().length;
+  }
+  return joined;
+}

@@ -10,7 +10,7 @@ import { nativeFormat } from '../../../dist/chat/dialect/nativeFormat.js';
 import { nativeFormats, nativeLayouts } from '../../nativeLayouts.mjs';
 import { createResult, median } from '../results.mjs';
 
-const repeats = 16_000;
+const repeats = 4_000;
 const growthFactor = 4;
 const goal = 1.5;
 

@@ -72,15 +72,14 @@ const betweenNameAndArguments = /<[^\s<>]{1,32}>|json|[^\w({<>]/y;
 const keyOfArgument = /"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?<!\w)(\w{1,64})\s{0,8}=/g;
 
 // Models put these around the names of functions: `functions.f`, `tools.f`, `/f`, `functions_f_1`, `fjson`, `f()`.
-const prefix = /^(?:functions|(?:functions?|tools?|call)[._/:]|[/.:])?$/i;
-const suffix = /^(?:\.?json|code|\(\)|\/)?$/i;
+const prefix = /^["'\s]{0,8}(?:functions|(?:functions?|tools?|call)[._/:]|[/.:])?$/i;
+const suffix = /^(?:\.?json|code|\(\)|\/)?["'\s]{0,8}$/i;
 const number = /^[_:.]?\d{1,3}$/;
 
 /** A call with the name of the offered tool, where something stands around it that is no part of a name, or letters are of the other case. */
 export function withOfferedName(call: DetectedCall, tools: OfferedTools): DetectedCall {
   if (tools.some(({ name }) => name === call.name)) return call;
-  const plain = (name: string): string =>
-    name.toLowerCase().replaceAll(/["'\s-]/g, (sign) => (sign === '-' ? '_' : ''));
+  const plain = (name: string): string => name.toLowerCase().replaceAll('-', '_');
   const written = plain(call.name);
   const found = tools.find(({ name }) => {
     const at = written.indexOf(plain(name));

@@ -2,8 +2,8 @@ import { wholeJson } from '../markdownCode.ts';
 import { commonMarkup, withoutEndTokens } from './detect/tags.ts';
 import { defaultReplyMarks } from '../replyMarks.ts';
 import { splitReply } from './reasoning/splitReply.ts';
-import type { TextRange } from '../markSearch.ts';
-import { splitMarkup, withoutBlocks } from './splitMarkup.ts';
+import { type TextRange, withoutRanges } from '../markSearch.ts';
+import { splitMarkup } from './splitMarkup.ts';
 import { mendedCalls, withOfferedName } from './mendedCalls.ts';
 import type { MalformedCall, DetectOptions, Detection, ToolCallFormat } from '../tool.ts';
 
@@ -50,12 +50,14 @@ export function parseReply(
   const isWhole = formatMalformed.length === 0 && !keepReasoning;
   const visible = isWhole
     ? parsed.content
-    : splitReply(withoutBlocks(residual, rangesOf(formatMalformed, residual)), marks).content.trim();
-  const [answer, markup] = splitMarkup(visible, format.markup ?? commonMarkup, parsed.calls.length > 0, {
-    toolNames: new Set(tools.map(({ name }) => name)),
-    isBareSearched: !isJson,
-    ...(cutOff !== '' && visible.endsWith(cutOff) && { cutOffAt: visible.length - cutOff.length }),
-  });
+    : splitReply(withoutRanges(residual, rangesOf(formatMalformed, residual)), marks).content.trim();
+  const split = (part: string, hasCalls: boolean): ReturnType<typeof splitMarkup> =>
+    splitMarkup(part, format.markup ?? commonMarkup, hasCalls, {
+      toolNames: new Set(tools.map(({ name }) => name)),
+      isBareSearched: !isJson,
+      ...(cutOff !== '' && part.endsWith(cutOff) && { cutOffAt: part.length - cutOff.length }),
+    });
+  const [outside, markup] = split(visible, parsed.calls.length > 0);
   const malformed = [...toolMessages.map(malformedMessage), ...formatMalformed, ...markup];
   // What the format itself has found is read as far as it may be.
   const mended = malformed.slice(0, maxMended).map((part) => {
@@ -63,11 +65,13 @@ export function parseReply(
   });
   const calls = [...parsed.calls.map((call) => withOfferedName(call, tools)), ...mended.flat()];
   const isRead = (index: number): boolean => (mended[index]?.length ?? 0) > 0;
-  const unread = malformed.filter((_, index) => !isRead(index));
+  // What stood around a call that was mended may be markup, too.
+  const [answer, around] = mended.flat().length > 0 ? split(outside, true) : [outside, []];
+  const unread = [...malformed.filter((_, index) => !isRead(index)), ...around];
   const isSilent = calls.length === 0 && unread.length === 0 && answer === '';
   if (isSilent) unread.push(...callsInReasoning(reasoning, format, options));
   const readBlocks = rangesOf(malformed, parsed.content).filter((_, index) => isRead(index));
-  return { ...parsed, content: withoutBlocks(parsed.content, readBlocks), calls, answer, unread };
+  return { ...parsed, content: withoutRanges(parsed.content, readBlocks), calls, answer, unread };
 }
 
 /** The calls of offered tools in reasoning, where nothing else is in the reply. */

@@ -1,5 +1,5 @@
 import type { CallMarkup, MalformedCall } from '../tool.ts';
-import type { TextRange } from '../markSearch.ts';
+import { type TextRange, withoutRanges } from '../markSearch.ts';
 import { noMarks } from './markFinder.ts';
 import { callWord, type Token, type TokenKind, type TokenOptions, tokensOf } from './tokens.ts';
 import { type Reason, reasonOf } from './reasons.ts';
@@ -16,7 +16,7 @@ export function splitMarkup(text: string, markup: CallMarkup, hasCalls: boolean,
   const blocks = new BlockReader(text, markup, options).read();
   const unread = blocks.filter(({ isRest }) => !(isRest && hasCalls));
   const malformed = unread.map(({ start, end, reason }) => ({ text: text.slice(start, end).trim(), reason }));
-  return [withoutBlocks(text, blocks), malformed];
+  return [withoutRanges(text, blocks), malformed];
 }
 
 /**
@@ -212,7 +212,7 @@ class BlockReader {
         return true;
       case 'broken':
       case 'foreign':
-        if (!isOpen && isNamed(text, this.#after(token.end))) return undefined;
+        if (!isOpen && (isNamed(text, this.#after(token.end)) || this.#opensNext(token))) return undefined;
         growth.isOpen ||= kind === 'broken' && !text.includes('/');
         return true;
       case 'sign':
@@ -222,6 +222,12 @@ class BlockReader {
       default:
         return kind === 'code' ? undefined : isOpen;
     }
+  }
+
+  /** Whether a mark after a call that was read opens JSON that is none. */
+  #opensNext({ at, text, end }: Token): boolean {
+    const isRead = this.#tokens[at + 1]?.kind === 'read';
+    return this.#isRead && !isRead && !text.includes('/') && /^\s*[[{]/.test(this.#after(end));
   }
 
   #acceptMark(growth: Growth, token: Token): true | undefined {
@@ -338,23 +344,3 @@ export function isProse(text: string): boolean {
 /** Whether a sentence goes on after what looks like the broken mark that opens a call. */
 const isNamed = (tag: string, after: string): boolean =>
   !tag.includes('/') && /^[ \t]+[^\s{[<"']|^[\w.,;!?-]/.test(after);
-
-/** A text without blocks of it: on one line where both sides of a block stood on one, else as lines. */
-export function withoutBlocks(text: string, blocks: readonly TextRange[]): string {
-  if (blocks.length === 0) return text;
-  let joined = '';
-  let from = 0;
-  let isLine = false;
-  for (const { start, end } of [...blocks, { start: text.length, end: text.length }]) {
-    const piece = text.slice(from, start);
-    const trimmed = piece.trim();
-    isLine ||= piece.slice(0, piece.length - piece.trimStart().length).includes('\n');
-    if (trimmed !== '') {
-      joined += (joined === '' ? '' : isLine ? '\n' : ' ') + trimmed;
-      isLine = piece.slice(piece.trimEnd().length).includes('\n');
-    }
-    // White space at the end of a block is a part of the text.
-    from = start + text.slice(start, end).trimEnd().length;
-  }
-  return joined;
-}

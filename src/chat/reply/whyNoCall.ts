@@ -31,11 +31,12 @@ export function whyNoCall(value: JsonValue, toolNames: ReadonlySet<string>, dept
 }
 
 function whyNoCallObject(members: JsonObject, toolNames: ReadonlySet<string>, isOuter: boolean): string | undefined {
-  const argumentKey = argumentKeys.find((key) => members.has(key));
+  const argumentKey = [...members.keys()].find((key) => argumentKeys.includes(key.replaceAll(/\W/g, '')));
   const isToolName = (key = ''): boolean => {
     const value = members.get(key);
     const word = typeof value === 'string' ? (/\w(?:[^]*\w)?/.exec(value)?.[0] ?? '') : '';
-    return [...toolNames].some((name) => name === word || (argumentKey !== undefined && isMisspelled(word, name)));
+    const isLike = (name: string): boolean => isMisspelled(word, name) || (/^\S+$/.test(word) && word.includes(name));
+    return [...toolNames].some((name) => name === word || (argumentKey !== undefined && isLike(name)));
   };
   const nameKey =
     nameKeys.find((key) => typeof members.get(key) === 'string') ??
@@ -44,7 +45,7 @@ function whyNoCallObject(members: JsonObject, toolNames: ReadonlySet<string>, is
   const args = members.get(argumentKey ?? '');
   const isObject = args !== undefined && isJsonObject(args);
   if (!isToolName(nameKey)) {
-    const hasOwnKey = argumentKey !== undefined && argumentKey.startsWith('arg');
+    const hasOwnKey = argumentKey !== undefined && /^\W*arg/.test(argumentKey);
     const isAlone =
       others.length === 0 ||
       (others.length === 1 && (hasOwnKey || isToolName(others[0]) || isNameKey(others[0] ?? '')));

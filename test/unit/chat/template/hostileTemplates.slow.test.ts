@@ -50,7 +50,7 @@ describe('a chat template that is slow to try out', () => {
   it('has very many names and loops, and is refused before they are compared with each other', () => {
     const names = Array.from({ length: 25_000 }, (_, index) => `{% set a${index} = 1 %}`).join('');
     const source = turns + names + '{% for x in [] %}{% endfor %}'.repeat(15_000);
-    expect(() => probeChatTemplate(source, ends)).toThrow('too many steps');
+    expect(() => probeChatTemplate(source, ends)).toThrow(/too many steps|takes more than/);
   });
 
   it('with very many marks before a call is used without its layout', () => {

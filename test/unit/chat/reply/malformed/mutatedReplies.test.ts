@@ -55,7 +55,7 @@ function markupIn(answer: string, dialect: string): string | undefined {
   const { tags = [], beginnings = new Set() } = tagsOf.get(dialect) ?? {};
   const tag = tags.find((known) => text.includes(known));
   const ends = Array.from({ length: maxTagLength }, (_, length) => answer.slice(-length - 1));
-  const cutOff = ends.find((end) => beginnings.has(end));
+  const cutOff = ends.find((end) => beginnings.has(end) && text.endsWith(end));
   return tag ?? cutOff ?? namedTool.exec(text)?.[0] ?? givenArguments.exec(text)?.[0];
 }
 
