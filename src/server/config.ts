@@ -94,6 +94,9 @@ export const serverSchema = partialObject({
     'child',
     'where models run: child = a process for each, in = in the process of the server',
   ),
+  llamaServer: text(
+    'path of a llama-server binary, in which all chat models from files run; default: only those with the engine llama-server do, in that on the PATH',
+  ),
   processPriority: choice(
     ['normal', 'below-normal', 'low'],
     'below-normal',

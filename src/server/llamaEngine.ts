@@ -2,7 +2,8 @@ import type { ServerOptions } from './config.ts';
 import type { Engine } from '../inference/contract/engine.ts';
 import type { CacheFolderOptions } from '../inference/llama/cacheFiles.ts';
 import { DiskQuota } from '../base/diskCache.ts';
-import { ProcessEngine } from '../inference/process/engine.ts';
+import { LlamaServerEngine } from '../inference/llamaServer/engine.ts';
+import { ProcessEngine, type ProcessEngineOptions } from '../inference/process/engine.ts';
 import { defaultWatchdogLimits } from '../inference/process/watchdog.ts';
 import { describeFsError } from '../base/filesystem.ts';
 import type { Log } from '../base/log.ts';
@@ -41,16 +42,28 @@ export async function createLlamaEngine(
     gpuDevice,
     priority,
     watchdog: { ...defaultWatchdogLimits, unmeasuredHangMs: options.loadTimeout * 1000 },
-    onStart: (pid) => log.debug({ pid }, 'an engine process is started'),
-    onCrash({ file, end, count }) {
-      metrics.add('turngraph_engine_crashes_total', { reason: end.reason === 'hang' ? 'hang' : 'crash' });
-      log.error({ model: file, reason: end.description, crashes: count }, 'an engine process has crashed');
-    },
+    ...processListeners(log, metrics),
   });
   // A server with a script is not going to use a model.
-  if (mockScript === '') engine.prepare(gpu);
+  if (mockScript === '' && options.llamaServer === '') engine.prepare(gpu);
   return engine;
 }
+
+const processListeners = (log: Log, metrics: Metrics): Required<Pick<ProcessEngineOptions, 'onStart' | 'onCrash'>> => ({
+  onStart: (pid) => log.debug({ pid }, 'an engine process is started'),
+  onCrash({ file, end, count }) {
+    metrics.add('turngraph_engine_crashes_total', { reason: end.reason === 'hang' ? 'hang' : 'crash' });
+    log.error({ model: file, reason: end.description, crashes: count }, 'an engine process has crashed');
+  },
+});
+
+/** Creates the engine of models in llama-server, and reports its crashes. */
+export const createLlamaServerEngine = (
+  { llamaServer, processPriority: priority }: ServerOptions,
+  log: Log,
+  metrics: Metrics,
+): Engine =>
+  new LlamaServerEngine({ binary: llamaServer || 'llama-server', priority, ...processListeners(log, metrics) });
 
 /** Creates the llama.cpp engine of a command without a server, where --engine-process has it. It writes nothing to disk. */
 export async function createUncachedLlamaEngine(

@@ -6,7 +6,7 @@ import { type ServerOptions, limitsOf, parseGpuLayers } from './config.ts';
 import { bundledPath } from '../base/packageFiles.ts';
 import type { Engine } from '../inference/contract/engine.ts';
 import type { DiskQuota } from '../base/diskCache.ts';
-import { cacheQuota, createLlamaEngine } from './llamaEngine.ts';
+import { cacheQuota, createLlamaEngine, createLlamaServerEngine } from './llamaEngine.ts';
 import { httpEngine } from '../inference/remote/engine.ts';
 import { mockEngine } from '../inference/mock/engine.ts';
 import { readMockScript } from '../inference/mock/script.ts';
@@ -35,7 +35,7 @@ export interface StartSettings extends Omit<ListenSettings, 'closing'> {
   /** How models are downloaded: from another hub than that of the environment, for example. */
   readonly downloads?: DownloadOptions;
   /** Engines that replace the built-in ones, by name. Tests use it to hold a generation at a gate. */
-  readonly engines?: { readonly [Name in EngineName | 'http']?: Engine };
+  readonly engines?: { readonly [Name in EngineName | 'http' | 'llama-server']?: Engine };
   /** The log; default: one as the options have it. */
   readonly log?: Log;
   /** The disk space of --cache-limit; default: one of the server's own. */
@@ -129,7 +129,10 @@ async function createContext(
   // After all that can fail: it starts a process.
   const llamaEngine = engines['llama-cpp'] ?? (await createLlamaEngine(options, log, metrics, quota));
   const poolByEngine = {
-    'llama-cpp': createPool(llamaEngine, engines.http ?? httpEngine()),
+    'llama-cpp': createPool(llamaEngine, {
+      http: engines.http ?? httpEngine(),
+      'llama-server': engines['llama-server'] ?? createLlamaServerEngine(options, log, metrics),
+    }),
     mock: createPool(mock),
   };
   pools.push(...Object.values(poolByEngine));
@@ -158,16 +161,17 @@ function poolFactory(
     log,
     metrics,
   }: Pick<ServerContext, 'downloads' | 'log' | 'metrics'> & Pick<ContextParts, 'catalogue'>,
-): (engine: Engine, remoteEngine?: Engine) => ModelPool {
+): (engine: Engine, engines?: MeteredPoolOptions['engines']) => ModelPool {
   const gpuLayers = parseGpuLayers(options.gpuLayers);
   const budget = new MemoryBudget(options);
   exportBudget(budget, metrics);
-  return (engine, remoteEngine) =>
+  return (engine, engines = {}) =>
     createMeteredPool(
       engine,
       {
         ...options,
-        ...(remoteEngine && { remoteEngine }),
+        engines,
+        runsInLlamaServer: options.llamaServer !== '' && 'llama-server' in engines,
         gpuLayers,
         budget,
         catalogue,

@@ -127,6 +127,17 @@ export const requirements = {
     file: 'test/e2e/tutorial.test.ts',
     ...browser,
   },
+  ownLlamaServer: {
+    title: 'a model in a llama-server that this server starts',
+    file: 'test/integration/llamaServerEngine.slow.test.ts',
+    findMissing: () => absentOf({ 'a script as an executable file': process.platform !== 'win32' }),
+  },
+  realLlamaServer: {
+    title: 'the real llama-server',
+    file: 'test/integration/llamaServerEngine.slow.test.ts',
+    install: 'set TURNGRAPH_TEST_LLAMA_SERVER to the path of a llama-server',
+    findMissing: () => absentOf({ 'a llama-server': Boolean(process.env['TURNGRAPH_TEST_LLAMA_SERVER']) }),
+  },
   nginx: {
     title: 'two graph servers behind nginx',
     file: 'test/e2e/nginx.test.ts',

@@ -246,6 +246,8 @@ export interface LoadOptions {
   readonly within?: MemoryUse | undefined;
   /** Loads a file in spite of earlier crashes, which make a supervised engine refuse it. */
   readonly afterCrashes?: boolean;
+  /** More arguments of the llama-server that runs it. */
+  readonly serverArgs?: readonly string[] | undefined;
   /** Where other machines serve it; absent: it is a file. */
   readonly remote?: RemoteModel | undefined;
   readonly signal?: AbortSignal;

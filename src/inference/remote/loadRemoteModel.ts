@@ -6,7 +6,7 @@ import type { LoadOptions, Model } from '../contract/engine.ts';
 import { HttpConnection, type RemoteTimeouts } from './connection/httpConnection.ts';
 import { Endpoint, Endpoints } from './endpoints/endpoints.ts';
 import { replyEnd } from '../decoding/templateProbes.ts';
-import { measureOverhead, RemoteServedModel } from './model.ts';
+import { measureOverhead, type RemoteModelParts, RemoteServedModel } from './model.ts';
 import type { RemoteModel } from '../contract/model.ts';
 import { readApiKey, readTemplate, serverApis } from './serverApis.ts';
 import { RemotePrompts, type RemoteTokenizer } from './sequence/remotePrompts.ts';
@@ -17,7 +17,15 @@ export interface RemoteLoadOptions extends Pick<LoadOptions, 'contextSize' | 'sl
   readonly signal: AbortSignal;
   readonly timeouts: RemoteTimeouts;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly onClose: (model: Model) => void;
+  readonly onClose: (model: Model) => unknown;
+  /** Present where this process has started the server. */
+  readonly own?: OwnServer;
+}
+
+/** A server that this process has started for one model. */
+export interface OwnServer extends Pick<RemoteModelParts, 'memory' | 'supervision'> {
+  /** Resolves when it can be asked. @throws Fault when it has ended; the reason of the signal. */
+  readonly ready: (signal: AbortSignal) => Promise<void>;
 }
 
 interface AnsweringServer {
@@ -33,10 +41,12 @@ interface Answers {
 
 /** Asks the servers of a model what they serve. @throws Fault when none of them can be used. */
 export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOptions): Promise<Model> {
-  const { signal, timeouts } = options;
+  const { signal, timeouts, own } = options;
   const apiKey = readApiKey(remote, options.environment);
   const ownTemplate = await readTemplate(remote);
-  const connections = remote.baseUrls.map((url) => new HttpConnection(url, apiKey, timeouts, options.environment));
+  const connections = remote.baseUrls.map(
+    (url) => new HttpConnection(url, apiKey, timeouts, options.environment, own?.ready),
+  );
   const closing = new AbortController();
   const close = (): void => {
     closing.abort();
@@ -70,9 +80,10 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
       overhead: await measureOverhead(prompts),
       limits: props.limits,
       notes: [...notes, ...props.notes, ...reducedContext(options.contextSize, contextSize), ...chatTemplate.notes],
+      ...(own && { memory: own.memory, supervision: own.supervision }),
       onClose: (model) => {
         close();
-        options.onClose(model);
+        return options.onClose(model);
       },
     });
   } catch (error) {

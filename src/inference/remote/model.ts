@@ -2,8 +2,8 @@ import type { Token } from '../decoding/tokenizer.ts';
 import type { ChatTemplate } from '../../chat/template/chatTemplate.ts';
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
 import type { Model, Sequence, SequenceOptions } from '../contract/engine.ts';
-import type { ModelLimits } from '../contract/model.ts';
-import { noStats, type ModelStats } from '../contract/memory.ts';
+import type { ModelLimits, ModelSupervision } from '../contract/model.ts';
+import { type ModelMemory, noModelMemory, noStats, type ModelStats } from '../contract/memory.ts';
 import { countTools, overheadDialogs, overheadOf } from '../decoding/templateProbes.ts';
 import type { Endpoints } from './endpoints/endpoints.ts';
 import type { RemotePrompts } from './sequence/remotePrompts.ts';
@@ -21,7 +21,11 @@ export interface RemoteModelParts {
   readonly limits: ModelLimits;
   readonly notes: readonly string[];
   /** Ends all requests, and closes all connections. */
-  readonly onClose: (model: Model) => void;
+  readonly onClose: (model: Model) => unknown;
+  /** What it takes on this machine; absent: nothing. */
+  readonly memory?: ModelMemory | undefined;
+  /** Present where this process has started the server. */
+  readonly supervision?: ModelSupervision | undefined;
 }
 
 /** A model that inference servers have in memory: prompts are rendered here, tokens are computed there. */
@@ -33,6 +37,7 @@ export class RemoteServedModel implements Model {
   readonly limits: ModelLimits;
   readonly notes: readonly string[];
   readonly overhead: Model['overhead'];
+  readonly supervision: ModelSupervision | undefined;
   readonly #parts: RemoteModelParts;
   readonly #sequences = new Set<Sequence>();
 
@@ -45,6 +50,7 @@ export class RemoteServedModel implements Model {
     this.limits = parts.limits;
     this.notes = parts.notes;
     this.overhead = parts.overhead;
+    this.supervision = parts.supervision;
   }
 
   async count(texts: readonly string[]): Promise<readonly number[]> {
@@ -76,13 +82,15 @@ export class RemoteServedModel implements Model {
   }
 
   stats(): ModelStats {
-    const { all } = this.#parts.endpoints;
+    const { endpoints, memory = noModelMemory, supervision } = this.#parts;
+    const { all } = endpoints;
     const sum = (read: (slots: (typeof all)[number]['slots']) => number): number =>
       all.reduce((total, { slots }) => total + read(slots), 0);
     // What is in the memory of another machine is not this server's.
     return {
       ...noStats,
-      backend: 'http',
+      backend: supervision ? 'llama-server' : 'http',
+      memory,
       slots: sum(({ count }) => count),
       slotsBusy: sum(({ busy }) => busy),
       waiting: sum(({ waiting }) => waiting),
@@ -92,7 +100,7 @@ export class RemoteServedModel implements Model {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#sequences].map((sequence) => sequence[Symbol.asyncDispose]()));
-    this.#parts.onClose(this);
+    await this.#parts.onClose(this);
   }
 }
 

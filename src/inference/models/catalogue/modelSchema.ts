@@ -54,8 +54,8 @@ export const remoteProperties = {
 /** JSON Schema of one variant of a model: the files for one engine and how to load them, or where it is served. */
 export const variantSchema = closedObject(['engine'], {
   engine: string(
-    { enum: ['llama-cpp', 'http'] },
-    'What runs it: llama-cpp = this server, from files; http = inference servers on other machines.',
+    { enum: ['llama-cpp', 'llama-server', 'http'] },
+    'What runs it: llama-cpp = this server, from files; llama-server = the binary of --llama-server, from files; http = inference servers on other machines.',
   ),
   ...remoteProperties,
   local_path: string({ minLength: 1 }, 'Folder of the files, relative to the catalogue; absent = they are downloaded.'),
@@ -81,6 +81,10 @@ export const variantSchema = closedObject(['engine'], {
       ),
     },
     'File names; the first one is loaded. The engine llama-cpp needs at least one.',
+  ),
+  server_args: array(
+    { maxItems: 100, items: string({ maxLength: 1000 }, 'An argument.') },
+    'Engine llama-server: more arguments of the binary, such as ["--model-draft", "draft.gguf"]; absent = none.',
   ),
   context_size: integer(
     { minimum: 0, default: 0 },

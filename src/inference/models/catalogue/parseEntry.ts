@@ -82,8 +82,8 @@ function* purposeErrors({ purpose, embedding, variants }: Model, written: unknow
   for (const name of ['tool_call_format', 'default_sampling'])
     if (isObject(written) && name in written)
       yield { pointer: `/${name}`, message: 'is for chat models: remove it, or the purpose' };
-  const remote = variants.findIndex(({ engine }) => engine === 'http');
-  const message = 'is http, which computes no embeddings: use the engine llama-cpp, or remove the purpose';
+  const remote = variants.findIndex(({ engine }) => engine !== 'llama-cpp');
+  const message = `is ${variants[remote]?.engine}, which computes no embeddings: use the engine llama-cpp, or remove the purpose`;
   if (remote >= 0) yield { pointer: `/variants/${remote}/engine`, message };
 }
 

@@ -7,7 +7,16 @@ type Model = FromSchema<typeof modelSchema>;
 type Variant = FromSchema<typeof variantSchema>;
 
 /** Properties of files, which a variant for the engine `http` does not have. */
-const fileProperties = ['local_path', 'huggingface_repo', 'gpu', 'gpu_layers', 'sha256', 'size_bytes', 'lora'] as const;
+const fileProperties = [
+  'local_path',
+  'huggingface_repo',
+  'gpu',
+  'gpu_layers',
+  'sha256',
+  'size_bytes',
+  'lora',
+  'server_args',
+] as const;
 const servedProperties = Object.keys(remoteProperties) as readonly (keyof typeof remoteProperties)[];
 
 /** Whether inference servers on other machines run a model, so that it has no files here. */
@@ -44,13 +53,19 @@ function remoteErrors(variant: Variant): readonly SchemaError[] {
 }
 
 function fileErrors(variant: Variant, written: unknown): readonly SchemaError[] {
+  const hasUselessArgs = variant.engine === 'llama-cpp' && variant.server_args !== undefined;
   const given = servedProperties.filter((name) => variant[name] !== undefined);
   return [
     ...(variant.files.length === 0 ? [isObject(written) && 'files' in written ? noFiles : missing('files')] : []),
     ...given.map((pointer) => ({ pointer, message: 'is for the engine http: remove it, or name that engine' })),
+    ...(hasUselessArgs ? [uselessArgs] : []),
   ];
 }
 
+const uselessArgs: SchemaError = {
+  pointer: 'server_args',
+  message: 'is for the engine llama-server: remove it, or name that engine',
+};
 const missing = (pointer: string): SchemaError => ({ pointer, message: 'is missing' });
 const noChatTemplate: SchemaError = {
   pointer: 'chat_template',

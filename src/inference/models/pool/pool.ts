@@ -138,7 +138,8 @@ export class ModelPool implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const [name, record] of this.#loadedModels) await this.#unload(name, record);
-    await Promise.all([this.#engine, this.#options.remoteEngine].map((engine) => engine?.[Symbol.asyncDispose]()));
+    const others = Object.values(this.#options.engines ?? {});
+    await Promise.all([this.#engine, ...others].map((engine) => engine[Symbol.asyncDispose]()));
   }
 
   /** Catalogue entry of a model. @throws Fault UNKNOWN_MODEL */
@@ -232,7 +233,7 @@ export class ModelPool implements AsyncDisposable {
     else unload();
   }
 
-  #engineFor = (entry: CatalogueEntry): Engine => engineFor(entry, this.#engine, this.#options.remoteEngine);
+  #engineFor = (entry: CatalogueEntry): Engine => engineFor(entry, this.#engine, this.#options);
 
   #remove(name: string, record: LoadedModel): void {
     if (this.#loadedModels.get(name) === record) this.#loadedModels.delete(name);

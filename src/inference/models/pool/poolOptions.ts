@@ -2,14 +2,16 @@ import type { Engine, GpuChoice, GpuLayers, LoadOptions, Model } from '../../con
 import type { ModelStats } from '../../contract/memory.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { Catalogue, CatalogueEntry, ModelFiles } from '../catalogue/catalogue.ts';
-import { isRemote, remoteModelOf } from '../catalogue/remoteEntry.ts';
+import { remoteModelOf } from '../catalogue/remoteEntry.ts';
 import type { MemoryBudget } from './memoryBudget.ts';
 
 /** Options of a model pool. */
 export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gpu' | 'gpuLayers'> {
   readonly catalogue: Catalogue;
-  /** Runs the models that other machines serve; absent: an engine with files refuses them. */
-  readonly remoteEngine?: Engine;
+  /** The engines of variants that name another one than llama-cpp; absent: an engine with files refuses them. */
+  readonly engines?: { readonly [Name in 'http' | 'llama-server']?: Engine };
+  /** Whether llama-server runs all chat models from files. Default false. */
+  readonly runsInLlamaServer?: boolean;
   /** Whether a model must be named; default: if the engine loads files. */
   readonly needsName?: boolean;
   /** Milliseconds that an unpinned model stays loaded after its last lease was released. */
@@ -41,9 +43,20 @@ export function loadOptionsFor(
   const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = variant ?? {};
   const gpu = gpuSettingsFor({ gpu: variant?.gpu, gpuLayers: variant?.gpu_layers }, options);
   const { purpose } = entry;
+  const { server_args: serverArgs } = variant ?? {};
   const loras = loraFiles.map((file, index) => ({ file, scale: variant?.lora?.[index]?.scale ?? 1 }));
   const adapted = loras.length > 0 ? { loras } : {};
-  return { contextSize, purpose, kvCacheType, slots, threads, ...gpu, ...adapted, remote: remoteModelOf(entry) };
+  return {
+    contextSize,
+    purpose,
+    kvCacheType,
+    slots,
+    threads,
+    ...gpu,
+    ...adapted,
+    serverArgs,
+    remote: remoteModelOf(entry),
+  };
 }
 
 /** Which layers and which backend, where one of them is given for a model and for all of them. */
@@ -63,15 +76,23 @@ export function gpuSettingsFor(
 
 /**
  * The engine that runs a model of a pool.
- * @throws Fault MODEL_LOAD_FAILED when other machines serve it, and there is no engine for that.
+ * @throws Fault MODEL_LOAD_FAILED when its variant names another engine, which is not there.
  */
-export function engineFor(entry: CatalogueEntry, engine: Engine, remoteEngine: Engine | undefined): Engine {
-  if (!isRemote(entry)) return engine;
-  if (remoteEngine) return remoteEngine;
+export function engineFor(
+  entry: CatalogueEntry,
+  engine: Engine,
+  { engines = {}, runsInLlamaServer = false }: Pick<PoolOptions, 'engines' | 'runsInLlamaServer'>,
+): Engine {
+  const [{ engine: named } = { engine: 'llama-cpp' as const }] = entry.variants;
+  const isMoved = named === 'llama-cpp' && runsInLlamaServer && entry.purpose === 'chat' && entry.variants.length > 0;
+  const name = isMoved ? 'llama-server' : named;
+  if (name === 'llama-cpp') return engine;
+  const found = engines[name];
+  if (found) return found;
   // An engine without files runs whatever it is given.
   if (!engine.needsFiles) return engine;
   throw new Fault(
     'MODEL_LOAD_FAILED',
-    `"${entry.name}" is served by other machines (engine http), and is not available here: use it through a server`,
+    `"${entry.name}" has the engine ${name}, and is not available here: use it through a server`,
   );
 }

@@ -51,17 +51,26 @@ export class HttpConnection implements Disposable {
   readonly #apiKey: string | undefined;
   readonly #timeouts: RemoteTimeouts;
   readonly #route: HttpRoute;
+  readonly #ready: ((signal: AbortSignal) => Promise<void>) | undefined;
 
   /**
    * @param apiKey is sent with each request, and is in no message.
    * @param env names the proxy, if there is one.
+   * @param ready is waited for before each request.
    */
-  constructor(url: string, apiKey: string | undefined, timeouts: RemoteTimeouts, env: Environment) {
+  constructor(
+    url: string,
+    apiKey: string | undefined,
+    timeouts: RemoteTimeouts,
+    env: Environment,
+    ready?: (signal: AbortSignal) => Promise<void>,
+  ) {
     this.url = url.replace(/(?<!\/)\/+$/, '');
     this.#base = new URL(`${this.url}/`);
     this.#apiKey = apiKey;
     this.#timeouts = timeouts;
     this.#route = routeTo(this.#base, env, true);
+    this.#ready = ready;
   }
 
   [Symbol.dispose](): void {
@@ -124,6 +133,7 @@ export class HttpConnection implements Disposable {
   async #send({ path, body, signal }: ServerRequest): Promise<IncomingMessage> {
     const text = body && JSON.stringify(body);
     signal.throwIfAborted();
+    await this.#ready?.(signal);
     const response = await this.#head(this.#request(path, text), text, signal);
     if (response.statusCode === 200) return response;
     const words = await this.#readText(response, signal, maxErrorBytes).catch(() => '');

@@ -84,7 +84,7 @@ describe('a catalogue with an invalid entry', () => {
     [
       'a misspelt engine',
       withModels(model('bad', '', '{ "engine": "llama.cpp", "files": ["x.gguf"] }')),
-      '3:33: /models/0/variants/0/engine must be one of "llama-cpp", "http", not "llama.cpp"; did you mean "llama-cpp"?',
+      '3:33: /models/0/variants/0/engine must be one of "llama-cpp", "llama-server", "http", not "llama.cpp"; did you mean "llama-cpp"?',
     ],
     [
       'no files',
