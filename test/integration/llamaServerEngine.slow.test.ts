@@ -38,8 +38,7 @@ const pids: number[] = [];
 const crashes: EngineCrash[] = [];
 afterEach(async () => {
   for (const engine of engines.splice(0)) await engine[Symbol.asyncDispose]();
-  expect(pids.filter(isRunning)).toEqual([]);
-  pids.length = 0;
+  for (const pid of pids.splice(0)) await whenEnded(pid);
   crashes.length = 0;
 });
 
