@@ -1,25 +1,35 @@
-// npm run bench [NAME...] [--quick] [--json] [--threads N] [--profile FOLDER]: benchmarks turngraph against baselines without
-// it. The results go to standard output, progress to standard error.
+// npm run bench [NAME...] [--quick] [--json] [--threads N] [--profile FOLDER] [--llama-server PATH] [--model FILE]: benchmarks
+// turngraph against baselines without it. The results go to standard output, progress to standard error.
 import { openBench } from './bench/bench.mjs';
 import { cases } from './bench/cases.mjs';
 import { formatTable } from './bench/table.mjs';
-import { assertKnown, readArguments, wholeNumber } from './options.mjs';
+import { assertKnown, exitWithUsageError, readArguments, wholeNumber } from './options.mjs';
 
 const flag = { type: 'boolean', default: false };
 const { values, positionals } = readArguments({
   allowPositionals: true,
-  options: { quick: flag, json: flag, threads: { type: 'string', default: '0' }, profile: { type: 'string' } },
+  options: {
+    quick: flag,
+    json: flag,
+    threads: { type: 'string', default: '0' },
+    profile: { type: 'string' },
+    'llama-server': { type: 'string' },
+    model: { type: 'string' },
+  },
 });
 const names = cases.map(({ name }) => name);
 assertKnown('benchmark case', positionals, names);
 const threads = wholeNumber('threads', values.threads, 0);
 
-const selected = positionals.length === 0 ? cases : cases.filter(({ name }) => positionals.includes(name));
+const options = { ...values, threads, llamaServer: values['llama-server'] };
+const named = positionals.length === 0 ? cases : cases.filter(({ name }) => positionals.includes(name));
+const selected = named.filter(({ needs = () => true }) => needs(options));
+if (selected.length === 0) exitWithUsageError('peers needs --llama-server PATH');
 const allResults = [];
 for (const { name, run } of selected) {
   const start = performance.now();
   const log = (line) => console.error(`${name}: ${line}`);
-  const bench = openBench({ ...values, threads, log });
+  const bench = openBench({ ...options, log });
   // Ctrl-C also stops the servers that were started.
   const stop = () => void bench.close().finally(() => process.exit(130));
   process.once('SIGINT', stop).once('SIGTERM', stop);

@@ -9,9 +9,11 @@ import { startServer } from './server.mjs';
  * @param quick fewer repeats.
  * @param threads threads of both sides of a ratio; 0 = half the cores.
  * @param profile a folder: servers write a CPU profile into it when they exit.
+ * @param llamaServer path of a llama-server to compare with.
+ * @param model a GGUF file, for the case peers.
  * @param log takes a line of progress.
  */
-export function openBench({ quick = false, threads = 0, profile, log = () => {} }) {
+export function openBench({ quick = false, threads = 0, profile, llamaServer, model, log = () => {} }) {
   const open = [];
   const closeAtEnd = (resource) => {
     open.push(resource);
@@ -21,6 +23,8 @@ export function openBench({ quick = false, threads = 0, profile, log = () => {} 
   const nodeFlags = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
   return {
     quick,
+    llamaServer,
+    model,
     log,
     threads: usedThreads,
     cores: availableParallelism(),

@@ -7,6 +7,7 @@ import { firstTurn } from './cases/firstTurn.mjs';
 import { guest } from './cases/guest.mjs';
 import { memory } from './cases/memory.mjs';
 import { nextTurn } from './cases/nextTurn.mjs';
+import { peers } from './cases/peers.mjs';
 import { priority } from './cases/priority.mjs';
 import { process } from './cases/process.mjs';
 import { retrieve } from './cases/retrieve.mjs';
@@ -23,6 +24,7 @@ import { warmStart } from './cases/warmStart.mjs';
  * One case of the benchmark; `bench` is what `openBench` of bench.mjs returns.
  * @typedef {object} BenchCase
  * @property {string} name
+ * @property {(options: object) => boolean} [needs] Whether the options have what it needs; it is left out without.
  * @property {(bench: object) => Promise<readonly import('./results.mjs').BenchResult[]>} run
  */
 
@@ -47,4 +49,5 @@ export const cases = [
   start,
   memory,
   process,
+  peers,
 ];

@@ -108,6 +108,7 @@ describe('the benchmark', () => {
     expect(cases.map(({ name }) => name).toSorted()).toEqual(
       [
         'stream',
+        'peers',
         'batch',
         'first-turn',
         'next-turn',
