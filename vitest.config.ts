@@ -76,8 +76,8 @@ export default defineConfig(({ mode }) => ({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
-    // One more than the two cores of a small machine: many tests wait for other processes.
-    maxWorkers: 3,
+    // Twice the cores of a small machine: many tests wait for other processes.
+    maxWorkers: 4,
     experimental: { fsModuleCache: true },
     globalSetup: 'test/helpers/testLibrariesOnce.ts',
     ...(!isShuffled && { sequence: { sequencer: LongestFirst } }),

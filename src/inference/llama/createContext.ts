@@ -14,16 +14,10 @@ import { limitCheckpoints } from './kvCache/checkpoints.ts';
 import type { ResizableContext } from './kvCache/slotResizer.ts';
 import { DeferredQueue, BatchRejoin, batchLoad, type BatchLoad, scheduleBatch } from './batching/batchScheduler.ts';
 import { hookBatches, correctWindowStart } from './nativePatches.ts';
-import { ThreadCap, BatchThreads, type ThreadTuners } from './threads/batchThreads.ts';
+import { ThreadCap, BatchThreads, DecodeTuners, type ThreadTuners } from './threads/batchThreads.ts';
 import { BatchTimer } from './batching/batchTimer.ts';
 import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
-import {
-  fewestNearFastest,
-  threadCandidates,
-  type ThreadTimings,
-  ThreadTuner,
-  benchmarkThreads,
-} from './threads/threadTuner.ts';
+import { fewestNearFastest, threadCandidates, type ThreadTimings, benchmarkThreads } from './threads/threadTuner.ts';
 import { PrefillTuner } from './threads/prefillTuner.ts';
 
 /** Progress of the batches of a context, for a watchdog. */
@@ -143,7 +137,7 @@ function createTuners(weights: Weights, maxThreads: number, timings: ThreadTimin
   const initialThreads = timings.size > 0 ? fewestNearFastest(timings, availableParallelism()) : halfOf(maxThreads);
   const maxPrefillThreads = Math.max(1, Math.min(maxThreads, weights.llama.cpuMathCores));
   return {
-    decode: new ThreadTuner({ maxThreads, timings, initialThreads }),
+    decode: new DecodeTuners({ maxThreads, timings, initialThreads }),
     prefill: isOnGpu(weights) ? undefined : new PrefillTuner(maxPrefillThreads),
   };
 }

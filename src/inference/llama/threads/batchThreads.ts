@@ -3,11 +3,37 @@ import type { BatchLoad } from '../batching/batchScheduler.ts';
 import type { TimedBatch } from '../batching/batchTimer.ts';
 import { FreeCores } from './freeCores.ts';
 import type { PrefillTuner } from './prefillTuner.ts';
-import type { ThreadTuner } from './threadTuner.ts';
+import { ThreadTuner, type ThreadTunerOptions } from './threadTuner.ts';
+
+/**
+ * The tuners of batches that decode, by width: the number of sequences, rounded up to a power of two. The more tokens a batch
+ * has, the more arithmetic is there between two barriers, and the more threads it can use.
+ */
+export class DecodeTuners {
+  readonly #options: ThreadTunerOptions;
+  readonly #tuners = new Map<number, ThreadTuner>();
+
+  /** @param options of batches of one sequence, on which the timings were made. */
+  constructor(options: ThreadTunerOptions) {
+    this.#options = options;
+  }
+
+  for(sequences: number): ThreadTuner {
+    const width = 2 ** Math.ceil(Math.log2(Math.max(1, sequences)));
+    const tuner = this.#tuners.get(width) ?? this.#create(width);
+    this.#tuners.set(width, tuner);
+    return tuner;
+  }
+
+  #create(width: number): ThreadTuner {
+    if (width === 1) return new ThreadTuner(this.#options);
+    return new ThreadTuner({ ...this.#options, timings: new Map(), initialThreads: this.for(1).more });
+  }
+}
 
 /** The tuners of a context. */
 export interface ThreadTuners {
-  readonly decode: ThreadTuner;
+  readonly decode: DecodeTuners;
   /** Undefined where the GPU computes: prefill has the number of threads of decoding. */
   readonly prefill: PrefillTuner | undefined;
 }
@@ -19,6 +45,8 @@ export interface ThreadTuners {
 export class BatchThreads {
   readonly #freeCores: Pick<FreeCores, 'current' | 'mean'>;
   #fixed: number;
+  /** Of the last batch that decoded. */
+  #sequences = 1;
   #tuners: ThreadTuners | undefined;
   /** When the last batch for the prefill tuner ended, in milliseconds. */
   #prefillEndedAt = -Infinity;
@@ -29,9 +57,9 @@ export class BatchThreads {
     this.#freeCores = freeCores;
   }
 
-  /** The number of threads of batches that decode. */
+  /** The number of threads of batches that decode, as the last one had them. */
   get decode(): number {
-    return this.#tuners?.decode.count ?? this.#fixed;
+    return this.#tuners?.decode.for(this.#sequences).count ?? this.#fixed;
   }
 
   /** The number of threads of batches with many prompt tokens. */
@@ -57,6 +85,7 @@ export class BatchThreads {
       const freeCores = this.#freeCores.current(now);
       if (freeCores !== undefined) tuner.onPause(freeCores);
     }
+    if (load.decode > 0) this.#sequences = load.decode;
     return this.#countFor(load);
   }
 
@@ -68,12 +97,13 @@ export class BatchThreads {
     const { load, ms, endedAt } = batch;
     if (isBoundByArithmetic(load)) this.#prefillEndedAt = endedAt;
     if (threads !== this.#countFor(load)) return;
-    if (load.prefill === 0) this.#tuners?.decode.onDecodeBatch(load.decode, ms, endedAt);
+    if (load.prefill === 0) this.#tuners?.decode.for(load.decode).onDecodeBatch(ms, endedAt);
     else if (isBoundByArithmetic(load)) this.#tuners?.prefill?.onPrefillBatch(batch, this.#freeCores.mean(endedAt));
   }
 
   #countFor(load: BatchLoad): number {
-    return isBoundByArithmetic(load) ? this.prefill : this.decode;
+    if (isBoundByArithmetic(load)) return this.prefill;
+    return this.#tuners?.decode.for(load.decode).count ?? this.#fixed;
   }
 }
 

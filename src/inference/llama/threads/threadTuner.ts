@@ -6,7 +6,7 @@ export type ThreadTimings = ReadonlyMap<number, number>;
 export interface ThreadTunerOptions {
   /** Maximum number of threads. */
   readonly maxThreads: number;
-  /** Benchmarked at load, while the model was otherwise idle. */
+  /** Benchmarked at load, while the model was otherwise idle; empty: they are not known. */
   readonly timings: ThreadTimings;
   readonly initialThreads: number;
 }
@@ -31,23 +31,19 @@ export function fewestNearFastest(timings: ThreadTimings, cores: number): number
   return Math.min(...expected.filter(({ ms }) => ms <= bestMs * maxSlowdownAtLoad).map(({ count }) => count));
 }
 
-/** A neighbouring thread count on trial: it is kept or rejected by the next batches of one width. */
+/** A neighbouring thread count on trial: it is kept or rejected by the next batches. */
 interface ThreadTrial {
   /** The count before the trial. */
   readonly from: number;
-  /** Only batches of this width (sequences, rounded up to a power of two) are compared. */
-  readonly width: number;
   /** Mean milliseconds of such a batch before the trial. */
   readonly beforeMs: number;
   /** Whether the trial reacts to a slowdown: then it steps down until a count is faster. */
   readonly isSlowdown: boolean;
   /** The trial succeeds when a batch takes at most this fraction of `beforeMs`. */
   readonly maxTimeRatio: number;
-  /** When the trial began, in milliseconds. */
-  readonly since: number;
 }
 
-/** Durations of the latest batches of one width. */
+/** Durations of the latest batches. */
 interface TimingWindow {
   readonly batchMs: number[];
   /** When the first of them began, in milliseconds. */
@@ -55,8 +51,8 @@ interface TimingWindow {
 }
 
 /**
- * Auto-tunes the number of decode threads by hill climbing over 1, 2, 4, ... maximum: tries a neighbouring count, keeps it
- * if batches get faster. When other programs use the cores, threads stall at barriers, so more threads are slower. Where
+ * Auto-tunes the number of threads of batches that decode about the same number of sequences, by hill climbing over
+ * 1, 2, 4, ... maximum: tries a neighbouring count, keeps it if batches get faster. When other programs use the cores, threads stall at barriers, so more threads are slower. Where
  * threads take all cores, some batches stall and the others do not: the median of a few shows nothing of it, the mean of a
  * second does.
  *
@@ -70,13 +66,12 @@ interface TimingWindow {
  * | slowdown trial | median of 3 at most 0.9x                      | steady at the new count, delay `afterSuccess`        |
  * | slowdown trial | median of 3 above 0.9x                        | slowdown trial of the next lower count               |
  * | slowdown trial | the same at the lowest count                  | steady at the old count, this time is usual now      |
- * | both trials    | batch of another width, 5 s after the start   | steady at the old count                              |
  */
 export class ThreadTuner {
   readonly #candidates: readonly number[];
-  /** Usual milliseconds of a batch, by thread count and width. */
-  readonly #usualMs = new Map<string, number>();
-  #windows = new Map<number, TimingWindow>();
+  /** Usual milliseconds of a batch, by thread count. */
+  readonly #usualMs: Map<number, number>;
+  #window: TimingWindow | undefined;
   #count: number;
   #trial: ThreadTrial | undefined;
   #nextTrialAt: number | undefined;
@@ -86,7 +81,7 @@ export class ThreadTuner {
   constructor({ maxThreads, timings, initialThreads }: ThreadTunerOptions) {
     this.#candidates = [...new Set([...threadCandidates(maxThreads), initialThreads])].toSorted((a, b) => a - b);
     this.#count = initialThreads;
-    for (const [count, ms] of timings) this.#usualMs.set(timingKey(count, 1), ms);
+    this.#usualMs = new Map(timings);
     this.#delayMs = this.#isUnpromising(this.#neighbour(1)) ? retuneDelayMs.unpromising : retuneDelayMs.initial;
   }
 
@@ -95,49 +90,50 @@ export class ThreadTuner {
     return this.#count;
   }
 
+  /** The next larger number. */
+  get more(): number {
+    return this.#neighbour(1) ?? this.#count;
+  }
+
   /**
-   * Records a batch without prefill: one next token for each of some sequences.
+   * Records a batch without prefill.
    * @param ms how long it took; @param now when it ended, in milliseconds.
    */
-  onDecodeBatch(sequences: number, ms: number, now: number): void {
-    const width = widthClass(sequences);
-    const window = this.#windows.get(width) ?? { batchMs: [], since: now - ms };
-    this.#windows.set(width, window);
+  onDecodeBatch(ms: number, now: number): void {
+    const window = (this.#window ??= { batchMs: [], since: now - ms });
     window.batchMs.push(ms);
     this.#nextTrialAt ??= now + this.#delayMs;
-    if (this.#trial) return this.#evaluateTrial(this.#trial, window, width, now);
+    if (this.#trial) return this.#evaluateTrial(this.#trial, window, now);
     if (now - window.since < windowMs || window.batchMs.length < minSlowdownSamples) return;
-    this.#windows.delete(width);
-    this.#evaluate(width, mean(window.batchMs), now);
+    this.#window = undefined;
+    this.#evaluate(mean(window.batchMs), now);
   }
 
   /** Steady state, at the end of a window: starts a trial or stays. */
-  #evaluate(width: number, ms: number, now: number): void {
-    const usualMs = this.#usualMs.get(timingKey(this.#count, width));
+  #evaluate(ms: number, now: number): void {
+    const usualMs = this.#usualMs.get(this.#count);
     const fewer = this.#neighbour(-1);
-    // The first measurement of a width may be slow already, so fewer threads are tried once before it counts as usual.
+    // The first measurement may be slow already, so fewer threads are tried once before it counts as usual.
     const isSlow = usualMs === undefined || ms > usualMs * slowdownToReact;
     if (isSlow && fewer !== undefined)
-      return this.#startTrial(fewer, { width, beforeMs: ms, isSlowdown: true, maxTimeRatio: minSpeedup }, now);
-    if (usualMs === undefined || ms < usualMs) this.#usualMs.set(timingKey(this.#count, width), ms);
+      return this.#startTrial(fewer, { beforeMs: ms, isSlowdown: true, maxTimeRatio: minSpeedup });
+    if (usualMs === undefined || ms < usualMs) this.#usualMs.set(this.#count, ms);
     if (this.#nextTrialAt === undefined || now < this.#nextTrialAt) return;
     const more = this.#neighbour(1);
     const up = more !== undefined && (this.#isNextTrialUp || fewer === undefined);
     this.#isNextTrialUp = !up;
-    const trial = { width, beforeMs: ms, isSlowdown: false };
-    if (up) this.#startTrial(more, { ...trial, maxTimeRatio: minSpeedup }, now);
-    else if (fewer !== undefined) this.#startTrial(fewer, { ...trial, maxTimeRatio: maxSlowdownForFewerThreads }, now);
+    const trial = { beforeMs: ms, isSlowdown: false };
+    if (up) this.#startTrial(more, { ...trial, maxTimeRatio: minSpeedup });
+    else if (fewer !== undefined) this.#startTrial(fewer, { ...trial, maxTimeRatio: maxSlowdownForFewerThreads });
   }
 
-  #startTrial(count: number, trial: Omit<ThreadTrial, 'from' | 'since'>, now: number): void {
-    this.#trial = { ...trial, from: this.#count, since: now };
+  #startTrial(count: number, trial: Omit<ThreadTrial, 'from'>): void {
+    this.#trial = { ...trial, from: this.#count };
     this.#count = count;
-    this.#windows.clear();
+    this.#window = undefined;
   }
 
-  #evaluateTrial(trial: ThreadTrial, { batchMs }: TimingWindow, width: number, now: number): void {
-    // The number of active sequences has changed: the trial ends if the old width does not return.
-    if (width !== trial.width) return now - trial.since > maxTrialMs ? this.#endTrial(trial.from, now) : undefined;
+  #evaluateTrial(trial: ThreadTrial, { batchMs }: TimingWindow, now: number): void {
     const maxMs = trial.beforeMs * trial.maxTimeRatio;
     if (trial.isSlowdown) {
       if (batchMs.length < minSlowdownSamples) return;
@@ -157,11 +153,11 @@ export class ThreadTuner {
     const fewer = this.#neighbour(-1);
     if (trial.isSlowdown && fewer !== undefined) {
       this.#count = fewer;
-      this.#windows.clear();
+      this.#window = undefined;
       return;
     }
     // No smaller count is faster, so the threads are not the cause: the present speed is the usual one now.
-    if (trial.isSlowdown) this.#usualMs.set(timingKey(trial.from, trial.width), trial.beforeMs);
+    if (trial.isSlowdown) this.#usualMs.set(trial.from, trial.beforeMs);
     else this.#delayMs = Math.min(this.#delayMs * 2, retuneDelayMs.max);
     this.#endTrial(trial.from, now);
   }
@@ -170,14 +166,12 @@ export class ThreadTuner {
     this.#trial = undefined;
     this.#count = count;
     this.#nextTrialAt = now + this.#delayMs;
-    this.#windows.clear();
+    this.#window = undefined;
   }
 
   /** Whether a count was far slower in the benchmark at load, so that trying it would only stall the output. */
   #isUnpromising(count: number | undefined): boolean {
-    const [currentMs, candidateMs] = [this.#count, count].map(
-      (threads) => threads && this.#usualMs.get(timingKey(threads, 1)),
-    );
+    const [currentMs, candidateMs] = [this.#count, count].map((threads) => threads && this.#usualMs.get(threads));
     return !!currentMs && !!candidateMs && candidateMs > currentMs * slowdownToAbort;
   }
 
@@ -202,16 +196,11 @@ const slowdownToAbort = 1.5;
 const minSpeedup = 0.9;
 const maxSlowdownForFewerThreads = 1.03;
 const windowMs = 1000;
-const maxTrialMs = 5000;
 // Batches whose median decides.
 const minSlowdownSamples = 3;
 const minTrialSamples = 6;
 /** Time until another count is tried; after each failed trial it doubles, up to `max`. */
 const retuneDelayMs = { initial: 1_000, afterSuccess: 10_000, unpromising: 120_000, max: 600_000 } as const;
-
-const timingKey = (count: number, width: number): string => `${count}:${width}`;
-// Batches of about the same width take about the same time.
-const widthClass = (sequences: number): number => 2 ** Math.ceil(Math.log2(sequences));
 
 /** The sum of a list. */
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);

@@ -1,22 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { BatchThreads, ThreadCap } from '../../../../../src/inference/llama/threads/batchThreads.ts';
+import { BatchThreads, DecodeTuners, ThreadCap } from '../../../../../src/inference/llama/threads/batchThreads.ts';
 import { fullPace, Pace } from '../../../../../src/inference/contract/pace.ts';
 import type { BatchLoad } from '../../../../../src/inference/llama/batching/batchScheduler.ts';
 import { PrefillTuner } from '../../../../../src/inference/llama/threads/prefillTuner.ts';
-import { ThreadTuner } from '../../../../../src/inference/llama/threads/threadTuner.ts';
 
 const timings = new Map([
   [1, 10],
   [2, 16],
 ]);
-const createDecodeTuner = (): ThreadTuner => new ThreadTuner({ maxThreads: 2, timings, initialThreads: 1 });
+const createDecodeTuners = (): DecodeTuners => new DecodeTuners({ maxThreads: 2, timings, initialThreads: 1 });
 
 const unknownCores = { current: () => undefined, mean: () => undefined };
 
 /** Two cores: one thread for decoding, two for prefill. */
 function createThreads(freeCores: ConstructorParameters<typeof BatchThreads>[1] = unknownCores): BatchThreads {
   const threads = new BatchThreads(2, freeCores);
-  threads.tune({ decode: createDecodeTuner(), prefill: new PrefillTuner(2) });
+  threads.tune({ decode: createDecodeTuners(), prefill: new PrefillTuner(2) });
   return threads;
 }
 
@@ -25,12 +24,12 @@ const batch = (load: BatchLoad, ms: number, endedAt: number, cores = 1) => ({ lo
 describe('the threads of a batch', () => {
   it.each<BatchLoad & { threads: number; what: string }>([
     { what: 'one next token', decode: 1, prefill: 0, threads: 1 },
-    { what: 'next tokens of many sequences', decode: 40, prefill: 0, threads: 1 },
+    { what: 'next tokens of many sequences', decode: 40, prefill: 0, threads: 2 },
     { what: 'a short message', decode: 0, prefill: 15, threads: 1 },
     { what: 'a longer message', decode: 0, prefill: 16, threads: 2 },
     { what: 'a chunk of a long prompt', decode: 0, prefill: 256, threads: 2 },
     { what: 'a chunk beside next tokens', decode: 3, prefill: 65, threads: 2 },
-    { what: 'few prompt tokens beside next tokens', decode: 3, prefill: 5, threads: 1 },
+    { what: 'few prompt tokens beside next tokens', decode: 3, prefill: 5, threads: 2 },
   ])('with $what are $threads', ({ threads, ...load }) => {
     expect(createThreads().threadsFor(load)).toBe(threads);
   });
@@ -45,7 +44,7 @@ describe('the threads of a batch', () => {
 
   it('are those of decoding where the GPU computes', () => {
     const threads = new BatchThreads(2, unknownCores);
-    threads.tune({ decode: createDecodeTuner(), prefill: undefined });
+    threads.tune({ decode: createDecodeTuners(), prefill: undefined });
     expect(threads.prefill).toBe(1);
     threads.onBatch(batch({ decode: 0, prefill: 256 }, 500, 500), 1);
     expect(threads.threadsFor({ decode: 0, prefill: 256 })).toBe(1);
@@ -75,6 +74,27 @@ describe('the threads of a batch', () => {
     expect(run(fast).decode).toBe(2);
     expect(run({ decode: 1, prefill: 20 }).decode).toBe(1);
     expect(run({ decode: 1, prefill: 65 }).decode).toBe(1);
+  });
+
+  it.each([
+    { title: 'fewer for one sequence than for four', one: [10, 16], four: [30, 20], counts: [1, 2] },
+    { title: 'as few for four sequences, where threads stall', one: [20, 110], four: [60, 300], counts: [1, 1] },
+    {
+      title: 'more for one sequence than for four, where that is faster',
+      one: [20, 11],
+      four: [40, 60],
+      counts: [2, 1],
+    },
+  ])('are $title', ({ one, four, counts }) => {
+    const threads = createThreads();
+    for (let now = 0; now < 400_000;) {
+      const decode = Math.floor(now / 300) % 2 === 0 ? 1 : 4;
+      const count = threads.threadsFor({ decode, prefill: 0 });
+      const ms = (decode === 1 ? one : four)[count - 1] ?? 0;
+      now += ms;
+      threads.onBatch(batch({ decode, prefill: 0 }, ms, now), count);
+    }
+    expect([1, 4].map((decode) => threads.threadsFor({ decode, prefill: 0 }))).toEqual(counts);
   });
 
   it('of the first chunk of a prompt are the cores that are free then', () => {

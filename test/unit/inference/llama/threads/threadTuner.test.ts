@@ -27,7 +27,7 @@ function simulate(
   for (let now = from * 1000; now < (from + seconds) * 1000; tokens++) {
     const ms = machine(tuner.count, now / 1000);
     now += ms;
-    tuner.onDecodeBatch(1, ms, now);
+    tuner.onDecodeBatch(ms, now);
     counts[Math.floor(now / 1000) - from] = tuner.count;
   }
   return { tokens, counts };
@@ -117,27 +117,6 @@ describe('the number of threads', () => {
     expect(tuner.count).toBe(8);
   });
 
-  it.each([
-    {
-      when: 'while the batch width changes',
-      width: (now: number) => (Math.floor(now / 300) % 2 === 0 ? 1 : 2),
-      ms: { one: 22, two: 110 },
-    },
-    { when: 'for a batch width without measurements', width: () => 8, ms: { one: 60, two: 300 } },
-  ])('is found $when', ({ width, ms }) => {
-    const timings = new Map([
-      [1, 20],
-      [2, 11],
-    ]);
-    const tuner = new ThreadTuner({ maxThreads: 2, timings, initialThreads: 2 });
-    for (let now = 0; now < 20_000;) {
-      const elapsedMs = tuner.count === 2 ? ms.two : ms.one;
-      now += elapsedMs;
-      tuner.onDecodeBatch(width(now), elapsedMs, now);
-    }
-    expect(tuner.count).toBe(1);
-  });
-
   it('is corrected by trials when the benchmark was misleading', () => {
     const tooFew = new ThreadTuner({
       maxThreads: 2,
@@ -175,14 +154,5 @@ describe('the number of threads', () => {
       expect(counts.filter((count) => count === 2).length).toBeLessThan(8);
       expect(tokens).toBeGreaterThan(0.97 * (120_000 / 12));
     }
-  });
-
-  it('is evaluated only among batches of about the same width', () => {
-    const tuner = createTuner();
-    for (let now = 0; now < 60_000; now += 100) {
-      const isWide = now % 200 === 0;
-      tuner.onDecodeBatch(isWide ? 8 : 1, (isWide ? 800 : 40) / tuner.count, now);
-    }
-    expect(tuner.count).toBe(8);
   });
 });
