@@ -48,15 +48,14 @@ const readLines = async (path) =>
 
 const types = { dict: 'object', float: 'number', tuple: 'array', any: 'string', list: 'array' };
 
-/** A declaration as JSON Schema: its types have names of Python. */
-function toSchema(schema) {
-  const { type, properties, items, ...rest } = schema;
-  return {
-    ...rest,
-    ...(type && { type: types[type] ?? type }),
-    ...(properties && {
-      properties: Object.fromEntries(Object.entries(properties).map(([name, inner]) => [name, toSchema(inner)])),
+/** A declaration as JSON Schema: its types have names of Python. Its members stay in their order. */
+const toSchema = (schema) =>
+  Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => {
+      if (key === 'type') return [key, types[value] ?? value];
+      if (key === 'items') return [key, toSchema(value)];
+      return [key, key === 'properties' ? mapValues(value, toSchema) : value];
     }),
-    ...(items && { items: toSchema(items) }),
-  };
-}
+  );
+
+const mapValues = (object, map) => Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value)]));
