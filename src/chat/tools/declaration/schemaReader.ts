@@ -110,7 +110,7 @@ export class SchemaReader {
     this.#memberKeywords(schema, position);
     const required = new Set(Array.isArray(schema['required']) ? schema['required'] : []);
     return Object.fromEntries(
-      Object.entries(schema)
+      inTrainedOrder(Object.entries(schema))
         .filter(([keyword]) => !hiddenFacts.has(keyword))
         .map(([keyword, value]) => [keyword, this.#keyword(keyword, value, required, position)]),
     );
@@ -176,6 +176,14 @@ export class SchemaReader {
         : schema,
     );
   }
+}
+
+/** Keywords in the order that models were trained on: `required` after `properties`. Small models follow nothing else. */
+function inTrainedOrder(keywords: readonly (readonly [string, unknown])[]): readonly (readonly [string, unknown])[] {
+  const [required, properties] = ['required', 'properties'].map((name) => keywords.findIndex(([key]) => key === name));
+  if (required === undefined || properties === undefined || required < 0 || properties < required) return keywords;
+  const [before, after] = [keywords.slice(0, properties + 1), keywords.slice(properties + 1)];
+  return [...before.filter(([key]) => key !== 'required'), ...keywords.slice(required, required + 1), ...after];
 }
 
 const memberPath = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);

@@ -251,6 +251,32 @@ describe('the facts of parameters', () => {
   });
 });
 
+describe('the keywords of a schema', () => {
+  const on = { on: { type: 'boolean' } };
+
+  it.each([
+    [
+      'with required before properties',
+      { required: ['on'], type: 'object', properties: on },
+      'type properties required',
+    ],
+    [
+      'with keywords between them',
+      { type: 'object', required: ['on'], title: 'Lamp', properties: on, additionalProperties: false },
+      'type title properties required additionalProperties',
+    ],
+    [
+      'in their own order, where required follows',
+      { properties: on, type: 'object', title: 'Lamp', required: ['on'] },
+      'properties type title required',
+    ],
+  ])('are shown to the model in the order that it was trained on: %s', (_title, parameters, order) => {
+    expect(Object.keys(toolOf(own(parameters)).parameters)).toEqual(order.split(' '));
+    const nested = toolOf(schema({ lamp: parameters })).parameters.properties?.['lamp'];
+    expect(Object.keys(Object(nested) as object)).toEqual(order.split(' '));
+  });
+});
+
 describe('the type names of Python', () => {
   it.each([
     ['str', 'string'],
