@@ -27,7 +27,7 @@ export class MarkSearch {
     for (const mark of all)
       for (let length = 1; length < mark.length; length++) this.#beginnings.add(mark.slice(0, length));
     this.maxLength = all[0]?.length ?? 0;
-    this.source = all.map((mark) => escapePattern(mark) + after(mark)).join('|') || '(?!)';
+    this.source = all.map((mark) => escapePattern(mark) + after(mark)).join('|') || '^(?!)';
     this.#pattern = new RegExp(this.source, 'g');
   }
 

@@ -71,7 +71,7 @@ export interface TokenOptions {
   readonly cutOffAt?: number;
 }
 
-const noMatch = '(?!)';
+const noMatch = '^(?!)';
 
 /** The names of tools, perhaps with a prefix such as `functions.`. */
 const namePattern = (toolNames: ReadonlySet<string>): string =>
