@@ -12,7 +12,7 @@ import { storyGraph } from './story.mjs';
 import { modelNames, writeTwoModels } from './twoModels.mjs';
 
 export const name = 'kills';
-export const defaults = { count: 100, signal: 'SIGKILL' };
+export const defaults = { count: 100, signal: 'SIGKILL', chapters: 4 };
 
 // Fewer slots than agents, so that KV states are swapped.
 const [slots, agentsOfFirst] = [2, 4];
@@ -20,24 +20,29 @@ const [slots, agentsOfFirst] = [2, 4];
 const limitSeconds = { SIGKILL: 2, SIGSTOP: 12 };
 const turnLimitSeconds = 60;
 const engineCrashed = 4005;
-const chapters = 4;
+/** Between the turns of the other model: it must not slow the one that is killed. */
+const pauseMs = 500;
 /** Parts of an answer that takes far longer than the way of its first piece to the client. */
 const chaptersOfLong = 96;
 /** A dialog is cleared after so many messages, so that prompts stay short. */
 const maxMessages = 6;
 
 /**
- * Signals the engine process of one of two models `count` times: at the moments of `order`, then at random ones. `patience` is
- * a factor of all time limits.
+ * Signals the engine process of one of two models `count` times: at the moments of `order`, then at random ones.
+ * @param {{ file: string }} target
+ * @param {{
+ *   count: number, seed: number, signal: 'SIGKILL' | 'SIGSTOP', chapters: number, order?: readonly string[], patience?: number,
+ *   log: (line: string) => void,
+ * }} options `chapters`: parts of an answer; `patience`: a factor of all time limits.
  */
-export async function run({ file }, { count, seed, signal, order = /** @type {string[]} */ ([]), patience = 1, log }) {
+export async function run({ file }, { count, seed, signal, chapters, order = [], patience = 1, log }) {
   const folder = await mkdtemp(join(tmpdir(), 'turngraph-chaos-'));
   const catalogue = await writeTwoModels(folder, file);
   const cacheMegabytes = 64;
   const flags = { catalogue, slots, threads: 1, gpu: 'off', 'model-idle': 3600 };
   const server = await startServer({ flags, cacheMegabytes });
   const faults = [];
-  const trial = new KillTrial({ server, signal, order, patience, rng: createRng(seed), log, faults });
+  const trial = new KillTrial({ server, signal, order, chapters, patience, rng: createRng(seed), log, faults });
   try {
     await trial.run(count);
     // All agents are gone, and with them their KV states.
@@ -72,7 +77,7 @@ class KillTrial {
   }
 
   async run(count) {
-    const { server, rng, order, log, faults } = this.#parts;
+    const { server, rng, order, chapters, log, faults } = this.#parts;
     const clients = [await server.connect('proto'), await server.connect('json')];
     for (const client of clients)
       void client.closed.then(({ code }) => this.#isOver || faults.push(`a socket was closed with ${code}`));
@@ -81,7 +86,7 @@ class KillTrial {
     [this.#otherProcess] = await findEngineProcesses(server.pid);
     this.#long = await createAgent(clients[0], agentsOfFirst + 1, modelNames[0], chaptersOfLong);
     for (let index = 0; index < agentsOfFirst; index++)
-      this.#agents.push(await createAgent(clients[index % 2], index, modelNames[0]));
+      this.#agents.push(await createAgent(clients[index % 2], index, modelNames[0], chapters));
     await this.#talkToAll();
     const others = this.#talkAllTheTime(other);
     try {
@@ -170,7 +175,7 @@ class KillTrial {
     while (!this.#isOver) {
       await this.#talk(other).catch((error) => this.#parts.faults.push(`the other model: ${error.message}`));
       this.figures.turnsOfOther++;
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
 
@@ -189,7 +194,7 @@ class KillTrial {
   }
 }
 
-async function createAgent(client, number, defaultModelName, length = chapters) {
-  const agent = await client.createAgent({ graph: storyGraph(number, length), defaultModelName });
+async function createAgent(client, number, defaultModelName, chapters) {
+  const agent = await client.createAgent({ graph: storyGraph(number, chapters), defaultModelName });
   return { agent, said: [], failed: new Set() };
 }

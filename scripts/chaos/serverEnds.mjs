@@ -88,7 +88,7 @@ const ways = {
 async function useBothModels({ port, pid }, inTurn) {
   const client = await connect(`ws://127.0.0.1:${port}`);
   for (const defaultModelName of modelNames) {
-    const agent = await client.createAgent({ graph: storyGraph(0, 16), defaultModelName, warmUp: true });
+    const agent = await client.createAgent({ graph: storyGraph(0, inTurn ? 16 : 1), defaultModelName, warmUp: true });
     // Ends with the server.
     if (inTurn) agent.send('Tell me a story.').done.catch(() => {});
   }
