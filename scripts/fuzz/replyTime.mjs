@@ -45,17 +45,18 @@ export async function fuzz({ count, seed, templates, minutes = Infinity, log = (
 /**
  * Reads `count` random texts. @returns the slowest of them.
  * @param {readonly Target[]} targets
- * @param {{ count: number, seed: number, minutes?: number, log?: (line: string) => void }} run
+ * @param {{ count: number, seed: number, minutes?: number, growth?: boolean, log?: (line: string) => void }} run
+ *   `growth`: whether it is measured, which takes most of the time.
  * @returns {readonly Finding[]}
  */
-export function fuzzTarget(targets, { count, seed, minutes = Infinity, log = () => {} }) {
+export function fuzzTarget(targets, { count, seed, minutes = Infinity, growth = true, log = () => {} }) {
   const rng = createRng(seed);
   const end = performance.now() + minutes * 60_000;
   let findings = [];
   for (let index = 0; index < count && performance.now() < end; index++) {
     const target = rng.pick(targets);
     const grammar = randomGrammar(rng, target.fragments);
-    const finding = { target: target.name, grammar, ...measure(target, grammar) };
+    const finding = { target: target.name, grammar, ...measure(target, grammar, growth) };
     if (isTooSlow(finding)) log(describe(finding));
     findings.push(finding);
     if (findings.length > 1000) findings = worstOf(findings).slice(0, 200);
@@ -102,12 +103,12 @@ function timeOf(run, text) {
   return (process.cpuUsage().user - start) / 1000;
 }
 
-/** The time of the longest text, and the growth from a quarter of it; both only of a text that takes long. */
-function measure({ run }, grammar) {
+/** The time of the longest text, and the growth from a quarter of it, which is measured only of a text that takes long. */
+function measure({ run }, grammar, isGrowthMeasured) {
   for (const length of lengths) {
     const ms = timeOf(run, textOf(grammar, length));
     if (ms > 10 * maxMs) return { ms, growth: Infinity };
-    if (length === lengths.at(-1) && ms < minMs) return { ms, growth: 0 };
+    if (length === lengths.at(-1) && (!isGrowthMeasured || ms < minMs)) return { ms, growth: 0 };
   }
   // Pieces may fall on other places of the repeated unit, where a reader stops early: the slowest quarter counts.
   const unit = grammar.units.join('').length;

@@ -386,7 +386,7 @@ describe('detection', () => {
       `{"name": "f", "arguments": {"x": ${'['.repeat(depth)}${']'.repeat(depth)}}}`;
     expect(detect('chatml', inTag(nested(62))).calls).toHaveLength(1);
     expect(detect('chatml', inTag(nested(63))).calls).toHaveLength(0);
-    expect(detect('chatml', nested(1_000_000)).calls).toHaveLength(0);
+    expect(detect('chatml', nested(100_000)).calls).toHaveLength(0);
   });
 
   const repeatedUnits = [
@@ -423,7 +423,7 @@ describe('detection', () => {
     "<tool_call>{'</tool_call>\n",
   ];
   it.each(repeatedUnits)('takes linear time for repeated %j', (unit) => {
-    const count = isWhole ? Math.ceil(4000 / unit.length) : 100;
+    const count = isWhole ? Math.ceil(2000 / unit.length) : 100;
     for (const start of ['', '<tool_call>{"a": "', "<tool_call>{'a': '", '[[[[']) {
       const [short, long] = [start + unit.repeat(count), start + unit.repeat(8 * count)];
       // In quadratic time, one long text would take eight times as long as eight short ones of the same total length.
