@@ -195,7 +195,9 @@ class Compiler {
 
 function allOf(path: readonly Step[]): Condition {
   const conditions = path.flatMap(({ asserts }) => asserts ?? []);
-  return (before, after) => conditions.every((holds) => holds(before, after));
+  const [only, other] = conditions;
+  if (!only) return () => true;
+  return other ? (before, after) => conditions.every((holds) => holds(before, after)) : only;
 }
 
 /** How many characters a part of a pattern reads at the most, where each repetition counts as often as it may occur. */
@@ -282,6 +284,9 @@ class Alphabet {
     const key = `${this.#flags}/${raw}`;
     const known = knownBounds.get(key);
     if (known) return known;
+    // Most sets are one character.
+    const only = raw.charCodeAt(0);
+    if (/^[\w "'<>=:,`-]$/.test(raw) && !this.#flags.includes('i')) return [0, only, only + 1];
     const bounds = [0];
     let was = test.test('\0');
     // Beyond the first plane, a sixteenth of the characters is enough: no pattern is about single ones of them.

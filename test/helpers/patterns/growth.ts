@@ -80,18 +80,22 @@ function triedOf(choices: readonly Choice[], always: readonly boolean[]): Tried 
   return { next, matched, ended };
 }
 
-/** The states that follow each state, by the class of the character that they read. */
-type ByCharacter = readonly (readonly (readonly State[])[])[];
+/** The states that follow a state, by the class of the character that they read. */
+type ByCharacter = (id: number) => readonly (readonly State[])[];
 
 /** The number of the loop (strongly connected component) that each state is in; undefined: it is in none. */
 type Loops = readonly (number | undefined)[];
 
-const byCharacter = (following: readonly (readonly State[])[]): ByCharacter =>
-  following.map((states) => {
+/** They are made when they are first needed: most states are in no loop. */
+function byCharacter(following: (id: number) => readonly State[]): ByCharacter {
+  const known: (readonly (readonly State[])[])[] = [];
+  const listsOf = (states: readonly State[]): readonly (readonly State[])[] => {
     const lists: State[][] = [];
     for (const state of states) (lists[state.read] ??= []).push(state);
     return lists;
-  });
+  };
+  return (id) => (known[id] ??= listsOf(following(id)));
+}
 
 interface Around {
   readonly loops: Loops;
@@ -101,7 +105,7 @@ interface Around {
 class Search {
   readonly #automaton: Automaton;
   readonly #isRepeated: boolean;
-  readonly #states = new Map<string, State>();
+  readonly #states = new Map<number, State>();
   /** Where a way that is going to fail can go on; a state is in it as often as there are ways to it. */
   readonly #failing: (readonly State[])[] = [];
   /** Where ways can go on that fail beside the one that matches. */
@@ -121,11 +125,11 @@ class Search {
     this.#isRepeated = isRepeated;
     this.#collect();
     this.#loops = loopsOf(this.#failing);
-    this.#failingBy = byCharacter(this.#failing);
-    this.#searchingBy = byCharacter(this.#searching);
-    this.#besideBy = byCharacter(this.#beside);
+    this.#failingBy = byCharacter((id) => this.#failing[id] ?? []);
+    this.#searchingBy = byCharacter((id) => this.#searching[id] ?? []);
+    this.#besideBy = byCharacter((id) => this.#beside[id] ?? []);
     const loops = this.#loops;
-    this.#inLoop = byCharacter(this.#failing.map((next, id) => next.filter((state) => loops[state.id] === loops[id])));
+    this.#inLoop = byCharacter((id) => (this.#failing[id] ?? []).filter((state) => loops[state.id] === loops[id]));
   }
 
   growth(): Growth | undefined {
@@ -141,18 +145,20 @@ class Search {
     for (const state of this.#list) all[state.id] = this.#choices(this.#waysOf(state), state.read);
     const always = findAlwaysMatching(this.#list, all, alphabet.length);
     const starts = alphabet.map((_, before) => triedOf(this.#choices(first, before), always));
+    const laterOf = alphabet.map((_, read) =>
+      alphabet.flatMap((__, after) => (starts[read]?.matched.has(after) ? [] : [this.#state(beforeStart, after)])),
+    );
     for (const { id, position, read } of this.#list) {
       const tried = position === beforeStart ? starts[read] : triedOf(all[id] ?? [], always);
       const next = tried?.next ?? [];
-      const failing = next.filter((state) => !tried?.matched.has(state.read));
-      const later = alphabet.flatMap((_, after) =>
-        starts[read]?.matched.has(after) ? [] : [this.#state(beforeStart, after)],
-      );
-      const again = this.#isRepeated ? [...(starts[read]?.next ?? []), ...later] : [];
+      const failing = tried?.matched.size ? next.filter((state) => !tried.matched.has(state.read)) : next;
+      const later = laterOf[read] ?? [];
+      const again = this.#isRepeated && tried?.ended.size ? [...(starts[read]?.next ?? []), ...later] : [];
       const rest = position === beforeStart ? later : again.filter((state) => tried?.ended.has(state.read));
+      const searching = rest.length > 0 ? [...next, ...rest] : next;
       this.#failing[id] = failing;
-      this.#searching[id] = [...next, ...rest];
-      this.#beside[id] = [...next, ...rest].filter((state) => !always[state.id] && state.position !== beforeStart);
+      this.#searching[id] = searching;
+      this.#beside[id] = searching.filter((state) => !always[state.id] && state.position !== beforeStart);
     }
   }
 
@@ -175,7 +181,7 @@ class Search {
   }
 
   #state(position: number, read: number): State {
-    const key = `${position} ${read}`;
+    const key = (position - beforeStart) * this.#automaton.alphabet.length + read;
     const known = this.#states.get(key);
     if (known) return known;
     const state = { id: this.#list.length, position, read };
@@ -186,12 +192,15 @@ class Search {
 
   /** Two ways from a state back to itself over the same text: each repetition doubles the number of ways. */
   #exponential(): Growth | undefined {
+    // Without a choice in a loop there is one way through it.
+    const hasChoice = (id: number): boolean => this.#inLoop(id).some((states) => states.length > 1);
+    const loops = new Set(this.#loops.filter((loop, id) => loop !== undefined && hasChoice(id)));
     for (const { id, position } of this.#list) {
-      if (position === beforeStart || this.#loops[id] === undefined) continue;
+      if (position === beforeStart || this.#loops[id] === undefined || !loops.has(this.#loops[id])) continue;
       const text = this.#pathOf([id, id, 0], ([one = 0, other = 0, apart = 0]) =>
-        (this.#inLoop[one] ?? []).flatMap((ways, read) =>
+        this.#inLoop(one).flatMap((ways, read) =>
           ways.flatMap((a, way) =>
-            (this.#inLoop[other]?.[read] ?? []).map((b, otherWay) => [
+            (this.#inLoop(other)[read] ?? []).map((b, otherWay) => [
               a.id,
               b.id,
               Number(apart || one !== other || way !== otherWay),
@@ -249,13 +258,13 @@ class Search {
   ): string | undefined {
     const isFailing = steps === this.#failingBy;
     const next = ([one = 0, middle = 0, last = 0, apart = 0]: readonly number[]): readonly (readonly number[])[] =>
-      (this.#inLoop[last] ?? []).flatMap((ends, read) =>
-        (steps[one]?.[read] ?? []).flatMap((a, way) => {
+      this.#inLoop(last).flatMap((ends, read) =>
+        (steps(one)[read] ?? []).flatMap((a, way) => {
           if (loops[a.id] !== loops[first.id]) return [];
           // A search succeeds in one way only: others, from a place on, fail.
           const middles =
             isFailing || apart
-              ? (this.#failingBy[middle]?.[read] ?? []).map((b) => [b, 1] as const)
+              ? (this.#failingBy(middle)[read] ?? []).map((b) => [b, 1] as const)
               : this.#leaving(one, a, way);
           return middles.flatMap(([b, isApart]) => ends.map((c) => [a.id, b.id, c.id, isApart]));
         }),
@@ -265,8 +274,8 @@ class Search {
 
   /** Where the way that will fail can be, as the search goes on to a state: with it, or on a way of its own. */
   #leaving(from: number, to: State, way: number): readonly (readonly [State, number])[] {
-    const others = this.#besideBy[from]?.[to.read] ?? [];
-    const isSameWay = (this.#searchingBy[from]?.[to.read] ?? []).slice(0, way).every((state) => state !== to);
+    const others = this.#besideBy(from)[to.read] ?? [];
+    const isSameWay = (this.#searchingBy(from)[to.read] ?? []).slice(0, way).every((state) => state !== to);
     return [[to, 0], ...others.filter((state) => state !== to || !isSameWay).map((state) => [state, 1] as const)];
   }
 
