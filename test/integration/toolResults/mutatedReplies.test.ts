@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { scaled } from '../../helpers/depth.ts';
+import { isWhole } from '../../helpers/depth.ts';
 import { mutatedReplies, reactDialect, replyTools } from '../../helpers/mutatedReplies.ts';
 import { scriptedEngine } from '../../helpers/resultGraphs.ts';
 import { subprotocols, TestClient, useServer } from '../../helpers/server.ts';
 
 // The definition of markup is that of test/unit/chat/reply/malformed/mutatedReplies.test.ts. These go
 // the whole way, through node, socket and dialog, in the formats that a node can name.
-const count = 4 * scaled(100);
+const count = isWhole ? 160 : 20;
 const formats = ['chatml', 'llama3', 'mistral', 'generic', 'react'];
 const replies = [
   ...[...mutatedReplies(4 * count, 7)].filter(({ dialect }) => formats.includes(dialect.name)).slice(0, count),
