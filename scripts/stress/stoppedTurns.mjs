@@ -138,9 +138,10 @@ export async function stopAndCount(testbed, size) {
   const tally = await stopTurns(testbed, clients, size);
   let after = await countResources(size);
   // An engine process may be starting again.
-  for (let tries = 0; tries < 10 && growth({ before, after }, tolerance).length > 0; tries++) {
+  for (let tries = 0; tries < 10 && grown({ before, after }, tolerance).length > 0; tries++) {
     await new Promise((resolve) => setTimeout(resolve, 1000));
-    after = await countResources(size);
+    const counted = grown({ before, after }, tolerance).filter((name) => name in classes);
+    after = { ...after, ...(await countResources({ counted })) };
   }
   await Promise.all(clients.map(({ client }) => client.close()));
   return { tally, before, after, left: await serverLeftovers(testbed) };
@@ -148,9 +149,10 @@ export async function stopAndCount(testbed, size) {
 
 /** What there is more of, at least so many: one sentence each. */
 export const growth = ({ before, after }, atLeast) =>
-  Object.keys(after).flatMap((name) =>
-    after[name] - before[name] < atLeast ? [] : [`${name}: ${before[name]} before, ${after[name]} after`],
-  );
+  grown({ before, after }, atLeast).map((name) => `${name}: ${before[name]} before, ${after[name]} after`);
+
+const grown = ({ before, after }, atLeast) =>
+  Object.keys(after).filter((name) => after[name] - before[name] >= atLeast);
 
 /** What the metrics of a server still count without a client. */
 function serverLeftovers({ server: { url, port }, connect, model = '' }) {

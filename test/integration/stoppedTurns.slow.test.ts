@@ -9,11 +9,11 @@ import { startTestServer } from '../helpers/server.ts';
 
 const model = 'turngraph-demo';
 
-describe('thousands of turns that are stopped', () => {
+describe('hundreds of turns that are stopped', () => {
   it('leave no timer, listener, signal, promise, handle or file behind', async () => {
     const { engine, crash } = crashingEngine(scriptedEngine(script), Fault);
     await using server = await startTestServer({ resumeGrace: 0, turnTimeout: turnSeconds, engines: { mock: engine } });
-    const size = { turns: 2000, clients: 32, tolerance: 100 };
+    const size = { turns: 800, clients: 16, tolerance: 50 };
     const { tally, left, ...counts } = await stopAndCount({ server, connect, crash }, size);
     expect(Object.keys(tally)).toEqual(
       expect.arrayContaining(['cancelled', 'connection_dropped', 'engine_crashed', 'inference_timeout']),
@@ -42,7 +42,7 @@ describe('thousands of turns that are stopped', () => {
     const crash = (): Promise<void> => (last = last.then(killAndRecover));
     // A signal and functions of a sequence are made when they are first needed.
     const counted = ['timers', 'listeners', 'promises'];
-    const size = { turns: 100, clients: 3, crashes: 6, firstCrashes: 1, tolerance: 20, counted };
+    const size = { turns: 80, clients: 3, crashes: 3, firstCrashes: 1, tolerance: 20, counted };
     const { tally, left, ...counts } = await stopAndCount({ server, connect, model, crash }, size);
     expect(Object.keys(tally)).toEqual(expect.arrayContaining(['cancelled', 'connection_dropped']));
     expect(left).toEqual([]);

@@ -5,7 +5,7 @@ import { Fault } from '../../src/protocol/fault.ts';
 import { scriptedEngine } from '../helpers/resultGraphs.ts';
 import { startTestServer } from '../helpers/server.ts';
 
-// npm run test:all stops 2,000 turns, and counts more: stoppedTurns.slow.test.ts.
+// npm run test:all stops 800 turns, and counts more: stoppedTurns.slow.test.ts.
 describe('turns of all kinds that are stopped', () => {
   it('leave no timer, listener, promise, handle or file behind', async () => {
     const { engine, crash } = crashingEngine(scriptedEngine(script), Fault);
