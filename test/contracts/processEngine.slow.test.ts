@@ -14,7 +14,12 @@ const bert = join(folder, 'bert.gguf');
 writeFileSync(bert, bertGguf({ contextLength: 64 }));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-engineContract({ ...demo, name: 'caching llama-cpp', open: () => llamaEngine({ folder, maxStateBytes: 1e9 }) });
+engineContract({
+  ...demo,
+  name: 'caching llama-cpp',
+  open: () => llamaEngine({ folder, maxStateBytes: 1e9 }),
+  rounds: 3,
+});
 
 engineContract({
   ...demo,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { downloadDespiteKills } from './killedDownloads.ts';
 
 // `scripts/stress/killDownloads.mjs` runs this test with more bytes and more kills.
-const { KILLED_BYTES = '20000000', KILLS = '4', KILL_SEED = '8' } = process.env;
+const { KILLED_BYTES = '8000000', KILLS = '4', KILL_SEED = '8' } = process.env;
 const kills = Number(KILLS);
 
 describe('a download that is killed again and again', () => {
