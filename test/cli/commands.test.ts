@@ -1,11 +1,11 @@
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ServerFrame } from '../../src/protocol/frames.gen.ts';
 import { pngWithText } from '../helpers/pngWithText.ts';
 import { repositoryPath, useServer } from '../helpers/server.ts';
-import { runCli, startCli, untilExit, useCommandHost } from './command.ts';
+import { runCli, useCommandHost } from './command.ts';
 
 const server = useServer();
 const runCommand = useCommandHost();
@@ -70,7 +70,7 @@ describe('turngraph run', () => {
   });
 
   it('finds the tool call with the bundled model', async () => {
-    const { out, code } = await runCli(['run', 'graphs/lamp-switch.json', 'Please turn on the porch light.']);
+    const { out, code } = await runCommand(['run', 'graphs/lamp-switch.json', 'Please turn on the porch light.']);
     expect(jsonLines(out)[0]).toMatchObject({
       toolCallNotification: { toolName: 'set_light', typedArgumentsJson: '{"name": "porch", "on": true}' },
     });
@@ -178,14 +178,11 @@ describe('a model file that is in no catalogue', () => {
   const lightCall = { toolCallNotification: { toolName: 'set_light' } };
   beforeAll(async () => {
     await copyFile(repositoryPath('models/turngraph-demo.gguf'), join(folder, 'mine.gguf'));
-    // The threads of a file that is new to the machine would be benchmarked.
-    vi.stubEnv('TURNGRAPH_THREADS', '1');
-    return () => vi.unstubAllEnvs();
   });
 
   it.each(['mine.gguf', './mine.gguf'])('is run with --model %s in the working directory', async (model) => {
     const graph = repositoryPath('graphs/lamp-switch.json');
-    const { out, code } = await untilExit(startCli(['run', graph, '--model', model, question], {}, folder));
+    const { out, code } = await runCommand(['run', graph, '--model', model, question], '', {}, folder);
     expect(jsonLines(out)[0]).toMatchObject(lightCall);
     expect(code).toBe(0);
   });
@@ -390,7 +387,7 @@ describe('turngraph chat', () => {
 
 describe('turngraph check', () => {
   it('accepts the example graphs', async () => {
-    const { out, code } = await runCli(['check', 'graphs/chat.json', 'graphs/tavern-npc.json']);
+    const { out, code } = await runCommand(['check', 'graphs/chat.json', 'graphs/tavern-npc.json']);
     expect(out).toBe('graphs/chat.json: ok\ngraphs/tavern-npc.json: ok\n');
     expect(code).toBe(0);
   });
@@ -695,7 +692,7 @@ describe('turngraph tools parse', () => {
 
 describe('turngraph', () => {
   it('lists all its commands', async () => {
-    const { out, code } = await runCli(['--help']);
+    const { out, code } = await runCommand(['--help']);
     expect(code).toBe(0);
     for (const command of [
       'serve',

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bertGguf } from '../../scripts/gguf/bert.mjs';
+import { chainGguf } from '../../scripts/gguf/chain.mjs';
 import { families, familyGguf } from '../../scripts/gguf/families.mjs';
-import { tinyGguf } from '../../scripts/gguf/gguf.mjs';
 import { threadCandidates } from '../../src/inference/llama/threads/threadTuner.ts';
 import { readCatalogue } from '../../src/inference/models/catalogue/catalogue.ts';
 import type { Diagnosis } from '../../src/cli/doctor/diagnose.ts';
@@ -28,11 +28,13 @@ const entries = [
   { name: 'absent', variants: [variant('absent.gguf')] },
 ];
 
-/** A tiny model of a family without a chat template. */
+/** A tiny model with the vocabulary of a family, without a chat template. It ends each reply soon. */
 function withoutTemplate(family: string): Buffer {
   const vocab = families.get(family)?.vocab;
   if (!vocab) throw new Error(`there is no family ${family}`);
-  return tinyGguf({ vocab });
+  const letters = [...'Ċabcdefghijklmnopqrstuvwxyz'];
+  const next = Object.fromEntries(letters.slice(1).map((letter, index) => [letters[index], letter]));
+  return chainGguf({ vocab, next });
 }
 
 beforeAll(async () => {
@@ -57,12 +59,15 @@ const doctor = (...args: readonly string[]) => runCommand(['doctor', ...flags(),
 
 const crash = repositoryPath('test/cli/crashingEngine.mjs');
 
+/** The variables with which an engine process crashes at a request. */
+const crashingAt = (request: string) => ({
+  NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --import ${pathToFileURL(crash).href}`,
+  CRASH_AT: request,
+});
+
 /** The doctor on an engine process that crashes at a request. */
 const crashingDoctor = (request: string, ...args: readonly string[]) =>
-  runCli(['doctor', ...args, ...flags()], '', {
-    NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --import ${pathToFileURL(crash).href}`,
-    CRASH_AT: request,
-  });
+  runCommand(['doctor', '--engine-process', 'child', ...args, ...flags()], '', crashingAt(request));
 
 async function diagnose(...args: readonly string[]): Promise<Diagnosis> {
   const { out, err, code } = await doctor('--json', ...args);
@@ -198,7 +203,7 @@ describe('turngraph doctor', () => {
     const lamp = JSON.parse(await readFile(repositoryPath('graphs/lamp-switch.json'), 'utf8')) as object;
     await writeFile(pathOf('lamp.json'), JSON.stringify({ ...lamp, default_model_name: 'lantern' }));
     const message = 'Please turn on the porch light.';
-    const result = await runCli([
+    const result = await runCommand([
       'run',
       pathOf('lamp.json'),
       message,
@@ -319,15 +324,15 @@ describe('turngraph doctor', () => {
     expect(out).toContain('Tool questions\n  not asked (--quick)\n');
   });
 
+  // A damaged file may end the process that loads it; the others are refused before that.
   it.each([
-    ['cut.gguf', 'cannot be loaded (Failed to load model): the file is damaged, cut short'],
-    ['beheaded.gguf', 'it ends in the middle of its header: download it again'],
-    ['wild.gguf', 'download it again'],
-    ['story.gguf', 'it is no GGUF file'],
-    ['.', 'it is no file'],
-  ])('rejects the file %s with a one-line error', async (file, why) => {
-    // The process of the command is not the one that a damaged file may end.
-    const { out, err, code } = await doctor(pathOf(file), '--engine-process', 'child');
+    ['cut.gguf', 'child', 'cannot be loaded (Failed to load model): the file is damaged, cut short'],
+    ['beheaded.gguf', 'in', 'it ends in the middle of its header: download it again'],
+    ['wild.gguf', 'child', 'download it again'],
+    ['story.gguf', 'in', 'it is no GGUF file'],
+    ['.', 'in', 'it is no file'],
+  ])('rejects the file %s with a one-line error', async (file, place, why) => {
+    const { out, err, code } = await doctor(pathOf(file), '--engine-process', place);
     expect({ out, code }).toEqual({ out: '', code: 1 });
     // The header of a file that is cut short says what the whole file would need.
     expect(err).toMatch(/^(?:cut needs about .+\n)?error: MODEL_LOAD_FAILED \(6009\): .+\n$/);
@@ -362,7 +367,10 @@ describe('turngraph doctor', () => {
   });
 
   it('runs the model in a process of its own, unless it is told otherwise', async () => {
-    const { out, err, code } = await crashingDoctor('load', pathOf('demo.gguf'), '--quick', '--engine-process', 'in');
+    const args = [pathOf('demo.gguf'), '--quick'];
+    const crashed = await runCli(['doctor', ...args, ...flags()], '', crashingAt('load'));
+    expect(crashed).toMatchObject({ code: 1, err: expect.stringContaining('the engine process ended with SIGSEGV') });
+    const { out, err, code } = await crashingDoctor('load', ...args, '--engine-process', 'in');
     expect({ err, code }).toEqual({ err: expect.stringContaining('loading'), code: 0 });
     expect(out).toContain('Speed\n  backend           cpu\n');
   });

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { defineNode, startServer } from '../../src/index.ts';
 import { repositoryPath } from '../helpers/server.ts';
-import { runCli } from './command.ts';
+import { runCli, useCommandHost } from './command.ts';
+
+const runCommand = useCommandHost();
 
 describe('a node type and a format of an extension', () => {
   let folder = '';
@@ -29,11 +31,11 @@ describe('a node type and a format of an extension', () => {
   it('are known to commands with --extend', async () => {
     const [module, path] = [join(folder, 'extension.mjs'), join(folder, 'graph.json')];
     expect(await runCli(['check', '--extend', module, '--', path])).toMatchObject({ code: 0, out: `${path}: ok\n` });
-    expect(await runCli(['check', path])).toMatchObject({
+    expect(await runCommand(['check', path])).toMatchObject({
       code: 1,
       err: expect.stringContaining('is no node type: "Silence"') as unknown,
     });
-    const { out } = await runCli(['run', path, 'hello', '--engine', 'mock', '--extend', module]);
+    const { out } = await runCommand(['run', path, 'hello', '--engine', 'mock', '--extend', module]);
     expect(out).toContain('"path":[{"nodeName":"hush","exit":"default"}]');
   });
 
@@ -45,7 +47,7 @@ describe('a node type and a format of an extension', () => {
       'exports neither nodeTypes nor formats',
     ],
   ])('cannot be loaded from %s', async (_, module, message) => {
-    expect(await runCli(['check', 'graphs/chat.json', '--extend', module])).toMatchObject({
+    expect(await runCommand(['check', 'graphs/chat.json', '--extend', module])).toMatchObject({
       code: 1,
       err: expect.stringContaining(message) as unknown,
     });

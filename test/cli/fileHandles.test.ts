@@ -22,7 +22,8 @@ describe.skipIf(isSkipped('fileHandles'))('a server with few file handles', () =
   });
 
   it('accepts no more connections than it has handles, keeps running, and accepts them later', async () => {
-    const args = ['serve', '--port', '0', '--json', '--log-level', 'silent', '--max-connections', '1000'];
+    const limits = ['--max-connections', '1000', '--engine-process', 'in'];
+    const args = ['serve', '--port', '0', '--json', '--log-level', 'silent', ...limits];
     const child = startCliWithFileHandles(256, args);
     const end = untilExit(child);
     const { port } = JSON.parse(await readFirstLine(child)) as { readonly port: number };

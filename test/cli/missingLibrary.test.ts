@@ -53,15 +53,16 @@ afterAll(() => rm(root, { recursive: true }));
 const cliOf = (root: string): string => join(root, 'dist', 'cli', 'turngraph.js');
 
 interface Places {
+  readonly engineProcess: 'child' | 'in';
   readonly commands: readonly string[];
   readonly codecs: readonly Subprotocol[];
 }
-const everywhere: Places = { commands: ['chat', 'run', 'doctor'], codecs: subprotocols };
-/** The other sentence takes the same ways to a user. */
-const oneOfEach: Places = { commands: ['run'], codecs: ['turngraph.v1.proto'] };
+const everywhere: Places = { engineProcess: 'child', commands: ['chat', 'run', 'doctor'], codecs: subprotocols };
+/** The other sentence takes the same ways to a user, also from the process of the server. */
+const oneOfEach: Places = { engineProcess: 'in', commands: ['run'], codecs: ['turngraph.v1.proto'] };
 
 const argumentsOf: Readonly<Record<string, readonly string[]>> = {
-  chat: ['chat', 'chat', '--gpu', 'off'],
+  chat: ['chat', 'chat', '--gpu', 'off', '--engine-process', 'in'],
   run: ['run', 'chat', 'hello', '--gpu', 'off'],
   doctor: ['doctor', 'turngraph-demo', '--gpu', 'off'],
 };
@@ -85,7 +86,7 @@ describe.each([
     },
     `the llama.cpp library of the npm package ${packageName} cannot be loaded (`,
   ],
-])('an install whose llama.cpp library %s', (_, { commands, codecs }, prepare, sentence) => {
+])('an install whose llama.cpp library %s', (_, { engineProcess, commands, codecs }, prepare, sentence) => {
   let installed: readonly string[] = [];
   const readLibraryFiles = async (): Promise<readonly string[]> => {
     const library = join(root, 'node_modules', 'node-llama-cpp');
@@ -107,15 +108,15 @@ describe.each([
   });
 
   it('is told to clients with 6009 in each codec, and the server goes on', async () => {
-    const child = spawn(process.execPath, [cliOf(root), 'serve', '--port', '0', '--json', '--gpu', 'off'], {
-      cwd: root,
-    });
+    const args = ['serve', '--port', '0', '--json', '--gpu', 'off', '--engine-process', engineProcess];
+    const child = spawn(process.execPath, [cliOf(root), ...args], { cwd: root });
     const { port } = JSON.parse(await readFirstLine(child)) as { readonly port: number };
     for (const subprotocol of codecs) {
       await using client = await TestClient.connect(`ws://127.0.0.1:${port}`, subprotocol, 'llama-cpp');
-      const request = { graphName: 'chat' };
-      const attempt = await client.request('createAgent', request);
-      expect(attempt).toMatchObject({ error: { message: expect.stringContaining(sentence) as unknown } });
+      if (subprotocol === codecs[0]) {
+        const attempt = await client.request('createAgent', { graphName: 'chat' });
+        expect(attempt).toMatchObject({ error: { message: expect.stringContaining(sentence) as unknown } });
+      }
       expect(await client.request('loadModel', { modelName: 'turngraph-demo' })).toMatchObject({
         error: { code: 6009, message: expect.stringContaining(sentence) as unknown },
       });

@@ -3,7 +3,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runCli } from './command.ts';
+import { runCli, useCommandHost } from './command.ts';
+
+const runCommand = useCommandHost();
 
 let folder: string;
 beforeEach(async () => {
@@ -32,11 +34,11 @@ describe('turngraph new', () => {
   });
 
   it('writes into an empty folder, and into no other', async () => {
-    expect(await runCli(['new', '.'], '', {}, folder)).toMatchObject({ code: 0 });
-    const again = await runCli(['new', '.'], '', {}, folder);
+    expect(await runCommand(['new', '.'], '', {}, folder)).toMatchObject({ code: 0 });
+    const again = await runCommand(['new', '.'], '', {}, folder);
     expect(again).toMatchObject({ code: 2, err: 'error: . is not empty; name a new folder\n' });
     await writeFile(join(folder, 'file'), '');
-    const file = await runCli(['new', 'file'], '', {}, folder);
+    const file = await runCommand(['new', 'file'], '', {}, folder);
     expect(file).toMatchObject({ code: 2, err: 'error: file is a file; name a new folder\n' });
   });
 });

@@ -5,7 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bertGguf } from '../../scripts/gguf/bert.mjs';
 import { longText } from '../contracts/generation.ts';
 import { connect } from '../../src/client/index.ts';
-import { readFirstLine, runCli, startCli, untilExit } from './command.ts';
+import { readFirstLine, runCli, startCli, untilExit, useCommandHost } from './command.ts';
+
+const runCommand = useCommandHost();
 
 let folder = '';
 const env = () => ({ TURNGRAPH_CACHE: join(folder, 'cache'), TURNGRAPH_ENGINE_PROCESS: 'in' });
@@ -49,9 +51,9 @@ describe('turngraph warm', () => {
     expect(await reusedByServer()).toBeGreaterThan(100);
     // With one slot instead of four.
     const { TURNGRAPH_CACHE: cache, ...others } = env();
-    const ran = await runCli(['run', tavern, 'Hello!', '--cache', cache], '', others);
+    const ran = await runCommand(['run', tavern, 'Hello!', '--cache', cache], '', others);
     expect(Number(/"tokensReused":\s?(\d+)/.exec(ran.out)?.[1])).toBeGreaterThan(100);
-    const again = await runCli(['warm', tavern, short, '--json'], '', env());
+    const again = await runCommand(['warm', tavern, short, '--json'], '', env());
     expect(JSON.parse(again.out)).toMatchObject({
       graphs: [
         { graph: tavern, error: '', nodes: [{ node: 'answer', kept: 'present' }] },
@@ -81,10 +83,10 @@ describe('turngraph warm', () => {
     };
     for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
     const command = ['warm', join(folder, 'lore.json'), '--catalogue', join(folder, 'models.json')];
-    const warmed = await runCli(command, '', env());
+    const warmed = await runCommand(command, '', env());
     expect(warmed.code).toBe(0);
     expect(warmed.out).toContain('lore.json: ok\n  find: 2 vectors, saved\n');
-    const again = await runCli([...command, '--json'], '', env());
+    const again = await runCommand([...command, '--json'], '', env());
     expect(JSON.parse(again.out)).toMatchObject({
       graphs: [{ vectors: [{ name: 'find', model: 'search', texts: 2, isRestored: true }] }],
     });
