@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { chat } from '../helpers/graphs.ts';
 import { isSkipped } from '../helpers/requirements.mjs';
@@ -73,29 +73,6 @@ describe('turngraph serve', () => {
     expect(await terminal.exitCode()).toBe(0);
   });
 
-  it('logs its address and its folders when it listens', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
-    const args = ['--models', 'downloads', '--cache', join(folder, 'cache'), '--storage-root', 'models'];
-    const child = startCli([...mockArgs, ...args]);
-    const end = untilExit(child);
-    const { port } = JSON.parse(await readFirstLine(child)) as ListeningEvent;
-    child.kill('SIGTERM');
-    const lines = (await end).err
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as object);
-    expect(lines.find((line) => 'msg' in line && line.msg === 'listening')).toMatchObject({
-      url: `ws://127.0.0.1:${port}`,
-      port,
-      graphs: repositoryPath('graphs'),
-      catalogue: repositoryPath('models.json'),
-      models: repositoryPath('downloads'),
-      cache: join(folder, 'cache'),
-      storageRoot: repositoryPath('models'),
-    });
-    await rm(folder, { recursive: true });
-  });
-
   it('ends when its log output is not read', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
     const catalogue = join(folder, 'models.json');
@@ -123,18 +100,6 @@ describe('turngraph serve', () => {
     expect(await end).toEqual([0, null]);
   });
 
-  it('writes the line to the file of --port-file', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
-    const portFile = join(folder, 'port.json');
-    const child = startCli([...quietArgs, '--port-file', portFile, '--stdin']);
-    const end = untilExit(child);
-    const line = await readFirstLine(child);
-    expect((await readFile(portFile, 'utf8')).trim()).toBe(line);
-    child.stdin.end();
-    expect((await end).code).toBe(0);
-    await rm(folder, { recursive: true });
-  });
-
   it.each([
     ['its folder does not exist', 'nodir', 'port.json', 'there is no folder '],
     ['it is a folder', '.', 'folder', 'it is a folder'],
@@ -160,7 +125,7 @@ describe('turngraph serve', () => {
     const slow = join(folder, 'slow.mjs');
     const remove = `rmSync(${JSON.stringify(join(folder, 'place'))}, { recursive: true })`;
     await writeFile(slow, `import { rmSync } from 'node:fs';\n${remove};\nexport const nodeTypes = [];\n`);
-    const { code, out, err } = await runCli([...quietArgs, '--port-file', portFile, '--extend', slow]);
+    const { code, out, err } = await runCommand([...quietArgs, '--port-file', portFile, '--extend', slow]);
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toContain(`error: --port-file ${portFile} cannot be written: there is no folder `);
     await rm(folder, { recursive: true });
@@ -172,25 +137,6 @@ describe('turngraph serve', () => {
       code: 1,
       out: '',
       err: `error: ${flag} ${repositoryPath('package.json')}: a file is in the place of that folder\n`,
-    });
-  });
-
-  it('warns when its cache cannot be used, and starts', async () => {
-    const child = startCli([
-      ...quietArgs.slice(0, -1),
-      'warn',
-      '--cache',
-      join(repositoryPath('package.json'), 'cache'),
-    ]);
-    const end = untilExit(child);
-    await readFirstLine(child);
-    child.kill('SIGTERM');
-    const { code, err } = await end;
-    expect(code).toBe(0);
-    expect(JSON.parse(err)).toMatchObject({
-      cache: join(repositoryPath('package.json'), 'cache'),
-      why: expect.stringMatching(/package.json.*a file is in the place of a folder/) as unknown,
-      msg: 'no states and measurements can be saved; name another folder with --cache',
     });
   });
 
@@ -305,21 +251,6 @@ describe('turngraph serve', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('reads options from the environment, which flags override', async () => {
-    const child = startCli([...quietArgs, '--max-agents', '1'], {
-      TURNGRAPH_MAX_AGENTS: '5',
-      TURNGRAPH_MAX_MESSAGE_BYTES: '3',
-    });
-    const end = untilExit(child);
-    const { port } = JSON.parse(await readFirstLine(child)) as ListeningEvent;
-    await using client = await TestClient.connect(`ws://127.0.0.1:${port}`, 'turngraph.v1.json');
-    const agentId = await client.createAgent(chat());
-    expect(errorOf(await client.request('createAgent', { graphJson: JSON.stringify(chat()) })).code).toBe(2005);
-    expect(errorOf(await client.request('sendMessage', { agentId, text: 'four' })).code).toBe(2005);
-    child.kill();
-    await end;
-  });
-
   it.each([
     ['a port that is no number', ['--port', 'x'], {}, '--port (TURNGRAPH_PORT) must be an integer, not "x"'],
     ['a port out of range', [], { TURNGRAPH_PORT: '70000' }, '--port (TURNGRAPH_PORT) must be <= 65535, not 70000'],
@@ -370,6 +301,80 @@ describe('turngraph serve', () => {
     expect(code).toBe(0);
     expect(out).toContain('--turn-timeout <n>');
     expect(out.replaceAll(/\s+/g, ' ')).toContain('max seconds per turn (default 120, TURNGRAPH_TURN_TIMEOUT)');
+  });
+});
+
+describe('a server with many options', () => {
+  const cache = join(repositoryPath('package.json'), 'cache');
+  let folder = '';
+  let portFile = '';
+  let child: ChildProcessWithoutNullStreams;
+  let end: ReturnType<typeof untilExit>;
+  let firstLine = '';
+  let port = 0;
+  let log = '';
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    portFile = join(folder, 'port.json');
+    const folders = ['--models', 'downloads', '--cache', cache, '--storage-root', 'models'];
+    child = startCli([...mockArgs, ...folders, '--port-file', portFile, '--stdin', '--max-agents', '1'], {
+      TURNGRAPH_MAX_AGENTS: '5',
+      TURNGRAPH_MAX_MESSAGE_BYTES: '3',
+    });
+    end = untilExit(child);
+    child.stderr.on('data', (text: string) => (log += text));
+    firstLine = await readFirstLine(child);
+    ({ port } = JSON.parse(firstLine) as ListeningEvent);
+  });
+  afterAll(async () => {
+    child.kill('SIGKILL');
+    await rm(folder, { recursive: true });
+  });
+
+  /** Waits for a line of the log. */
+  async function logged(msg: string): Promise<object> {
+    for (;;) {
+      const line = log.split('\n').find((each) => each.includes(`"msg":"${msg}`));
+      if (line?.endsWith('}')) return JSON.parse(line) as object;
+      await Promise.race([once(child.stderr, 'data'), end]);
+    }
+  }
+
+  it('logs its address and its folders when it listens', async () => {
+    expect(await logged('listening')).toMatchObject({
+      url: `ws://127.0.0.1:${port}`,
+      port,
+      graphs: repositoryPath('graphs'),
+      catalogue: repositoryPath('models.json'),
+      models: repositoryPath('downloads'),
+      cache,
+      storageRoot: repositoryPath('models'),
+    });
+  });
+
+  it('warns when its cache cannot be used, and starts', async () => {
+    expect(await logged('no states and measurements can be saved')).toMatchObject({
+      level: 40,
+      cache,
+      why: expect.stringMatching(/package.json.*a file is in the place of a folder/) as unknown,
+      msg: 'no states and measurements can be saved; name another folder with --cache',
+    });
+  });
+
+  it('writes the line to the file of --port-file', async () => {
+    expect((await readFile(portFile, 'utf8')).trim()).toBe(firstLine);
+  });
+
+  it('reads options from the environment, which flags override', async () => {
+    await using client = await TestClient.connect(`ws://127.0.0.1:${port}`, 'turngraph.v1.json');
+    const agentId = await client.createAgent(chat());
+    expect(errorOf(await client.request('createAgent', { graphJson: JSON.stringify(chat()) })).code).toBe(2005);
+    expect(errorOf(await client.request('sendMessage', { agentId, text: 'four' })).code).toBe(2005);
+  });
+
+  it('ends with 0 at the end of its standard input', async () => {
+    child.stdin.end();
+    expect((await end).code).toBe(0);
   });
 });
 
