@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { LoadOptions, Model } from '../../src/inference/contract/engine.ts';
 import { ProcessEngine } from '../../src/inference/process/engine.ts';
 import { generate, longText, nextPrompt, userPrompt } from '../contracts/generation.ts';
@@ -41,10 +41,11 @@ async function generateAndSignal(model: Model, pid: number, signal: NodeJS.Signa
 }
 
 describe('a model in an engine process', () => {
-  const rig = useProcessEngine();
+  const rig = useProcessEngine(true);
+  let model: Model;
+  beforeAll(async () => void (model = await rig.engine.load(demoFile, options)));
 
   it('continues its dialogs in a new process after a crash', async () => {
-    const model = await rig.engine.load(demoFile, options);
     const sequence = model.openSequence();
     const first = await generate(sequence, userPrompt('How are you today?'));
     const prompt = nextPrompt(userPrompt('How are you today?'), first.text, 'Tell me a joke');
@@ -56,10 +57,10 @@ describe('a model in an engine process', () => {
     const { text, tokens } = await generate(sequence, prompt);
     expect({ text, reused: tokens.reused }).toEqual({ text: expected.text, reused: 0 });
     expect(rig.crashes).toMatchObject([{ file: demoFile, count: 1, end: { reason: 'crash' } }]);
+    model.supervision?.turnFinished();
   });
 
   it('is loaded again at once when its process is killed while it is idle', async () => {
-    const model = await rig.engine.load(demoFile, options);
     const [count = 0] = await model.count(['lamp']);
     const killed = rig.lastPid();
     process.kill(killed, 'SIGKILL');
@@ -67,6 +68,36 @@ describe('a model in an engine process', () => {
     expect(await model.count(['lamp'])).toEqual([count]);
     expect(rig.lastPid()).not.toBe(killed);
   });
+
+  it('fails a scoring that its crash interrupts, and gives the same scores in a new process', async () => {
+    await using sequence = model.openSequence();
+    const signal = new AbortController().signal;
+    const score = (answers: readonly string[]) => sequence.score(userPrompt('Two beers, please.'), answers, { signal });
+    const { scores } = await score(['order', 'chat']);
+    // Too many to be scored before the process is killed.
+    const scoring = score(Array.from({ length: 2000 }, (_, index) => `label ${index}`)).catch(
+      (error: unknown) => error,
+    );
+    await model.count(['']);
+    process.kill(rig.lastPid(), 'SIGKILL');
+    expect(await scoring).toMatchObject({ name: 'ENGINE_CRASHED' });
+    expect((await score(['order', 'chat'])).scores).toEqual(scores);
+  });
+
+  it('ends its process when it is unloaded, and refuses to count then', async () => {
+    const crashes = rig.crashes.length;
+    await model[Symbol.asyncDispose]();
+    expect(isRunning(rig.lastPid())).toBe(false);
+    await expect(model.count(['lamp'])).rejects.toMatchObject({
+      name: 'INFERENCE_FAILED',
+      message: expect.stringContaining('unloaded'),
+    });
+    expect(rig.crashes).toHaveLength(crashes);
+  });
+});
+
+describe('the load of a model in an engine process', () => {
+  const rig = useProcessEngine();
 
   it('ends its process when its load is aborted', async () => {
     const abort = new AbortController();
@@ -78,13 +109,6 @@ describe('a model in an engine process', () => {
       message: expect.stringContaining('cancelled'),
     });
     expect(isRunning(pid)).toBe(false);
-    expect(rig.crashes).toEqual([]);
-  });
-
-  it('ends its process when it is unloaded', async () => {
-    const model = await rig.engine.load(demoFile, options);
-    await model[Symbol.asyncDispose]();
-    expect(isRunning(rig.lastPid())).toBe(false);
     expect(rig.crashes).toEqual([]);
   });
 
@@ -119,22 +143,6 @@ describe('a supervised model in an engine process', () => {
     expect((await generate(model.openSequence(), userPrompt('How are you today?'))).finishReason).toBe('end');
   });
 
-  it('fails a scoring that its crash interrupts, and gives the same scores in a new process', async () => {
-    const model = await rig.engine.load(demoFile, options);
-    await using sequence = model.openSequence();
-    const signal = new AbortController().signal;
-    const score = (answers: readonly string[]) => sequence.score(userPrompt('Two beers, please.'), answers, { signal });
-    const { scores } = await score(['order', 'chat']);
-    // Too many to be scored before the process is killed.
-    const scoring = score(Array.from({ length: 2000 }, (_, index) => `label ${index}`)).catch(
-      (error: unknown) => error,
-    );
-    await model.count(['']);
-    process.kill(rig.lastPid(), 'SIGKILL');
-    expect(await scoring).toMatchObject({ name: 'ENGINE_CRASHED' });
-    expect((await score(['order', 'chat'])).scores).toEqual(scores);
-  });
-
   it('is given up after three crashes without a finished turn, until it is loaded by name', async () => {
     const model = await rig.engine.load(demoFile, options);
     const { supervision } = model;
@@ -148,11 +156,16 @@ describe('a supervised model in an engine process', () => {
     }
     const givenUp = { name: 'MODEL_LOAD_FAILED', message: expect.stringContaining(`${demoFile} is not loaded`) };
     expect(supervision?.fault).toMatchObject(givenUp);
-    const processes = rig.pids.length;
+    const started = rig.pids.length;
     await expect(model.count(['a'])).rejects.toMatchObject(givenUp);
     await expect(rig.engine.load(demoFile, options)).rejects.toMatchObject(givenUp);
-    expect(rig.pids).toHaveLength(processes);
-    await supervision?.restart({});
+    expect(rig.pids).toHaveLength(started);
+    const restarting = supervision?.restart({});
+    // Before it has received the load, which is tried a second time.
+    process.kill(rig.pids[started] ?? 0, 'SIGKILL');
+    await restarting;
+    expect(await model.count([''])).toEqual([0]);
+    expect(rig.pids.slice(started).filter(isRunning)).toHaveLength(1);
     expect((await generate(model.openSequence(), userPrompt('How are you today?'))).finishReason).toBe('end');
   });
 
@@ -190,7 +203,7 @@ describe('two models in engine processes of their own', () => {
     const pids: number[] = [];
     await using engine = new ProcessEngine({ onStart: (pid) => pids.push(pid) });
     const [one, two] = [await engine.load(demoFile, options), await engine.load(demoFile, options)];
-    const long = { ...neverEnding, sampling: { max_tokens: 200 } };
+    const long = { ...neverEnding, sampling: { max_tokens: 80 } };
     const expected = await generate(two.openSequence(), userPrompt(story), long);
     let killed = false;
     const during = await generate(two.openSequence(), userPrompt(story), {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { ProcessEngine, type ProcessEngineOptions } from '../../src/inference/process/engine.ts';
 import type { EngineCrash } from '../../src/inference/process/supervisor.ts';
 import { isRunning } from '../helpers/runningProcesses.ts';
@@ -20,8 +20,11 @@ export interface ProcessEngineRig {
   readonly lastPid: () => number;
 }
 
-/** Opens an engine before each test, and disposes of it afterwards: none of its processes may be left. */
-export function useProcessEngine(): ProcessEngineRig {
+/**
+ * Opens an engine before each test, and disposes of it afterwards: none of its processes may be left.
+ * @param isShared whether all tests of a `describe` have the same engine.
+ */
+export function useProcessEngine(isShared = false): ProcessEngineRig {
   const open: ProcessEngineRig['open'] = (settings) =>
     new ProcessEngine({
       onStart: (pid) => rig.pids.push(pid),
@@ -36,11 +39,12 @@ export function useProcessEngine(): ProcessEngineRig {
     open,
     lastPid: () => rig.pids.at(-1) ?? 0,
   };
-  beforeEach(async () => {
+  const [before, after] = isShared ? [beforeAll, afterAll] : [beforeEach, afterEach];
+  before(async () => {
     const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
     Object.assign(rig, { folder, pids: [], crashes: [], engine: open() });
   });
-  afterEach(async () => {
+  after(async () => {
     await rig.engine[Symbol.asyncDispose]();
     const orphans = rig.pids.filter(isRunning);
     if (orphans.length > 0) throw new Error(`engine processes are left: ${orphans.join(', ')}`);

@@ -1,9 +1,9 @@
 import { cp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
-import type { LoadOptions } from '../../src/inference/contract/engine.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { LoadOptions, Model } from '../../src/inference/contract/engine.ts';
 import { generate, userPrompt } from '../contracts/generation.ts';
-import { isRunning, whenEnded } from '../helpers/runningProcesses.ts';
+import { isRunning } from '../helpers/runningProcesses.ts';
 import { demoFile } from './demo.ts';
 import { useProcessEngine } from './processEngineRig.ts';
 
@@ -11,15 +11,6 @@ const options: LoadOptions = { contextSize: 1024, slots: 2, threads: 1, gpu: 'of
 
 describe('the supervision of an engine process', () => {
   const rig = useProcessEngine();
-
-  it('refuses to count with a model that was unloaded', async () => {
-    const model = await rig.engine.load(demoFile, options);
-    await model[Symbol.asyncDispose]();
-    await expect(model.count(['lamp'])).rejects.toMatchObject({
-      name: 'INFERENCE_FAILED',
-      message: expect.stringContaining('unloaded'),
-    });
-  });
 
   it('ends a count that waits for a stopped process when the model is unloaded', async () => {
     const model = await rig.engine.load(demoFile, options);
@@ -42,25 +33,6 @@ describe('the supervision of an engine process', () => {
     await rm(join(rig.folder, 'models'));
     await rename(join(rig.folder, 'moved'), join(rig.folder, 'models'));
     expect(await model.count([''])).toEqual([0]);
-  });
-
-  it('leaves one process when it is killed again and again while a given-up model is loaded by name', async () => {
-    const model = await rig.engine.load(demoFile, options);
-    for (let crash = 1; crash <= 3; crash++) {
-      await model.count(['']);
-      const pid = rig.lastPid();
-      process.kill(pid, 'SIGKILL');
-      await whenEnded(pid);
-      while (rig.crashes.length < crash) await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-    expect(model.supervision?.fault).toBeDefined();
-    const started = rig.pids.length;
-    const restarting = model.supervision?.restart({});
-    // Before it has received the load.
-    process.kill(rig.pids[started] ?? 0, 'SIGKILL');
-    await restarting;
-    expect(await model.count([''])).toEqual([0]);
-    expect(rig.pids.slice(started).filter(isRunning)).toHaveLength(1);
   });
 
   it('does not blame a model for a process that cannot be started', async () => {
@@ -117,36 +89,6 @@ describe('the supervision of an engine process', () => {
     expect(rig.pids.filter(isRunning)).toHaveLength(1);
   });
 
-  it('does not start a model again that is unloaded while it waits to be', async () => {
-    const model = await rig.engine.load(demoFile, options);
-    const sequence = model.openSequence();
-    process.kill(rig.lastPid(), 'SIGKILL');
-    const generated = generate(sequence, userPrompt('How are you today?'));
-    await model[Symbol.asyncDispose]();
-    expect((await generated).finishReason).toBe('aborted');
-  });
-
-  // The process is stopped, so it does not receive the request before it is killed.
-  it.each([
-    ['before the process is killed', 'sent'],
-    ['while the next process is loaded', 'loading'],
-  ] as const)('ends a generation that is aborted %s at once', async (_, moment) => {
-    const abort = new AbortController();
-    rig.engine = rig.open({ onCrash: () => void setImmediate(() => abort.abort()) });
-    const model = await rig.engine.load(demoFile, options);
-    const sequence = model.openSequence();
-    process.kill(rig.lastPid(), 'SIGSTOP');
-    const generated = generate(sequence, userPrompt('How are you today?'), { signal: abort.signal });
-    await new Promise((resolve) => setImmediate(resolve));
-    if (moment === 'sent') abort.abort();
-    process.kill(rig.lastPid(), 'SIGKILL');
-    expect((await generated).finishReason).toBe('aborted');
-    // A loaded model has threads.
-    expect(model.stats().threads).toBe(0);
-    expect((await generate(sequence, userPrompt('How are you today?'))).finishReason).toBe('end');
-    expect(model.stats().threads).toBe(1);
-  });
-
   // The watchdog ends a process of this priority after a minute.
   it('ends a generation that is aborted, and a sequence, while the process is stopped', async () => {
     rig.engine = rig.open({ priority: 'below-normal' });
@@ -170,5 +112,42 @@ describe('the supervision of an engine process', () => {
     expect((await generate(other, userPrompt('How are you today?'))).finishReason).toBe('end');
     expect(pieces.join('')).toBe(text);
     expect(rig.pids).toHaveLength(1);
+  });
+});
+
+describe('the supervision of an engine process that is killed', () => {
+  const rig = useProcessEngine(true);
+  let model: Model;
+  let abort: AbortController | undefined;
+  beforeAll(async () => {
+    rig.engine = rig.open({ onCrash: () => void setImmediate(() => abort?.abort()) });
+    model = await rig.engine.load(demoFile, options);
+  });
+
+  // The process is stopped, so it does not receive the request before it is killed.
+  it.each([
+    ['before the process is killed', 'sent'],
+    ['while the next process is loaded', 'loading'],
+  ] as const)('ends a generation that is aborted %s at once', async (_, moment) => {
+    abort = new AbortController();
+    const sequence = model.openSequence();
+    process.kill(rig.lastPid(), 'SIGSTOP');
+    const generated = generate(sequence, userPrompt('How are you today?'), { signal: abort.signal });
+    await new Promise((resolve) => setImmediate(resolve));
+    if (moment === 'sent') abort.abort();
+    process.kill(rig.lastPid(), 'SIGKILL');
+    expect((await generated).finishReason).toBe('aborted');
+    // A loaded model has threads.
+    expect(model.stats().threads).toBe(0);
+    expect((await generate(sequence, userPrompt('How are you today?'))).finishReason).toBe('end');
+    expect(model.stats().threads).toBe(1);
+  });
+
+  it('does not start a model again that is unloaded while it waits to be', async () => {
+    const sequence = model.openSequence();
+    process.kill(rig.lastPid(), 'SIGKILL');
+    const generated = generate(sequence, userPrompt('How are you today?'));
+    await model[Symbol.asyncDispose]();
+    expect((await generated).finishReason).toBe('aborted');
   });
 });
