@@ -75,7 +75,8 @@ describe('the prompt cache', () => {
     ['window', 'in process', inProcess],
     ['demo', 'in an engine process', inChild],
   ] as const)('lets a later server start from the head of a prompt: %s, %s', async (name, _, open) => {
-    const before = await ask({ name, open });
+    // The demo model was asked before all tests.
+    const before = name === 'demo' ? fresh : await ask({ name, open });
     expect(before.reused).toBe(0);
     expect(await filesOf('')).toEqual([]);
     expect((await warm({ name, open })).kept).toBe('saved');

@@ -39,6 +39,8 @@ const range = (count: number): readonly number[] => Array.from({ length: count }
 
 /** How many answers are drawn with each grammar. */
 const draws = 2;
+/** Enough for a call: a model with random weights goes on for ever after it. */
+const freeTokens = 100;
 const testTools = declarations.map(toTool);
 const load = { contextSize: 2048, slots: 2, threads: 1, gpu: 'off' } as const;
 const folder = mkdtempSync(join(tmpdir(), 'strict-'));
@@ -79,7 +81,13 @@ describe('a model with random weights at temperature 1.5', () => {
     const format = formats.get(name) ?? chatml;
     await withModel(writeFamilyModel(of), async (model) => {
       for (const choice of choices) {
-        const { complete, wrong } = await checkCalls(model, { format, tools: testTools, choice, count: draws });
+        const { complete, wrong } = await checkCalls(model, {
+          format,
+          tools: testTools,
+          choice,
+          count: draws,
+          freeTokens,
+        });
         expect(wrong).toEqual([]);
         expect(complete).toBeGreaterThanOrEqual(draws);
       }
@@ -95,7 +103,7 @@ describe('a model with random weights at temperature 1.5', () => {
       const { writable: tools } = writableTools(boundedTools.map(toTool), format);
       expect(tools.length).toBeGreaterThanOrEqual(5);
       for (const choice of choices) {
-        const { complete, wrong } = await checkCalls(model, { format, tools, choice, count: draws });
+        const { complete, wrong } = await checkCalls(model, { format, tools, choice, count: draws, freeTokens });
         expect(wrong).toEqual([]);
         expect(complete).toBeGreaterThanOrEqual(draws);
       }
