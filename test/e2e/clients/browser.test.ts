@@ -1,15 +1,15 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath, useChromium } from '../../helpers/chromium.ts';
 import { findFaults } from '../../helpers/maliciousServer.ts';
 import { freePort } from '../../helpers/nginx.ts';
-import { checkRequirement, findChromium, isSkipped } from '../../helpers/requirements.mjs';
+import { checkRequirement, isSkipped } from '../../helpers/requirements.mjs';
 import { repositoryPath, startTestServer } from '../../helpers/server.ts';
 import { expectSurvival, runTrial } from './clientTrial.ts';
 import { expectConformance } from './conformanceRun.ts';
@@ -19,9 +19,25 @@ import { expectPrograms, programEnd, type WrittenProgram } from './playgroundPro
 import { outputUntil, readSample } from './readmeSample.ts';
 import { expectScenarios } from './sharedScenarios.ts';
 
-const options =
-  '--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking ' +
-  '--disable-component-update --disable-sync --enable-logging=stderr';
+/** Opens a page in a profile of its own as a program whose output is what it logs, and which is ended by closing it. */
+function startPage(browser: Browser, url: string): ChildProcessWithoutNullStreams {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const context = browser.newContext();
+  const kill = (): boolean => {
+    context.then((opened) => opened.close()).catch(() => undefined);
+    return true;
+  };
+  const program = Object.assign(new EventEmitter(), { stdout, stderr, kill });
+  const open = async (): Promise<void> => {
+    const page = await (await context).newPage();
+    page.on('console', (message) => stdout.write(`${message.text()}\n`));
+    page.on('pageerror', (error) => stderr.write(`${String(error)}\n`));
+    page.on('crash', () => ['exit', 'close'].forEach((event) => program.emit(event)));
+    await page.goto(url);
+  };
+  open().catch((error: unknown) => program.emit('error', error));
+  return program as unknown as ChildProcessWithoutNullStreams;
+}
 
 describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
   /** The files of the page, by path: type and content. */
@@ -32,7 +48,6 @@ describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
   });
   const browser = useChromium();
   let origin = '';
-  let profile = '';
 
   beforeAll(async () => {
     checkRequirement('browserClient');
@@ -43,28 +58,19 @@ describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
       files.set(`/${name}.html`, ['text/html', await read(`test/e2e/clients/${name}.html`)]);
     await once(fileServer.listen(0, '127.0.0.1'), 'listening');
     origin = `http://127.0.0.1:${(fileServer.address() as AddressInfo).port}`;
-    profile = await mkdtemp(join(tmpdir(), 'turngraph-chromium-'));
   });
-  afterAll(async () => {
+  afterAll(() => {
     fileServer.closeAllConnections();
     fileServer.close();
-    // Chromium's other processes end shortly after the first one.
-    await rm(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   });
 
-  /** Opens a page in a browser with an empty profile. What it logs comes on standard error. */
-  const open = (name: string, page: string) =>
-    spawn(findChromium() ?? 'chromium', [
-      ...options.split(' '),
-      `--user-data-dir=${join(profile, name)}`,
-      `${origin}/${page}`,
-    ]);
+  const open = (page: string) => startPage(browser(), `${origin}/${page}`);
 
   it.concurrent(
     'streams, calls tools, cancels, and survives kill -TERM, kill -9 and a restart of the server',
     async () => {
       const lines = await runTrial(
-        (server, token) => open('trial', `trial.html?${new URLSearchParams({ server, token })}`),
+        (server, token) => open(`trial.html?${new URLSearchParams({ server, token })}`),
         '--allow-origin',
         origin,
       );
@@ -76,7 +82,7 @@ describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
     'ends each visit of a malicious server with an error that names what happened and the limit',
     async () => {
       const outcomes = await visitMaliciousServers((urls) =>
-        open('visits', `visits.html?${new URLSearchParams(urls.map((url): [string, string] => ['server', url]))}`),
+        open(`visits.html?${new URLSearchParams(urls.map((url): [string, string] => ['server', url]))}`),
       );
       const settings = {
         connect: 'connectMs',
@@ -92,7 +98,7 @@ describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
   it.concurrent('runs the example of its README', async () => {
     await using server = await startTestServer({ allowOrigin: [origin] });
     files.set('/example.html', ['text/html', await readSample('browser', 'html', server.url)]);
-    const output = await outputUntil(open('example', 'example.html'), /lamp: \w/);
+    const output = await outputUntil(open('example.html'), /lamp: \w/);
     expect(output).toContain('set_light porch true');
   });
 
