@@ -61,7 +61,11 @@ function projects(isWhole: boolean): readonly TestProjectConfiguration[] {
           isSlow(path) === (speed === 'slow') && needsOwnProcess(path) === isolate && !(isWhole && hasSlowTwin(path)),
       );
       if (include.length === 0) return [];
-      const env = { TURNGRAPH_TEST_DEPTH: isWhole || speed === 'slow' ? 'whole' : 'short' };
+      const env = {
+        TURNGRAPH_TEST_DEPTH: isWhole || speed === 'slow' ? 'whole' : 'short',
+        // For the processes of slow tests, as the test server has it: no thread waits for another, and none is benchmarked.
+        ...(speed === 'slow' && { TURNGRAPH_THREADS: '1' }),
+      };
       const name = isolate ? `${speed}-isolated` : speed;
       // In a random order one project runs after the other.
       const sequence = isShuffled ? { groupOrder: projectOrder.indexOf(name) } : {};

@@ -34,7 +34,9 @@ describe.skipIf(isSkipped('tutorial'))('the tutorial, from the first block to th
 
   const read = (file: string): Promise<string> => readFile(join(folder, file), 'utf8');
   const run = async (command: string): Promise<string> => {
-    const child = spawn(command, { cwd: folder, shell: true, env: { ...process.env, NO_COLOR: '1' } });
+    // The server of the game has an engine process; the commands need none.
+    const env = { ...process.env, NO_COLOR: '1', TURNGRAPH_ENGINE_PROCESS: 'in' };
+    const child = spawn(command, { cwd: folder, shell: true, env });
     child.stdin.end();
     const { out, err, code } = await untilExit(child);
     expect({ command, code, err: code === 0 ? '' : err + out }).toEqual({ command, code: 0, err: '' });

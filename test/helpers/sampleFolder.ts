@@ -106,8 +106,7 @@ export class SampleFolder implements AsyncDisposable {
       HF_HOME: own('hub'),
       NO_COLOR: '1',
       TURNGRAPH_PORT: '0',
-      // Else each sample would benchmark the threads of the model, in a cache of its own, and start a process for it.
-      TURNGRAPH_THREADS: '1',
+      // Else each sample would start a process for its model.
       TURNGRAPH_ENGINE_PROCESS: 'in',
       TURNGRAPH_CACHE: own('cache'),
       TURNGRAPH_MODELS: own('models'),
@@ -145,7 +144,7 @@ export class SampleServer implements AsyncDisposable {
       '--cache',
       join(path, 'cache'),
     ];
-    const server = startCli(['serve', '--port', String(port), ...options]);
+    const server = startCli(['serve', '--port', String(port), ...options], { TURNGRAPH_ENGINE_PROCESS: 'in' });
     const { port: taken } = JSON.parse(await readFirstLine(server)) as { readonly port: number };
     return new SampleServer(taken, server);
   }
