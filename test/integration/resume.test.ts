@@ -103,7 +103,7 @@ describe.each(subprotocols)('resume over %s', (subprotocol) => {
     await using server = await startTestServer(patient);
     await using first = await TestClient.connect(server.url, subprotocol);
     const key = await keyOf(first);
-    const agentId = await first.createAgent(flooding(8000));
+    const agentId = await first.createAgent(flooding(4000));
     const turn = first.send('sendMessage', { agentId, text: 'go' });
     first.socket.pause();
     await untilGauge(server, 'slow_readers', 1);
@@ -119,7 +119,7 @@ describe.each(subprotocols)('resume over %s', (subprotocol) => {
     expect(requestsReceived).toBe(5);
     // The turn waited for the old connection to read, and goes on.
     expect(await second.turnOf(turn)).toMatchObject({ status: 'SUCCESS' });
-    expect(textOf(turn, { received: before }, second)).toBe(floodText(8000));
+    expect(textOf(turn, { received: before }, second)).toBe(floodText(4000));
     expect(await second.finalResponse(exported)).toMatchObject({ body: 'exportDialog' });
     expect(errorOf(await second.finalResponse(misplaced)).code).toBe(2003);
     await untilGauge(server, 'queued_request_bytes', 0);
