@@ -9,14 +9,15 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { llamaEngine } from '../../dist/inference/llama/engine.js';
 import { assertKnown, exitWithUsageError, readArguments, wholeNumber } from '../options.mjs';
 import { defaultFamilies, vocabularyFamilies } from './families/catalogue.mjs';
-import { checkFamily } from './families/check.mjs';
 import { importReference, installPackages } from './families/packages.mjs';
 import { formatFamilies, problemsOf } from './families/report.mjs';
 
 const { names, count, templateOf, packages, json } = readOptions();
+// Only now: they load the library, which takes longer than to refuse an option.
+const { llamaEngine } = await import('../../dist/inference/llama/engine.js');
+const { checkFamily } = await import('./families/check.mjs');
 const log = (line) => process.stderr.write(`${line}\n`);
 const folder = packages ?? (await mkdtemp(join(tmpdir(), 'families-')));
 const engine = llamaEngine();

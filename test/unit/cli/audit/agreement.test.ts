@@ -33,7 +33,7 @@ function audit(graph: PlainGraph): Promise<GraphAudit> {
 const lengthOf = (graph: PlainGraph, verdict: PropertyVerdict, happens: (turn: PathTurn) => boolean) =>
   verdict.proven ? undefined : (nodesUntil(graph, verdict.path, happens) ?? 'it does not happen');
 
-const graphs = isWhole ? 4000 : 500;
+const graphs = isWhole ? 1500 : 500;
 
 describe('the audit of random graphs', () => {
   const random = createRng(20_261_124);
