@@ -9,7 +9,7 @@ describe('the server, under structured requests of hostile sizes', () => {
   it('holds the event loop for a few units of work at most, and stays below its memory bound', async () => {
     const lines: string[] = [];
     const log = (line: string): void => void lines.push(line);
-    const tally = await fuzz({ count: 500, seed: 20_260, log, maxHold: () => Math.max(100, maxUnits * calibrate()) });
+    const tally = await fuzz({ count: 300, seed: 20_260, log, maxHold: () => Math.max(100, maxUnits * calibrate()) });
     expect(tally.violations, lines.join('\n')).toEqual([]);
     expect(tally.turns).toBeGreaterThan(50);
     expect(tally.errors).toBeGreaterThan(20);
