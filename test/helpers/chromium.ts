@@ -9,7 +9,7 @@ export function useChromium(): () => Browser {
   let browser: Browser | undefined;
   beforeAll(async () => {
     // Chromium cannot have its sandbox where it is run by root, as in a container.
-    browser = await chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox'] });
+    browser = await chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox', '--disable-gpu'] });
   });
   afterAll(() => browser?.close());
   return () => {
