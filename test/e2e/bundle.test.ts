@@ -88,7 +88,9 @@ describe.skipIf(isSkipped('bundle'))('a server for a game', () => {
 
   it.skipIf(isSkipped('noNetwork'))('answers where there is no network', async () => {
     const line = 'ip link set lo up && exec "$0" chat lamp-switch';
-    const child = spawn('unshare', ['--net', 'sh', '-c', line, join(bundle, 'turngraph')], { cwd: tmpdir() });
+    // An engine process is the same with and without a network.
+    const env = { ...process.env, TURNGRAPH_ENGINE_PROCESS: 'in' };
+    const child = spawn('unshare', ['--net', 'sh', '-c', line, join(bundle, 'turngraph')], { cwd: tmpdir(), env });
     child.stdin.end('Please turn on the porch light.\n');
     const { err, code } = await untilExit(child);
     expect({ err, code }).toEqual({ err: '> -> set_light {"name":"porch","on":true}\n', code: 0 });
