@@ -28,7 +28,8 @@ export class LlamaServerEngine implements Engine {
   readonly #options: LlamaServerOptions;
   readonly #crashes = new CrashCounts();
   readonly #closing = new AbortController();
-  readonly #open = new Set<ServerProcess>();
+  /** Models, and processes in which one is being loaded. */
+  readonly #open = new Set<AsyncDisposable>();
 
   constructor(options: LlamaServerOptions) {
     this.#options = options;
@@ -66,32 +67,33 @@ export class LlamaServerEngine implements Engine {
       const model = await loadRemoteModel(
         { ...remote, model: undefined, templateFile: undefined },
         {
-          contextSize: 0,
+          contextSize: plan.contextSize,
           slots: 0,
           signal,
           timeouts: defaultTimeouts,
           environment: { [keyName]: server.key },
           own: { ready: (waiting) => server.ready(waiting), memory: plan, supervision: this.#supervise(file, server) },
-          onClose: () => this.#close(server),
+          onClose: async (closed) => {
+            this.#open.delete(closed);
+            await server[Symbol.asyncDispose]();
+          },
         },
       );
+      this.#open.add(model);
       options.onProgress?.(1);
       return model;
     } catch (error) {
-      await this.#close(server);
+      await server[Symbol.asyncDispose]();
       const why = signal.aborted ? 'it was cancelled' : describeError(error);
       throw new Fault('MODEL_LOAD_FAILED', `${file} cannot be loaded in a llama-server: ${why}`, { cause: error });
+    } finally {
+      this.#open.delete(server);
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
-    await Promise.all([...this.#open].map((server) => this.#close(server)));
-  }
-
-  async #close(server: ServerProcess): Promise<void> {
-    this.#open.delete(server);
-    await server[Symbol.asyncDispose]();
+    await Promise.all([...this.#open].map((open) => open[Symbol.asyncDispose]()));
   }
 
   #supervise(file: string, server: ServerProcess): ModelSupervision {
