@@ -1,12 +1,14 @@
 import { didYouMean } from '../base/didYouMean.ts';
-import type { GraphDocument } from '../graph/compile/document.ts';
+import { isObject } from '../base/jsonTypes.ts';
+import { withMembers } from '../base/withMembers.ts';
 import { isStated } from '../graph/compile/analysis.ts';
-import { defineNode, type AnyNodeType } from '../graph/compile/node.ts';
+import { checkDocument } from '../graph/compile/compile.ts';
+import type { GraphDocument } from '../graph/compile/document.ts';
+import type { Node, NodeContext } from '../graph/compile/node.ts';
 import type { RegisteredType, Registry } from '../graph/compile/registry.ts';
 import type { ToolSelection } from '../graph/compile/turn.ts';
-import { isObject } from '../base/jsonTypes.ts';
+import type { ModelLease } from '../inference/models/pool/lease.ts';
 import { UsageError } from './options.ts';
-import { closedObject, partialObject } from '../protocol/schemaBuilders.ts';
 
 /** Whose prompt is wanted, and what replaces its parameters. */
 export interface PromptOptions {
@@ -20,6 +22,8 @@ export interface PromptOptions {
 /** The part of a graph that makes the prompt of one node. */
 export interface PromptGraph {
   readonly graph: GraphDocument;
+  /** The nodes that run, in their order. */
+  readonly running: readonly string[];
   /** The model that the node uses; "" = none is named. */
   readonly modelName: string;
   /** The node that selects tools before it; undefined: none does. */
@@ -35,7 +39,7 @@ type Params = Readonly<Record<string, unknown>>;
 
 /**
  * Reduces a graph to one node, to those that find knowledge for it without a model, and to the nearest node that selects tools
- * before it where its prompt needs a selection. The others only keep the names that they declare.
+ * before it where its prompt needs a selection. The others only declare their names.
  * @throws UsageError for a node or a guideline that is not there.
  */
 export function promptGraph(graph: GraphDocument, options: PromptOptions, registry: Registry): PromptGraph {
@@ -44,100 +48,83 @@ export function promptGraph(graph: GraphDocument, options: PromptOptions, regist
   if (!node) throw new UsageError(`the graph has no node "${name}"${didYouMean(name, Object.keys(graph.nodes))}`);
   const own: Params = node.params;
   const params = { ...withModel(own, model), ...(format !== undefined && { tool_call_format: format }) };
-  const needsSelection = isStated(effectsOf({ ...node, params }, registry)?.needsSelection);
+  const nodes = new Map(Object.entries(graph.nodes)).set(name, { ...node, params });
+  const { plans } = checkDocument({ ...graph, nodes: Object.fromEntries(nodes) }, [...nodes.keys()], registry);
+  const effectsOf = (other: string) => {
+    const plan = plans.get(other);
+    return plan?.type.effects(plan.params);
+  };
   const before = nodesBefore(graph, name);
-  const selector =
-    needsSelection || guideline.length > 0
-      ? before.find((other) => isStated(effectsOf(graph.nodes[other], registry)?.selects))
-      : undefined;
-  if (guideline.length > 0 && selector === undefined)
+  const needsSelection = isStated(effectsOf(name)?.needsSelection);
+  const isSelecting = (other: string): boolean => isStated(effectsOf(other)?.selects);
+  const selector = needsSelection || guideline.length > 0 ? before.find(isSelecting) : undefined;
+  const selecting = graph.nodes[selector ?? ''];
+  if (selector !== undefined && selecting) nodes.set(selector, selectingNode(selector, selecting, options));
+  else if (guideline.length > 0)
     throw new UsageError(
       `no node that selects tools leads to "${name}", so it has no guidelines; leave --guideline out`,
     );
-  const nodes = new Map(
-    Object.entries(graph.nodes).map(([other, given]) => [other, namesNode(other, given, registry)]),
-  );
-  nodes.set(name, { ...node, params, exits: {} });
-  let start = name;
-  /** Puts a node before those that run already. */
-  const runFirst = (other: string, given: GraphNode): void => {
-    nodes.set(other, { ...given, exits: exitsTo(start, given, registry) });
-    start = other;
+  const finders = [...plans]
+    .filter(([other, plan]) => before.includes(other) && plan.type.knowledgeSource(plan.params, other) !== undefined)
+    .map(([other]) => other);
+  const needsModel = (finder: string): boolean => effectsOf(finder)?.infers !== false;
+  const found = finders.filter((finder) => !needsModel(finder));
+  const running = [...found, ...(selector === undefined ? [] : [selector]), name];
+  // Those that have faults declare nothing; of the nodes that run, the agent tells them.
+  const kept = [...nodes].filter(([other]) => plans.has(other) || running.includes(other));
+  const leadOn = ([other, given]: readonly [string, GraphNode]): readonly [string, GraphNode] => {
+    const next = running.includes(other) ? running[running.indexOf(other) + 1] : undefined;
+    return [other, { ...given, exits: next === undefined ? {} : { [onlyExit]: next } }];
   };
-  if (selector !== undefined) {
-    runFirst(unusedName(nodes), { type: watchType, params: {}, exits: {} });
-    runFirst(selector, selectingNode(graph, selector, options));
-  }
-  const finders = Object.entries(graph.nodes).filter(([other, given]) => {
-    const found = readNode(given, registry);
-    return before.includes(other) && found?.type.knowledgeSource(found.params, other) !== undefined;
-  });
-  const needsModel = ([, given]: readonly [string, GraphNode]): boolean => effectsOf(given, registry)?.infers !== false;
-  for (const [finder, given] of finders.toReversed()) if (!needsModel([finder, given])) runFirst(finder, given);
   const named = typeof own['model_name'] === 'string' ? own['model_name'] : '';
   return {
-    graph: { ...graph, start_node: start, nodes: Object.fromEntries(nodes) },
+    graph: { ...graph, start_node: running[0] ?? name, nodes: Object.fromEntries(kept.map(leadOn)) },
+    running,
     modelName: model ?? (named || graph.default_model_name),
     selector,
     needsSelection,
-    withModel: finders.filter(needsModel).map(([finder]) => finder),
+    withModel: finders.filter(needsModel),
   };
 }
 
-const watchType = '(selection)';
-const namesType = '(names)';
+/** What is done in the nodes of a prompt graph. */
+export interface PromptHooks {
+  /** The lease that a node gets in place of its own. */
+  readonly replaceLease: (lease: ModelLease, nodeName: string) => ModelLease;
+  /** Gets what the node that selects tools has selected. */
+  readonly onSelection: (selection: ToolSelection | undefined) => void;
+}
 
-/** The node types of a prompt graph; `onSelection` gets what the node that selects tools has selected. */
-export const promptNodeTypes = (
-  onSelection: (selection: ToolSelection | undefined) => void,
-): readonly AnyNodeType[] => [
-  defineNode({
-    type: watchType,
-    summary: 'Reports the selection of tools.',
-    params: partialObject({}),
-    exits: ['default'],
-    create: async () => ({
-      async run({ selection }) {
-        onSelection(selection);
-        return 'default';
-      },
-    }),
-  }),
-  defineNode({
-    type: namesType,
-    summary: 'Stands for a node that does not run: only the names that it declares count.',
-    params: closedObject(['tools'], {
-      tools: { type: 'array', items: { type: 'string' } },
-      source: { type: 'string' },
-    }),
-    exits: ['default'],
-    toolNames: ({ tools }) => tools,
-    knowledgeSource: ({ source }) => source,
-    create: async () => ({ run: async () => 'default' }),
-  }),
-];
-
-/** A node with valid parameters; undefined: they are not valid, or there is no such type. */
-function readNode(
-  node: GraphNode | undefined,
+/** The node types of a prompt graph: of a node that does not run only the names that it declares count. */
+export function promptRegistry(
   registry: Registry,
-): { readonly type: RegisteredType; readonly params: object } | undefined {
-  const type = registry.get(node?.type ?? '');
-  const reading = type?.read(node?.params);
-  return type && reading?.ok ? { type, params: reading.value } : undefined;
+  { running, selector }: PromptGraph,
+  { replaceLease, onSelection }: PromptHooks,
+): Registry {
+  const createWith = async (type: RegisteredType, params: object, context: NodeContext): Promise<Node> => {
+    const { nodeName } = context;
+    if (!running.includes(nodeName)) return { run: async () => onlyExit };
+    const model: NodeContext['model'] = async (...wanted) => replaceLease(await context.model(...wanted), nodeName);
+    const node = await type.create(params, { ...context, model });
+    return withMembers(node, {
+      async run(turn) {
+        await node.run(turn);
+        if (nodeName === selector) onSelection(turn.selection);
+        return onlyExit;
+      },
+    });
+  };
+  const typeOf = (type: RegisteredType): RegisteredType => ({
+    ...type,
+    fixedExits: [onlyExit],
+    exits: () => [onlyExit],
+    create: (params, context) => createWith(type, params, context),
+  });
+  return new Map([...registry].map(([name, type]) => [name, typeOf(type)]));
 }
 
-function effectsOf(node: GraphNode | undefined, registry: Registry) {
-  const found = readNode(node, registry);
-  return found?.type.effects(found.params);
-}
-
-function namesNode(nodeName: string, node: GraphNode, registry: Registry): GraphNode {
-  const found = readNode(node, registry);
-  const source = found?.type.knowledgeSource(found.params, nodeName);
-  const tools = found?.type.toolNames(found.params) ?? [];
-  return { type: namesType, params: { tools, ...(source !== undefined && { source }) }, exits: {} };
-}
+// Whatever a node finds out, the next one runs.
+const onlyExit = 'next';
 
 /** The nodes that lead to a node, nearest first. */
 function nodesBefore({ nodes }: GraphDocument, target: string): readonly string[] {
@@ -148,9 +135,7 @@ function nodesBefore({ nodes }: GraphDocument, target: string): readonly string[
 }
 
 /** The node that selects tools; where guidelines are named, it has only these, and they hold. */
-function selectingNode({ nodes }: GraphDocument, name: string, { guideline: chosen, model }: PromptOptions): GraphNode {
-  const node = nodes[name];
-  if (!node) throw new TypeError(`there is no node ${name}`);
+function selectingNode(name: string, node: GraphNode, { guideline: chosen, model }: PromptOptions): GraphNode {
   const params: Params = node.params;
   if (chosen.length === 0) return { ...node, params: withModel(params, model) };
   const { guidelines } = params;
@@ -162,21 +147,8 @@ function selectingNode({ nodes }: GraphDocument, name: string, { guideline: chos
   const held = entries
     .filter((entry) => chosen.includes(String(entry['name'])))
     .map((entry) => ({ ...entry, patterns: ['^'] }));
-  const others = Object.entries(params).filter(([param]) => param !== 'model_name');
-  return { ...node, params: { ...Object.fromEntries(others), guidelines: held, match: 'patterns' } };
+  return { ...node, params: { ...withModel(params, ''), guidelines: held, match: 'patterns' } };
 }
 
 const withModel = (params: Params, model: string | undefined): Params =>
   model !== undefined && 'model_name' in params ? { ...params, model_name: model } : params;
-
-function exitsTo(target: string, node: GraphNode, registry: Registry): Record<string, string> {
-  const found = readNode(node, registry);
-  const exits = found ? found.type.exits(found.params) : (registry.get(node.type)?.fixedExits ?? []);
-  return Object.fromEntries(exits.map((exit) => [exit, target]));
-}
-
-function unusedName(nodes: ReadonlyMap<string, unknown>): string {
-  let name = watchType;
-  while (nodes.has(name)) name += '_';
-  return name;
-}

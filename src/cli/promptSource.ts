@@ -1,28 +1,28 @@
 import { readFile } from 'node:fs/promises';
 import type { Prompt } from '../chat/dialog.ts';
-import type { Engine, LoadOptions, Model } from '../inference/contract/engine.ts';
+import type { Engine, LoadOptions } from '../inference/contract/engine.ts';
 import type { ToolDialect } from '../chat/dialect/toolDialect.ts';
 import { type ChatTemplate, probeChatTemplate } from '../chat/template/chatTemplate.ts';
 import { compileTemplate } from '../chat/template/compileTemplate.ts';
-import { renderPrompt } from '../chat/template/renderPrompt.ts';
 import type { ServerOptions } from '../server/config.ts';
 import { mockEngine } from '../inference/mock/engine.ts';
+import { MockSequence, type ScriptLookup } from '../inference/mock/sequence.ts';
+import type { ModelLease } from '../inference/models/pool/lease.ts';
 import { createUncachedLlamaEngine } from '../server/llamaEngine.ts';
 import type { Catalogue } from '../inference/models/catalogue/catalogue.ts';
 import { describeError } from '../protocol/fault.ts';
 import { isOnDisk } from './catalogue.ts';
 import { UsageError } from './options.ts';
 import { withoutMark } from '../base/jsonLocations.ts';
+import { withMembers } from '../base/withMembers.ts';
 
 /** What renders the prompts of a graph: a model, or a chat template alone. */
 export interface PromptSource {
   readonly engine: Engine;
-  readonly catalogue: Catalogue;
-  /** The dialect of all models; undefined: their own. */
+  /** The template in place of a model; undefined: there is a model, which can answer a prompt, too. */
+  readonly template?: ChatTemplate;
+  /** The dialect of all models, whatever models.json says of them; undefined: their own. */
   readonly toolDialect?: ToolDialect;
-  readonly render: (prompt: Prompt, model: Model) => string | Promise<string>;
-  /** Whether there is a model that can answer a prompt. */
-  readonly canAnswer: boolean;
 }
 
 /** The flags that name a model, or a chat template in its place. */
@@ -46,15 +46,12 @@ export async function findPromptSource(
     if (model !== undefined) throw new UsageError('--model and --template exclude each other');
     const template = await readTemplateFile(path);
     for (const note of template.notes) process.stderr.write(`warning: ${path}: ${note}\n`);
-    return { ...templateSource(template), catalogue: withoutFormats(catalogue) };
+    return { engine: mockEngine(), template, toolDialect: template.toolDialect };
   }
-  if (model !== undefined || isOnDisk(catalogue, modelName)) {
-    const engine = await createUncachedLlamaEngine(options);
-    return { engine, catalogue, render: (prompt, loaded) => loaded.render(prompt), canAnswer: true };
-  }
+  if (model !== undefined || isOnDisk(catalogue, modelName))
+    return { engine: await createUncachedLlamaEngine(options) };
   process.stderr.write(`${noModelReason(modelName)}, so this is our own wording in ChatML\n`);
-  const { engine, render } = templateSource(probeChatTemplate(undefined, noTokens));
-  return { engine, render, catalogue, canAnswer: false };
+  return { engine: mockEngine(), template: probeChatTemplate(undefined, noTokens) };
 }
 
 // A template file names no tokens.
@@ -74,19 +71,6 @@ export async function readTemplateFile(path: string): Promise<ChatTemplate> {
   return probeChatTemplate(source, noTokens, path);
 }
 
-const templateSource = (template: ChatTemplate): Omit<PromptSource, 'catalogue'> => ({
-  engine: mockEngine(),
-  toolDialect: template.toolDialect,
-  render: (prompt) => renderPrompt(prompt, template),
-  canAnswer: false,
-});
-
-// A template stands in for the model, so that what models.json says of a model does not count.
-const withoutFormats = ({ models, ...catalogue }: Catalogue): Catalogue => ({
-  ...catalogue,
-  models: new Map([...models].map(([name, entry]) => [name, { ...entry, tool_call_format: '' }])),
-});
-
 const noModelReason = (modelName: string): string =>
   modelName === '' ? 'no model is named' : `"${modelName}" is not on disk`;
 
@@ -94,70 +78,31 @@ const noModelReason = (modelName: string): string =>
 export const captureOptions = { contextSize: 256, slots: 1, threads: 1, gpu: 'off' } as const satisfies LoadOptions;
 
 // For a model that answers one of the nodes; more context would only take memory.
-const answerOptions = { ...captureOptions, contextSize: 2048, threads: 0 } as const satisfies LoadOptions;
+export const answerOptions = { ...captureOptions, contextSize: 2048, threads: 0 } as const satisfies LoadOptions;
 
-/** What is done with prompts in place of an inference. */
-export interface CaptureOptions {
-  /** Gets each prompt of a node, whatever its length; the completion is empty. */
-  readonly onPrompt: (prompt: Prompt, model: Model, node: string) => Promise<void>;
-  /** The dialect of all models; default: their own. */
-  readonly toolDialect?: ToolDialect | undefined;
-  /** The node whose prompts the model answers; default: none. */
-  readonly answered?: string | undefined;
-}
-
-/** Wraps an engine so that prompts are captured instead of run. */
-export function capturePrompts(engine: Engine, options: CaptureOptions): Engine {
-  const { toolDialect, answered } = options;
-  return {
-    name: engine.name,
-    needsFiles: engine.needsFiles,
-    async load(file, loadOptions) {
-      const fixed = answered === undefined ? captureOptions : answerOptions;
-      const model = await engine.load(file, { ...loadOptions, ...fixed });
-      return captureModel(model, { ...options, toolDialect: toolDialect ?? model.toolDialect });
+/** A lease whose model hands over its prompts, whatever their length, in place of running them: its replies are empty. */
+export function captureLease(
+  lease: ModelLease,
+  { toolDialect }: PromptSource,
+  onPrompt: (prompt: Prompt) => void,
+): ModelLease {
+  const { replyMarks } = lease.model;
+  const lookup: ScriptLookup = {
+    reply(prompt) {
+      onPrompt(prompt);
+      return { answer: '', delay_ms: 0, chunk: 0 };
     },
-    [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
+    scores(prompt) {
+      onPrompt(prompt);
+      return { scores: {}, delay_ms: 0 };
+    },
   };
+  const contextSize = Infinity;
+  const model = withMembers(lease.model, {
+    contextSize,
+    ...(toolDialect && { toolDialect }),
+    openSequence: ({ label = '' } = {}) =>
+      new MockSequence(label, { contextSize, replyMarks }, lookup, () => undefined),
+  });
+  return { ...lease, model, ...(toolDialect && { toolCallFormat: '' }) };
 }
-
-const captureModel = (
-  model: Model,
-  { onPrompt, toolDialect, answered }: CaptureOptions & { readonly toolDialect: ToolDialect },
-): Model => ({
-  contextSize: Infinity,
-  toolDialect,
-  canSpeculate: model.canSpeculate,
-  limits: model.limits ?? {},
-  notes: model.notes,
-  overhead: model.overhead,
-  replyMarks: model.replyMarks,
-  count: (texts) => model.count(texts),
-  countTools: (tools) => model.countTools(tools),
-  render: (prompt) => model.render(prompt),
-  stats: () => model.stats(),
-  describe: model.describe?.bind(model),
-  openSequence: (options = {}) =>
-    options.label !== undefined && options.label === answered
-      ? model.openSequence(options)
-      : {
-          label: options.label ?? '',
-          async generate(prompt) {
-            await onPrompt(prompt, model, options.label ?? '');
-            return { ...noInference, text: '' };
-          },
-          async score(prompt, answers) {
-            await onPrompt(prompt, model, options.label ?? '');
-            return { ...noInference, scores: answers.map(() => -Math.log(answers.length)) };
-          },
-          prefill: async () => ({ tokens: 0, kept: 'no_cache' }),
-          [Symbol.asyncDispose]: async () => undefined,
-        },
-  [Symbol.asyncDispose]: () => model[Symbol.asyncDispose](),
-});
-
-const noInference = {
-  finishReason: 'end',
-  tokens: { prompt: 0, reused: 0, generated: 0 },
-  timings: { queuedMs: 0, firstTokenMs: 0, totalMs: 0 },
-} as const;

@@ -1,5 +1,6 @@
 import { defaultServerOptions, limitsOf } from '../../server/config.ts';
 import { analyseNode, type AnalysedNode } from '../../graph/compile/analysis.ts';
+import { checkDocument } from '../../graph/compile/compile.ts';
 import type { GraphDocument } from '../../graph/compile/document.ts';
 import type { EffectsContext, NodeEffects } from '../../graph/compile/node.ts';
 import type { Registry } from '../../graph/compile/registry.ts';
@@ -22,25 +23,25 @@ export interface AuditedGraph {
  * @throws TypeError for a graph that has faults, and for a mistake in what a node type declares.
  */
 export async function readAuditedGraph(
-  { start_node: start, nodes }: GraphDocument,
+  graph: GraphDocument,
   registry: Registry,
   strings: EffectsContext['strings'],
 ): Promise<AuditedGraph> {
   const limits = limitsOf(defaultServerOptions());
   const audited = new Map<string, AuditedNode>();
-  for (const [name, node] of Object.entries(nodes)) {
-    const type = registry.get(node.type);
-    const reading = type?.read(node.params);
-    if (!type || !reading?.ok) throw new TypeError(`node ${name} has faults`);
-    const params = reading.value;
+  const names = Object.keys(graph.nodes);
+  const { plans } = checkDocument(graph, names, registry);
+  for (const name of names) {
+    const plan = plans.get(name);
+    if (!plan) throw new TypeError(`node ${name} has faults`);
+    const { type, params, exits } = plan;
     const declared = type.effects(params);
     const refined = await declared?.refine?.({ nodeName: name, limits, strings, warn: () => undefined });
-    const effects = completeEffects(type.type, declared && { ...declared, ...refined }, type.exits(params));
-    const targets = new Map(Object.entries(node.exits).filter(([, target]) => target !== ''));
-    const analysed = analyseNode(name, { type, params, targets }, effects);
+    const effects = completeEffects(type.type, declared && { ...declared, ...refined }, exits);
+    const analysed = analyseNode(name, plan, effects);
     audited.set(name, { ...analysed, effects, isDeclared: declared !== undefined });
   }
-  return { start, nodes: audited };
+  return { start: graph.start_node, nodes: audited };
 }
 
 /** Whether a node may record calls, or insights, which lines can show. */

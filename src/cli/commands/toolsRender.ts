@@ -6,6 +6,7 @@ import { parseHistory } from '../../graph/agent/history.ts';
 import type { Emit } from '../../graph/agent/turnOptions.ts';
 import { limitsOf } from '../../server/config.ts';
 import type { Interaction, Prompt } from '../../chat/dialog.ts';
+import { renderPrompt } from '../../chat/template/renderPrompt.ts';
 import type { Model } from '../../inference/contract/engine.ts';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import type { ToolSelection } from '../../graph/compile/turn.ts';
@@ -17,23 +18,19 @@ import { findGraph, readGraph } from '../findGraph.ts';
 import { localCatalogue } from '../catalogue.ts';
 import { serverFlags, serverOptions, UsageError } from '../options.ts';
 import {
+  answerOptions,
+  captureLease,
   captureOptions,
-  capturePrompts,
-  type CaptureOptions,
   findPromptSource,
-  type PromptSource,
   type PromptSourceFlags,
 } from '../promptSource.ts';
-import { promptGraph, promptNodeTypes, type PromptGraph } from '../promptGraph.ts';
+import { promptGraph, promptRegistry, type PromptGraph, type PromptHooks, type PromptOptions } from '../promptGraph.ts';
 import { withoutMark } from '../../base/jsonLocations.ts';
 
-interface RenderFlags extends PromptSourceFlags {
+interface RenderFlags extends PromptOptions, PromptSourceFlags {
   readonly graph: string;
-  readonly node: string;
   readonly message: string;
   readonly history?: string;
-  readonly format?: string;
-  readonly guideline: readonly string[];
   readonly tokens?: boolean;
   readonly var: Readonly<Record<string, string>>;
   readonly [serverFlag: string]: unknown;
@@ -70,24 +67,35 @@ async function render(flags: RenderFlags): Promise<void> {
   const catalogue = await localCatalogue(options);
   const history = flags.history === undefined ? [] : await readHistory(flags.history);
   const { path } = await findGraph(flags.graph, options.graphs);
-  const extension = await loadExtension(options.extend);
-  let selection: ToolSelection | undefined;
-  const ownTypes = promptNodeTypes((selected) => {
-    selection = selected;
-    process.stderr.write(`${selectionLine(part.selector ?? '', selected)}\n`);
-  });
-  const registry = registryWith({ ...extension, nodeTypes: [...(extension.nodeTypes ?? []), ...ownTypes] });
+  const registry = registryWith(await loadExtension(options.extend));
   const part = promptGraph(await readGraph(path), flags, registry);
+  const { selector } = part;
   for (const name of part.withModel)
     warn(`"${name}" does not run here, because it needs a model: the prompt has nothing of it`);
   const source = await findPromptSource(flags, options, catalogue, part.modelName);
-  if (flags.tokens && !source.canAnswer) throw new UsageError('--tokens needs a model on disk; name one with --model');
-  const { engine, captured } = capture(source, part.selector, flags.tokens ?? false);
-  await using pool = new ModelPool(engine, { ...captureOptions, catalogue: source.catalogue, idleMs: 0 });
+  const canAnswer = source.template === undefined;
+  if (flags.tokens && !canAnswer) throw new UsageError('--tokens needs a model on disk; name one with --model');
+  const loading = canAnswer && selector !== undefined ? answerOptions : captureOptions;
+  await using pool = new ModelPool(source.engine, { ...loading, catalogue, idleMs: 0 });
+  const captured: { readonly prompt: Prompt; readonly model: Model }[] = [];
+  let selection: ToolSelection | undefined;
+  const hooks: PromptHooks = {
+    replaceLease(lease, nodeName) {
+      if (nodeName === selector && canAnswer) return lease;
+      return captureLease(lease, source, (prompt) => {
+        if (nodeName === selector) throw new UsageError(undecided(selector));
+        captured.push({ prompt, model: lease.model });
+      });
+    },
+    onSelection(selected) {
+      selection = selected;
+      process.stderr.write(`${selectionLine(selector ?? '', selected)}\n`);
+    },
+  };
   await using agent = await Agent.create({
     id: 1,
     graph: part.graph,
-    registry,
+    registry: promptRegistry(registry, part, hooks),
     isPart: true,
     pool,
     defaultModelName: flags.model ?? '',
@@ -100,29 +108,18 @@ async function render(flags: RenderFlags): Promise<void> {
   });
   agent.warnings.forEach(warn);
   const fault = await agent.send(flags.message, flags.var, { emit: warnOfTurn, backpressure: () => undefined });
-  if (captured.isUndecided)
-    throw new UsageError(
-      `"${part.selector}" lets a model decide which guidelines hold, and there is none; name them with --guideline, or a model on disk with --model`,
-    );
-  if (fault) throw fault;
-  if (captured.prompts === 0)
+  for (const { prompt, model } of captured) {
+    process.stdout.write(source.template ? renderPrompt(prompt, source.template) : await model.render(prompt));
+    if (flags.tokens) process.stderr.write(`\nabout ${await countTokens(prompt, model)} tokens\n`);
+  }
+  if (fault) throw fault.cause instanceof UsageError ? fault.cause : fault;
+  if (captured.length === 0)
     throw new Error(`"${flags.node}" asks no model for this message${whyNot(part, selection)}`);
   if (process.stdout.isTTY) process.stdout.write('\n');
 }
 
-/** An engine that prints the prompts in place of running them. */
-function capture(source: PromptSource, selector: string | undefined, showsTokens: boolean) {
-  const captured = { prompts: 0, isUndecided: false };
-  const onPrompt: CaptureOptions['onPrompt'] = async (prompt, model, node) => {
-    captured.isUndecided = node === selector;
-    if (captured.isUndecided) throw new Error('no model decides');
-    captured.prompts++;
-    process.stdout.write(await source.render(prompt, model));
-    if (showsTokens) process.stderr.write(`\nabout ${await countTokens(prompt, model)} tokens\n`);
-  };
-  const answered = source.canAnswer ? selector : undefined;
-  return { engine: capturePrompts(source.engine, { onPrompt, toolDialect: source.toolDialect, answered }), captured };
-}
+const undecided = (selector: string): string =>
+  `"${selector}" lets a model decide which guidelines hold, and there is none; name them with --guideline, or a model on disk with --model`;
 
 const warn = (warning: string): void => void process.stderr.write(`warning: ${warning}\n`);
 

@@ -127,7 +127,8 @@ function nodeNamesOf(document: unknown): readonly string[] {
   return isObject(document) && isObject(document['nodes']) ? Object.keys(document['nodes']) : [];
 }
 
-function checkDocument(
+/** Reads the nodes of a graph: the valid ones, and the faults of the others. */
+export function checkDocument(
   graph: GraphDocument,
   names: readonly string[],
   registry: Registry,

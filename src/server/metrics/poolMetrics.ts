@@ -1,3 +1,4 @@
+import { withMembers } from '../../base/withMembers.ts';
 import type { Engine, InferenceResult, Model, Sequence } from '../../inference/contract/engine.ts';
 import { CounterDelta, type Metrics, type SetMetric } from './metrics.ts';
 import type { ModelMemory, ModelStats } from '../../inference/contract/memory.ts';
@@ -147,12 +148,3 @@ function observeSequence(sequence: Sequence, labels: Labels, metrics: Metrics): 
     score: (...args) => observe(sequence.score(...args)),
   });
 }
-
-/** An object with some members of its own; all others are those of the target, as they are when they are read. */
-const withMembers = <Target extends object>(target: Target, members: Partial<Target>): Target =>
-  new Proxy(target, {
-    get(_, name) {
-      const value: unknown = Reflect.get(Object.hasOwn(members, name) ? members : target, name);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });

@@ -8,6 +8,8 @@ import type { MemoryBudget } from './memoryBudget.ts';
 /** Options of a model pool. */
 export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gpu' | 'gpuLayers'> {
   readonly catalogue: Catalogue;
+  /** The context size of all models; default: that of each entry. */
+  readonly contextSize?: number;
   /** The engines of variants that name another one than llama-cpp; absent: an engine with files refuses them. */
   readonly engines?: { readonly [Name in 'http' | 'llama-server']?: Engine };
   /** Whether llama-server runs all chat models from files. Default false. */
@@ -40,10 +42,10 @@ export function loadOptionsFor(
 ): LoadOptions {
   const [variant] = entry.variants;
   const { slots, threads } = options;
-  const { context_size: contextSize = 0, kv_cache_type: kvCacheType = 'f16' } = variant ?? {};
+  const { kv_cache_type: kvCacheType = 'f16', server_args: serverArgs } = variant ?? {};
+  const contextSize = options.contextSize ?? variant?.context_size ?? 0;
   const gpu = gpuSettingsFor({ gpu: variant?.gpu, gpuLayers: variant?.gpu_layers }, options);
   const { purpose } = entry;
-  const { server_args: serverArgs } = variant ?? {};
   const loras = loraFiles.map((file, index) => ({ file, scale: variant?.lora?.[index]?.scale ?? 1 }));
   const adapted = loras.length > 0 ? { loras } : {};
   return {
