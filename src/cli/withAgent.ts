@@ -2,14 +2,12 @@ import { dirname } from 'node:path';
 import { type Command, Option } from 'commander';
 import { type AgentHandle, type Client, connect, type ConnectionChange } from '../client/index.ts';
 import { maxTimeoutMs } from '../client/options.ts';
-import type { ServerOptions } from '../server/config.ts';
-import type { CatalogueEntry } from '../inference/models/catalogue/catalogue.ts';
-import type { TurngraphServer } from '../server/socket/server.ts';
 import { engineNames } from '../server/session/session.ts';
 import { findGraph, isFile } from './findGraph.ts';
 import { readValidJson } from './jsonFile.ts';
 import { assertModelName, findModelFile } from './catalogue.ts';
 import { engineOptions, ownServerOptions, serverFlags, UsageError } from './options.ts';
+import { startOwnServer } from './ownServer.ts';
 import type { CallAnswerer } from './callAnswers.ts';
 import { readResultsFile } from './resultsFile.ts';
 
@@ -81,7 +79,8 @@ export async function withAgent(
   const modelFile = remoteUrl === undefined && model !== '' ? await findModelFile(model, settings) : undefined;
   // As in `check`: the storage files of a graph file are in its folder.
   const options = { ...settings, storageRoot: settings.storageRoot || (isName ? '' : dirname(graph)) };
-  await using server = remoteUrl === undefined ? await startOwnServer(options, modelFile) : undefined;
+  const extraModels = modelFile ? [modelFile] : [];
+  await using server = remoteUrl === undefined ? await startOwnServer(options, { extraModels }) : undefined;
   const url = remoteUrl ?? server?.url ?? '';
   await using client = await connect(url, {
     ...(options.token !== '' && { token: options.token }),
@@ -98,12 +97,6 @@ export async function withAgent(
   });
   for (const warning of agent.warnings) process.stderr.write(`warning: ${warning}\n`);
   await use({ client, agent, variables: flags.var ?? {}, results });
-}
-
-// Imported on demand: loading the engine takes time, and with --url it is not needed.
-async function startOwnServer(options: ServerOptions, modelFile: CatalogueEntry | undefined): Promise<TurngraphServer> {
-  const { start } = await import('../server/start.ts');
-  return start(options, { extraModels: modelFile ? [modelFile] : [] });
 }
 
 /** Parses `name=value` of a repeatable option, and adds it to the values so far. @throws UsageError */

@@ -5,7 +5,6 @@ import { raceAbort } from '../base/abort.ts';
 import { type ServerOptions, limitsOf, parseGpuLayers } from './config.ts';
 import { bundledPath } from '../base/packageFiles.ts';
 import type { Engine } from '../inference/contract/engine.ts';
-import type { DiskQuota } from '../base/diskCache.ts';
 import { cacheQuota, createLlamaEngine, createLlamaServerEngine } from './llamaEngine.ts';
 import { httpEngine } from '../inference/remote/engine.ts';
 import { mockEngine } from '../inference/mock/engine.ts';
@@ -38,8 +37,8 @@ export interface StartSettings extends Omit<ListenSettings, 'closing'> {
   readonly engines?: { readonly [Name in EngineName | 'http' | 'llama-server']?: Engine };
   /** The log; default: one as the options have it. */
   readonly log?: Log;
-  /** The disk space of --cache-limit; default: one of the server's own. */
-  readonly quota?: DiskQuota;
+  /** Wraps the llama.cpp engine, for a command that watches it. */
+  readonly watchEngine?: (engine: Engine) => Engine;
   /** Is told of the vectors of storages. */
   readonly vectorListener?: VectorListener;
   /** Aborts the start and disposes of what was created until then. Once started, the caller disposes of the server. */
@@ -111,7 +110,8 @@ async function createContext(
   settings: StartSettings,
   { catalogue, log, canCache, closing }: ContextParts,
 ): Promise<ServerContext> {
-  const { engines = {}, quota = cacheQuota(options), stop } = settings;
+  const { engines = {}, watchEngine = (engine) => engine, stop } = settings;
+  const quota = cacheQuota(options);
   const metrics = new Metrics();
   const downloads = new Downloads(options.models, settings.downloads);
   const createPool = poolFactory(options, { catalogue, downloads, log, metrics });
@@ -127,7 +127,7 @@ async function createContext(
   });
   const mock = engines.mock ?? (await createMockEngine(options.mockScript));
   // After all that can fail: it starts a process.
-  const llamaEngine = engines['llama-cpp'] ?? (await createLlamaEngine(options, log, metrics, quota));
+  const llamaEngine = engines['llama-cpp'] ?? watchEngine(await createLlamaEngine(options, log, metrics, quota));
   const poolByEngine = {
     'llama-cpp': createPool(llamaEngine, {
       http: engines.http ?? httpEngine(),

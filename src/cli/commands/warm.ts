@@ -7,7 +7,7 @@ import { describeError } from '../../protocol/fault.ts';
 import { findGraph, type FoundGraph } from '../findGraph.ts';
 import { readValidJson } from '../jsonFile.ts';
 import { assertModelName } from '../catalogue.ts';
-import { startWatchedServer } from '../ownServer.ts';
+import { startOwnServer } from '../ownServer.ts';
 import { engineOptions, ownServerOptions, serverFlags } from '../options.ts';
 import {
   describeFolder,
@@ -48,12 +48,12 @@ export const warmCommand = (): Command =>
     const options = { ...settings, storageRoot };
     const prefills: NodePrefill[] = [];
     const vectors: VectorReport[] = [];
-    const watch = (engine: Engine): Engine => watchPrefills(engine, (prefill) => prefills.push(prefill));
+    const watchEngine = (engine: Engine): Engine => watchPrefills(engine, (prefill) => prefills.push(prefill));
     const vectorListener = {
       onReady: (report: VectorReport) => void vectors.push(report),
       onProgress: vectorProgress(),
     };
-    await using server = await startWatchedServer(options, watch, { vectorListener });
+    await using server = await startOwnServer(options, { watchEngine, vectorListener });
     await using client = await connect(server.url, { limits: { idleTimeoutMs: maxTimeoutMs } });
     const warmed: WarmedGraph[] = [];
     for (const { path, error } of found) {

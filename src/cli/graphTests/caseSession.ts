@@ -15,7 +15,7 @@ import { describeFault, Fault } from '../../protocol/fault.ts';
 import { graphFaultsIn } from '../../graph/compile/document.ts';
 import { describeMistakes, type JsonFile } from '../jsonFile.ts';
 import { findModelFile } from '../catalogue.ts';
-import { startWatchedServer } from '../ownServer.ts';
+import { startOwnServer } from '../ownServer.ts';
 import { CasesFileError } from './casesFile.ts';
 
 /** Options of a session of cases. */
@@ -92,10 +92,10 @@ async function startCaseServer(
   const mockScript = usesModels ? '' : 'the recording of each file';
   // Each file has a connection of its own, and many files take less than a second.
   const options = { ...settings, storageRoot, mockScript, maxConnectionRate };
-  const watch = (engine: Engine): Engine => (onInference ? recordInferences(engine, onInference) : engine);
+  const watchEngine = (engine: Engine): Engine => (onInference ? recordInferences(engine, onInference) : engine);
   const engines = { mock: mockEngine({ script: script.entries }) };
   const extraModels = modelFile ? [modelFile] : [];
-  const server = await startWatchedServer(options, watch, { engines, extraModels });
+  const server = await startOwnServer(options, { engines, extraModels, watchEngine });
   return {
     script,
     async connect(engine) {

@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js';
+import { withMembers } from '../../base/withMembers.ts';
 import { type MockScriptEntry, scriptedRequest } from '../../inference/mock/script.ts';
 import type { Engine, Sequence } from '../../inference/contract/engine.ts';
 import { watchSequences } from '../ownServer.ts';
@@ -17,11 +18,9 @@ export const recordInferences = (engine: Engine, onInference: (recorded: Recorde
   watchSequences(engine, (sequence) => recordSequence(sequence, onInference));
 
 function recordSequence(sequence: Sequence, onInference: (recorded: RecordedInference) => void): Sequence {
-  const generate = sequence.generate.bind(sequence);
-  const score = sequence.score.bind(sequence);
-  return Object.assign(sequence, {
-    async generate(...[prompt, options]: Parameters<Sequence['generate']>) {
-      const completion = await generate(prompt, { ...options, transcript: true });
+  return withMembers(sequence, {
+    async generate(prompt, options) {
+      const completion = await sequence.generate(prompt, { ...options, transcript: true });
       const { finishReason: finish, transcript } = completion;
       if (finish === 'aborted' || !transcript) return completion;
       const { text } = transcript;
@@ -31,8 +30,8 @@ function recordSequence(sequence: Sequence, onInference: (recorded: RecordedInfe
       onInference({ ...scriptedRequest(prompt, options, sequence.label), answer });
       return completion;
     },
-    async score(...[prompt, answers, options]: Parameters<Sequence['score']>) {
-      const result = await score(prompt, answers, options);
+    async score(prompt, answers, options) {
+      const result = await sequence.score(prompt, answers, options);
       if (result.finishReason === 'aborted') return result;
       const scores = toShares(answers, result.scores);
       onInference({ ...scriptedRequest(prompt, options, sequence.label), answer: { scores } });

@@ -1,6 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { KeptState, Engine, Sequence, WarmUpResult } from '../../inference/contract/engine.ts';
+import { withMembers } from '../../base/withMembers.ts';
+import type { KeptState, Engine, WarmUpResult } from '../../inference/contract/engine.ts';
 import type { VectorReport, VectorProgress } from '../../graph/retrieval/vectors/storageVectors.ts';
 import { watchSequences } from '../ownServer.ts';
 import { plural } from './terminalText.ts';
@@ -83,16 +84,15 @@ export interface NodePrefill extends WarmUpResult {
 
 /** Lets a listener know of each prefill of the models that an engine loads from now on. */
 export const watchPrefills = (engine: Engine, onPrefill: (prefill: NodePrefill) => void): Engine =>
-  watchSequences(engine, (sequence) => {
-    const prefill = sequence.prefill.bind(sequence);
-    return Object.assign(sequence, {
-      async prefill(...options: Parameters<Sequence['prefill']>): Promise<WarmUpResult> {
-        const result = await prefill(...options);
+  watchSequences(engine, (sequence) =>
+    withMembers(sequence, {
+      async prefill(...options) {
+        const result = await sequence.prefill(...options);
         onPrefill({ node: sequence.label, ...result });
         return result;
       },
-    });
-  });
+    }),
+  );
 
 const intervalMs = 5000;
 
