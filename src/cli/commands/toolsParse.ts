@@ -9,6 +9,7 @@ import { createReader, type FromSchema, type ReadResult, type SchemaError } from
 import { readTool } from '../../chat/tools/declaration/readTool.ts';
 import { toolSchema } from '../../chat/tools/declaration/toolSchema.ts';
 import type { Tool, ToolCallFormat } from '../../chat/tool.ts';
+import { memoizedByKey } from '../../base/memoized.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
 import { type ParsedReply, parseReply } from '../../chat/reply/parseReply.ts';
@@ -42,15 +43,15 @@ async function parse(file: string | undefined, { jsonl, ...flags }: ParseFlags):
     throw new UsageError('--format or --template is needed, unless --jsonl names one on each line');
   if (flags.format !== undefined && flags.template !== undefined && flags.format !== nativeFormatName)
     throw new UsageError(`--template gives the format itself: leave --format ${flags.format} out`);
-  const templates: Templates = new Map();
+  const readTemplate = memoizedByKey((path: string) => path, readTemplateFile);
   // Before the input is read: it may come from a terminal.
-  const common = names(flags) ? await readDialect(flags, templates) : undefined;
+  const common = names(flags) ? await readDialect(flags, readTemplate) : undefined;
   const input = file === undefined ? await readText(process.stdin) : withoutMark(await readFile(file, 'utf8'));
-  if (!jsonl) return printLine(parseText({ text: input }, common ?? (await readDialect(flags, templates))));
+  if (!jsonl) return printLine(parseText({ text: input }, common ?? (await readDialect(flags, readTemplate))));
   for (const [index, text] of input.split('\n').entries()) {
     if (text.trim() === '') continue;
     const line = readReplyLine(text, index + 1);
-    printLine(parseText(line, common && !names(line) ? common : await readLineDialect(line, index + 1, templates)));
+    printLine(parseText(line, common && !names(line) ? common : await readLineDialect(line, index + 1, readTemplate)));
   }
 }
 
@@ -59,30 +60,32 @@ type FormatSource = Pick<ReplyLine, 'format' | 'template'>;
 
 const names = ({ format, template }: FormatSource): boolean => (format ?? template) !== undefined;
 
-/** The chat templates that have been read, by path. */
-type Templates = Map<string, ReturnType<typeof readTemplateFile>>;
-
 /** A format, and the marks of the replies of its model. */
 interface ReplyDialect {
   readonly format: ToolCallFormat;
   readonly marks?: ReplyMarks;
 }
 
-async function readLineDialect(line: ReplyLine, number: number, templates: Templates): Promise<ReplyDialect> {
+async function readLineDialect(
+  line: ReplyLine,
+  number: number,
+  readTemplate: typeof readTemplateFile,
+): Promise<ReplyDialect> {
   if (!names(line)) throw new Error(`line ${number}: format and template are missing, and no flag names one`);
   try {
-    return await readDialect(line, templates);
+    return await readDialect(line, readTemplate);
   } catch (error) {
     const message = `line ${number}: ${describeError(error)}`;
     throw error instanceof UsageError ? new UsageError(message) : new Error(message, { cause: error });
   }
 }
 
-async function readDialect({ format = '', template }: FormatSource, templates: Templates): Promise<ReplyDialect> {
+async function readDialect(
+  { format = '', template }: FormatSource,
+  readTemplate: typeof readTemplateFile,
+): Promise<ReplyDialect> {
   if (template === undefined) return { format: formatNamed(format, formats) };
-  const reading = templates.get(template) ?? readTemplateFile(template);
-  templates.set(template, reading);
-  const { toolDialect, replyMarks: marks } = await reading;
+  const { toolDialect, replyMarks: marks } = await readTemplate(template);
   const { format: detected = '', because } = toolDialect;
   const { name } = chooseFormat({ node: format, catalogue: '', detected, because });
   if (format === '' && detected === '')

@@ -114,42 +114,32 @@ export function diffLines<Expected, Actual>(
   fits: (expected: Expected, actual: Actual) => boolean,
   lineOf: (item: Expected | Actual) => string = String,
 ): readonly DiffLine[] {
-  const lengths = commonLengths(expected, actual, fits);
-  const lines: DiffLine[] = [];
-  let [i, j] = [0, 0];
-  const restOf = (a: number, b: number): number => lengths[a]?.[b] ?? 0;
-  while (i < expected.length || j < actual.length) {
-    const [wanted, got] = [expected[i], actual[j]];
-    const hasBoth = i < expected.length && j < actual.length;
-    if (hasBoth && fits(wanted as Expected, got as Actual)) {
-      lines.push({ mark: ' ', line: lineOf(got as Actual) });
-      i++;
-      j++;
-    } else if (j >= actual.length || (i < expected.length && restOf(i + 1, j) >= restOf(i, j + 1))) {
-      lines.push({ mark: '-', line: lineOf(wanted as Expected) });
-      i++;
-    } else {
-      lines.push({ mark: '+', line: lineOf(got as Actual) });
-      j++;
+  // Of each row the diffs of the rests that begin at an expected and an actual item; the last row first.
+  let below: RestDiff<Expected | Actual>[] = [];
+  for (let i = expected.length; i >= 0; i--) {
+    const row: typeof below = [];
+    for (let j = actual.length; j >= 0; j--) {
+      const [wanted, got] = [expected[i] as Expected, actual[j] as Actual];
+      const [withoutWanted, withoutGot, withoutBoth] = [below[j], row[j + 1], below[j + 1]];
+      if (withoutBoth && fits(wanted, got))
+        row[j] = { mark: ' ', item: got, next: withoutBoth, common: withoutBoth.common + 1 };
+      else if (withoutWanted && withoutWanted.common >= (withoutGot?.common ?? 0))
+        row[j] = { mark: '-', item: wanted, next: withoutWanted, common: withoutWanted.common };
+      else row[j] = { mark: '+', item: got, next: withoutGot, common: withoutGot?.common ?? 0 };
     }
+    below = row;
   }
+  const lines: DiffLine[] = [];
+  // The last one is that of two empty rests.
+  for (let rest = below[0]; rest?.next; rest = rest.next) lines.push({ mark: rest.mark, line: lineOf(rest.item) });
   return lines;
 }
 
-/** The lengths of the longest common subsequences of the rests that begin at each pair of indices. */
-function commonLengths<Expected, Actual>(
-  expected: readonly Expected[],
-  actual: readonly Actual[],
-  fits: (expected: Expected, actual: Actual) => boolean,
-): readonly (readonly number[])[] {
-  const lengths = Array.from({ length: expected.length + 1 }, () => Array.from({ length: actual.length + 1 }, () => 0));
-  for (let i = expected.length - 1; i >= 0; i--) {
-    for (let j = actual.length - 1; j >= 0; j--) {
-      const [row, next] = [lengths[i] as number[], lengths[i + 1] as number[]];
-      row[j] = fits(expected[i] as Expected, actual[j] as Actual)
-        ? (next[j + 1] ?? 0) + 1
-        : Math.max(next[j] ?? 0, row[j + 1] ?? 0);
-    }
-  }
-  return lengths;
+/** The smallest diff of the rests of two lists: its first line, and its other lines. */
+interface RestDiff<Item> {
+  readonly mark: DiffLine['mark'];
+  readonly item: Item;
+  readonly next: RestDiff<Item> | undefined;
+  /** How many lines are as expected. */
+  readonly common: number;
 }
