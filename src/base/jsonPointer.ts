@@ -9,10 +9,10 @@ export const pointerTokens = (pointer: string): readonly string[] =>
     .slice(1)
     .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 
-/** The value at a JSON pointer; undefined: there is none. */
-function resolvePointer(root: unknown, pointer: string): unknown {
+/** The value at the reference tokens of a JSON pointer; undefined: there is none. */
+export function valueAt(root: unknown, tokens: readonly string[]): unknown {
   let target = root;
-  for (const token of pointerTokens(pointer)) {
+  for (const token of tokens) {
     if (typeof target !== 'object' || target === null || !Object.hasOwn(target, token)) return undefined;
     target = (target as Readonly<Record<string, unknown>>)[token];
   }
@@ -29,7 +29,7 @@ export const describePointer = (pointer: string): string =>
 export function referenceTarget(root: unknown, reference: unknown): unknown {
   if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference)) return undefined;
   try {
-    return resolvePointer(root, decodeURIComponent(reference.slice(1)));
+    return valueAt(root, pointerTokens(decodeURIComponent(reference.slice(1))));
   } catch {
     return undefined;
   }

@@ -72,10 +72,9 @@ export function promptGraph(graph: GraphDocument, options: PromptOptions, regist
   const running = [...found, ...(selector === undefined ? [] : [selector]), name];
   // Those that have faults declare nothing; of the nodes that run, the agent tells them.
   const kept = [...nodes].filter(([other]) => plans.has(other) || running.includes(other));
-  const leadOn = ([other, given]: readonly [string, GraphNode]): readonly [string, GraphNode] => {
-    const next = running.includes(other) ? running[running.indexOf(other) + 1] : undefined;
-    return [other, { ...given, exits: next === undefined ? {} : { [onlyExit]: next } }];
-  };
+  // Of a node that does not run it does not matter where it leads.
+  const leadOn = ([other, given]: readonly [string, GraphNode]) =>
+    [other, { ...given, exits: { [onlyExit]: running[running.indexOf(other) + 1] ?? '' } }] as const;
   const named = typeof own['model_name'] === 'string' ? own['model_name'] : '';
   return {
     graph: { ...graph, start_node: running[0] ?? name, nodes: Object.fromEntries(kept.map(leadOn)) },
@@ -87,19 +86,16 @@ export function promptGraph(graph: GraphDocument, options: PromptOptions, regist
   };
 }
 
-/** What is done in the nodes of a prompt graph. */
-export interface PromptHooks {
-  /** The lease that a node gets in place of its own. */
-  readonly replaceLease: (lease: ModelLease, nodeName: string) => ModelLease;
-  /** Gets what the node that selects tools has selected. */
-  readonly onSelection: (selection: ToolSelection | undefined) => void;
-}
-
-/** The node types of a prompt graph: of a node that does not run only the names that it declares count. */
+/**
+ * The node types of a prompt graph: of a node that does not run only the names that it declares count.
+ * @param replaceLease gives the lease that a node gets in place of its own.
+ * @param onSelection gets what the node that selects tools has selected.
+ */
 export function promptRegistry(
   registry: Registry,
   { running, selector }: PromptGraph,
-  { replaceLease, onSelection }: PromptHooks,
+  replaceLease: (lease: ModelLease, nodeName: string) => ModelLease,
+  onSelection: (selection: ToolSelection | undefined) => void,
 ): Registry {
   const createWith = async (type: RegisteredType, params: object, context: NodeContext): Promise<Node> => {
     const { nodeName } = context;

@@ -1,4 +1,4 @@
-import { escapePointerToken, pointerTokens } from '../base/jsonPointer.ts';
+import { escapePointerToken, pointerTokens, valueAt } from '../base/jsonPointer.ts';
 import { isObject } from '../base/jsonTypes.ts';
 import { truncateMessage } from '../protocol/fault.ts';
 import type { GraphFault } from '../graph/compile/document.ts';
@@ -268,12 +268,3 @@ const snakeCase = (name: string): string =>
     .toLowerCase();
 
 const plainType = (name: string): string => name.replace(/^U?Tryll(?=[A-Z])/, '').replace(/(?:ParamsT?|Node)$/, '');
-
-function valueAt(document: unknown, place: readonly string[]): unknown {
-  let value = document;
-  for (const name of place) {
-    if (!isObject(value) || !Object.hasOwn(value, name)) return undefined;
-    value = value[name];
-  }
-  return value;
-}

@@ -34,7 +34,9 @@ export async function checkGraph(
   await using pool = new ModelPool(mockEngine(), { ...poolSettings, catalogue });
   const storages = new SessionStorages(new StorageRoot(storageRoot), Infinity);
   try {
-    await using agent = await Agent.create({ ...createAgentDefaults(), graph, registry, pool, storages });
+    const limits = limitsOf(defaultServerOptions());
+    const given = { graph, registry, pool, storages, limits };
+    await using agent = await Agent.create({ ...given, id: 1, defaultModelName: '', turnTimeoutMs: 0 });
     return { faults: [], warnings: agent.warnings };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
@@ -47,13 +49,3 @@ export async function checkGraph(
 
 // With `needsName` as for real models; the mock engine alone would not need one.
 const poolSettings = { idleMs: 0, slots: 1, threads: 1, gpu: 'off', needsName: true } as const;
-
-const createAgentDefaults = () => ({
-  id: 1,
-  defaultModelName: '',
-  diagnostics: false,
-  maxSteps: 0,
-  history: [],
-  limits: limitsOf(defaultServerOptions()),
-  turnTimeoutMs: 0,
-});

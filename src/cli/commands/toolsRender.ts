@@ -10,6 +10,7 @@ import { renderPrompt } from '../../chat/template/renderPrompt.ts';
 import type { Model } from '../../inference/contract/engine.ts';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import type { ToolSelection } from '../../graph/compile/turn.ts';
+import type { ModelLease } from '../../inference/models/pool/lease.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
 import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
@@ -24,7 +25,7 @@ import {
   findPromptSource,
   type PromptSourceFlags,
 } from '../promptSource.ts';
-import { promptGraph, promptRegistry, type PromptGraph, type PromptHooks, type PromptOptions } from '../promptGraph.ts';
+import { promptGraph, promptRegistry, type PromptGraph, type PromptOptions } from '../promptGraph.ts';
 import { withoutMark } from '../../base/jsonLocations.ts';
 
 interface RenderFlags extends PromptOptions, PromptSourceFlags {
@@ -79,28 +80,24 @@ async function render(flags: RenderFlags): Promise<void> {
   await using pool = new ModelPool(source.engine, { ...loading, catalogue, idleMs: 0 });
   const captured: { readonly prompt: Prompt; readonly model: Model }[] = [];
   let selection: ToolSelection | undefined;
-  const hooks: PromptHooks = {
-    replaceLease(lease, nodeName) {
-      if (nodeName === selector && canAnswer) return lease;
-      return captureLease(lease, source, (prompt) => {
-        if (nodeName === selector) throw new UsageError(undecided(selector));
-        captured.push({ prompt, model: lease.model });
-      });
-    },
-    onSelection(selected) {
-      selection = selected;
-      process.stderr.write(`${selectionLine(selector ?? '', selected)}\n`);
-    },
+  const replaceLease = (lease: ModelLease, nodeName: string): ModelLease => {
+    if (nodeName === selector && canAnswer) return lease;
+    return captureLease(lease, source, (prompt) => {
+      if (nodeName === selector) throw new UsageError(undecided(selector));
+      captured.push({ prompt, model: lease.model });
+    });
+  };
+  const onSelection = (selected: ToolSelection | undefined): void => {
+    selection = selected;
+    process.stderr.write(`${selectionLine(selector ?? '', selected)}\n`);
   };
   await using agent = await Agent.create({
     id: 1,
     graph: part.graph,
-    registry: promptRegistry(registry, part, hooks),
+    registry: promptRegistry(registry, part, replaceLease, onSelection),
     isPart: true,
     pool,
     defaultModelName: flags.model ?? '',
-    diagnostics: false,
-    maxSteps: 0,
     history,
     storages: new SessionStorages(new StorageRoot(options.storageRoot || dirname(path)), Infinity),
     limits: limitsOf(options),

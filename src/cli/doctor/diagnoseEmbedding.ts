@@ -2,16 +2,12 @@ import type { EmbeddingPrefixes } from '../../inference/contract/model.ts';
 import type { ModelStats } from '../../inference/contract/memory.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
-import { type DoctorStage, sum, totalSize } from './diagnose.ts';
-import { draftEntry, type ModelEntry } from './advice.ts';
+import { type Diagnosis, type DoctorStage, sum, totalSize } from './diagnose.ts';
+import { draftEntry } from './advice.ts';
 import type { DoctorTarget } from './target.ts';
 
 /** Report of `turngraph doctor` on an embedding model. */
-export interface EmbeddingDiagnosis {
-  readonly name: string;
-  readonly files: readonly string[];
-  /** Total size of all files, in bytes. */
-  readonly bytes: number;
+export interface EmbeddingDiagnosis extends Pick<Diagnosis, 'name' | 'files' | 'bytes' | 'notes' | 'entry'> {
   /** The number of values of a vector. */
   readonly dimensions: number;
   /** Tokens that a text may have. */
@@ -22,10 +18,6 @@ export interface EmbeddingDiagnosis {
   readonly tokensPerSecond: number;
   /** Cosine similarities of a sentence to one in other words, and to one about something else. */
   readonly similarities: { readonly alike: number; readonly unlike: number };
-  /** Warnings, one sentence each. */
-  readonly notes: readonly string[];
-  /** Entry for models.json. */
-  readonly entry: ModelEntry;
 }
 
 const sentence = 'The ferry to the island leaves at dawn.';

@@ -4,18 +4,14 @@ import { describeFsError, readRegularFile, decodeUtf8 } from '../../base/filesys
 import { isFile } from '../findGraph.ts';
 import { type UnansweredInference, locatingFaults, type CaseSession } from './caseSession.ts';
 import { CasesFileError, readCasesFile, type CasesFile } from './casesFile.ts';
-import { runCases, type CaseResult } from './runCase.ts';
+import { runCases, type CaseResult, type CaseRunOptions } from './runCase.ts';
 
 /** How the cases of a file run. */
-export interface TestOptions {
+export interface TestOptions extends Pick<CaseRunOptions, 'runs' | 'minPass' | 'signal' | 'onCase'> {
   readonly usesModels: boolean;
-  readonly runs: number;
-  readonly minPass: number;
   /** `--mock-script`: instead of the recording of each file; "" = none. */
   readonly mockScript: string;
-  readonly signal: AbortSignal;
   readonly onBegin?: (begun: Pick<FileResult, 'path' | 'graph' | 'engine'>) => void;
-  readonly onCase?: (result: CaseResult) => void;
 }
 
 /** What came of a cases file. */

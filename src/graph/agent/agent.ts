@@ -43,12 +43,12 @@ export interface AgentOptions {
   readonly pool: ModelPool;
   /** Model of the nodes that name none; takes precedence over the graph's own default. "" = none. */
   readonly defaultModelName: string;
-  /** Sends NodeEvents and debug_info. */
-  readonly diagnostics: boolean;
-  /** Maximum number of nodes that one turn may visit; 0 = 64. */
-  readonly maxSteps: number;
-  /** The conversation so far. */
-  readonly history: readonly Interaction[];
+  /** Sends NodeEvents and debug_info. Default false. */
+  readonly diagnostics?: boolean;
+  /** Maximum number of nodes that one turn may visit; 0 = 64, the default. */
+  readonly maxSteps?: number;
+  /** The conversation so far. Default: none. */
+  readonly history?: readonly Interaction[];
   readonly storages: SessionStorages;
   /** The vectors of storages; absent: only words are matched. */
   readonly vectors?: VectorPool;
@@ -100,7 +100,7 @@ export class Agent implements AsyncDisposable {
     this.#memory = memory;
     this.#pendingWarnings = warnings;
     this.#options = options;
-    this.#dialog = [...options.history];
+    this.#dialog = [...(options.history ?? [])];
   }
 
   /** The conversation so far. */
@@ -113,10 +113,10 @@ export class Agent implements AsyncDisposable {
    * @throws Fault LIMIT_EXCEEDED, of the graph (3003, 3008) or of a model (6007 to 6009); then all leases are released.
    */
   static async create(options: AgentOptions): Promise<Agent> {
-    if (options.maxSteps > options.limits.steps) {
-      const { steps } = options.limits;
-      throw new Fault('LIMIT_EXCEEDED', `max_steps_per_turn is ${options.maxSteps}, and ${steps} are allowed`);
-    }
+    const { maxSteps = 0, history = [] } = options;
+    const { steps } = options.limits;
+    if (maxSteps > steps)
+      throw new Fault('LIMIT_EXCEEDED', `max_steps_per_turn is ${maxSteps}, and ${steps} are allowed`);
     const warnings: string[] = [];
     const warn = (warning: string): void => void warnings.push(truncateMessage(warning));
     const { pool, defaultModelName: clientDefault, loadWaitFor, vectors } = options;
@@ -124,7 +124,7 @@ export class Agent implements AsyncDisposable {
     const memory = new AgentMemory(options.storages.memory, options.id);
     const resources = { ...options, models, memory, warn };
     try {
-      memory.add('dialog', options.history);
+      memory.add('dialog', history);
       await runChunk(() => memory.add('graph', options.graph));
       for (const tool of options.clientTools?.values() ?? []) memory.add('graph', tool);
       const graph = await compile(options.graph, {
@@ -244,7 +244,7 @@ export class Agent implements AsyncDisposable {
   }
 
   #createTurn(start: Omit<TurnOptions, 'agentId' | 'dialog' | 'diagnostics'>): RunningTurn {
-    const { id: agentId, diagnostics, pace } = this.#options;
+    const { id: agentId, diagnostics = false, pace } = this.#options;
     const dialog = { interactions: this.#dialog.filter(({ mark }) => mark !== 'forgotten') };
     return new RunningTurn({ ...start, agentId, diagnostics, dialog, ...(pace && { pace }) });
   }

@@ -56,8 +56,7 @@ export async function complete(
 }
 
 async function createAgent(session: Session, { graph }: TurnPlan): Promise<Agent> {
-  const given = { graph, clientTools: new Map(), history: [] };
-  const options = { ...given, isPart: true, defaultModelName: '', diagnostics: false, maxSteps: 0 };
+  const options = { graph, clientTools: new Map(), isPart: true, defaultModelName: '' };
   return session.createAgent(options, () => undefined);
 }
 
