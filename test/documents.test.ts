@@ -93,7 +93,7 @@ const flagsOf = (command: Command): readonly string[] => [
 /** Options of other programs that pages name: inference servers, code signing, a closed server. */
 const foreignFlags = `
   --api-key --api-key-file --disable-telemetry --enable-cache-report --enable-prompt-tokens-details
-  --enable-tokenizer-info-endpoint --model-draft --model-path --network-access --sleep-idle-seconds --threads-batch
+  --enable-tokenizer-info-endpoint --model-path --network-access --sleep-idle-seconds --threads-batch
   --mtime --numeric-owner --entitlements --ignore-missing --keychain-profile --sign --strip-unneeded
   --verify`;
 

@@ -84,7 +84,7 @@ export const variantSchema = closedObject(['engine'], {
   ),
   server_args: array(
     { maxItems: 100, items: string({ maxLength: 1000 }, 'An argument.') },
-    'Engine llama-server: more arguments of the binary, such as ["--model-draft", "draft.gguf"]; absent = none.',
+    'Engine llama-server: more arguments of the binary, such as ["-md", "draft.gguf"]; absent = none.',
   ),
   context_size: integer(
     { minimum: 0, default: 0 },
