@@ -80,8 +80,8 @@ export default defineConfig(({ mode }) => ({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
-    // More than the two cores of a small machine: many tests wait for other processes, most of them the slow ones.
-    maxWorkers: mode === 'whole' ? 4 : 3,
+    // One more than the two cores of a small machine: many tests wait for other processes. `npm run test:all` has more workers.
+    maxWorkers: 3,
     experimental: { fsModuleCache: true },
     globalSetup: 'test/helpers/testLibrariesOnce.ts',
     ...(!isShuffled && { sequence: { sequencer: LongestFirst } }),
