@@ -80,7 +80,7 @@ export default defineConfig(({ mode }) => ({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
-    // One more than the two cores of a small machine: many tests wait for other processes. `npm run test:all` has more workers.
+    // One more than the two cores of a small machine: many tests wait for other processes.
     maxWorkers: 3,
     experimental: { fsModuleCache: true },
     globalSetup: 'test/helpers/testLibrariesOnce.ts',
