@@ -96,6 +96,22 @@ describe.skipIf(isSkipped('ownLlamaServer'))('a model in a llama-server that thi
     expect(await model.count(['the lamp'])).toEqual([expect.any(Number)]);
   });
 
+  it('is started again where a restart has failed, and given up after three', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const obstacle = join(folder, 'obstacle');
+    const load = { ...options, serverArgs: ['--unless', obstacle] };
+    const model = await openEngine({ binary: forwarder }).load(demoFile, load);
+    await writeFile(obstacle, '');
+    await kill();
+    await expect.poll(() => crashes.length).toBe(3);
+    await expect(model.count(['a lamp'])).rejects.toMatchObject({
+      message: expect.stringContaining('crashed 3 times'),
+    });
+    await rm(folder, { recursive: true });
+    await model.supervision?.restart({});
+    expect(await model.count(['the lamp'])).toEqual([expect.any(Number)]);
+  });
+
   it.each([
     ['there is no such binary', { binary: '/no/such/llama-server' }, {}, 'ENOENT'],
     ['the binary refuses an argument', {}, { serverArgs: ['--wrong'] }, 'invalid argument: --wrong'],

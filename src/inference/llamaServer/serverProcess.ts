@@ -128,7 +128,6 @@ export class ServerProcess implements AsyncDisposable {
     const description = `has ended with exit code ${code}${words === '' ? '' : `: ${words}`}`;
     const fault = new Fault('ENGINE_CRASHED', `${this.#options.binary} ${description}`);
     if (this.#closing.signal.aborted || !this.#wasReady) throw fault;
-    this.#wasReady = false;
     const next = this.#options.onCrash({ reason: 'crash', description });
     const refused = next instanceof Fault ? Promise.reject(next) : undefined;
     refused?.catch(() => undefined);

@@ -1,11 +1,13 @@
 #!/usr/bin/env node
 // Takes the place of a llama-server binary in tests: passes all requests on to a server of this process's test, whose address is in
-// TURNGRAPH_TEST_FORWARD. It writes its arguments to standard error, and ends with an error if one of them is --wrong.
+// TURNGRAPH_TEST_FORWARD. It writes its arguments to standard error, and ends with an error if one of them is --wrong, or if there is
+// a file of the path after --unless.
+import { existsSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 
 const args = process.argv.slice(2);
 console.error(`arguments: ${args.join(' ')}`);
-if (args.includes('--wrong')) {
+if (args.includes('--wrong') || (args.includes('--unless') && existsSync(args[args.indexOf('--unless') + 1]))) {
   console.error('error: invalid argument: --wrong');
   process.exit(1);
 }
