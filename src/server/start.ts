@@ -63,8 +63,8 @@ export async function start(options: ServerOptions, settings: StartSettings = {}
   const server: TurngraphServer = {
     ...listening,
     async [Symbol.asyncDispose]() {
-      await watcher?.[Symbol.asyncDispose]();
-      await listening[Symbol.asyncDispose]();
+      // The first one refuses requests from now on, however long the other reads.
+      await Promise.all([listening[Symbol.asyncDispose](), watcher?.[Symbol.asyncDispose]()]);
     },
   };
   try {
