@@ -13,6 +13,8 @@ import { Agent } from '../graph/agent/agent.ts';
 export interface GraphCheckResult {
   readonly faults: readonly GraphFault[];
   readonly warnings: readonly string[];
+  /** The models of its nodes; none if there are faults. */
+  readonly modelNames?: readonly string[];
 }
 
 /** What a graph is validated against. */
@@ -37,7 +39,7 @@ export async function checkGraph(
     const limits = limitsOf(defaultServerOptions());
     const given = { graph, registry, pool, storages, limits };
     await using agent = await Agent.create({ ...given, id: 1, defaultModelName: '', turnTimeoutMs: 0 });
-    return { faults: [], warnings: agent.warnings };
+    return { faults: [], warnings: agent.warnings, modelNames: agent.modelNames };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const faults = graphFaultsIn(error);

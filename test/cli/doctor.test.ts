@@ -217,6 +217,14 @@ describe('turngraph doctor', () => {
     });
   });
 
+  it('check names a model without a template, and what to use instead', async () => {
+    const graph = { start_node: 'a', nodes: { a: { type: 'Generate', params: { model_name: 'mute' } } } };
+    await writeFile(pathOf('mute-graph.json'), JSON.stringify(graph));
+    const result = await runCommand(['check', pathOf('mute-graph.json'), '--catalogue', pathOf('models.json')]);
+    expect(result).toMatchObject({ code: 0, out: `${pathOf('mute-graph.json')}: ok\n` });
+    expect(result.err).toMatch(/warning: the model "mute": the file has no chat template, .* "-Instruct"/);
+  });
+
   it('prints the whole report as JSON, for a model without a template as well', async () => {
     const { model, trials, format, toolDialect, replyMarks, speed, notes, entry, ...rest } = await diagnose(
       pathOf('mute.gguf'),
@@ -232,7 +240,11 @@ describe('turngraph doctor', () => {
       architecture: 'llama',
       layers: 1,
       quantisation: 'F32',
-      template: { fallbackReason: 'the file has no chat template', system: 'anywhere', supportsTools: false },
+      template: {
+        fallback: { reason: 'the file has no chat template', layout: 'ChatML' },
+        system: 'anywhere',
+        supportsTools: false,
+      },
       tokens: { bos: '<|endoftext|>', addsBos: false, eog: ['<|im_end|>', '<|endoftext|>'] },
       memory: { weights: { vram: 0 }, slots: { vram: 0 }, free: { vram: 0 } },
       cards: [],
@@ -249,7 +261,7 @@ describe('turngraph doctor', () => {
       ['react', 6, 6],
     ]);
     expect(notes).toEqual([
-      'the file has no chat template, so prompts are written as ChatML',
+      expect.stringMatching(/^the file has no chat template, so prompts are written as ChatML; .* base model/),
       'models.json has this file already, as "mute"',
     ]);
     await writeFile(pathOf('one.json'), JSON.stringify({ models: [entry] }));

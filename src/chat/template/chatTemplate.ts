@@ -12,6 +12,7 @@ import { type MessageRules, messageRules } from './messageRules.ts';
 import type { ArgumentsSchema } from '../tool.ts';
 import { omittedKeywords } from '../tools/promptedKeywords.ts';
 import { toTemplateMessages, toTextMessage } from './templateMessages.ts';
+import { type FamilyLayout, layoutOf, noTemplateNote, noTemplateReason } from './familyLayouts.ts';
 import { clockAt, compileTemplate, type SpecialTokens } from './compileTemplate.ts';
 
 /** A model's chat template with what it supports, found by rendering probes. */
@@ -24,8 +25,8 @@ export interface ChatTemplate extends Pick<MessageRules, 'system' | 'normalizeMe
   acceptsTools(tools: readonly ToolDefinition[]): boolean;
   /** How the template writes tool calls. */
   readonly toolDialect: ToolDialect;
-  /** Why the file's own template is not used; undefined: it is used. */
-  readonly fallbackReason: string | undefined;
+  /** Why the file's own template is not used, and the family whose layout is used instead; undefined: it is used. */
+  readonly fallback: TemplateFallback | undefined;
   /** Warnings for the owner of the model: why the file's own template is not used, which messages it does not support. */
   readonly notes: readonly string[];
   /** The marks of the parts of a reply, read off the template. */
@@ -35,21 +36,28 @@ export interface ChatTemplate extends Pick<MessageRules, 'system' | 'normalizeMe
   readonly render: RenderTemplate;
 }
 
-const chatmlTemplate =
-  "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}" +
-  "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+/** What is used in place of a file's own template. */
+export interface TemplateFallback {
+  readonly reason: string;
+  /** The family in whose layout prompts are written: ChatML, Gemma. */
+  readonly layout: string;
+}
 
 /**
- * Compiles and probes a chat template (Jinja source); falls back to ChatML where there is none that works.
+ * Compiles and probes a chat template (Jinja source); where there is none that works, falls back to the layout of the family
+ * whose control tokens the vocabulary has.
  * @param name of the template, for errors: the key of its metadata, or its file.
+ * @param isInVocabulary whether a spelling is one token; absent: the vocabulary is not known.
  * @throws Fault MODEL_LOAD_FAILED with the name and the line for one that takes too many steps, too much time or memory.
  */
 export function probeChatTemplate(
   source: string | undefined,
   specialTokens: SpecialTokens,
   name = 'tokenizer.chat_template',
+  isInVocabulary: (spelling: string) => boolean = () => false,
 ): ChatTemplate {
-  if (source === undefined) return chatmlFallback(specialTokens, 'the file has no chat template', '');
+  const layout = layoutOf(isInVocabulary);
+  if (source === undefined) return templateOfFamily(layout, specialTokens, noTemplateReason, noTemplateNote(layout));
   const clock = clockAt(new Date());
   const failures: string[] = [];
   // Variables that some templates cannot do without. The smallest set that works wins: a template behaves as intended
@@ -73,15 +81,29 @@ export function probeChatTemplate(
       failures.push(describeError(error));
     }
   }
-  return chatmlFallback(specialTokens, `the file's chat template does not work (${failures[0]})`, source);
+  const reason = `the file's chat template does not work (${failures[0]})`;
+  return templateOfFamily(
+    layout,
+    specialTokens,
+    reason,
+    `${reason}, so prompts are written as ${layout.family}`,
+    source,
+  );
 }
 
 // Some ten times what published templates take.
 const maxProbeSteps = 4_000_000;
 
-function chatmlFallback(specialTokens: SpecialTokens, reason: string, fileSource: string): ChatTemplate {
-  const render = compileTemplate(chatmlTemplate, specialTokens);
-  return createChatTemplate(chatmlTemplate, { render, probe: render }, { reason, fileSource });
+/** @param fileSource of the file's own template: the model writes the marks that are in it. */
+function templateOfFamily(
+  { family, source }: FamilyLayout,
+  specialTokens: SpecialTokens,
+  reason: string,
+  note: string,
+  fileSource = '',
+): ChatTemplate {
+  const render = compileTemplate(source, specialTokens);
+  return createChatTemplate(source, { render, probe: render }, { reason, layout: family, note, fileSource });
 }
 
 /** One template twice: for prompts, and with a limit of what all probes take together. */
@@ -91,9 +113,8 @@ interface ProbedTemplate {
   readonly total?: TotalStepBudget;
 }
 
-/** Why the file's own template is not used, and its source: the model writes the marks that are in it. */
-interface Fallback {
-  readonly reason: string;
+interface Fallback extends TemplateFallback {
+  readonly note: string;
   readonly fileSource: string;
 }
 
@@ -125,7 +146,7 @@ function createChatTemplate(
   const { system, dropsSystemBeforeResults, normalizeMessages } = messageRules((messages) =>
     probe({ messages: toTemplateMessages(messages, toolDialect) }),
   );
-  const notes = fallback ? [`${fallback.reason}, so prompts are written as ChatML`] : [];
+  const notes = fallback ? [fallback.note] : [];
   if (system === 'nowhere')
     notes.push("the model's chat template supports no system messages: they are written as user messages");
   else if (system === 'first')
@@ -147,7 +168,7 @@ function createChatTemplate(
     supportsTools,
     acceptsTools: memoized((tools: readonly ToolDefinition[]) => renderTools(render, tools) !== undefined),
     toolDialect,
-    fallbackReason: fallback?.reason,
+    fallback: fallback && { reason: fallback.reason, layout: fallback.layout },
     system,
     notes,
     replyMarks,

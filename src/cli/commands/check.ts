@@ -1,8 +1,9 @@
 import { Command } from 'commander';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { memoizedByKey } from '../../base/memoized.ts';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
-import { readCatalogue } from '../../inference/models/catalogue/catalogue.ts';
+import { localCatalogue } from '../catalogue.ts';
 import { checkedGraphs, type CheckedFile, checkStorage, isStorageFile } from '../checkedGraphs.ts';
 import { noCard } from '../../graph/storage/knowledge/characterCard.ts';
 import { isFile, isFolder } from '../findGraph.ts';
@@ -24,14 +25,28 @@ export const checkCommand = (): Command =>
     const files = named.flatMap((path) => filesIn(path, options.graphs));
     const graphs = files.filter((file) => !isStorageFile(file));
     const registry = registryWith(await loadExtension(options.extend));
-    const catalogue = await readCatalogue(options.catalogue);
-    for await (const checked of checkedGraphs(graphs, options, { registry, catalogue })) report(checked, options);
+    const catalogue = await localCatalogue(options);
+    const notesOf = memoizedByKey((file: string) => file, templateNotes);
+    for await (const checked of checkedGraphs(graphs, options, { registry, catalogue })) {
+      const warnings = [...checked.warnings];
+      for (const name of checked.modelNames ?? []) {
+        const { purpose, file } = catalogue.models.get(name) ?? {};
+        const notes = purpose === 'chat' && file !== undefined ? await notesOf(file) : [];
+        warnings.push(...notes.map((note) => `the model "${name}": ${note}`));
+      }
+      report({ ...checked, warnings }, options);
+    }
     for (const file of files.filter(isStorageFile)) {
       const checked = await checkStorage(file);
       // A folder may have other images.
       if (named.includes(file) || !checked.messages[0]?.includes(noCard)) report(checked, options);
     }
   });
+
+async function templateNotes(file: string): Promise<readonly string[]> {
+  const { missingTemplateNotes } = await import('../../inference/llama/gguf/metadata.ts');
+  return missingTemplateNotes(file);
+}
 
 /** The graphs, lorebooks and character cards of a folder and of those in it; another path, or the name of a graph, as it is. */
 function filesIn(path: string, graphs: string): readonly string[] {

@@ -79,7 +79,7 @@ function promptRows({ model, toolDialect, replyMarks, format }: Diagnosis): read
   return [
     [
       'chat template',
-      template.fallbackReason === undefined ? "the file's own" : `ChatML, for ${template.fallbackReason}`,
+      template.fallback ? `${template.fallback.layout}, for ${template.fallback.reason}` : "the file's own",
     ],
     ['system message', system[template.system]],
     ['tools', describeTools(template.supportsTools, toolDialect.format === format.name)],

@@ -103,6 +103,11 @@ export class Agent implements AsyncDisposable {
     this.#dialog = [...(options.history ?? [])];
   }
 
+  /** The models of its nodes. */
+  get modelNames(): readonly string[] {
+    return this.#models.names;
+  }
+
   /** The conversation so far. */
   get history(): readonly Interaction[] {
     return this.#dialog;

@@ -34,6 +34,11 @@ export class AgentModels implements AsyncDisposable {
     this.#options = options;
   }
 
+  /** The models that are in use. */
+  get names(): readonly string[] {
+    return [...this.#leases.keys()];
+  }
+
   /** Checks the name of a model, and its purpose, without loading it. @returns the name. @throws the error that `lease` would. */
   check(name: string | undefined, graphDefault: string, purpose: ModelPurpose = 'chat'): string {
     const { clientDefault, pool } = this.#options;

@@ -90,8 +90,8 @@ export interface ModelDetails {
   /** Context size that the model was trained with, in tokens. */
   readonly trainedContext: number;
   readonly template: {
-    /** Why ChatML is used instead of the file's own chat template; undefined: the file's own is used. */
-    readonly fallbackReason: string | undefined;
+    /** Why another layout is used instead of the file's own chat template; undefined: the file's own is used. */
+    readonly fallback: { readonly reason: string; readonly layout: string } | undefined;
     /** Where it supports system messages. */
     readonly system: 'anywhere' | 'first' | 'nowhere';
     /** Whether it renders tools. */

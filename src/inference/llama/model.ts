@@ -64,11 +64,9 @@ export class LlamaModel implements Model {
 
   constructor(parts: LlamaModelParts) {
     const { weights } = parts;
-    const source = weights.fileInfo.metadata.tokenizer.chat_template;
-    const chatTemplate = probeChatTemplate(source, {
-      bos: weights.tokens.bosString ?? '',
-      eos: weights.tokens.eosString ?? '',
-    });
+    const { chat_template: source, ggml } = weights.fileInfo.metadata.tokenizer;
+    const specialTokens = { bos: weights.tokens.bosString ?? '', eos: weights.tokens.eosString ?? '' };
+    const chatTemplate = probeChatTemplate(source, specialTokens, undefined, (text) => ggml.tokens.includes(text));
     this.#parts = parts;
     this.replyMarks = chatTemplate.replyMarks;
     this.#tokenizer = new Tokenizer(weights, this.replyMarks);
@@ -176,14 +174,14 @@ interface LoadedModelFacts extends Pick<LlamaModelParts, 'weights' | 'free' | 'm
 async function modelDetails(facts: LoadedModelFacts): Promise<ModelDetails> {
   const { weights, chatTemplate, tokenizer, memory } = facts;
   const { fileInfo, fileInsights } = weights;
-  const { fallbackReason, system, supportsTools } = chatTemplate;
+  const { fallback, system, supportsTools } = chatTemplate;
   return {
     architecture: fileInfo.metadata.general.architecture,
     layers: fileInfo.architectureMetadata.block_count ?? fileInsights.totalLayers,
     parameters: fileInsights.totalParameters,
     quantisation: quantization(weights),
     trainedContext: weights.trainContextSize,
-    template: { fallbackReason, system, supportsTools },
+    template: { fallback, system, supportsTools },
     tokens: { ...eogTokens(weights, tokenizer), toolTokens: findToolTokens(tokenizer, chatTemplate) },
     memory: { weights: memory.weights, slots: memory.context, slot: memory.slot, free: facts.free },
     cards: weights.gpuLayers > 0 ? await cardsOf(weights.llama) : [],

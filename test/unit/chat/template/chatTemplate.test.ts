@@ -187,4 +187,31 @@ describe('a chat template', () => {
     expect(notes).toEqual([expect.stringContaining(why)]);
     expect(notes[0]).toContain('ChatML');
   });
+
+  it.each([
+    [
+      'Gemma',
+      '<start_of_turn>',
+      '<s><start_of_turn>user\nS\n\nU<end_of_turn>\n<start_of_turn>model\nA<end_of_turn>\n' +
+        '<start_of_turn>user\nT\n\nV<end_of_turn>\n<start_of_turn>model\n',
+    ],
+    [
+      'Llama 3',
+      '<|start_header_id|>',
+      '<s>' +
+        ['system\nS', 'user\nU', 'assistant\nA', 'system\nT', 'user\nV']
+          .map((turn) => `<|start_header_id|>${turn.replace('\n', '<|end_header_id|>\n\n')}<|eot_id|>`)
+          .join('') +
+        '<|start_header_id|>assistant<|end_header_id|>\n\n',
+    ],
+    ['Mistral', '[INST]', '<s>[INST] S\n\nU[/INST] A</s>[INST] T\n\nV[/INST]'],
+  ])(
+    'that is absent is replaced by the layout of %s, where the vocabulary has its tokens',
+    (family, token, expected) => {
+      const template = probeChatTemplate(undefined, ends, undefined, (spelling) => spelling === token);
+      const prompt = template.normalizeMessages(messages);
+      expect(template.render({ messages: toTemplateMessages(prompt, template.toolDialect) })).toBe(expected);
+      expect(template.notes[0]).toContain(`written as ${family}; a file without one is mostly a base model`);
+    },
+  );
 });

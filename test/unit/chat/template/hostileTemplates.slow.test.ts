@@ -44,7 +44,7 @@ describe('a chat template that is slow to try out', () => {
   });
 
   it.each(['[] * 4000000000', '() * 4000000000'])('repeats nothing often and is used: %s', (nothing) => {
-    expect(probeChatTemplate(`${turns}{{ (${nothing}) | length }}`, ends).fallbackReason).toBeUndefined();
+    expect(probeChatTemplate(`${turns}{{ (${nothing}) | length }}`, ends).fallback).toBeUndefined();
   });
 
   it('has very many names and loops, and is refused before they are compared with each other', () => {
@@ -56,7 +56,7 @@ describe('a chat template that is slow to try out', () => {
   it('with very many marks before a call is used without its layout', () => {
     const marks = '{% for i in range(500) %}<mark{{ i }}>{% endfor %}';
     const template = probeChatTemplate(calls(marks), ends);
-    expect(template.fallbackReason).toBeUndefined();
+    expect(template.fallback).toBeUndefined();
     expect(template.toolDialect).toMatchObject({ format: undefined, layout: undefined });
     expect(template.toolDialect.because).toContain('more than 2048 characters around a call');
   });
