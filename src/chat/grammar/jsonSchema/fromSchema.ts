@@ -67,7 +67,11 @@ function ruleAt(schema: unknown, cursor: SchemaCursor): Rule {
     (type) =>
       typeRules[type]?.rule(schema, cursor, compileSchema) ?? cursor.child('type').addError(`is no type: "${type}"`),
   );
+  // Those of other types restrict nothing. An integer is a number.
+  const restricts = (type: string): boolean => types.includes(type === 'integer' ? 'number' : type);
   const supported = new Set(['type', ...types.flatMap((type) => typeRules[type]?.keywords ?? [])]);
+  for (const [type, { keywords }] of Object.entries(typeRules))
+    if (!restricts(type)) for (const keyword of keywords) supported.add(keyword);
   for (const keyword of constraints) if (!supported.has(keyword)) cursor.addKeywordError(keyword);
   return anyOf(rules);
 }

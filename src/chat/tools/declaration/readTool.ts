@@ -90,10 +90,11 @@ function readList(params: readonly ListedParameter[], pointer: string, reader: S
 
 // Keys in the order that model families were trained on; absent ones are omitted.
 function readParameter(param: ListedParameter, pointer: string, reader: SchemaReader) {
-  const { name, type: typeName, description, required = true, enum: values, enum_from, items, ...facts } = param;
+  const { name, type: typeName, description, required = true, enum_from, enum: _enum, items: _items, ...facts } = param;
   if (Object.keys(facts).length > 0) reader.note({ pointer, path: name, required }, facts);
   reader.enumSource(param, { pointer, path: name, required });
   const type = reader.typeName(typeName, `${pointer}/type`);
+  const { enum: values, items } = reader.loose(param, type, pointer) as Pick<ListedParameter, 'enum' | 'items'>;
   for (const [index, value] of (values ?? []).entries()) {
     // A valid argument can never equal an enum value of another type.
     if (hasJsonType(value, type)) continue;

@@ -4,6 +4,7 @@ import { isObject } from '../../../base/jsonTypes.ts';
 import { createReader, type SchemaError } from '../../../protocol/schema.ts';
 import { enumTypes, enumTypesOf } from './enumSource.ts';
 import { branchKeywords, ownFacts, mapSchemas } from '../../../base/schemaKeywords.ts';
+import { readLooseKeywords } from './looseKeywords.ts';
 import { factSchemas, pythonTypes } from './toolSchema.ts';
 
 /** Receives what is understood in a declaration, and should be written in another way. */
@@ -31,7 +32,7 @@ interface EnumDeclaration {
 const readFacts = createReader({ type: 'object', properties: factSchemas });
 
 const maxSchemaDepth = 64;
-const maxTypeWarnings = 10;
+const maxLooseWarnings = 10;
 
 const jsonTypeOf: ReadonlyMap<unknown, string> = new Map(Object.entries(pythonTypes));
 
@@ -52,7 +53,7 @@ export class SchemaReader {
   /** What schemas refer to, with the pointers of the references. */
   readonly references: { readonly pointer: string; readonly reference: unknown }[] = [];
   readonly #warn: WarnOfDeclaration;
-  #typeWarnings = 0;
+  #looseWarnings = 0;
 
   constructor(warn: WarnOfDeclaration) {
     this.#warn = warn;
@@ -75,8 +76,7 @@ export class SchemaReader {
     const jsonName = jsonTypeOf.get(name);
     if (jsonName === undefined) return name;
     const written = JSON.stringify(name);
-    if (++this.#typeWarnings <= maxTypeWarnings)
-      this.#warn({ pointer, message: `is ${written}, which is read as "${jsonName}"; write "${jsonName}"` });
+    this.#warnOfLoose(pointer, `is ${written}, which is read as "${jsonName}"; write "${jsonName}"`);
     return jsonName;
   }
 
@@ -100,12 +100,14 @@ export class SchemaReader {
   }
 
   /** Reads the schema of a position and all schemas in it. */
-  schema(schema: JsonSchema, position: SchemaPosition): JsonSchema {
+  schema(declared: JsonSchema, position: SchemaPosition): JsonSchema {
     const { pointer, depth = 0 } = position;
     if (depth > maxSchemaDepth) {
       this.reject(pointer, `is nested deeper than ${maxSchemaDepth} levels`);
       return {};
     }
+    const type = jsonTypeOf.get(declared['type']) ?? declared['type'];
+    const schema = this.loose(declared, type, pointer);
     this.#facts(schema, position);
     this.#memberKeywords(schema, position);
     const required = new Set(Array.isArray(schema['required']) ? schema['required'] : []);
@@ -116,10 +118,19 @@ export class SchemaReader {
     );
   }
 
-  /** Warns of the type names that were not warned of one by one. */
+  /** A schema whose keywords say what was meant. @param type its type, with the name of JSON. */
+  loose(schema: JsonSchema, type: unknown, pointer: string): JsonSchema {
+    return readLooseKeywords(schema, type, (keyword, message) => this.#warnOfLoose(`${pointer}/${keyword}`, message));
+  }
+
+  /** Warns of what was not warned of one by one. */
   end(pointer: string): void {
-    const more = this.#typeWarnings - maxTypeWarnings;
-    if (more > 0) this.#warn({ pointer, message: `has ${more} more types with names of Python` });
+    const more = this.#looseWarnings - maxLooseWarnings;
+    if (more > 0) this.#warn({ pointer, message: `has ${more} more keywords that are no JSON Schema` });
+  }
+
+  #warnOfLoose(pointer: string, message: string): void {
+    if (++this.#looseWarnings <= maxLooseWarnings) this.#warn({ pointer, message });
   }
 
   #facts(schema: JsonSchema, position: SchemaPosition): void {

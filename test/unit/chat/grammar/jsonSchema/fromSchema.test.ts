@@ -156,6 +156,11 @@ describe('a rule from a schema', () => {
     expect(ruleFromSchema(schema)).toEqual(ruleFromSchema({ type: 'string' }));
   });
 
+  it('ignores keywords of other types, which restrict nothing', () => {
+    const schema = { type: 'integer', minItems: 5, maxLength: 3, properties: { a: { type: 'x' } } };
+    expect(ruleFromSchema(schema)).toEqual(ruleFromSchema({ type: 'integer' }));
+  });
+
   it('is plain data', () => {
     const rule = ruleFor(objectSchema({ a: { type: 'string' }, b: { type: 'array' } }, ['a']));
     expect(JSON.parse(JSON.stringify(rule))).toEqual(rule);

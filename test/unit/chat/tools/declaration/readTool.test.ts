@@ -329,7 +329,7 @@ describe('the type names of Python', () => {
     const parameters = Array.from({ length: 25 }, (_, index) => ({ name: `a${index}`, type: 'int' }));
     const [, warnings] = read(own(parameters));
     expect(warnings).toHaveLength(11);
-    expect(warnings.at(-1)).toBe('/parameters has 15 more types with names of Python');
+    expect(warnings.at(-1)).toBe('/parameters has 15 more keywords that are no JSON Schema');
   });
 });
 
@@ -354,5 +354,47 @@ describe('a pointer into the parameters of a tool', () => {
     ],
   ])('leads to the place in the declaration, with %s', (_, declaration, pointer, place) => {
     expect(declaredPointer(pointer, toolOf(declaration))).toBe(place);
+  });
+});
+
+describe('keywords that are no JSON Schema, as people write them,', () => {
+  it.each([
+    [
+      'values as texts',
+      { type: 'boolean', enum: ['True', 'false', 'dontcare'] },
+      { type: 'boolean', enum: [true, false, 'dontcare'] },
+      'enum',
+    ],
+    ['numbers as texts', { type: 'integer', enum: ['1', '22', 3] }, { type: 'integer', enum: [1, 22, 3] }, 'enum'],
+    [
+      'the values of items beside them',
+      { type: 'array', items: { type: 'string' }, enum: ['a', 'b'] },
+      { type: 'array', items: { type: 'string', enum: ['a', 'b'] } },
+      'enum',
+    ],
+    ['a count as a text', { type: 'array', minItems: '2' }, { type: 'array', minItems: 2 }, 'minItems'],
+    ['a word that is no keyword', { type: 'string', optional: 'True' }, { type: 'string' }, 'optional'],
+  ])('%s are read as they are meant', (_, declared, meant, keyword) => {
+    const [asSchema, warnings] = read(own({ type: 'object', properties: { a: declared } }));
+    expect(asSchema).toMatchObject({ value: { parameters: { properties: { a: meant } } } });
+    expect(warnings.map((warning) => warning.split(' ')[0])).toEqual([`/parameters/properties/a/${keyword}`]);
+  });
+
+  it.each([
+    ['texts', { type: 'string', enum: ['1', 'true'] }],
+    ['lists as values', { type: 'array', items: { type: 'string' }, enum: [['a'], []] }],
+    ['a default beside items', { type: 'array', items: { type: 'string' }, default: ['a'] }],
+  ])('%s stay as they are', (_, declared) => {
+    const [asSchema, warnings] = read(own({ type: 'object', properties: { a: declared } }));
+    expect(asSchema).toMatchObject({ value: { parameters: { properties: { a: declared } } } });
+    expect(warnings).toEqual([]);
+  });
+
+  it('values as texts are read in a list of parameters, too', () => {
+    const [reading, warnings] = read(own([{ name: 'a', type: 'bool', enum: ['True', 'False'] }]));
+    expect(reading).toMatchObject({ value: { parameters: { properties: { a: { enum: [true, false] } } } } });
+    expect(warnings.at(-1)).toBe(
+      '/parameters/0/enum has texts, which are read as values of the type boolean; write them without quotes',
+    );
   });
 });
