@@ -12,7 +12,7 @@ const noSystem =
 const each = (body: string): string => `{% for message in messages %}${body}{% endfor %}`;
 const replyBegins = (opening: string): string => `{% if add_generation_prompt %}{{ '${opening}' }}{% endif %}`;
 
-export const chatmlLayout: FamilyLayout = {
+const chatmlLayout: FamilyLayout = {
   family: 'ChatML',
   source:
     each("{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}") +

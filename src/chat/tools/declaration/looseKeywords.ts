@@ -7,7 +7,7 @@ type WarnOfKeyword = (keyword: string, message: string) => void;
 
 /**
  * A schema whose keywords say what was meant: numbers and booleans that were written as texts, values of a list's items that
- * stand beside `items`, and `optional`, which JSON Schema does not have.
+ * stand next to `items`, and `optional`, which JSON Schema does not have.
  * @param type its type, with the name of JSON.
  */
 export function readLooseKeywords(schema: JsonSchema, type: unknown, warn: WarnOfKeyword): JsonSchema {
