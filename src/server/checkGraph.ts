@@ -13,8 +13,6 @@ import { Agent } from '../graph/agent/agent.ts';
 export interface GraphCheckResult {
   readonly faults: readonly GraphFault[];
   readonly warnings: readonly string[];
-  /** The models of its nodes; none if there are faults. */
-  readonly modelNames?: readonly string[];
 }
 
 /** What a graph is validated against. */
@@ -23,6 +21,8 @@ export interface CheckContext {
   readonly catalogue: Catalogue;
   /** Folder of the storage files. */
   readonly storageRoot: string;
+  /** What else is to be said of a model that the graph names. */
+  readonly notesOf?: (modelName: string) => Promise<readonly string[]>;
 }
 
 /**
@@ -31,7 +31,7 @@ export interface CheckContext {
  */
 export async function checkGraph(
   graph: unknown,
-  { registry, catalogue, storageRoot }: CheckContext,
+  { registry, catalogue, storageRoot, notesOf }: CheckContext,
 ): Promise<GraphCheckResult> {
   await using pool = new ModelPool(mockEngine(), { ...poolSettings, catalogue });
   const storages = new SessionStorages(new StorageRoot(storageRoot), Infinity);
@@ -39,7 +39,8 @@ export async function checkGraph(
     const limits = limitsOf(defaultServerOptions());
     const given = { graph, registry, pool, storages, limits };
     await using agent = await Agent.create({ ...given, id: 1, defaultModelName: '', turnTimeoutMs: 0 });
-    return { faults: [], warnings: agent.warnings, modelNames: agent.modelNames };
+    const notes = await Promise.all(agent.modelNames.map((name) => notesOf?.(name) ?? []));
+    return { faults: [], warnings: [...agent.warnings, ...notes.flat()] };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const faults = graphFaultsIn(error);

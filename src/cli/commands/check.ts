@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { memoizedByKey } from '../../base/memoized.ts';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
+import type { Catalogue } from '../../inference/models/catalogue/catalogue.ts';
 import { localCatalogue } from '../catalogue.ts';
 import { checkedGraphs, type CheckedFile, checkStorage, isStorageFile } from '../checkedGraphs.ts';
 import { noCard } from '../../graph/storage/knowledge/characterCard.ts';
@@ -26,16 +27,9 @@ export const checkCommand = (): Command =>
     const graphs = files.filter((file) => !isStorageFile(file));
     const registry = registryWith(await loadExtension(options.extend));
     const catalogue = await localCatalogue(options);
-    const notesOf = memoizedByKey((file: string) => file, templateNotes);
-    for await (const checked of checkedGraphs(graphs, options, { registry, catalogue })) {
-      const warnings = [...checked.warnings];
-      for (const name of checked.modelNames ?? []) {
-        const { purpose, file } = catalogue.models.get(name) ?? {};
-        const notes = purpose === 'chat' && file !== undefined ? await notesOf(file) : [];
-        warnings.push(...notes.map((note) => `the model "${name}": ${note}`));
-      }
-      report({ ...checked, warnings }, options);
-    }
+    const notesOf = memoizedByKey((name: string) => name, templateNotes(catalogue));
+    const context = { registry, catalogue, notesOf };
+    for await (const checked of checkedGraphs(graphs, options, context)) report(checked, options);
     for (const file of files.filter(isStorageFile)) {
       const checked = await checkStorage(file);
       // A folder may have other images.
@@ -43,10 +37,15 @@ export const checkCommand = (): Command =>
     }
   });
 
-async function templateNotes(file: string): Promise<readonly string[]> {
-  const { missingTemplateNotes } = await import('../../inference/llama/gguf/metadata.ts');
-  return missingTemplateNotes(file);
-}
+/** Warns of a model on the disk whose file has no chat template. */
+const templateNotes =
+  ({ models }: Catalogue) =>
+  async (name: string): Promise<readonly string[]> => {
+    const { purpose, file } = models.get(name) ?? {};
+    if (purpose !== 'chat' || file === undefined) return [];
+    const { missingTemplateNotes } = await import('../../inference/llama/gguf/metadata.ts');
+    return (await missingTemplateNotes(file)).map((note) => `the model "${name}": ${note}`);
+  };
 
 /** The graphs, lorebooks and character cards of a folder and of those in it; another path, or the name of a graph, as it is. */
 function filesIn(path: string, graphs: string): readonly string[] {
