@@ -222,7 +222,7 @@ describe('turngraph doctor', () => {
     await writeFile(pathOf('mute-graph.json'), JSON.stringify(graph));
     const result = await runCommand(['check', pathOf('mute-graph.json'), '--catalogue', pathOf('models.json')]);
     expect(result).toMatchObject({ code: 0, out: `${pathOf('mute-graph.json')}: ok\n` });
-    expect(result.err).toMatch(/warning: the model "mute": the file has no chat template, .* "-Instruct"/);
+    expect(result.err).toMatch(/warning: the model "mute": the file has no chat template: .* "-Instruct"/);
   });
 
   it('prints the whole report as JSON, for a model without a template as well', async () => {
@@ -261,7 +261,8 @@ describe('turngraph doctor', () => {
       ['react', 6, 6],
     ]);
     expect(notes).toEqual([
-      expect.stringMatching(/^the file has no chat template, so prompts are written as ChatML; .* base model/),
+      'the file has no chat template, so prompts are written as ChatML',
+      expect.stringContaining('a base model'),
       'models.json has this file already, as "mute"',
     ]);
     await writeFile(pathOf('one.json'), JSON.stringify({ models: [entry] }));

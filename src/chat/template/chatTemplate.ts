@@ -57,7 +57,7 @@ export function probeChatTemplate(
   isInVocabulary: (spelling: string) => boolean = () => false,
 ): ChatTemplate {
   const layout = layoutOf(isInVocabulary);
-  if (source === undefined) return templateOfFamily(layout, specialTokens, noTemplateReason, noTemplateNote(layout));
+  if (source === undefined) return templateOfFamily(layout, specialTokens, noTemplateReason, [noTemplateNote]);
   const clock = clockAt(new Date());
   const failures: string[] = [];
   // Variables that some templates cannot do without. The smallest set that works wins: a template behaves as intended
@@ -82,13 +82,7 @@ export function probeChatTemplate(
     }
   }
   const reason = `the file's chat template does not work (${failures[0]})`;
-  return templateOfFamily(
-    layout,
-    specialTokens,
-    reason,
-    `${reason}, so prompts are written as ${layout.family}`,
-    source,
-  );
+  return templateOfFamily(layout, specialTokens, reason, [], source);
 }
 
 // Some ten times what published templates take.
@@ -99,11 +93,12 @@ function templateOfFamily(
   { family, source }: FamilyLayout,
   specialTokens: SpecialTokens,
   reason: string,
-  note: string,
+  notes: readonly string[],
   fileSource = '',
 ): ChatTemplate {
   const render = compileTemplate(source, specialTokens);
-  return createChatTemplate(source, { render, probe: render }, { reason, layout: family, note, fileSource });
+  const all = [`${reason}, so prompts are written as ${family}`, ...notes];
+  return createChatTemplate(source, { render, probe: render }, { reason, layout: family, notes: all, fileSource });
 }
 
 /** One template twice: for prompts, and with a limit of what all probes take together. */
@@ -114,7 +109,7 @@ interface ProbedTemplate {
 }
 
 interface Fallback extends TemplateFallback {
-  readonly note: string;
+  readonly notes: readonly string[];
   readonly fileSource: string;
 }
 
@@ -146,7 +141,7 @@ function createChatTemplate(
   const { system, dropsSystemBeforeResults, normalizeMessages } = messageRules((messages) =>
     probe({ messages: toTemplateMessages(messages, toolDialect) }),
   );
-  const notes = fallback ? [fallback.note] : [];
+  const notes = [...(fallback?.notes ?? [])];
   if (system === 'nowhere')
     notes.push("the model's chat template supports no system messages: they are written as user messages");
   else if (system === 'first')

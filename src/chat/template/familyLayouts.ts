@@ -54,9 +54,9 @@ const layouts: Readonly<Record<string, FamilyLayout>> = {
 export const layoutOf = (isInVocabulary: (spelling: string) => boolean): FamilyLayout =>
   Object.entries(layouts).find(([token]) => isInVocabulary(token))?.[1] ?? chatmlLayout;
 
-/** Warns of a file without a chat template. */
-export const noTemplateNote = ({ family }: FamilyLayout): string =>
-  `${noTemplateReason}, so prompts are written as ${family}; a file without one is mostly a base model, which continues ` +
-  'texts and was not trained to answer or to call tools: use its variant for chat, whose name ends with "-it", "-Instruct" or "-chat"';
-
 export const noTemplateReason = 'the file has no chat template';
+
+/** Warns of a file without a chat template. */
+export const noTemplateNote =
+  `${noTemplateReason}: it is mostly that of a base model, which continues texts and was not trained to answer or to call ` +
+  'tools; use its variant for chat, whose name ends with "-it", "-Instruct" or "-chat"';

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { memoizedByKey } from '../../base/memoized.ts';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import type { Catalogue } from '../../inference/models/catalogue/catalogue.ts';
+import { readGguf } from '../../inference/llama/gguf/validateFile.ts';
+import { noTemplateNote } from '../../chat/template/familyLayouts.ts';
 import { localCatalogue } from '../catalogue.ts';
 import { checkedGraphs, type CheckedFile, checkStorage, isStorageFile } from '../checkedGraphs.ts';
 import { noCard } from '../../graph/storage/knowledge/characterCard.ts';
@@ -43,8 +45,11 @@ const templateNotes =
   async (name: string): Promise<readonly string[]> => {
     const { purpose, file } = models.get(name) ?? {};
     if (purpose !== 'chat' || file === undefined) return [];
-    const { missingTemplateNotes } = await import('../../inference/llama/gguf/metadata.ts');
-    return (await missingTemplateNotes(file)).map((note) => `the model "${name}": ${note}`);
+    const values = await readGguf(file).then(
+      ({ header }) => header.values,
+      () => undefined,
+    );
+    return values?.has('tokenizer.chat_template') === false ? [`the model "${name}": ${noTemplateNote}`] : [];
   };
 
 /** The graphs, lorebooks and character cards of a folder and of those in it; another path, or the name of a graph, as it is. */

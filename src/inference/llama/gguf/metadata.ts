@@ -1,5 +1,4 @@
 import { readGgufFileInfo } from 'node-llama-cpp';
-import { layoutOf, noTemplateNote } from '../../../chat/template/familyLayouts.ts';
 import type { ModelPurpose } from '../../contract/model.ts';
 
 /** How the vectors of the tokens of a text are joined, as `pooling_type` numbers it. */
@@ -17,17 +16,6 @@ export async function readFilePurpose(file: string): Promise<ModelPurpose> {
     return poolings.has(pooling) ? 'embedding' : 'chat';
   } catch {
     return 'chat';
-  }
-}
-
-/** Warns of a chat model whose file has no chat template; nothing of a file that cannot be read. */
-export async function missingTemplateNotes(file: string): Promise<readonly string[]> {
-  try {
-    const { metadata } = await readGgufFileInfo(file, { readTensorInfo: false, logWarnings: false });
-    const { chat_template: template, ggml } = metadata.tokenizer;
-    return template === undefined ? [noTemplateNote(layoutOf((text) => ggml.tokens.includes(text)))] : [];
-  } catch {
-    return [];
   }
 }
 

@@ -184,7 +184,7 @@ describe('a chat template', () => {
       "
     `);
     const { notes } = probeChatTemplate(source, ends);
-    expect(notes).toEqual([expect.stringContaining(why)]);
+    expect(notes[0]).toContain(why);
     expect(notes[0]).toContain('ChatML');
   });
 
@@ -211,7 +211,8 @@ describe('a chat template', () => {
       const template = probeChatTemplate(undefined, ends, undefined, (spelling) => spelling === token);
       const prompt = template.normalizeMessages(messages);
       expect(template.render({ messages: toTemplateMessages(prompt, template.toolDialect) })).toBe(expected);
-      expect(template.notes[0]).toContain(`written as ${family}; a file without one is mostly a base model`);
+      expect(template.notes[0]).toContain(`written as ${family}`);
+      expect(template.notes[1]).toContain('base model');
     },
   );
 });
