@@ -58,12 +58,8 @@ const processListeners = (log: Log, metrics: Metrics): Required<Pick<ProcessEngi
 });
 
 /** Creates the engine of models in llama-server, and reports its crashes. */
-export const createLlamaServerEngine = (
-  { llamaServer, processPriority: priority }: ServerOptions,
-  log: Log,
-  metrics: Metrics,
-): Engine =>
-  new LlamaServerEngine({ binary: llamaServer || 'llama-server', priority, ...processListeners(log, metrics) });
+export const createLlamaServerEngine = ({ llamaServer }: ServerOptions, log: Log, metrics: Metrics): Engine =>
+  new LlamaServerEngine({ binary: llamaServer || 'llama-server', ...processListeners(log, metrics) });
 
 /** Creates the llama.cpp engine of a command without a server, where --engine-process has it. It writes nothing to disk. */
 export async function createUncachedLlamaEngine(

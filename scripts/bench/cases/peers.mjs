@@ -10,14 +10,14 @@
 // - four at once: all tokens / time until the last of four new conversations has ended, and the latest first token
 // - 12 conversations: first token of the second turns, after the first turns of all twelve with 300 words each
 // - one core busy: next turn and one stream while another process takes a core
-// - memory: the sum of the PSS of all processes of a side, at its peak (Linux)
+// - memory: the sum of the PSS of all processes of a side, the highest of those after each of these (Linux)
 //
 // A reply may end early: rates are by its own tokens.
 import { readFile } from 'node:fs/promises';
 import { startCpuHog } from '../cpuHog.mjs';
 import { decodeRate, generateGraph, timeTurn } from '../client.mjs';
 import { story } from '../prompts.mjs';
-import { samplePss } from '../pss.mjs';
+import { sumPss } from '../pss.mjs';
 import { createResult, measureInterleaved, median } from '../results.mjs';
 import { startPeer } from '../peer.mjs';
 
@@ -50,7 +50,6 @@ export const peers = {
       }),
     };
     const measured = await measureRows(bench, sides);
-    for (const [side, { stop }] of Object.entries(sides)) measured['peak memory'][side] = [(await stop()) / 1e6];
     return Object.entries(measured).flatMap(([row, values]) => resultsOf(row, values));
   },
 };
@@ -60,9 +59,14 @@ async function measureRows(bench, sides) {
   const rows = Object.fromEntries(Object.keys(goals).map((row) => [row, {}]));
   const measure = async (rounds, work) => {
     const each = Object.entries(sides).map(([side, open]) => [side, (round) => work(open, round)]);
-    for (const [side, results] of Object.entries(await measureInterleaved(Object.fromEntries(each), rounds)))
+    for (const [side, results] of Object.entries(await measureInterleaved(Object.fromEntries(each), rounds))) {
       for (const result of results)
         for (const [row, value] of Object.entries(result)) (rows[row][side] ??= []).push(value);
+      const medians = Object.keys(results[0] ?? {}).map((row) => `${row} ${median(rows[row][side]).toPrecision(3)}`);
+      bench.log(`${side}: ${medians.join('; ')}`);
+      const [before = 0] = rows['peak memory'][side] ?? [];
+      rows['peak memory'][side] = [Math.max(before, (await sumPss(sides[side].pid)) / 1e6)];
+    }
   };
   const rounds = bench.repeats(7, 5);
   await measure(rounds, async (side, round) => {
@@ -130,9 +134,8 @@ function resultsOf(row, { 'llama-server': theirs, ...ours }) {
 async function openAgents(bench, options) {
   const server = await bench.server(options);
   const client = await bench.client(server);
-  const sampler = samplePss(server.pid);
   return {
-    stop: sampler.stop,
+    pid: server.pid,
     async converse() {
       const agent = await client.createAgent({ graph: generateGraph(replyTokens) });
       return {
@@ -149,8 +152,7 @@ async function openAgents(bench, options) {
 /** The side of llama-server itself. */
 async function openPeer(bench, file) {
   const peer = bench.closeAtEnd(await startPeer(bench.llamaServer, file));
-  const sampler = samplePss(peer.pid);
-  return { stop: sampler.stop, converse: peer.converse };
+  return { pid: peer.pid, converse: peer.converse };
 }
 
 async function processorFeatures() {

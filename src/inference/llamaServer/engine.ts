@@ -12,7 +12,7 @@ import { defaultTimeouts } from '../remote/connection/httpConnection.ts';
 import { ServerProcess } from './serverProcess.ts';
 
 /** Options of the engine that runs models in llama-server. */
-export interface LlamaServerOptions extends Pick<ProcessEngineOptions, 'onStart' | 'onCrash' | 'priority'> {
+export interface LlamaServerOptions extends Pick<ProcessEngineOptions, 'onStart' | 'onCrash'> {
   /** Path of the binary, or its name on the PATH. */
   readonly binary: string;
 }
@@ -51,7 +51,6 @@ export class LlamaServerEngine implements Engine {
     const server = await ServerProcess.start({
       binary: this.#options.binary,
       args: argumentsFor(file, options, plan),
-      priority: this.#options.priority ?? 'normal',
       onStart: (pid) => this.#options.onStart?.(pid),
       onCrash: (end) => {
         const count = this.#crashes.add(file);

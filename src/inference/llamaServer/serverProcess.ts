@@ -6,25 +6,22 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { raceAbort } from '../../base/abort.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { ProcessEnd } from '../process/engineProcess.ts';
-import { levels, type ProcessPriority } from '../process/lowerPriority.ts';
 
 /** How a llama-server is started, and who hears of it. */
 export interface ServerProcessOptions {
   /** Path of the binary, or its name on the PATH. */
   readonly binary: string;
   readonly args: readonly string[];
-  readonly priority: ProcessPriority;
   /** Receives the id of each process that is started. */
   readonly onStart: (pid: number) => void;
   /** It has ended by itself. @returns milliseconds until it is started again, or why it is not. */
   readonly onCrash: (end: ProcessEnd) => number | Fault;
 }
 
-// Between this process and the binary: when this process ends, its end of the pipe is closed, on all systems.
+// Between this process and the binary: when this process ends, its end of the pipe is closed, on all systems. The priority is
+// not lowered: the threads of llama.cpp wait for each other, so one that gets no core stalls all of them.
 const guard = `
-  const [priority, binary, ...args] = process.argv.slice(1);
-  const os = require('node:os');
-  try { if (os.getPriority() < Number(priority)) os.setPriority(Number(priority)); } catch {}
+  const [binary, ...args] = process.argv.slice(1);
   const stdio = ['ignore', 'ignore', 'inherit'];
   const child = require('node:child_process').spawn(binary, args, { stdio, windowsHide: true });
   console.log(child.pid);
@@ -88,10 +85,9 @@ export class ServerProcess implements AsyncDisposable {
   async #run(afterMs: number): Promise<void> {
     const { signal } = this.#closing;
     if (afterMs > 0) await wait(afterMs, undefined, { signal });
-    const { binary, args, priority, onStart } = this.#options;
-    const level = priority === 'normal' ? 0 : levels[priority];
+    const { binary, args, onStart } = this.#options;
     const address = ['--host', '127.0.0.1', '--port', new URL(this.url).port];
-    const child = spawn(process.execPath, ['-e', guard, '--', String(level), binary, ...args, ...address], {
+    const child = spawn(process.execPath, ['-e', guard, '--', binary, ...args, ...address], {
       stdio: 'pipe',
       env: { ...process.env, LLAMA_API_KEY: this.key },
       windowsHide: true,

@@ -5,8 +5,7 @@ import { constants, getPriority, setPriority } from 'node:os';
 export type ProcessPriority = 'normal' | 'below-normal' | 'low';
 
 const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority;
-/** The numbers of the lower priorities, as the operating system knows them. */
-export const levels = { 'below-normal': PRIORITY_BELOW_NORMAL, low: PRIORITY_LOW } as const;
+const levels = { 'below-normal': PRIORITY_BELOW_NORMAL, low: PRIORITY_LOW } as const;
 
 /**
  * Lowers the priority of this process, so that the game goes first. It is never raised: the server may have a lower one. Where
