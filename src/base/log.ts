@@ -1,24 +1,45 @@
-import { write, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, write, writeSync } from 'node:fs';
+import { basename, dirname, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { createRequire } from 'node:module';
-import { type Logger, pino } from 'pino';
+import type * as RotatingFileStream from 'rotating-file-stream';
+import { type Logger, type LoggerOptions, pino } from 'pino';
+import { describeFsError } from './filesystem.ts';
 import type * as PinoPretty from 'pino-pretty';
 
-/** The log of the server (pino): one line per event, to stderr. */
+/** The log of the server (pino): one line per event, to stderr or to a file. */
 export type Log = Logger;
 
-/** Creates a log: readable lines on a terminal, JSON lines elsewhere or when `json` is set. */
-export function createLog({ level, json }: { readonly level: string; readonly json: boolean }): Log {
+export interface LogOptions {
+  readonly level: string;
+  readonly json: boolean;
+  /** The file; absent or "": stderr. */
+  readonly file?: string;
+}
+
+/**
+ * Creates a log: readable lines on a terminal, JSON lines elsewhere or when `json` is set. A file that cannot be written is a
+ * warning on stderr, and the log goes there.
+ */
+export function createLog({ level, json, file = '' }: LogOptions): Log {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  const problem = file === '' ? undefined : fileProblem(file);
+  if (file !== '' && problem === undefined) return pino(options, fileSink(file));
+  const log = logToStderr(options, json);
+  if (problem !== undefined) log.warn({ file, reason: problem }, 'the log file cannot be written: the log is here');
+  return log;
+}
+
+function logToStderr(options: LoggerOptions, json: boolean): Log {
   const sink = stderrSink();
   if (!process.stderr.isTTY || json) return pino(options, sink);
-  const { prettyFactory } = loadPinoPretty();
+  const { prettyFactory } = load('pino-pretty') as typeof PinoPretty;
   const prettify = prettyFactory({ ignore: 'pid,hostname', colorize: !process.env['NO_COLOR'] });
   return pino(options, { write: (line) => sink.write(prettify(line)) });
 }
 
-// Loaded on demand: no program reads lines for people, and most servers are started by a program.
-const loadPinoPretty = (): typeof PinoPretty => createRequire(import.meta.url)('pino-pretty');
+// On demand: few servers need them.
+const load = createRequire(import.meta.url);
 
 let sharedSink: LogSink | undefined;
 
@@ -29,6 +50,35 @@ function stderrSink(): LogSink {
   const sink = new LogSink(toLostLine);
   process.on('exit', () => sink.flushSync());
   return (sharedSink = sink);
+}
+
+function fileProblem(file: string): string | undefined {
+  try {
+    mkdirSync(dirname(file), { recursive: true });
+    closeSync(openSync(file, 'a'));
+    return undefined;
+  } catch (error) {
+    return describeFsError(error);
+  }
+}
+
+/** Writes to a file. At 10 MB it is renamed to NAME.1, that to NAME.2, and so on: these are five files at most. */
+function fileSink(file: string): LogSink {
+  const { createStream } = load('rotating-file-stream') as typeof RotatingFileStream;
+  let stream: RotatingFileStream.RotatingFileStream | undefined;
+  const open = (): RotatingFileStream.RotatingFileStream =>
+    createStream(basename(file), { path: dirname(file) + sep, size: '10M', rotate: 4 }).on('error', () => {
+      // The next write opens it again.
+      stream = undefined;
+    });
+  const writeToFile: WriteBytes = (bytes) =>
+    new Promise((resolve, reject) => {
+      stream ??= open();
+      stream.write(bytes, (error) => (error ? reject(error) : resolve(bytes.byteLength)));
+    });
+  const sink = new LogSink(toLostLine, writeToFile);
+  process.on('exit', () => sink.flushSync(() => openSync(file, 'a')));
+  return sink;
 }
 
 const warnLevel = pino.levels.values['warn'];
@@ -79,8 +129,10 @@ export class LogSink {
   }
 
   /** Writes what waits, at the end of the process: at the first error the rest is lost. */
-  flushSync(fd = stderrFd): void {
+  flushSync(open = (): number => stderrFd): void {
+    if (this.#waiting.length === 0) return;
     try {
+      const fd = open();
       for (let bytes = this.#take(); bytes.byteLength > 0; bytes = bytes.subarray(writeSync(fd, bytes)));
     } catch {
       return;

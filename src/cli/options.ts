@@ -12,7 +12,9 @@ export class UsageError extends Error {}
 
 const properties: Readonly<Record<string, OptionSchema>> = serverSchema.properties;
 
-const flagOf = (option: string): string => `--${option.replaceAll(/[A-Z]/g, '-$&').toLowerCase()}`;
+/** What is true by default is turned off: `playground` -> `--no-playground`. */
+const flagOf = (option: string): string =>
+  `--${properties[option]?.default === true ? 'no-' : ''}${option.replaceAll(/[A-Z]/g, '-$&').toLowerCase()}`;
 
 const argumentOf: Readonly<Record<string, string>> = {
   boolean: '',
@@ -22,16 +24,29 @@ const argumentOf: Readonly<Record<string, string>> = {
   string: ' <value>',
 };
 
-/** Adds server options to a command as flags: all of them, or those named. */
-export function serverFlags(command: Command, names: readonly string[] = Object.keys(properties)): Command {
-  for (const name of names) {
+/** Adds server options to a command as flags: those named, or all of them in groups. */
+export function serverFlags(command: Command, names?: readonly string[]): Command {
+  for (const name of names ?? Object.keys(properties).toSorted((a, b) => groupOf(a).rank - groupOf(b).rank)) {
     const schema = properties[name];
     if (!schema) throw new TypeError(`no server option ${name}`);
     const option = new Option(flagOf(name) + (argumentOf[schema.type ?? ''] ?? ''), helpOf(name, schema));
     if (schema.enum) option.choices(schema.enum.map(String));
+    // A flag that is absent has no value: then its variable has.
+    if (schema.default === true) option.default(null);
+    if (!names) option.helpGroup(groupOf(name).heading);
     command.addOption(option);
   }
   return command;
+}
+
+const firstOptions: ReadonlySet<string> = new Set(['port', 'host', 'token', 'graphs', 'catalogue', 'preload']);
+
+/** The heading of an option in the help of `serve`, and its place. */
+function groupOf(name: string): { readonly heading: string; readonly rank: number } {
+  if (firstOptions.has(name)) return { heading: 'Options:', rank: 0 };
+  return /^max[A-Z]|Limit$|Timeout$|^resumeGrace$|^modelIdle$/.test(name)
+    ? { heading: 'Limits:', rank: 2 }
+    : { heading: 'More options:', rank: 1 };
 }
 
 /** The options of how a model is loaded and where it runs. */
@@ -47,7 +62,7 @@ export const engineOptions: readonly string[] = [
 
 function helpOf(name: string, { description, default: defaultValue }: OptionSchema): string {
   const defaultText =
-    defaultValue === undefined || defaultValue === '' || String(defaultValue) === '' || defaultValue === false
+    defaultValue === undefined || String(defaultValue) === '' || typeof defaultValue === 'boolean'
       ? ''
       : `default ${String(defaultValue)}, `;
   return `${description} (${defaultText}${variableOf(name)})`;

@@ -68,6 +68,7 @@ export const serverSchema = partialObject({
   ),
   openai: flag('serve the OpenAI-compatible API under /v1, too'),
   page: text('folder of your web page at /; default: the playground'),
+  playground: boolean({ default: true }, 'serve no playground at /'),
   graphs: text(
     'folder of graphs that clients can use by name; default: ./graphs, or the bundled one if it does not exist',
   ),
@@ -145,7 +146,8 @@ export const serverSchema = partialObject({
   maxPatterns: limit(10_000, 'max entries per string storage'),
   maxKnowledgeEntries: limit(100_000, 'max entries per KNOWLEDGE storage'),
   maxKnowledgeBytes: limit(134_217_728, 'max bytes of all KNOWLEDGE storages of a session'),
-  logLevel: choice(['silent', 'error', 'warn', 'info', 'debug'], 'info', 'how much to log, to stderr'),
+  logLevel: choice(['silent', 'error', 'warn', 'info', 'debug'], 'info', 'how much to log'),
+  logFile: text('file to log to instead of stderr, with rotation: 5 files of 10 MB'),
   json: flag('print JSON, for programs'),
   parentPid: whole(0, 'stop when the process with this id ends; 0 = off'),
   stdin: flag('stop when stdin closes'),

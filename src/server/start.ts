@@ -235,7 +235,7 @@ const describeGraphFolder = (folder: string): string =>
 
 const cacheUnwritableMessage = 'no states and measurements can be saved; name another folder with --cache';
 
-const logFor = ({ logLevel: level, json }: ServerOptions): Log => createLog({ level, json });
+const logFor = ({ logLevel: level, json, logFile: file }: ServerOptions): Log => createLog({ level, json, file });
 
 /** Logs what a model got once it is loaded, and its warnings, such as fewer slots than were asked for. */
 const logLoadedModel =

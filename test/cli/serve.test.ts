@@ -100,6 +100,41 @@ describe('turngraph serve', () => {
     expect(await end).toEqual([0, null]);
   });
 
+  it('logs to a file, in a folder that it makes, and nothing of what users say', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
+    const file = join(folder, 'logs', 'server.log');
+    const child = startCli([...mockArgs, '--log-file', file, '--no-playground']);
+    const end = untilExit(child);
+    const { port } = JSON.parse(await readFirstLine(child)) as ListeningEvent;
+    {
+      await using client = await TestClient.connect(`ws://127.0.0.1:${port}`, 'turngraph.v1.json');
+      await client.sendMessage(await client.createAgent(chat()), 'a secret word');
+      expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
+    }
+    child.kill('SIGTERM');
+    expect(await end).toMatchObject({ code: 0, err: '' });
+    const log = await readFile(file, 'utf8');
+    expect(
+      log
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { readonly msg: string }).msg),
+    ).toEqual(expect.arrayContaining(['listening', 'shutting down']));
+    expect(log).not.toContain('secret');
+    await rm(folder, { recursive: true });
+  });
+
+  it('logs to stderr, with a warning, where the log file cannot be written', async () => {
+    const child = startCli([...mockArgs, '--log-file', join(repositoryPath('package.json'), 'server.log')]);
+    const end = untilExit(child);
+    await readFirstLine(child);
+    child.kill('SIGTERM');
+    const { code, err } = await end;
+    expect(code).toBe(0);
+    expect(err).toContain('the log file cannot be written: the log is here');
+    expect(err).toContain('"msg":"listening"');
+  });
+
   it.each([
     ['its folder does not exist', 'nodir', 'port.json', 'there is no folder '],
     ['it is a folder', '.', 'folder', 'it is a folder'],

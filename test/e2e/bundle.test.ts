@@ -97,8 +97,9 @@ describe.skipIf(isSkipped('bundle'))('a server for a game', () => {
   });
 
   it('serves a client, and ends with the game', async () => {
-    const args = ['serve', '--port', '0', '--json', '--stdin', '--log-level', 'error'];
-    const server = spawn(join(bundle, 'turngraph'), args, { cwd: tmpdir() });
+    const args = ['serve', '--port', '0', '--json', '--stdin'];
+    const env = { ...process.env, XDG_STATE_HOME: folder };
+    const server = spawn(join(bundle, 'turngraph'), args, { cwd: tmpdir(), env });
     const exit = untilExit(server);
     const { port, pid } = JSON.parse(await readFirstLine(server)) as { port: number; pid: number };
     expect(pid).toBe(server.pid);
@@ -110,6 +111,7 @@ describe.skipIf(isSkipped('bundle'))('a server for a game', () => {
     expect(calls.map(({ argumentsJson }) => argumentsJson)).toEqual(['{"name": "porch", "on": "true"}']);
     server.stdin.end();
     expect(await exit).toMatchObject({ code: 0, err: '' });
+    expect(await readFile(join(folder, 'turngraph', 'server.log'), 'utf8')).toContain('"msg":"listening"');
   });
 
   it('makes no bundle itself', async () => {

@@ -37,7 +37,9 @@ function isJson(text: string): boolean {
   }
 }
 
-const flagOf = (option: string): string => `--${option.replaceAll(/[A-Z]/g, '-$&').toLowerCase()}`;
+const serverOptions: Readonly<Record<string, { readonly default?: unknown }>> = serverSchema.properties;
+const flagOf = (option: string): string =>
+  `--${serverOptions[option]?.default === true ? 'no-' : ''}${option.replaceAll(/[A-Z]/g, '-$&').toLowerCase()}`;
 
 describe('docs/launching.md', () => {
   const text = textOf('docs/launching.md');

@@ -41,10 +41,14 @@ const command = [
 ].join('\r\n');
 
 const entryModule = `// The command line of turngraph, with the graphs and the models of this folder unless a flag or a variable names others.
+// Its server logs to a file of the user, since a game shows no terminal.
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import envPaths from 'env-paths';
 
 const pathOf = (name) => fileURLToPath(new URL(name, import.meta.url));
 process.env.TURNGRAPH_GRAPHS ||= pathOf('../graphs');
 process.env.TURNGRAPH_CATALOGUE ||= pathOf('../models.json');
+process.env.TURNGRAPH_LOG_FILE ||= join(envPaths('turngraph', { suffix: '' }).log, 'server.log');
 await import(new URL('node_modules/turngraph/dist/cli/turngraph.js', import.meta.url));
 `;

@@ -11,7 +11,7 @@ import { PortFile } from '../portFile.ts';
 export const serveCommand = (): Command =>
   serverFlags(new Command('serve').description('start the server')).action(async (flags: Record<string, unknown>) => {
     const options = serverOptions(flags);
-    const log = createLog({ level: options.logLevel, json: options.json });
+    const log = createLog({ level: options.logLevel, json: options.json, file: options.logFile });
     const stop = watchForStop(options, log);
     await serve(options, log, stop).catch((error: unknown) => {
       if (error !== stop.reason) throw error;
@@ -40,7 +40,7 @@ async function serve(options: ServerOptions, log: Log, stop: AbortSignal): Promi
   const line = `${JSON.stringify({ event: 'listening', port: server.port, pid: process.pid })}\n`;
   await portFile?.write(line);
   if (options.json) process.stdout.write(line);
-  else if (process.stdout.isTTY)
+  else if (process.stdout.isTTY && (options.playground || options.page !== ''))
     process.stdout.write(`${options.page === '' ? 'Playground' : 'Page'}: ${pageAddress(options.host, server.port)}\n`);
   await whenAborted(stop);
 }

@@ -22,6 +22,8 @@ export interface Page {
   read(path: string): Promise<PageFile | undefined>;
 }
 
+export const noPage: Page = { has: () => false, read: async () => undefined };
+
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',

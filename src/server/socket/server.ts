@@ -15,7 +15,7 @@ import { Sessions } from '../session/sessions.ts';
 import { isLoopback } from './access.ts';
 import { Acceptor, type AcceptorParts } from './acceptor.ts';
 import { answerHttp } from './http.ts';
-import { folderPage, playgroundPage } from './pageFiles.ts';
+import { folderPage, noPage, playgroundPage } from './pageFiles.ts';
 import { defaultSendBufferLimits, type SendBufferLimits } from '../sendBuffer.ts';
 import { createRejectionLog, createRequestLog } from './rejectionLog.ts';
 
@@ -62,7 +62,7 @@ export async function listen(
   const parts = await createParts(context, options, { sendBuffer, logRejection });
   const { acceptor, api } = parts;
   exportGauges(parts);
-  const page = options.page === '' ? playgroundPage : folderPage(options.page);
+  const page = options.page !== '' ? folderPage(options.page) : options.playground ? playgroundPage : noPage;
   const servers = await bind(options, (server) => {
     const answer = answerHttp(acceptor.checkAccess, context, { api, findFull: acceptor.findFull, page });
     // Without the last two, Node asks for the body of a request, or answers it itself.
