@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 // The folder or the ending of a file says that it is slow: it loads a model, starts processes, or needs `dist`.
 const isSlow = (path: string): boolean =>
-  /^test\/(?:cli|e2e|model|scripts|integration\/conformance)\//.test(path) || path.endsWith('.slow.test.ts');
+  /^test\/(?:cli|e2e|model|scripts|weights|integration\/conformance)\//.test(path) || path.endsWith('.slow.test.ts');
 
 // These need a process of their own: a mock replaces a module for all who import it later, and a reset forgets all modules. The
 // others share modules, of which each is imported once by a worker: most of their time was that of imports.

