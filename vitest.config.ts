@@ -30,7 +30,7 @@ const longFiles = [
   'test/e2e/bundle.test.ts',
   'test/e2e/playgroundLimits.test.ts',
   'test/unit/chat/reply/detect/detect.test.ts',
-  'test/patterns.test.ts',
+  'test/patterns.slow.test.ts',
 ];
 
 // A worker keeps its modules only from one file to the next of the same project, so these run one after the other. The many short

@@ -1,8 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createLog, LogSink } from '../../../src/base/log.ts';
+import { LogSink } from '../../../src/base/log.ts';
 
 /** A file that takes at most `room` bytes, and at most 1,000 at a time, as the system may. */
 class SmallDisk {
@@ -55,30 +52,5 @@ describe('the log on a full disk', () => {
     sink.write(line);
     await sink.idle();
     expect(disk.text).toBe(`${line.repeat(1024)}8 lost\n`);
-  });
-});
-
-describe('a log file', () => {
-  it('is renamed at 10 MB, and the older ones with it: there are five, and no line is lost', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'turngraph-log-'));
-    const file = join(folder, 'server.log');
-    const log = createLog({ level: 'info', json: false, file });
-    // A file has 16 of them, and what waits to be written at most one.
-    const filler = '-'.repeat(650_000);
-    const lines = 16 * 6;
-    const newest = async (): Promise<string> => readFile(file, 'utf8').catch(() => '');
-    for (let count = 1; count <= lines; count++) {
-      log.info({ count, filler });
-      await expect.poll(async () => (await newest()).includes(`"count":${count},`) || count % 16 === 0).toBe(true);
-    }
-    await expect.poll(async () => (await readdir(folder)).length).toBe(5);
-    const names = (await readdir(folder)).toSorted();
-    expect(names.slice(-4)).toEqual([1, 2, 3, 4].map((number) => `server.log.${number}`));
-    for (const name of names) expect((await stat(join(folder, name))).size).toBeLessThan(10 * 2 ** 20 + 700_000);
-    const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
-    const counts = texts.flatMap((text) => [...text.matchAll(/"count":(\d+),/g)].map(([, count]) => Number(count)));
-    const sorted = counts.toSorted((a, b) => a - b);
-    expect(sorted).toEqual(sorted.map((_, index) => (sorted[0] ?? 0) + index));
-    await rm(folder, { recursive: true });
   });
 });
