@@ -19,7 +19,6 @@ const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
 const longFiles = [
   // In a process that is still small: it counts what is in memory.
   'test/integration/stoppedTurns.slow.test.ts',
-  'test/integration/stoppedTurns.test.ts',
   'test/scripts/chaos.test.ts',
   'test/e2e/samples.test.ts',
   'test/e2e/tutorial.test.ts',

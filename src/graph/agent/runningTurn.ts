@@ -35,6 +35,7 @@ export class RunningTurn implements WalkedTurn {
   readonly calls: Call[] = [];
   readonly insights: Insight[] = [];
   readonly exchanges: Exchange[];
+  readonly visited: string[] = [];
   readonly continuesAfter: string;
   selection: ToolSelection | undefined;
   route = '';
@@ -86,6 +87,7 @@ export class RunningTurn implements WalkedTurn {
   /** Frames name the node from now on. */
   enter(nodeName: string): void {
     this.#nodeName = nodeName;
+    this.visited.push(nodeName);
     this.#nodeStartMs = performance.now();
     this.emitEvent('node_started', {});
   }

@@ -105,6 +105,8 @@ export interface Turn {
   readonly selection: ToolSelection | undefined;
   /** The last Route label; "" = none. */
   readonly route: string;
+  /** The nodes that the turn has come to so far, in their order. */
+  readonly visited: readonly string[];
   /** What nodes of this turn have found in storages so far; a block may be empty. */
   readonly knowledge: readonly KnowledgeBlock[];
   /** Text that this turn has sent or holds back so far. */

@@ -6,6 +6,7 @@ import { createRegistry, type Registry } from '../compile/registry.ts';
 import { assertSchema } from '../../protocol/schema.ts';
 import { createFormats, formats, type Formats } from '../../chat/formats/index.ts';
 import type { ToolCallFormat } from '../../chat/tool.ts';
+import { branch } from './branch.ts';
 import { cannedResponse } from './cannedResponse.ts';
 import { generate } from './generate.ts';
 import { guardrail } from './guardrail.ts';
@@ -35,7 +36,7 @@ let builtIn: Registry | undefined;
 
 function createWith(nodeTypes: readonly AnyNodeType[], addedFormats: readonly ToolCallFormat[]): Registry {
   const toolCall = toolCallWith(formatsWith({ formats: addedFormats }));
-  const types = [guardrail, toolCall, generate, cannedResponse, route, selectTools, retrieve];
+  const types = [guardrail, toolCall, generate, cannedResponse, route, branch, selectTools, retrieve];
   return createRegistry([...types, ...nodeTypes]);
 }
 

@@ -1,4 +1,4 @@
-import type { KnowledgeEntry } from '../../storage/knowledge/knowledge.ts';
+import type { KnowledgeEntry, ScalarType } from '../../storage/knowledge/knowledge.ts';
 
 /** The metadata of an entry. */
 export type Metadata = KnowledgeEntry['metadata'];
@@ -6,8 +6,13 @@ export type Metadata = KnowledgeEntry['metadata'];
 /** What waits for the values of the variables of a turn. */
 export type Open<Bound> = (variables: Readonly<Record<string, string>>) => Bound;
 
+/** The types of what a field is compared with; none where only its existence counts. */
+export type FilteredField = ReadonlySet<ScalarType>;
+
 /** A filter on the metadata of entries, as `readFilter` reads it. */
 export interface EntryFilter {
+  /** The fields that it has conditions on. */
+  readonly fields: ReadonlyMap<string, FilteredField>;
   /** The variables that it takes from the turn. */
   readonly variables: ReadonlySet<string>;
   /**

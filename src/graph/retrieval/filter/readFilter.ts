@@ -24,7 +24,7 @@ const maxDepth = 16;
 const maxConditions = 256;
 const maxValues = 1000;
 const combinations = ['$and', '$or', '$not'] as const;
-const operators = [...singleOperators.keys(), ...listOperators.keys(), '$not'];
+const operators = [...singleOperators.keys(), ...listOperators.keys(), '$exists', '$not'];
 
 /**
  * Reads a filter: conditions on metadata as Chroma and Pinecone have them. An entry without a field never matches a
@@ -41,7 +41,7 @@ export function readFilter(value: unknown, fields: readonly KnowledgeField[] | u
       const bound = condition(variables);
       return (metadata) => bound(metadata) === true;
     };
-    return { ok: true, value: { variables: reader.variables, bind } };
+    return { ok: true, value: { fields: reader.compared, variables: reader.variables, bind } };
   } catch (error) {
     if (!(error instanceof FilterError)) throw error;
     return { ok: false, errors: [{ pointer: error.pointer, message: error.message }] };
@@ -71,6 +71,7 @@ interface Target {
 /** Reads one filter; all its methods throw a FilterError. */
 class FilterReader {
   readonly variables = new Set<string>();
+  readonly compared = new Map<string, Set<ScalarType>>();
   readonly #fields: ReadonlyMap<string, KnowledgeField> | undefined;
   #conditions = 0;
 
@@ -104,6 +105,7 @@ class FilterReader {
     if (name === '__proto__') fail(pointer, 'is the name of no field');
     if (this.#fields && !field)
       fail(pointer, `is not among the fields of the storage${didYouMean(name, this.#fields.keys())}`);
+    if (!this.compared.has(name)) this.compared.set(name, new Set());
     return { name, field };
   }
 
@@ -120,18 +122,31 @@ class FilterReader {
           if (!isObject(operand)) fail(at, 'must be an object of operators, as {"$gt": 12}');
           return not(this.#readConditions(target, operand, at, depth + 1));
         }
+        if (operator === '$exists') return this.#readExists(target, operand, at);
         const single = singleOperators.get(operator);
         if (single) return this.#readSingle(target, operator, single, operand, at);
         const list = listOperators.get(operator);
         if (!list) fail(at, `is no operator (there are ${operators.join(', ')})${didYouMean(operator, operators)}`);
         this.#count(1, at);
-        return openCondition(
-          target,
-          this.#readOperands(operand, allowedTypes(target, list.valueTypes), at),
-          list.compare,
-        );
+        const values = this.#readOperands(operand, allowedTypes(target, list.valueTypes), at);
+        this.#compare(target, Array.isArray(operand) ? operand : []);
+        return openCondition(target, values, list.compare);
       }),
     );
+  }
+
+  #readExists({ name }: Target, value: unknown, pointer: string): OpenCondition {
+    this.#count(1, pointer);
+    if (typeof value !== 'boolean') fail(pointer, 'must be true or false');
+    return () => (metadata) => Object.hasOwn(metadata, name) === value;
+  }
+
+  /** Records the types of values that a field is compared with. */
+  #compare({ name }: Target, values: readonly unknown[], type?: ScalarType): void {
+    for (const value of values) {
+      const own = type ?? (isScalar(value) ? (typeof value as ScalarType) : undefined);
+      if (own) this.compared.get(name)?.add(own);
+    }
   }
 
   #readSingle(
@@ -147,7 +162,9 @@ class FilterReader {
       const fix = type === 'set<string>' ? '; use $contains, $in or $nin' : '';
       fail(pointer, `cannot compare "${field}", which is of the type ${type}, by ${name}${fix}`);
     }
-    return openCondition(target, this.#readOperand(value, allowedTypes(target, valueTypes), pointer), compare);
+    const operand = this.#readOperand(value, allowedTypes(target, valueTypes), pointer);
+    this.#compare(target, [value], valueTypes.length === 1 ? valueTypes[0] : undefined);
+    return openCondition(target, operand, compare);
   }
 
   /** Reads a value, or `{"$variable": name}`. */

@@ -514,6 +514,7 @@ describe('the node types', () => {
       ToolCall: { tools },
       CannedResponse: { inline_strings: ['No.'] },
       Route: { labels: [{ name: 'a' }] },
+      Branch: { cases: [{ exit: 'a', when: {} }] },
       SelectTools: { guidelines: [] },
     };
     const complete = ['infers', 'sends', 'showsCalls', 'held', 'tools'];

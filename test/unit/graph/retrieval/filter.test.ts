@@ -102,11 +102,11 @@ describe('a filter', () => {
     [{ $or: [{}, { min_level: { $lte: 'x' } }] }, '/$or/1/min_level/$lte must be a number or {"$variable": name}'],
     [
       { min_level: { $lteq: 3 } },
-      '/min_level/$lteq is no operator (there are $eq, $ne, $gt, $gte, $lt, $lte, $contains, $in, $nin, $not); did you mean "$lte"?',
+      '/min_level/$lteq is no operator (there are $eq, $ne, $gt, $gte, $lt, $lte, $contains, $in, $nin, $exists, $not); did you mean "$lte"?',
     ],
     [
       { min_level: { '': 3 } },
-      '/min_level/ is no operator (there are $eq, $ne, $gt, $gte, $lt, $lte, $contains, $in, $nin, $not)',
+      '/min_level/ is no operator (there are $eq, $ne, $gt, $gte, $lt, $lte, $contains, $in, $nin, $exists, $not)',
     ],
     [{ $nor: [] }, '/$nor is no operator here; did you mean "$or"?'],
     [{ place: { $gt: 3 } }, '/place/$gt cannot compare "place", which is of the type string, by $gt'],
@@ -118,7 +118,10 @@ describe('a filter', () => {
     [{ place: ['Pellmoor'] }, '/place must be a string or {"$variable": name}; a list goes with $in or $nin'],
     [{ place: { $in: 'Pellmoor' } }, '/place/$in must be a list of values'],
     [{ place: { $in: ['a', 3] } }, '/place/$in/1 must be a string or {"$variable": name}'],
-    [{ place: {} }, '/place must have an operator: $eq, $ne, $gt, $gte, $lt, $lte, $contains, $in, $nin, $not'],
+    [
+      { place: {} },
+      '/place must have an operator: $eq, $ne, $gt, $gte, $lt, $lte, $contains, $in, $nin, $exists, $not',
+    ],
     [{ $and: [] }, '/$and must be a list of filters, not empty'],
     [{ $not: 3 }, '/$not must be an object of conditions, as {"min_level": {"$lte": 12}}'],
     [{ place: { $variable: 3 } }, '/place must be a value or {"$variable": name}, the name of a variable'],
