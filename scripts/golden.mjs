@@ -20,7 +20,12 @@ const examples = [
     'client',
     {
       requestId: 1,
-      configureSession: { engine: 'mock', storageDataFolder: 'game/lines', allowAutoModelDownloading: true },
+      configureSession: {
+        engine: 'mock',
+        storageDataFolder: 'game/lines',
+        allowAutoModelDownloading: true,
+        memoryKey: 'e2a3c1d4',
+      },
     },
   ],
   [
@@ -79,8 +84,20 @@ const examples = [
       submitToolResults: {
         ...ids,
         results: [
-          { callId: 'a1B2c3D4e', ok: true, content: '{"light": "on"}', lifespan: 'DIALOG' },
-          { callId: 'Zz9Yy8Xx7', ok: false, content: 'the bulb is broken', lifespan: 'TURN' },
+          {
+            callId: 'a1B2c3D4e',
+            ok: true,
+            content: '{"light": "on"}',
+            lifespan: 'DIALOG',
+            metadataJson: '{"watts":9}',
+          },
+          {
+            callId: 'Zz9Yy8Xx7',
+            ok: false,
+            content: 'the bulb is broken',
+            lifespan: 'TURN',
+            control: { mode: 'MANUAL', endTurn: true, answer: 'One moment, please.' },
+          },
         ],
       },
     },
@@ -90,6 +107,13 @@ const examples = [
     'client',
     { requestId: 5, appendDialog: { agentId: 3, user: 'Is anybody here?', assistant: 'The innkeeper nods.' } },
   ],
+  [
+    'AppendTextRequest',
+    'client',
+    { requestId: 5, appendText: { agentId: 3, text: 'Looking it up …', role: 'assistant', notify: true } },
+  ],
+  ['SetAgentModeRequest', 'client', { requestId: 5, setAgentMode: { agentId: 3, mode: 'MANUAL' } }],
+  ['SetVariablesRequest', 'client', { requestId: 5, setVariables: { agentId: 3, variablesJson: '{"player":"Ada"}' } }],
   [
     'ChangeParamsRequest',
     'client',
@@ -101,6 +125,14 @@ const examples = [
   ['ExportDialogRequest', 'client', { requestId: 7, exportDialog: { agentId: 3 } }],
   ['ClearDialogRequest', 'client', { requestId: 8, clearDialog: { agentId: 3 } }],
   ['DestroyAgentRequest', 'client', { requestId: 9, destroyAgent: { agentId: 3 } }],
+  [
+    'SuggestModelsRequest',
+    'client',
+    {
+      requestId: 10,
+      suggestModels: { purpose: 'chat', minTokensPerSecond: 7.5, maxBytes: 5000000000, languages: ['en', 'de'] },
+    },
+  ],
   ['ListModelsRequest', 'client', { requestId: 10, listModels: { pageToken: '32' } }],
   ['DownloadModelRequest', 'client', { requestId: 11, downloadModel: { modelName: 'qwen2.5-1.5b' } }],
   ['CancelDownloadRequest', 'client', { requestId: 12, cancelDownload: { modelName: 'qwen2.5-1.5b' } }],
@@ -148,6 +180,35 @@ const examples = [
       },
     },
   ],
+  [
+    'CreateStringStorageRequest with entries',
+    'client',
+    {
+      requestId: 20,
+      createStringStorage: {
+        name: 'facts',
+        kind: 'KNOWLEDGE',
+        persist: true,
+        entries: [{ id: 'oda', text: 'Oda hält Ziegen.' }],
+      },
+    },
+  ],
+  [
+    'AddKnowledgeRequest',
+    'client',
+    {
+      requestId: 21,
+      addKnowledge: {
+        storage: 'facts',
+        entries: [
+          { text: 'The ferry leaves at dawn.', metadataJson: '{"act":2}', keys: ['boat'], always: true },
+          { id: 'oda', text: 'Oda sold the goat.' },
+        ],
+      },
+    },
+  ],
+  ['RemoveKnowledgeRequest', 'client', { requestId: 22, removeKnowledge: { storage: 'facts', ids: ['oda', 'eel'] } }],
+  ['ExportStorageRequest', 'client', { requestId: 23, exportStorage: { storage: 'facts' } }],
   ['DestroyStringStorageRequest', 'client', { requestId: 18, destroyStringStorage: { name: 'greetings' } }],
   [
     'SessionReady',
@@ -180,6 +241,16 @@ const examples = [
     { requestId: 3, seq: 3, answerText: { ...ids, nodeName: 'answer', text: 'Grüß dich, 🦊', isDelta: true } },
   ],
   [
+    'AnswerText of the client',
+    'server',
+    { requestId: 5, seq: 4, answerText: { agentId: 3, text: 'Looking it up …', source: 'client' } },
+  ],
+  [
+    'AnswerField',
+    'server',
+    { requestId: 3, seq: 5, answerField: { ...ids, node: 'answer', name: 'mood', valueJson: '"wütend"' } },
+  ],
+  [
     'AnswerText that ends the text',
     'server',
     { requestId: 3, seq: 4, answerText: { ...ids, nodeName: 'answer', isFinal: true } },
@@ -207,6 +278,24 @@ const examples = [
           { code: 'missing_param', param: 'room', message: 'set_light needs "room"' },
         ],
         awaitsResult: true,
+        confidence: 0.75,
+      },
+    },
+  ],
+  [
+    'NodeEvent after its turn',
+    'server',
+    {
+      requestId: 0,
+      seq: 8,
+      nodeEvent: {
+        ...ids,
+        nodeName: 'memory',
+        eventType: 'remembered',
+        payloadJson: '{"ids": ["remembered-1"], "texts": ["The user hates rats."]}',
+        part: 1,
+        of: 1,
+        mode: 'AUTO',
       },
     },
   ],
@@ -223,6 +312,7 @@ const examples = [
         payloadJson: '{"index": 1}',
         part: 1,
         of: 1,
+        mode: 'MANUAL',
       },
     },
   ],
@@ -244,10 +334,13 @@ const examples = [
         tokensReused: 380,
         tokensGenerated: 2048,
         interactionsDropped: 2,
+        interactionsSummarised: 1,
         timeToFirstTokenMs: 18.5,
         durationMs: 2412.25,
         warnings: ['answer.params.template names {{mood}}, which this turn does not have'],
         debugInfo: '{"calls":[],"inferences":[]}',
+        mode: 'MANUAL',
+        resultMetadata: [{ callId: 'a1B2c3D4e', toolName: 'set_light', metadataJson: '{"watts":9}' }],
       },
     },
   ],
@@ -333,6 +426,49 @@ const examples = [
     },
   ],
   [
+    'SuggestModelsResponse',
+    'server',
+    {
+      requestId: 10,
+      seq: 11,
+      suggestModels: {
+        machine: {
+          memoryBytes: 16000000000,
+          freeMemoryBytes: 9500000000,
+          cards: ['Card 7'],
+          cardMemoryBytes: 8000000000,
+          freeCardMemoryBytes: 7500000000,
+          cores: 8,
+          bandwidthBytesPerSecond: 29600000000,
+          problem: 'whether there is a graphics card is unknown',
+          freeDiskBytes: 200000000000,
+        },
+        models: [
+          {
+            name: 'tavern-model',
+            variant: 'tavern-q4_k_m.gguf',
+            status: 'ABSENT',
+            downloadBytes: 2500000000,
+            memoryBytes: 3600000000,
+            tokensPerSecond: 0,
+            why: 'it fits on the graphics card',
+          },
+          {
+            name: 'turngraph-demo',
+            variant: 'turngraph-demo.gguf',
+            status: 'LOADED',
+            downloadBytes: 0,
+            memoryBytes: 29800000,
+            tokensPerSecond: 1200.5,
+            why: 'it fits in memory',
+          },
+        ],
+        leftOut: [{ name: 'huge', why: 'it needs about 90.0 GB, and 9.5 GB of memory are free' }],
+        more: 3,
+      },
+    },
+  ],
+  [
     'ModelProgress of a download',
     'server',
     {
@@ -361,6 +497,28 @@ const examples = [
       requestId: 19,
       seq: 17,
       searchStorage: { part: 2, of: 2, hitsJson: 'dawn.","score":2.5,"metadata":{"level":3}}]', found: true },
+    },
+  ],
+  [
+    'AddKnowledgeResponse',
+    'server',
+    {
+      requestId: 21,
+      seq: 17,
+      addKnowledge: { ids: ['0b6f9a52-6c3e-4d57-9a41-2f2f3d9f7e10', 'oda'], warnings: ['1 entry is not used'] },
+    },
+  ],
+  [
+    'ExportStorageResponse with the last part',
+    'server',
+    {
+      requestId: 23,
+      seq: 18,
+      exportStorage: {
+        part: 2,
+        of: 2,
+        entries: [{ id: 'oda', text: 'Oda sold the goat.', metadataJson: '{"act":2}', keys: ['goat'] }],
+      },
     },
   ],
   ['CreateStringStorageResponse', 'server', { requestId: 16, seq: 16, createStringStorage: { entries: 2 } }],

@@ -1,6 +1,6 @@
 // Writes the licence texts that `turngraph bundle` needs and that are in no installed package, to licenses/:
 //
-//   node scripts/licenses.mjs node FILE VERSION SOURCE    the LICENSE of a release of Node, for its major version
+//   node scripts/licenses.mjs node FILE VERSION SOURCE    the LICENSE of a release of Node, for its major version, compressed
 //   node scripts/licenses.mjs llama.cpp                   those of the llama.cpp that is installed; needs git
 //
 // licenses/sources.json has what each text was taken from.
@@ -9,6 +9,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 
 const pathOf = (/** @type {string} */ name) => fileURLToPath(new URL(`../${name}`, import.meta.url));
 const sourcesFile = pathOf('licenses/sources.json');
@@ -17,7 +18,8 @@ const sourcesFile = pathOf('licenses/sources.json');
 function save(file, text, source) {
   const sources = JSON.parse(readFileSync(sourcesFile, 'utf8'));
   const entries = Object.entries({ ...sources, [file]: source }).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  writeFileSync(pathOf(`licenses/${file}`), `${text.replaceAll('\r\n', '\n').trim()}\n`);
+  const lines = `${text.replaceAll('\r\n', '\n').trim()}\n`;
+  writeFileSync(pathOf(`licenses/${file}`), file.endsWith('.gz') ? gzipSync(lines, { level: 9 }) : lines);
   writeFileSync(sourcesFile, `${JSON.stringify(Object.fromEntries(entries), null, 2)}\n`);
 }
 
@@ -26,7 +28,7 @@ function saveNode(file, version, source) {
   const text = readFileSync(file, 'utf8');
   if (!text.startsWith('Node.js is licensed for use as follows')) throw new Error(`${file} is not the LICENSE of Node`);
   const [major] = version.split('.');
-  save(`node-${major}.txt`, text, { name: 'Node.js', version, source });
+  save(`node-${major}.txt.gz`, text, { name: 'Node.js', version, source });
 }
 
 /**

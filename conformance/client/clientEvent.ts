@@ -6,6 +6,7 @@ export interface CommandEvents {
   readonly agent: { readonly agent: string };
   readonly text: { readonly text: string };
   readonly call: { readonly call: string; readonly name: string; readonly arguments: object };
+  readonly field: { readonly name: string; readonly value: string | number };
   readonly complete: { readonly text: string; readonly status: string; readonly reason?: string };
   readonly ok: object;
   readonly closed: object;
@@ -28,13 +29,14 @@ export interface ConnectionEvent {
 /** An event of a client program. */
 export type ClientEvent = CommandEvent | ConnectionEvent;
 
-type MemberType = 'string' | 'number' | 'object' | 'string?';
+type MemberType = 'string' | 'number' | 'scalar' | 'object' | 'string?';
 
 const members: { readonly [Name in CommandEventName]: Readonly<Record<string, MemberType>> } = {
   connected: { session: 'string' },
   agent: { agent: 'string' },
   text: { text: 'string' },
   call: { call: 'string', name: 'string', arguments: 'object' },
+  field: { name: 'string', value: 'scalar' },
   complete: { text: 'string', status: 'string', reason: 'string?' },
   ok: {},
   closed: {},
@@ -66,6 +68,7 @@ export function readEvent(line: string): ClientEvent | string {
 
 function hasType(value: unknown, type: MemberType): boolean {
   if (type === 'object') return isPlainObject(value);
+  if (type === 'scalar') return typeof value === 'string' || typeof value === 'number';
   if (type === 'string?') return value === undefined || value === null || typeof value === 'string';
   return typeof value === type;
 }

@@ -86,6 +86,7 @@ const isDefault = (value: unknown): boolean =>
   value === false ||
   (Array.isArray(value) && value.length === 0) ||
   value === 'SUCCESS' ||
+  value === 'AUTO' ||
   value === 'NONE';
 
 function changeJson(text: string, change: (envelope: JsonObject, body: string) => JsonObject): string {

@@ -9,6 +9,12 @@ import type { StageAgent } from './stageAgent.ts';
 export type ScriptedToolCall = Pick<ToolCallNotification, 'callId' | 'toolName' | 'typedArgumentsJson'> &
   Partial<ToolCallNotification>;
 
+/** A field of an answer, and the text before it. */
+type SentField = { readonly name: string; readonly value: string | number; readonly before: string };
+
+/** Whether an event reports a part of a turn that runs. */
+const isPiece = ({ event }: { readonly event: string }): boolean => ['text', 'call', 'field'].includes(event);
+
 /** A turn that the kit scripts, and what the program has reported of it. */
 export class ScriptedTurn {
   readonly agent: StageAgent;
@@ -22,6 +28,8 @@ export class ScriptedTurn {
   readonly #stage: Stage;
   readonly #message: string;
   readonly #calls: ScriptedToolCall[] = [];
+  readonly #fields: SentField[] = [];
+  readonly #reportedFields: SentField[] = [];
   #text = '';
   #reportedText = '';
   #reportedCalls = 0;
@@ -57,6 +65,20 @@ export class ScriptedTurn {
     const { id: agentId } = this.agent;
     const fields = { agentId, turnId: this.turnId, nodeName: 'answer', text, isDelta: true };
     this.connection.send(this.requestId, 'answerText', fields, delivery);
+    return this;
+  }
+
+  /** Sends a field of the answer. */
+  field(name: string, value: string | number): this {
+    this.#fields.push({ name, value, before: this.#text });
+    const fields = {
+      agentId: this.agent.id,
+      turnId: this.turnId,
+      node: 'answer',
+      name,
+      valueJson: JSON.stringify(value),
+    };
+    this.connection.send(this.requestId, 'answerField', fields);
     return this;
   }
 
@@ -116,12 +138,7 @@ export class ScriptedTurn {
   async reported(): Promise<void> {
     while (this.#reportedText !== this.#text || this.#reportedCalls < this.#calls.length) {
       const event = await this.#event();
-      expectThat(
-        event.event === 'text' || event.event === 'call',
-        'the events of a turn that runs',
-        shown(event),
-        'Order',
-      );
+      expectThat(isPiece(event), 'the events of a turn that runs', shown(event), 'Order');
       expectThat(
         this.#text.startsWith(this.#reportedText),
         `the text ${shown(this.#text)}`,
@@ -134,11 +151,15 @@ export class ScriptedTurn {
   /** Waits for the rest of the turn, and checks what the program has written of it. */
   async complete({ status = 'SUCCESS', reason = 'END' } = {}): Promise<EventNamed<'complete'>> {
     let event = await this.#event();
-    while (event.event === 'text' || event.event === 'call') event = await this.#event();
+    while (isPiece(event)) event = await this.#event();
     expectThat(event.event === 'complete', 'the event "complete"', shown(event), 'TurnComplete');
     this.#checkText('the pieces of the answer, joined,', this.#reportedText);
     this.#checkText('the text of the event "complete"', event.text);
     expectEqual('the number of calls', this.#reportedCalls, this.#calls.length, 'ToolCallNotification');
+    // A client that knows no fields reports none.
+    const isSilent = this.#reportedFields.length === 0;
+    if (!isSilent)
+      expectEqual('the fields, and the text before each', this.#reportedFields, this.#fields, 'AnswerField');
     expectEqual('the status', event.status, status, 'TurnComplete');
     if (reason !== '') expectEqual('the reason', event.reason, reason, 'TurnComplete');
     return event;
@@ -148,7 +169,7 @@ export class ScriptedTurn {
   async failed(codes: readonly number[]): Promise<EventNamed<'error'>> {
     const expected = `an error with code ${codes.join(' or ')}`;
     let event = await this.#event();
-    while (event.event === 'text' || event.event === 'call') event = await this.#event();
+    while (isPiece(event)) event = await this.#event();
     expectThat(event.event === 'error' && codes.includes(event.code), expected, shown(event), 'Error codes');
     return event;
   }
@@ -156,7 +177,7 @@ export class ScriptedTurn {
   /** Waits for the end of a turn that was cancelled: the rest of its text may be missing. */
   async cancelled(): Promise<void> {
     let event = await this.#event();
-    while (event.event === 'text' || event.event === 'call') event = await this.#event();
+    while (isPiece(event)) event = await this.#event();
     if (event.event === 'error' && event.code === 0) return;
     expectThat(
       event.event === 'complete',
@@ -178,6 +199,8 @@ export class ScriptedTurn {
     );
     if (event.event === 'text') this.#reportedText += event.text;
     if (event.event === 'call') this.#checkCall(event);
+    if (event.event === 'field')
+      this.#reportedFields.push({ name: event.name, value: event.value, before: this.#reportedText });
     return event;
   }
 

@@ -24,12 +24,13 @@ const unknownCommand = 'unknown_command';
 const settlePing = 'settle';
 
 // An interpreter may have to compile the program first.
-const startTimeoutMs = 10_000;
+const minStartTimeoutMs = 10_000;
 
 /** A client program on a scripted server, and the waits for what it does: what a scenario works with. */
 export class Stage implements AsyncDisposable {
   readonly run: ClientRun;
   readonly inbox: Inbox;
+  readonly #startTimeoutMs: number;
   /** The agents of the program, in the order of their creation. */
   agents: StageAgent[] = [];
   #connection: ScriptedConnection | undefined;
@@ -37,6 +38,7 @@ export class Stage implements AsyncDisposable {
   #pings = 0;
 
   constructor(options: ClientRunOptions) {
+    this.#startTimeoutMs = Math.max(minStartTimeoutMs, options.timeoutMs);
     this.run = new ClientRun(options, (connection) => connection === this.#connection);
     this.inbox = this.run.inbox;
   }
@@ -66,7 +68,7 @@ export class Stage implements AsyncDisposable {
   /** Starts the program, and waits until it reads commands. @throws ConformanceFailure */
   async runs(): Promise<void> {
     await this.run.start();
-    await this.error(this.command(unknownCommand), [0], undefined, { timeoutMs: startTimeoutMs });
+    await this.error(this.command(unknownCommand), [0], undefined, { timeoutMs: this.#startTimeoutMs });
   }
 
   /** Gives the program a command. Returns its id. */

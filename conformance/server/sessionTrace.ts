@@ -12,6 +12,7 @@ const earlierBodies = new Set<string>(Object.values(responses).flatMap(({ earlie
 export function isFinalAnswer(frame: ServerFrame): boolean {
   if (frame.body === 'exportDialog') return frame.exportDialog.part >= frame.exportDialog.of;
   if (frame.body === 'searchStorage') return frame.searchStorage.part >= frame.searchStorage.of;
+  if (frame.body === 'exportStorage') return frame.exportStorage.part >= frame.exportStorage.of;
   return !earlierBodies.has(frame.body);
 }
 
@@ -146,6 +147,8 @@ function turnMessage(frame: ServerFrame): { readonly agentId: number; readonly t
   switch (frame.body) {
     case 'answerText':
       return frame.answerText;
+    case 'answerField':
+      return frame.answerField;
     case 'toolCallNotification':
       return frame.toolCallNotification;
     case 'nodeEvent':

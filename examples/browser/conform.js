@@ -55,6 +55,7 @@ export function createProgram(url, write) {
     const { text, status, stopReason, warnings } = await agentOf(command).send(command.text, {
       tools: tools && toolsOf(tools),
       onText: (piece) => write({ id, event: 'text', text: piece }),
+      onField: (name, value) => write({ id, event: 'field', name, value }),
       onCall: ({ callId, toolName, arguments: values }) =>
         write({ id, event: 'call', call: callId, name: toolName, arguments: values }),
     });

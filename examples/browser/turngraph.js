@@ -173,6 +173,25 @@ export class Client {
     return this.#session.request(message, body, onFrame);
   }
 
+  /** Adds entries, `{ text, id?, metadata?, keys?, always? }`, to a KNOWLEDGE storage: a known id is replaced. Returns the ids. */
+  async addKnowledge(storage, entries) {
+    return (await this.request('addKnowledge', { storage, entries })).ids ?? [];
+  }
+
+  /** Removes entries of a KNOWLEDGE storage. */
+  async removeKnowledge(storage, ids) {
+    await this.request('removeKnowledge', { storage, ids });
+  }
+
+  /** The entries of a KNOWLEDGE storage, as `addKnowledge` takes them. */
+  async exportStorage(storage) {
+    const entries = [];
+    await this.request('exportStorage', { storage }, (message, frame) => {
+      if (message === 'exportStorage') entries.push(...(frame.entries ?? []));
+    });
+    return entries.map(({ metadataJson, ...entry }) => ({ ...entry, metadata: JSON.parse(metadataJson || '{}') }));
+  }
+
   /** Destroys the agents, which the server would keep for a while, and closes the connection. Resolves when it is closed. */
   async close() {
     const connection = this.#connection;
@@ -354,21 +373,29 @@ class Agent {
   }
 
   /**
-   * Sends one message of the user. `onText` is called with each piece of the answer, `onCall` with each toolCallNotification,
-   * whose `arguments` are parsed. `tools` has functions by name, called as `(arguments, { call })`: what one returns goes back to
-   * a turn that waits for it (`call.awaitsResult`), and what it throws as the message of a failure.
+   * Sends one message of the user. `onText` is called with each piece of the answer, `onField` with the name and the
+   * value of each of its fields, `onCall` with each toolCallNotification, whose `arguments` are parsed. `tools` has functions by
+   * name, called as `(arguments, { call })`: what one returns goes back to a turn that waits for it (`call.awaitsResult`), and
+   * what it throws as the message of a failure.
    *
-   * Resolves with the turnComplete, its `text` and its `calls`; the status is SUCCESS or CANCELLED. Rejects when the turn
+   * Resolves with the turnComplete, its `text`, `fields` and `calls`; the status is SUCCESS or CANCELLED. Rejects when the turn
    * fails, and with 1002 when the session is lost; the turn is lost then, too.
    */
-  async send(text, { variables = {}, priority = 'NORMAL', tools, onText, onCall } = {}) {
+  async send(text, { variables = {}, priority = 'NORMAL', tools, onText, onField, onCall } = {}) {
     let answer = '';
+    // Without a prototype: a field may have any name.
+    const fields = Object.create(null);
     const calls = [];
     const body = { agentId: this.#id, text, variables, priority };
     const complete = await this.#client.request('sendMessage', body, (message, frame) => {
       if (message === 'answerText' && frame.text) {
-        answer += frame.text;
-        onText?.(frame.text);
+        // What the client itself has sent is shown, but is no part of the answer.
+        if (frame.source !== 'client') answer += frame.text;
+        onText?.(frame.text, frame);
+      }
+      if (message === 'answerField') {
+        fields[frame.name] = JSON.parse(frame.valueJson);
+        onField?.(frame.name, fields[frame.name], frame);
       }
       if (message !== 'toolCallNotification') return;
       const call = { ...frame, arguments: parseArguments(frame.typedArgumentsJson) };
@@ -379,7 +406,7 @@ class Agent {
     // If the session is lost now, the turn is complete all the same; the saved dialog is without it.
     await this.exportDialog().catch(() => undefined);
     const { status = 'SUCCESS', stopReason = 'NONE', warnings = [] } = complete;
-    const turn = { ...complete, status, stopReason, warnings, text: answer, calls };
+    const turn = { ...complete, status, stopReason, warnings, text: answer, fields, calls };
     if (status === 'ERROR') throw Object.assign(toError(turn.error ?? {}), { turn });
     return turn;
   }
@@ -405,6 +432,27 @@ class Agent {
   /** An older name of `submitToolResults`. */
   submitResults(results) {
     return this.submitToolResults(results);
+  }
+
+  /**
+   * Adds a line to the dialog, also while a turn runs: between its message and its answer. `role` is "assistant" or "user"; with
+   * `notify` the turn gets it as a text whose source is "client".
+   */
+  async appendText(text, { role = 'assistant', notify = false } = {}) {
+    await this.#client.request('appendText', { agentId: this.#id, text, role, notify });
+    await this.exportDialog();
+  }
+
+  /** Says who answers from now on: the graph ("AUTO"), or people ("MANUAL"), by `appendText`; messages are then only kept. */
+  async setAgentMode(mode) {
+    await this.#client.request('setAgentMode', { agentId: this.#id, mode });
+    await this.exportDialog();
+  }
+
+  /** Sets variables that all later turns have; those of a message win. null removes one. */
+  async setVariables(variables) {
+    await this.#client.request('setVariables', { agentId: this.#id, variablesJson: JSON.stringify(variables) });
+    await this.exportDialog();
   }
 
   /** Changes live parameters of a node between turns: those that are given; null restores the default. */

@@ -107,6 +107,7 @@ func _create(id, command):
 	var name = "agent-%d" % (agents.size() + 1)
 	agents[name] = answer.agent
 	answer.agent.connect("text", self, "_text", [answer.agent])
+	answer.agent.connect("field", self, "_field", [answer.agent])
 	answer.agent.connect("called", self, "_called", [answer.agent])
 	_emit(id, "agent", {"agent": name, "warnings": answer.agent.warnings})
 
@@ -151,6 +152,9 @@ func _send(id, agent, command):
 
 func _text(piece, agent):
 	_emit(turns[agent], "text", {"text": piece})
+
+func _field(name, value, agent):
+	_emit(turns[agent], "field", {"name": name, "value": value})
 
 func _called(call, agent):
 	_emit(turns[agent], "call", {"call": call.callId, "name": call.toolName, "arguments": call.arguments})

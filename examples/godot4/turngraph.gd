@@ -27,7 +27,7 @@ const MAX_PAGES = 256
 const SLOW_MESSAGES = ["createAgent", "sendMessage", "loadModel", "downloadModel", "createStringStorage", "searchStorage"]
 # The last answer to a request is one of these, or has the name of the request.
 const FINAL_MESSAGES = ["turnComplete", "ack", "error"]
-const OTHER_MESSAGES = ["sessionReady", "resumeSession", "answerText", "toolCallNotification", "nodeEvent", "modelProgress"]
+const OTHER_MESSAGES = ["sessionReady", "resumeSession", "answerText", "answerField", "toolCallNotification", "nodeEvent", "modelProgress"]
 # After these close codes the server has no session to resume, or would close again.
 const LOST_CLOSE_CODES = [1001, 1009, 4429]
 # After these the next attempt would end likewise.
@@ -63,6 +63,7 @@ class Session:
 class Agent:
 	extends RefCounted
 	signal text(piece)             # a piece of an answer
+	signal field(name, value)      # a field of an answer, such as a mood
 	signal called(call)            # a toolCallNotification, with its typed values in "arguments"
 	const MAX_RESULT_BYTES = 262144  # the limit of a server for the result of a call
 	# Issues about the shape of arguments: a tool is not run with such.
@@ -83,18 +84,20 @@ class Agent:
 				_create[name + "Json"] = value if value is String else JSON.stringify(value)
 		history_json = _create.get("historyJson", "")
 
-	# Sends one message of the player. The answer has the whole text in "text", all calls in "calls", SUCCESS or CANCELLED in
-	# "status", sentences in "warnings", and the turnComplete in "body". It is not ok when the turn fails, and 1002 when the
-	# session is lost; the turn is lost with it.
+	# Sends one message of the player. The answer has the whole text in "text", its fields in "fields", all calls in "calls",
+	# SUCCESS or CANCELLED in "status", sentences in "warnings", and the turnComplete in "body". It is not ok when the turn
+	# fails, and 1002 when the session is lost; the turn is lost with it.
 	# tools has Callables by tool name. They get the arguments, and what they return goes back to a turn that waits for it: text
 	# as it is, null as "ok", anything else as JSON, and {"ok": false, "content": why} as a failure.
 	func send(text, variables = {}, tools = null):
 		var pieces = []
+		var fields = {}
 		var calls = []
 		var sent = _open("sendMessage", {"text": text, "variables": variables})
-		sent.frame.connect(_take_frame.bind(pieces, calls, tools))
+		sent.frame.connect(_take_frame.bind(pieces, fields, calls, tools))
 		var answer = await sent.completed
 		answer["text"] = "".join(PackedStringArray(pieces))
+		answer["fields"] = fields
 		answer["calls"] = calls
 		if answer.ok:
 			answer["status"] = answer.body.get("status", "SUCCESS")
@@ -171,10 +174,16 @@ class Agent:
 		filled["agentId"] = id
 		return _client._request(message, filled, false, null)
 
-	func _take_frame(message, body, pieces, calls, tools):
+	func _take_frame(message, body, pieces, fields, calls, tools):
 		if message == "answerText" and body.get("text", "") != "":
-			pieces.append(body.text)
+			# A line of appendText is shown, but is no part of the answer.
+			if body.get("source", "") != "client":
+				pieces.append(body.text)
 			text.emit(body.text)
+		elif message == "answerField":
+			var json = JSON.new()
+			fields[body.name] = json.data if json.parse(body.valueJson) == OK else null
+			field.emit(body.name, fields[body.name])
 		elif message == "toolCallNotification":
 			var json = JSON.new()
 			body["arguments"] = json.data if json.parse(body.get("typedArgumentsJson", "{}")) == OK else {}
@@ -373,6 +382,11 @@ func list_models():
 			return _failure(5001, "the server's list of models has the same page twice")
 		pages[page] = true
 	return _failure(2005, "the server's list of models has more than %d pages; the server does not end it" % MAX_PAGES)
+
+# Which models fit the computer, best first: the answer has "models" and "leftOut" in its body. The wish has fields of
+# SuggestModelsRequest, such as "maxBytes".
+func suggest_models(wish = {}):
+	return await request("suggestModels", wish)
 
 # Downloads a model of the catalogue; the signal progress tells how far it is.
 func download_model(model_name):

@@ -83,6 +83,7 @@ async function send(id, agent, { text, tools }) {
   const turn = agent.handle.send(text, {
     ...(tools && { tools: toolsOf(tools) }),
     onText: (piece) => write({ id, event: 'text', text: piece }),
+    onField: (name, value) => write({ id, event: 'field', name, value }),
     onCall: ({ callId, toolName, arguments: values }) =>
       write({ id, event: 'call', call: callId, name: toolName, arguments: values }),
   });

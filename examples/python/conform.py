@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from turngraph import Agent, Call, Client, ConnectionDropped, Text, ToolResult, TurngraphError, reconnect_delays
+from turngraph import Agent, AnswerField, Call, Client, ConnectionDropped, Text, ToolResult, TurngraphError, reconnect_delays
 
 FORMS = {"turngraph.v1.json": "json", "turngraph.v1.proto": "proto"}
 
@@ -100,6 +100,8 @@ class Program:
         async for event in turn:
             if isinstance(event, Text):
                 write("text", number, text=event.text)
+            elif isinstance(event, AnswerField):
+                write("field", number, name=event.name, value=event.value)
             elif isinstance(event, Call):
                 write("call", number, call=event.call_id, name=event.tool_name, arguments=event.arguments)
         result = await turn

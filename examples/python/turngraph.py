@@ -132,6 +132,17 @@ class Text:
     text: str = ""
     node_name: str = ""
     is_delta: bool = False
+    # "client": a line of `append_text`, no part of the answer.
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class AnswerField:
+    """A field of an answer, in addition to its text: a string or a number."""
+
+    name: str = ""
+    value: Any = None
+    node: str = ""
 
 
 @dataclass(frozen=True)
@@ -162,18 +173,24 @@ class Call:
     because: str = ""
     issues: Sequence[Issue] = ()
     awaits_result: bool = False
+    # How probable it is, 0 to 1; None: the engine does not know it.
+    confidence: float | None = None
 
 
 @dataclass(frozen=True)
 class ToolResult:
     """The result of a call: text or a JSON value (None: "ok"), and whether the call succeeded.
 
-    A result of lifespan "DIALOG" is shown to the model in later turns, too.
+    A result of lifespan "DIALOG" is shown to the model in later turns, too. metadata: a JSON value that no model reads; it is in
+    the summary of the turn and in saved dialogs. control: `{"mode": "MANUAL"}` hands the agent over to people;
+    `{"endTurn": True, "answer": "Bye."}` ends the turn that waits for the result.
     """
 
     content: Any = None
     ok: bool = True
     lifespan: Literal["TURN", "DIALOG"] = "TURN"
+    metadata: Any = None
+    control: Mapping[str, Any] | None = None
 
 
 Outcome = Literal["completed", "failed", "blocked"]
@@ -198,9 +215,10 @@ class NodeEvent:
     event_type: str = ""
     payload: Any = None
     node_name: str = ""
+    mode: str = "AUTO"
 
 
-Event = Union[Text, Call, NodeEvent]
+Event = Union[Text, AnswerField, Call, NodeEvent]
 
 
 @dataclass(frozen=True)
@@ -216,6 +234,8 @@ class TurnResult:
     """The turn summary: all text, calls, what an `Executor` made of them, events, and the fields of TurnComplete."""
 
     text: str = ""
+    # By name, the fields of its answers in addition to the text.
+    fields: Mapping[str, Any] = field(default_factory=dict)
     calls: Sequence[Call] = ()
     tool_runs: Sequence[ToolRun] = ()
     events: Sequence[NodeEvent] = ()
@@ -227,10 +247,15 @@ class TurnResult:
     tokens_reused: int = 0
     tokens_generated: int = 0
     interactions_dropped: int = 0
+    interactions_summarised: int = 0
     time_to_first_token_ms: float = 0.0
     duration_ms: float = 0.0
     warnings: Sequence[str] = ()
     debug_info: Any = None
+    # Who answers the next message: "AUTO", the graph, or "MANUAL", people.
+    mode: str = "AUTO"
+    # By call_id, what was given as metadata of results.
+    result_metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -271,6 +296,35 @@ class Model:
     vram_bytes: float = 0
     prefill_threads: int = 0
     purpose: str = ""
+
+
+@dataclass(frozen=True)
+class SuggestedModel:
+    """A model that fits the machine of the server; the figures are estimates."""
+
+    name: str = ""
+    variant: str = ""
+    status: str = "ABSENT"
+    download_bytes: float = 0
+    memory_bytes: float = 0
+    tokens_per_second: float = 0
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class LeftOutModel:
+    name: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """The models that fit, best first, the others with the reason, and the machine, with the fields of MachineInfo."""
+
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    models: Sequence[SuggestedModel] = ()
+    left_out: Sequence[LeftOutModel] = ()
+    more: int = 0
 
 
 T = TypeVar("T")
@@ -365,12 +419,16 @@ FINAL = {
     "cancelTurn": "ack",
     "submitToolResults": "ack",
     "appendDialog": "ack",
+    "appendText": "ack",
+    "setAgentMode": "ack",
+    "setVariables": "ack",
     "setPace": "ack",
     "changeParams": "ack",
     "exportDialog": "exportDialog",
     "clearDialog": "ack",
     "destroyAgent": "ack",
     "listModels": "listModels",
+    "suggestModels": "suggestModels",
     "downloadModel": "downloadModel",
     "cancelDownload": "ack",
     "loadModel": "loadModel",
@@ -379,6 +437,9 @@ FINAL = {
     "createStringStorage": "createStringStorage",
     "destroyStringStorage": "ack",
     "searchStorage": "searchStorage",
+    "addKnowledge": "addKnowledge",
+    "removeKnowledge": "ack",
+    "exportStorage": "exportStorage",
 }
 
 Answer = tuple[str, dict[str, Any]]
@@ -425,6 +486,21 @@ def _address(url: str, resuming: str) -> str:
 
 class _ProtocolError(Exception):
     """What the server has sent cannot be right; the message is a clause about the server."""
+
+
+class _EventParts:
+    """Joins the parts of events of nodes."""
+
+    def __init__(self) -> None:
+        self._payload: list[str] = []
+
+    def add(self, message: Mapping[str, Any]) -> NodeEvent | None:
+        self._payload.append(str(message.get("payloadJson", "")))
+        if message.get("part") != message.get("of"):
+            return None
+        payload = _parse("".join(self._payload) or "null", "payloadJson")
+        self._payload = []
+        return _read(NodeEvent, message, payload=payload)
 
 
 class _PendingRequest:
@@ -546,6 +622,7 @@ class Client:
         self._callbacks: dict[str, Callable[..., None] | None] = {}
         self._pending: dict[int, _PendingRequest] = {}
         self._agents: set[int] = set()
+        self._late_events: dict[int, tuple[_EventParts, Callable[[NodeEvent], None]]] = {}
         # The frames of this session are numbered from 1. Those that the server may not have received are kept.
         self._last_id = 0
         self._sent = 0
@@ -642,16 +719,22 @@ class Client:
     # -- the session
 
     async def configure(
-        self, *, engine: str = "", storage_data_folder: str = "", allow_auto_model_downloading: bool = False
+        self,
+        *,
+        engine: str = "",
+        storage_data_folder: str = "",
+        allow_auto_model_downloading: bool = False,
+        memory_key: str = "",
     ) -> None:
         """Sets the engine, the storage folder, and whether `create_agent` may download a model that is not on disk.
 
-        Only before the first agent and the first storage.
+        Only before the first agent and the first storage. memory_key: a secret, by which storages with `persist` are kept.
         """
         message = {
             "engine": engine,
             "storageDataFolder": storage_data_folder,
             "allowAutoModelDownloading": allow_auto_model_downloading,
+            "memoryKey": memory_key,
         }
         await self.request("configureSession", message)
 
@@ -667,13 +750,14 @@ class Client:
         warm_up: bool = False,
         tools: Executor | Sequence[DefinedTool] = (),
         on_progress: Callable[[Progress], None] | None = None,
+        on_event: Callable[[NodeEvent], None] | None = None,
         timeout: float | None = None,
     ) -> Agent:
         """Compiles a graph and starts a conversation, or continues one that `export_dialog` returned.
 
         tools: those of `@tool` that the graph names; turns run their calls, unless `send` is given others.
         Loading or downloading a model can take long, so only the time without progress is limited unless `timeout` is
-        given; on_progress receives its progress.
+        given; on_progress receives its progress. on_event receives the events of nodes that come after their turn.
         """
         if history == "":
             raise ValueError('history is empty: leave it out, or give "[]"')
@@ -692,7 +776,10 @@ class Client:
         if executor and executor.declarations:
             message["toolsJson"] = _to_json(executor.declarations)
         answer = await self.request("createAgent", message, timeout=timeout, on_frame=_progress_handler(on_progress))
-        return Agent(self, answer.get("agentId", 0), answer.get("warnings", []), executor)
+        agent_id = answer.get("agentId", 0)
+        if on_event:
+            self._late_events[agent_id] = _EventParts(), on_event
+        return Agent(self, agent_id, answer.get("warnings", []), executor)
 
     async def set_pace(self, *, paused: bool = False, max_tokens_per_second: int = 0, max_threads: int = 0) -> None:
         """Replaces the pace of the session, which all its turns share; 0 = no limit. Also for turns that are running."""
@@ -714,6 +801,16 @@ class Client:
                 raise _malformed(f"the server's list of models has the page {token!r} twice")
             tokens.add(token)
         raise LimitExceeded(f"the server's list of models has more than {MAX_PAGES} pages; the server does not end it")
+
+    async def suggest_models(
+        self, *, purpose: str = "", min_tokens_per_second: float = 0, max_bytes: float = 0, languages: Sequence[str] = ()
+    ) -> Suggestions:
+        """Which models of the catalogue fit the machine of the server; 0 = no limit."""
+        limits = {"minTokensPerSecond": min_tokens_per_second, "maxBytes": max_bytes}
+        answer = await self.request("suggestModels", {"purpose": purpose, **limits, "languages": list(languages)})
+        models = [_read(SuggestedModel, message) for message in answer.get("models", [])]
+        left_out = [_read(LeftOutModel, message) for message in answer.get("leftOut", [])]
+        return _read(Suggestions, answer, machine=answer.get("machine") or {}, models=models, left_out=left_out)
 
     async def load_model(
         self, model_name: str, *, on_progress: Callable[[Progress], None] | None = None, timeout: float | None = None
@@ -759,19 +856,23 @@ class Client:
         kind: str = "",
         file_path: str = "",
         metadata_json: Sequence[str] = (),
+        persist: bool = False,
     ) -> int:
         """Creates a named list or map of strings for the graphs of this session; returns the number of its entries.
 
-        A KNOWLEDGE takes a mapping of ids to texts; `metadata_json` has the rest of each, as JSON.
+        A KNOWLEDGE takes a mapping of ids to texts; `metadata_json` has the rest of each, as JSON. persist: keeps a
+        KNOWLEDGE for later sessions with the same `memory_key`.
         """
         if isinstance(strings, str):
             raise _malformed("createStringStorage.strings must be a list or a mapping, not a text")
         keys = list(strings) if isinstance(strings, Mapping) else []
         values = list(strings.values()) if isinstance(strings, Mapping) else list(strings)
         kind = kind or ("MAP" if keys else "LIST")
-        message = {"name": name, "kind": kind, "strings": values, "keys": keys, "filePath": file_path}
+        message: dict[str, Any] = {"name": name, "kind": kind, "strings": values, "keys": keys, "filePath": file_path}
         if metadata_json:
             message["metadataJson"] = list(metadata_json)
+        if persist:
+            message["persist"] = True
         return int((await self.request("createStringStorage", message)).get("entries", 0))
 
     async def destroy_string_storage(self, name: str) -> None:
@@ -798,6 +899,41 @@ class Client:
             "searchStorage", message, on_frame=lambda _, frame: parts.append(frame.get("hitsJson", ""))
         )
         return cast("list[dict[str, Any]]", _parse("".join(map(str, parts)), "hitsJson"))
+
+    async def add_knowledge(self, storage: str, entries: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Adds entries to a KNOWLEDGE storage: each `text`, and as needed `id`, `metadata`, `keys` and `always`. Returns the ids.
+
+        An entry whose id another one has takes its place.
+        """
+        written = [
+            {**{name: value for name, value in entry.items() if name != "metadata"}, "metadataJson": _to_json(entry["metadata"])}
+            if "metadata" in entry
+            else dict(entry)
+            for entry in entries
+        ]
+        answer = await self.request("addKnowledge", {"storage": storage, "entries": written})
+        return [str(id) for id in answer.get("ids", [])]
+
+    async def remove_knowledge(self, storage: str, ids: Sequence[str]) -> None:
+        """Removes entries of a KNOWLEDGE storage."""
+        await self.request("removeKnowledge", {"storage": storage, "ids": list(ids)})
+
+    async def export_storage(self, storage: str) -> list[dict[str, Any]]:
+        """The entries of a KNOWLEDGE storage, as `add_knowledge` takes them."""
+        entries: list[dict[str, Any]] = []
+        await self.request(
+            "exportStorage", {"storage": storage}, on_frame=lambda _, frame: entries.extend(frame.get("entries", []))
+        )
+        return [
+            {
+                "id": entry.get("id", ""),
+                "text": entry.get("text", ""),
+                "metadata": _parse(entry.get("metadataJson") or "{}", "metadataJson"),
+                "keys": list(entry.get("keys", [])),
+                "always": entry.get("always", False),
+            }
+            for entry in entries
+        ]
 
     # -- requests
 
@@ -843,6 +979,7 @@ class Client:
         pending = self._pending[number] = _PendingRequest(self, number, name, timeout)
         if name == "destroyAgent":
             self._agents.discard(message.get("agentId", 0))
+            self._late_events.pop(message.get("agentId", 0), None)
         self._wake_writer.set()
         return pending
 
@@ -1024,6 +1161,10 @@ class Client:
                 self._agents.add(int(message.get("agentId", 0)))
             if request_id in self._pending:
                 self._pending[request_id].put((body, message), size)
+            elif request_id == 0 and body == "nodeEvent" and message.get("agentId") in self._late_events:
+                parts, on_event = self._late_events[message["agentId"]]
+                if event := parts.add(message):
+                    asyncio.get_running_loop().call_soon(on_event, event)
             elif request_id == 0 and body == "error":
                 self._server_error = _to_error(message)  # sent before the server closes the connection
 
@@ -1365,7 +1506,7 @@ class _ToolRunner:
             failure.__cause__ = error
             self._fail(failure)
             return run
-        return replace(run, in_turn=call.awaits_result and await self._submit(call, run.result, reply.complete))
+        return replace(run, in_turn=await self._submit(call, run.result, reply.complete))
 
     async def _run(self, call: Call, reply: _Reply) -> tuple[ToolRun, BaseException | None]:
         if not self._is_cancelled:
@@ -1552,7 +1693,15 @@ def _result_message(call_id: str, result: ToolResult) -> dict[str, Any]:
     if size > MAX_FRAME_BYTES:
         message = f"the result has {size} bytes, and a frame may have {MAX_FRAME_BYTES}; send less"
         raise TurngraphError(5003, "FRAME_TOO_LARGE", message)
-    return {"callId": call_id, "ok": result.ok, "content": text, "lifespan": result.lifespan}
+    message: dict[str, Any] = {"callId": call_id, "ok": result.ok, "content": text, "lifespan": result.lifespan}
+    if result.metadata is not None:
+        try:
+            message["metadataJson"] = json.dumps(result.metadata, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise _malformed(f"the metadata of the result is not JSON: {error}") from error
+    if result.control:
+        message["control"] = dict(result.control)
+    return message
 
 
 def _assert_sendable(result: ToolResult) -> None:
@@ -1691,6 +1840,23 @@ class Agent:
         """Adds what was said elsewhere to the dialog, between turns; one of the two may be empty."""
         await self._client.request("appendDialog", {"agentId": self.id, "user": user, "assistant": assistant})
 
+    async def append_text(
+        self, text: str, *, role: Literal["assistant", "user"] = "assistant", notify: bool = False
+    ) -> None:
+        """Adds a line to the dialog at any time: while a turn runs, between its message and its answer.
+
+        notify: the running turn has it as a `Text` with source "client", too.
+        """
+        await self._client.request("appendText", {"agentId": self.id, "text": text, "role": role, "notify": notify})
+
+    async def set_agent_mode(self, mode: Literal["AUTO", "MANUAL"]) -> None:
+        """Says who answers from now on: the graph, or people ("MANUAL"): then turns end at once, with the message kept."""
+        await self._client.request("setAgentMode", {"agentId": self.id, "mode": mode})
+
+    async def set_variables(self, variables: Mapping[str, Any]) -> None:
+        """Sets variables that all later turns have; those of a message win. None removes one."""
+        await self._client.request("setVariables", {"agentId": self.id, "variablesJson": _to_json(variables)})
+
     async def cancel(self) -> None:
         """Cancels the running turn, if there is one."""
         await self._client.request("cancelTurn", {"agentId": self.id})
@@ -1744,9 +1910,10 @@ class Turn:
         self._client = agent._client
         self._agent = agent
         self._texts: list[str] = []
+        self._fields: dict[str, Any] = {}
         self._calls: list[Call] = []
         self._events: list[NodeEvent] = []
-        self._payload: list[str] = []
+        self._parts = _EventParts()
         self._turn_id = 0
         self._lock = asyncio.Lock()
         self._runner = _ToolRunner(tools, self._submit, self._fail) if tools else None
@@ -1903,8 +2070,15 @@ class Turn:
             self._abort()
 
     async def _submit(self, call: Call, result: ToolResult, on_taken: Callable[[], None]) -> bool:
-        """Gives the turn a result. Returns whether it took it: it may have ended, or no longer wait for the result."""
+        """Gives the turn a result. Returns whether it took it: it may have ended, or not wait for the result."""
+        is_taken = call.awaits_result and await self._give(call, result, on_taken)
+        mode = (result.control or {}).get("mode")
+        if mode and not is_taken:
+            with contextlib.suppress(TurngraphError):
+                await self._agent.set_agent_mode(mode)
+        return is_taken
 
+    async def _give(self, call: Call, result: ToolResult, on_taken: Callable[[], None]) -> bool:
         def on_frame(frame: Answer | TurngraphError) -> None:
             # At once: the next frame may be a call of the next reply.
             if not isinstance(frame, TurngraphError) and frame[0] == "ack":
@@ -1929,18 +2103,20 @@ class Turn:
     def _event(self, body: str, message: dict[str, Any]) -> Event | None:
         if body == "answerText" and message.get("text"):
             text = _read(Text, message)
-            self._texts.append(text.text)
+            if text.source == "":
+                self._texts.append(text.text)
             return text
+        if body == "answerField":
+            answer_field = _read(AnswerField, message, value=_parse(message.get("valueJson"), "valueJson"))
+            self._fields[answer_field.name] = answer_field.value
+            return answer_field
         if body == "toolCallNotification":
             self._calls.append(_read_call(message))
             return self._calls[-1]
         if body == "nodeEvent":
-            self._payload.append(str(message.get("payloadJson", "")))
-            if message.get("part") == message.get("of"):
-                payload = _parse("".join(self._payload) or "null", "payloadJson")
-                self._payload = []
-                self._events.append(_read(NodeEvent, message, payload=payload))
-                return self._events[-1]
+            if event := self._parts.add(message):
+                self._events.append(event)
+            return event
         return None
 
     def _summarize(self, message: dict[str, Any]) -> TurnResult | TurngraphError:
@@ -1948,9 +2124,14 @@ class Turn:
             TurnResult,
             message,
             text="".join(self._texts),
+            fields=self._fields,
             calls=self._calls,
             events=self._events,
             path=[_read(Step, step) for step in message.get("path", [])],
             debug_info=_parse(message["debugInfo"], "debugInfo") if message.get("debugInfo") else None,
+            result_metadata={
+                each.get("callId", ""): _parse(each.get("metadataJson"), "metadataJson")
+                for each in message.get("resultMetadata", [])
+            },
         )
         return TurnFailed(message.get("error") or {}, result) if result.status == "ERROR" else result

@@ -102,6 +102,8 @@ namespace Turngraph
         public bool IsConsequential;
         /// <summary>The turn waits for its result: <see cref="Agent.SubmitToolResultsAsync"/>.</summary>
         public bool AwaitsResult;
+        /// <summary>How probable it is, 0 to 1; null: the engine does not know it.</summary>
+        public double? Confidence;
         /// <summary>All fields of the toolCallNotification.</summary>
         public JsonObject Frame;
     }
@@ -129,6 +131,8 @@ namespace Turngraph
     {
         /// <summary>All text of the answer.</summary>
         public string Text;
+        /// <summary>The fields of the answer, in addition to its text: strings and numbers.</summary>
+        public JsonObject Fields = new JsonObject();
         /// <summary>All calls, in their order.</summary>
         public List<ToolCall> Calls = new List<ToolCall>();
         /// <summary>SUCCESS or CANCELLED; ERROR in the <see cref="TurngraphException.Turn"/> of an exception.</summary>
@@ -162,7 +166,7 @@ namespace Turngraph
         private static readonly HashSet<string> FinalMessages = new HashSet<string> { "turnComplete", "ack", "error" };
         private static readonly HashSet<string> OtherMessages = new HashSet<string>
         {
-            "sessionReady", "resumeSession", "answerText", "toolCallNotification", "nodeEvent", "modelProgress",
+            "sessionReady", "resumeSession", "answerText", "answerField", "toolCallNotification", "nodeEvent", "modelProgress",
         };
         /// <summary>What may take long.</summary>
         private static readonly HashSet<string> SlowRequests = new HashSet<string>
@@ -274,6 +278,15 @@ namespace Turngraph
             }
             throw new TurngraphException(2005, "LIMIT_EXCEEDED",
                 "the server's list of models has more than " + MaxPages + " pages; the server does not end it");
+        }
+
+        /// <summary>
+        /// Which models fit the computer, best first: SuggestModelsResponse, with "models" and "leftOut". The wish has fields of
+        /// SuggestModelsRequest, such as "maxBytes".
+        /// </summary>
+        public Task<JsonObject> SuggestModelsAsync(JsonObject wish = null)
+        {
+            return RequestAsync("suggestModels", wish ?? new JsonObject());
         }
 
         /// <summary>Downloads a model of the catalogue. The result is the size of its files in bytes.</summary>
@@ -1034,8 +1047,9 @@ namespace Turngraph
         /// <param name="onCall">Called with each detected call.</param>
         /// <param name="variables">The template variables of this turn.</param>
         /// <param name="tools">Run the calls; their results go back to a turn that waits for them.</param>
+        /// <param name="onField">Called with the name and the value of each field of the answer.</param>
         public async Task<Turn> SendAsync(string text, Action<string> onText = null, Action<ToolCall> onCall = null,
-            JsonObject variables = null, ToolTable tools = null)
+            JsonObject variables = null, ToolTable tools = null, Action<string, object> onField = null)
         {
             var body = new JsonObject { { "text", text } };
             if (variables != null) body["variables"] = variables;
@@ -1045,8 +1059,15 @@ namespace Turngraph
             {
                 if (message == "answerText" && frame.Text("text") != "")
                 {
-                    answer.Append(frame.Text("text"));
+                    // A line of appendText is shown, but is no part of the answer.
+                    if (frame.Text("source") != "client") answer.Append(frame.Text("text"));
                     if (onText != null) onText(frame.Text("text"));
+                }
+                if (message == "answerField")
+                {
+                    var value = JsonObject.Parse("{\"value\":" + frame.Text("valueJson") + "}")["value"];
+                    turn.Fields[frame.Text("name")] = value;
+                    if (onField != null) onField(frame.Text("name"), value);
                 }
                 if (message != "toolCallNotification") return;
                 var call = ToCall(frame);
@@ -1220,6 +1241,7 @@ namespace Turngraph
                 IsKnown = frame.Flag("known"),
                 IsConsequential = frame.Flag("consequential"),
                 AwaitsResult = frame.Flag("awaitsResult"),
+                Confidence = frame.ContainsKey("confidence") ? frame.Number("confidence") : (double?)null,
                 Frame = frame,
             };
         }

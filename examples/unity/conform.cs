@@ -150,7 +150,8 @@ internal static class Conform
             {
                 { "call", call.CallId }, { "name", call.ToolName }, { "arguments", call.Arguments },
             }),
-            tools: command.ContainsKey("tools") ? ToolsOf(command.Object("tools")) : null);
+            tools: command.ContainsKey("tools") ? ToolsOf(command.Object("tools")) : null,
+            onField: (name, value) => Emit(id, "field", new JsonObject { { "name", name }, { "value", value } }));
         Emit(id, "complete", new JsonObject
         {
             { "text", turn.Text }, { "status", turn.Status }, { "reason", turn.Frame.Text("stopReason") },

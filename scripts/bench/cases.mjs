@@ -17,6 +17,7 @@ import { start } from './cases/start.mjs';
 import { stream } from './cases/stream.mjs';
 import { strictCall } from './cases/strictCall.mjs';
 import { threads } from './cases/threads.mjs';
+import { summary } from './cases/summary.mjs';
 import { turn } from './cases/turn.mjs';
 import { warmStart } from './cases/warmStart.mjs';
 
@@ -45,6 +46,7 @@ export const cases = [
   retrieve,
   cancel,
   priority,
+  summary,
   guest,
   start,
   memory,

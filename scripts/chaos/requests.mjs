@@ -17,7 +17,8 @@ const maxAgents = 20;
  *   all time limits.
  */
 export async function run(_target, { count, seed, patience = 1, log }) {
-  const server = await startServer({ flags: { gpu: 'off', 'resume-grace': 60 } });
+  // The engine is the mock: no process of another one is started.
+  const server = await startServer({ flags: { gpu: 'off', 'engine-process': 'in', 'resume-grace': 60 } });
   try {
     const result = await runEachClient({ port: server.port, seed, log }, (session) =>
       withTimeout((60 + 3 * count) * patience, 'all requests', cutRequests(session, createRng(seed), count)),

@@ -15,19 +15,24 @@ import { exitWithUsageError, readArguments, wholeNumber } from '../options.mjs';
 import { whyWrong } from './bfcl/check.mjs';
 import { categories, readQuestions } from './bfcl/questions.mjs';
 import { serverOptions, withAgent, withClient } from './evalServer.mjs';
+import { Confidences, confidenceLine } from './confidence.mjs';
 import { formatColumns, percent } from './formatColumns.mjs';
 import { sampling } from './tools/runItem.mjs';
 import { detectedCalls, incompleteCalls } from './tools/readCalls.mjs';
 
 const options = readOptions();
 const rows = [];
+const confidences = new Confidences();
 
 if (options.peer) await measure((question) => askPeer(question));
 else
   await withClient(options, async (client) => {
     await measure((question) => askServer(client, question));
   });
-console.log(options.json ? JSON.stringify(rows, undefined, 2) : formatColumns(columnsOf(rows), rows, 1));
+const { pairs } = confidences;
+console.error(confidenceLine(pairs));
+const document = { model: options.model, evaluation: 'eval:bfcl', rows, confidences: pairs };
+console.log(options.json ? JSON.stringify(document, undefined, 2) : formatColumns(columnsOf(rows), rows, 1));
 
 async function measure(ask) {
   for (const category of options.categories) {
@@ -47,6 +52,7 @@ async function measure(ask) {
           .join() === names.toSorted().join()
       )
         named++;
+      confidences.add(calls, !wrong);
       if (wrong) outcomes[wrong] = (outcomes[wrong] ?? 0) + 1;
       else right++;
       if ((index + 1) % 50 === 0) console.error(`${category}: ${index + 1} of ${questions.length}, ${right} right`);

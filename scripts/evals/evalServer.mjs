@@ -14,9 +14,16 @@ export const serverOptions = {
  * Calls `use` with a client of a server that has the model loaded. A failure is printed and sets the exit code: a Fault has a
  * message for the user; anything else is a bug, and its stack is printed.
  */
-export async function withClient({ model, catalogue, threads }, use) {
+export async function withClient({ model, catalogue, threads, storageRoot = '', memory = '' }, use) {
   try {
-    const server = await startServer({ port: 0, catalogue, threads: Number(threads), logLevel: 'warn' });
+    const server = await startServer({
+      port: 0,
+      catalogue,
+      threads: Number(threads),
+      storageRoot,
+      memory,
+      logLevel: 'warn',
+    });
     try {
       const client = await connect(server.url);
       await client.loadModel(model);

@@ -1,6 +1,6 @@
 // What the training text of the demo model must not have: the messages and the tools of all evaluations of this folder.
 import { readHouse, readHouseItems } from './guidelines/items.mjs';
-import { readJson } from './readJson.mjs';
+import { readJsonLines } from './readJson.mjs';
 import { readItems } from './tools/items.mjs';
 import { readResultItems } from './tools/resultItems.mjs';
 import { readControls, readTwoTurnItems } from './twoTurnLoop/items.mjs';
@@ -22,7 +22,7 @@ export async function readHeldOut() {
   const twoTurns = [...(await readTwoTurnItems()), ...(await readControls())];
   const house = await readHouse();
   const ofHouse = await readHouseItems();
-  const routed = await readJson(new URL('route/items.json', import.meta.url));
+  const routed = await readJsonLines(new URL('route/items.jsonl', import.meta.url));
   return [
     ...calls,
     ...results,

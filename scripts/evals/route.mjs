@@ -8,7 +8,7 @@
 import { readArguments, wholeNumber } from '../options.mjs';
 import { serverOptions, withAgent, withClient } from './evalServer.mjs';
 import { formatColumns, percent } from './formatColumns.mjs';
-import { readJson } from './readJson.mjs';
+import { readJson, readJsonLines } from './readJson.mjs';
 
 const { values: options } = readArguments({
   options: {
@@ -19,7 +19,7 @@ const { values: options } = readArguments({
   },
 });
 const labels = await readJson(new URL('route/labels.json', import.meta.url));
-const all = await readJson(new URL('route/items.json', import.meta.url));
+const all = await readJsonLines(new URL('route/items.jsonl', import.meta.url));
 const limit = wholeNumber('limit', options.limit) ?? Infinity;
 const items = labels.flatMap(({ name }) => all.filter(({ label }) => label === name).slice(0, limit));
 // The label for all other messages: a graph that leads `not_matched` to its exit gives it to those without a label, too.

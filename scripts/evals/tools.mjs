@@ -19,12 +19,14 @@ import { judgeResult } from './tools/judgeResult.mjs';
 import { readItems } from './tools/items.mjs';
 import { readResultItems } from './tools/resultItems.mjs';
 import { formatTable } from './tools/table.mjs';
+import { Confidences, confidenceLine } from './confidence.mjs';
 import { Score } from './tools/score.mjs';
 import { exitWithUsageError, readArguments, wholeNumber } from '../options.mjs';
 
 const known = { formats: [...knownFormats.keys()], modes: ['free', 'strict'] };
 const options = readOptions();
 const { model, formats, modes, limit } = options;
+const confidences = new Confidences();
 const logLine = (line) => process.stderr.write(`${line}\n`);
 
 const began = performance.now();
@@ -38,16 +40,19 @@ function print(rows) {
   logLine(`${count} items, ${rows.length} rows, ${seconds} s`);
   for (const { format, mode, failed } of rows) if (failed > 0) logLine(`${format} ${mode}: ${failed} turns failed`);
   const { threads } = options;
-  console.log(
-    options.json ? JSON.stringify({ model, items: count, threads, seconds, rows }, null, 2) : formatTable(rows),
-  );
+  const { pairs } = confidences;
+  logLine(confidenceLine(pairs));
+  const document = { model, evaluation: 'eval:tools', items: count, threads, seconds, rows, confidences: pairs };
+  console.log(options.json ? JSON.stringify(document, null, 2) : formatTable(rows));
 }
 
 async function measure(client, allowed) {
   const rows = formats.flatMap((format) => allowed.map((mode) => ({ format, mode, score: new Score() })));
   await inTurns(items, rows, async (item, row) => {
     const answer = await attempt(item, row, () => runItem(client, model, item, row));
-    row.score.add(item.category, answer ? compare(item.calls, answer) : 'failed', answer);
+    const outcome = answer ? compare(item.calls, answer) : 'failed';
+    row.score.add(item.category, outcome, answer);
+    confidences.add(answer?.calls ?? [], outcome === 'exact');
   });
   await inTurns(resultItems, rows, async (item, row) => {
     for (const wiring of wirings) {

@@ -1,4 +1,6 @@
-// GGUF files of tiny embedding models, in memory.
+// GGUF files of embedding models: tiny ones with random weights, and those of Hugging Face.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { tokenType } from './gguf.mjs';
 import { writeHeader } from './header.mjs';
 import { flag, number, padded, real, text } from './values.mjs';
@@ -28,37 +30,9 @@ const poolings = { none: 0, mean: 1, cls: 2 };
  * @returns {Buffer}
  */
 export function bertGguf({ width = 32, layers = 2, contextLength = 64, seed = 1, pooling = 'mean' } = {}) {
-  const own = {
-    context_length: number(contextLength),
-    embedding_length: number(width),
-    block_count: number(layers),
-    feed_forward_length: number(2 * width),
-    'attention.head_count': number(4),
-    'attention.layer_norm_epsilon': real(1e-12),
-    'attention.causal': flag(false),
-    pooling_type: number(poolings[pooling]),
-  };
-  const metadata = [
-    ['general.architecture', text('bert')],
-    ['general.name', text('tiny embedding')],
-    ['general.file_type', number(weightTypes.F32.fileType)],
-    ...Object.entries(own).map(([key, value]) => [`bert.${key}`, value]),
-    ['tokenizer.ggml.token_type_count', number(2)],
-    ['tokenizer.ggml.cls_token_id', number(special.indexOf('[CLS]'))],
-    ['tokenizer.ggml.seperator_token_id', number(special.indexOf('[SEP]'))],
-    ['tokenizer.ggml.padding_token_id', number(special.indexOf('[PAD]'))],
-    ['tokenizer.ggml.mask_token_id', number(special.indexOf('[MASK]'))],
-  ];
-  const dimensions = {
-    'token_embd.weight': [width, vocab.tokens.length],
-    'token_types.weight': [width, 2],
-    'position_embd.weight': [width, contextLength],
-    ...layerNorm('token_embd_norm', width),
-    ...Object.assign({}, ...Array.from({ length: layers }, (_, layer) => blockTensors(`blk.${layer}`, width))),
-  };
-  const shapes = Object.entries(dimensions).map(([name, sizes]) => ({ name, dimensions: sizes, type: 'F32' }));
   const types = vocab.tokens.map((_, id) => (id < special.length ? tokenType.control : tokenType.normal));
-  const { head, tensors } = writeHeader({ metadata, shapes, vocab: { ...vocab, types } });
+  const shape = { name: 'tiny embedding', width, layers, heads: 4, hidden: 2 * width, contextLength, pooling };
+  const { head, tensors } = bertHeader(shape, { ...vocab, types });
   const draw = createNormalRandom(seed);
   const blobs = tensors.map(({ name, count }) =>
     name.endsWith('norm.weight') ? createWeights('F32', count, () => 1, 1) : createWeights('F32', count, draw, 0.3),
@@ -66,14 +40,112 @@ export function bertGguf({ width = 32, layers = 2, contextLength = 64, seed = 1,
   return Buffer.concat([head, ...blobs.map(padded)]);
 }
 
-const blockTensors = (block, width) => ({
+/**
+ * Converts a BERT with mean pooling, as Hugging Face stores it, to the bytes of a GGUF file with 32-bit weights.
+ * @param {string} folder has config.json, vocab.txt and model.safetensors.
+ * @returns {Promise<Buffer>}
+ */
+export async function convertBert(folder) {
+  const config = JSON.parse(await readFile(join(folder, 'config.json'), 'utf8'));
+  const tokens = (await readFile(join(folder, 'vocab.txt'), 'utf8')).trimEnd().split('\n');
+  const isSpecial = (token) => /^\[.+\]$/.test(token);
+  const pieces = {
+    ...vocab,
+    tokens: tokens.map((token) => {
+      if (token.startsWith('##')) return token.slice(2);
+      return isSpecial(token) ? token : `▁${token}`;
+    }),
+    types: tokens.map((token) => (isSpecial(token) ? tokenType.control : tokenType.normal)),
+    ...Object.fromEntries(['unknown', 'bos', 'eos'].map((role) => [role, tokens.indexOf(vocab.tokens[vocab[role]])])),
+  };
+  const shape = {
+    name: folder,
+    width: config.hidden_size,
+    layers: config.num_hidden_layers,
+    heads: config.num_attention_heads,
+    hidden: config.intermediate_size,
+    contextLength: config.max_position_embeddings,
+    pooling: 'mean',
+  };
+  const { head, tensors } = bertHeader(shape, pieces);
+  const file = await readFile(join(folder, 'model.safetensors'));
+  const start = 8 + Number(file.readBigUInt64LE(0));
+  const stored = JSON.parse(file.toString('utf8', 8, start));
+  const blobs = tensors.map(({ name, bytes }) => {
+    const { dtype, data_offsets: [from, to] = [] } = stored[sourceName(name)] ?? {};
+    if (dtype !== 'F32' || to - from !== bytes) throw new Error(`${sourceName(name)} is not as config.json says`);
+    return file.subarray(start + from, start + to);
+  });
+  return Buffer.concat([head, ...blobs.map(padded)]);
+}
+
+/** What Hugging Face calls the tensors of llama.cpp. */
+const sources = {
+  token_embd: 'embeddings.word_embeddings',
+  token_types: 'embeddings.token_type_embeddings',
+  position_embd: 'embeddings.position_embeddings',
+  token_embd_norm: 'embeddings.LayerNorm',
+  attn_q: 'attention.self.query',
+  attn_k: 'attention.self.key',
+  attn_v: 'attention.self.value',
+  attn_output: 'attention.output.dense',
+  attn_output_norm: 'attention.output.LayerNorm',
+  ffn_up: 'intermediate.dense',
+  ffn_down: 'output.dense',
+  layer_output_norm: 'output.LayerNorm',
+};
+
+const sourceName = (name) => {
+  const [, layer, part = '', kind] = /^(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)$/.exec(name) ?? [];
+  return `${layer === undefined ? '' : `encoder.layer.${layer}.`}${sources[part]}.${kind}`;
+};
+
+function bertHeader({ name, width, layers, heads, hidden, contextLength, pooling }, pieces) {
+  const own = {
+    context_length: number(contextLength),
+    embedding_length: number(width),
+    block_count: number(layers),
+    feed_forward_length: number(hidden),
+    'attention.head_count': number(heads),
+    'attention.layer_norm_epsilon': real(1e-12),
+    'attention.causal': flag(false),
+    pooling_type: number(poolings[pooling]),
+  };
+  const idOf = (token) => number(pieces.tokens.indexOf(token));
+  const metadata = [
+    ['general.architecture', text('bert')],
+    ['general.name', text(name)],
+    ['general.file_type', number(weightTypes.F32.fileType)],
+    ...Object.entries(own).map(([key, value]) => [`bert.${key}`, value]),
+    ['tokenizer.ggml.token_type_count', number(2)],
+    ['tokenizer.ggml.cls_token_id', idOf('[CLS]')],
+    ['tokenizer.ggml.seperator_token_id', idOf('[SEP]')],
+    ['tokenizer.ggml.padding_token_id', idOf('[PAD]')],
+    ['tokenizer.ggml.mask_token_id', idOf('[MASK]')],
+  ];
+  const dimensions = {
+    'token_embd.weight': [width, pieces.tokens.length],
+    'token_types.weight': [width, 2],
+    'position_embd.weight': [width, contextLength],
+    ...layerNorm('token_embd_norm', width),
+    ...Object.assign({}, ...Array.from({ length: layers }, (_, layer) => blockTensors(`blk.${layer}`, width, hidden))),
+  };
+  const shapes = Object.entries(dimensions).map(([tensor, sizes]) => ({
+    name: tensor,
+    dimensions: sizes,
+    type: 'F32',
+  }));
+  return writeHeader({ metadata, shapes, vocab: pieces });
+}
+
+const blockTensors = (block, width, hidden) => ({
   ...linear(`${block}.attn_q`, width, width),
   ...linear(`${block}.attn_k`, width, width),
   ...linear(`${block}.attn_v`, width, width),
   ...linear(`${block}.attn_output`, width, width),
   ...layerNorm(`${block}.attn_output_norm`, width),
-  ...linear(`${block}.ffn_up`, width, 2 * width),
-  ...linear(`${block}.ffn_down`, 2 * width, width),
+  ...linear(`${block}.ffn_up`, width, hidden),
+  ...linear(`${block}.ffn_down`, hidden, width),
   ...layerNorm(`${block}.layer_output_norm`, width),
 });
 

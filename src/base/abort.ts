@@ -1,7 +1,6 @@
-/**
- * Waits until the promise settles or one of the signals is aborted. Resolves on abort.
- * @throws what the promise rejects with.
- */
+import { onAbort, onceAny } from './events.ts';
+
+/** Waits until the promise settles or a signal is aborted. Resolves on abort. @throws what the promise rejects with. */
 export function untilAborted(wait: Promise<void>, ...signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const done = (): void => {
@@ -20,11 +19,7 @@ export function track<T>(running: Set<Promise<unknown>>, work: Promise<T>): Prom
   return work.finally(() => running.delete(work));
 }
 
-/**
- * Races a promise against an abort signal.
- * @param reason returns the value to reject with on abort; default: the signal's reason.
- * @throws that value, when the signal is aborted before the promise settles.
- */
+/** Races a promise against a signal. @param reason what to reject with on abort; default: the signal's. @throws it. */
 export function raceAbort<T>(
   promise: Promise<T>,
   signal: AbortSignal | undefined,
@@ -32,19 +27,12 @@ export function raceAbort<T>(
 ): Promise<T> {
   if (!signal) return promise;
   return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(reason());
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+    const unsubscribe = onAbort(signal)(() => reject(reason()));
+    promise.then(resolve, reject).finally(unsubscribe);
   });
 }
 
-/** Resolves when the signal is aborted. */
-export const whenAborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+export const whenAborted = (signal: AbortSignal): Promise<void> => onceAny(onAbort(signal));
 
 /**
  * A signal that is aborted when one of several is, until it is disposed. Not AbortSignal.any: a long-lived source signal
@@ -52,22 +40,17 @@ export const whenAborted = (signal: AbortSignal): Promise<void> =>
  * for each model load, and so would a plain listener on the source that is not removed: after ten loads Node warned of it.
  */
 export class EitherSignal implements Disposable {
-  readonly #controller = new AbortController();
-  readonly #signals: readonly AbortSignal[];
+  readonly signal: AbortSignal;
+  readonly #unsubscribes: readonly (() => void)[];
 
   constructor(signals: readonly (AbortSignal | undefined)[]) {
-    this.#signals = signals.filter((signal) => signal !== undefined);
-    for (const signal of this.#signals) signal.addEventListener('abort', this.#abort);
-    if (this.#signals.some(({ aborted }) => aborted)) this.#abort();
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+    const controller = new AbortController();
+    this.signal = controller.signal;
+    const given = signals.filter((signal) => signal !== undefined);
+    this.#unsubscribes = given.map((signal) => onAbort(signal)(() => controller.abort()));
   }
 
   [Symbol.dispose](): void {
-    for (const signal of this.#signals) signal.removeEventListener('abort', this.#abort);
+    for (const unsubscribe of this.#unsubscribes) unsubscribe();
   }
-
-  readonly #abort = (): void => this.#controller.abort();
 }

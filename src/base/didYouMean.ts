@@ -4,10 +4,7 @@ const maxNameLength = 64;
 // A client may have tens of thousands of storages, and a graph that names hundreds of others.
 const maxNames = 400;
 
-/**
- * The known name with the smallest edit distance (Levenshtein) to a misspelt one, or else the first that begins with it or
- * has all its words; undefined when none is close.
- */
+/** The known name nearest to a misspelt one (Levenshtein), else the first that begins with it or has its words. */
 function closestName(name: string, names: Iterable<string>): string | undefined {
   // The comparison takes time in the product of the lengths, and a longer name is no misspelling.
   if (name.length > maxNameLength) return undefined;

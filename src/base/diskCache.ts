@@ -12,7 +12,6 @@ export interface QuotaFile {
   readonly drop: () => Promise<void>;
 }
 
-/** A file to add to a quota. */
 interface NewQuotaFile extends Readonly<Pick<QuotaFile, 'bytes' | 'inUse'>> {
   readonly paths: readonly string[];
   /** Called when it is dropped or evicted. */
@@ -78,12 +77,10 @@ interface Found<Content> {
   readonly content: Content;
 }
 
-/** An entry of a disk cache. */
 interface CacheEntry<Content> extends QuotaFile {
   readonly content: Content;
 }
 
-/** Where the entries of a disk cache are. */
 interface DiskCacheOptions<Content> {
   readonly folder: string;
   readonly quota: DiskQuota;

@@ -1,9 +1,6 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 
-/**
- * Creates a function to call between chunks of long synchronous work: it yields to the event loop once `maxBlockedMs`
- * have passed since it last did.
- */
+/** A function to call in long synchronous work: yields to the event loop each time `maxBlockedMs` have passed. */
 export function createYielder(maxBlockedMs = 10): () => Promise<void> {
   let lastYield = performance.now();
   return async () => {
@@ -17,16 +14,11 @@ export function createYielder(maxBlockedMs = 10): () => Promise<void> {
 export type Admission = () => Promise<void> | undefined;
 
 /** Clock and event loop of an admission; tests replace them. */
-export interface AdmissionClock {
+const processClock = {
   /** Monotonic time in milliseconds. */
-  readonly now: () => number;
+  now: (): number => performance.now(),
   /** Calls back in the next round of the event loop. */
-  readonly onNextRound: (callback: () => void) => void;
-}
-
-const processClock: AdmissionClock = {
-  now: () => performance.now(),
-  onNextRound: (callback) => setImmediate(callback),
+  onNextRound: (callback: () => void): void => void setImmediate(callback),
 };
 
 /**
@@ -58,10 +50,7 @@ export function createAdmission(maxBlockedMs = 10, { now, onNextRound } = proces
 /** The admission that all requests of the process share, and all chunks of their work. */
 export const sharedAdmission: Admission = createAdmission();
 
-/**
- * Runs a chunk of long synchronous work, such as compiling one part of a graph, once the shared admission allows it: chunks
- * of many tasks in the same round of the event loop do not add up, nor do several chunks of one request.
- */
+/** Runs a chunk of long work once the shared admission allows it: chunks of one round do not add up. */
 export async function runChunk<T>(work: () => T | Promise<T>): Promise<T> {
   // No await between the admission and the work: otherwise all tasks would be admitted before the first one works.
   const admitted = sharedAdmission();

@@ -51,10 +51,13 @@ export function describeFsError(thrown: unknown): string {
   return `${errorReasons[code] ?? 'the system refuses it'} (${code})`;
 }
 
-/**
- * Checks that the path of a flag is a folder or does not exist yet.
- * @throws Error that names the flag, when it is a file.
- */
+/** Why a file that a user names cannot be read. */
+export function whyUnreadable({ code, message }: NodeJS.ErrnoException): string {
+  if (code === 'ENOENT') return 'there is no such file';
+  return code === 'EISDIR' || code === 'ENOTREG' ? (errorReasons[code] ?? message) : message;
+}
+
+/** @throws Error that names the flag, when its path is a file and no folder. */
 export async function assertFolder(flag: string, folder: string): Promise<void> {
   const isFile = await stat(folder).then(
     (stats) => !stats.isDirectory(),
@@ -104,14 +107,18 @@ export async function writeAtomic(
   await syncFolder(dirname(path));
 }
 
+/** Writes all bytes: a disk that becomes full meanwhile takes some without an error. @throws the system's error. */
+export async function writeAll(file: Pick<FileHandle, 'write'>, bytes: Buffer, position: number): Promise<void> {
+  for (let at = 0; at < bytes.length;) {
+    const { bytesWritten } = await file.write(bytes, at, bytes.length - at, position + at);
+    at += bytesWritten;
+  }
+}
+
 /** The path that is written before it is renamed to the path of a file. */
 export const draftPath = (path: string): string => `${path}.new`;
 
-/**
- * Creates a file, and opens it for reading and writing. What has its name is removed first: a symbolic link is not
- * followed, and another name of the same file (hard link) keeps its content.
- * @throws the system's error.
- */
+/** Creates a file in place of any other: links are not followed. @throws the system's error. */
 export async function createFile(path: string): Promise<FileHandle> {
   await unlink(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;

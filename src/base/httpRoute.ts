@@ -11,14 +11,9 @@ export interface HttpRoute extends Disposable {
   request(url: URL, options: RequestOptions): ClientRequest;
 }
 
-/** A proxy that cannot be used. */
 class ProxyError extends Error {}
 
-/**
- * The route to an origin, by HTTPS_PROXY, HTTP_PROXY and NO_PROXY. Requests with TLS go through a tunnel (CONNECT), others
- * are sent to the proxy as they are.
- * @throws ProxyError
- */
+/** The route to an origin, by HTTPS_PROXY, HTTP_PROXY and NO_PROXY; with TLS through a tunnel. @throws ProxyError */
 export function routeTo(origin: URL, env: Environment, keepAlive = false): HttpRoute {
   const proxy = findProxy(origin, env);
   const isTunnelled = proxy !== undefined && origin.protocol === 'https:';
@@ -44,7 +39,6 @@ const authorization = ({ username, password }: URL): Readonly<Record<string, str
   return user === ':' ? {} : { 'proxy-authorization': `Basic ${Buffer.from(user).toString('base64')}` };
 };
 
-/** Connections with TLS through a proxy. */
 class TunnelAgent extends HttpsAgent {
   readonly #proxy: URL;
 
@@ -53,12 +47,9 @@ class TunnelAgent extends HttpsAgent {
     this.#proxy = proxy;
   }
 
-  override createConnection(
-    options: RequestOptions,
-    callback?: (error: Error | null, stream: Duplex) => void,
-  ): undefined {
+  override createConnection(options: RequestOptions, done?: (error: Error | null, stream: Duplex) => void): undefined {
     const proxy = this.#proxy;
-    const finish = callback as (error: Error | null, stream?: Duplex | null) => void;
+    const finish = done as (error: Error | null, stream?: Duplex | null) => void;
     const target = `${options.host}:${options.port}`;
     const headers = { host: target, ...authorization(proxy) };
     const request = send(proxy, { method: 'CONNECT', path: target, headers, agent: false });

@@ -2,12 +2,6 @@ import { findNodeAtLocation, parseTree, printParseErrorCode, visit, type Node, t
 import { findJsonExcess, jsonExcesses } from './jsonBounds.ts';
 import { escapePointerToken, pointerTokens } from './jsonPointer.ts';
 
-/** Maps JSON pointers to positions in a JSON text: `line:column`, both from 1. */
-export interface JsonLocations {
-  /** The position of the value that a JSON pointer names, or of its nearest existing parent. */
-  positionOf(pointer: string): string;
-}
-
 /** A JSON syntax error and its position: `line:column`. */
 export interface JsonSyntaxError {
   readonly place: string;
@@ -28,8 +22,8 @@ export const withoutMark = (text: string): string => text.replace(/^\uFEFF/, '')
 
 const strictOptions = { disallowComments: true };
 
-/** Locates the values of a JSON text; in invalid JSON only those before the syntax error. */
-export function locateInJson(text: string): JsonLocations {
+/** The `line:column` (from 1) of the value that a JSON pointer names, or of its nearest existing parent. */
+export function locateInJson(text: string): { readonly positionOf: (pointer: string) => string } {
   const position = positions(text);
   const tree = unlessTooDeep(() => parseTree(text, [], strictOptions));
   return { positionOf: (pointer) => position(tree ? offsetOf(tree, pointer) : 0) };
@@ -60,10 +54,7 @@ export function findLoneSurrogate(text: string): JsonSyntaxError | undefined {
   return undefined;
 }
 
-/**
- * Parses a JSON text, which may begin with a byte order mark.
- * @param fault makes the error to throw of the problem, the end of a sentence: "is not valid JSON at 3:13: value expected".
- */
+/** Parses a JSON text; a byte order mark may precede it. @param fault makes the error, from the end of a sentence. */
 export function parseJson(given: string, fault: (problem: string, cause: unknown) => Error): unknown {
   const text = withoutMark(given);
   if (findJsonExcess(text)) throw fault(jsonExcesses.levels, undefined);

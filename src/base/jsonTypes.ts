@@ -2,6 +2,9 @@
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** A JSON Schema that is not validated. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
 /** Whether plain data has a type of JSON Schema; 3.0 is an integer. */
 export function hasJsonType(value: unknown, type: string): boolean {
   switch (type) {
@@ -22,6 +25,15 @@ export function hasJsonType(value: unknown, type: string): boolean {
 export function jsonTypeOf(value: unknown): string {
   if (value === null) return 'null';
   return Array.isArray(value) ? 'array' : typeof value;
+}
+
+/** The value of a JSON text; undefined where it is none. */
+export function tryParseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether two JSON values are equal, whatever the order of the members of their objects. */

@@ -17,10 +17,7 @@ export interface LogOptions {
   readonly file?: string;
 }
 
-/**
- * Creates a log: readable lines on a terminal, JSON lines elsewhere or when `json` is set. A file that cannot be written is a
- * warning on stderr, and the log goes there.
- */
+/** Readable lines on a terminal, JSON lines elsewhere or by `json`. A file that cannot be written: stderr. */
 export function createLog({ level, json, file = '' }: LogOptions): Log {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
   const problem = file === '' ? undefined : fileProblem(file);
@@ -40,7 +37,6 @@ function logToStderr(options: LoggerOptions, json: boolean): Log {
 
 // On demand: few servers need them.
 const load = createRequire(import.meta.url);
-
 let sharedSink: LogSink | undefined;
 
 // One for all logs of the process. pino's own destination ends the process when a write fails, and on a full disk repeats

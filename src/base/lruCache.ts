@@ -1,4 +1,3 @@
-/** How much an LRU cache keeps. */
 interface LruLimits {
   readonly maxEntries?: number;
   /** UTF-16 units of all keys together. */

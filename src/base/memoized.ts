@@ -9,10 +9,7 @@ export function memoized<Key extends object, Value>(create: (key: Key) => Value)
 
 const maxResults = 1000;
 
-/**
- * A function that computes its result once for equal keys. Results are forgotten when there are too many.
- * @param keyOf what the result depends on, as a text or a number.
- */
+/** A function that computes its result once for equal keys, of the last ones. @param keyOf what it depends on. */
 export function memoizedByKey<Input, Result>(
   keyOf: (input: Input) => string | number,
   compute: (input: Input) => Result,

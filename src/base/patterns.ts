@@ -13,7 +13,6 @@ const unicodeClassSize = 10;
 // RE2 refuses a larger count itself.
 const maxRepeatCount = 1000;
 
-/** The pattern from its start or the last unclosed parenthesis on. */
 interface OpenGroup {
   /** Size of all but the last atom. */
   before: number;
@@ -21,11 +20,7 @@ interface OpenGroup {
   last: number;
 }
 
-/**
- * Estimates how large a regular expression is with its counted repetitions written out: `(ab{3}){10}` is about 60. One
- * pass over the pattern, which need not be valid.
- * @param wordSize what `\w` and `\W` count.
- */
+/** The size of a pattern, repetitions written out: `(ab{3}){10}` is about 60. @param wordSize that of `\w`. */
 export function estimatePatternSize(pattern: string, wordSize = 1): number {
   const groups: OpenGroup[] = [{ before: 0, last: 0 }];
   const current = (): OpenGroup => groups.at(-1) ?? { before: 0, last: 0 };
@@ -51,10 +46,7 @@ export function estimatePatternSize(pattern: string, wordSize = 1): number {
   return before + last;
 }
 
-/**
- * The parts of a regular expression (RE2 syntax): an escape, a quoted text, the head of a group, a class, a counted
- * repetition, or one character each.
- */
+/** The parts of an RE2 pattern: an escape, a quoted text, a group's head, a class, a counted repetition, a letter. */
 export const splitPattern = (pattern: string): readonly string[] => pattern.match(partPattern) ?? [];
 
 const partPattern =

@@ -7,7 +7,6 @@ export const branchKeywords: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'a
 /** The keywords that hold a list of schemas; `items` may also hold one schema. */
 const listKeywords: ReadonlySet<string> = new Set([...branchKeywords, 'prefixItems', 'items']);
 
-/** The keywords that hold schemas by name. */
 export const namedKeywords: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
@@ -16,7 +15,6 @@ export const namedKeywords: ReadonlySet<string> = new Set([
   'definitions',
 ]);
 
-/** The keywords that hold one schema. */
 const schemaKeywords: ReadonlySet<string> = new Set([
   'items',
   'additionalProperties',
@@ -38,10 +36,7 @@ export const allowedValues = (schema: Readonly<Record<string, unknown>>): readon
 /** The facts of a parameter that are no keywords of JSON Schema: only turngraph knows them. */
 export const ownFacts = ['source', 'significance', 'hidden', 'precedence', 'enum_from'] as const;
 
-/**
- * The value of a keyword, each schema in it mapped; true and false are schemas, too.
- * @param map called with a schema, its JSON pointer from the schema that has the keyword, and its name if it has one.
- */
+/** A keyword's value, its schemas mapped. @param map gets a schema, its pointer, and its name if it has one. */
 export function mapSchemas(
   keyword: string,
   value: unknown,

@@ -8,7 +8,6 @@ export const formatBytes = (bytes: number, gigabyteDecimals = 2): string =>
 /** Formats bytes in megabytes, however many they are: 12.3 MB, 4560.0 MB. */
 export const formatMegabytes = (bytes: number): string => `${(bytes / bytesPerMegabyte).toFixed(1)} MB`;
 
-/** Bytes in whole megabytes, rounded up. */
 export const ceilMegabytes = (bytes: number): number => Math.ceil(bytes / bytesPerMegabyte);
 
 /** Formats seconds for people, rounded up: 42 s, 3 min 5 s, 2 h 10 min. */

@@ -4,9 +4,7 @@ import type { Tool, ToolCallFormat } from './tool.ts';
 /** One chat message of a prompt, as a model's chat template takes it. */
 export interface Message {
   readonly role: 'system' | 'user' | 'assistant';
-  /**
-   * The text. Calls and results are written out in our own wording, for models whose template does not support tools.
-   */
+  /** Calls and results are written out in our own wording, for models whose template does not support tools. */
   readonly text: string;
   /** The tool call or result of this message, for a template that supports tools. */
   readonly toolExchange?: ToolExchange;
@@ -30,19 +28,15 @@ export interface ToolDefinition {
 
 /** The tools of a prompt, both as data and rendered as text. */
 export interface ToolBlock {
-  /** The tool-call format in use. */
   readonly format: string;
   /** The tools as plain data, for a model whose own chat template supports tools in this format. */
   readonly definitions: readonly ToolDefinition[];
-  /**
-   * Where `text` is inserted: at the end of the system message, or before the text of the first or last user message.
-   */
+  /** Where `text` is: at the end of the system message, or before the text of the first or last user message. */
   readonly place: 'system' | 'first-user' | 'last-user';
   /** The tools in our own wording, for all other models. */
   readonly text: string;
 }
 
-/** Renders tools in a tool-call format. */
 export const toToolBlock = (tools: readonly Tool[], format: ToolCallFormat): ToolBlock => ({
   format: format.name,
   definitions: tools.map(toFunctionDefinition),
@@ -74,11 +68,7 @@ export function insertTools({ messages, tools }: Prompt): readonly Message[] {
   );
 }
 
-/**
- * Messages with calls and results as texts in our own wording. Results that follow each other are one message: many
- * templates refuse two user messages in a row.
- * @param kinds what is written as text.
- */
+/** Messages with calls and results as texts; results in a row are one message. @param kinds what becomes text. */
 export function exchangesAsText(
   messages: readonly Message[],
   kinds: readonly ToolExchange['kind'][] = ['calls', 'result'],
@@ -103,19 +93,44 @@ export const toTextMessages = (prompt: Prompt): readonly Message[] => exchangesA
 export interface Interaction {
   readonly user: string;
   readonly assistant: string;
+  /** What later prompts show in place of `assistant`: the fields of an answer, as JSON. */
+  readonly prompted?: string;
   /**
    * Set when the turn was cancelled or failed; `assistant` is then what had been sent until then. `forgotten`: later turns do
-   * not see it.
+   * not see it. `recorded`: no model answered it, and later turns see its message without an answer.
    */
-  readonly mark?: 'cancelled' | 'failed' | 'forgotten';
+  readonly mark?: 'cancelled' | 'failed' | 'forgotten' | 'recorded';
   /** Template variables that the client sent with the message. */
   readonly variables?: Readonly<Record<string, string>>;
   /** What later prompts show as the answer of a turn that called tools and sent no text. */
   readonly spoken?: string;
   /** Results of its calls that stay in the dialog. */
   readonly results?: readonly DialogResult[];
+  /** What the client has kept with results of its calls; in no prompt. */
+  readonly result_metadata?: readonly CallMetadata[];
+  /** In a saved dialog, on the last entry: what the agent keeps in addition. */
+  readonly agent?: SavedState;
   /** What later prompts show of the interaction, in place of all else: it was given as messages. */
   readonly messages?: readonly Message[];
+}
+
+/** A detected call that lacks something, which is kept for later turns. */
+export interface PendingCall {
+  /** The node that detected it. */
+  readonly node: string;
+  readonly tool_name: string;
+  /** JSON text of its arguments that are valid. */
+  readonly arguments_json: string;
+  /** What the user is asked for, by precedence. */
+  readonly missing: readonly {
+    /** The path of the parameter. */
+    readonly name: string;
+    readonly message: string;
+    readonly significance: string;
+    readonly examples: readonly unknown[];
+  }[];
+  /** How many more turns it is kept without progress. */
+  readonly turns_left: number;
 }
 
 /** The result of a call that stays in the dialog (lifespan DIALOG). */
@@ -127,6 +142,32 @@ export interface DialogResult {
   readonly ok: boolean;
   /** Text or JSON. */
   readonly content: string;
+}
+
+export interface CallMetadata extends Pick<DialogResult, 'call_id' | 'name'> {
+  /** A JSON document. */
+  readonly metadata_json: string;
+}
+
+/** What an agent keeps in addition to its dialog, as it is saved. */
+export interface SavedState {
+  /** MANUAL: people answer. Default: AUTO. */
+  readonly mode?: 'AUTO' | 'MANUAL';
+  /** Variables of all its turns. */
+  readonly variables?: Readonly<Record<string, string>>;
+  /** The calls that lack something, of each node one at most. */
+  readonly pending?: readonly PendingCall[];
+  /** The running summaries, of each node one at most. */
+  readonly summaries?: readonly SavedSummary[];
+}
+
+export interface SavedSummary {
+  /** The node whose prompts have it. */
+  readonly node: string;
+  readonly text: string;
+  readonly interactions: number;
+  /** How many entries of the dialog, up to that with the state, come after those that it stands for. */
+  readonly entries_after: number;
 }
 
 /** The conversation so far, oldest interaction first. */

@@ -6,7 +6,6 @@ export interface TextRange {
   readonly end: number;
 }
 
-/** A mark that was found in a text. */
 export interface FoundMark extends TextRange {
   readonly mark: string;
 }
@@ -14,11 +13,9 @@ export interface FoundMark extends TextRange {
 /** Searches a text, which may arrive in pieces, for marks. Takes time linear in the text. */
 export class MarkSearch {
   readonly #pattern: RegExp;
-  /** The pattern of a mark. */
   readonly source: string;
   /** The proper beginnings of the marks. */
   readonly #beginnings = new Set<string>();
-  /** Length of the longest mark. */
   readonly maxLength: number;
 
   /** @param after a pattern of what belongs to a mark after its text. */
@@ -38,10 +35,7 @@ export class MarkSearch {
     return match ? { mark: match[0], start: match.index, end: match.index + match[0].length } : undefined;
   }
 
-  /**
-   * The first mark in a text from an index on; without one, the index before which no mark can start any more.
-   * @param isComplete whether no text follows: then nothing is held back.
-   */
+  /** The first mark from an index on, or how far there can be none. @param isComplete whether no text follows. */
   next(text: string, from: number, isComplete: boolean): FoundMark | number {
     const found = this.first(text, from);
     const undecided = isComplete ? text.length : this.undecidedFrom(text, from);

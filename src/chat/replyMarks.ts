@@ -4,7 +4,6 @@ export interface MarkPair {
   readonly close: string;
 }
 
-/** Marks of the reasoning (chain of thought) in a reply. */
 export interface ReasoningMarks extends MarkPair {
   /** How the template writes the closing mark, to where the answer starts: what ends reasoning whose budget is spent. */
   readonly ending: string;
@@ -51,10 +50,7 @@ export const openedAtEnd = (prompt: string, { reasoning }: ReplyMarks): Reasonin
   return reasoning.find(({ open }) => end.endsWith(open));
 };
 
-/**
- * The opening mark of the answer that is still to be written after a prompt; "" = none. After reasoning a mark in plain
- * words would be read as text of the answer, so there is none.
- */
+/** The opening mark of the answer after a prompt; "" = none: after reasoning a mark in plain words would be text. */
 export function answerMarkAfter(prompt: string, marks: ReplyMarks): string {
   const { open = '' } = marks.answer ?? {};
   const isOpened = prompt.trimEnd().endsWith(open.trimEnd());

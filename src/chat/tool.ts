@@ -1,3 +1,4 @@
+import { tryParseJson } from '../base/jsonTypes.ts';
 import type { JsonObject } from './json/value.ts';
 import type { CallGrammar, ToolChoice } from './grammar/rule.ts';
 import type { ReplyMarks } from './replyMarks.ts';
@@ -71,6 +72,8 @@ export interface DetectedCall {
   readonly repaired: boolean;
   /** What the model wrote about the call at its beginning; absent: nothing. */
   readonly thought?: string;
+  /** How probable it is, 0 to 1; absent: not known. */
+  readonly confidence?: number;
 }
 
 /** The tool calls of a model's text. */
@@ -173,15 +176,7 @@ export function resultContent({ ok, content }: Pick<AnsweredCall, 'ok' | 'conten
 }
 
 /** Whether a text is a JSON object or list. "[Errno 2] no such file" and "{name} is unknown" are none. */
-function isJson(text: string): boolean {
-  if (!/^\s*[[{]/.test(text)) return false;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const isJson = (text: string): boolean => /^\s*[[{]/.test(text) && tryParseJson(text) !== undefined;
 
 /** A result as a plain line of text, with the name of the tool. */
 export const resultLine = (call: Pick<AnsweredCall, 'name' | 'ok' | 'content'>): string =>

@@ -3,23 +3,13 @@ import { createReasoningSkipper, visibleStart } from './reply/reasoning/splitRep
 import { defaultReplyMarks, type ReplyMarks } from './replyMarks.ts';
 import type { Trigger } from './grammar/rule.ts';
 
-/** A trigger that was found in a text. */
-export interface TriggerMatch {
-  readonly trigger: Trigger;
-  /** Index after it. */
-  readonly end: number;
-}
-
-/**
- * Finds the grammar trigger that ends first in new text, outside of reasoning. `range.start` is where unconstrained text
- * began; triggers that end at or before `range.searchedTo` were looked for already.
- */
+/** Finds the trigger that ends first after `range.searchedTo`, outside of reasoning, in text from `range.start` on. */
 export function findTrigger(
   text: string,
   triggers: readonly Trigger[],
   range: { readonly start: number; readonly searchedTo: number },
   marks: ReplyMarks = defaultReplyMarks,
-): TriggerMatch | undefined {
+): { readonly trigger: Trigger; readonly end: number } | undefined {
   const found = triggers.flatMap((trigger) => {
     const { text: literal } = trigger;
     const start = text.indexOf(literal, Math.max(range.start, range.searchedTo - literal.length + 1));

@@ -3,19 +3,12 @@ import { dirname, resolve } from 'node:path';
 import type { ServerOptions } from '../server/config.ts';
 import { Downloads } from '../inference/download/downloads.ts';
 import { assertFolder } from '../base/filesystem.ts';
-import {
-  type Catalogue,
-  type CatalogueEntry,
-  findModel,
-  readCatalogue,
-  unknownModel,
-} from '../inference/models/catalogue/catalogue.ts';
+import type { Catalogue, CatalogueEntry } from '../inference/models/catalogue/catalogue.ts';
+import { findModel, readCatalogue, unknownModel } from '../inference/models/catalogue/catalogue.ts';
 import { serverOptions, UsageError } from './options.ts';
-import { describeError, Fault } from '../protocol/fault.ts';
-import { readGguf } from '../inference/llama/gguf/validateFile.ts';
+import { Fault } from '../protocol/fault.ts';
 import { createFileEntry, isGgufPath } from '../inference/models/catalogue/fileEntry.ts';
 
-/** A catalogue, and the downloads of its models. */
 export interface OpenCatalogue {
   readonly options: ServerOptions;
   readonly catalogue: Catalogue;
@@ -38,10 +31,7 @@ export function requireEntry(catalogue: Catalogue, name: string): CatalogueEntry
   throw new UsageError(unknownModel(name, catalogue));
 }
 
-/**
- * Reads the catalogue that the options name; entries of downloaded models get the path of their file, as entries with a
- * local file have it.
- */
+/** Reads the catalogue of the options; downloaded models get the path of their file, as those with a local file. */
 export async function localCatalogue({ catalogue: path, models: folder }: ServerOptions): Promise<Catalogue> {
   await assertFolder('--models', folder);
   const { models, ...catalogue } = await readCatalogue(path);
@@ -52,13 +42,6 @@ export async function localCatalogue({ catalogue: path, models: folder }: Server
   };
   const entries = [...models].map(async ([name, entry]) => [name, await withFiles(entry)] as const);
   return { ...catalogue, models: new Map(await Promise.all(entries)) };
-}
-
-/** Why the files of a model cannot be used, a missing part included; undefined: they can, or there are none. */
-export async function findFileProblem(downloads: Downloads, entry: CatalogueEntry): Promise<string | undefined> {
-  const [file] = (await downloads.locate(entry))?.files ?? [];
-  if (file === undefined) return downloads.findMissing(entry);
-  return readGguf(file).then(() => undefined, describeError);
 }
 
 /** Whether the catalogue has a model of this name whose file exists. */
@@ -75,10 +58,7 @@ export function assertModelName(model: string): void {
     );
 }
 
-/**
- * The entry of a `--model` that is a GGUF file; undefined when it is a name in the catalogue.
- * @throws Fault MODEL_NOT_ON_DISK when there is no such file.
- */
+/** The entry of a `--model` that is a GGUF file; undefined: it is a name. @throws Fault MODEL_NOT_ON_DISK */
 export async function findModelFile(model: string, options: ServerOptions): Promise<CatalogueEntry | undefined> {
   const isFile = statSync(model, { throwIfNoEntry: false })?.isFile() ?? false;
   if (!isFile && !isGgufPath(model)) return undefined;

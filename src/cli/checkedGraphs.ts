@@ -8,7 +8,7 @@ import { kindOfFile } from '../graph/storage/storageFile.ts';
 import { StorageRoot } from '../graph/storage/storageRoot.ts';
 import type { CheckContext, GraphCheckResult } from '../server/checkGraph.ts';
 import type { ServerOptions } from '../server/config.ts';
-import { findGraph } from './findGraph.ts';
+import { tryFindGraph } from './findGraph.ts';
 import { isTestFile } from './graphTests/casesFile.ts';
 import { readJsonFile } from './jsonFile.ts';
 import { checkPortedGraph } from './tryllNames.ts';
@@ -20,7 +20,6 @@ export interface CheckedFile extends GraphCheckResult {
   readonly messages: readonly string[];
 }
 
-/** A graph that a command names. */
 export interface CheckedGraph extends CheckedFile {
   /** The document; undefined: there is none that can be read. */
   readonly document: unknown;
@@ -37,11 +36,11 @@ export async function* checkedGraphs(
   context: Omit<CheckContext, 'storageRoot'>,
 ): AsyncGenerator<CheckedGraph> {
   for (const graph of graphs) {
-    const { path, error } = await locate(graph, folder);
+    const { path, error } = await tryFindGraph(graph, folder);
     const storageRoot = root || dirname(path);
     // The other graphs are checked nevertheless.
-    if (error) {
-      yield { storageRoot, document: undefined, ...failed(path, error.message) };
+    if (error !== undefined) {
+      yield { storageRoot, document: undefined, ...failed(path, error) };
       continue;
     }
     const { text, syntaxError, isSchema, positionOf } = await readJsonFile(path).catch((error: Error) => ({
@@ -70,23 +69,12 @@ export async function* checkedGraphs(
 
 const loreMembers = ['entries', 'spec', 'character_book', 'characterBook', 'records'];
 
-/** What is wrong with a document that has what lorebooks and character cards have, and nothing of a graph. */
 const loreProblem = (path: string, document: unknown): string | undefined =>
   isObject(document) && !('start_node' in document || 'nodes' in document) && loreMembers.some((it) => it in document)
     ? `${path} looks like a lorebook or a character card, not like a graph; name it ${path.replace(/\.json$/i, '.kb.json')}`
     : undefined;
 
 const unreadable = { text: '', isSchema: false, positionOf: String };
-
-/** The path of a graph, or why there is none. */
-async function locate(graph: string, graphs: string): Promise<{ readonly path: string; readonly error?: Fault }> {
-  try {
-    return await findGraph(graph, graphs);
-  } catch (error) {
-    if (error instanceof Fault) return { path: graph, error };
-    throw error;
-  }
-}
 
 const failed = (
   path: string,

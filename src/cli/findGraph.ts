@@ -1,24 +1,19 @@
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, parse } from 'node:path';
 import { didYouMean } from '../base/didYouMean.ts';
-import { Fault } from '../protocol/fault.ts';
+import { describeError, Fault } from '../protocol/fault.ts';
 import { createReader, type SchemaError } from '../protocol/schema.ts';
 import { describeGraphPointer, type GraphDocument, graphSchema } from '../graph/compile/document.ts';
 import { GraphFolder } from '../graph/compile/graphFolder.ts';
 import { describeMistakes, readValidJson } from './jsonFile.ts';
 
-/** A graph that a command names. */
 export interface FoundGraph {
   readonly path: string;
   /** Whether it was named as clients name it: by its name in the graphs folder. */
   readonly isName: boolean;
 }
 
-/**
- * Finds a graph: a file, or else a name in the graphs folder.
- * @param folder what a relative path begins at; default: the working directory.
- * @throws Fault GRAPH_COMPILATION_FAILED when there is neither, with what was looked for.
- */
+/** A file, else a name in the graphs folder. @param folder of relative paths. @throws Fault with what was sought. */
 export async function findGraph(nameOrPath: string, graphs: string, folder = ''): Promise<FoundGraph> {
   const path = folder === '' || isAbsolute(nameOrPath) ? nameOrPath : join(folder, nameOrPath);
   const kind = kindOf(path);
@@ -32,6 +27,13 @@ export async function findGraph(nameOrPath: string, graphs: string, folder = '')
     `${path} cannot be read: there is no such file, and no such graph in the folder ${graphs}${hintFor(nameOrPath, path, [...files.keys()])}`,
   );
 }
+
+/** Finds a graph as `findGraph`; where there is none, what was named and why. */
+export const tryFindGraph = (
+  nameOrPath: string,
+  graphs: string,
+): Promise<Partial<FoundGraph> & { path: string; error?: string }> =>
+  findGraph(nameOrPath, graphs).catch((error: unknown) => ({ path: nameOrPath, error: describeError(error) }));
 
 /** Reads a file that has the form of a graph; its nodes are not checked. @throws Error with the place of each mistake. */
 export async function readGraph(path: string): Promise<GraphDocument> {
@@ -48,7 +50,6 @@ function hintFor(nameOrPath: string, path: string, names: readonly string[]): st
   return hint || (names.length > 0 ? `; there are ${names.join(', ')}` : '; it has none');
 }
 
-/** A JSON file in the same folder with a name like this one. */
 function fileHintFor(path: string): string {
   try {
     const files = readdirSync(dirname(path)).filter((name) => /\.json$/i.test(name));

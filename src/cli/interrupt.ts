@@ -1,13 +1,8 @@
-/** An abort signal for Ctrl-C (SIGINT) and SIGTERM; a second one ends the process immediately. */
-export interface Interrupt extends Disposable {
-  readonly signal: AbortSignal;
-}
-
 /** The exit code that a shell reports for a process ended by SIGINT: 128 + 2. */
 export const interruptedExitCode = 130;
 
-/** Listens for SIGINT and SIGTERM until it is disposed of. */
-export function onInterrupt(): Interrupt {
+/** A signal that Ctrl-C (SIGINT) and SIGTERM abort until it is disposed of; a second one ends the process immediately. */
+export function onInterrupt(): Disposable & { readonly signal: AbortSignal } {
   const controller = new AbortController();
   const stop = (): void => {
     if (controller.signal.aborted) process.exit(interruptedExitCode);
@@ -18,10 +13,7 @@ export function onInterrupt(): Interrupt {
   return { signal: controller.signal, [Symbol.dispose]: () => signals.forEach((name) => process.off(name, stop)) };
 }
 
-/**
- * Runs work that Ctrl-C stops.
- * @param sentence what is told when it was stopped; the exit code is then 130.
- */
+/** Runs work that Ctrl-C stops. @param sentence what is told when it was stopped; the exit code is then 130. */
 export async function untilInterrupted(sentence: string, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   using interrupt = onInterrupt();
   try {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { findSyntaxError, locateInJson, findDuplicateKeys } from '../base/jsonLocations.ts';
-import { decodeUtf8 } from '../base/filesystem.ts';
+import { decodeUtf8, whyUnreadable } from '../base/filesystem.ts';
+import { isObject } from '../base/jsonTypes.ts';
 import type { SchemaError } from '../protocol/schema.ts';
 
 /** The text of a JSON file, such as a graph, with the positions of its values for messages. */
@@ -15,23 +16,13 @@ export interface JsonFile {
   readonly syntaxError: string | undefined;
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EISDIR: 'it is a folder',
-  ENOTREG: 'it is not a regular file',
-};
-
-/**
- * Reads a JSON file.
- * @param read `readRegularFile` for a file that another file names, which may be of a stranger.
- * @throws Error that names the file when it cannot be read.
- */
+/** Reads a JSON file. @param read `readRegularFile` for a file that another one names. @throws Error that names it. */
 export async function readJsonFile(
   path: string,
   read: (path: string) => Promise<Uint8Array> = readFile,
 ): Promise<JsonFile> {
   const bytes = await read(path).catch((error: NodeJS.ErrnoException) => {
-    throw new Error(`${path} cannot be read: ${reasons[error.code ?? ''] ?? error.message}`, { cause: error });
+    throw new Error(`${path} cannot be read: ${whyUnreadable(error)}`, { cause: error });
   });
   const text = decodeUtf8(bytes);
   if (text === undefined) throw new Error(`${path} is not UTF-8; save it as UTF-8`);
@@ -60,15 +51,6 @@ export const describeMistakes = (
   sentenceOf = ({ message }: SchemaError): string => message,
 ): string => errors.map((error) => `${positionOf(error.pointer)}: ${sentenceOf(error)}`).join('\n');
 
-/** The value of a JSON text; undefined where it is none. */
-export function tryParseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function describeSyntaxError(path: string, text: string): string | undefined {
   const error = findSyntaxError(text);
   if (error) return `${path}:${error.place}: is not valid JSON: ${error.why}`;
@@ -77,7 +59,4 @@ function describeSyntaxError(path: string, text: string): string | undefined {
 }
 
 const isSchema = (document: unknown): boolean =>
-  typeof document === 'object' &&
-  document !== null &&
-  '$schema' in document &&
-  /json-schema\.org/.test(String(document.$schema));
+  isObject(document) && /json-schema\.org/.test(String(document['$schema']));

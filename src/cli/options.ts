@@ -1,11 +1,6 @@
 import { Option, type Command } from 'commander';
-import {
-  readServerOptions,
-  serverSchema,
-  variableOf,
-  type OptionSchema,
-  type ServerOptions,
-} from '../server/config.ts';
+import type { OptionSchema, ServerOptions } from '../server/config.ts';
+import { readServerOptions, serverSchema, variableOf } from '../server/config.ts';
 
 /** Wrong usage of a command: the message is printed to stderr, and the exit code is 2. */
 export class UsageError extends Error {}
@@ -41,7 +36,6 @@ export function serverFlags(command: Command, names?: readonly string[]): Comman
 
 const firstOptions: ReadonlySet<string> = new Set(['port', 'host', 'token', 'graphs', 'catalogue', 'preload']);
 
-/** The heading of an option in the help of `serve`, and its place. */
 function groupOf(name: string): { readonly heading: string; readonly rank: number } {
   if (firstOptions.has(name)) return { heading: 'Options:', rank: 0 };
   return /^max[A-Z]|Limit$|Timeout$|^resumeGrace$|^modelIdle$/.test(name)
@@ -50,15 +44,8 @@ function groupOf(name: string): { readonly heading: string; readonly rank: numbe
 }
 
 /** The options of how a model is loaded and where it runs. */
-export const engineOptions: readonly string[] = [
-  'threads',
-  'gpu',
-  'gpuLayers',
-  'gpuDevice',
-  'memoryLimit',
-  'vramLimit',
-  'engineProcess',
-];
+export const engineOptions: readonly string[] =
+  'threads gpu gpuLayers gpuDevice memoryLimit vramLimit engineProcess'.split(' ');
 
 function helpOf(name: string, { description, default: defaultValue }: OptionSchema): string {
   const defaultText =
@@ -68,11 +55,8 @@ function helpOf(name: string, { description, default: defaultValue }: OptionSche
   return `${description} (${defaultText}${variableOf(name)})`;
 }
 
-/**
- * Reads server options: from flags, then environment variables, then defaults.
- * @throws UsageError that names the flag.
- */
-export function serverOptions(flags: Readonly<Record<string, unknown>>): ServerOptions {
+/** Server options: from flags, then environment variables, then defaults. @throws UsageError that names the flag. */
+export function serverOptions(flags: ServerFlags): ServerOptions {
   const values: Record<string, unknown> = {};
   for (const [name, schema] of Object.entries(properties)) {
     const value = flags[name] ?? process.env[variableOf(name)];
@@ -85,17 +69,14 @@ export function serverOptions(flags: Readonly<Record<string, unknown>>): ServerO
   throw new UsageError(`${flagOf(name)} (${variableOf(name)}) ${error?.message ?? 'is not allowed'}`);
 }
 
+/** The flags of a command that are server options, before they are read. */
+export type ServerFlags = Readonly<Record<string, unknown>>;
+
 /** The options of a server that a command starts for itself: quiet, on a free port, with the models as they are now. */
-export const ownServerOptions = (flags: Readonly<Record<string, unknown>>): ServerOptions =>
+export const ownServerOptions = (flags: ServerFlags): ServerOptions =>
   serverOptions({ ...flags, port: 0, logLevel: 'error', watchModels: 'off' });
 
-const booleans = new Map([
-  ['true', true],
-  ['1', true],
-  ['false', false],
-  ['0', false],
-  ['', false],
-]);
+const booleans = new Map(Object.entries({ true: true, 1: true, false: false, 0: false, '': false }));
 
 // Converts the text of a flag or variable to the type of its option; other text is left for the schema to reject.
 function parseValue(value: unknown, { type }: OptionSchema): unknown {

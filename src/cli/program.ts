@@ -36,9 +36,7 @@ export async function runProgram(): Promise<void> {
   const program = new Command('turngraph')
     .description('Graphs of small local language models for games and desktop apps, over one WebSocket.')
     .version(version);
-  for (const command of await loadCommands(process.argv[2])) {
-    program.addCommand(command);
-  }
+  for (const command of await loadCommands(process.argv[2])) program.addCommand(command);
 
   throwOnUsageError(program);
 

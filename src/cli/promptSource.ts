@@ -50,17 +50,15 @@ export async function findPromptSource(
   }
   if (model !== undefined || isOnDisk(catalogue, modelName))
     return { engine: await createUncachedLlamaEngine(options) };
-  process.stderr.write(`${noModelReason(modelName)}, so this is our own wording in ChatML\n`);
+  const why = modelName === '' ? 'no model is named' : `"${modelName}" is not on disk`;
+  process.stderr.write(`${why}, so this is our own wording in ChatML\n`);
   return { engine: mockEngine(), template: probeChatTemplate(undefined, noTokens) };
 }
 
 // A template file names no tokens.
 const noTokens = { bos: '', eos: '' };
 
-/**
- * Reads and probes a chat template (Jinja) that is a file of its own. Its `bos_token` and `eos_token` are empty.
- * @throws Error that names the file, when it cannot be read or does not parse.
- */
+/** Reads and probes a chat template file; it has no special tokens. @throws Error that names the file. */
 export async function readTemplateFile(path: string): Promise<ChatTemplate> {
   const source = withoutMark(await readFile(path, 'utf8'));
   try {
@@ -70,9 +68,6 @@ export async function readTemplateFile(path: string): Promise<ChatTemplate> {
   }
   return probeChatTemplate(source, noTokens, path);
 }
-
-const noModelReason = (modelName: string): string =>
-  modelName === '' ? 'no model is named' : `"${modelName}" is not on disk`;
 
 /** Load options of a model that does not generate: minimal KV cache, one thread. */
 export const captureOptions = { contextSize: 256, slots: 1, threads: 1, gpu: 'off' } as const satisfies LoadOptions;

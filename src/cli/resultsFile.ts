@@ -38,15 +38,13 @@ const maxContentBytes = 256 * 1024;
 /** The contents of results that the server would refuse: the turn would wait in vain. */
 export function* findContentErrors(entries: ResultEntries): Generator<SchemaError> {
   for (const [index, entry] of entries.entries()) {
-    const message = findProblem(contentOf(entry));
-    if (message !== undefined) yield { pointer: `/${index}/content`, message };
+    const bytes = Buffer.byteLength(contentOf(entry));
+    const message = `has ${bytes} bytes, and ${maxContentBytes} are allowed; shorten it`;
+    if (bytes > maxContentBytes) yield { pointer: `/${index}/content`, message };
   }
 }
 
-/**
- * Answers calls with results.
- * @param source where the results are, for notes.
- */
+/** Answers calls with results. @param source where the results are, for notes. */
 export function answererOf(entries: ResultEntries, source: string): CallAnswerer {
   const find = (call: NotifiedCall): CallAnswer['result'] | undefined => {
     const entry = entries.find(({ tool, arguments: args }) => tool === call.toolName && isPartOf(args, call.arguments));
@@ -69,18 +67,9 @@ export function answererOf(entries: ResultEntries, source: string): CallAnswerer
 const contentOf = ({ content }: ResultEntries[number]): string =>
   typeof content === 'string' ? content : JSON.stringify(content);
 
-function findProblem(content: string): string | undefined {
-  const bytes = Buffer.byteLength(content);
-  return bytes > maxContentBytes ? `has ${bytes} bytes, and ${maxContentBytes} are allowed; shorten it` : undefined;
-}
-
 const readEntries = createReader(resultsSchema);
 
-/**
- * Reads the file of `--results`: a list of results, each for the calls of a tool. The first entry that matches a call is
- * its result.
- * @throws Error that names the file, the place, the entry and the fix.
- */
+/** Reads the list of results in the file of `--results`. @throws Error with the file, the place and the fix. */
 export async function readResultsFile(path: string): Promise<CallAnswerer> {
   const file = await readValidJson(path);
   const reading = readEntries(JSON.parse(file.text));

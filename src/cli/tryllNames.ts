@@ -16,7 +16,6 @@ interface Counterpart {
 export type Counterparts = Readonly<Record<string, Counterpart>>;
 
 interface TryllNames {
-  /** Members of the graph, and of a node. */
   readonly graph: Counterparts;
   readonly node: Counterparts;
   /** What is a list there and an object here, by its member. */
@@ -27,31 +26,20 @@ interface TryllNames {
   readonly params: Readonly<Record<string, Counterparts>>;
   /** Exits, by the node type here; there each is the parameter NAME_exit, too. */
   readonly exits: Readonly<Record<string, Counterparts>>;
-  /** Targets of exits. */
   readonly targets: Counterparts;
   /** Values of parameters, by the parameter: as they are written there, and their numbers. */
   readonly values: Readonly<Record<string, Counterparts>>;
 }
 
 const sampling: Counterparts = Object.fromEntries(
-  [
-    'temperature',
-    'top_p',
-    'top_k',
-    'min_p',
-    'repeat_penalty',
-    'presence_penalty',
-    'frequency_penalty',
-    'max_tokens',
-    'seed',
-  ].map((name) => [name, { how: `is a member of "sampling" here: write "sampling": {"${name}": ...}` }]),
+  'temperature top_p top_k min_p repeat_penalty presence_penalty frequency_penalty max_tokens seed'
+    .split(' ')
+    .map((name) => [name, { how: `is a member of "sampling" here: write "sampling": {"${name}": ...}` }]),
 );
 
 const noSpeech = { how: 'has no counterpart: the server has no speech, and your program speaks the text' };
-const noVectors = 'has no counterpart: a Route does not compare embeddings';
 const inline = { how: 'is an item of a list here: write "inline_strings": ["..."]' };
 
-/** Names that are the same there. */
 const same = (...names: readonly string[]): Counterparts =>
   Object.fromEntries(names.map((name) => [name, { now: name }]));
 
@@ -86,7 +74,7 @@ export const tryllNames: TryllNames = {
     Instruction: {
       how: 'has no counterpart: write the text as "system_prompt" or "template" of the Generate node, which are live',
     },
-    ClassifyIntent: { now: 'Route', how: 'is "Route" here, with "match": "patterns", or with "match": "model"' },
+    ClassifyIntent: { now: 'Route', how: 'is "Route" here, with "match": "vectors"' },
     IntentToInstruction: {
       how: 'has no counterpart: lead each exit of the Route node to a Generate node with that text as its "template"',
     },
@@ -121,14 +109,11 @@ export const tryllNames: TryllNames = {
       intents_prompt: { how: 'is "when" of each label here: write "labels": [{"name": "...", "when": "..."}]' },
       system_prompt: { how: 'has no counterpart: say in "when" of each label what it is for' },
       history_turns: { how: 'has no counterpart: the model sees as much of the dialog as fits' },
-      margin: { how: 'has no counterpart: only "threshold" decides' },
       notify_client: { how: 'has no counterpart: the client gets an event with the label' },
       not_found_intent: { how: 'is a label like any other here: lead its exit where "not_matched" leads' },
-      embedded_string_storage: { how: `${noVectors}; write them as "patterns" or "examples" of each label` },
-      embedding_model: { how: noVectors },
-      metadata_field: { how: 'has no counterpart: each label has its own "patterns" and "examples"' },
-      filter: { how: noVectors },
-      diagnostic_topk: { how: noVectors },
+      embedded_string_storage: { now: 'string_storage' },
+      metadata_field: { now: 'label_field' },
+      diagnostic_topk: { how: 'has no counterpart: the event "routed" names the nearest entry' },
     },
   },
   exits: {
@@ -180,7 +165,6 @@ function withTypesHere(document: unknown, faults: readonly GraphFault[]): object
   return { ...document, nodes: { ...document['nodes'], ...(Object.fromEntries(types) as object) } };
 }
 
-/** The faults of a graph and those that other types of its nodes bring to light, node by node. */
 function joinFaults(first: readonly GraphFault[], second: readonly GraphFault[]): readonly GraphFault[] {
   const joined = [...second];
   const pointers = new Set(second.map(({ pointer }) => pointer));

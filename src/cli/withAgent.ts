@@ -6,20 +6,19 @@ import { engineNames } from '../server/session/session.ts';
 import { findGraph, isFile } from './findGraph.ts';
 import { readValidJson } from './jsonFile.ts';
 import { assertModelName, findModelFile } from './catalogue.ts';
-import { engineOptions, ownServerOptions, serverFlags, UsageError } from './options.ts';
+import { engineOptions, ownServerOptions, serverFlags, UsageError, type ServerFlags } from './options.ts';
 import { startOwnServer } from './ownServer.ts';
 import type { CallAnswerer } from './callAnswers.ts';
 import { readResultsFile } from './resultsFile.ts';
 
 /** Flags of the commands that use an agent: chat and run. */
-export interface AgentFlags {
+export interface AgentFlags extends ServerFlags {
   readonly url?: string;
   readonly engine?: string;
   readonly model?: string;
   readonly diagnostics?: boolean;
   readonly var?: Readonly<Record<string, string>>;
   readonly results?: string;
-  readonly [serverFlag: string]: unknown;
 }
 
 /** An agent, its client, the variables of `--var`, and the results of `--results`. */
@@ -48,23 +47,11 @@ export function agentFlags(command: Command): Command {
       '--results <file>',
       'results of calls that a turn waits for: a JSON list of {tool, arguments, ok, content, lifespan}',
     );
-  return serverFlags(command, [
-    'token',
-    'graphs',
-    'catalogue',
-    'models',
-    'cache',
-    'cacheLimit',
-    'extend',
-    'storageRoot',
-    'mockScript',
-    ...engineOptions,
-  ]);
+  const names = 'token graphs catalogue models cache cacheLimit extend storageRoot mockScript'.split(' ');
+  return serverFlags(command, [...names, ...engineOptions]);
 }
 
-/**
- * Runs `use` with an agent of a graph, on the server of `--url` or on one of its own; disposes of all of it afterwards.
- */
+/** Runs `use` with an agent of a graph, on the server of `--url` or its own; disposes of all of it afterwards. */
 export async function withAgent(
   graph: string,
   flags: AgentFlags,
@@ -100,16 +87,12 @@ export async function withAgent(
 }
 
 /** Parses `name=value` of a repeatable option, and adds it to the values so far. @throws UsageError */
-export function addVariable(
-  text: string,
-  variables: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
+export function addVariable(text: string, others: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const [name = '', ...value] = text.split('=');
   if (value.length === 0) throw new UsageError(`--var ${text} must be name=value`);
-  return { ...variables, [name]: value.join('=') };
+  return { ...others, [name]: value.join('=') };
 }
 
-/** Tells the user of a connection that dropped, and of the first attempt to reconnect. */
 function tellChange(change: ConnectionChange): void {
   const tell = (line: string): void => void process.stderr.write(`-- ${line}\n`);
   if (change.state === 'lost') tell(`connection lost (${change.code})`);

@@ -1,16 +1,28 @@
-import type { AppendDialogRequest, CreateAgentResponse, ToolResult } from '../protocol/frames.gen.ts';
+import type {
+  AppendDialogRequest,
+  AppendTextRequest,
+  CreateAgentResponse,
+  ToolResult,
+} from '../protocol/frames.gen.ts';
 import { documentText } from '../protocol/codec/requestFrame.ts';
 import { isPlainObject } from '../protocol/codec/wellFormed.ts';
 import type { Connection } from './connection.ts';
 import type { ToolExecutor } from './executor/executor.ts';
 import { PreviousResults } from './executor/previousResults.ts';
+import type { ToolOutcome } from './executor/toolOutcome.ts';
 import type { TurnContext } from './executor/toolRegistration.ts';
 import { Lifetime } from './lifetime.ts';
 import { checks, optionsCheck } from './options.ts';
 import { type SendOptions, TurnHandle, type TurnAgent } from './turn.ts';
 
 /** The result of a call that a program has run by itself. `ok` is true and `lifespan` is TURN where they are absent. */
-export type SubmittedResult = Pick<ToolResult, 'callId' | 'content'> & Partial<Pick<ToolResult, 'ok' | 'lifespan'>>;
+export type SubmittedResult = Pick<ToolResult, 'callId' | 'content'> & Partial<ToolOutcome>;
+
+/** Options of `appendText`. */
+export interface AppendTextOptions extends Partial<Pick<AppendTextRequest, 'notify'>> {
+  /** Who said it; default: assistant. */
+  readonly role?: 'assistant' | 'user';
+}
 
 /** Options of `submitToolResults`. */
 export interface SubmitToolResultsOptions {
@@ -19,6 +31,7 @@ export interface SubmitToolResultsOptions {
 }
 
 const checkSubmitOptions = optionsCheck<SubmitToolResultsOptions>('submitToolResults', { turnId: checks.field });
+const checkTextOptions = optionsCheck<AppendTextOptions>('appendText', { role: checks.field, notify: checks.field });
 const checkInteraction = optionsCheck<Partial<Omit<AppendDialogRequest, 'agentId'>>>('appendDialog', {
   user: checks.field,
   assistant: checks.field,
@@ -103,6 +116,34 @@ export class AgentHandle implements AsyncDisposable {
   async appendDialog(interaction: Partial<Omit<AppendDialogRequest, 'agentId'>>): Promise<void> {
     checkInteraction(interaction);
     await this.#connection.request('appendDialog', { ...interaction, agentId: this.id });
+  }
+
+  /**
+   * Adds a line to the dialog, at any time: while a turn runs, between its message and its answer. With `notify` it is a text
+   * of that turn, too, whose source is "client"; it is no part of the answer.
+   */
+  async appendText(text: string, options: AppendTextOptions = {}): Promise<void> {
+    checkTextOptions(options);
+    await this.#connection.request('appendText', { ...options, agentId: this.id, text });
+  }
+
+  /**
+   * Says who answers messages from now on: the graph (AUTO), or people (MANUAL): then a turn ends at once, and its message is
+   * in the dialog. A turn that runs goes on.
+   */
+  async setAgentMode(mode: 'AUTO' | 'MANUAL'): Promise<void> {
+    checks.string(mode, 'setAgentMode.mode');
+    await this.#connection.request('setAgentMode', { agentId: this.id, mode });
+  }
+
+  /**
+   * Sets variables that all later turns of the agent have; those of a message win. null removes one.
+   * @throws Fault LIMIT_EXCEEDED for more than 64 KiB in all; nothing is changed then.
+   */
+  async setVariables(variables: object): Promise<void> {
+    checks.params(variables, 'setVariables.variables');
+    const variablesJson = documentText(variables, 'setVariables.variables');
+    await this.#connection.request('setVariables', { agentId: this.id, variablesJson });
   }
 
   /** The dialog so far as JSON text, to save it and to pass it to `createAgent({ history })` later. */

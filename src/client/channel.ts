@@ -20,13 +20,11 @@ export interface CloseInfo {
 
 const connectionLost: CloseInfo = { code: closeCodes.connectionLost, reason: '' };
 
-/** How a channel ended. */
 export interface ChannelEnd extends CloseInfo {
   /** The error that explains the end: of the socket, or the last one of the server that answers no request. */
   readonly error: Fault | undefined;
 }
 
-/** Receives what arrives over a channel. */
 export interface ChannelListener {
   /** `bytes` is the size of the frame; of JSON its characters. */
   receive(frame: ServerFrame, bytes: number): void;
@@ -38,13 +36,9 @@ export interface ChannelListener {
   end(end: ChannelEnd): void;
 }
 
-/** The codec of a client. */
 export type ClientCodec = Codec<ServerFrame, ClientFrame>;
 
-/**
- * Frames over one WebSocket. Without a listener, what arrives waits for the next one, so that a listener can be replaced
- * between two frames and none is lost.
- */
+/** Frames over one WebSocket. What arrives without a listener waits for the next one, so that none is lost. */
 export class Channel {
   readonly codec: ClientCodec;
   readonly #socket: WebSocketLike;
@@ -94,7 +88,6 @@ export class Channel {
     this.#listener = undefined;
   }
 
-  /** Sends encoded frames. */
   send(data: string | Uint8Array<ArrayBuffer>): void {
     this.#socket.send(data);
   }

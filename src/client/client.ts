@@ -1,4 +1,5 @@
 import type {
+  AddKnowledgeResponse,
   ClientFrameBodies,
   ConfigureSessionRequest,
   CreateAgentRequest,
@@ -6,9 +7,12 @@ import type {
   ModelProgress,
   SessionReady,
   SetPaceRequest,
+  SuggestModelsRequest,
+  SuggestModelsResponse,
 } from '../protocol/frames.gen.ts';
-import { checks, optionsCheck } from './options.ts';
-import { Fault } from '../protocol/fault.ts';
+import { checks, logged, optionsCheck } from './options.ts';
+import type { TurnEvent } from './toolCall.ts';
+import { malformed } from '../protocol/fault.ts';
 import { documentText } from '../protocol/codec/requestFrame.ts';
 import { AgentHandle } from './agent.ts';
 import type { CloseInfo } from './channel.ts';
@@ -16,7 +20,8 @@ import type { Connection } from './connection.ts';
 import { type AgentTools, readAgentTools } from './executor/executor.ts';
 import { readPages, type RequestOptions } from './limits.ts';
 import type { RequestName, ResponseTo } from './responses.ts';
-import { searchStorage, type SearchStorageOptions, type StorageHits } from './searchStorage.ts';
+import type { NewEntry, SearchStorageOptions, StorageHits, StoredEntry } from './storages.ts';
+import { addKnowledge, exportStorage, searchStorage } from './storages.ts';
 
 /** Options of `createAgent`. Give either `graph` or `graphName`. */
 export interface CreateAgentOptions extends Partial<
@@ -38,6 +43,8 @@ export interface CreateAgentOptions extends Partial<
    * load.
    */
   readonly onProgress?: (progress: ModelProgress) => void;
+  /** Called with each event of a node that comes after its turn, such as `remembered`. */
+  readonly onEvent?: (event: TurnEvent) => void;
   /** Stops waiting; the server may create the agent nevertheless. */
   readonly signal?: AbortSignal;
   /** Milliseconds until `createAgent` rejects with TIMEOUT; default: see `ClientLimits`. */
@@ -55,6 +62,7 @@ const checkAgentOptions = optionsCheck<CreateAgentOptions>('createAgent', {
   warmUp: checks.field,
   tools: checks.tools,
   onProgress: checks.callback,
+  onEvent: checks.callback,
   signal: checks.signal,
   timeoutMs: checks.timeoutMs,
 });
@@ -81,6 +89,13 @@ const checkPace = optionsCheck<Partial<SetPaceRequest>>('setPace', {
   paused: checks.field,
   maxTokensPerSecond: checks.field,
   maxThreads: checks.field,
+});
+
+const checkWish = optionsCheck<Partial<SuggestModelsRequest>>('suggestModels', {
+  purpose: checks.field,
+  minTokensPerSecond: checks.field,
+  maxBytes: checks.field,
+  languages: checks.field,
 });
 
 const checkRequestOptions = optionsCheck<RequestOptions>('request', {
@@ -135,13 +150,12 @@ export class Client implements AsyncDisposable {
    */
   async createAgent(options: CreateAgentOptions): Promise<AgentHandle> {
     checkAgentOptions(options);
-    const { graph, graphName, history, tools = [], onProgress, signal, timeoutMs, ...settings } = options;
+    const { graph, graphName, history, tools = [], onProgress, onEvent, signal, timeoutMs, ...settings } = options;
     if (graph !== undefined && graphName !== undefined) {
-      throw new Fault('MALFORMED_MESSAGE', 'createAgent takes graph or graphName, not both');
+      throw malformed('createAgent takes graph or graphName, not both');
     }
     const { declarations, executor } = readAgentTools(tools);
-    if (history === '')
-      throw new Fault('MALFORMED_MESSAGE', 'createAgent.history is empty: leave it out, or give "[]"');
+    if (history === '') throw malformed('createAgent.history is empty: leave it out, or give "[]"');
     const fields = {
       ...settings,
       ...(graph !== undefined && { graphJson: toJsonText(graph, 'createAgent.graph') }),
@@ -153,6 +167,7 @@ export class Client implements AsyncDisposable {
     const { sessionId, serverVersion, protocolVersion } = this.session;
     const session = { sessionId, serverVersion, protocolVersion };
     const created = await this.#connection.request('createAgent', fields, { signal, timeoutMs, onFrame });
+    if (onEvent) this.#connection.onLateEvent(created.agentId, logged('onEvent', onEvent));
     return new AgentHandle(this.#connection, created, { session, executor });
   }
 
@@ -162,6 +177,16 @@ export class Client implements AsyncDisposable {
       const { models, nextPageToken } = await this.#connection.request('listModels', { pageToken });
       return { items: models, next: nextPageToken };
     });
+  }
+
+  /**
+   * The models of the server's catalogue that fit its machine, best first, and why the others do not. The first request measures
+   * the machine, for a fraction of a second.
+   * @param wish what they must have; absent = nothing.
+   */
+  async suggestModels(wish: Partial<SuggestModelsRequest> = {}): Promise<SuggestModelsResponse> {
+    checkWish(wish);
+    return this.#connection.request('suggestModels', wish);
   }
 
   /**
@@ -218,6 +243,27 @@ export class Client implements AsyncDisposable {
    */
   async searchStorage(options: SearchStorageOptions): Promise<StorageHits> {
     return searchStorage(this.#connection, options);
+  }
+
+  /**
+   * Adds entries to a KNOWLEDGE storage of the session, after the others; one whose id another one has takes its place.
+   * @returns the ids, in order, and what of the entries is not used.
+   * @throws Fault INVALID_STRING_STORAGE_NAME, STORAGE_KIND_MISMATCH; INVALID_STRING_STORAGE_DATA that names the entry;
+   * LIMIT_EXCEEDED. Then nothing has changed.
+   */
+  async addKnowledge(storage: string, entries: readonly NewEntry[]): Promise<AddKnowledgeResponse> {
+    return addKnowledge(this.#connection, storage, entries);
+  }
+
+  /** Removes entries of a KNOWLEDGE storage. @throws Fault as `addKnowledge`, also for an id that no entry has. */
+  async removeKnowledge(storage: string, ids: readonly string[]): Promise<void> {
+    checks.list(ids, 'removeKnowledge.ids');
+    await this.#connection.request('removeKnowledge', { storage, ids });
+  }
+
+  /** The entries of a KNOWLEDGE storage, as `addKnowledge` takes them. @throws Fault STORAGE_FILE_NOT_FOUND, STORAGE_KIND_MISMATCH */
+  async exportStorage(storage: string): Promise<readonly StoredEntry[]> {
+    return exportStorage(this.#connection, storage);
   }
 
   /** Sends any request of the protocol and waits for its final response. Missing fields take their defaults. */

@@ -6,7 +6,7 @@ import { Client } from './client.ts';
 import { connectFailureOf, waitForSession } from './handshake.ts';
 import { Connection } from './connection.ts';
 import { type ClientLimits, defaultClientLimits } from './limits.ts';
-import { checks, optionsCheck } from './options.ts';
+import { checks, logged, optionsCheck } from './options.ts';
 import { defaultReconnectOptions, reconnect, type ConnectionChange, type ReconnectOptions } from './reconnect.ts';
 import { openSocket, type WebSocketClass } from './socket.ts';
 
@@ -126,14 +126,3 @@ function read<All extends object>(check: (given: Partial<All>) => void, defaults
   check(given);
   return { ...defaults, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) };
 }
-
-// An exception of these callbacks has no promise to reject, so it is logged.
-const logged =
-  <Value>(name: string, callback: ((value: Value) => void) | undefined) =>
-  (value: Value): void => {
-    try {
-      callback?.(value);
-    } catch (thrown) {
-      console.error(`${name} threw`, thrown);
-    }
-  };

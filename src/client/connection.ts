@@ -1,5 +1,5 @@
-import { Fault } from '../protocol/fault.ts';
-import type { ClientFrameBodies, ServerFrame, SessionReady } from '../protocol/frames.gen.ts';
+import { Fault, malformed } from '../protocol/fault.ts';
+import type { ClientFrameBodies, NodeEvent, ServerFrame, SessionReady } from '../protocol/frames.gen.ts';
 import { closeCodes } from '../protocol/closeCodes.ts';
 import { maxFrameBytes } from '../protocol/frameSize.ts';
 import { requestFrame } from '../protocol/codec/requestFrame.ts';
@@ -8,6 +8,7 @@ import { Lifetime } from './lifetime.ts';
 import { type ClientLimits, type InternalRequestOptions, watchAnswer } from './limits.ts';
 import { defaultOutboxLimits, Outbox } from './outbox.ts';
 import { type ConnectionChange, type Drop, finalCloseCodes, type ResumedChannel, sessionLost } from './reconnect.ts';
+import { EventJoiner, type TurnEvent } from './toolCall.ts';
 import { finalResponse, type RequestName, type ResponseTo, toFault } from './responses.ts';
 
 /** What a connection calls, and its limits. The callbacks must not throw. */
@@ -30,10 +31,7 @@ interface PendingRequest {
   giveUp(reason: unknown): void;
 }
 
-/**
- * Multiplexes requests and their responses, matched by request id. When its channel ends, it goes on with another one
- * on which the session was resumed; requests wait meanwhile.
- */
+/** Matches responses to requests by id. Requests wait while its channel is replaced by one that resumes the session. */
 export class Connection {
   /** Resolves when the connection has ended for good. Never rejects. */
   readonly closed: Promise<CloseInfo>;
@@ -50,6 +48,8 @@ export class Connection {
   readonly #pending = new Map<number, PendingRequest>();
   /** Ids of the agents that were created and not destroyed. */
   readonly #agents = new Set<number>();
+  /** What gets the events after turns, by agent. */
+  readonly #lateEvents = new Map<number, (part: NodeEvent) => void>();
   /** Why there is no connection, for the message of an error; "" while there is one. */
   #interruption = '';
   /** Ends the attempts to reconnect. */
@@ -77,6 +77,15 @@ export class Connection {
   /** Resolves when there is no connection, although another may follow. */
   get interrupted(): Promise<void> {
     return this.#interrupted;
+  }
+
+  /** Calls a listener, which must not throw, with the events of an agent that come after their turns. */
+  onLateEvent(agentId: number, listener: (event: TurnEvent) => void): void {
+    const joiner = new EventJoiner();
+    this.#lateEvents.set(agentId, (part) => {
+      const event = joiner.add(part);
+      if (event) listener(event);
+    });
   }
 
   /**
@@ -113,7 +122,10 @@ export class Connection {
         this.#sendQueued();
       });
       if (frame.body === 'setPace') this.#isPaused = frame.setPace.paused;
-      if (frame.body === 'destroyAgent') this.#agents.delete(frame.destroyAgent.agentId);
+      if (frame.body === 'destroyAgent') {
+        this.#agents.delete(frame.destroyAgent.agentId);
+        this.#lateEvents.delete(frame.destroyAgent.agentId);
+      }
       return response;
     } finally {
       release();
@@ -163,7 +175,10 @@ export class Connection {
     } catch (thrown) {
       return this.#fail(faultOfEvent('the server broke the protocol', Fault.from(thrown)));
     }
-    if (frame.requestId === 0) return this.#hooks.onUnsolicited(frame);
+    if (frame.requestId === 0) {
+      if (frame.body === 'nodeEvent') this.#lateEvents.get(frame.nodeEvent.agentId)?.(frame.nodeEvent);
+      return this.#hooks.onUnsolicited(frame);
+    }
     if (frame.seq > 0) this.#idleResumes = 0;
     this.#outbox.acknowledge(frame.requestId);
     // Also when the request was aborted.
@@ -280,16 +295,12 @@ export class FrameSequence {
     this.#unknown = 0;
   }
 
-  /**
-   * Whether a frame with this number is new; 0 is the number of frames that are never sent again.
-   * @throws Fault MALFORMED_MESSAGE when frames before it are missing.
-   */
+  /** Whether a frame is new; 0 is never sent again. @throws Fault MALFORMED_MESSAGE when frames are missing. */
   accept(seq: number): boolean {
     if (seq === 0) return true;
     if (seq <= this.#last) return false;
     if (seq > this.#last + 1 + this.#unknown) {
-      throw new Fault(
-        'MALFORMED_MESSAGE',
+      throw malformed(
         `the server sent the frame with seq ${seq} after ${this.#last}, so frames are missing; connect again`,
       );
     }

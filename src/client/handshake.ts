@@ -1,4 +1,4 @@
-import { describeError, Fault } from '../protocol/fault.ts';
+import { describeError, malformed } from '../protocol/fault.ts';
 import type { ResumeSessionRequest, ResumeSessionResponse, ServerFrame, SessionReady } from '../protocol/frames.gen.ts';
 import { requestFrame } from '../protocol/codec/requestFrame.ts';
 import { type Channel, type ChannelEnd, droppedFault, faultOfEvent } from './channel.ts';
@@ -14,7 +14,6 @@ export class ChannelEnded extends Error {
   }
 }
 
-/** What a wait for the first frames of a channel needs. */
 export interface HandshakeOptions {
   readonly signal: AbortSignal;
   /** Called with frames that answer no request. */
@@ -44,7 +43,7 @@ export async function resumeSession(
   const answer = await receiveFirst(channel, options, (frame) => (frame.requestId === requestId ? frame : undefined));
   if (answer.body === 'error') throw toFault(answer.error);
   if (answer.body === 'resumeSession') return answer.resumeSession;
-  throw new Fault('MALFORMED_MESSAGE', `the server answered resumeSession with ${answer.body}`);
+  throw malformed(`the server answered resumeSession with ${answer.body}`);
 }
 
 // Waits for the first frame from which `select` takes something, and detaches the channel with it.

@@ -1,8 +1,8 @@
 export { connect, type ConnectOptions } from './connect.ts';
 export type { Client, CreateAgentOptions, DownloadModelOptions, LoadModelOptions } from './client.ts';
-export type { AgentHandle, SubmittedResult, SubmitToolResultsOptions } from './agent.ts';
+export type { AgentHandle, AppendTextOptions, SubmittedResult, SubmitToolResultsOptions } from './agent.ts';
 export type { SendOptions, TurnHandle } from './turn.ts';
-export type { SearchStorageOptions, StorageHit, StorageHits } from './searchStorage.ts';
+export type { NewEntry, SearchStorageOptions, StorageHit, StorageHits, StoredEntry } from './storages.ts';
 export type { FinishedTurn, TurnUpdate } from './turnUpdate.ts';
 export { executor, type AgentTools, type ToolExecutor, type ToolFunctions } from './executor/executor.ts';
 export { defineTool, type DefinedTool, type DeclaredTool, type DefineToolOptions } from './executor/defineTool.ts';
@@ -11,7 +11,7 @@ export type { FromMcpOptions, McpDeclaration, McpRegistration, McpTools } from '
 export type { McpClient, McpRequestOptions, McpTool, McpToolPage } from './executor/mcp/fromMcp.ts';
 export { scriptedExecutor, type ScriptedCall, type ScriptedExecutor } from './executor/scriptedExecutor.ts';
 export { ToolError } from './executor/toolOutcome.ts';
-export type { FinishedCall, ToolEvent } from './executor/toolOutcome.ts';
+export type { ToolEvent, ToolExecution } from './executor/toolOutcome.ts';
 export { toolResult, type ToolOutcome, type ToolReturn, type ToolResultOptions } from './executor/toolOutcome.ts';
 export type { ToolArguments, ToolContext, ToolRegistration, ToolRegistrations } from './executor/toolRegistration.ts';
 export type { FromJsonSchema, ParametersSchema, StandardSchema } from './executor/argumentSchemas.ts';

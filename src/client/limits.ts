@@ -1,4 +1,4 @@
-import { Fault } from '../protocol/fault.ts';
+import { Fault, malformed } from '../protocol/fault.ts';
 import type { ServerFrame } from '../protocol/frames.gen.ts';
 
 /** Options of a request. */
@@ -108,7 +108,7 @@ export async function readPages<Item>(
     const { items, next } = await read(cursor);
     pages.push(items);
     if (!next) return pages.flat();
-    if (cursors.has(next)) throw new Fault('MALFORMED_MESSAGE', `${list} has the page "${next}" twice`);
+    if (cursors.has(next)) throw malformed(`${list} has the page "${next}" twice`);
     if (pages.length >= maxPages)
       throw new Fault('LIMIT_EXCEEDED', `${list} has more than ${maxPages} pages; the server does not end it`);
     cursors.add((cursor = next));

@@ -3,7 +3,6 @@ import { isObject } from '../base/jsonTypes.ts';
 import { wrongType } from '../protocol/codec/json.ts';
 import { readOptions } from '../protocol/codec/requestFrame.ts';
 
-/** A check of one option. Each throws a Fault MALFORMED_MESSAGE for a value of the wrong type. */
 type OptionCheck = (value: unknown, path: string) => void;
 
 /** A timer of the platform expires at once after a longer delay. */
@@ -42,6 +41,17 @@ export const checks = {
     (value) => typeof value === 'number' && value >= 0 && value <= maxTimeoutMs,
   ),
 } as const satisfies Readonly<Record<string, OptionCheck>>;
+
+/** A callback that has no promise to reject: what it throws is logged. */
+export const logged =
+  <Value>(name: string, callback: ((value: Value) => void) | undefined) =>
+  (value: Value): void => {
+    try {
+      callback?.(value);
+    } catch (thrown) {
+      console.error(`${name} threw`, thrown);
+    }
+  };
 
 /**
  * Creates the check of a method's options: none is misspelt, and each has its type. Undefined means absent.

@@ -1,6 +1,5 @@
 import { Fault } from '../protocol/fault.ts';
 
-/** An encoded request. */
 export interface OutgoingFrame {
   /** Ids grow in the order of sending. */
   readonly requestId: number;
@@ -9,7 +8,6 @@ export interface OutgoingFrame {
   readonly bytes: number;
 }
 
-/** Limits of an outbox. */
 export interface OutboxLimits {
   /** Max bytes of sent frames that are kept to be sent again; 0 = none is kept. */
   readonly keptBytes: number;
@@ -19,10 +17,7 @@ export interface OutboxLimits {
   readonly queuedFrames: number;
 }
 
-/**
- * Limits of a client. 16 MiB are 16 of the largest requests; a server with its defaults reads no further than that
- * before it has answered. It closes a connection with more than 1,024 unanswered requests, so fewer may wait.
- */
+/** 16 MiB: so much a server reads before it has answered. It closes at more than 1,024 unanswered requests. */
 export const defaultOutboxLimits: OutboxLimits = {
   keptBytes: 16 * 1024 * 1024,
   queuedBytes: 16 * 1024 * 1024,
@@ -96,10 +91,7 @@ export class Outbox {
     this.#forget(received);
   }
 
-  /**
-   * Queues again, before all others, the sent frames after the first `received` ones of the session.
-   * @returns how many these are; undefined when they are no longer held, or when fewer than `received` were ever sent.
-   */
+  /** Queues again what follows `received` frames. @returns how many; undefined: gone, or fewer were sent. */
   rewind(received: number): number | undefined {
     const count = received - this.#forgotten;
     if (count < 0 || count > this.#sent) return undefined;

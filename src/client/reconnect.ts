@@ -1,3 +1,4 @@
+import { afterMs, onAbort, onceAny } from '../base/events.ts';
 import { closeCodes } from '../protocol/closeCodes.ts';
 import { Fault } from '../protocol/fault.ts';
 import type { ResumeSessionRequest, ResumeSessionResponse, ServerFrame } from '../protocol/frames.gen.ts';
@@ -59,7 +60,6 @@ export interface Drop {
   readonly signal: AbortSignal;
 }
 
-/** What the attempts to resume a session need. */
 interface ResumeTask extends Drop {
   readonly options: Required<ReconnectOptions>;
   /** Connects to the server that has the session. */
@@ -125,7 +125,8 @@ export async function reconnect(task: ResumeTask): Promise<ResumedChannel> {
     const ownDelayMs = reconnectDelayMs(attempt + task.idleResumes, options);
     const delayMs = Math.max(0, Math.floor(Math.min(remainingMs, ownDelayMs)));
     task.onChange({ state: 'reconnecting', attempt, delayMs, code: drop.code, reason });
-    await sleep(delayMs, signal);
+    await onceAny(afterMs(delayMs), onAbort(signal));
+    signal.throwIfAborted();
     try {
       return await attemptToResume(task, attempt);
     } catch (thrown) {
@@ -170,19 +171,4 @@ function isFinal(thrown: unknown): thrown is Error {
     return thrown.end.code !== limitExceeded && finalCloseCodes.has(thrown.end.code);
   }
   return thrown instanceof Fault && thrown.name !== 'TIMEOUT' && thrown.name !== 'CONNECTION_DROPPED';
-}
-
-function sleep(delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => {
-      clearTimeout(timer);
-      reject(signal.reason as Error);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', onAbort);
-      resolve();
-    }, delayMs);
-    signal.addEventListener('abort', onAbort, { once: true });
-    if (signal.aborted) onAbort();
-  });
 }

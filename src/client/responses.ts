@@ -1,12 +1,6 @@
-import { describeError, Fault } from '../protocol/fault.ts';
-import {
-  codes,
-  responses,
-  type ClientFrameBodies,
-  type CodeName,
-  type ServerFrame,
-  type ServerFrameBodies,
-} from '../protocol/frames.gen.ts';
+import { describeError, Fault, malformed } from '../protocol/fault.ts';
+import type { ClientFrameBodies, CodeName, ServerFrame, ServerFrameBodies } from '../protocol/frames.gen.ts';
+import { codes, responses } from '../protocol/frames.gen.ts';
 
 /** The name of a request: its field in the `ClientFrame` of the proto. */
 export type RequestName = keyof ClientFrameBodies;
@@ -15,13 +9,11 @@ export type RequestName = keyof ClientFrameBodies;
 export type ResponseTo<Name extends RequestName> = ServerFrameBodies[(typeof responses)[Name]['final']];
 
 /** The final response in a frame; undefined for the frames before it, such as progress and streamed text. */
-export function finalResponse<Name extends RequestName>(
-  request: Name,
-  frame: ServerFrame,
-): ResponseTo<Name> | undefined {
-  if (frame.body !== responses[request].final) return undefined;
+export function finalResponse<Name extends RequestName>(asked: Name, frame: ServerFrame): ResponseTo<Name> | undefined {
+  if (frame.body !== responses[asked].final) return undefined;
   if (frame.body === 'exportDialog' && frame.exportDialog.part < frame.exportDialog.of) return undefined;
   if (frame.body === 'searchStorage' && frame.searchStorage.part < frame.searchStorage.of) return undefined;
+  if (frame.body === 'exportStorage' && frame.exportStorage.part < frame.exportStorage.of) return undefined;
   // TypeScript cannot correlate the body name with the field of that name.
   return (frame as unknown as Readonly<Record<string, ResponseTo<Name>>>)[frame.body];
 }
@@ -31,7 +23,7 @@ export function readJson(text: string, place: string): unknown {
   try {
     return JSON.parse(text);
   } catch (thrown) {
-    throw new Fault('MALFORMED_MESSAGE', `the server sent ${place} that is no JSON: ${describeError(thrown)}`);
+    throw malformed(`the server sent ${place} that is no JSON: ${describeError(thrown)}`);
   }
 }
 

@@ -16,7 +16,6 @@ export interface WebSocketLike {
 /** A constructor with the signature of the standard WebSocket. */
 export type WebSocketClass = new (url: string, subprotocol: string) => WebSocketLike;
 
-/** Options of `openSocket`. */
 export interface SocketOptions {
   readonly subprotocol: string;
   readonly token?: string | undefined;
@@ -27,17 +26,13 @@ export interface SocketOptions {
   readonly WebSocket?: WebSocketClass | undefined;
 }
 
-/** The part of the global object that tells platforms apart. */
 interface Platform {
   readonly WebSocket?: WebSocketClass;
   readonly document?: unknown;
   readonly process?: { readonly versions?: Readonly<Record<string, string | undefined>> };
 }
 
-/**
- * Opens a WebSocket; it is still connecting when this resolves.
- * @throws what the constructor throws, for example for an invalid URL.
- */
+/** Opens a WebSocket; it still connects when this resolves. @throws what the constructor throws: an invalid URL. */
 export async function openSocket(url: string, options: SocketOptions): Promise<WebSocketLike> {
   const socket = await createSocket(url, options);
   socket.binaryType = 'arraybuffer';
@@ -90,7 +85,6 @@ function openNodeSocket(WebSocket: NodeClass, url: string, socketOptions: Socket
   return socket;
 }
 
-/** The part of a `ws` socket that is watched. */
 interface WatchedSocket {
   on(event: 'ping' | 'message' | 'close', listen: () => void): unknown;
   terminate(): void;

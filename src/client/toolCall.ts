@@ -14,6 +14,8 @@ export interface TurnEvent {
   readonly eventType: string;
   /** Parsed JSON. */
   readonly payload: unknown;
+  /** The mode of the agent when it was sent. */
+  readonly mode: NodeEvent['mode'];
 }
 
 /** Parses the arguments of a tool call notification. */
@@ -30,7 +32,7 @@ export class EventJoiner {
   add(part: NodeEvent): TurnEvent | undefined {
     this.#payloadJson = part.part > 1 ? this.#payloadJson + part.payloadJson : part.payloadJson;
     if (part.part < part.of) return undefined;
-    const { nodeName, eventType } = part;
-    return { nodeName, eventType, payload: readJson(this.#payloadJson || 'null', 'payloadJson') };
+    const { nodeName, eventType, mode } = part;
+    return { nodeName, eventType, mode, payload: readJson(this.#payloadJson || 'null', 'payloadJson') };
   }
 }

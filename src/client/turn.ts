@@ -1,15 +1,23 @@
-import type { AnswerText, SendMessageRequest, ServerFrame, TurnComplete } from '../protocol/frames.gen.ts';
+import type {
+  AnswerField,
+  AnswerText,
+  SendMessageRequest,
+  ServerFrame,
+  ToolResult,
+  TurnComplete,
+} from '../protocol/frames.gen.ts';
 import { toExecutor, type ToolExecutor, type ToolFunctions } from './executor/executor.ts';
 import { checks, optionsCheck } from './options.ts';
 import { EventJoiner, parseToolCall, type ToolCall, type TurnEvent } from './toolCall.ts';
 import type { Connection } from './connection.ts';
 import { addPreviousResults, type PreviousResults } from './executor/previousResults.ts';
-import type { FinishedCall } from './executor/toolOutcome.ts';
+import type { ToolExecution } from './executor/toolOutcome.ts';
 import type { TurnContext } from './executor/toolRegistration.ts';
 import type { TurnCalls } from './executor/turnTools.ts';
 import type { Lifetime } from './lifetime.ts';
+import { readJson } from './responses.ts';
 import { ReplayStream } from './replayStream.ts';
-import { type FinishedTurn, summarize, type TurnUpdate } from './turnUpdate.ts';
+import { answerPiece, type FinishedTurn, summarize, type TurnUpdate } from './turnUpdate.ts';
 
 /** Options of `agent.send` and `agent.turn`: what is sent with the message, what runs its calls, and callbacks. */
 export interface SendOptions {
@@ -28,6 +36,8 @@ export interface SendOptions {
   readonly signal?: AbortSignal;
   /** Called with each piece of streamed text. */
   readonly onText?: (piece: string, frame: AnswerText) => void;
+  /** Called with each field of an answer, such as a mood (`answer_fields`). */
+  readonly onField?: (name: string, value: string | number, frame: AnswerField) => void;
   /** Called with each tool call as it is detected. */
   readonly onCall?: (call: ToolCall) => void;
   /** Called with each event of a node. */
@@ -41,6 +51,7 @@ const checkSendOptions = optionsCheck<SendOptions>('send', {
   tools: checks.field,
   signal: checks.signal,
   onText: checks.callback,
+  onField: checks.callback,
   onCall: checks.callback,
   onEvent: checks.callback,
 });
@@ -93,7 +104,7 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
 
   /** The pieces of text as they are generated. Each iteration starts at the first piece. */
   get text(): AsyncIterable<string> {
-    return this.#updates.map((update) => (update.type === 'text' ? [update.text] : []));
+    return this.#updates.map(answerPiece);
   }
 
   /** The tool calls as they are detected. Each iteration starts at the first call. */
@@ -105,8 +116,8 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
    * The calls that the executor has run, in their order, when the turn and all its tools have ended. That can be later
    * than `done` where the turn does not wait for results. Never rejects.
    */
-  get toolsDone(): Promise<readonly FinishedCall[]> {
-    const settled = async (): Promise<readonly FinishedCall[]> => this.#tools?.settled() ?? [];
+  get toolsDone(): Promise<readonly ToolExecution[]> {
+    const settled = async (): Promise<readonly ToolExecution[]> => this.#tools?.settled() ?? [];
     return this.done.then(settled, settled);
   }
 
@@ -197,7 +208,8 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
       emit: (event) => this.#updates.push(event),
       fail: (error) => this.#fail(error),
       submit: async (turnId, result, onAck) => {
-        const fields = { agentId: this.#agent.id, turnId, results: [result] };
+        // What is absent has its default.
+        const fields = { agentId: this.#agent.id, turnId, results: [result as ToolResult] };
         await connection.request('submitToolResults', fields, { onFrame: onAck });
       },
     });
@@ -250,7 +262,13 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
 
   #receive(frame: ServerFrame): void {
     if (frame.body === 'answerText') this.#receiveText(frame.answerText);
-    else if (frame.body === 'toolCallNotification') {
+    else if (frame.body === 'answerField') {
+      const { turnId, name, node: nodeName, valueJson } = frame.answerField;
+      this.#setTurnId(turnId);
+      const value = readJson(valueJson, 'valueJson') as string | number;
+      this.#updates.push({ type: 'field', name, value, nodeName });
+      this.#options.onField?.(name, value, frame.answerField);
+    } else if (frame.body === 'toolCallNotification') {
       this.#setTurnId(frame.toolCallNotification.turnId);
       const call = parseToolCall(frame.toolCallNotification);
       this.#updates.push({ type: 'call', call });
@@ -268,7 +286,8 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
   #receiveText(frame: AnswerText): void {
     this.#setTurnId(frame.turnId);
     if (frame.text === '') return;
-    this.#updates.push({ type: 'text', text: frame.text, nodeName: frame.nodeName });
+    const { text, nodeName, source } = frame;
+    this.#updates.push({ type: 'text', text, nodeName, ...(source === 'client' && { source }) });
     this.#options.onText?.(frame.text, frame);
   }
 }

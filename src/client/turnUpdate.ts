@@ -7,6 +7,8 @@ import type { ToolCall, TurnEvent } from './toolCall.ts';
 export interface FinishedTurn {
   /** The whole text of the turn. */
   readonly text: string;
+  /** The fields of its answers, in addition to the text; of two with one name the later one. */
+  readonly fields: Readonly<Record<string, string | number>>;
   readonly calls: readonly ToolCall[];
   readonly events: readonly TurnEvent[];
   readonly status: 'SUCCESS' | 'CANCELLED';
@@ -18,39 +20,42 @@ export interface FinishedTurn {
   readonly tokens: { readonly prompt: number; readonly reused: number; readonly generated: number };
   /** Interactions of the dialog that did not fit in the context window of a prompt. */
   readonly interactionsDropped: number;
+  /** Interactions that a running summary in a prompt stands for. */
+  readonly interactionsSummarised: number;
   /** Milliseconds from the message to the first token of any node; 0 without inference. */
   readonly timeToFirstTokenMs: number;
   /** Milliseconds from the message to the end of the turn. */
   readonly durationMs: number;
   readonly warnings: readonly string[];
+  /** Who answers the next message: the graph (AUTO) or people (MANUAL). */
+  readonly mode: TurnComplete['mode'];
+  /** What was sent as metadata of results, parsed. */
+  readonly resultMetadata: readonly {
+    readonly callId: string;
+    readonly toolName: string;
+    readonly metadata: unknown;
+  }[];
   /** Parsed JSON about each inference, of an agent with `enableDiagnostics`; else undefined. */
   readonly debugInfo: unknown;
 }
 
 /** One step of a turn, in the order in which they come: what `for await` over a turn gives. */
 export type TurnUpdate =
-  | {
-      /** A piece of text. */
-      readonly type: 'text';
-      readonly text: string;
-      readonly nodeName: string;
-    }
-  | {
-      /** A tool call was detected. */
-      readonly type: 'call';
-      readonly call: ToolCall;
-    }
+  /** A piece of text; with a source a line of `appendText`, which is no part of the answer. */
+  | { readonly type: 'text'; readonly text: string; readonly nodeName: string; readonly source?: 'client' }
+  /** A field of an answer, in addition to its text. */
+  | { readonly type: 'field'; readonly name: string; readonly value: string | number; readonly nodeName: string }
+  /** A tool call was detected. */
+  | { readonly type: 'call'; readonly call: ToolCall }
   | ToolEvent
-  | {
-      /** An event of a node. */
-      readonly type: 'event';
-      readonly event: TurnEvent;
-    }
-  | {
-      /** The turn has ended; the last step. */
-      readonly type: 'complete';
-      readonly summary: FinishedTurn;
-    };
+  /** An event of a node. */
+  | { readonly type: 'event'; readonly event: TurnEvent }
+  /** The turn has ended; the last step. */
+  | { readonly type: 'complete'; readonly summary: FinishedTurn };
+
+/** The piece of the answer in a step: none, or one. */
+export const answerPiece = (update: TurnUpdate): readonly string[] =>
+  update.type === 'text' && update.source === undefined ? [update.text] : [];
 
 /** The summary of a turn from its steps and the last frame. @throws Fault when the turn has failed. */
 export function summarize(updates: readonly TurnUpdate[], complete: TurnComplete): FinishedTurn {
@@ -59,7 +64,10 @@ export function summarize(updates: readonly TurnUpdate[], complete: TurnComplete
     throw toFault({ name: error?.name ?? 'INTERNAL', message: error?.message ?? 'the turn failed', detail: debugInfo });
   }
   return {
-    text: updates.flatMap((update) => (update.type === 'text' ? [update.text] : [])).join(''),
+    text: updates.flatMap(answerPiece).join(''),
+    fields: Object.fromEntries(
+      updates.flatMap((update) => (update.type === 'field' ? [[update.name, update.value]] : [])),
+    ),
     calls: updates.flatMap((update) => (update.type === 'call' ? [update.call] : [])),
     events: updates.flatMap((update) => (update.type === 'event' ? [update.event] : [])),
     status,
@@ -67,9 +75,14 @@ export function summarize(updates: readonly TurnUpdate[], complete: TurnComplete
     stopReason: complete.stopReason,
     tokens: { prompt: complete.tokensPrompt, reused: complete.tokensReused, generated: complete.tokensGenerated },
     interactionsDropped: complete.interactionsDropped,
+    interactionsSummarised: complete.interactionsSummarised,
     timeToFirstTokenMs: complete.timeToFirstTokenMs,
     durationMs: complete.durationMs,
     warnings: complete.warnings,
+    mode: complete.mode,
+    resultMetadata: complete.resultMetadata.map(({ callId, toolName, metadataJson }) => {
+      return { callId, toolName, metadata: readJson(metadataJson, 'metadataJson') };
+    }),
     debugInfo: debugInfo === '' ? undefined : readJson(debugInfo, 'debugInfo'),
   };
 }

@@ -38,6 +38,10 @@ export class Fault extends Error {
   }
 }
 
+/** A MALFORMED_MESSAGE error that names the place and the fix: `text must be a string, not 3`. */
+export const malformed = (sentence: string, cause?: unknown): Fault =>
+  new Fault('MALFORMED_MESSAGE', sentence, { cause });
+
 /** A fault in one line for people: `MODEL_NOT_ON_DISK (2001): there is no file`. */
 export const describeFault = ({
   name,

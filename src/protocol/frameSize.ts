@@ -5,6 +5,9 @@ export const maxFrameBytes = 1024 * 1024;
 // fields.
 const maxTextBytes = 56 * 1024;
 
+/** Max bytes of the entries of a storage in one frame, and so of each one that a client sends. */
+export const maxEntriesBytes = maxTextBytes;
+
 /** Max bytes of one field of a TurnComplete or an ErrorResponse, so that all of them together fit in a frame. */
 export const maxPartBytes = 14 * 1024;
 

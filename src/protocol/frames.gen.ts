@@ -18,6 +18,8 @@ export interface ConfigureSessionRequest {
   readonly storageDataFolder: string;
   /** Whether create_agent may download a model that is not on disk. */
   readonly allowAutoModelDownloading: boolean;
+  /** A secret of the player, at most 256 characters, by which storages with persist are kept; empty = none is. */
+  readonly memoryKey: string;
 }
 
 export interface ConfigureSessionResponse {
@@ -90,6 +92,16 @@ export interface CancelTurnRequest {
   readonly turnId: number;
 }
 
+/** What a result changes besides what it tells the model. */
+export interface ToolControl {
+  /** The mode of the agent from now on; the turn goes on. */
+  readonly mode: 'UNCHANGED' | 'AUTO' | 'MANUAL';
+  /** Ends the turn in order after the node that waits: calls without a result are waited for no longer. */
+  readonly endTurn: boolean;
+  /** With end_turn: the answer of the turn; empty = none. */
+  readonly answer: string;
+}
+
 /** Result of one detected call, as the client obtained it. */
 export interface ToolResult {
   /** The call_id of the notification. */
@@ -99,6 +111,16 @@ export interface ToolResult {
   /** Text or JSON for the model; at most 256 KiB. */
   readonly content: string;
   readonly lifespan: 'TURN' | 'DIALOG';
+  /** A JSON document for programs, at most 8 KiB; never in a prompt (in JSON frames also the value itself, under "metadata"). */
+  readonly metadataJson: string;
+  readonly control: ToolControl | null;
+}
+
+/** What a client has kept with the result of a call. */
+export interface ResultMetadata {
+  readonly callId: string;
+  readonly toolName: string;
+  readonly metadataJson: string;
 }
 
 /** Gives a turn that waits for them (await_results) the results of its calls, all at once or one after another. */
@@ -138,6 +160,28 @@ export interface AppendDialogRequest {
   readonly assistant: string;
 }
 
+/** Adds a line to the dialog, also while a turn runs: then it comes after the message and before the answer of that turn. */
+export interface AppendTextRequest {
+  readonly agentId: number;
+  readonly text: string;
+  /** Who said it: "assistant" (also when empty) or "user". */
+  readonly role: string;
+  /** Whether it is sent as AnswerText with source "client", too: in the running turn, else as an answer to this request. */
+  readonly notify: boolean;
+}
+
+export interface SetAgentModeRequest {
+  readonly agentId: number;
+  readonly mode: 'AUTO' | 'MANUAL';
+}
+
+/** Sets variables of the agent, which all its later turns have. */
+export interface SetVariablesRequest {
+  readonly agentId: number;
+  /** A JSON object; null removes a variable (in JSON frames also the value itself, under "variables"). All variables: 64 KiB. */
+  readonly variablesJson: string;
+}
+
 export interface ClearDialogRequest {
   readonly agentId: number;
 }
@@ -156,6 +200,8 @@ export interface AnswerText {
   readonly isDelta: boolean;
   /** true on the one empty frame that ends the text of a turn. */
   readonly isFinal: boolean;
+  /** "client": an append_text with notify, no part of the answer; empty: a node. */
+  readonly source: string;
 }
 
 /** A problem of a call, as a stable code and a sentence. */
@@ -163,6 +209,16 @@ export interface ToolCallIssue {
   readonly code: string;
   readonly param: string;
   readonly message: string;
+}
+
+/** A field of an answer in fields (answer_fields of Generate), when it is complete; the speech is sent as AnswerText. */
+export interface AnswerField {
+  readonly agentId: number;
+  readonly turnId: number;
+  readonly node: string;
+  readonly name: string;
+  /** A JSON document: the text of a string or of a number. */
+  readonly valueJson: string;
 }
 
 /** A tool call that was detected in the model's text; the server never runs it. */
@@ -189,6 +245,8 @@ export interface ToolCallNotification {
   readonly issues: readonly ToolCallIssue[];
   /** Whether the turn waits for the result of this call (submit_tool_results). */
   readonly awaitsResult: boolean;
+  /** The lowest of the probabilities of name and arguments, 0 to 1; absent: the engine does not know it. */
+  readonly confidence?: number;
 }
 
 /** An event of a node, in addition to its text. */
@@ -202,6 +260,7 @@ export interface NodeEvent {
   /** From 1. */
   readonly part: number;
   readonly of: number;
+  readonly mode: 'AUTO' | 'MANUAL';
 }
 
 /** One step of the walk. */
@@ -239,6 +298,12 @@ export interface TurnComplete {
   readonly warnings: readonly string[];
   /** With diagnostics a JSON document, else empty. */
   readonly debugInfo: string;
+  /** The mode of the agent at the end of the turn. */
+  readonly mode: 'AUTO' | 'MANUAL';
+  /** Of the results that the turn has taken. */
+  readonly resultMetadata: readonly ResultMetadata[];
+  /** Interactions that a running summary in a prompt of this turn stands for; the maximum over its nodes. */
+  readonly interactionsSummarised: number;
 }
 
 /** Sampling parameters, without stop, dry, xtc and logit_bias: those are in the catalogue only. */
@@ -311,6 +376,69 @@ export interface ListModelsResponse {
   readonly nextPageToken: string;
 }
 
+/** Asks which models of the catalogue fit the machine of the server. */
+export interface SuggestModelsRequest {
+  /** "chat" (also when empty) or "embedding". */
+  readonly purpose: string;
+  /** Models that are expected to be slower are left out; 0 = none is. */
+  readonly minTokensPerSecond: number;
+  /** Models with larger files are left out; 0 = none is. */
+  readonly maxBytes: number;
+  /** Codes of ISO 639, such as "en" or "de", of which a model must know all. */
+  readonly languages: readonly string[];
+}
+
+/** The machine that models run on. */
+export interface MachineInfo {
+  readonly memoryBytes: number;
+  /** What models may take of it now. */
+  readonly freeMemoryBytes: number;
+  /** Names of the graphics cards. */
+  readonly cards: readonly string[];
+  /** Of all cards together. */
+  readonly cardMemoryBytes: number;
+  readonly freeCardMemoryBytes: number;
+  /** Cores that the server may use. */
+  readonly cores: number;
+  /** Memory bandwidth, measured; 0 = unknown. */
+  readonly bandwidthBytesPerSecond: number;
+  /** That it is unknown whether there is a card; else empty. */
+  readonly problem: string;
+  /** Of the disk that models are downloaded to; 0 = unknown. */
+  readonly freeDiskBytes: number;
+}
+
+/** A model that fits. */
+export interface SuggestedModel {
+  readonly name: string;
+  /** The file of the variant that runs; of a split model the first part. */
+  readonly variant: string;
+  readonly status: 'ABSENT' | 'DOWNLOADING' | 'DOWNLOADED' | 'LOCAL' | 'LOADED';
+  /** What is missing on disk; 0 = nothing. */
+  readonly downloadBytes: number;
+  /** Its weights, and the KV caches of its slots. */
+  readonly memoryBytes: number;
+  /** Expected when it decodes; 0 = unknown, as on a graphics card. */
+  readonly tokensPerSecond: number;
+  /** A sentence for people. */
+  readonly why: string;
+}
+
+export interface LeftOutModel {
+  readonly name: string;
+  readonly why: string;
+}
+
+export interface SuggestModelsResponse {
+  readonly machine: MachineInfo | null;
+  /** Best first. */
+  readonly models: readonly SuggestedModel[];
+  /** The other models of this purpose. */
+  readonly leftOut: readonly LeftOutModel[];
+  /** Number of models for which a frame has no room. */
+  readonly more: number;
+}
+
 export interface DownloadModelRequest {
   readonly modelName: string;
 }
@@ -362,6 +490,58 @@ export interface CreateStringStorageRequest {
   readonly filePath: string;
   /** For KNOWLEDGE: one JSON object {"metadata"?, "keys"?, "always"?} per entry, "" = nothing; empty = nothing for all. */
   readonly metadataJson: readonly string[];
+  /** For KNOWLEDGE without file_path: keeps the storage in the memory folder of the server, for later sessions with the same
+   * memory_key. One that is there already is opened, and the entries of the request are not used. */
+  readonly persist: boolean;
+  /** For KNOWLEDGE, in place of strings, keys and metadata_json: the entries, as export_storage gives them. */
+  readonly entries: readonly StorageEntry[];
+}
+
+/** An entry of a KNOWLEDGE storage. */
+export interface StorageEntry {
+  /** Unique in the storage; empty: the server gives one. */
+  readonly id: string;
+  readonly text: string;
+  /** A JSON object of strings, numbers, booleans and lists of strings, "" = none (in JSON frames also the value itself, under
+   * "metadata"). */
+  readonly metadataJson: string;
+  /** Words, texts with symbols, or /patterns/flags, whose appearance in a query brings the entry, whatever its score. */
+  readonly keys: readonly string[];
+  /** Whether every search brings it. */
+  readonly always: boolean;
+}
+
+/** Adds entries to a KNOWLEDGE storage of the session, after the others. One whose id another one has takes its place. */
+export interface AddKnowledgeRequest {
+  readonly storage: string;
+  readonly entries: readonly StorageEntry[];
+}
+
+export interface AddKnowledgeResponse {
+  /** Of the entries, in order. */
+  readonly ids: readonly string[];
+  /** What of them is not used, and why. */
+  readonly warnings: readonly string[];
+}
+
+/** Removes entries of a KNOWLEDGE storage of the session. */
+export interface RemoveKnowledgeRequest {
+  readonly storage: string;
+  readonly ids: readonly string[];
+}
+
+export interface ExportStorageRequest {
+  /** A KNOWLEDGE storage of the session, else a file of its storage folder. */
+  readonly storage: string;
+}
+
+/** Some entries of a storage; the parts have all of them, in order. */
+export interface ExportStorageResponse {
+  /** From 1. */
+  readonly part: number;
+  /** The number of parts: the last one is that whose number this is. */
+  readonly of: number;
+  readonly entries: readonly StorageEntry[];
 }
 
 export interface CreateStringStorageResponse {
@@ -432,6 +612,13 @@ export interface ClientFrameBodies {
   readonly appendDialog: AppendDialogRequest;
   readonly setPace: SetPaceRequest;
   readonly searchStorage: SearchStorageRequest;
+  readonly appendText: AppendTextRequest;
+  readonly setAgentMode: SetAgentModeRequest;
+  readonly setVariables: SetVariablesRequest;
+  readonly addKnowledge: AddKnowledgeRequest;
+  readonly removeKnowledge: RemoveKnowledgeRequest;
+  readonly exportStorage: ExportStorageRequest;
+  readonly suggestModels: SuggestModelsRequest;
 }
 
 /** A request of a client: one WebSocket message. */
@@ -460,6 +647,10 @@ export interface ServerFrameBodies {
   readonly ack: Ack;
   readonly error: ErrorResponse;
   readonly searchStorage: SearchStorageResponse;
+  readonly exportStorage: ExportStorageResponse;
+  readonly answerField: AnswerField;
+  readonly addKnowledge: AddKnowledgeResponse;
+  readonly suggestModels: SuggestModelsResponse;
 }
 
 /** An answer or event of the server: one WebSocket message. */
@@ -474,7 +665,7 @@ export const responses = {
   configureSession: { final: 'configureSession', earlier: [] },
   resumeSession: { final: 'resumeSession', earlier: [] },
   createAgent: { final: 'createAgent', earlier: ['modelProgress'] },
-  sendMessage: { final: 'turnComplete', earlier: ['answerText', 'toolCallNotification', 'nodeEvent'] },
+  sendMessage: { final: 'turnComplete', earlier: ['answerField', 'answerText', 'toolCallNotification', 'nodeEvent'] },
   cancelTurn: { final: 'ack', earlier: [] },
   submitToolResults: { final: 'ack', earlier: [] },
   changeParams: { final: 'ack', earlier: [] },
@@ -492,6 +683,13 @@ export const responses = {
   appendDialog: { final: 'ack', earlier: [] },
   setPace: { final: 'ack', earlier: [] },
   searchStorage: { final: 'searchStorage', earlier: [] },
+  appendText: { final: 'ack', earlier: ['answerText'] },
+  setAgentMode: { final: 'ack', earlier: [] },
+  setVariables: { final: 'ack', earlier: [] },
+  addKnowledge: { final: 'addKnowledge', earlier: [] },
+  removeKnowledge: { final: 'ack', earlier: [] },
+  exportStorage: { final: 'exportStorage', earlier: [] },
+  suggestModels: { final: 'suggestModels', earlier: [] },
 } as const satisfies {
   readonly [Body in keyof ClientFrameBodies]: {
     readonly final: keyof ServerFrameBodies;
@@ -536,6 +734,13 @@ export const shapes = {
     appendDialog: {"message":"AppendDialogRequest","oneof":"body"},
     setPace: {"message":"SetPaceRequest","oneof":"body"},
     searchStorage: {"message":"SearchStorageRequest","oneof":"body"},
+    appendText: {"message":"AppendTextRequest","oneof":"body"},
+    setAgentMode: {"message":"SetAgentModeRequest","oneof":"body"},
+    setVariables: {"message":"SetVariablesRequest","oneof":"body"},
+    addKnowledge: {"message":"AddKnowledgeRequest","oneof":"body"},
+    removeKnowledge: {"message":"RemoveKnowledgeRequest","oneof":"body"},
+    exportStorage: {"message":"ExportStorageRequest","oneof":"body"},
+    suggestModels: {"message":"SuggestModelsRequest","oneof":"body"},
   },
   ServerFrame: {
     requestId: {"scalar":"uint32"},
@@ -557,6 +762,10 @@ export const shapes = {
     ack: {"message":"Ack","oneof":"body"},
     error: {"message":"ErrorResponse","oneof":"body"},
     searchStorage: {"message":"SearchStorageResponse","oneof":"body"},
+    exportStorage: {"message":"ExportStorageResponse","oneof":"body"},
+    answerField: {"message":"AnswerField","oneof":"body"},
+    addKnowledge: {"message":"AddKnowledgeResponse","oneof":"body"},
+    suggestModels: {"message":"SuggestModelsResponse","oneof":"body"},
   },
   SessionReady: {
     protocolVersion: {"scalar":"uint32"},
@@ -568,6 +777,7 @@ export const shapes = {
     engine: {"scalar":"string"},
     storageDataFolder: {"scalar":"string"},
     allowAutoModelDownloading: {"scalar":"bool"},
+    memoryKey: {"scalar":"string"},
   },
   ConfigureSessionResponse: {
   },
@@ -609,11 +819,23 @@ export const shapes = {
     agentId: {"scalar":"uint32"},
     turnId: {"scalar":"uint32"},
   },
+  ToolControl: {
+    mode: {"enum":["UNCHANGED","AUTO","MANUAL"]},
+    endTurn: {"scalar":"bool"},
+    answer: {"scalar":"string"},
+  },
   ToolResult: {
     callId: {"scalar":"string"},
     ok: {"scalar":"bool"},
     content: {"scalar":"string"},
     lifespan: {"enum":["TURN","DIALOG"]},
+    metadataJson: {"scalar":"string"},
+    control: {"message":"ToolControl"},
+  },
+  ResultMetadata: {
+    callId: {"scalar":"string"},
+    toolName: {"scalar":"string"},
+    metadataJson: {"scalar":"string"},
   },
   SubmitToolResultsRequest: {
     agentId: {"scalar":"uint32"},
@@ -638,6 +860,20 @@ export const shapes = {
     user: {"scalar":"string"},
     assistant: {"scalar":"string"},
   },
+  AppendTextRequest: {
+    agentId: {"scalar":"uint32"},
+    text: {"scalar":"string"},
+    role: {"scalar":"string"},
+    notify: {"scalar":"bool"},
+  },
+  SetAgentModeRequest: {
+    agentId: {"scalar":"uint32"},
+    mode: {"enum":["AUTO","MANUAL"]},
+  },
+  SetVariablesRequest: {
+    agentId: {"scalar":"uint32"},
+    variablesJson: {"scalar":"string"},
+  },
   ClearDialogRequest: {
     agentId: {"scalar":"uint32"},
   },
@@ -651,11 +887,19 @@ export const shapes = {
     text: {"scalar":"string"},
     isDelta: {"scalar":"bool"},
     isFinal: {"scalar":"bool"},
+    source: {"scalar":"string"},
   },
   ToolCallIssue: {
     code: {"scalar":"string"},
     param: {"scalar":"string"},
     message: {"scalar":"string"},
+  },
+  AnswerField: {
+    agentId: {"scalar":"uint32"},
+    turnId: {"scalar":"uint32"},
+    node: {"scalar":"string"},
+    name: {"scalar":"string"},
+    valueJson: {"scalar":"string"},
   },
   ToolCallNotification: {
     agentId: {"scalar":"uint32"},
@@ -672,6 +916,7 @@ export const shapes = {
     because: {"scalar":"string"},
     issues: {"message":"ToolCallIssue","repeated":true},
     awaitsResult: {"scalar":"bool"},
+    confidence: {"scalar":"double","oneof":"_confidence"},
   },
   NodeEvent: {
     agentId: {"scalar":"uint32"},
@@ -681,6 +926,7 @@ export const shapes = {
     payloadJson: {"scalar":"string"},
     part: {"scalar":"uint32"},
     of: {"scalar":"uint32"},
+    mode: {"enum":["AUTO","MANUAL"]},
   },
   PathStep: {
     nodeName: {"scalar":"string"},
@@ -706,6 +952,9 @@ export const shapes = {
     durationMs: {"scalar":"double"},
     warnings: {"scalar":"string","repeated":true},
     debugInfo: {"scalar":"string"},
+    mode: {"enum":["AUTO","MANUAL"]},
+    resultMetadata: {"message":"ResultMetadata","repeated":true},
+    interactionsSummarised: {"scalar":"uint32"},
   },
   Sampling: {
     temperature: {"scalar":"double"},
@@ -752,6 +1001,42 @@ export const shapes = {
     models: {"message":"ModelInfo","repeated":true},
     nextPageToken: {"scalar":"string"},
   },
+  SuggestModelsRequest: {
+    purpose: {"scalar":"string"},
+    minTokensPerSecond: {"scalar":"double"},
+    maxBytes: {"scalar":"double"},
+    languages: {"scalar":"string","repeated":true},
+  },
+  MachineInfo: {
+    memoryBytes: {"scalar":"double"},
+    freeMemoryBytes: {"scalar":"double"},
+    cards: {"scalar":"string","repeated":true},
+    cardMemoryBytes: {"scalar":"double"},
+    freeCardMemoryBytes: {"scalar":"double"},
+    cores: {"scalar":"uint32"},
+    bandwidthBytesPerSecond: {"scalar":"double"},
+    problem: {"scalar":"string"},
+    freeDiskBytes: {"scalar":"double"},
+  },
+  SuggestedModel: {
+    name: {"scalar":"string"},
+    variant: {"scalar":"string"},
+    status: {"enum":["ABSENT","DOWNLOADING","DOWNLOADED","LOCAL","LOADED"]},
+    downloadBytes: {"scalar":"double"},
+    memoryBytes: {"scalar":"double"},
+    tokensPerSecond: {"scalar":"double"},
+    why: {"scalar":"string"},
+  },
+  LeftOutModel: {
+    name: {"scalar":"string"},
+    why: {"scalar":"string"},
+  },
+  SuggestModelsResponse: {
+    machine: {"message":"MachineInfo"},
+    models: {"message":"SuggestedModel","repeated":true},
+    leftOut: {"message":"LeftOutModel","repeated":true},
+    more: {"scalar":"uint32"},
+  },
   DownloadModelRequest: {
     modelName: {"scalar":"string"},
   },
@@ -786,6 +1071,35 @@ export const shapes = {
     keys: {"scalar":"string","repeated":true},
     filePath: {"scalar":"string"},
     metadataJson: {"scalar":"string","repeated":true},
+    persist: {"scalar":"bool"},
+    entries: {"message":"StorageEntry","repeated":true},
+  },
+  StorageEntry: {
+    id: {"scalar":"string"},
+    text: {"scalar":"string"},
+    metadataJson: {"scalar":"string"},
+    keys: {"scalar":"string","repeated":true},
+    always: {"scalar":"bool"},
+  },
+  AddKnowledgeRequest: {
+    storage: {"scalar":"string"},
+    entries: {"message":"StorageEntry","repeated":true},
+  },
+  AddKnowledgeResponse: {
+    ids: {"scalar":"string","repeated":true},
+    warnings: {"scalar":"string","repeated":true},
+  },
+  RemoveKnowledgeRequest: {
+    storage: {"scalar":"string"},
+    ids: {"scalar":"string","repeated":true},
+  },
+  ExportStorageRequest: {
+    storage: {"scalar":"string"},
+  },
+  ExportStorageResponse: {
+    part: {"scalar":"uint32"},
+    of: {"scalar":"uint32"},
+    entries: {"message":"StorageEntry","repeated":true},
   },
   CreateStringStorageResponse: {
     entries: {"scalar":"uint32"},

@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
-import { Fault } from './fault.ts';
+import { malformed } from './fault.ts';
 import type { CodeName } from './frames.gen.ts';
 import { describePointer, escapePointerToken } from '../base/jsonPointer.ts';
 import { parseJson } from '../base/jsonLocations.ts';
@@ -89,6 +89,16 @@ export interface SchemaError {
 export type ReadResult<T> =
   { readonly ok: true; readonly value: T } | { readonly ok: false; readonly errors: readonly SchemaError[] };
 
+/** A reading with one error. */
+export const invalid = (pointer: string, message: string): ReadResult<never> => ({
+  ok: false,
+  errors: [{ pointer, message }],
+});
+
+/** The errors of a part, with pointers into the whole. @param pointer that of the part. */
+export const errorsBelow = (pointer: string, errors: Iterable<SchemaError>): readonly SchemaError[] =>
+  [...errors].map((error) => ({ ...error, pointer: pointer + error.pointer }));
+
 // Schemas are not validated: the schema of schemas takes longer to compile than most of them. `assertSchema` does it.
 const options = { allErrors: true, useDefaults: true, verbose: true, strict: true, validateSchema: false };
 const ajv = new Ajv({ ...options, keywords: ['live', 'editor'] });
@@ -118,7 +128,7 @@ export function createReader<const S extends Schema>(schema: S): (value: unknown
       return { ok: false, errors: errorMessages(validate.errors ?? []) };
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
-      return { ok: false, errors: [{ pointer: '', message: 'is nested too deeply' }] };
+      return invalid('', 'is nested too deeply');
     }
   };
 }
@@ -146,8 +156,6 @@ export function readJsonText<T>(text: string, read: (value: unknown) => ReadResu
     return undefined;
   }
 }
-
-const malformed = (message: string, cause?: unknown): Fault => new Fault('MALFORMED_MESSAGE', message, { cause });
 
 /** @throws Error when a schema is invalid. */
 export const assertSchema = (schema: Schema): void => void (ajv.validateSchema(schema, true), ajv.compile(schema));

@@ -25,15 +25,12 @@ export interface CheckContext {
   readonly notesOf?: (modelName: string) => Promise<readonly string[]>;
 }
 
-/**
- * Validates a graph document exactly as the server does: creates an agent with it, on the mock engine, which needs no
- * model files.
- */
+/** Validates a graph as the server does: creates an agent with it, without model files, on a mock engine for any model. */
 export async function checkGraph(
   graph: unknown,
   { registry, catalogue, storageRoot, notesOf }: CheckContext,
 ): Promise<GraphCheckResult> {
-  await using pool = new ModelPool(mockEngine(), { ...poolSettings, catalogue });
+  await using pool = new ModelPool(mockEngine({ limits: {} }), { ...poolSettings, catalogue });
   const storages = new SessionStorages(new StorageRoot(storageRoot), Infinity);
   try {
     const limits = limitsOf(defaultServerOptions());

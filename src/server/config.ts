@@ -49,10 +49,7 @@ const originItem = string(
     'such as https://game.example or http://localhost:8000; file:// or null for files',
 );
 
-/**
- * Server options as a JSON Schema: the single source of truth for the flags of `turngraph serve`, their environment
- * variables, defaults and `--help` text.
- */
+/** The single source of truth for the flags of `turngraph serve`, their environment variables, defaults and help. */
 export const serverSchema = partialObject({
   port: whole(9100, 'TCP port to listen on; 0 = any free port', { minimum: 0, maximum: 65535 }),
   host: string({ default: '127.0.0.1' }, 'address to listen on; anything but loopback requires --token'),
@@ -77,6 +74,7 @@ export const serverSchema = partialObject({
   models: text("folder of downloaded models; default: in the user's data folder"),
   extend: list({ type: 'string' }, 'modules that export your own node types and tool-call formats'),
   storageRoot: text('folder of string storages; default: the graphs folder, for a graph file its own folder'),
+  memory: text('folder of the storages that clients keep (persist); default: none is kept'),
   preload: list({ type: 'string' }, 'models to load at start and to keep in memory'),
   slots: whole(
     0,
@@ -146,6 +144,7 @@ export const serverSchema = partialObject({
   maxPatterns: limit(10_000, 'max entries per string storage'),
   maxKnowledgeEntries: limit(100_000, 'max entries per KNOWLEDGE storage'),
   maxKnowledgeBytes: limit(134_217_728, 'max bytes of all KNOWLEDGE storages of a session'),
+  maxMemoryBytes: limit(16_777_216, 'max bytes of the file of a storage in the memory folder'),
   logLevel: choice(['silent', 'error', 'warn', 'info', 'debug'], 'info', 'how much to log'),
   logFile: text('file to log to instead of stderr, with rotation: 5 files of 10 MB'),
   json: flag('print JSON, for programs'),
@@ -156,8 +155,6 @@ export const serverSchema = partialObject({
 
 /** Server options, with all defaults filled in. */
 export type ServerOptions = FromSchema<typeof serverSchema>;
-
-/** The schema of one option. */
 export type OptionSchema = Schema & { readonly description: string };
 
 /** The environment variable of an option: `maxNodes` -> `TURNGRAPH_MAX_NODES`. */
@@ -190,7 +187,6 @@ export function defaultServerOptions(): ServerOptions {
 // The file or folder of the working directory, or the bundled one.
 const ownOrBundled = (name: string): string => (existsSync(name) ? name : bundledPath(name));
 
-/** The limits that the options set. */
 export const limitsOf = (options: ServerOptions): Limits => ({
   agents: options.maxAgents,
   messageBytes: options.maxMessageBytes,

@@ -62,18 +62,15 @@ export const createLlamaServerEngine = ({ llamaServer }: ServerOptions, log: Log
   new LlamaServerEngine({ binary: llamaServer || 'llama-server', ...processListeners(log, metrics) });
 
 /** Creates the llama.cpp engine of a command without a server, where --engine-process has it. It writes nothing to disk. */
-export async function createUncachedLlamaEngine(
-  options: Pick<ServerOptions, 'engineProcess' | 'gpuDevice'>,
-): Promise<Engine> {
+export async function createUncachedLlamaEngine(options: ProcessOptions): Promise<Engine> {
   const gpuDevice = gpuDeviceOf(options);
   return options.engineProcess === 'in' ? engineInThisProcess() : new ProcessEngine({ gpuDevice });
 }
 
+type ProcessOptions = Pick<ServerOptions, 'engineProcess' | 'gpuDevice'>;
+
 /** @throws when the models have no process of their own, whose environment could name the card. */
-function gpuDeviceOf({
-  gpuDevice,
-  engineProcess,
-}: Pick<ServerOptions, 'engineProcess' | 'gpuDevice'>): number | undefined {
+function gpuDeviceOf({ gpuDevice, engineProcess }: ProcessOptions): number | undefined {
   if (gpuDevice < 0) return undefined;
   if (engineProcess === 'child') return gpuDevice;
   throw new Error(

@@ -8,7 +8,6 @@ export interface SendBufferLimits {
   readonly slowReaderTimeoutMs: number;
 }
 
-/** Default limits: 1 MiB, 256 KiB, 60 s. */
 export const defaultSendBufferLimits: SendBufferLimits = {
   highWaterMark: 1024 * 1024,
   lowWaterMark: 256 * 1024,
@@ -29,10 +28,7 @@ export class SendBuffer {
   #pause:
     { readonly promise: Promise<void>; readonly resume: () => void; readonly timeout: NodeJS.Timeout } | undefined;
 
-  /**
-   * @param onSlowReader is called when a pause exceeds `slowReaderTimeoutMs`.
-   * @param onPause is called whenever a pause begins.
-   */
+  /** @param onSlowReader is called when a pause exceeds `slowReaderTimeoutMs`. @param onPause when one begins. */
   constructor(limits: SendBufferLimits, onSlowReader: () => void, onPause: () => void) {
     this.#limits = limits;
     this.#onSlowReader = onSlowReader;

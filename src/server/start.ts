@@ -18,12 +18,14 @@ import { type Catalogue, type CatalogueEntry, readCatalogue } from '../inference
 import { LiveCatalogue, watchCatalogue } from '../inference/models/catalogue/liveCatalogue.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { MemoryBudget } from '../inference/models/pool/memoryBudget.ts';
+import { measureMs, readMachine } from '../inference/models/suggestions/machine.ts';
 import { createMeteredPool, exportBudget, type MeteredPoolOptions } from './metrics/poolMetrics.ts';
 import type { ModelPool } from '../inference/models/pool/pool.ts';
 import { VectorPool, type VectorListener } from '../graph/retrieval/vectors/vectorPool.ts';
 import { VectorStore } from '../graph/retrieval/vectors/vectorStore.ts';
+import { MemoryFolder } from '../graph/storage/memoryFolder.ts';
 import { listen, type TurngraphServer, type ListenSettings } from './socket/server.ts';
-import type { EngineName, ServerContext } from './session/session.ts';
+import type { EngineName, ServerContext, ServerMachine } from './session/session.ts';
 
 /** Settings that are no flags of `serve`. */
 export interface StartSettings extends Omit<ListenSettings, 'closing'> {
@@ -39,16 +41,15 @@ export interface StartSettings extends Omit<ListenSettings, 'closing'> {
   readonly log?: Log;
   /** Wraps the llama.cpp engine, for a command that watches it. */
   readonly watchEngine?: (engine: Engine) => Engine;
+  /** Reads the machine, instead of measuring it. Tests use it. */
+  readonly readMachine?: ServerContext['readMachine'];
   /** Is told of the vectors of storages. */
   readonly vectorListener?: VectorListener;
   /** Aborts the start and disposes of what was created until then. Once started, the caller disposes of the server. */
   readonly stop?: AbortSignal;
 }
 
-/**
- * Composes the server of its parts and starts it.
- * @throws the reason of `stop`, when it is aborted before the models of `preload` are loaded.
- */
+/** Composes the server of its parts and starts it. @throws the reason of `stop`, aborted during `preload`. */
 export async function start(options: ServerOptions, settings: StartSettings = {}): Promise<TurngraphServer> {
   const { extraModels = [], log = logFor(options), stop } = settings;
   const canCache = await checkFolders(options, log);
@@ -58,8 +59,7 @@ export async function start(options: ServerOptions, settings: StartSettings = {}
   const closing = new AbortController();
   const context = await createContext(options, settings, { catalogue, log, canCache, closing: closing.signal });
   const listening = await listenOrDispose(context, options, { ...settings, closing });
-  const watcher =
-    options.watchModels === 'on' ? watchCatalogue({ path: options.catalogue, read, catalogue, log }) : undefined;
+  const watcher = options.watchModels === 'on' ? watchCatalogue(options.catalogue, catalogue, read, log) : undefined;
   const server: TurngraphServer = {
     ...listening,
     async [Symbol.asyncDispose]() {
@@ -80,22 +80,20 @@ export async function start(options: ServerOptions, settings: StartSettings = {}
 }
 
 /** Returns whether the cache folder can be written to. @throws Error for another folder that cannot be used. */
-async function checkFolders({ graphs, storageRoot, page, models, cache }: ServerOptions, log: Log): Promise<boolean> {
-  for (const [flag, folder] of [
-    ['--graphs', graphs],
-    ['--storage-root', storageRoot],
-    ['--page', page],
-  ] as const) {
+async function checkFolders(options: ServerOptions, log: Log): Promise<boolean> {
+  const { graphs, storageRoot, page, models, cache, memory } = options;
+  for (const [flag, folder] of Object.entries({ '--graphs': graphs, '--storage-root': storageRoot, '--page': page })) {
     if (folder !== '' && !existsSync(folder)) throw new Error(`${flag} ${folder}: there is no such folder`);
     if (folder !== '') await assertFolder(flag, folder);
   }
   await assertFolder('--models', models);
   const writeProblem = await findWriteProblem(cache);
+  const memoryProblem = memory === '' ? undefined : await findWriteProblem(memory);
+  if (memoryProblem !== undefined) log.warn({ memory, why: memoryProblem }, memoryUnwritableMessage);
   if (writeProblem !== undefined) log.warn({ cache, why: writeProblem }, cacheUnwritableMessage);
   return writeProblem === undefined;
 }
 
-/** What the context of a server is created from, besides its options and settings. */
 interface ContextParts {
   readonly catalogue: LiveCatalogue;
   readonly log: Log;
@@ -114,7 +112,8 @@ async function createContext(
   const quota = cacheQuota(options);
   const metrics = new Metrics();
   const downloads = new Downloads(options.models, settings.downloads);
-  const createPool = poolFactory(options, { catalogue, downloads, log, metrics });
+  const budget = new MemoryBudget(options);
+  const createPool = poolFactory(options, { downloads, log, metrics }, { catalogue, budget });
   const extension = settings.extension ?? (await raceAbort(loadExtension(options.extend), stop));
   const [registry, formats] = [registryWith(extension), formatsWith(extension)];
   const pools: ModelPool[] = [];
@@ -143,27 +142,44 @@ async function createContext(
     graphs: new GraphFolder(options.graphs, describeGraphFolder(options.graphs)),
     vectors,
     storageRoot: options.storageRoot || options.graphs,
+    memory: options.memory === '' ? undefined : new MemoryFolder(options.memory, options.maxMemoryBytes),
     limits: limitsOf(options),
     turnTimeoutMs: options.turnTimeout * 1000,
     closing,
     log,
     metrics,
     downloads,
+    readMachine: settings.readMachine ?? machineReader(options, llamaEngine, budget, { pools, signal: closing }),
   };
 }
 
-/** Creates the function that creates the pool of an engine. All pools share one memory budget. */
+/** What models may use of the machine: no more than `--memory-limit` and `--vram-limit` leave. */
+function machineReader(
+  { gpu, slots }: ServerOptions,
+  engine: Engine,
+  budget: MemoryBudget,
+  { pools, signal }: { readonly pools: readonly ModelPool[]; readonly signal: AbortSignal },
+): ServerContext['readMachine'] {
+  const read = async (): Promise<ServerMachine> => {
+    const { freeRam, card, ...machine } = await readMachine(engine, gpu, {
+      untilIdle: () => createYieldToTurns(pools)(measureMs, signal).catch(() => undefined),
+      areComputing: () => isComputing(pools),
+    });
+    const { ram, vram } = budget.left;
+    const freeCard = card && { ...card, freeBytes: Math.min(card.freeBytes, vram) };
+    return { ...machine, freeRam: Math.min(freeRam, ram), card: freeCard, slots };
+  };
+  // One at a time, which all who ask meanwhile share: for each, the engine loads its library.
+  let reading: Promise<ServerMachine> | undefined;
+  return () => (reading ??= read().finally(() => (reading = undefined)));
+}
+
 function poolFactory(
   options: ServerOptions,
-  {
-    catalogue,
-    downloads,
-    log,
-    metrics,
-  }: Pick<ServerContext, 'downloads' | 'log' | 'metrics'> & Pick<ContextParts, 'catalogue'>,
+  { downloads, log, metrics }: Pick<ServerContext, 'downloads' | 'log' | 'metrics'>,
+  { catalogue, budget }: { readonly catalogue: LiveCatalogue; readonly budget: MemoryBudget },
 ): (engine: Engine, engines?: MeteredPoolOptions['engines']) => ModelPool {
   const gpuLayers = parseGpuLayers(options.gpuLayers);
-  const budget = new MemoryBudget(options);
   exportBudget(budget, metrics);
   return (engine, engines = {}) =>
     createMeteredPool(
@@ -202,7 +218,6 @@ const createYieldToTurns =
     while (performance.now() < end && isComputing(pools)) await wait(pollMs, undefined, { signal });
   };
 
-/** Whether a chat model of some pools computes. */
 const isComputing = (pools: readonly ModelPool[]): boolean =>
   pools.some((pool) =>
     pool.entries.some(({ name, purpose }) => purpose === 'chat' && (pool.state(name).stats?.slotsBusy ?? 0) > 0),
@@ -233,6 +248,7 @@ const withModels = (catalogue: Catalogue, models: readonly CatalogueEntry[]): Ca
 const describeGraphFolder = (folder: string): string =>
   folder === bundledPath('graphs') ? 'the bundled graphs folder' : `the graphs folder ${folder}`;
 
+const memoryUnwritableMessage = 'no storage can be kept (persist); name another folder with --memory';
 const cacheUnwritableMessage = 'no states and measurements can be saved; name another folder with --cache';
 
 const logFor = ({ logLevel: level, json, logFile: file }: ServerOptions): Log => createLog({ level, json, file });

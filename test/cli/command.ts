@@ -82,15 +82,26 @@ let last: Promise<unknown> = Promise.resolve();
 
 async function runInHost(request: object): Promise<CliResult> {
   const { child, ended } = await (host ??= startHost());
+  // The log of a server is not written by Node's stream: it is read from the process.
+  let log = '';
+  let isStopped = false;
+  const read = (data: Buffer): void => {
+    log += data.toString();
+    if (isStopped || !log.includes('"listening"')) return;
+    isStopped = true;
+    child.send('stop');
+  };
+  child.stderr?.on('data', read);
   child.send(request);
   const [result] = (await Promise.race([once(child, 'message'), ended])) as [CliResult];
-  return result;
+  child.stderr?.off('data', read);
+  return isStopped ? { ...result, err: log + result.err } : result;
 }
 
 /**
  * Runs the commands of a file one after the other in one process, which loads their modules once, and their models
- * itself: for commands that neither write a log nor wait for a signal. What the start and the end of a process do, and engine
- * processes, are tested with `runCli`.
+ * itself: for commands that do not wait for a signal; a server is stopped when it listens. What the start and the end of a
+ * process do, and engine processes, are tested with `runCli`.
  */
 export const useCommandHost =
   (): RunCommand =>
@@ -99,6 +110,15 @@ export const useCommandHost =
     last = running.catch(() => undefined);
     return running;
   };
+
+/** The arguments of a line that calls turngraph, and in which a shell does nothing but remove double quotes. */
+export function argumentsOf(line: string): readonly string[] | undefined {
+  const word = /"([^"\\$`!]*)"|([^"'\\|&;<>()$`*?~!{}[\]# ]+)/;
+  const calls = new RegExp(`^(?:npx )?turngraph((?: +(?:${word.source}))+) *$`);
+  const [, words] = calls.exec(line) ?? [];
+  if (words === undefined) return undefined;
+  return [...words.matchAll(new RegExp(word, 'g'))].map(([, quoted, bare]) => quoted ?? bare ?? '');
+}
 
 /** Waits for the end of a child process. Returns its output and exit code. */
 export async function untilExit(child: ChildProcessWithoutNullStreams): Promise<CliResult> {

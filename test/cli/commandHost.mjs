@@ -1,12 +1,16 @@
 // Runs commands of the built CLI one after the other in one process, which loads their modules once. The parent sends
-// { args, input, env, cwd } and receives { out, err, code }.
+// { args, input, env, cwd } and receives { out, err, code }; "stop" tells a server to end, as SIGTERM does.
 import { Readable } from 'node:stream';
 import { runProgram } from '../../dist/cli/program.js';
 
 const ownEnv = { ...process.env };
-const { argv } = process;
+const { argv, exit } = process;
+// A server that has stopped ends its process a second later, whatever is left of its log.
+process.exit = () => undefined;
 
-process.on('message', async ({ args, input, env, cwd }) => {
+process.on('message', async (message) => {
+  if (message === 'stop') return void process.emit('SIGTERM');
+  const { args, input, env, cwd } = message;
   const texts = { out: '', err: '' };
   const capture = (stream, name) => {
     stream.write = (chunk, encoding, done) => {
@@ -34,5 +38,5 @@ process.on('message', async ({ args, input, env, cwd }) => {
   process.exitCode = 0;
   process.send({ ...texts, code });
 });
-process.on('disconnect', () => process.exit());
+process.on('disconnect', () => exit());
 process.send('ready');

@@ -418,7 +418,7 @@ describe('turngraph check', () => {
 
   it('reports a duplicate key, of which JSON.parse would keep the last', async () => {
     const path = await write('twice.json', '{\n  "start_node": "a",\n  "nodes": { "a": {}, "b": {}, "a": {} }\n}');
-    const { err, code } = await runCli(['check', path]);
+    const { err, code } = await runCommand(['check', path]);
     expect(err).toBe(`${path}:3:32: the key "a" occurs twice in one object\n`);
     expect(code).toBe(1);
   });
@@ -646,7 +646,7 @@ describe('turngraph tools parse', () => {
   const call = '<tool_call>{"name": "f", "arguments": {"n": 12345678901234567890}}</tool_call>';
 
   it('detects the calls in a text', async () => {
-    const { out, code } = await runCli(['tools', 'parse', '--format', 'chatml'], `Now: ${call}`);
+    const { out, code } = await runCommand(['tools', 'parse', '--format', 'chatml'], `Now: ${call}`);
     expect(out).toContain('"arguments": {"n": 12345678901234567890}');
     expect(JSON.parse(out)).toMatchObject({
       calls: [{ name: 'f', known: null, repaired: false }],
@@ -711,7 +711,7 @@ describe('turngraph', () => {
   });
 
   it('exits with 2 for an unknown command', async () => {
-    expect(await runCli(['srve'])).toMatchObject({
+    expect(await runCommand(['srve'])).toMatchObject({
       code: 2,
       out: '',
       err: expect.stringContaining('serve') as unknown,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { defineNode, startServer } from '../../src/index.ts';
 import { repositoryPath } from '../helpers/server.ts';
-import { runCli, useCommandHost } from './command.ts';
+import { useCommandHost } from './command.ts';
 
 const runCommand = useCommandHost();
 
@@ -30,7 +30,10 @@ describe('a node type and a format of an extension', () => {
 
   it('are known to commands with --extend', async () => {
     const [module, path] = [join(folder, 'extension.mjs'), join(folder, 'graph.json')];
-    expect(await runCli(['check', '--extend', module, '--', path])).toMatchObject({ code: 0, out: `${path}: ok\n` });
+    expect(await runCommand(['check', '--extend', module, '--', path])).toMatchObject({
+      code: 0,
+      out: `${path}: ok\n`,
+    });
     expect(await runCommand(['check', path])).toMatchObject({
       code: 1,
       err: expect.stringContaining('is no node type: "Silence"') as unknown,

@@ -53,13 +53,12 @@ afterAll(() => rm(root, { recursive: true }));
 const cliOf = (root: string): string => join(root, 'dist', 'cli', 'turngraph.js');
 
 interface Places {
-  readonly engineProcess: 'child' | 'in';
   readonly commands: readonly string[];
   readonly codecs: readonly Subprotocol[];
 }
-const everywhere: Places = { engineProcess: 'child', commands: ['chat', 'run', 'doctor'], codecs: subprotocols };
-/** The other sentence takes the same ways to a user, also from the process of the server. */
-const oneOfEach: Places = { engineProcess: 'in', commands: ['run'], codecs: ['turngraph.v1.proto'] };
+const everywhere: Places = { commands: ['chat', 'run', 'doctor'], codecs: subprotocols };
+/** The other sentence takes the same ways to a user. */
+const one: Places = { commands: [], codecs: ['turngraph.v1.proto'] };
 
 const argumentsOf: Readonly<Record<string, readonly string[]>> = {
   chat: ['chat', 'chat', '--gpu', 'off', '--engine-process', 'in'],
@@ -76,7 +75,7 @@ describe.each([
   ],
   [
     'cannot be loaded',
-    oneOfEach,
+    one,
     async () => {
       const target = join(root, 'node_modules', packageName);
       const keep = (source: string): boolean => !/\.(?:so|dylib|dll)$/.test(source);
@@ -86,7 +85,7 @@ describe.each([
     },
     `the llama.cpp library of the npm package ${packageName} cannot be loaded (`,
   ],
-])('an install whose llama.cpp library %s', (_, { engineProcess, commands, codecs }, prepare, sentence) => {
+])('an install whose llama.cpp library %s', (_, { commands, codecs }, prepare, sentence) => {
   let installed: readonly string[] = [];
   const readLibraryFiles = async (): Promise<readonly string[]> => {
     const library = join(root, 'node_modules', 'node-llama-cpp');
@@ -108,7 +107,7 @@ describe.each([
   });
 
   it('is told to clients with 6009 in each codec, and the server goes on', async () => {
-    const args = ['serve', '--port', '0', '--json', '--gpu', 'off', '--engine-process', engineProcess];
+    const args = ['serve', '--port', '0', '--json', '--gpu', 'off', '--engine-process', 'child'];
     const child = spawn(process.execPath, [cliOf(root), ...args], { cwd: root });
     const { port } = JSON.parse(await readFirstLine(child)) as { readonly port: number };
     for (const subprotocol of codecs) {

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runCli, useCommandHost } from './command.ts';
+import { useCommandHost } from './command.ts';
 
 const runCommand = useCommandHost();
 
@@ -16,7 +16,7 @@ afterEach(() => rm(folder, { recursive: true }));
 // That the game plays is a part of test/e2e/tutorial.test.ts.
 describe('turngraph new', () => {
   it('writes a game that has all it needs, and says how to start it', async () => {
-    const { out, code } = await runCli(['new', 'My Lamp Game!'], '', {}, folder);
+    const { out, code } = await runCommand(['new', 'My Lamp Game!'], '', {}, folder);
     expect({ out, code }).toEqual({
       out: 'My Lamp Game! is ready. Next:\n\n  cd "My Lamp Game!"\n  npm start\n\n',
       code: 0,

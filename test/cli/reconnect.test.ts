@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { useCleanups } from '../helpers/fakeServer.ts';
 import { FakeSession, type SessionScript } from '../helpers/fakeSession.ts';
-import { runCli } from './command.ts';
+import { useCommandHost } from './command.ts';
 
+const runCommand = useCommandHost();
 useCleanups();
 
 const answerAll: SessionScript = ({ requestId, body }, session) => {
@@ -21,7 +22,7 @@ describe('a command with --url whose connection drops', () => {
   it('says so on stderr, and prints each frame of the turn once', async () => {
     const session = new FakeSession(answerAll);
     await session.listen();
-    const { code, out, err } = await runCli(['run', 'chat', '--url', session.url, 'hi']);
+    const { code, out, err } = await runCommand(['run', 'chat', '--url', session.url, 'hi']);
     const frames = out
       .trim()
       .split('\n')
@@ -40,7 +41,7 @@ describe('a command with --url whose connection drops', () => {
     const session = new FakeSession(answerAll);
     await session.listen();
     session.onResume = (_, socket) => session.refuse(socket, 4, 'SESSION_NOT_RESUMABLE', 'no such session');
-    const { code, err } = await runCli(['chat', 'chat', '--url', session.url], 'hi\n');
+    const { code, err } = await runCommand(['chat', 'chat', '--url', session.url], 'hi\n');
     expect(err).toContain('-- reconnecting: the connection broke off (1006)\n');
     expect(err).toContain('-- connection lost (1006)\n');
     expect(err).toMatch(/CONNECTION_DROPPED.*no such session; the session and its agents are gone/);

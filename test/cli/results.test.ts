@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../src/client/index.ts';
-import { TurnAnswers } from '../../src/cli/callAnswers.ts';
+import { turnAnswers } from '../../src/cli/callAnswers.ts';
 import type { ServerFrame } from '../../src/protocol/frames.gen.ts';
 import { oneDayMs } from '../helpers/heldEngine.ts';
 import { checkRequirement, isSkipped } from '../helpers/requirements.mjs';
@@ -229,7 +229,7 @@ describe('a result that comes when its turn has ended', () => {
           return true;
         });
       });
-      const answers = new TurnAnswers(agent, {
+      const answers = turnAnswers(agent, {
         answer: async () => {
           turn.cancel();
           await turn;

@@ -187,7 +187,6 @@ describe('turngraph serve', () => {
   });
 
   it.each([
-    ['SIGTERM', (child: ChildProcessWithoutNullStreams): unknown => child.kill('SIGTERM')],
     ['SIGHUP', (child: ChildProcessWithoutNullStreams): unknown => child.kill('SIGHUP')],
     ['the end of its standard input', (child: ChildProcessWithoutNullStreams): unknown => child.stdin.end()],
   ])('shuts down on %s while it preloads a model', async (_, stop) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readKvCacheShape } from '../../src/inference/llama/gguf/metadata.ts';
 import type { Diagnosis } from '../../src/cli/doctor/diagnose.ts';
-import type { TargetMachine, Suggestion } from '../../src/cli/suggest/suggest.ts';
+import type { TargetMachine, Suggestion } from '../../src/inference/models/suggestions/suggestModels.ts';
 import { repositoryPath } from '../helpers/server.ts';
 import { useCommandHost } from './command.ts';
 

@@ -150,7 +150,8 @@ describe('turngraph tools render', () => {
       { user: 'Hello.', assistant: 'Good evening.' },
       { user: 'Light!', assistant: '', spoken: 'It shines.', results: [result], variables: { place: 'hall' } },
     ];
-    await writeFile(pathOf('history.json'), JSON.stringify(history));
+    const saved = history.map((turn) => ({ ...turn, agent: { mode: 'MANUAL' } }));
+    await writeFile(pathOf('history.json'), JSON.stringify(saved));
     const { out, err } = await render('--node', 'answer', '--history', pathOf('history.json'));
     expect({ out, err }).toMatchInlineSnapshot(`
       {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bertGguf } from '../../scripts/gguf/bert.mjs';
 import { longText } from '../contracts/generation.ts';
 import { connect } from '../../src/client/index.ts';
-import { readFirstLine, runCli, startCli, untilExit, useCommandHost } from './command.ts';
+import { readFirstLine, startCli, untilExit, useCommandHost } from './command.ts';
 
 const runCommand = useCommandHost();
 
@@ -38,10 +38,16 @@ describe('turngraph warm', () => {
         await end;
       }
     };
-    expect(await reusedByServer()).toBe(0);
+    const reusedByRun = async (cache: string): Promise<number> => {
+      const { out } = await runCommand(['run', tavern, 'Hello!', '--cache', cache], '', {
+        TURNGRAPH_ENGINE_PROCESS: 'in',
+      });
+      return Number(/"tokensReused":\s?(\d+)/.exec(out)?.[1]);
+    };
+    expect(await reusedByRun(join(folder, 'empty'))).toBe(0);
     const [broken, short] = [join(folder, 'broken.json'), join(folder, 'short.json')];
     const missing = join(folder, 'nowhere.json');
-    const warmed = await runCli(['warm', missing, broken, tavern], '', env());
+    const warmed = await runCommand(['warm', missing, broken, tavern], '', env());
     const prompts = join(folder, 'cache', 'prompts');
     expect(warmed.code).toBe(1);
     expect(warmed.err).toContain(`${broken}: `);
@@ -50,9 +56,7 @@ describe('turngraph warm', () => {
     expect(await readdir(prompts)).toHaveLength(2);
     expect(await reusedByServer()).toBeGreaterThan(100);
     // With one slot instead of four.
-    const { TURNGRAPH_CACHE: cache, ...others } = env();
-    const ran = await runCommand(['run', tavern, 'Hello!', '--cache', cache], '', others);
-    expect(Number(/"tokensReused":\s?(\d+)/.exec(ran.out)?.[1])).toBeGreaterThan(100);
+    expect(await reusedByRun(env().TURNGRAPH_CACHE)).toBeGreaterThan(100);
     const again = await runCommand(['warm', tavern, short, '--json'], '', env());
     expect(JSON.parse(again.out)).toMatchObject({
       graphs: [

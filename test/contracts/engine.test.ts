@@ -1,7 +1,6 @@
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { mockEngine } from '../../src/inference/mock/engine.ts';
 import { readMockScript } from '../../src/inference/mock/script.ts';
-import { isWhole } from '../helpers/depth.ts';
 import { engineContract } from './engine.ts';
 import { demo } from './generation.ts';
 
@@ -19,4 +18,4 @@ engineContract({
 });
 
 // The other engines of llama.cpp compute as this one does: processEngine.slow.test.ts.
-engineContract({ ...demo, name: 'llama-cpp', open: () => llamaEngine(), rounds: isWhole ? 6 : 3 });
+engineContract({ ...demo, name: 'llama-cpp', open: () => llamaEngine(), rounds: 3 });

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { bertGguf } from '../../scripts/gguf/bert.mjs';
-import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { ProcessEngine } from '../../src/inference/process/engine.ts';
 import { embeddingContract } from './embedding.ts';
 import { engineContract } from './engine.ts';
@@ -14,13 +13,7 @@ const bert = join(folder, 'bert.gguf');
 writeFileSync(bert, bertGguf({ contextLength: 64 }));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-engineContract({
-  ...demo,
-  name: 'caching llama-cpp',
-  open: () => llamaEngine({ folder, maxStateBytes: 1e9 }),
-  rounds: 3,
-});
-
+// With a cache of states, too, which the engine of `engine.test.ts` has not.
 engineContract({
   ...demo,
   name: 'llama-cpp with a process per model',

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { runExampleProgram } from '../helpers/examplePrograms.ts';
-import { chatmlCall, scriptedEngine } from '../helpers/resultGraphs.ts';
+import { chatmlCall, lastPrompt, scriptedEngine } from '../helpers/resultGraphs.ts';
 import { repositoryPath, useServer } from '../helpers/server.ts';
 
 const engine = scriptedEngine([
@@ -24,6 +24,17 @@ const engine = scriptedEngine([
   { match: 'mayor', node: 'answer', answer: 'Oda Brask.' },
   { match: 'blaksmith', node: 'answer', answer: 'At the forge.' },
   { match: 'inn cost', node: 'answer', answer: 'Four coppers.' },
+  { match: 'I want to talk', node: 'call', answer: chatmlCall('call_colleague', {}) },
+  { match: 'Hello!', node: 'talk', answer: 'Welcome.' },
+  { match: 'Thank you', node: 'talk', answer: 'Have a good night.' },
+  { match: 'Kiel', node: 'memory', answer: '{"facts":[{"text":"The sister of the user, Ada, lives in Kiel."}]}' },
+  {
+    match: 'Riga',
+    node: 'memory',
+    answer: '{"facts":[{"text":"Now Ada, the sister of the user, lives in Riga.","replaces":1}]}',
+  },
+  { node: 'memory', answer: '{"facts":[]}' },
+  { match: 'sister', node: 'talk', answer: 'As you told me.' },
   { match: 'rope', node: 'sell', answer: chatmlCall('sell_item', { item: 'rope' }) },
   { match: 'crown', node: 'sell', answer: chatmlCall('sell_item', { item: 'crown' }) },
   { match: 'lamp', node: 'sell', answer: chatmlCall('sell_item', { item: 'lamp' }) },
@@ -59,6 +70,55 @@ describe('the example', () => {
     expect(printed).toContain('Please tell me how much to send');
     expect(printed).toContain(said);
     expect(printed).toContain(`show_balance: ${balance}`);
+  });
+
+  it('memory.mjs remembers what the player tells', async () => {
+    expect((await run('memory.mjs')).split('\n')).toEqual([
+      '> My sister Ada lives in Kiel.',
+      '< As you told me.',
+      '  remembered: The sister of the user, Ada, lives in Kiel.',
+      '> Now Ada lives in Riga.',
+      '< No call.',
+      '  forgotten: The sister of the user, Ada, lives in Kiel.',
+      '  remembered: Now Ada, the sister of the user, lives in Riga.',
+      '> Where does my sister Ada live?',
+      '< As you told me.',
+      '',
+    ]);
+    expect(lastPrompt(engine).join('\n')).toContain('Where does my sister Ada live?');
+  });
+
+  it('handover.mjs lets a person take over and give back', async () => {
+    expect((await run('handover.mjs')).split('\n')).toEqual([
+      '> Hello!',
+      '< Welcome. [AUTO]',
+      '> I want to talk to a person.',
+      '< One moment: Ann is on her way. [MANUAL {"ticket":7}]',
+      '> My key does not fit.',
+      '< (a person answers) [MANUAL]',
+      '> Thank you!',
+      '< Have a good night. [AUTO]',
+      '',
+    ]);
+    expect(lastPrompt(engine).slice(-3)).toEqual([
+      'user: My key does not fit.',
+      'assistant: I am Ann. Here is a new key.',
+      'user: Thank you!',
+    ]);
+  });
+
+  it('progress.mjs shows what a tool does, which can end the turn by itself', async () => {
+    expect((await run('progress.mjs')).split('\n')).toEqual([
+      '> What is the weather in Paris?',
+      '  Calling the station of Paris ...',
+      '  Nobody answers, I try again ...',
+      '< It has 18 degrees.',
+      '> What is the weather in Atlantis?',
+      '  Calling the station of Atlantis ...',
+      '  Nobody answers, I try again ...',
+      '< There is no station any more.',
+      '',
+    ]);
   });
 
   it('butler.mjs chains two calls', async () => {

@@ -47,6 +47,18 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
     page = opened().page;
   });
 
+  it('suggests models for the computer, and uses the one that is chosen', async () => {
+    await page.getByRole('button', { name: 'Models', exact: true }).click();
+    await page.getByRole('button', { name: 'Choose a model for this computer' }).click();
+    const suggestion = page.getByRole('article', { name: 'Suggested: turngraph-demo' });
+    expect(await suggestion.innerText()).toMatch(/it fits in memory, about \d+ tokens per second, .* on disk/);
+    await suggestion.getByRole('button', { name: 'Use' }).click();
+    await suggestion.getByRole('button', { name: 'Chosen' }).waitFor();
+    expect(await page.evaluate('localStorage.getItem("turngraph.settings")')).toContain(
+      '"defaultModelName":"turngraph-demo"',
+    );
+  });
+
   it('draws a graph, lights up the path of a turn, and shows its call with typed arguments', async () => {
     await openGraph(page, 'lamp-switch');
     await expect.poll(() => page.locator('[data-node]').count()).toBe(4);

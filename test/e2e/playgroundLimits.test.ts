@@ -171,6 +171,8 @@ describe.skipIf(isSkipped('playgroundLimits'))('what the playground may do', () 
     await look('faults and parameters');
     await page.getByRole('button', { name: 'Models', exact: true }).click();
     await page.getByRole('dialog', { name: 'Models' }).getByText('turngraph-demo').first().waitFor();
+    await page.getByRole('button', { name: 'Choose a model for this computer' }).click();
+    await page.getByRole('article', { name: 'Suggested: turngraph-demo' }).waitFor();
     await look('models');
     await page.keyboard.press('Escape');
     await page.setViewportSize(viewports.phone);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parse as parseJsonc, type ParseError } from 'jsonc-parser';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkGraph } from '../../src/index.ts';
-import { untilExit, useCommandHost } from '../cli/command.ts';
+import { argumentsOf, untilExit, useCommandHost } from '../cli/command.ts';
 import { blocksOf, pages, type CodeBlock } from '../helpers/docPages.ts';
 import { SampleFolder, SampleServer, type SampleRun } from '../helpers/sampleFolder.ts';
 import { findPython, isSkipped } from '../helpers/requirements.mjs';
@@ -309,24 +309,16 @@ const commandsIn = (code: string): readonly string[] =>
     .map((line) => line.replace(/ +# .*$/, '').trim())
     .filter((line) => line !== '');
 
-/** The arguments of a line that calls turngraph, and in which a shell does nothing but remove double quotes. */
-function argumentsOf(line: string): readonly string[] | undefined {
-  const word = /"([^"\\$`!]*)"|([^"'\\|&;<>()$`*?~!{}[\]# ]+)/;
-  const calls = new RegExp(`^(?:npx )?turngraph((?: +(?:${word.source}))+) *$`);
-  const [, words] = calls.exec(line) ?? [];
-  if (words === undefined) return undefined;
-  return [...words.matchAll(new RegExp(word, 'g'))].map(([, quoted, bare]) => quoted ?? bare ?? '');
-}
-
 /** Runs a command; a server is stopped when it listens. Returns its output. */
 async function runCommand(folder: SampleFolder, line: string): Promise<string> {
-  if (!/ serve\b/.test(line)) {
-    const args = argumentsOf(line);
+  const args = argumentsOf(line);
+  const isServer = / serve\b/.test(line);
+  if (args || !isServer) {
     const result = args
       ? await folder.runTurngraph(runInHost, args, server.port, 'hello\n')
       : await folder.runCommand(line, server.port, 'hello\n');
     expect({ line, code: result.code, err: result.err }).toMatchObject({ line, code: 0 });
-    return result.out;
+    return result.out + (isServer ? result.err : '');
   }
   const child = folder.startCommand(`exec ${line}`, server.port);
   const ended = untilExit(child);

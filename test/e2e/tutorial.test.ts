@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readFirstLine, runCli, untilExit } from '../cli/command.ts';
+import { argumentsOf, readFirstLine, untilExit, useCommandHost } from '../cli/command.ts';
 import { openPage, useChromium, type WatchedPage } from '../helpers/chromium.ts';
 import { blocksOf, textOf } from '../helpers/docPages.ts';
 import { checkRequirement, isSkipped } from '../helpers/requirements.mjs';
@@ -19,9 +19,8 @@ const blockOf = (key: string): string => {
 };
 type Json = Record<string, unknown>;
 
-/** A command as `npx` would start it, which takes about as long as the command itself. One is run as it stands. */
-const withoutNpx = (command: string): string =>
-  command.replaceAll(/^npx (?=turngraph )/gm, join('node_modules', '.bin', '/'));
+// The commands run in one process, which loads their modules once; one runs by `npx` as it stands.
+const runInHost = useCommandHost();
 
 const withoutSpace = (text: string): string => text.replaceAll(/[\s,]+/g, '');
 
@@ -34,13 +33,28 @@ describe.skipIf(isSkipped('tutorial'))('the tutorial, from the first block to th
 
   const read = (file: string): Promise<string> => readFile(join(folder, file), 'utf8');
   const run = async (command: string): Promise<string> => {
-    // The server of the game has an engine process; the commands need none.
+    // The server of the game has an engine process; a command needs none.
     const env = { ...process.env, NO_COLOR: '1', TURNGRAPH_ENGINE_PROCESS: 'in' };
     const child = spawn(command, { cwd: folder, shell: true, env });
     child.stdin.end();
     const { out, err, code } = await untilExit(child);
     expect({ command, code, err: code === 0 ? '' : err + out }).toEqual({ command, code: 0, err: '' });
     return out;
+  };
+  /** Runs the commands of a block, those of turngraph in one process. */
+  const runAll = async (block: string): Promise<string> => {
+    let all = '';
+    for (const line of block.trim().split('\n')) {
+      const args = argumentsOf(line);
+      if (!args) {
+        all += await run(line);
+        continue;
+      }
+      const { out, err, code } = await runInHost(args, '', {}, folder);
+      expect({ line, code, err: code === 0 ? '' : err + out }).toEqual({ line, code: 0, err: '' });
+      all += out;
+    }
+    return all;
   };
   const start = async (port = '0'): Promise<string> => {
     const child = spawn(process.execPath, ['server.mjs'], { cwd: folder, env: { ...process.env, PORT: port } });
@@ -84,7 +98,7 @@ describe.skipIf(isSkipped('tutorial'))('the tutorial, from the first block to th
 
   it('starts a game that plays in a browser', async () => {
     expect(blockOf('1-the-folder sh 1')).toBe('npx turngraph new my-game\ncd my-game\nnpm start\n');
-    expect(await runCli(['new', 'my-game'], '', {}, parent)).toMatchObject({ code: 0, err: '' });
+    expect(await runInHost(['new', 'my-game'], '', {}, parent)).toMatchObject({ code: 0, err: '' });
     const rows = [...textOf(page).matchAll(/^\| `([^`]+)` +\|/gm)].map(([, file = '']) => file);
     expect(rows.length).toBeGreaterThan(3);
     expect(rows.filter((file) => !existsSync(join(folder, file)))).toEqual([]);
@@ -108,7 +122,7 @@ describe.skipIf(isSkipped('tutorial'))('the tutorial, from the first block to th
     ])
       expect(game).toContain(withoutSpace(blockOf(key)));
     expect(await run(blockOf('2-the-graph sh 1'))).toContain('flowchart TD');
-    expect(await run(withoutNpx(blockOf('2-the-graph sh 2')))).toContain('graphs/keeper.json: ok');
+    expect(await runAll(blockOf('2-the-graph sh 2'))).toContain('graphs/keeper.json: ok');
   });
 
   it('has a tool that fails, and takes another one', async () => {
@@ -130,7 +144,7 @@ describe.skipIf(isSkipped('tutorial'))('the tutorial, from the first block to th
     await reload();
     await greeting(opened.page, 'Welcome back!');
     expect(await say('Who is the captain?')).toContain('Captain Orr left');
-    expect(await run(withoutNpx(blockOf('5-lore sh 1')))).toContain('captain');
+    expect(await runAll(blockOf('5-lore sh 1'))).toContain('captain');
   });
 
   it('goes on where it was after a restart, with and without a reload', async () => {
@@ -158,12 +172,12 @@ describe.skipIf(isSkipped('tutorial'))('the tutorial, from the first block to th
   it('tests the game without a model, and with it', async () => {
     expect(await run(blockOf('7-test sh 1'))).toContain('3 passed');
     await addTo('graphs/tests/keeper.cases.json', ['cases'], blockOf('7-test json 1'));
-    expect(await run(withoutNpx(blockOf('7-test sh 2')).replace('\n', ' && '))).toContain('4 passed');
-    expect(await run(withoutNpx(blockOf('7-test sh 3')))).toContain('4 passed');
+    expect(await runAll(blockOf('7-test sh 2'))).toContain('4 passed');
+    expect(await runAll(blockOf('7-test sh 3'))).toContain('4 passed');
   });
 
   it('makes a folder for players', async () => {
-    await run(withoutNpx(blockOf('8-ship sh 1')));
+    await runAll(blockOf('8-ship sh 1'));
     expect(existsSync(join(folder, 'dist', 'graphs', 'keeper.json'))).toBe(true);
   });
 });

@@ -63,6 +63,8 @@ export async function openPage(
   page.on('websocket', (socket) => requests.push(socket.url()));
   page.on('pageerror', (error) => problems.push(String(error)));
   page.on('console', (message) => {
+    // Asked for by the browser itself, for a text file, which names no icon.
+    if (message.location().url.endsWith('/favicon.ico')) return;
     if (['error', 'warning'].includes(message.type())) problems.push(message.text());
   });
   await page.goto(url.replace('ws:', 'http:'));

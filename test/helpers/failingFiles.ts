@@ -1,3 +1,4 @@
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 
@@ -9,13 +10,13 @@ const patched = ['open', 'readFile', 'readdir', 'rename', 'rm', 'stat', 'unlink'
  */
 export function failFiles(
   code: string,
-  fails: (path: string) => boolean,
+  fails: (path: string, target: unknown) => boolean,
   functions: readonly (typeof patched)[number][] = ['open', 'readFile', 'readdir', 'writeFile'],
 ): Disposable {
   const originals = new Map(functions.map((name) => [name, fs[name] as (...args: never[]) => unknown]));
   for (const [name, original] of originals) {
     const failing = (path: unknown, ...rest: never[]): unknown =>
-      typeof path === 'string' && fails(path)
+      typeof path === 'string' && fails(path, rest[0])
         ? Promise.reject(Object.assign(new Error(`${code}: ${name} '${path}'`), { code, path, syscall: name }))
         : original(path as never, ...rest);
     Object.assign(fs, { [name]: failing });
@@ -27,4 +28,21 @@ export function failFiles(
       syncBuiltinESMExports();
     },
   };
+}
+
+const openFiles = '/proc/self/fd';
+
+/** Lets no file be renamed to one that this process has open, as on Windows, until it is disposed of; without /proc, any. */
+export const renameAsWindows = (): Disposable =>
+  failFiles('EPERM', (_, target) => openPaths().includes(String(target)), ['rename']);
+
+function openPaths(): readonly string[] {
+  const linkOf = (fd: string): string => {
+    try {
+      return readlinkSync(`${openFiles}/${fd}`);
+    } catch {
+      return '';
+    }
+  };
+  return existsSync(openFiles) ? readdirSync(openFiles).map(linkOf) : [];
 }

@@ -6,7 +6,7 @@ import type {
   SequenceOptions,
 } from '../../src/inference/contract/engine.ts';
 import type { Prompt } from '../../src/chat/dialog.ts';
-import { mockEngine } from '../../src/inference/mock/engine.ts';
+import { mockEngine, type MockEngine } from '../../src/inference/mock/engine.ts';
 import { readMockScript } from '../../src/inference/mock/script.ts';
 import { scriptedRequest } from '../../src/inference/mock/script.ts';
 import { untilAborted } from '../../src/base/abort.ts';
@@ -22,6 +22,7 @@ export interface ScriptLine {
   readonly nth?: number;
   readonly answer?: string;
   readonly scores?: Readonly<Record<string, number>>;
+  readonly confidence?: number;
   readonly delay_ms?: number;
   readonly chunk?: number;
   /** The answer waits at this gate. */
@@ -30,11 +31,11 @@ export interface ScriptLine {
   readonly piecesBeforeGate?: number | undefined;
 }
 
-/** A mock engine whose generations wait at the gate of their script line. */
-export function heldEngine(lines: readonly ScriptLine[]): Engine {
+/** A mock engine whose generations wait at the gate of their script line. @param contextSize of its models; default: 8192. */
+export function heldEngine(lines: readonly ScriptLine[], contextSize = 8192): MockEngine {
   const mockLines = lines.map((line) => ({ ...line, gate: undefined, piecesBeforeGate: undefined }));
   const script = readMockScript(JSON.stringify(mockLines), 'the script');
-  const mock = mockEngine({ script });
+  const mock = mockEngine({ script, contextSize });
   const lineFor: LineFor = (prompt, options, label) => {
     const request = scriptedRequest(prompt, options, label);
     return lines[script.findIndex(({ reply, matches }) => reply && matches(request))];

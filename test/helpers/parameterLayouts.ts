@@ -1,7 +1,7 @@
 import { isJsonObject, JsonNumber, type JsonValue } from '../../src/chat/json/value.ts';
 import type { ParameterLayout } from '../../src/chat/dialect/layout.ts';
 import { SearchedText } from '../../src/chat/dialect/looseMark.ts';
-import { readParameters } from '../../src/chat/dialect/values/parameterList.ts';
+import { ParameterReader } from '../../src/chat/dialect/values/parameterList.ts';
 import { resolvedParameters } from '../../src/chat/tools/resolvedSchema.ts';
 import type { ArgumentsSchema } from '../../src/chat/tool.ts';
 
@@ -84,11 +84,11 @@ export function readArguments(
   text: string,
   { layout, after, properties }: { layout: ParameterLayout; after: string; properties?: Properties | undefined },
 ): unknown {
-  const result = readParameters(new SearchedText(text), 0, {
+  const result = new ParameterReader(new SearchedText(text), {
     layout,
     after,
     schema: properties && resolvedParameters({ parameters: argumentsSchema(properties) }),
-  });
+  }).read(0);
   if (!result.ok) return result.truncated ? 'truncated' : 'unreadable';
   const rest = text.slice(result.end).trim();
   return {

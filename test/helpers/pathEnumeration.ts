@@ -47,8 +47,9 @@ function outcomesOf({ type, params }: PlainNode, turn: PathTurn): readonly Outco
       ];
     }
     case 'CannedResponse': {
-      const [line = ''] = params['inline_strings'] as string[];
+      const [line = ''] = (params['inline_strings'] ?? []) as string[];
       const released: PathTurn = { ...turn, held: 'none' };
+      if ('key' in params) return ['default', 'missing'].map((exit) => ({ exit, turn: released }));
       return [
         { exit: 'default', turn: turn.hasCalls && randomLines.get(line) === true ? sayModelText(released) : released },
       ];

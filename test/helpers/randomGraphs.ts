@@ -53,6 +53,11 @@ const kinds: Readonly<Record<string, Kind>> = {
     params: random.chance(0.75) ? { hold: true } : random.oneIn(2) ? { stream: false } : {},
     exits: ['default'],
   }),
+  entry: (random) => ({
+    type: 'CannedResponse',
+    params: { string_storage: 'help.json', key: random.pick(['save', 'none']) },
+    exits: ['default', 'missing'],
+  }),
   line: (random) => ({
     type: 'CannedResponse',
     params: { inline_strings: [random.chance(0.3) ? 'No.' : random.pick([...randomLines.keys()])] },
@@ -95,7 +100,7 @@ const kinds: Readonly<Record<string, Kind>> = {
 
 // Kinds that are there more often come up more often.
 const kindNames =
-  'guardrail guardrail guardrail generate generate generate line toolCall toolCall route selectTools retrieve'.split(
+  'guardrail guardrail guardrail generate generate generate line entry toolCall toolCall route selectTools retrieve'.split(
     ' ',
   );
 

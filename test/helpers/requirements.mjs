@@ -146,6 +146,12 @@ export const requirements = {
     findMissing: () =>
       absentOf({ 'the weights of SmolLM2': hasWeights('smollm2'), 'those of Gemma': hasWeights('gemma3') }),
   },
+  embeddingWeights: {
+    title: 'a Route by examples with the weights of MiniLM',
+    file: 'test/weights/minilm.test.ts',
+    install: 'node scripts/weights.mjs',
+    findMissing: () => absentOf({ 'the weights of MiniLM': hasWeights('minilm') }),
+  },
   nginx: {
     title: 'two graph servers behind nginx',
     file: 'test/e2e/nginx.test.ts',
@@ -197,6 +203,11 @@ export const requirements = {
   smallDisk: {
     title: 'a download to a disk that is full',
     file: 'test/integration/download/durability.test.ts',
+    findMissing: () => absentOf({ 'the permission to mount a tmpfs': succeeds('sh', '-c', mountSmallDisk) }),
+  },
+  memoryDisk: {
+    title: 'keeps what was acknowledged on a real disk that is full',
+    file: 'test/unit/graph/storage/memoryFile.test.ts',
     findMissing: () => absentOf({ 'the permission to mount a tmpfs': succeeds('sh', '-c', mountSmallDisk) }),
   },
   bundleDisk: {

@@ -1,6 +1,6 @@
 import { mockEngine, type MockEngine } from '../../src/inference/mock/engine.ts';
 import { readMockScript } from '../../src/inference/mock/script.ts';
-import type { ServerFrameBodies } from '../../src/protocol/frames.gen.ts';
+import type { ServerFrameBodies, ToolResult } from '../../src/protocol/frames.gen.ts';
 import type { ScriptLine } from './heldEngine.ts';
 import type { TestClient } from './server.ts';
 
@@ -43,20 +43,13 @@ export const weather = (params: object = {}, { loops = false } = {}) => ({
   },
 });
 
-type Result = Partial<ServerFrameBodies['toolCallNotification']> & {
-  readonly callId?: string;
-  readonly ok?: boolean;
-  readonly content?: string;
-  readonly lifespan?: 'TURN' | 'DIALOG';
-};
+type Result = Partial<ServerFrameBodies['toolCallNotification'] & ToolResult>;
 
 /** A result with defaults, as submitToolResults takes it. */
-export const result = ({ callId = '', ok = true, content = '', lifespan = 'TURN' }: Result) => ({
-  callId,
-  ok,
-  content,
-  lifespan,
-});
+export const result = (given: Result): ToolResult => {
+  const { callId = '', ok = true, content = '', lifespan = 'TURN', metadataJson = '', control = null } = given;
+  return { callId, ok, content, lifespan, metadataJson, control };
+};
 
 /** Waits until a request has so many notifications. Returns them in order. */
 export async function notifications(

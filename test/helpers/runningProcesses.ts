@@ -1,10 +1,18 @@
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
+
+/** The state of a process, a letter; empty if there is none. A file of Linux has it without a process of `ps`. */
+function stateOf(pid: number): string {
+  if (process.platform !== 'linux') return execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
+  const line = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return line.slice(line.lastIndexOf(')') + 1);
+}
 
 /** Whether a process runs. One that has ended, but whose parent has not asked for its status, does not. */
 export function isRunning(pid: number): boolean {
   try {
-    const state = execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).trim();
+    const state = stateOf(pid).trim();
     return state !== '' && !state.startsWith('Z');
   } catch {
     return false;

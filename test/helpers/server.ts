@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll } from 'vitest';
 import { WebSocket } from 'ws';
 import type { ClientFrameBodies, ServerFrame, ServerFrameBodies } from '../../src/protocol/frames.gen.ts';
+import type { Interaction } from '../../src/chat/dialog.ts';
 import { readServerOptions, type ServerOptions } from '../../src/server/config.ts';
 import { start, type StartSettings } from '../../src/server/start.ts';
 import type { TurngraphServer } from '../../src/server/socket/server.ts';
@@ -45,6 +46,8 @@ export async function startTestServer({
   sendBuffer,
   downloads,
   engines,
+  readMachine,
+  extraModels,
   graceMs = 500,
   log,
   ...options
@@ -74,6 +77,8 @@ export async function startTestServer({
       ...(sendBuffer && { sendBuffer }),
       ...(downloads && { downloads }),
       ...(log && { log }),
+      ...(readMachine && { readMachine }),
+      ...(extraModels && { extraModels }),
     };
     const ownEngines = { ...(isHeld && { mock: heldEngine(script) }), ...engines };
     return await start(reading.value, { graceMs, ...settings, engines: ownEngines });
@@ -164,6 +169,13 @@ export class TestClient implements AsyncDisposable {
     return this.turnOf(this.send('sendMessage', { agentId, text, variables }));
   }
 
+  /** The dialog of an agent, if one frame has all of it. @throws Error otherwise. */
+  async dialogOf(agentId: number): Promise<readonly Interaction[]> {
+    const answer = await this.request('exportDialog', { agentId });
+    if (answer.body !== 'exportDialog' || answer.exportDialog.of !== 1) throw new Error(JSON.stringify(answer));
+    return JSON.parse(answer.exportDialog.historyJson) as readonly Interaction[];
+  }
+
   /** Waits for the end of the turn that a sendMessage request began. @throws Error when it is rejected. */
   async turnOf(requestId: number): Promise<TurnResult> {
     const last = await this.finalResponse(requestId);
@@ -222,7 +234,13 @@ export interface TurnResult extends Readonly<ServerFrameBodies['turnComplete']> 
 
 const isStep = ({ eventType }: ServerFrameBodies['nodeEvent']): boolean => /^node_(started|finished)$/.test(eventType);
 
-const unfinished: readonly ServerMessage[] = ['answerText', 'toolCallNotification', 'nodeEvent', 'modelProgress'];
+const unfinished: readonly ServerMessage[] = [
+  'answerField',
+  'answerText',
+  'toolCallNotification',
+  'nodeEvent',
+  'modelProgress',
+];
 const isFinal = ({ body }: ServerFrame): boolean => !unfinished.includes(body);
 
 /** The error in an answer. @throws Error when the answer is none. */

@@ -12,6 +12,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 /**
  * @typedef {object} ProxyOptions
+ * @property {number} [port] Where it listens; default: any free port.
  * @property {Random} [random] Splits the streams into pieces and delays some of them; a cut can be a reset.
  * @property {() => (bytes: Buffer) => Buffer} [alter] Called for each connection: returns what the client gets for bytes of
  *   the server.
@@ -63,7 +64,7 @@ export class TcpProxy {
    */
   static async start(url, options = {}) {
     const server = createServer(socketOptions);
-    await once(server.listen(0, '127.0.0.1'), 'listening');
+    await once(server.listen(options.port ?? 0, '127.0.0.1'), 'listening');
     return new TcpProxy(server, Number(new URL(url).port), options);
   }
 
@@ -85,10 +86,14 @@ export class TcpProxy {
     this.#budgets = { toClient: [], toServer: [], [direction]: [...bytes] };
   }
 
+  /** Stops listening: later attempts to connect are refused. Resolves when the last connection has ended. */
+  async refuse() {
+    if (this.#server.listening) await once(this.#server.close(), 'close');
+  }
+
   /** Stops listening and cuts all connections: later attempts to connect are refused. */
   async stop() {
-    if (!this.#server.listening) return;
-    const closed = once(this.#server.close(), 'close');
+    const closed = this.refuse();
     this.cut();
     await closed;
   }

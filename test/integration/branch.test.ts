@@ -1,9 +1,17 @@
 import { describe, expect, it } from 'vitest';
+import type { ServerFrame } from '../../src/protocol/frames.gen.ts';
 import { setLight } from '../helpers/graphs.ts';
+import { result } from '../helpers/resultGraphs.ts';
 import { errorOf, subprotocols, TestClient, useServer } from '../helpers/server.ts';
 
 const call = '<tool_call>\n{"name": "set_light", "arguments": {"name": "porch", "on": true}}\n</tool_call>';
-const server = useServer({ script: [{ match: 'porch', node: 'act', answer: call }] });
+const callsOfBoth = ['get.tide', 'get'].map((name) => call.replace('set_light', name)).join('\n');
+const server = useServer({
+  script: [
+    { match: 'porch', node: 'act', answer: call },
+    { match: 'both', node: 'act', answer: callsOfBoth },
+  ],
+});
 
 type When = Readonly<Record<string, unknown>>;
 
@@ -33,6 +41,12 @@ describe.each(subprotocols)('a Branch over %s', (subprotocol) => {
     ['what is no number', { hp: { $lt: 20 } }, { hp: 'few' }, 'no'],
     ['an equal number', { hp: 5 }, { hp: '5.0' }, 'yes'],
     ['a text of digits', { room: '05' }, { room: '05' }, 'yes'],
+    ['digits as text beside a number', { $or: [{ room: '05' }, { room: { $gt: 10 } }] }, { room: '05' }, 'yes'],
+    ['digits as a number beside a text', { $or: [{ room: '05' }, { room: { $gt: 10 } }] }, { room: '11' }, 'yes'],
+    ['a text in a list that has a number', { room: { $in: ['05', 7] } }, { room: '05' }, 'yes'],
+    ['a number in a list that has a text', { room: { $in: ['05', 7] } }, { room: '7.0' }, 'yes'],
+    ['neither of a list of both', { room: { $nin: ['05', 7] } }, { room: '7.0' }, 'no'],
+    ['an equal variable', { room: { $variable: 'home' } }, { room: '05', home: '05' }, 'yes'],
     ['a boolean', { night: true }, { night: 'true' }, 'yes'],
     ['one of a list', { mood: { $in: ['angry', 'sad'] } }, { mood: 'sad' }, 'yes'],
     ['another variable', { hp: { $gt: { $variable: 'limit' } } }, { hp: '10', limit: '9' }, 'yes'],
@@ -98,6 +112,9 @@ describe.each(subprotocols)('a Branch over %s', (subprotocol) => {
     ['{"room": {"lux": 40}}', { 'result.set_light.room.lux': { $gte: 40 } }, 'yes'],
     ['{"room": {"lux": 39}}', { 'result.set_light.room.lux': { $gte: 40 } }, 'no'],
     ['{"tags": ["warm", "dim"]}', { 'result.set_light.tags': { $contains: 'dim' } }, 'yes'],
+    ['{"dice": [2, 6]}', { 'result.set_light.dice': { $contains: 6 } }, 'yes'],
+    ['{"dice": [2, 6]}', { 'result.set_light.dice': { $in: [5, 6] } }, 'yes'],
+    ['{"dice": [2, "6"]}', { 'result.set_light.dice': { $contains: 6 } }, 'no'],
     ['{"room": {}}', { 'result.set_light.room': { $exists: true } }, 'yes'],
     ['{"room": null}', { 'result.set_light.room': { $exists: true } }, 'no'],
     ['broken', { 'result.set_light': 'broken' }, 'yes'],
@@ -115,9 +132,26 @@ describe.each(subprotocols)('a Branch over %s', (subprotocol) => {
     await client.request('submitToolResults', {
       agentId,
       turnId,
-      results: [{ callId, ok: true, content, lifespan: 'TURN' }],
+      results: [result({ callId, content })],
     });
     expect((await client.turnOf(requestId)).text).toBe(text);
+  });
+
+  it('reads the result of the tool with the longest name that fits', async () => {
+    await using client = await connect();
+    const tools = ['get', 'get.tide'].map((name) => ({ ...setLight, name }));
+    const params = { tools, await_results: true };
+    const act = { type: 'ToolCall', params, exits: { tool_called: 'branch', no_tool_called: 'branch' } };
+    const agentId = await client.createAgent(branched({ 'result.get.tide': 'high' }, { act }));
+    const requestId = client.send('sendMessage', { agentId, text: 'both' });
+    const isCall = (frame: ServerFrame) => frame.body === 'toolCallNotification';
+    await client.waitFor((frame) => isCall(frame) && frame.toolCallNotification.toolName === 'get');
+    const contents: Readonly<Record<string, string>> = { 'get.tide': '"high"', get: '{"tide": "low"}' };
+    const calls = client.received.filter(isCall).map(({ toolCallNotification }) => toolCallNotification);
+    const results = calls.map(({ callId, toolName }) => result({ callId, content: contents[toolName] ?? '' }));
+    const { turnId } = await client.receive('toolCallNotification');
+    await client.request('submitToolResults', { agentId, turnId, results });
+    expect((await client.turnOf(requestId)).text).toBe('yes');
   });
 
   it.each<[string, When, string]>([
@@ -130,6 +164,21 @@ describe.each(subprotocols)('a Branch over %s', (subprotocol) => {
     const { message } = errorOf(response);
     expect(message).toContain('branch.params.cases[0].when');
     expect(message).toContain(why);
+  });
+
+  it('warns of the result of a tool that no node has', async () => {
+    await using client = await connect();
+    const exits = { tool_called: 'branch', no_tool_called: 'branch' };
+    const act = { type: 'ToolCall', params: { tools: [setLight], await_results: true }, exits };
+    const graph = branched({ 'result.set_lihgt.on': true, 'result.set_light.on': true }, { act });
+    const response = await client.request('createAgent', { graphJson: JSON.stringify(graph) });
+    expect(response).toMatchObject({
+      createAgent: {
+        warnings: [
+          'branch.params.cases[0] is on "result.set_lihgt.on", and no node has such a tool; did you mean "set_light"?',
+        ],
+      },
+    });
   });
 
   it('warns of a case that cannot be reached', async () => {

@@ -46,7 +46,7 @@ describe.each(codecs)('a client over %s', (codec) => {
     const bytes = proxy.bytes.toClient - before;
     expect(bytes).toBeGreaterThan(story.length);
 
-    const cuts = isWhole ? 25 : 3;
+    const cuts = isWhole ? 10 : 3;
     for (let cut = 0; cut < cuts; cut++) {
       proxy.cutAfter('toClient', Math.floor((bytes * 0.95 * cut) / cuts));
       const pieces: string[] = [];
@@ -79,7 +79,7 @@ describe.each(codecs)('a client over %s', (codec) => {
     await burst('first');
     const bytes = proxy.bytes.toServer - before;
 
-    const cuts = isWhole ? 25 : 3;
+    const cuts = isWhole ? 10 : 3;
     for (let cut = 0; cut < cuts; cut++) {
       proxy.cutAfter('toServer', Math.floor((bytes * 0.95 * cut) / cuts));
       // A request that took effect twice would be answered with STRING_STORAGE_ALREADY_EXISTS, and a lost one never.

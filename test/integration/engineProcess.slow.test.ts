@@ -2,6 +2,7 @@ import { describe, expect, it, beforeAll, afterAll } from 'vitest';
 import { ProcessEngine } from '../../src/inference/process/engine.ts';
 import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { notifications, result } from '../helpers/resultGraphs.ts';
+import { isRunning } from '../helpers/runningProcesses.ts';
 import { errorOf, startTestServer, oneSubprotocol, TestClient } from '../helpers/server.ts';
 
 const briefly = 5;
@@ -80,6 +81,7 @@ describe.each(oneSubprotocol)('a server whose engine process crashes (%s)', (sub
       code: 6009,
       message: expect.stringContaining('crashed 3 times without a finished turn; loadModel tries again'),
     });
+    const started = pids.length;
     const refused = await client.request('createAgent', { graphJson: JSON.stringify(speaker) });
     // The fault of a model is that of the graph that names it.
     expect(errorOf(refused).message).toContain('crashed 3 times');
@@ -88,8 +90,10 @@ describe.each(oneSubprotocol)('a server whose engine process crashes (%s)', (sub
       return answer.body === 'listModels' && answer.listModels.models.find(({ name }) => name === 'turngraph-demo');
     };
     expect(await status()).not.toMatchObject({ status: 'LOADED' });
+    expect(pids).toHaveLength(started);
     expect((await client.request('loadModel', { modelName: 'turngraph-demo' })).body).toBe('loadModel');
     expect(await status()).toMatchObject({ status: 'LOADED' });
+    expect(pids.slice(started).filter(isRunning)).toHaveLength(1);
     expect(await client.sendMessage(agentId, 'Hello again')).toMatchObject({ status: 'SUCCESS' });
     await client.request('unloadModel', { modelName: 'turngraph-demo' });
   });
@@ -121,5 +125,21 @@ describe.each(oneSubprotocol)('over %s, while a turn waits for results', (subpro
     if (turn.status === 'ERROR') expect(turn.error?.code).toBe(4005);
     else expect(turn.steps).toBe('detect:tool_called answer:default');
     expect(await client.sendMessage(agentId, 'Thanks!')).toMatchObject({ status: 'SUCCESS' });
+  });
+});
+
+describe('a server with engine processes', () => {
+  it('reads the memory and the cards of the machine in one of them, which the first model then uses', async () => {
+    const pids: number[] = [];
+    const engine = new ProcessEngine({ onStart: (pid) => pids.push(pid) });
+    await using server = await startTestServer({ engines: { 'llama-cpp': engine } });
+    await using client = await TestClient.connect(server.url, 'turngraph.v1.proto', 'llama-cpp');
+    const answer = await client.request('suggestModels', {});
+    expect(answer).toMatchObject({ suggestModels: { machine: { cards: [], problem: '' } } });
+    await client.createAgent(speaker);
+    expect(pids.length).toBe(1);
+    const later = await client.request('suggestModels', {});
+    const models = expect.arrayContaining([expect.objectContaining({ name: 'turngraph-demo', status: 'LOADED' })]);
+    expect(later).toMatchObject({ suggestModels: { models: models as unknown } });
   });
 });

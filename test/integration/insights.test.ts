@@ -137,6 +137,7 @@ describe.each(subprotocols)('over %s, a call with invalid or missing arguments',
           invalid: [{ name: 'recipient', significance: 'who should get it', examples: ['Ada'], precedence: 0 }],
         },
       ],
+      ['call_pending', { tool_name: 'transfer', arguments: { amount: 500 }, missing: [{ name: 'recipient' }] }],
     ]);
   });
 
@@ -183,7 +184,7 @@ describe.each(subprotocols)('over %s, a call with invalid or missing arguments',
     const turn = await client.sendMessage(await client.createAgent(graph), 'both: transfer 500 and show me');
     expect(turn.steps).toBe('detect:tool_called');
     expect(turn.calls).toMatchObject([{ toolName: 'show_balance', consequential: false }]);
-    expect(turn.events).toHaveLength(1);
+    expect(turn.events.map(({ eventType }) => eventType)).toEqual(['tool_insight', 'call_pending']);
   });
 
   it('is sent with its issues when the tool is not consequential', async () => {

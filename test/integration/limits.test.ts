@@ -211,7 +211,9 @@ describe('a slow reader', () => {
     return () => Math.max(0, ...send.mock.contexts.map((peer) => (peer as ClientSocket).bufferedAmount));
   }
 
-  it.each(subprotocols)('pauses only its own agents, over %s', async (subprotocol) => {
+  // The codec does not matter to what a socket holds.
+  it('pauses only its own agents', async () => {
+    const subprotocol = 'turngraph.v1.proto';
     const unsent = watchUnsent();
     await using slow = await TestClient.connect(server().url, subprotocol);
     const agentId = await slow.createAgent(flooding(4096));

@@ -45,6 +45,7 @@ describe.each(subprotocols)('a model of a server without grammars and probabilit
       chat({ model_name: 'plain', response_schema: { type: 'object', properties: {} } }),
       needsGrammar,
     ],
+    ['answer_fields', chat({ model_name: 'plain', answer_fields: [{ name: 'say', type: 'speech' }] }), needsGrammar],
     [
       'model_name',
       routed([{ name: 'order' }, { name: 'chat' }], { model_name: 'plain' }),

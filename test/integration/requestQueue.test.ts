@@ -72,7 +72,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     const { server, gate } = await startHeld();
     const client = await connect(server, subprotocol);
     client.send('createAgent', held);
-    const ids = sendLarge(client, 40);
+    const ids = sendLarge(client, 10);
     await untilPaused(server, 1);
     // Nothing more is read, however long the client sends.
     for (let round = 0; round < 20; round++) {
@@ -107,7 +107,8 @@ describe('many clients whose requests wait', () => {
     const { server, gate } = await startHeld({ maxQueuedBytes: oneDayMs });
     const clients = await Promise.all(Array.from({ length: 8 }, () => connect(server)));
     for (const client of clients) client.send('createAgent', held);
-    const ids = clients.map((client) => sendLarge(client, 20));
+    // Those of one client alone are more than may wait.
+    const ids = clients.map((client) => sendLarge(client, 15));
     await untilPaused(server, clients.length);
     const value = await scrape(server);
     const maxBytes = limits.maxTotalQueuedBytes + clients.length * (requestBytes + kibibyte);
@@ -197,7 +198,7 @@ describe('a connection that is paused', () => {
     const { server, gate } = await startHeld();
     const client = await connect(server);
     client.send('createAgent', held);
-    const ids = sendLarge(client, 40);
+    const ids = sendLarge(client, 10);
     await untilPaused(server, 1);
     return { server, gate, client, ids };
   }
@@ -237,7 +238,7 @@ describe('a connection that is paused', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     client.socket.pause();
     for (let count = 0; count < 40; count++) client.send('exportDialog', { agentId });
-    sendLarge(client, 40);
+    sendLarge(client, 10);
     await untilPaused(server, 1);
     while ((await scrape(server))('slow_readers') < 1) await wait(5);
     vi.advanceTimersByTime(sendBuffer.slowReaderTimeoutMs);

@@ -33,12 +33,17 @@ describe.each(oneSubprotocol)('over %s, a session', (subprotocol) => {
   it('keeps dialogs of 64 MiB, and more once one is cleared', async () => {
     await using client = await connect();
     const [one, other] = [await client.createAgent(chat()), await client.createAgent(chat())];
+    const small = await client.createAgent(chat());
+    await client.request('appendDialog', { agentId: small, user: 'x'.repeat(4000) });
     const append = (agentId: number) => client.request('appendDialog', { agentId, user: text, assistant: text });
     for (let count = 0; count < 20; count++) await append(one);
     expect(await fill(() => append(other), `with the dialog of agent ${other} the dialogs, graphs`)).toBe(107);
     await fill(() => client.request('appendDialog', { agentId: other, user: text.slice(0, 50_000) }), bound);
+    // However little was left: there is room for a short turn now.
+    await client.request('destroyAgent', { agentId: small });
     const refused = errorOf(await client.request('sendMessage', { agentId: other, text }));
     expect(refused).toMatchObject({ code: 2005, message: expect.stringContaining(bound) as unknown });
+    expect(errorOf(await client.request('appendText', { agentId: other, text })).message).toContain(bound);
     expect(await client.sendMessage(other, 'hello')).toMatchObject({ text: 'You said: hello' });
     await client.request('clearDialog', { agentId: one });
     expect(await fill(() => append(other), bound)).toBe(20);

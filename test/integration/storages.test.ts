@@ -297,7 +297,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
       7003,
       'keys[1] is "a", as that of an earlier entry',
     ],
-    ['with an empty text', { strings: [''], keys: ['a'] }, 7003, 'strings[0] must be a string, not empty'],
+    ['with an empty text', { strings: [''], keys: ['a'] }, 7003, 'strings[0] must be a string that is not empty'],
     [
       'with broken metadata',
       { strings: ['A'], keys: ['a'], metadataJson: ['{"always": tru}'] },
@@ -329,7 +329,12 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
       'is a MAP and has metadataJson',
     ],
     ['of a map file', { filePath: 'lines.json' }, 3011, 'holds a MAP, not a KNOWLEDGE'],
-    ['of a bad file', { filePath: 'bad.kb.json' }, 7003, 'bad.kb.json, 2:15: [0].text must be a string, not empty'],
+    [
+      'of a bad file',
+      { filePath: 'bad.kb.json' },
+      7003,
+      'bad.kb.json, 2:15: [0].text must be a string that is not empty',
+    ],
     [
       'of a file of 100 MB',
       { filePath: 'big.kb.json' },
@@ -348,7 +353,7 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     await using client = await connect();
     const answer = await client.request('createAgent', { graphJson: JSON.stringify(lineGraph('bad.kb.json')) });
     expect(errorOf(answer).message).toBe(
-      'say.params.string_storage cannot be used: bad.kb.json, 2:15: [0].text must be a string, not empty',
+      'say.params.string_storage cannot be used: bad.kb.json, 2:15: [0].text must be a string that is not empty',
     );
   });
 

@@ -4,7 +4,7 @@ import { BackgroundGate } from '../../src/inference/llama/batching/backgroundGat
 import { hookBatches } from '../../src/inference/llama/nativePatches.ts';
 import { ThreadCap } from '../../src/inference/llama/threads/batchThreads.ts';
 import { DeferredQueue } from '../../src/inference/llama/batching/batchScheduler.ts';
-import { GrammarCache } from '../../src/inference/llama/sampling/grammarCache.ts';
+import { grammarCache } from '../../src/inference/llama/sampling/grammarCache.ts';
 import { probeChatTemplate } from '../../src/chat/template/chatTemplate.ts';
 import { SlotPool } from '../../src/inference/llama/kvCache/slots.ts';
 import { LlamaSequence } from '../../src/inference/llama/sequence.ts';
@@ -37,7 +37,7 @@ export async function openDemo(): Promise<Demo> {
   const tokenizer = new Tokenizer(weights);
   const chatTemplate = probeChatTemplate(weights.fileInfo.metadata.tokenizer.chat_template, { bos: '', eos: '' });
   const renderer = new PromptRenderer(chatTemplate, tokenizer);
-  const grammarCache = new GrammarCache(weights);
+  const cache = grammarCache(weights);
   const open = async (sequences: number) => {
     const context = await weights.createContext({
       sequences,
@@ -58,7 +58,7 @@ export async function openDemo(): Promise<Demo> {
       promptCache: undefined,
       deferredQueue,
       prompts: renderer,
-      grammarCache,
+      grammarCache: cache,
       replyMarks: chatTemplate.replyMarks,
       contextSize,
       prefillChunkTokens: 256,

@@ -15,6 +15,9 @@ describe('an example with the demo model', () => {
     ['shop.mjs', ['< Here you are: a rope.', '< We have no crown.', '< Here you are: a lamp.']],
     ['receptionist.mjs', ['book_room {"nights": 3, "kind": "double"}, because of book', '< Here is your bill.']],
     ['butler.mjs', ['completed find_person']],
+    ['memory.mjs', ['> Where does my sister Ada live?']],
+    ['handover.mjs', ['One moment: Ann is on her way. [MANUAL', '< (a person answers) [MANUAL]']],
+    ['progress.mjs', ['  Calling the station of Paris ...', '< There is no station any more.']],
     ['mcp.mjs', ['set_light completed: the porch light is on', 'set_light failed: there is no moon light']],
     [
       'lore-keeper.mjs',

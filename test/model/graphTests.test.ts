@@ -5,7 +5,7 @@ import { chainGguf } from '../../scripts/gguf/chain.mjs';
 import { byteLevelVocab } from '../../scripts/gguf/vocabulary.mjs';
 import type { CaseSession } from '../../src/cli/graphTests/caseSession.ts';
 import { Recorder } from '../../src/cli/graphTests/recordInferences.ts';
-import { recordFile, type RecordOptions, type WrittenRecording } from '../../src/cli/graphTests/recordFile.ts';
+import { recordFile, type RecordOptions, type SavedRecording } from '../../src/cli/graphTests/recordFile.ts';
 import type { FileResult } from '../../src/cli/graphTests/testFile.ts';
 import { namedJsonTemplate } from '../helpers/dialectTemplates.ts';
 import { CasesFolder, openSession, runFile } from '../helpers/graphCases.ts';
@@ -23,7 +23,7 @@ afterAll(async () => {
   await folder[Symbol.asyncDispose]();
 });
 
-const record = (path: string, options: Partial<RecordOptions> = {}, own = session): Promise<WrittenRecording> =>
+const record = (path: string, options: Partial<RecordOptions> = {}, own = session): Promise<SavedRecording> =>
   recordFile(path, own, {
     recorder,
     out: undefined,

@@ -33,8 +33,8 @@ const vocab = byteLevelVocab({
 });
 const letters = byteLevelVocab({ pre: 'gpt-4o', control: ['<|return|>'], bos: 0, eos: 0 });
 
-/** Answers 1 where a grammar leaves a choice, and reasons `hm` before it where a prompt opens that. */
-const next = { ':': '1', Ġ: '1' };
+/** Answers 1 or "ok" where a grammar leaves a choice, and reasons `hm` before it where a prompt opens that. */
+const next = { ':': '1', Ġ: '1', '1': '}', '"': 'o', o: 'k', k: '"' };
 const thinking = { ...next, '<|THINK|>': 'h', h: 'm', m: '<|/THINK|>' };
 
 const models = {
@@ -43,7 +43,7 @@ const models = {
   thinking: { vocab, next: thinking, chatTemplate: template(response, '<|THINK|>') },
   opened: { vocab, next, chatTemplate: template(response, '<|SAY|>') },
   word: { vocab, next, chatTemplate: template(word, '') },
-  spelled: { vocab: letters, next: { ':': '1' }, chatTemplate: template(channels, '') },
+  spelled: { vocab: letters, next, chatTemplate: template(channels, '') },
   unmarked: { vocab, next, chatTemplate: template('{{ m.content }}<|end|>', '') },
 };
 
@@ -94,13 +94,29 @@ const server = useServer({
   },
 });
 
-describe.each(oneSubprotocol)('over %s, response_schema', (subprotocol) => {
-  it.each(Object.keys(models))('answers with JSON and no mark: %s', async (name) => {
+const fields = [
+  { name: 'mood', type: 'enum', values: ['ok', 'okay', 'sad'] },
+  { name: 'say', type: 'speech' },
+  { name: 'price', type: 'integer' },
+];
+
+describe.each(oneSubprotocol)('over %s, a JSON answer', (subprotocol) => {
+  it.each(Object.keys(models))('has no mark: %s', async (name) => {
     await using client = await TestClient.connect(server().url, subprotocol, 'llama-cpp');
     for (const stream of [true, false]) {
       const sampling = { temperature: 0, max_tokens: 60 };
       const agentId = await client.createAgent(chat({ model_name: name, response_schema: schema, sampling, stream }));
       expect(await client.sendMessage(agentId, 'Hello!')).toMatchObject({ text: json, stopReason: 'END' });
     }
+  });
+
+  it.each(Object.keys(models))('is sent as answer_fields without notation, mark and reasoning: %s', async (name) => {
+    await using client = await TestClient.connect(server().url, subprotocol, 'llama-cpp');
+    const options = { thinking: true, sampling: { temperature: 0, max_tokens: 99 } };
+    const agentId = await client.createAgent(chat({ model_name: name, answer_fields: fields, ...options }));
+    const turn = await client.sendMessage(agentId, 'Hello!');
+    expect(turn).toMatchObject({ text: 'ok', stopReason: 'END', warnings: [] });
+    const sent = turn.frames.flatMap((frame) => (frame.body === 'answerField' ? [frame.answerField.valueJson] : []));
+    expect(sent).toEqual(['"ok"', '1']);
   });
 });

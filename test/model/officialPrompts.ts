@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readJsonLines } from '../../scripts/evals/readJson.mjs';
 import type { Message, Prompt, ToolBlock } from '../../src/chat/dialog.ts';
 import { unwrapParam } from '../../src/graph/compile/node.ts';
 import { toFunctionDefinition } from '../../src/chat/formats/toolText.ts';
@@ -36,9 +36,9 @@ export interface OfficialPrompt {
 }
 
 /** All official prompts. */
-export const officialPrompts = JSON.parse(
-  readFileSync(new URL('../fixtures/cases/prompts.json', import.meta.url), 'utf8'),
-) as readonly OfficialPrompt[];
+export const officialPrompts: readonly OfficialPrompt[] = await readJsonLines(
+  new URL('../fixtures/cases/prompts.jsonl', import.meta.url),
+);
 
 /** Creates the tools of a prompt like a node does. */
 export function toToolBlock(format: string, definitions: readonly OfficialTool[]): ToolBlock {

@@ -132,9 +132,16 @@ describe('a server with the API openai', () => {
     [
       'adds logit_bias to its probabilities',
       { biasesLogprobs: true },
-      { scores: /cannot score answers: .*include logit_bias/ },
+      {
+        confidence: /does not tell how probable a call is: .*include logit_bias/,
+        scores: /cannot score answers: .*include logit_bias/,
+      },
     ],
-    ['has no tokenizer', { tokenizes: false }, { scores: /cannot score answers/ }],
+    [
+      'has no tokenizer',
+      { tokenizes: false },
+      { confidence: /does not tell how probable a call is: .*not known by token/, scores: /cannot score answers/ },
+    ],
   ])('that %s has these limits', async (_, options, limits) => {
     await using served = await serve(options);
     const expected = Object.entries(limits).map(([name, words]) => [

@@ -88,7 +88,6 @@ describe('the prompt cache', () => {
   });
 
   it.each([
-    ['demo', {}],
     ['demo', { kvCacheType: 'q8_0' }],
     ['hybrid', {}],
     ['window', {}],

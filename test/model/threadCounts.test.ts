@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { LlamaContext, Token } from 'node-llama-cpp';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createContext } from '../../src/inference/llama/createContext.ts';
-import { ThreadTimingsCache } from '../../src/inference/llama/threads/threadTimingsCache.ts';
+import { threadTimingsCache } from '../../src/inference/llama/threads/threadTimingsCache.ts';
 import { LlamaModel } from '../../src/inference/llama/model.ts';
 import { noModelMemory } from '../../src/inference/contract/memory.ts';
 import { fullPace, Pace } from '../../src/inference/contract/pace.ts';
@@ -46,7 +46,7 @@ describe('the thread counts that llama.cpp applies', () => {
   });
 
   async function openContext(threads: number) {
-    const timingsCache = new ThreadTimingsCache(folder);
+    const timingsCache = threadTimingsCache(folder);
     // One thread decodes best, so that two are not tried before minutes have passed.
     const timings = new Map([
       [1, 1],

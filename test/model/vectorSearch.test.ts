@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bertGguf } from '../../scripts/gguf/bert.mjs';
 import { connect, type Client } from '../../src/client/index.ts';
-import type { Engine, LoadOptions, Model } from '../../src/inference/contract/engine.ts';
+import type { LoadOptions } from '../../src/inference/contract/engine.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import { startTestServer, useServer } from '../helpers/server.ts';
+import { watchEmbeddings } from '../helpers/watchedEmbeddings.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'turngraph-'));
 const cache = join(folder, 'cache');
@@ -26,27 +27,11 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 /** What an engine has embedded. */
 let embedded: string[] = [];
-function watchedEngine(): Engine {
-  const engine = llamaEngine();
-  const load = engine.load.bind(engine);
-  return Object.assign(engine, {
-    load: async (file: string, options: LoadOptions): Promise<Model> => {
-      const model = await load(file, options);
-      const embed = model.embed?.bind(model);
-      return Object.assign(model, {
-        embed: (...given: Parameters<NonNullable<typeof embed>>) => {
-          embedded.push(...given[0]);
-          return embed?.(...given);
-        },
-      });
-    },
-  });
-}
 const settings = () => ({
   catalogue: join(folder, 'models.json'),
   storageRoot: folder,
   cache,
-  engines: { 'llama-cpp': watchedEngine() },
+  engines: { 'llama-cpp': watchEmbeddings(llamaEngine(), (text) => embedded.push(text)) },
 });
 
 /** The similarities of a text to all texts, by a plain computation. */
@@ -113,15 +98,16 @@ describe('a search by vectors with an embedding model of random weights', () => 
     expect(hits.map(({ id }) => id)).toEqual(even.slice(0, 2).map((index) => `e${index}`));
   });
 
-  it('fuses the ranks of words and vectors for both', async () => {
-    const vectors = (await retrieve(client, 'moon sword', { top_k: 5 })).map(({ id }) => id);
+  it('adds to the place of a similarity how much of the query an entry has, for both', async () => {
+    const vectors = await retrieve(client, 'moon sword', { top_k: 5 });
+    const [best = 0, least = 0] = [vectors[0]?.score, vectors.at(-1)?.score];
+    const places = new Map(vectors.map(({ id, score }) => [id, (score - least) / (best - least)]));
     const words = (await retrieve(client, 'moon sword', { top_k: 5, match: 'words' })).map(({ id }) => id);
-    const scores = new Map<string, number>();
-    for (const ranking of [words, vectors])
-      for (const [rank, id] of ranking.entries()) scores.set(id, (scores.get(id) ?? 0) + 1 / (61 + rank));
     const hits = await retrieve(client, 'moon sword', { top_k: 5, match: 'both' });
-    expect(words.length).toBeGreaterThan(0);
-    for (const { id, score } of hits) expect(score).toBeCloseTo(scores.get(id) ?? NaN, 10);
+    const added = hits.map(({ id, score }) => [id, score - (places.get(id) ?? NaN)] as const);
+    expect(added.filter(([, share]) => share > 1e-6).map(([id]) => id)).toEqual(expect.arrayContaining(words));
+    expect(added.filter(([, share]) => share > 1e-6)).toHaveLength(words.length);
+    expect(Math.max(...added.map(([, share]) => share))).toBeLessThan(1 + 1e-6);
     expect(hits).toHaveLength(5);
   });
 

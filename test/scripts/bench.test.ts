@@ -123,6 +123,7 @@ describe('the benchmark', () => {
         'detect',
         'cancel',
         'priority',
+        'summary',
         'guest',
         'start',
         'process',

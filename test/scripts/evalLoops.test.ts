@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readHouse, readHouseItems } from '../../scripts/evals/guidelines/items.mjs';
-import { readJson } from '../../scripts/evals/readJson.mjs';
+import { readJson, readJsonLines } from '../../scripts/evals/readJson.mjs';
 import {
   judgeResult,
   mentions,
@@ -17,7 +17,7 @@ const twoTurns = await readTwoTurnItems();
 const controls = await readControls();
 const house = await readHouse();
 const houseItems = await readHouseItems();
-const inEvals = (path: string) => readJson(new URL(`../../scripts/evals/${path}`, import.meta.url));
+const inEvals = (path: string) => new URL(`../../scripts/evals/${path}`, import.meta.url);
 
 const textOf = ({ result }: ResultItem): string => (typeof result === 'string' ? result : JSON.stringify(result));
 const isShort = ({ result }: ResultItem): boolean => typeof result === 'string' && result.split(' ').length <= 6;
@@ -95,8 +95,8 @@ describe('the house with guidelines', () => {
 
 describe('the messages to route', () => {
   it('are 20 for each of three labels', async () => {
-    const labels: { readonly name: string }[] = await inEvals('route/labels.json');
-    const messages: { readonly label: string }[] = await inEvals('route/items.json');
+    const labels: { readonly name: string }[] = await readJson(inEvals('route/labels.json'));
+    const messages: { readonly label: string }[] = await readJsonLines(inEvals('route/items.jsonl'));
     const counts = labels.map(({ name }) => messages.filter(({ label }) => label === name).length);
     expect(counts).toEqual([20, 20, 20]);
     expect(messages.length).toBe(60);
@@ -111,7 +111,7 @@ describe('all evaluations', () => {
     expect(names.filter((name, index) => others.has(name) || names.indexOf(name) !== index)).toEqual([]);
     const ids = [...results, ...twoTurns, ...controls, ...houseItems].map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
-    const routed: { readonly message: string }[] = await inEvals('route/items.json');
+    const routed: { readonly message: string }[] = await readJsonLines(inEvals('route/items.jsonl'));
     const messages = [...results, ...twoTurns, ...houseItems, ...routed].map(({ message }) => message);
     expect(new Set(messages).size).toBe(messages.length);
   });

@@ -69,8 +69,8 @@ describe('a quantile', () => {
 
 describe('the protocol checker', () => {
   const ids = { agentId: 1, turnId: 1, nodeName: 'answer' };
-  const text: AnswerText = { ...ids, text: 'Hello!', isDelta: true, isFinal: false };
-  const last: AnswerText = { ...ids, text: '', isDelta: false, isFinal: true };
+  const text: AnswerText = { ...ids, text: 'Hello!', isDelta: true, isFinal: false, source: '' };
+  const last: AnswerText = { ...ids, text: '', isDelta: false, isFinal: true, source: '' };
   const complete: TurnComplete = {
     ...ids,
     status: 'SUCCESS',
@@ -81,10 +81,13 @@ describe('the protocol checker', () => {
     tokensReused: 0,
     tokensGenerated: 1,
     interactionsDropped: 0,
+    interactionsSummarised: 0,
     timeToFirstTokenMs: 1,
     durationMs: 1,
     warnings: [],
     debugInfo: '',
+    mode: 'AUTO',
+    resultMetadata: [],
   };
   const greeting = serverFrame(0, 0, 'sessionReady', {
     protocolVersion: 1,

@@ -21,6 +21,22 @@ export const messageChecks: readonly ClientCheck[] = [
     },
   },
   {
+    name: 'the fields of an answer are no part of its text',
+    section: 'AnswerField',
+    async run(stage) {
+      await stage.connect();
+      const agent = await stage.createAgent();
+      const turn = await ScriptedTurn.start(stage, agent);
+      turn
+        .field('mood', 'calm "and" 你好')
+        .text('Once ')
+        .text('upon a time.')
+        .field('price', 2.5)
+        .field('__proto__', '');
+      await turn.end().complete();
+    },
+  },
+  {
     name: 'characters of every length arrive as they are',
     section: 'The JSON form',
     async run(stage) {

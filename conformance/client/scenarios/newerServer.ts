@@ -39,11 +39,16 @@ export const newerServerChecks: readonly ClientCheck[] = [
     name: 'unknown enum values and unknown events of nodes are ignored',
     section: 'ServerFrame',
     async run(stage) {
-      await stage.connect();
+      const connection = await stage.connect();
       const agent = await stage.createAgent();
       const turn = await ScriptedTurn.start(stage, agent);
       turn.text('all is well').nodeEvent('future_event', '{"future":[1,{"a":null}]}');
       await turn.end({}, { change: withUnknownEnum('stopReason', stopReasonNumber) }).complete({ reason: '' });
+      // One that comes after its turn ends nothing.
+      const place = { agentId: agent.id, turnId: turn.turnId, nodeName: 'memory', part: 1, of: 1 };
+      connection.send(0, 'nodeEvent', { ...place, eventType: 'remembered', payloadJson: '{"ids":[],"texts":[]}' });
+      const next = await ScriptedTurn.start(stage, agent);
+      await next.text('and then?').end().complete();
     },
   },
   {

@@ -15,6 +15,9 @@ const agentRequests = [
   ['changeParams', { nodeName: 'say', paramsJson: '{}' }, 'ChangeParamsRequest'],
   ['exportDialog', {}, 'ExportDialogRequest'],
   ['appendDialog', { user: 'A', assistant: 'B' }, 'AppendDialogRequest'],
+  ['appendText', { text: 'A' }, 'AppendTextRequest'],
+  ['setAgentMode', {}, 'SetAgentModeRequest'],
+  ['setVariables', { variablesJson: '{}' }, 'SetVariablesRequest'],
   ['clearDialog', {}, 'ClearDialogRequest'],
   ['destroyAgent', {}, 'DestroyAgentRequest'],
 ] as const satisfies readonly (readonly [keyof ClientFrameBodies, object, ProtocolSection])[];

@@ -32,6 +32,46 @@ export const dialogChecks: readonly ServerCheck[] = [
     },
   },
   {
+    name: 'In the mode MANUAL messages are recorded, and a copy of the agent has its dialog, its mode and its variables',
+    section: 'SetAgentModeRequest',
+    async run(server) {
+      await using connection = await CheckedConnection.open(server);
+      const graph = canned('Yes, {{name}}.');
+      const agentId = await createAgent(connection, graph);
+      await answered(connection, ['setVariables', { agentId, variablesJson: '{"name": "Ada"}' }], 'ack');
+      await answered(connection, ['setAgentMode', { agentId, mode: 'MANUAL' }], 'ack');
+      const { complete, text } = await runTurn(connection, agentId, 'Is anybody there?');
+      expectEqual(
+        'status, mode, path and text',
+        [complete.status, complete.mode, complete.path, text],
+        ['SUCCESS', 'MANUAL', [], ''],
+      );
+      await answered(connection, ['appendText', { agentId, text: 'I am.' }], 'ack');
+      const copy = await createAgent(connection, graph, { historyJson: await exportText(connection, agentId) });
+      expectEqual('the mode of the copy', (await runTurn(connection, copy, 'You?')).complete.mode, 'MANUAL');
+      await answered(connection, ['setAgentMode', { agentId: copy, mode: 'AUTO' }], 'ack');
+      expectEqual('its answer', (await runTurn(connection, copy, 'You?')).text, 'Yes, Ada.', 'SetVariablesRequest');
+      const lines = (await exportDialog(connection, copy)).flatMap(({ user, assistant }) => [user, assistant]);
+      const expected = ['Is anybody there?', '', '', 'I am.', 'You?', '', 'You?', 'Yes, Ada.'];
+      expectEqual('its dialog', lines, expected, 'ExportDialogResponse');
+    },
+  },
+  {
+    name: 'Variables that are no JSON object, or too large, are refused, and nothing is changed',
+    section: 'SetVariablesRequest',
+    async run(server) {
+      await using connection = await CheckedConnection.open(server);
+      const agentId = await createAgent(connection, canned('Yes, {{name}}.'));
+      const set = (variables: string) => ['setVariables', { agentId, variablesJson: variables }] as const;
+      await answered(connection, set('{"name": "Ada"}'), 'ack');
+      await refused(connection, set('["name"]'), 'MALFORMED_MESSAGE');
+      await refused(connection, set(JSON.stringify({ name: 'x'.repeat(64 * 1024) })), 'LIMIT_EXCEEDED');
+      expectEqual('the answer', (await runTurn(connection, agentId, 'Yes?')).text, 'Yes, Ada.');
+      const turn = await runTurn(connection, agentId, 'Yes?', { variables: { name: 'Bo' } });
+      expectEqual('the answer with a variable of the message', turn.text, 'Yes, Bo.');
+    },
+  },
+  {
     name: 'A cleared dialog is empty, and turn ids continue',
     section: 'ClearDialogRequest',
     async run(server) {

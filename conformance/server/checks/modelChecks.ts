@@ -52,6 +52,22 @@ export const modelChecks: readonly ServerCheck[] = [
     },
   },
   {
+    name: 'Each model of a purpose is suggested or left out with a reason',
+    section: 'SuggestModelsResponse',
+    async run(server) {
+      await using connection = await CheckedConnection.open(server);
+      const expected = (await listModels(connection)).filter(({ purpose }) => purpose === 'chat').length;
+      const { suggestModels: answer } = await answered(connection, ['suggestModels'], 'suggestModels');
+      const { machine, models, leftOut, more } = answer;
+      expectThat((machine?.memoryBytes ?? 0) > 0, 'a machine with memory', shown(machine));
+      expectEqual('number of models', models.length + leftOut.length + more, expected);
+      const wordless = [...models, ...leftOut].find(({ why }) => why === '');
+      expectThat(wordless === undefined, 'a reason for each model', shown(wordless));
+      const { suggestModels: none } = await answered(connection, ['suggestModels', { maxBytes: 1 }], 'suggestModels');
+      expectEqual('models of at most one byte', none.models, []);
+    },
+  },
+  {
     name: 'A model of the server streams an answer, which is the text of its dialog',
     section: 'SendMessageRequest',
     async run(server) {
@@ -78,6 +94,34 @@ export const modelChecks: readonly ServerCheck[] = [
     },
   },
   {
+    name: 'The fields of an answer come in their order, each whole, and are no part of its text',
+    section: 'AnswerField',
+    async run(server) {
+      await using connection = await openWithModel(server);
+      const values = ['calm', 'calm and "cold"', 'zornig 😡'];
+      const fields = [
+        { name: 'mood', type: 'enum', values },
+        { name: 'age', type: 'integer', minimum: 1, maximum: 99 },
+      ];
+      const params = { model_name: server.model, sampling: { max_tokens: 48, seed: 1 } };
+      const graph = chat({ ...params, answer_fields: [...fields, { name: 'say', type: 'speech' }] });
+      const agentId = await createAgent(connection, graph);
+      const { frames, text } = await runTurn(connection, agentId, 'Hello!');
+      const bodies = frames.map(({ body }) => body).filter((body) => body !== 'nodeEvent');
+      expectEqual('the first frames', bodies.slice(0, 3), ['answerField', 'answerField', 'answerText']);
+      const sent = frames.flatMap((frame) => (frame.body === 'answerField' ? [frame.answerField] : []));
+      expectEqual(
+        'their names',
+        sent.map(({ name }) => name),
+        ['mood', 'age'],
+      );
+      const [mood, age] = sent.map(({ valueJson }) => JSON.parse(valueJson) as unknown);
+      expectThat(values.includes(String(mood)), `one of ${shown(values)}`, shown(mood));
+      expectThat(Number.isInteger(age), 'a whole number', shown(age));
+      expectEqual('the dialog', await exportDialog(connection, agentId), [{ user: 'Hello!', assistant: text }]);
+    },
+  },
+  {
     name: 'A call that a model has to make is notified with arguments of the declared types',
     section: 'ToolCallNotification',
     async run(server) {
@@ -95,6 +139,8 @@ export const modelChecks: readonly ServerCheck[] = [
         typeof value === 'string' ? value : JSON.stringify(value),
       ]);
       expectEqual('argumentsJson', JSON.parse(call.argumentsJson), Object.fromEntries(texts));
+      const { confidence = 1 } = call;
+      expectThat(confidence >= 0 && confidence <= 1, 'no confidence, or one from 0 to 1', shown(confidence));
     },
   },
   {

@@ -99,6 +99,19 @@ const refusals: readonly Refusal[] = [
   },
   ...(
     [
+      ['a purpose that there is not', { purpose: 'conformance' }],
+      ['a negative speed', { minTokensPerSecond: -1 }],
+      ['a negative size', { maxBytes: -1 }],
+      ['a language that there is not', { languages: ['en', 'xx'] }],
+    ] as const
+  ).map(([what, fields]): Refusal => ({
+    what: `suggestModels with ${what}`,
+    request: ['suggestModels', fields],
+    code: 'MALFORMED_MESSAGE',
+    section: 'SuggestModelsRequest',
+  })),
+  ...(
+    [
       ['loadModel', 'LoadModelRequest'],
       ['unloadModel', 'UnloadModelRequest'],
       ['downloadModel', 'DownloadModelRequest'],

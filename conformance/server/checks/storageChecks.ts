@@ -115,6 +115,41 @@ export const storageChecks: readonly ServerCheck[] = [
       expectEqual('the entries of a top_k of 1, and always', both.ids.length, 2, 'SearchStorageResponse');
     },
   },
+  {
+    name: 'A storage grows, its agents see it, and what it exports can be added again',
+    section: 'AddKnowledgeRequest',
+    async run(server) {
+      await using connection = await CheckedConnection.open(server);
+      await answered(connection, ['createStringStorage', knowledge], 'createStringStorage');
+      const storage = 'entries';
+      const search = (query: string) => searchStorage(connection, { name: storage, query });
+      const eel = {
+        id: 'eel',
+        text: 'Smoked eel is sold at dawn.',
+        metadataJson: '{"level":3}',
+        keys: [],
+        always: false,
+      };
+      const {
+        addKnowledge: { ids },
+      } = await answered(connection, ['addKnowledge', { storage, entries: [{ ...eel, id: '' }, eel] }], 'addKnowledge');
+      expectEqual('ids', [ids.length, ids[1]], [2, 'eel'], 'AddKnowledgeResponse');
+      await answered(connection, ['removeKnowledge', { storage, ids: ids.slice(0, 1) }], 'ack');
+      expectEqual('an entry that is added', await search('smoked eel'), { ids: ['eel', 'town'], found: true });
+      const {
+        exportStorage: { entries },
+      } = await answered(connection, ['exportStorage', { storage }], 'exportStorage');
+      expectEqual('the last entry', entries.at(-1), eel, 'ExportStorageResponse');
+      await refused(connection, ['removeKnowledge', { storage, ids: ['eel', 'none'] }], 'INVALID_STRING_STORAGE_DATA');
+      await answered(connection, ['removeKnowledge', { storage, ids: entries.map(({ id }) => id) }], 'ack');
+      expectEqual('an empty storage', await search('smoked eel'), { ids: [], found: false }, 'RemoveKnowledgeRequest');
+      await answered(connection, ['addKnowledge', { storage, entries }], 'addKnowledge');
+      expectEqual('entries that were exported', await search('smoked eel'), { ids: ['eel', 'town'], found: true });
+      const none = { ...eel, text: '' };
+      await refused(connection, ['addKnowledge', { storage, entries: [none] }], 'INVALID_STRING_STORAGE_DATA');
+      await refused(connection, ['exportStorage', { storage: 'none' }], 'STORAGE_FILE_NOT_FOUND');
+    },
+  },
   ...searchRefusals.map(([what, fields, code]): ServerCheck => ({
     name: `A search with ${what} is refused with ${code}`,
     section: 'SearchStorageRequest',

@@ -70,6 +70,20 @@ export const toolCallChecks: readonly ServerCheck[] = [
     },
   },
   {
+    name: 'A call without a required value is kept, and the call of a later turn is completed with it',
+    section: 'NodeEvent',
+    async run(server) {
+      const { connection, agentId } = await openLamp(server);
+      await using _ = connection;
+      await runTurn(connection, agentId, callText('set_light', { name: 'porch' }));
+      const { calls, events } = await runTurn(connection, agentId, callText('set_light', { on: true }));
+      const seen = calls.map(({ typedArgumentsJson }) => JSON.parse(typedArgumentsJson) as unknown);
+      expectEqual('the arguments', seen, [{ name: 'porch', on: true }]);
+      const types = events.map(({ eventType }) => eventType).filter((type) => type.startsWith('call_'));
+      expectEqual('the events', types, ['call_completed']);
+    },
+  },
+  {
     name: 'A call of a tool that is not declared is notified as unknown',
     section: 'ToolCallNotification',
     async run(server) {

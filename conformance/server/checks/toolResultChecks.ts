@@ -1,9 +1,9 @@
-import type { ToolCallNotification } from '../../../src/protocol/frames.gen.ts';
+import type { ToolCallNotification, ToolResult } from '../../../src/protocol/frames.gen.ts';
 import { expectEqual, expectThat, shown } from '../../expect.ts';
 import type { CheckedConnection } from '../connection.ts';
 import { callText, canned } from '../graphs.ts';
 import { openLamp } from '../lampAgent.ts';
-import { answered, createAgent, refused, runTurn, turnOf } from '../requests.ts';
+import { answered, createAgent, exportDialog, refused, runTurn, turnOf } from '../requests.ts';
 import type { ServerCheck, ServerUnderTest } from '../serverUnderTest.ts';
 
 const porch = callText('set_light', { name: 'porch', on: true });
@@ -38,7 +38,15 @@ async function startWaiting(server: ServerUnderTest): Promise<WaitingTurn> {
   return { connection, agentId, requestId, callIds: [first ?? '', second ?? ''] };
 }
 
-const result = (callId: string, content = 'done') => ({ callId, ok: true, content, lifespan: 'TURN' as const });
+const result = (callId: string, content = 'done', more: Partial<ToolResult> = {}): ToolResult => ({
+  callId,
+  ok: true,
+  content,
+  lifespan: 'TURN',
+  metadataJson: '',
+  control: null,
+  ...more,
+});
 
 /** Turns that wait for the results of their calls. */
 export const toolResultChecks: readonly ServerCheck[] = [
@@ -93,6 +101,60 @@ export const toolResultChecks: readonly ServerCheck[] = [
       expectEqual('status', (await turnOf(connection, requestId)).complete.status, 'CANCELLED', 'TurnComplete');
       const late = { agentId, results: [result(callIds[0])] };
       await refused(connection, ['submitToolResults', late], 'NO_RESULTS_AWAITED', 'SubmitToolResultsRequest');
+    },
+  },
+  {
+    name: 'A line that is appended during a turn is sent in it, and stands before its answer',
+    section: 'AppendTextRequest',
+    async run(server) {
+      const { connection, agentId, requestId, callIds } = await startWaiting(server);
+      await using _ = connection;
+      await answered(connection, ['appendText', { agentId, text: 'I am at it.', notify: true }], 'ack');
+      await refused(connection, ['appendText', { agentId, text: 'Hm.', role: 'keeper' }], 'MALFORMED_MESSAGE');
+      await refused(connection, ['appendText', { agentId }], 'MALFORMED_MESSAGE');
+      const results = callIds.map((id) => result(id));
+      await answered(connection, ['submitToolResults', { agentId, results }], 'ack');
+      const { frames, complete } = await turnOf(connection, requestId);
+      expectEqual('status', complete.status, 'SUCCESS');
+      const sent = frames.flatMap((frame) =>
+        frame.body === 'answerText' && frame.answerText.source === 'client' ? [frame.answerText.text] : [],
+      );
+      expectEqual('the texts of the client', sent, ['I am at it.'], 'AnswerText');
+      const dialog = await exportDialog(connection, agentId);
+      const lines = dialog.flatMap(({ user, assistant }) => [user, assistant]).filter((line) => line !== '');
+      expectEqual('the dialog', lines, [`${porch}\n${cellar}`, 'I am at it.', 'Well.'], 'ExportDialogResponse');
+    },
+  },
+  {
+    name: 'A result with control sets the mode, and its metadata comes with the TurnComplete',
+    section: 'ToolControl',
+    async run(server) {
+      const { connection, agentId, requestId, callIds } = await startWaiting(server);
+      await using _ = connection;
+      const [first, second] = callIds;
+      const noJson = [result(first), result(second, 'done', { metadataJson: '{' })];
+      await refused(connection, ['submitToolResults', { agentId, results: noJson }], 'MALFORMED_MESSAGE', 'ToolResult');
+      const control = { mode: 'MANUAL', endTurn: false, answer: '' } as const;
+      const results = [result(first, 'done', { metadataJson: '{"cost": 3}' }), result(second, 'done', { control })];
+      await answered(connection, ['submitToolResults', { agentId, results }], 'ack');
+      const { complete, text } = await turnOf(connection, requestId);
+      expectEqual('text and mode', [text, complete.mode], ['Well.', 'MANUAL'], 'TurnComplete');
+      const metadata = [{ callId: first, toolName: 'set_light', metadataJson: '{"cost": 3}' }];
+      expectEqual('the metadata', complete.resultMetadata, metadata, 'TurnComplete');
+    },
+  },
+  {
+    name: 'A result can end the turn with an answer',
+    section: 'ToolControl',
+    async run(server) {
+      const { connection, agentId, requestId, callIds } = await startWaiting(server);
+      await using _ = connection;
+      const control = { mode: 'UNCHANGED', endTurn: true, answer: 'Enough.' } as const;
+      const results = [result(callIds[0], 'done', { control })];
+      await answered(connection, ['submitToolResults', { agentId, results }], 'ack');
+      const { complete, text } = await turnOf(connection, requestId);
+      const steps = complete.path.map(({ nodeName, exit }) => `${nodeName}:${exit}`);
+      expectEqual('status, text, path', [complete.status, text, steps], ['SUCCESS', 'Enough.', ['detect:tool_called']]);
     },
   },
   {

@@ -19,7 +19,8 @@ export interface CallCardProps {
 /** A call: its tool, its typed arguments, what is wrong with them, and its result. */
 export const CallCard = memo(function CallCard({ agentKey, record, wait, waitLimitMs }: CallCardProps) {
   const { call, result } = record;
-  const { toolName, typedArgumentsJson, issues, awaitsResult, known, repaired, consequential, because } = call;
+  const { toolName, typedArgumentsJson, issues, awaitsResult, known, repaired, consequential, because, confidence } =
+    call;
   const args = useMemo(() => shownArguments(typedArgumentsJson), [typedArgumentsJson]);
   const shown = new Set(args.map(({ name }) => name));
   const ofCall = issues.filter(({ param }) => !shown.has(param));
@@ -31,6 +32,9 @@ export const CallCard = memo(function CallCard({ agentKey, record, wait, waitLim
         {consequential && <Badge tone="warn" text="consequential" title="Ask the user before you run it." />}
         {repaired && <Badge tone="warn" text="repaired" title="Only the lenient parser could read the call." />}
         {because !== '' && <Badge text={`because ${because}`} />}
+        {confidence !== undefined && (
+          <Badge text={`${Math.floor(confidence * 100)} %`} title="Confidence: how probable the call is." />
+        )}
       </header>
       {args.length === 0 ? (
         <p className="muted">no arguments</p>

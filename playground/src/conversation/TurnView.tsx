@@ -97,6 +97,14 @@ function Part({ part, agentKey, turn, graph, changedParams }: TurnViewProps & { 
       </div>
     );
   }
+  if (part.type === 'field')
+    return (
+      <div className="conversation-event">
+        <p>
+          <span className="conversation-node">{part.node}</span> {part.name}: {part.value}
+        </p>
+      </div>
+    );
   const record = turn.calls.find(({ call }) => call.callId === part.callId);
   if (!record) return null;
   return (

@@ -1,10 +1,11 @@
 import { create } from 'zustand';
-import { Fault, type AgentHandle, type ToolResult } from '../../../src/client/index.ts';
+import { Fault, type AgentHandle } from '../../../src/client/index.ts';
 import { useConnection } from '../connection/connectionStore.ts';
 import { namedTools } from '../document/graphDocument.ts';
 import { frameQueue } from './frameQueue.ts';
 import { addChange, changeOf, type LiveField } from './liveParams.ts';
 import { agentTitle, type ChangedParams, type MessageOptions, type PageAgent } from './pageAgent.ts';
+import type { GivenResult } from './turnRecord.ts';
 import { turnReducer, type TurnChange } from './turnReducer.ts';
 
 /** All agents of the page, and the one that the canvas follows. */
@@ -23,7 +24,7 @@ export interface AgentStore {
   send(key: number, text: string, options?: MessageOptions): Promise<boolean>;
   cancel(key: number): void;
   /** Gives calls that await them their results. @throws Fault */
-  submitResults(key: number, results: readonly ToolResult[]): Promise<void>;
+  submitResults(key: number, results: readonly (GivenResult & { readonly callId: string })[]): Promise<void>;
   /** Changes live parameters of a node. @throws Fault */
   changeParam(key: number, node: string, path: LiveField['path'], value: unknown): Promise<void>;
   /** The dialog as JSON text. @throws Fault */
@@ -101,6 +102,7 @@ export const useAgents = create<AgentStore>()((set, get) => {
         enableDiagnostics: true,
         ...(history !== undefined && { history }),
         onProgress: (progress) => update(key, () => ({ progress })),
+        onEvent: (event) => changeTurn(key, { type: 'event', event }),
       });
       const { changedParams, refusals } = await changeAgain(handle, changed);
       if (!agentOf(key)) return void handle[Symbol.asyncDispose]();
@@ -181,6 +183,7 @@ export const useAgents = create<AgentStore>()((set, get) => {
         priority,
         onText: (piece, { nodeName: node, isDelta }) =>
           changeTurn(key, { type: 'text', text: piece, node, whole: !isDelta }),
+        onField: (name, value, { node }) => changeTurn(key, { type: 'field', node, name, value }),
         onCall: (call) => changeTurn(key, { type: 'call', call }),
         onEvent: (event) => changeTurn(key, { type: 'event', event }),
       });

@@ -42,16 +42,26 @@ const warning = (sentence: string, more: Partial<DescribedEvent> = {}): Describe
 const params = (of: string, value: unknown): readonly string[] =>
   objects(value).map(({ name, message }) => `${of} ${asText(name)}: ${asText(message)}`);
 
+const listed = (texts: unknown): readonly string[] => (Array.isArray(texts) ? texts.map(asText) : []);
+
 const describers: Readonly<Record<string, Describe>> = {
   tool_insight: (payload) =>
     warning(`The call ${callText(payload)} is not sent.`, {
       lines: [...params('missing', payload['missing']), ...params('invalid', payload['invalid'])],
     }),
+  call_pending: ({ tool_name, missing }) =>
+    info(`The call of ${asText(tool_name)} is kept for later turns.`, { lines: params('missing', missing) }),
+  call_completed: ({ tool_name: tool, arguments: args }) =>
+    info(`The pending call ${callText({ tool, arguments: args })} is complete.`),
+  call_dropped: ({ tool_name, reason }) =>
+    info(`The pending call of ${asText(tool_name)} is dropped: ${asText(reason)}.`),
   call_unread: ({ text, reason }) => warning(`A call could not be read: ${asText(reason)}.`, { text: asText(text) }),
   call_repeated: (payload) => info(`The call ${callText(payload)} was answered before in this turn.`),
   already_known: (payload) => info(`The call ${callText(payload)} is answered by a result of an earlier turn.`),
   tool_retry: ({ reason, attempt }) =>
     warning(`The model is asked again, attempt ${asText(attempt)}: ${asText(reason)}.`),
+  remembered: ({ texts }) => info('Remembered.', { lines: listed(texts) }),
+  forgotten: ({ texts }) => info('Forgotten.', { lines: listed(texts) }),
   route({ label, probabilities }) {
     const sentence = label === '' || label === undefined ? 'No label was chosen.' : `Route: ${asText(label)}.`;
     if (!isObject(probabilities)) return info(sentence);
@@ -59,6 +69,13 @@ const describers: Readonly<Record<string, Describe>> = {
       .map(([name, share]) => ({ name, share: Number(share) }))
       .toSorted((a, b) => b.share - a.share);
     return info(sentence, { shares });
+  },
+  routed({ label, similarity, margin, nearest }) {
+    const sentence = label === '' || label === undefined ? 'No label was chosen.' : `Route: ${asText(label)}.`;
+    const rounded = (value: unknown): string => Number(value).toFixed(2);
+    return info(sentence, {
+      lines: [`nearest: ${asText(nearest)}`, `similarity ${rounded(similarity)}, margin ${rounded(margin)}`],
+    });
   },
   guardrail_triggered({ index }, graph, node) {
     const patterns = graph?.nodes[node]?.params?.['inline_strings'];

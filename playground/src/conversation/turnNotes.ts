@@ -11,7 +11,7 @@ export interface TurnNote {
 /** What there is to say about a turn that has ended, besides its fault. */
 export function turnNotes({ summary, text, cancelled, endedAt, calls }: TurnRecord): readonly TurnNote[] {
   if (!summary) return cancelled && endedAt === undefined ? [{ text: 'Cancelling …', tone: 'muted' }] : [];
-  const { status, stopReason, interactionsDropped: dropped, warnings } = summary;
+  const { status, stopReason, interactionsDropped: dropped, interactionsSummarised: summarised, warnings } = summary;
   const notes: TurnNote[] = [];
   if (status === 'CANCELLED')
     notes.push({
@@ -24,8 +24,9 @@ export function turnNotes({ summary, text, cancelled, endedAt, calls }: TurnReco
   if (dropped > 0)
     notes.push({
       text: `The prompt had no room for ${dropped === 1 ? 'the oldest turn' : `the ${dropped} oldest turns`} of the dialog.`,
-      tone: 'warn',
+      tone: summarised < dropped ? 'warn' : 'muted',
     });
+  if (summarised > 0) notes.push({ text: `A summary in the prompt stands for ${summarised} of them.`, tone: 'muted' });
   return [...notes, ...warnings.map((warning): TurnNote => ({ text: warning, tone: 'warn' }))];
 }
 

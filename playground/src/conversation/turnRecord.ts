@@ -47,6 +47,8 @@ export interface CallRecord {
 export type TurnPart =
   /** Text of a node. `whole`: it came at once, as canned lines, held answers and answers without streaming do. */
   | { readonly type: 'text'; readonly node: string; readonly text: string; readonly whole: boolean }
+  /** A field of an answer, in addition to its text. */
+  | { readonly type: 'field'; readonly node: string; readonly name: string; readonly value: string | number }
   | { readonly type: 'call'; readonly callId: string }
   | { readonly type: 'event'; readonly event: TurnEvent };
 

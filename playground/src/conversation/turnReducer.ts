@@ -10,6 +10,7 @@ export type TurnChange =
       readonly priority: NonNullable<SendOptions['priority']>;
     }
   | { readonly type: 'text'; readonly text: string; readonly node: string; readonly whole: boolean }
+  | Extract<TurnPart, { type: 'field' }>
   | { readonly type: 'call'; readonly call: ToolCall }
   | { readonly type: 'event'; readonly event: TurnEvent }
   | { readonly type: 'result'; readonly callId: string; readonly result: GivenResult }
@@ -52,6 +53,8 @@ function changed(turn: TurnRecord, change: Exclude<TurnChange, Sent>, now: numbe
         parts: withText(turn.parts, change),
         firstTextAt: turn.firstTextAt ?? now,
       };
+    case 'field':
+      return { parts: [...turn.parts, change] };
     case 'call':
       return withCall(turn, change.call, now);
     case 'event':

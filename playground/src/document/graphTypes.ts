@@ -77,6 +77,8 @@ export function readGraphTypes(schema: object): GraphTypes {
 /** The names of the exits of a node: those of its type with its parameters, then others that the file has. */
 export function exitNames({ types }: GraphTypes, { type, params = {}, exits = {} }: GraphNode): readonly string[] {
   const known = types.get(type);
-  const declared = known?.exitsFrom ? exitsFromParam(known.exitsFrom, params) : (known?.exits ?? []);
+  const declared = known?.exitsFrom
+    ? exitsFromParam(known.exitsFrom, params, Object.keys(exits))
+    : (known?.exits ?? []);
   return [...new Set([...declared, ...Object.keys(exits)])];
 }

@@ -19,7 +19,8 @@ export function ExitFields({ name, node }: ExitFieldsProps) {
   const types = useTypes((store) => store.types);
   const nodes = Object.keys(useDocument((store) => store.graph)?.nodes ?? {});
   const connect = useDocument((store) => store.connectExit);
-  const { hasOpenExits = false } = types.types.get(node.type) ?? {};
+  const { hasOpenExits: isOpen = false, exitsFrom } = types.types.get(node.type) ?? {};
+  const hasOpenExits = isOpen || (exitsFrom?.withoutList && node.params?.[exitsFrom.param] === undefined);
   const exits = exitNames(types, node);
   return (
     <section className="inspector-section" aria-label="Exits">

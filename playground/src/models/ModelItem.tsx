@@ -2,14 +2,14 @@ import { useId, useState } from 'react';
 import type { ModelInfo } from '../../../src/client/index.ts';
 import { ModelActions } from './ModelActions.tsx';
 import { useModels } from './modelStore.ts';
-import { catalogueDetails, memoryDetails, progressText, statusText, type ModelDetail } from './modelText.ts';
+import { catalogueDetails, memoryDetails, statusText, type ModelDetail } from './modelText.ts';
+import { TaskState } from './TaskState.tsx';
 
 /** A model: what it is, what it uses while it is loaded, and its actions. */
 export function ModelItem({ model }: { readonly model: ModelInfo }) {
   const titleId = useId();
   const [isAsking, setAsking] = useState(false);
   const task = useModels(({ tasks }) => tasks[model.name]);
-  const fault = useModels(({ faults }) => faults[model.name]);
   const memory = memoryDetails(model);
   return (
     <article className="models-item" aria-labelledby={titleId} data-status={model.status}>
@@ -26,17 +26,7 @@ export function ModelItem({ model }: { readonly model: ModelInfo }) {
       <Details label={`About ${model.name}`} details={catalogueDetails(model)} />
       {memory.length > 0 && <Details label={`Memory of ${model.name}`} details={memory} />}
       <ModelActions model={model} isAsking={isAsking} onAsk={setAsking} />
-      {(task?.kind === 'loading' || task?.kind === 'downloading') && (
-        <div className="models-progress">
-          <progress value={task.progress?.fraction} aria-label={`${task.kind} ${model.name}`} />
-          <span>{progressText(task)}</span>
-        </div>
-      )}
-      {fault !== undefined && (
-        <p className="models-fault" role="alert">
-          {fault}
-        </p>
-      )}
+      <TaskState name={model.name} />
     </article>
   );
 }

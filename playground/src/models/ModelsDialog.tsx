@@ -3,6 +3,7 @@ import { useConnection } from '../connection/connectionStore.ts';
 import { Dialog } from '../ui/Dialog.tsx';
 import { ModelItem } from './ModelItem.tsx';
 import { useModels } from './modelStore.ts';
+import { SuggestedModels } from './SuggestedModels.tsx';
 import { filterModels } from './modelText.ts';
 import { isOnDisk } from './preferredModel.ts';
 import './models.css';
@@ -39,6 +40,7 @@ export function ModelsDialog({ onClose }: { readonly onClose: () => void }) {
           The catalogue could not be read: {fault}
         </p>
       )}
+      <SuggestedModels />
       {groups.map((group) => (
         <section key={group.title} className="models-group" aria-label={group.title}>
           <h3>

@@ -1,5 +1,11 @@
 import { create } from 'zustand';
-import { Fault, type Client, type ModelInfo, type ModelProgress } from '../../../src/client/index.ts';
+import {
+  Fault,
+  type Client,
+  type ModelInfo,
+  type ModelProgress,
+  type SuggestModelsResponse,
+} from '../../../src/client/index.ts';
 import { useConnection } from '../connection/connectionStore.ts';
 
 /** What is being done with a model on behalf of this page. */
@@ -11,16 +17,19 @@ export interface ModelTask {
 /** The catalogue of the server, and what is being done with its models. */
 export interface ModelStore {
   readonly models: readonly ModelInfo[];
-  /** Why the catalogue cannot be read. */
+  /** Why the catalogue cannot be read, or no model suggested. */
   readonly fault: string | undefined;
   /** By the name of the model. */
   readonly tasks: Readonly<Record<string, ModelTask>>;
   /** The last error of an action, by the name of the model. */
   readonly faults: Readonly<Record<string, string>>;
   refresh(): Promise<void>;
+  /** The models that fit the computer; undefined: `fault` has the reason. */
+  suggest(): Promise<SuggestModelsResponse | undefined>;
   load(name: string): Promise<void>;
   unload(name: string): Promise<void>;
-  download(name: string): Promise<void>;
+  /** Whether it is on disk then. */
+  download(name: string): Promise<boolean>;
   cancelDownload(name: string): Promise<void>;
   remove(name: string): Promise<void>;
 }
@@ -34,7 +43,7 @@ export const useModels = create<ModelStore>()((set, get) => {
     name: string,
     kind: ModelTask['kind'],
     action: (client: Client, onProgress: (progress: ModelProgress) => void) => Promise<unknown>,
-  ): Promise<void> => {
+  ): Promise<boolean> => {
     setFault(name, undefined);
     setTask(name, { kind });
     const onProgress = (progress: ModelProgress): void => {
@@ -42,9 +51,11 @@ export const useModels = create<ModelStore>()((set, get) => {
     };
     try {
       await action(connectedClient(), onProgress);
+      return true;
     } catch (thrown) {
       const isWanted = get().tasks[name]?.kind === 'cancelling' && Fault.from(thrown).name === 'DOWNLOAD_CANCELLED';
       if (!isWanted) setFault(name, thrown);
+      return false;
     } finally {
       setTask(name, undefined);
       await get().refresh();
@@ -62,8 +73,17 @@ export const useModels = create<ModelStore>()((set, get) => {
         set({ fault: messageOf(thrown) });
       }
     },
-    load: (name) => run(name, 'loading', (client, onProgress) => client.loadModel(name, { onProgress })),
-    unload: (name) => run(name, 'unloading', (client) => client.unloadModel(name)),
+    async suggest() {
+      try {
+        return await connectedClient().suggestModels();
+      } catch (thrown) {
+        set({ fault: messageOf(thrown) });
+        return undefined;
+      }
+    },
+    load: async (name) =>
+      void (await run(name, 'loading', (client, onProgress) => client.loadModel(name, { onProgress }))),
+    unload: async (name) => void (await run(name, 'unloading', (client) => client.unloadModel(name))),
     download: (name) => run(name, 'downloading', (client, onProgress) => client.downloadModel(name, { onProgress })),
     async cancelDownload(name) {
       // The request of the download then ends with DOWNLOAD_CANCELLED, and its task with it.
@@ -74,7 +94,7 @@ export const useModels = create<ModelStore>()((set, get) => {
         setFault(name, thrown);
       }
     },
-    remove: (name) => run(name, 'deleting', (client) => client.deleteModel(name)),
+    remove: async (name) => void (await run(name, 'deleting', (client) => client.deleteModel(name))),
   };
 });
 

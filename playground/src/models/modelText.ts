@@ -1,4 +1,4 @@
-import type { ModelInfo, ModelProgress } from '../../../src/client/index.ts';
+import type { ModelInfo, ModelProgress, SuggestedModel, SuggestModelsResponse } from '../../../src/client/index.ts';
 
 /** A name of a model and a value of it, as texts. */
 export interface ModelDetail {
@@ -70,6 +70,29 @@ export function memoryDetails(model: ModelInfo): readonly ModelDetail[] {
 
 const threadsText = ({ threads, prefillThreads }: ModelInfo): string =>
   prefillThreads === threads || prefillThreads === 0 ? String(threads) : `${threads}, ${prefillThreads} for prefill`;
+
+/** The computer that models are suggested for. */
+export function machineText({ machine }: Pick<SuggestModelsResponse, 'machine'>): string {
+  if (!machine) return '';
+  const { freeMemoryBytes, memoryBytes, cores, cards, freeCardMemoryBytes, problem } = machine;
+  const card =
+    cards.length === 0 ? 'no graphics card' : `${cards.join(', ')} with ${bytesText(freeCardMemoryBytes)} free`;
+  return [
+    `${bytesText(freeMemoryBytes)} of ${bytesText(memoryBytes)} memory free`,
+    `${cores} cores`,
+    problem === '' ? card : problem,
+  ].join(', ');
+}
+
+/** Why a model is suggested, how fast it is, and what is to be downloaded. */
+export function suggestionText({ why, tokensPerSecond, memoryBytes, downloadBytes }: SuggestedModel): string {
+  return [
+    why,
+    ...(tokensPerSecond > 0 ? [`about ${tokensPerSecond} tokens per second`] : []),
+    `${bytesText(memoryBytes)} of memory`,
+    downloadBytes > 0 ? `${bytesText(downloadBytes)} to download` : 'on disk',
+  ].join(', ');
+}
 
 /** The models that have all words of a text in their name, description, status or format. */
 export function filterModels(models: readonly ModelInfo[], filter: string): readonly ModelInfo[] {

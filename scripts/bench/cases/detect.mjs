@@ -3,10 +3,10 @@
 // Realistic: all outputs of test/fixtures/cases, each in its own format, repeatedly; only reported. Growth: time per byte of a
 // text four times as long / of the text itself, 1 if linear; for outputs joined together, and for adversarial inputs, of
 // which the worst counts; in native layouts these are repeats of their own marks. Each time is the minimum of several, because noise only adds to it.
-import { readFile } from 'node:fs/promises';
 import { formats } from '../../../dist/chat/formats/index.js';
 import { callMarks } from '../../../dist/chat/dialect/layout.js';
 import { nativeFormat } from '../../../dist/chat/dialect/nativeFormat.js';
+import { readJsonLines } from '../../evals/readJson.mjs';
 import { nativeFormats, nativeLayouts } from '../../nativeLayouts.mjs';
 import { createResult, median } from '../results.mjs';
 
@@ -77,8 +77,7 @@ export const detect = {
   },
 };
 
-const readCases = async (name) =>
-  JSON.parse(await readFile(new URL(`../../../test/fixtures/cases/${name}.json`, import.meta.url), 'utf8'));
+const readCases = (name) => readJsonLines(new URL(`../../../test/fixtures/cases/${name}.jsonl`, import.meta.url));
 
 // A hundred passes, because all outputs together are only tens of kilobytes.
 function rateOver(cases) {

@@ -1,5 +1,5 @@
 // The house with its tools and guidelines, and the messages.
-import { readJson } from '../readJson.mjs';
+import { readJson, readJsonLines } from '../readJson.mjs';
 
 /**
  * @typedef {object} Guideline
@@ -28,7 +28,4 @@ import { readJson } from '../readJson.mjs';
 export const readHouse = () => readJson(new URL('house.json', import.meta.url));
 
 /** Reads the messages, at most `limit`. @returns {Promise<readonly HouseItem[]>} */
-export async function readHouseItems(limit = Infinity) {
-  const items = await readJson(new URL('items.json', import.meta.url));
-  return items.slice(0, limit);
-}
+export const readHouseItems = (limit = Infinity) => readJsonLines(new URL('items.jsonl', import.meta.url), limit);

@@ -1,5 +1,5 @@
 // The items of the tool-call evaluation: messages in everyday language, the declared tools, and the expected calls.
-import { readFile } from 'node:fs/promises';
+import { readJsonLines } from '../readJson.mjs';
 
 /** @typedef {'simple' | 'multiple' | 'parallel' | 'parallelMultiple' | 'irrelevance'} Category */
 
@@ -40,8 +40,8 @@ export const categories = [...callCategories, 'irrelevance'];
 export async function readItems(limit = Infinity) {
   const lists = await Promise.all(
     categories.map(async (category) => {
-      const items = JSON.parse(await readFile(new URL(`items/${category}.json`, import.meta.url), 'utf8'));
-      return items.slice(0, limit).map((item) => ({ category, ...item }));
+      const items = await readJsonLines(new URL(`items/${category}.jsonl`, import.meta.url), limit);
+      return items.map((item) => ({ category, ...item }));
     }),
   );
   return lists.flat();

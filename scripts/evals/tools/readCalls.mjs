@@ -2,7 +2,7 @@
 
 /** The calls that the client was notified of. */
 export const detectedCalls = ({ calls }) =>
-  calls.map(({ toolName, arguments: given }) => ({ name: toolName, arguments: given }));
+  calls.map(({ toolName, arguments: given, confidence }) => ({ name: toolName, arguments: given, confidence }));
 
 /** Calls without a required parameter are reported as insights instead of calls; here they count as (wrong) calls. */
 export const incompleteCalls = ({ events }) =>

@@ -1,5 +1,5 @@
 // The items of the category "result given": a message that needs a call, the result of the call, and what an answer must have.
-import { readJson } from '../readJson.mjs';
+import { readJsonLines } from '../readJson.mjs';
 
 /**
  * @typedef {object} ResultItem
@@ -16,7 +16,5 @@ import { readJson } from '../readJson.mjs';
  * Reads the items, at most `limit`.
  * @returns {Promise<readonly ResultItem[]>}
  */
-export async function readResultItems(limit = Infinity) {
-  const items = await readJson(new URL('items/resultGiven.json', import.meta.url));
-  return items.slice(0, limit);
-}
+export const readResultItems = (limit = Infinity) =>
+  readJsonLines(new URL('items/resultGiven.jsonl', import.meta.url), limit);

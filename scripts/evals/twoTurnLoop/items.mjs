@@ -1,5 +1,5 @@
 // The conversations of the two-turn loop: a message that needs a call, and a second one that tells the result.
-import { readJson } from '../readJson.mjs';
+import { readJsonLines } from '../readJson.mjs';
 
 /**
  * @typedef {object} TwoTurnItem
@@ -17,13 +17,11 @@ import { readJson } from '../readJson.mjs';
  * Reads the conversations, at most `limit`.
  * @returns {Promise<readonly TwoTurnItem[]>}
  */
-export const readTwoTurnItems = (limit = Infinity) => read('items.json', limit);
+export const readTwoTurnItems = (limit = Infinity) => readJsonLines(new URL('items.jsonl', import.meta.url), limit);
 
 /**
  * Reads the control conversations, at most `limit`: their second message asks for another call. A model that never calls
  * for a second message fails them.
  * @returns {Promise<readonly TwoTurnItem[]>}
  */
-export const readControls = (limit = Infinity) => read('controls.json', limit);
-
-const read = async (file, limit) => (await readJson(new URL(file, import.meta.url))).slice(0, limit);
+export const readControls = (limit = Infinity) => readJsonLines(new URL('controls.jsonl', import.meta.url), limit);

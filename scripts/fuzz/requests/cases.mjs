@@ -92,6 +92,20 @@ export const cases = {
     });
   },
 
+  async people(client, random) {
+    const bytes = sizeUpTo(random, maxRequestBytes);
+    const variables = Object.fromEntries(times(sizeUpTo(random, bytes / 20), (i) => [`name${i}`, i]));
+    const variablesJson = pick(random, [JSON.stringify(variables), hostileText(random, bytes)]);
+    await withAgent(client, pick(random, ordinaryGraphs), {}, async (agentId) => {
+      await client.request('setVariables', { agentId, variablesJson });
+      await send(client, agentId, 'Hello.');
+      await client.request('setAgentMode', { agentId, mode: pick(random, ['AUTO', 'MANUAL']) });
+      await client.request('appendText', { agentId, text: hostileText(random, bytes), notify: true });
+      await send(client, agentId, 'Hello.');
+      await client.request('exportDialog', { agentId });
+    });
+  },
+
   async changeParams(client, random) {
     const bytes = sizeUpTo(random, maxRequestBytes);
     const { graph } = hostileGraph(random, bytes);
@@ -115,6 +129,16 @@ export const cases = {
     const keys = kind === 'LIST' ? [] : times(count, (i) => `k${random() < 0.5 ? i : 0}`);
     const strings = times(count, () => hostileText(random, bytes / count));
     await client.request('createStringStorage', { name, kind, strings, keys });
+    const metadataJson = pick(random, ['', '{"level": 3}', hostileText(random, sizeUpTo(random, 1000))]);
+    const entries = strings.map((text, i) => ({
+      id: pick(random, ['', `k${i}`]),
+      text,
+      metadataJson,
+      always: i === 7,
+    }));
+    await client.request('addKnowledge', { storage: name, entries });
+    await client.request('removeKnowledge', { storage: name, ids: keys.slice(below(random, 9)) });
+    await client.request('exportStorage', { storage: name });
     const type = pick(random, ['Guardrail', 'CannedResponse']);
     for (let left = below(random, 3); left > 0; left--) {
       await withAgent(client, node(type, { string_storage: name }), {}, (agentId) => send(client, agentId, 'Hello.'));
@@ -138,6 +162,8 @@ const nameRequests = [
   (name) => ['downloadModel', { modelName: name }],
   (name) => ['loadModel', { modelName: name }],
   (name) => ['listModels', { pageToken: name }],
+  (name) => ['suggestModels', { purpose: name }],
+  (name) => ['suggestModels', { languages: ['en', name] }],
   (name) => ['configureSession', { engine: name }],
   (name) => ['changeParams', { agentId: 1, nodeName: 'a', paramsJson: name }],
   (name) => ['resumeSession', { sessionId: name, resumeToken: name }],

@@ -5,7 +5,7 @@ import { clientCodecs } from '../../../dist/protocol/codec/codec.js';
 import { maxFrameBytes } from '../../../dist/protocol/frameSize.js';
 import { clientFrame } from '../../../dist/protocol/codec/frame.js';
 
-const partialAnswers = new Set(['answerText', 'toolCallNotification', 'nodeEvent', 'modelProgress']);
+const partialAnswers = new Set(['answerText', 'answerField', 'toolCallNotification', 'nodeEvent', 'modelProgress']);
 
 /** One connection. */
 export class FrameClient {

@@ -62,6 +62,18 @@ const parameters = (random, bytes) =>
 /** Each takes a random source and about how many bytes the graph may have. */
 const kinds = {
   schema: (random, bytes) => generate({ response_schema: hostileSchema(random, bytes) }),
+  answerFields: (random, bytes) =>
+    generate({
+      answer_fields: [
+        { name: 'say', type: 'speech' },
+        ...times(sizeUpTo(random, 20), (i) => ({
+          name: pick(random, [`f${i}`, hostileText(random, 70), '__proto__']),
+          type: pick(random, ['enum', 'text', 'number', 'integer', 'speech']),
+          ...(random() < 0.5 && { values: times(sizeUpTo(random, 300), () => hostileText(random, bytes / 300)) }),
+          ...(random() < 0.2 && { minimum: below(random, 1e9), maximum: below(random, 1e9) }),
+        })),
+      ],
+    }),
   strictTool: (random, bytes) =>
     toolCall({ tools: [tool('t', parameters(random, bytes))], strict: true, tool_choice: 'required' }),
   tool: (random, bytes) => toolCall({ tools: [tool('t', parameters(random, bytes))], strict: random() < 0.5 }),

@@ -1,4 +1,6 @@
-import { isMark, lexemes } from './marks.ts';
+import type { CallKeys } from '../reply/detect/callShape.ts';
+import type { MarkPair } from '../replyMarks.ts';
+import { marksIn } from './marks.ts';
 
 /**
  * What is read off a chat template about tool calls, as plain data: an engine process sends it to the server. Literals
@@ -29,18 +31,11 @@ export interface CallLayout {
   readonly arguments: ArgumentLayout;
 }
 
-/** How the arguments of a call are written. */
 export type ArgumentLayout =
   /** One JSON object. `keys`: the call itself is a JSON object too, with its name and arguments under these keys. */
-  | { readonly kind: 'json'; readonly keys: CallObjectKeys | undefined }
+  | { readonly kind: 'json'; readonly keys: CallKeys | undefined }
   /** One parameter after the other. */
   | ParameterLayout;
-
-/** The keys of a call that is a JSON object; `name` undefined: the name is itself the only key. */
-export interface CallObjectKeys {
-  readonly name: string | undefined;
-  readonly arguments: string;
-}
 
 /** How parameters are written: `open`, parameters with `separator` between them; without any, `empty`. */
 export interface ParameterLayout {
@@ -54,20 +49,14 @@ export interface ParameterLayout {
   /** Before the key of each parameter. */
   readonly key: string;
   /** From the key to a value that is a string, and after that value. Where all strings are quoted, without the quotes. */
-  readonly string: ValueMarks;
+  readonly string: MarkPair;
   /** The same for all other values. */
-  readonly other: ValueMarks;
+  readonly other: MarkPair;
   readonly style: ValueStyle;
 }
 
 /** How parameters are written, whatever the notation of their values. */
 export type ParameterMarks = Omit<ParameterLayout, 'values'>;
-
-/** The text before and after a value. */
-export interface ValueMarks {
-  readonly open: string;
-  readonly close: string;
-}
 
 /** How a value notation writes single values. */
 export interface ValueStyle {
@@ -88,14 +77,10 @@ export function callMarks(layout: CallLayout): readonly string[] {
     const { key, string, other, style } = notation;
     parts.push(notation.open, key, string.open, string.close, other.open, other.close, notation.separator, style.quote);
   }
-  const texts = parts.filter((part) => typeof part === 'string');
-  return [...new Set(texts.flatMap(lexemes).filter(isMark))];
+  return [...new Set(parts.filter((part) => typeof part === 'string').flatMap(marksIn))];
 }
 
-/**
- * The name of the notation in which a layout writes calls: `json` (a call is a JSON object), `named json` (a name between
- * marks, then JSON arguments), or that of its parameter values: `tagged`, `keyValue`, `python`.
- */
+/** The notation of calls: `json` (an object), `named json` (a name in marks), `tagged`, `keyValue` or `python`. */
 export function notationName({ arguments: notation }: CallLayout): string {
   if (notation.kind === 'parameters') return notation.values;
   return notation.keys ? 'json' : 'named json';

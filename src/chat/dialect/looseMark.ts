@@ -2,10 +2,7 @@ import { memoizedByKey } from '../../base/memoized.ts';
 import { skipWhiteSpace } from '../json/lenientParser.ts';
 import type { TextRange } from '../markSearch.ts';
 
-/**
- * A literal of a template as a reader takes it: with any white space, or none, where the literal has white space or one
- * tag follows another. White space at its ends is not part of a match.
- */
+/** A literal as a reader takes it: with any white space, or none, where it has some or tags meet; none at its ends. */
 export interface LooseMark {
   /** White space that the literal begins with. */
   readonly leading: string;
@@ -15,7 +12,6 @@ export interface LooseMark {
   readonly pieces: readonly string[];
 }
 
-/** The loose mark of a literal. */
 export const looseMark = memoizedByKey(
   (literal: string) => literal,
   (literal): LooseMark => {
@@ -71,13 +67,10 @@ export function endsWithinMark({ pieces }: LooseMark, text: string, index: numbe
 
 const maxMarkLength = 256;
 
-/**
- * A model's text with its last searches: searching for the same things again and again, from increasing positions, takes
- * linear time in all, also where they do not occur.
- */
+/** A text with its last searches: repeated from increasing positions, they take linear time in all. */
 export class SearchedText {
   readonly text: string;
-  readonly #searches = new Map<string, Search>();
+  readonly #searches = new Map<string, { readonly from: number; readonly index: number }>();
 
   constructor(text: string) {
     this.text = text;
@@ -91,10 +84,7 @@ export class SearchedText {
     });
   }
 
-  /**
-   * The first index at or after `from` that `search` finds; Infinity: none. Results are kept by `key`: the search must
-   * depend on nothing else but the text and `from`.
-   */
+  /** The first index from `from` on that `search` finds, else Infinity; kept by `key`, text and `from`. */
   find(key: string, from: number, search: () => number): number {
     const known = this.#searches.get(key);
     if (known && known.from <= from && from <= known.index) return known.index;
@@ -102,10 +92,4 @@ export class SearchedText {
     this.#searches.set(key, { from, index });
     return index;
   }
-}
-
-/** Where a search began, and what it found. */
-interface Search {
-  readonly from: number;
-  readonly index: number;
 }

@@ -2,17 +2,15 @@ import { all, type CallGrammar, type Rule, tag, text } from '../grammar/rule.ts'
 
 /** What vocabularies name control tokens: `<...>` without white space, `[UPPER_CASE]`. */
 const markPattern = /<[^<>\s]+>|\[\/?[A-Z][A-Z0-9_]*\]/;
-
 const lexemePattern = new RegExp(`${markPattern.source}|[\\p{L}\\p{M}\\p{N}_]+|[^]`, 'gu');
 
-/**
- * Splits a text into marks, words and single other characters (white space, punctuation). A mark that is not closed is
- * no mark: `<key=` is `<`, `key`, `=`. The lexemes joined are the text.
- */
+/** Marks, words and single other characters; joined they are the text. An unclosed mark is none: `<`, `key`, `=`. */
 export const lexemes = (content: string): string[] => content.match(lexemePattern) ?? [];
 
 /** Whether a lexeme is a mark: a name as control tokens have it. */
 export const isMark = (lexeme: string): boolean => lexeme.length > 1 && wholeMarkPattern.test(lexeme);
+
+export const marksIn = (content: string): readonly string[] => lexemes(content).filter(isMark);
 
 const wholeMarkPattern = new RegExp(`^(?:${markPattern.source})$`, 'u');
 

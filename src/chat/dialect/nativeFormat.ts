@@ -33,7 +33,6 @@ ${exampleCall(layout)}`,
   grammar: (tools, choice) => nativeGrammar(tools, choice, layout),
 });
 
-/** A call with placeholders, in a layout. */
 export const exampleCall = (layout: CallLayout): string =>
   writeCalls(
     [{ id: 'a1b2c3d4e', name: '<function-name>', arguments: new Map([['<argument-name>', '<value>']]) }],
@@ -63,7 +62,6 @@ function nativeGrammar(tools: readonly Tool[], choice: ToolChoice, layout: CallL
   return { kind: 'lazy', triggers: [{ text: start, where, rule }], budget };
 }
 
-/** From the name of a call to its end. */
 function callRule(tools: readonly Tool[], choice: ToolChoice, { between, after, arguments: layout }: CallLayout): Rule {
   const compile = layout.kind === 'json' ? undefined : ({ parameters }: Tool) => parametersRule(parameters, layout);
   const rules = createArgumentRules(tools, choice, compile);
@@ -76,7 +74,6 @@ function furtherCalls(call: Rule, { open, separator, before }: CallLayout): read
   return [many(all(literalRule(separator), ...rulesOf(before), call), { min: 0 })];
 }
 
-/** The parts from the first occurrence of a text on. */
 function from(start: string, parts: readonly LayoutPart[]): readonly LayoutPart[] {
   const index = parts.findIndex((part) => typeof part === 'string' && part.includes(start));
   const part = parts[index];

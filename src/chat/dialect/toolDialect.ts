@@ -10,15 +10,12 @@ export interface CallMessageForm {
   readonly ids: 'any' | 'functions';
 }
 
-/** How a chat template takes calls. */
 export interface CallConvention extends CallMessageForm {
-  /** Whether one message may have several calls. */
   readonly severalCalls: boolean;
   /** Whether a message may have both text and calls; a template that takes only one of them may leave the calls out. */
   readonly textWithCalls: boolean;
 }
 
-/** What a probe showed. */
 export interface ProbeVerdict {
   readonly name: string;
   readonly required: boolean;

@@ -1,17 +1,8 @@
 import { memoized } from '../../base/memoized.ts';
 import type { ReadResult, SchemaError } from '../../protocol/schema.ts';
 import type { Tool } from '../tool.ts';
-import {
-  type CallGrammar,
-  type Trigger,
-  type ToolChoice,
-  all,
-  anyOf,
-  tag,
-  text,
-  type ManyRule,
-  type Rule,
-} from '../grammar/rule.ts';
+import type { CallGrammar, Trigger, ToolChoice, ManyRule, Rule } from '../grammar/rule.ts';
+import { all, anyOf, tag, text } from '../grammar/rule.ts';
 import { GrammarSize, sizeProblem } from '../grammar/size.ts';
 import { ruleFromSchema } from '../grammar/jsonSchema/fromSchema.ts';
 
@@ -45,11 +36,7 @@ export interface ToolSchemaError extends SchemaError {
   readonly tool: string;
 }
 
-/**
- * The grammar rules of the arguments of the tools that may be called, by tool name.
- * @param compile makes the rule of the arguments of one tool; default: a JSON object.
- * @throws UnsupportedToolSchema with all errors of all tools.
- */
+/** The rules of the arguments of tools, by name. @param compile that of one tool. @throws UnsupportedToolSchema */
 export function createArgumentRules(
   tools: readonly Tool[],
   choice: ToolChoice = { kind: 'auto' },
@@ -73,20 +60,13 @@ export function createArgumentRules(
   return rules;
 }
 
-/**
- * The grammar rule of the arguments of one tool; compiled once. A node needs it twice: in its grammar, and to check the
- * calls that were decoded without one.
- */
+/** The grammar rule of the arguments of one tool; compiled once for its two users: grammar, and check of calls. */
 export const compileArguments = memoized(
   // An object of any members is the default of JSON Schema; a tool that declares no parameters takes none.
   ({ parameters }: Tool): ReadResult<Rule> => ruleFromSchema({ properties: {}, ...parameters }),
 );
 
-/**
- * The grammar of the calls of one format: full (the whole text is one call) where a call is required, else lazy (text
- * is unconstrained until a trigger).
- * @throws UnsupportedToolSchema
- */
+/** The calls as the whole text where a call is required, else after a trigger. @throws UnsupportedToolSchema */
 export function callGrammar(tools: readonly Tool[], choice: ToolChoice, form: CallForm): CallGrammar {
   const call = anyOf([...createArgumentRules(tools, choice)].map(([name, args]) => callRule(name, args, form)));
   if (choice.kind !== 'auto')
@@ -103,10 +83,7 @@ export const maxTokensPerCall = 1024;
 const taggedRule = (call: Rule, { tag: name, wrap }: CallForm, limits: Pick<ManyRule, 'min' | 'max'>): Rule =>
   name === undefined ? call : all(tag(name), wrap?.(call, limits) ?? call);
 
-const callRule = (name: string, args: Rule, { keys, id }: CallForm): Rule =>
-  all(
-    text(`{${JSON.stringify(keys.name)}: ${JSON.stringify(name)}, ${JSON.stringify(keys.arguments)}: `),
-    args,
-    ...(id ? [id] : []),
-    text('}'),
-  );
+function callRule(name: string, args: Rule, { keys, id }: CallForm): Rule {
+  const start = `{${JSON.stringify(keys.name)}: ${JSON.stringify(name)}, ${JSON.stringify(keys.arguments)}: `;
+  return all(text(start), args, ...(id ? [id] : []), text('}'));
+}

@@ -5,7 +5,6 @@ import { llama3 } from './llama3.ts';
 import { mistral } from './mistral.ts';
 import { react } from './react.ts';
 
-/** Tool-call formats by name. */
 export type Formats = ReadonlyMap<string, ToolCallFormat>;
 
 /** The built-in tool-call formats; to add one, write a file and add it here. */

@@ -21,8 +21,6 @@ export class KeywordFinder<Name extends string> {
   readonly #text: string;
   readonly #skipReasoning: SkipReasoning;
   readonly #names: ReadonlyMap<string, Name>;
-  /** The names by the words of the text that were found so far. */
-  readonly #found = new Map<string, Name | undefined>();
   readonly #pattern: RegExp;
   /** Index after the reasoning at the start of the text. */
   readonly start: number;
@@ -44,7 +42,7 @@ export class KeywordFinder<Name extends string> {
       const { index } = match;
       const end = pattern.lastIndex;
       const outside = this.#skipReasoning(index);
-      const name = this.#nameOf(match[1] ?? '');
+      const name = this.#names.get(toKey(match[1] ?? ''));
       const start = this.#lineStart(index, from);
       if (outside > index) pattern.lastIndex = outside;
       else if (name === undefined) continue;
@@ -52,14 +50,6 @@ export class KeywordFinder<Name extends string> {
       else if (acceptInline({ name, start: index, end })) return { name, start: index, end };
     }
     return undefined;
-  }
-
-  #nameOf(word: string): Name | undefined {
-    const known = this.#found.get(word);
-    if (known !== undefined) return known;
-    const name = this.#names.get(toKey(word));
-    this.#found.set(word, name);
-    return name;
   }
 
   /** Start of the line of a keyword, Markdown included; undefined: other text stands before it. */

@@ -1,12 +1,5 @@
-import {
-  resultContent,
-  type DetectedCall,
-  type DetectOptions,
-  type Detection,
-  type Tool,
-  type ToolCallFormat,
-  type MalformedCall,
-} from '../tool.ts';
+import type { DetectedCall, DetectOptions, Detection, Tool, ToolCallFormat, MalformedCall } from '../tool.ts';
+import { resultContent } from '../tool.ts';
 import { extractCalls, type ParsedArguments } from '../reply/detect/callShape.ts';
 import { detect } from '../reply/detect/detect.ts';
 import { withoutOpenFence } from '../markdownCode.ts';
@@ -57,11 +50,9 @@ function grammar(tools: readonly Tool[], choice: ToolChoice): CallGrammar {
 
 // Without the characters of keywords and of marks of reasoning.
 const thoughtText = many(charExcept(['\n', '\r', ':', '<', '[']), { min: 1, max: 200 });
-
 const sectionNames = ['thought', 'action', 'action input', 'observation', 'final answer'] as const;
 type Section = Keyword<(typeof sectionNames)[number]>;
 
-/** What follows an object that lacks its closing brackets. */
 const closing = /[*_]{0,3}(?:thought|action|observation|final answer)\b|`{3}|<[|/]/iy;
 /** What may follow an action in the middle of a line: a name, and the input. */
 const inlineName = /[\s*"'`[(]{0,8}([\w.-]{0,64})[\s*"'`\]).]{0,8}(action[ _]?input|[<{])?/iy;

@@ -16,10 +16,7 @@ export const callJson = (
   others: readonly (readonly [key: string, value: string])[] = [],
 ): string => stringifyJson(new Map<string, unknown>([[keys.name, name], [keys.arguments, args], ...others]));
 
-/**
- * A tool as a line of text, `- name(param: type, other?: type): description`, and an indented line for each of its parameters
- * that has a description.
- */
+/** A tool as `- name(param: type, other?: type): description`, and an indented line for each described parameter. */
 export function toolSignature({ name, description, parameters }: Tool): string {
   const described = Object.entries(parameters.properties ?? {}).flatMap(([param, { description: text }]) =>
     typeof text === 'string' && text !== '' ? [`    ${param}: ${text}`] : [],

@@ -64,7 +64,8 @@ function expandMany(rule: ManyRule, next: Stack): readonly Stack[] {
   const { min, max, separator = '', isStarted } = rule;
   const ended = min > 0 ? [] : [next];
   if (max !== undefined && max <= 0) return ended;
-  const repetition = [rule.rule, remainingRepetitions(rule)];
+  const isEndless = isStarted && min === 0 && max === undefined;
+  const repetition = [rule.rule, isEndless ? rule : afterOne(rule)];
   return [...ended, push(isStarted && separator !== '' ? [text(separator), ...repetition] : repetition, next)];
 }
 
@@ -72,18 +73,12 @@ function expandMembers(rule: MembersRule, next: Stack): readonly Stack[] {
   const { members, from = 0, isStarted = false, nonEmpty = false } = rule;
   const first = members[from];
   if (!first) return nonEmpty && !isStarted ? [] : [next];
-  const before = isStarted ? separatorAndBefore(rule, first) : beforeValue(first);
+  const before = isStarted ? beforeValueAfter(rule.separator ?? memberSeparator)(first) : beforeValue(first);
   const present = push([before, first.rule, membersFrom(rule, from + 1, true)], next);
   return first.required ? [present] : [present, { rule: membersFrom(rule, from + 1, isStarted), next }];
 }
 
 /** What is left of a repetition after one more. The same object for the same rule, so that it is expanded and written once. */
-function remainingRepetitions(rule: ManyRule): ManyRule {
-  const { min, max, isStarted } = rule;
-  if (isStarted && min === 0 && max === undefined) return rule;
-  return afterOne(rule);
-}
-
 const afterOne = memoized(({ min, max, ...rule }: ManyRule): ManyRule => ({
   ...rule,
   min: Math.max(0, min - 1),
@@ -106,9 +101,6 @@ const positionsIn = memoized((_members: readonly Member[]) => new Map<number, Me
 export const beforeValue = memoized(({ before, key }: Member): Rule => before ?? text(`${JSON.stringify(key)}: `));
 
 /** The same, with the separator after the member before it. */
-const separatorAndBefore = ({ separator = memberSeparator }: MembersRule, member: Member): Rule =>
-  beforeValueAfter(separator)(member);
-
 const beforeValueAfter = memoized((separator: Rule) =>
   memoized((member: Member) => joined(separator, beforeValue(member))),
 );

@@ -5,10 +5,7 @@ import { groupByPrefix } from './prefixTree.ts';
 import { maxCopiedRepetitions } from './size.ts';
 import type { CharRule, ManyRule, Member, MembersRule, Rule } from './rule.ts';
 
-/**
- * What may follow at a matcher's position, as a GBNF grammar (llama.cpp's notation). Deterministic: equal positions give
- * equal text, so that it can be a cache key. Its length is linear in the size of the rules.
- */
+/** What may follow a position, as GBNF. Equal positions give equal text; linear in the size of the rules. */
 export function toGbnf(matcher: GrammarMatcher): string {
   const writer = new GbnfWriter();
   const root = [writer.alternatives(matcher.stacks), ...(matcher.canEnd ? ['""'] : [])].join(' | ');
@@ -18,7 +15,6 @@ export function toGbnf(matcher: GrammarMatcher): string {
 /** Where the members of an object are written. */
 interface WrittenMembers {
   readonly name: string;
-  /** Number of members. */
   readonly count: number;
   /** Index of the last required member; -1: none. */
   readonly lastRequired: number;
@@ -108,9 +104,8 @@ class GbnfWriter {
     this.#members.set(members, written);
     const end = written.writtenFrom;
     written.writtenFrom = Math.min(from, end);
-    for (const [offset, member] of members.slice(from, end).entries()) {
+    for (const [offset, member] of members.slice(from, end).entries())
       this.namedRules.push(this.#memberRule(member, written, from + offset));
-    }
     return membersFrom(written, from, isStarted, nonEmpty);
   }
 

@@ -1,18 +1,5 @@
-import {
-  all,
-  any,
-  anyOf,
-  char,
-  type JsonRule,
-  list,
-  many,
-  type ManyRule,
-  type Member,
-  object,
-  optional,
-  type Rule,
-  text,
-} from './rule.ts';
+import type { JsonRule, ManyRule, Member, Rule } from './rule.ts';
+import { all, any, anyOf, char, list, many, object, optional, text } from './rule.ts';
 import { memoized, memoizedByKey } from '../../base/memoized.ts';
 import { stringifyJson } from '../json/value.ts';
 
@@ -34,10 +21,7 @@ export const integer = withSign(natural, 1);
 /** A JSON number within limits, without exponent, with at most 18 digits before and after the point. */
 export const number = withSign(decimal, 0);
 
-/**
- * The rule of numbers within limits. Without limits it is the same everywhere, so that a grammar has it once.
- * @param least the smallest number that can follow a minus.
- */
+/** The rule of numbers within limits; one rule without limits. @param least the smallest number after a minus. */
 function withSign(unsigned: (min: number, max: number) => Rule, least: 0 | 1): (bounds?: NumberBounds) => Rule {
   const between = (min: number, max: number): Rule => {
     const negative = min < 0 ? [all(text('-'), unsigned(Math.max(least, -max), -min))] : [];
@@ -68,9 +52,8 @@ function natural(min: number, max: number): Rule {
 
 /** Alternatives for the integers from `low` to `high`, both in digits; those with fewer digits first. */
 function between(low: string, high: string): Rule[] {
-  if (low.length < high.length) {
+  if (low.length < high.length)
     return [...between(low, '9'.repeat(low.length)), ...between(`1${'0'.repeat(low.length)}`, high)];
-  }
   const [lowFirst = '', highFirst = ''] = [low[0], high[0]];
   const [lowRest, highRest] = [low.slice(1), high.slice(1)];
   if (lowRest === '') return [digitRange(lowFirst, highFirst)];
@@ -115,13 +98,10 @@ const character = any(
   all(text('\\'), any(char('"', '\\', 'b', 'f', 'n', 'r', 't'), all(text('u'), hexCodePoint))),
 );
 
-/** A rule in the quotes of a JSON string. */
 const quoted = (rule: Rule): Rule => all(text('"'), rule, text('"'));
 
-/** Any JSON string. */
 export const anyString = quoted(many(character, { min: 0 }));
 
-/** A JSON string with a limited number of characters. */
 const string = onceForLimits((limits) =>
   limits.min === 0 && limits.max === undefined ? anyString : quoted(many(character, limits)),
 );
@@ -141,10 +121,8 @@ export const expandJsonRule = memoizedByKey(
 
 /** Nesting of lists and objects in a value that its schema leaves open. */
 export const defaultJsonDepth = 3;
-
 const scalarRules: readonly Rule[] = [anyString, number(), text('true'), text('false'), text('null')];
 
-/** Limits of a repetition. */
 export type RepetitionLimits = Pick<ManyRule, 'min' | 'max'>;
 
 /** A function that makes one rule for equal limits, which a grammar then has once. */
@@ -156,8 +134,8 @@ export function onceForLimits(create: (limits: RepetitionLimits) => Rule): (limi
 export interface RuleStyle {
   readonly boolean: Rule;
   readonly null: Rule;
-  /** Style of the items of lists and of the members of objects. */
-  readonly nested: RuleStyle;
+  /** Style of the items of lists and of the members of objects; absent: the same. */
+  readonly nested?: RuleStyle;
   /** A string with a limited number of characters. The same rule for the same limits. */
   string(limits: RepetitionLimits): Rule;
   /** A string whose characters match a rule. The same rule for the same one. */
@@ -181,9 +159,6 @@ export const jsonStyle: RuleStyle = {
   // The same rules everywhere, so that a grammar has them once.
   boolean: anyOf([text('true'), text('false')]),
   null: text('null'),
-  get nested() {
-    return jsonStyle;
-  },
   string,
   formatted: memoized(quoted),
   number: (rule) => rule,

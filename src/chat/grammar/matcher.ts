@@ -14,15 +14,15 @@ import { commonLength, firstOf } from './prefixTree.ts';
  * | some, with different next characters               | a choice, which only sampling can make                      |
  */
 export class GrammarMatcher {
-  /** Whether the text may end here. */
   readonly canEnd: boolean;
-  readonly #stacks: readonly NonNullable<Stack>[];
+  /** What may follow: stacks of rules, each with a character class or a literal on top. They share their tails. */
+  readonly stacks: readonly NonNullable<Stack>[];
   #forced: ForcedText | undefined;
 
   private constructor(stacks: Iterable<Stack>) {
     const expanded = expand(stacks);
     this.canEnd = expanded.has(undefined);
-    this.#stacks = [...expanded].filter((stack) => stack !== undefined);
+    this.stacks = [...expanded].filter((stack) => stack !== undefined);
   }
 
   /** The state before the first character of a text. */
@@ -30,18 +30,12 @@ export class GrammarMatcher {
     return new GrammarMatcher([{ rule, next: undefined }]);
   }
 
-  /** Whether the text is complete and nothing may follow. */
   get mustEnd(): boolean {
-    return this.canEnd && this.#stacks.length === 0;
-  }
-
-  /** What may follow: stacks of rules, each with a character class or a literal on top. They share their tails. */
-  get stacks(): readonly NonNullable<Stack>[] {
-    return this.#stacks;
+    return this.canEnd && this.stacks.length === 0;
   }
 
   /** The state after the longest prefix of a text that matches, and the length of that prefix in UTF-16 code units. */
-  accept(newText: string): { readonly matcher: GrammarMatcher; readonly length: number } {
+  accept(newText: string): Accepted {
     let matcher: GrammarMatcher = this;
     let length = 0;
     while (length < newText.length) {
@@ -53,10 +47,7 @@ export class GrammarMatcher {
     return { matcher, length };
   }
 
-  /**
-   * The text that the grammar forces, up to the next choice or possible end, and the state after it. A long text comes
-   * in pieces (`maxForcedLength`, `maxForcedWork`): the state after a piece forces the next one.
-   */
+  /** The text that the grammar forces next, and the state after it; a long text comes in pieces. */
   forcedText(): ForcedText {
     return (this.#forced ??= this.#findForcedText());
   }
@@ -71,7 +62,7 @@ export class GrammarMatcher {
       if (!literal) break;
       const forced = literal.control ? literal : text(wholeCharacters(literal.text, maxForcedLength - length));
       texts.push(forced);
-      work += matcher.#stacks.length;
+      work += matcher.stacks.length;
       length += forced.text.length;
       matcher = matcher.accept(forced.text).matcher;
     }
@@ -80,21 +71,18 @@ export class GrammarMatcher {
 
   /** Whether the control token of a name may come next. */
   allowsTag(name: string): boolean {
-    return this.#stacks.some(({ rule }) => isTag(rule) && rule.text === name);
+    return this.stacks.some(({ rule }) => isTag(rule) && rule.text === name);
   }
 
   /** A character that may come next; undefined when the text has to end. */
   anyNextCharacter(): string | undefined {
-    const [first] = this.#stacks;
+    const [first] = this.stacks;
     return first && firstCharacter(first.rule);
   }
 
-  /**
-   * Accepts as much as the text has of the literal that is the only thing that may come next. All of it in one step, and
-   * where the text leaves it nothing is compared again: a text takes linear time.
-   */
+  /** Accepts what a text has of the literal that must come next, in one step: a text takes linear time. */
   #acceptLiteral(newText: string, start: number): Accepted | undefined {
-    const [top, other] = this.#stacks;
+    const [top, other] = this.stacks;
     if (top?.rule.kind !== 'text' || other) return undefined;
     const { text: literal } = top.rule;
     const length = commonLength(literal, newText, start);
@@ -106,10 +94,9 @@ export class GrammarMatcher {
   #acceptCharacter(newText: string, start: number): Accepted | undefined {
     const codePoint = newText.codePointAt(start) ?? 0;
     const { length } = String.fromCodePoint(codePoint);
-    const stacks = this.#stacks.flatMap(({ rule, next }): readonly Stack[] => {
-      if (rule.kind === 'char') {
+    const stacks = this.stacks.flatMap(({ rule, next }): readonly Stack[] => {
+      if (rule.kind === 'char')
         return rule.ranges.some(([first, last]) => first <= codePoint && codePoint <= last) ? [next] : [];
-      }
       if (rule.kind !== 'text' || rule.text.codePointAt(0) !== codePoint) return [];
       return [{ rule: text(rule.text.slice(length)), next }];
     });
@@ -118,11 +105,11 @@ export class GrammarMatcher {
 
   /** The literal or the character that has to come next; undefined: there is a choice, or the text may end. */
   #forcedLiteral(): TextRule | undefined {
-    const [first, ...others] = this.#stacks;
+    const [first, ...others] = this.stacks;
     if (!first || this.canEnd || !isSingleCharacter(first.rule)) return undefined;
     if (first.rule.kind === 'text' && others.every(({ rule }) => isSameText(rule, first.rule))) return first.rule;
     // Letters that the names of several control tokens begin with are no way to any of them.
-    if (this.#stacks.some(({ rule }) => isTag(rule))) return undefined;
+    if (this.stacks.some(({ rule }) => isTag(rule))) return undefined;
     const character = firstCharacter(first.rule);
     return others.every(({ rule }) => isSingleCharacter(rule) && firstCharacter(rule) === character)
       ? text(character)
@@ -154,7 +141,6 @@ function wholeCharacters(content: string, maxLength: number): string {
   return end > 0 ? content.slice(0, end) : firstOf(content);
 }
 
-/** Whether a whole text matches a rule. */
 export function fits(wholeText: string, rule: Rule): boolean {
   const { matcher, length } = GrammarMatcher.start(rule).accept(wholeText);
   return matcher.canEnd && length === wholeText.length;
@@ -166,12 +152,10 @@ const isTag = (rule: Rule): rule is TextRule => rule.kind === 'text' && rule.con
 const isSameText = (a: Rule, b: Rule): boolean =>
   a.kind === 'text' && b.kind === 'text' && a.text === b.text && a.control === b.control;
 
-/** Whether a terminal allows only one next character. */
 const isSingleCharacter = (rule: Rule): boolean =>
   rule.kind === 'text' ||
   (rule.kind === 'char' && rule.ranges.length === 1 && rule.ranges[0]?.[0] === rule.ranges[0]?.[1]);
 
-/** The first character that a terminal allows. */
 export function firstCharacter(rule: Rule): string {
   if (rule.kind === 'text') return firstOf(rule.text);
   return rule.kind === 'char' ? String.fromCodePoint(rule.ranges[0]?.[0] ?? 0) : '';

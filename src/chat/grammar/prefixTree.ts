@@ -23,7 +23,6 @@ export function groupByPrefix(texts: readonly string[]): readonly PrefixGroup[] 
   });
 }
 
-/** The first character of a text. */
 export const firstOf = (content: string): string => String.fromCodePoint(content.codePointAt(0) ?? 0);
 
 const commonPrefix = (a: string, b: string): string => (a === b ? a : a.slice(0, commonLength(a, b)));

@@ -1,10 +1,7 @@
 /** Unicode code points from `first` to `last`, both included. */
 export type Range = readonly [first: number, last: number];
 
-/**
- * A grammar rule: a context-free grammar as plain JSON data, so that it can be sent to another process. A rule that is
- * repeated (`many`) must not match the empty text.
- */
+/** A context-free grammar as plain JSON data, for other processes. What `many` repeats must not match empty text. */
 export type Rule = TextRule | CharRule | AllRule | AnyRule | ManyRule | MembersRule | JsonRule;
 
 /** A literal. */
@@ -113,7 +110,12 @@ export const list = (item: Rule, limits: Pick<ManyRule, 'min' | 'max'> = { min: 
   all(text('['), many(item, { ...limits, separator: ', ' }), text(']'));
 
 /** A JSON object with these members and no others, spaced as `stringifyJson` does it: `{"a": 1}`. */
-export const object = (members: readonly Member[]): Rule => all(text('{'), { kind: 'members', members }, text('}'));
+export const object = (members: readonly Member[], separator?: Rule): Rule =>
+  all(text('{'), { kind: 'members', members, ...(separator && { separator }) }, text('}'));
+
+/** Members with what a notation writes before their values. */
+export const withKeys = (members: readonly Member[], before: (key: string) => Rule): readonly Member[] =>
+  members.map((member) => ({ ...member, before: before(member.key) }));
 
 /** Which calls a model may make: as it chooses (auto), at least one (required), or one of a certain tool. */
 export type ToolChoice =
@@ -132,10 +134,7 @@ export interface FullGrammar {
   readonly answer?: true;
 }
 
-/**
- * Lazy grammar, as in llama.cpp: text is unconstrained until a trigger. From there it matches the rule of the trigger,
- * and after that it is unconstrained again.
- */
+/** Lazy grammar, as in llama.cpp: constrains text only from a trigger to the end of what the trigger's rule matches. */
 export interface LazyGrammar {
   readonly kind: 'lazy';
   readonly triggers: readonly Trigger[];

@@ -14,10 +14,7 @@ export const maxGrammarSize = 65_536;
  */
 const maxAlternatives = 1024;
 
-/**
- * llama.cpp copies a rule once per possible repetition. A larger maximum is written as none: GrammarMatcher counts, and
- * the sampler lets through only what it accepts.
- */
+/** llama.cpp copies a rule once per repetition. A larger maximum is written as none: GrammarMatcher counts then. */
 export const maxCopiedRepetitions = 256;
 
 /** The size of one rule, as a number of characters of a literal: measured with llama.cpp's parser. */
@@ -28,20 +25,15 @@ export const sizePerRule = 8;
  * rule and for each copy of a repeated one. A rule that occurs in several places counts once.
  */
 export class GrammarSize {
-  #total = 0;
-  /** The number of alternatives in each rule that was counted. */
+  /** That of all rules that were added. */
+  total = 0;
   readonly #alternatives = new Map<Rule, number>();
-
-  /** The size of all rules that were added. */
-  get total(): number {
-    return this.#total;
-  }
 
   /** Adds a rule. @returns the number of alternatives that may have to be followed at once in it. */
   add(rule: Rule): number {
     const known = this.#alternatives.get(rule);
     if (known !== undefined) return known;
-    this.#total += sizePerRule + ownSize(rule);
+    this.total += sizePerRule + ownSize(rule);
     const alternatives = this.#addParts(rule);
     this.#alternatives.set(rule, alternatives);
     return alternatives;
@@ -49,10 +41,10 @@ export class GrammarSize {
 
   /** A function that takes back the rules which are added from now on. */
   checkpoint(): () => void {
-    const total = this.#total;
+    const total = this.total;
     const count = this.#alternatives.size;
     return () => {
-      this.#total = total;
+      this.total = total;
       // In the order in which they were added.
       for (const rule of [...this.#alternatives.keys()].slice(count)) this.#alternatives.delete(rule);
     };
@@ -101,7 +93,6 @@ function branching(texts: readonly string[]): number {
   );
 }
 
-/** The rules in an object with members. */
 const partsOf = ({ members, separator }: MembersRule): readonly Rule[] => [
   ...(separator ? [separator] : []),
   ...members.flatMap(({ before, rule }) => (before ? [before, rule] : [rule])),

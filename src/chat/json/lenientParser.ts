@@ -3,7 +3,6 @@ import { isJsonObject, JsonNumber, type JsonObject, type JsonValue, stringifyJso
 
 /** Deepest nesting of arrays and objects. */
 const maxJsonDepth = 64;
-
 const maxMissingClosers = 3;
 
 /** Options of a parser; strict by default. */
@@ -19,10 +18,7 @@ export type ParseResult =
   | { readonly ok: true; readonly value: JsonValue; readonly end: number }
   | { readonly ok: false; readonly failedAt: number; readonly truncated: boolean };
 
-/**
- * JSON parser for model output, strict or lenient: parses the value that starts at an index and ignores what follows.
- * It never throws, keeps numbers as they are written, and takes values nested at most 64 deep.
- */
+/** Parses the value at an index, strictly or leniently, at most 64 deep. Never throws; keeps numbers as written. */
 export function parseJsonAt(text: string, start: number, options: ParseOptions = {}): ParseResult {
   const parser = new RecursiveDescentParser(text, start, options);
   const value = parser.value(0);
@@ -40,30 +36,12 @@ const numberPattern = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const wordPattern = /[a-zA-Z]+/y;
 const plainCharacters = { '"': /[^"\\\x00-\x1f]+/y, "'": /[^'\\\x00-\x1f]+/y } as const;
 const hexDigitsPattern = /[0-9a-fA-F]{0,4}/y;
-
-const jsonLiterals: readonly (readonly [string, JsonValue])[] = [
-  ['true', true],
-  ['false', false],
-  ['null', null],
-];
-const strictLiterals: ReadonlyMap<string, JsonValue> = new Map(jsonLiterals);
+const strictLiterals = new Map(Object.entries({ true: true, false: false, null: null }));
 /** The words that stand for values in JSON, and in Python. */
-export const lenientLiterals: ReadonlyMap<string, JsonValue> = new Map([
-  ...jsonLiterals,
-  ['True', true],
-  ['False', false],
-  ['None', null],
-]);
-const escapes: ReadonlyMap<string, string> = new Map([
-  ['"', '"'],
-  ['\\', '\\'],
-  ['/', '/'],
-  ['b', '\b'],
-  ['f', '\f'],
-  ['n', '\n'],
-  ['r', '\r'],
-  ['t', '\t'],
-]);
+export const lenientLiterals = new Map([...strictLiterals, ['True', true], ['False', false], ['None', null]]);
+const escapes = new Map(
+  Object.entries({ '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }),
+);
 
 type Quote = keyof typeof plainCharacters;
 
@@ -247,7 +225,6 @@ export function skipWhiteSpace(text: string, index: number): number {
 }
 
 const bareWord = /[\p{L}_][\p{L}\p{N}_.-]{0,64}(?=\s{0,64}[,:}\]])/uy;
-/** An amount with its unit, a number with a sign, or a placeholder. */
 const bareValue = /(?:\d[\d.]{0,16} \p{L}{1,32}|\+\d[\d.]{0,16}|<\w{1,32}>)(?=\s{0,64}[,}\]])/uy;
 const curlyQuoted = /"(?:[^"\\]|\\[^])*"?|“([^"“”\n]{0,256})”/g;
 

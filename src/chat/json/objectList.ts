@@ -29,10 +29,7 @@ export interface ObjectList {
   readonly error: ObjectListError | undefined;
 }
 
-/**
- * Parses objects one by one, so that a malformed one costs only itself and those after it.
- * @param closing sticky pattern of the tags that may follow; undefined: only the strict parser is used.
- */
+/** Parses objects up to the first malformed one. @param closing tags that may follow; undefined: strictly only. */
 export function parseObjects(text: string, start: number, closing: RegExp | undefined): ObjectList {
   const objects: ParsedObject[] = [];
   let list: ObjectList['list'] = text[start] === '[' ? 'open' : 'none';
@@ -56,10 +53,7 @@ export function parseObjects(text: string, start: number, closing: RegExp | unde
 // The lenient parser accepts more than the strict one only where the strict one stopped at one of these.
 const repairable = /[\x00-\x1f'\\TFN}\]]/y;
 
-/**
- * Parses the object that starts at an index: strictly, then leniently if that can help.
- * @param closing sticky pattern of the tags that may follow; undefined: only the strict parser is used.
- */
+/** Parses an object, strictly, then leniently. @param closing tags that may follow; undefined: strictly only. */
 export function parseObjectAt(
   text: string,
   start: number,

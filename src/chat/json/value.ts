@@ -51,14 +51,15 @@ export function isOfType(value: JsonValue, type: string): boolean {
   }
 }
 
-/** JSON with sorted keys and numbers in one notation, so that equal values have equal texts: 1, 1.0 and 1e0 are equal. */
-export function canonicalJson(value: JsonValue): string {
-  if (isJsonObject(value)) {
-    const members = [...value].map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
-    return `{${members.sort().join()}}`;
-  }
-  if (value instanceof JsonNumber) return canonicalNumber(value);
-  return Array.isArray(value) ? `[${value.map(canonicalJson).join()}]` : stringifyJson(value);
+/** JSON with sorted keys: equal for equal values. @param numberText default: one notation, so 1.0 equals 1e0. */
+export function canonicalJson(value: unknown, numberText = canonicalNumber): string {
+  if (value instanceof JsonNumber) return numberText(value);
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item, numberText)).join()}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = membersOf(value).map(
+    ([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member, numberText)}`,
+  );
+  return `{${members.sort().join()}}`;
 }
 
 const numberParts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
@@ -75,7 +76,6 @@ function canonicalNumber({ digits }: JsonNumber): string {
   return `${sign}${significant.text}e${Number(exponent) - fraction.length + significant.cut}`;
 }
 
-/** Digits without zeros at both ends, and how many zeros were cut at their end. */
 function withoutZeros(digits: string): { readonly text: string; readonly cut: number } {
   let end = digits.length;
   while (digits[end - 1] === '0') end--;

@@ -3,7 +3,6 @@ import { distance } from 'fastest-levenshtein';
 import type { CallMarkup } from '../tool.ts';
 import { MarkSearch } from '../markSearch.ts';
 
-/** What a mark of a call does. */
 export type MarkKind = 'opens' | 'closes' | 'inner';
 
 /** Knows the marks of calls, also with a mistake in them: a letter or a bracket is wrong or lost, or they are cut off. */
@@ -55,7 +54,6 @@ export class MarkFinder extends MarkSearch {
 // Shorter beginnings are those of words, too.
 const minBeginning = 4;
 
-/** Whether a mark is told from words by its brackets. */
 const isTag = (mark: string): boolean => /^(?:<[^\s<>]|\[[^\s[\]])/.test(mark) && /^\S+$/.test(mark);
 
 /** The letters of a mark; of a mark with a value, those before it. */
@@ -68,5 +66,4 @@ export const isSimilar = (a: string, b: string): boolean =>
 
 /** The finder of the marks of calls; the same object for the same marks. */
 export const markFinder = memoized((markup: CallMarkup) => new MarkFinder(markup));
-
 export const noMarks: CallMarkup = { opens: [], closes: [], inner: [] };

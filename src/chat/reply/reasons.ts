@@ -9,10 +9,7 @@ export interface Reason {
   readonly isRest: boolean;
 }
 
-/**
- * Why tokens gave no call.
- * @param isLast whether the text ends with them.
- */
+/** Why tokens gave no call. @param isLast whether the text ends with them. */
 export function reasonOf(tokens: readonly Token[], isLast: boolean, toolNames: ReadonlySet<string>): Reason {
   const find = (...kinds: TokenKind[]): Token | undefined => tokens.find(({ kind }) => kinds.includes(kind));
   const json = tokens.find(({ kind, isJson }) => isJson || kind === 'call' || kind === 'data' || kind === 'key');

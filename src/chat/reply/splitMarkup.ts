@@ -5,13 +5,9 @@ import { callWord, type Token, type TokenKind, type TokenOptions, tokensOf } fro
 import { type Reason, reasonOf } from './reasons.ts';
 import { opensResult, resultSkipper } from './toolResults.ts';
 
-/** A text without markup of calls, and the markup that gave none. */
 type Split = readonly [answer: string, unread: readonly MalformedCall[]];
 
-/**
- * Takes markup of calls out of a text whose calls are taken out. Never throws; takes time linear in the text.
- * @param hasCalls whether there were some, so that a closing mark may be what remains of one.
- */
+/** Takes markup of calls out of a text without calls, in linear time. @param hasCalls whether there were some. */
 export function splitMarkup(text: string, markup: CallMarkup, hasCalls: boolean, options: TokenOptions): Split {
   const blocks = new BlockReader(text, markup, options).read();
   const unread = blocks.filter(({ isRest }) => !(isRest && hasCalls));
@@ -19,17 +15,13 @@ export function splitMarkup(text: string, markup: CallMarkup, hasCalls: boolean,
   return [withoutRanges(text, blocks), malformed];
 }
 
-/**
- * The calls of a text that were read, with what belongs to them.
- * @param isForeign whether the marks of other models do.
- */
+/** The calls of a text that were read, with their surroundings. @param isForeign whether other models' marks belong. */
 export function callBlocks(text: string, read: readonly TextRange[], isForeign: boolean): readonly Block[] {
   return new BlockReader(text, noMarks, { toolNames: new Set(), isBareSearched: isForeign, read }).read();
 }
 
 // What follows it belongs to the call up to the end of the text, whatever it is.
 const neverClosed = '<|python_tag|>';
-
 const seeds: ReadonlySet<TokenKind> = new Set(['opens', 'closes', 'inner', 'cutOff', 'call', 'key']);
 const maxDepth = 64;
 const maxEdge = 40;
@@ -54,10 +46,7 @@ interface Growth {
   depth: number;
 }
 
-/**
- * Reads the blocks: each grows from a token that only calls have, to both sides, over all that is no prose. While a mark or
- * a bracket is open, that is JSON and the like; else only what may remain of a call.
- */
+/** Blocks grow from a token that only calls have, over what is no prose, or over JSON while a mark is open. */
 class BlockReader {
   readonly #text: string;
   readonly #tokens: readonly Token[];
@@ -108,7 +97,6 @@ class BlockReader {
     return seeds.has(token.kind) || this.#isAlone(token);
   }
 
-  /** Whether a mark with a mistake in it stands for one although no call stands next to it. */
   #isAlone({ kind, text, start, end }: Token): boolean {
     const after = this.#after(end);
     if (/^<[/|]*\w+$/.test(text) && after.startsWith('{')) return true;
@@ -262,7 +250,6 @@ class BlockReader {
     return pair !== undefined;
   }
 
-  /** Whether a block that no prose has ended reaches to the end of the text. */
   #reachesEnd({ isOpen, end }: Growth): boolean {
     const last = this.#tokens.at(-1);
     if (!last) return false;
@@ -321,7 +308,6 @@ class BlockReader {
 /** What Python's arguments begin with: a key, text in quotes or brackets, or a number alone. */
 const callArguments = /^\s{0,8}\(\s{0,8}(?:\w{0,64}\s{0,8}(?:=|$)|["'“{[])|^\(\s{0,8}-?\d[\d.]{0,32}\s{0,8}[,)]/;
 
-/** Whether what follows a token of a block that is open is a value, of whatever words. */
 const isBeforeValue = ({ kind, text }: Token): boolean =>
   kind === 'opener' || kind === 'inner' || (kind === 'opens' ? text.includes('=') : /[,:=]$/.test(text));
 
@@ -329,7 +315,6 @@ const isBeforeValue = ({ kind, text }: Token): boolean =>
 const isSmile = ({ start, pair }: Token, text: string): boolean =>
   pair === undefined && /[:;=<>^-]/.test(text[start - 1] ?? '');
 
-/** Whether a mark with all its brackets is a closing one. */
 const isClosing = (tag: string): boolean => /^(?:[<[]|&lt;)\|?\/.*[>\];]$/.test(tag);
 
 // Of scripts that write no spaces between words, so many letters are no label any more.

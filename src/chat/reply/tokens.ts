@@ -36,7 +36,6 @@ export interface Token extends TextRange {
   readonly text: string;
   /** The text between the token before and this one. */
   readonly gap: string;
-  /** Its index. */
   readonly at: number;
   /** The bracket or the closing mark that belongs to it; undefined: there is none. */
   pair?: Token | undefined;
@@ -55,9 +54,7 @@ const isForeign = (tag: string): boolean =>
   (callWord.test(tag) || /assistant|im_start|^json$/.test(tag)) &&
   !/^<\/?tool_call>$/.test(tag);
 
-/** What is known of a text. */
 export interface TokenOptions {
-  /** The names of the declared tools. */
   readonly toolNames: ReadonlySet<string>;
   /** Whether JSON without a mark, or with one of another model, may be a call. */
   readonly isBareSearched: boolean;
@@ -77,7 +74,6 @@ const noMatch = '^(?!)';
 const namePattern = (toolNames: ReadonlySet<string>): string =>
   toolNames.size === 0 ? noMatch : `(?<![\\w-])(?:[A-Za-z_]{1,16}[.:])?(?:${anyOfTexts(toolNames)})`;
 
-/** The key of a call with the name of a tool, and a key before an object. */
 function keyPattern(toolNames: ReadonlySet<string>): string {
   const named = `["'“]?(?:name|tool|function)["'”]?\\s{0,8}[:=]\\s{0,8}["'“]?(?:${anyOfTexts(toolNames)})(?!\\w)["'”]?`;
   const given = `["'“][A-Za-z_]{3,16}["'”]\\s{0,8}:\\s{0,8}(?=\\{)`;
@@ -90,20 +86,16 @@ const label =
   '\\bfunctools(?=\\[)|\\bTOOL_CALLS(?=\\s{0,8}\\[)|\\*{0,2}\\b(?:(?:[Tt]ool|[Ff]unction)[ _][Cc]alls?|Action)\\*{0,2}\\s{0,2}:\\*{0,2}|(?<![\\w`])json(?=\\s{0,8}\\n\\s{0,8}[[{])|</?(?:tool|function)[ -]calls?>|<\\|im_start\\|>\\w{0,16}';
 const jsonBegin =
   '\\{\\s*(?:["\'“}]|[A-Za-z_]{1,32}["\']?\\s*:|\\{\\s*["\'{])|\\[\\s*(?:\\{\\s*(?:["\'“}A-Za-z_]|$)|["\'\\]])';
-/** How JSON starts at a bracket in a text that is no JSON. */
 const jsonStart = new RegExp(`${jsonBegin}|[[{]\\s*$`, 'y');
 const callKey =
   '["\'“](?:name|tool|function|arguments|parameters|args|input|tool_calls?|function_call)["\'”]?\\s{0,8}:';
-/** What follows a string of JSON. */
 const afterString = /[ \t]{0,40}(?:[,:;}\])>=<[\r\n]|$)/y;
-/** What begins a line of JSON. */
 const jsonLine = /[ \t]{0,40}(?:["'“”{}[\](),:<\d\r\n-]|true|false|null|True|False|None|$)/y;
 
 /** Where a call without a mark may start: at the name of a tool before a bracket, at JSON, or at a key. */
 export const callStartPattern = (toolNames: ReadonlySet<string>): RegExp =>
   new RegExp(`${namePattern(toolNames)}\\s{0,8}(?:\\[ARGS\\]|[({])|${jsonBegin}|${callKey}\\s{0,8}["'“{[\\w]`);
 
-/** Whether the key of a call stands before an object. */
 const isArgumentKey = (written: string): boolean => {
   const key = /[A-Za-z_]+/.exec(written)?.[0] ?? '';
   return key === 'args' || isSimilar(key, 'arguments') || isSimilar(key, 'parameters');
@@ -117,7 +109,6 @@ const fence = '```';
 const closers: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
 const closerOf = (opener: Token): string => closers[opener.text] ?? fence;
 
-/** Reads the tokens of a text in one pass. */
 class Tokenizer {
   readonly #text: string;
   readonly #finder: MarkFinder;
@@ -169,7 +160,6 @@ class Tokenizer {
     return this.#tokens;
   }
 
-  /** The next of the calls that were read. */
   get #read(): TextRange | undefined {
     return this.#options.read?.[this.#reads];
   }
@@ -274,7 +264,6 @@ class Tokenizer {
     if (opener) opener.pair = token;
   }
 
-  /** The innermost bracket that a closing one closes. */
   #opener(closer: string): Token | undefined {
     return this.#open.slice(-maxDepth).findLast((opener) => closerOf(opener) === closer);
   }

@@ -10,7 +10,6 @@ const closingAt = new RegExp(closing, 'y');
 const nextClosing = new RegExp(closing, 'g');
 const maxMark = 128;
 
-/** Whether a text is the mark that opens the result of a call. */
 export const opensResult = (text: string): boolean => endOfMatch(openingAt, text, 0) === text.length;
 
 /**

@@ -68,7 +68,6 @@ function whyNoCallObject(members: JsonObject, toolNames: ReadonlySet<string>, is
   return isRead ? 'is not in the form of the calls' : 'has arguments that are no object';
 }
 
-/** Whether a key is that of a name with a mistake in it. */
 function isNameKey(key: string): boolean {
   const word = key.replaceAll(/\W/g, '');
   return word === '' || distance(word, 'name') < 3 || /name|tool|func/.test(word);

@@ -1,14 +1,13 @@
 import { memoized } from '../../base/memoized.ts';
 import { describeError, Fault } from '../../protocol/fault.ts';
-import type { Message, ToolDefinition } from '../dialog.ts';
-import type { ReplyMarks } from '../replyMarks.ts';
+import type { ToolDefinition, Message } from '../dialog.ts';
+import { openedAtEnd, type ReplyMarks } from '../replyMarks.ts';
 import { deriveReplyMarks } from './deriveReplyMarks.ts';
 import { noDialect, type ToolDialect } from '../dialect/toolDialect.ts';
 import { findThinkingVariable, type ThinkingVariable } from './thinkingVariable.ts';
 import { toolDialectOf } from './derive/readToolDialect.ts';
 import { TemplateLimitError, TotalStepBudget } from './jinja/stepBudget.ts';
 import { type RenderTemplate, unlessRefused } from './templateInput.ts';
-import { type MessageRules, messageRules } from './messageRules.ts';
 import type { ArgumentsSchema } from '../tool.ts';
 import { omittedKeywords } from '../tools/promptedKeywords.ts';
 import { toTemplateMessages, toTextMessage } from './templateMessages.ts';
@@ -19,11 +18,9 @@ import { clockAt, compileTemplate, type SpecialTokens } from './compileTemplate.
 export interface ChatTemplate extends Pick<MessageRules, 'system' | 'normalizeMessages'> {
   /** The template itself (Jinja). */
   readonly source: string;
-  /** Whether the template writes tool definitions itself. */
   readonly supportsTools: boolean;
   /** Whether the template writes these tools: some refuse parameters without a description, or with several types. */
   acceptsTools(tools: readonly ToolDefinition[]): boolean;
-  /** How the template writes tool calls. */
   readonly toolDialect: ToolDialect;
   /** Why the file's own template is not used, and the family whose layout is used instead; undefined: it is used. */
   readonly fallback: TemplateFallback | undefined;
@@ -113,7 +110,6 @@ interface Fallback extends TemplateFallback {
   readonly fileSource: string;
 }
 
-const userProbe: Message = { role: 'user', text: 'Probe of a question.' };
 const toolProbe: ToolDefinition = {
   type: 'function',
   function: {
@@ -128,15 +124,11 @@ const toolProbe: ToolDefinition = {
   },
 };
 
-function createChatTemplate(
-  source: string,
-  { render, probe, total }: ProbedTemplate,
-  fallback?: Fallback,
-): ChatTemplate {
-  const replyMarks = deriveReplyMarks(fallback?.fileSource ?? source, probe);
+function createChatTemplate(text: string, { render, probe, total }: ProbedTemplate, fallback?: Fallback): ChatTemplate {
+  const replyMarks = deriveReplyMarks(fallback?.fileSource ?? text, probe);
   const supportsTools = renderTools(probe, [toolProbe])?.includes(toolProbe.function.name) ?? false;
   const omits = supportsTools ? omittedKeywords((parameters) => renderTools(probe, [withParameters(parameters)])) : [];
-  const dialect = fallback ? noDialect(fallback.reason) : toolDialectOf(source, probe, replyMarks, total);
+  const dialect = fallback ? noDialect(fallback.reason) : toolDialectOf(text, probe, replyMarks, total);
   const toolDialect = omits.length > 0 ? { ...dialect, omits } : dialect;
   const { system, dropsSystemBeforeResults, normalizeMessages } = messageRules((messages) =>
     probe({ messages: toTemplateMessages(messages, toolDialect) }),
@@ -150,16 +142,16 @@ function createChatTemplate(
     );
   if (dropsSystemBeforeResults)
     notes.push("the model's chat template leaves the system message out of prompts that end with results of calls");
-  const thinkingVariable = findThinkingVariable(source, probe);
+  const thinkingVariable = findThinkingVariable(text, probe);
   if (thinkingVariable && !thinkingVariable.canBeOff)
     notes.push(
       "the model's chat template cannot turn reasoning off: " +
         `without thinking, ${thinkingVariable.name} is "${thinkingVariable.off}"`,
     );
-  else if (!thinkingVariable && opensReasoning(probe, replyMarks))
+  else if (!thinkingVariable && openedAtEnd(probe({ messages: [toTextMessage(userProbe)] }), replyMarks))
     notes.push("the model's chat template cannot turn reasoning off: the model reasons also without thinking");
   return {
-    source,
+    source: text,
     supportsTools,
     acceptsTools: memoized((tools: readonly ToolDefinition[]) => renderTools(render, tools) !== undefined),
     toolDialect,
@@ -178,14 +170,89 @@ const withParameters = (parameters: ArgumentsSchema): ToolDefinition => ({
   function: { ...toolProbe.function, parameters },
 });
 
-/** Whether prompts end with the opening mark of reasoning. */
-function opensReasoning(render: RenderTemplate, { reasoning }: ReplyMarks): boolean {
-  const prompt = render({ messages: [toTextMessage(userProbe)] }).trimEnd();
-  return reasoning.some(({ open }) => prompt.endsWith(open));
-}
-
 /** What a template writes for a question with tools; undefined where it refuses them, or leaves the question out. */
 function renderTools(render: RenderTemplate, tools: readonly ToolDefinition[]): string | undefined {
   const text = unlessRefused(() => render({ messages: [toTextMessage(userProbe)], tools }));
   return text?.includes(userProbe.text) ? text : undefined;
 }
+
+interface MessageRules {
+  /** Which system messages are written as such; the others are written as user messages. */
+  readonly system: 'anywhere' | 'first' | 'nowhere';
+  /** Whether the template leaves the system message out of a prompt that ends with the result of a call. */
+  readonly dropsSystemBeforeResults: boolean;
+  /** The messages with roles and in an order that the template accepts. */
+  normalizeMessages(messages: readonly Message[]): readonly Message[];
+}
+
+/** Probes a chat template. @param render throws what the template throws. */
+function messageRules(render: (messages: readonly Message[]) => string): MessageRules {
+  // Some templates throw on a message that they do not support, others leave it out silently.
+  const accepts = (...messages: readonly Message[]): boolean => {
+    const text = unlessRefused(() => render(messages));
+    return text !== undefined && messages.every((message) => text.includes(message.text));
+  };
+  const acceptsSystemFirst = accepts(systemProbe, userProbe);
+  const acceptsSystemAnywhere =
+    acceptsSystemFirst &&
+    accepts(systemProbe, userProbe, assistantProbe, laterSystemProbe, laterUserProbe) &&
+    accepts(userProbe, laterSystemProbe);
+  const acceptsRepeatedRoles =
+    accepts(systemProbe, userProbe, laterUserProbe) &&
+    accepts(userProbe, assistantProbe, assistantProbe, laterUserProbe);
+  const acceptsAssistantFirst =
+    accepts(assistantProbe, userProbe) && (!acceptsSystemFirst || accepts(systemProbe, assistantProbe, userProbe));
+  const dropsSystemBeforeResults =
+    acceptsSystemFirst &&
+    unlessRefused(() => render([systemProbe, userProbe, callProbe, resultProbe]))?.includes(systemProbe.text) === false;
+  return {
+    dropsSystemBeforeResults,
+    system: acceptsSystemAnywhere ? 'anywhere' : acceptsSystemFirst ? 'first' : 'nowhere',
+    normalizeMessages(messages) {
+      const withKnownRoles = acceptsSystemAnywhere
+        ? messages
+        : messages.map((message, index) => (acceptsSystemFirst && index === 0 ? message : systemAsUser(message)));
+      const ordered = acceptsAssistantFirst ? withKnownRoles : userFirst(withKnownRoles);
+      return acceptsRepeatedRoles && acceptsSystemAnywhere ? ordered : mergeAdjacent(ordered);
+    },
+  };
+}
+
+const systemAsUser = (message: Message): Message =>
+  message.role === 'system' ? { role: 'user', text: message.text } : message;
+
+function userFirst(messages: readonly Message[]): readonly Message[] {
+  const start = messages[0]?.role === 'system' ? 1 : 0;
+  if (messages[start]?.role !== 'assistant') return messages;
+  return [...messages.slice(0, start), { role: 'user', text: '' }, ...messages.slice(start)];
+}
+
+function mergeAdjacent(messages: readonly Message[]): readonly Message[] {
+  const merged: Message[] = [];
+  for (const message of messages) {
+    const last = merged.at(-1);
+    const areText = last && !last.toolExchange && !message.toolExchange;
+    if (areText && last.role === message.role)
+      merged[merged.length - 1] = { ...last, text: `${last.text}\n\n${message.text}` };
+    else merged.push(message);
+  }
+  return merged;
+}
+
+const systemProbe: Message = { role: 'system', text: 'Probe of a rule.' };
+const userProbe: Message = { role: 'user', text: 'Probe of a question.' };
+const assistantProbe: Message = { role: 'assistant', text: 'Probe of an answer.' };
+const laterSystemProbe: Message = { role: 'system', text: 'Probe of a later rule.' };
+const laterUserProbe: Message = { role: 'user', text: 'Probe of a later question.' };
+// A template of Mistral accepts only ids of nine characters.
+const probeCall = { id: 'probe1234', name: 'probe_of_a_tool', arguments: {} } as const;
+const callProbe: Message = {
+  role: 'assistant',
+  text: 'Probe of a call.',
+  toolExchange: { kind: 'calls', text: '', calls: [probeCall] },
+};
+const resultProbe: Message = {
+  role: 'user',
+  text: 'Probe of a result.',
+  toolExchange: { kind: 'result', callId: probeCall.id, name: probeCall.name, content: 'Probe of a result.' },
+};

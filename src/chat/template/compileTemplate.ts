@@ -31,7 +31,6 @@ export function compileTemplate(
   };
 }
 
-/** The variables that every chat template has. */
 const givenVariables = ({ bos, eos }: SpecialTokens, { messages, addGenerationPrompt = true }: TemplateInput) => ({
   bos_token: bos,
   eos_token: eos,
@@ -56,7 +55,6 @@ export const reservedNames: ReadonlySet<string> = new Set([
   ).split(' '),
 ]);
 
-/** Python's `strftime` at one time. */
 function strftimeAt(time: Date): (format: string) => string {
   const localize = (options: Intl.DateTimeFormatOptions): string => time.toLocaleString('en-GB', options);
   const twoDigits = (value: number): string => String(value).padStart(2, '0');

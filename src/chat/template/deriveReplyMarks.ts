@@ -1,13 +1,7 @@
 import { commonPrefixLength } from '../../base/commonPrefix.ts';
 import { type RenderTemplate, type TemplateInput, type TemplateMessage, unlessRefused } from './templateInput.ts';
-import {
-  defaultReplyMarks,
-  hasTag,
-  leadingTag,
-  type MarkPair,
-  type ReasoningMarks,
-  type ReplyMarks,
-} from '../replyMarks.ts';
+import type { MarkPair, ReasoningMarks, ReplyMarks } from '../replyMarks.ts';
+import { defaultReplyMarks, hasTag, leadingTag } from '../replyMarks.ts';
 
 /**
  * Reads the marks of a reply off a chat template: what it writes around the reasoning and the text of an assistant's
@@ -40,7 +34,6 @@ function marksAroundReasoning({ header, prompts, reasoned }: ReplyProbes): Reaso
   return { open, close, ending: beforeAnswer ?? endingIn(after, close) };
 }
 
-/** The marks of an empty block of reasoning, with which a prompt turns it off. */
 function marksInPrompt({ header, prompts }: ReplyProbes): ReasoningMarks | undefined {
   for (const prompt of prompts) {
     const text = prompt.slice(header.length);
@@ -55,7 +48,6 @@ function marksInPrompt({ header, prompts }: ReplyProbes): ReasoningMarks | undef
   return undefined;
 }
 
-/** The closing mark in a text that starts with it, with the white space around it. */
 function endingIn(text: string, close: string): string {
   const end = text.indexOf(close) + close.length;
   return text.slice(0, end) + (/^\s*/.exec(text.slice(end))?.[0] ?? '');
@@ -97,7 +89,6 @@ function headerMarks(reasoning: string, answer: string): MarkPair | undefined {
 const openOf = (close: string): string | undefined =>
   /^[<[]\//.test(close) ? close.slice(0, 1) + close.slice(2) : undefined;
 
-/** The opening mark of a closing one, if a header ends with it. */
 function openAtEnd(header: string, close: string): string | undefined {
   const open = openOf(close);
   return open !== undefined && header.trimEnd().endsWith(open) ? open : undefined;
@@ -110,7 +101,6 @@ interface ReplyProbes {
   /** What follows the question in prompts: as it is, with reasoning turned on, and off. */
   readonly prompts: readonly string[];
   readonly answer: {
-    /** The text before an answer. */
     readonly before: string;
     /** The text after it that belongs to the answer, and not to the end of the turn. */
     readonly close: string;
@@ -131,7 +121,6 @@ const question = 'zqQuestion';
 const answer = 'zqAnswer';
 const thought = 'zqThought';
 const next = 'zqNextQuestion';
-
 const ask: TemplateMessage = { role: 'user', content: question };
 const reply: TemplateMessage = { role: 'assistant', content: answer };
 const call = {
@@ -140,9 +129,7 @@ const call = {
   function: { name: 'zqTool', arguments: { zqKey: 'zqValue' } },
 } as const;
 
-/** The keys under which templates look for the reasoning of a message. */
 const reasoningKeys = ['reasoning_content', 'reasoning', 'thinking', 'thought'] as const;
-
 const switches = ['enable_thinking', 'thinking', 'reasoning'] as const;
 const switched = (on: boolean): Readonly<Record<string, unknown>> =>
   Object.fromEntries(switches.map((name) => [name, on]));
@@ -189,7 +176,6 @@ function renderReasoned(history: (message: TemplateMessage) => string | undefine
   return undefined;
 }
 
-/** The common beginning of texts, cut before a tag in which they begin to differ. */
 function commonHeader(texts: readonly string[]): string {
   const [first = '', ...others] = texts;
   const length = Math.min(first.length, ...others.map((text) => commonPrefixLength(first, text)));

@@ -56,7 +56,6 @@ export const layoutOf = (isInVocabulary: (spelling: string) => boolean): FamilyL
 
 export const noTemplateReason = 'the file has no chat template';
 
-/** Warns of a file without a chat template. */
 export const noTemplateNote =
   `${noTemplateReason}: it is mostly that of a base model, which continues texts and was not trained to answer or to call ` +
   'tools; use its variant for chat, whose name ends with "-it", "-Instruct" or "-chat"';

@@ -1,21 +1,11 @@
-import {
-  exchangesAsText,
-  insertTools,
-  type Message,
-  type Prompt,
-  type ToolDefinition,
-  type ToolExchange,
-} from '../dialog.ts';
+import { exchangesAsText, insertTools, type Prompt, type ToolDefinition, type ToolExchange } from '../dialog.ts';
 import { nativeFormatName } from '../dialect/nativeFormat.ts';
 import type { ChatTemplate } from './chatTemplate.ts';
 import { toTemplateMessages } from './templateMessages.ts';
 import { thinkingVariables } from './thinkingVariable.ts';
 
-/** What a chat template gets of a prompt. */
-export interface PromptInput {
-  readonly messages: readonly Message[];
+export interface PromptInput extends Omit<Prompt, 'tools'> {
   readonly tools?: readonly ToolDefinition[];
-  readonly thinking?: boolean;
 }
 
 /**
@@ -45,7 +35,6 @@ function unwrittenKinds({
   return writesResults ? [] : ['result'];
 }
 
-/** Whether a chat template writes the calls of a format. */
 function isOwnFormat(name: string, { toolDialect: { format, layout } }: ChatTemplate): boolean {
   return name === format || (name === nativeFormatName && layout !== undefined);
 }
@@ -58,10 +47,7 @@ export const renderInput = ({ messages, tools, thinking }: PromptInput, template
     variables: thinkingVariables(template.thinkingVariable, thinking),
   });
 
-/**
- * Renders a prompt. A template that refuses its calls and results where they stand gets them as text.
- * @param render throws what the template throws.
- */
+/** Renders a prompt; calls and results that the template refuses are text. @param render throws what it throws. */
 export function renderOrWriteOut<T>(prompt: Prompt, template: ChatTemplate, render: (input: PromptInput) => T): T {
   const input = toPromptInput(prompt, template);
   try {

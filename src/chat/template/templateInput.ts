@@ -16,14 +16,12 @@ export interface TemplateMessage {
   readonly name?: string;
 }
 
-/** A tool call in a message of the assistant. */
 export interface TemplateToolCall {
   readonly id: string;
   readonly type: 'function';
   readonly function: { readonly name: string; readonly arguments: object | string };
 }
 
-/** What a chat template renders. */
 export interface TemplateInput {
   readonly messages: readonly TemplateMessage[];
   readonly tools?: readonly ToolDefinition[];
@@ -33,10 +31,7 @@ export interface TemplateInput {
   readonly variables?: Readonly<Record<string, unknown>>;
 }
 
-/**
- * Renders messages, and tools if any, as one prompt.
- * @throws Error with the template's own message when it refuses them.
- */
+/** Renders messages, and tools if any, as one prompt. @throws Error with the template's own message when it refuses. */
 export type RenderTemplate = (input: TemplateInput) => string;
 
 /** What a rendering gives; undefined where the template refuses it. */

@@ -23,13 +23,13 @@ export const toTextMessage = ({ role, text }: Message): TemplateMessage => ({ ro
  * not write at all is text in the prompt input already.
  */
 export function toTemplateMessages(messages: readonly Message[], dialect: HistoryDialect): readonly TemplateMessage[] {
-  const ids = new CallIds(dialect);
+  const idOf = callIds(dialect);
   const given = messages.map((message): TemplateMessage => {
     const { toolExchange } = message;
-    if (toolExchange?.kind === 'calls') return callsMessage(message, toolExchange, ids, dialect);
+    if (toolExchange?.kind === 'calls') return callsMessage(message, toolExchange, idOf, dialect);
     if (toolExchange?.kind !== 'result') return toTextMessage(message);
     const { name, callId, content } = toolExchange;
-    return { role: 'tool', name, tool_call_id: ids.of(callId, name), content };
+    return { role: 'tool', name, tool_call_id: idOf(callId, name), content };
   });
   const { convention } = dialect;
   return !convention || convention.severalCalls ? given : oneCallPerMessage(given, convention.content);
@@ -40,7 +40,7 @@ type Calls = Extract<ToolExchange, { kind: 'calls' }>;
 function callsMessage(
   message: Message,
   { text, calls }: Calls,
-  ids: CallIds,
+  idOf: ReturnType<typeof callIds>,
   { convention, layout }: HistoryDialect,
 ): TemplateMessage {
   if (!convention) {
@@ -51,7 +51,7 @@ function callsMessage(
     role: 'assistant',
     content: text === '' || !convention.textWithCalls ? convention.content : text,
     tool_calls: calls.map(({ id, name, arguments: args }) => ({
-      id: ids.of(id, name),
+      id: idOf(id, name),
       type: 'function',
       function: { name, arguments: convention.arguments === 'object' ? args : stringifyJson(args) },
     })),
@@ -65,26 +65,17 @@ export const toWrittenCall = ({ arguments: args, ...call }: Calls['calls'][numbe
 });
 
 /** The ids of the calls of one prompt. Some templates write the id in place of the name: `functions.NAME:NUMBER`. */
-class CallIds {
-  readonly #convention: HistoryDialect['convention'];
-  readonly #numberedIds = new Map<string, string>();
-
-  constructor({ convention }: HistoryDialect) {
-    this.#convention = convention;
-  }
-
-  of(id: string, name: string): string {
-    if (this.#convention?.ids !== 'functions') return id;
-    const known = this.#numberedIds.get(id) ?? `functions.${name}:${this.#numberedIds.size}`;
-    this.#numberedIds.set(id, known);
+function callIds({ convention }: HistoryDialect): (id: string, name: string) => string {
+  if (convention?.ids !== 'functions') return (id) => id;
+  const numbered = new Map<string, string>();
+  return (id, name) => {
+    const known = numbered.get(id) ?? `functions.${name}:${numbered.size}`;
+    numbered.set(id, known);
     return known;
-  }
+  };
 }
 
-/**
- * Messages with one call in each, followed by its result, for a template that writes only one call of a message.
- * @param content of a message that has only a call.
- */
+/** One call in each message, followed by its result. @param content of a message that has only a call. */
 function oneCallPerMessage(
   messages: readonly TemplateMessage[],
   content: TemplateMessage['content'],

@@ -1,8 +1,9 @@
 import { commonPrefixLength } from '../../base/commonPrefix.ts';
 import { reservedNames } from './compileTemplate.ts';
-import { freeVariables } from './jinja/freeVariables.ts';
 import { JinjaTemplate } from './jinja/template.ts';
 import { type RenderTemplate, type TemplateMessage, unlessRefused } from './templateInput.ts';
+import { Scope } from './jinja/evaluate.ts';
+import type { AssignmentTarget, Expression, MacroParameter, Statement } from './jinja/syntax/ast.ts';
 
 /** The variable of a chat template that controls reasoning. */
 export interface ThinkingVariable {
@@ -23,7 +24,7 @@ export interface ThinkingVariable {
  * @param render the same template.
  */
 export function findThinkingVariable(source: string, render: RenderTemplate): ThinkingVariable | undefined {
-  const prompts = new SmallPrompts(render);
+  const prompts = smallPrompts(render);
   const names = freeVariables(new JinjaTemplate(source).statements).filter((name) => !reservedNames.has(name));
   const speaking = names.filter((name) => thinkingWord.test(name));
   const others = names.filter((name) => !thinkingWord.test(name));
@@ -93,15 +94,9 @@ function asEffort(name: string, prompts: SmallPrompts): ThinkingVariable | undef
   // Where the model goes on: a level that turns reasoning off writes its end, or leaves its start out.
   const off = known.find(({ prompt }) => prompt.tail !== reference.prompt.tail);
   const usual = known.find(({ value, prompt }) => value !== off?.value && prompt.text === prompts.usual?.text);
-  return {
-    name,
-    on: (usual ?? reference).value,
-    off: (off ?? least).value,
-    canBeOff: off !== undefined,
-  };
+  return { name, on: (usual ?? reference).value, off: (off ?? least).value, canBeOff: off !== undefined };
 }
 
-/** Whether true and false change words about reasoning. */
 function changesThinking(name: string, prompts: SmallPrompts): boolean {
   const [on, off] = [prompts.with(name, true), prompts.with(name, false)];
   if (!on || !off) return false;
@@ -116,7 +111,6 @@ const printedValue = new RegExp(String.raw`\b(?:true|false|${efforts.join('|')})
 
 const withoutValues = ({ text }: SmallPrompt): string => text.replace(printedValue, '');
 
-/** The prompts of small conversations, with some values of variables. */
 interface SmallPrompt {
   /** All of them together. */
   readonly text: string;
@@ -128,30 +122,116 @@ const question = 'Probe of a question.';
 const user: TemplateMessage = { role: 'user', content: question };
 const system: TemplateMessage = { role: 'system', content: 'Probe of a rule.' };
 
-class SmallPrompts {
-  readonly #render: RenderTemplate;
-  readonly #conversations: readonly (readonly TemplateMessage[])[];
+interface SmallPrompts {
   /** Without any variable. */
   readonly usual: SmallPrompt | undefined;
-
-  constructor(render: RenderTemplate) {
-    this.#render = render;
-    // A system message can replace words about reasoning; some templates refuse it.
-    this.#conversations = [[system, user], [user]].filter((messages) => this.#rendered([messages], {}) !== undefined);
-    this.usual = this.#rendered(this.#conversations, {});
-  }
-
   /** With one variable; undefined where the template refuses its value. */
-  with(name: string, value: unknown): SmallPrompt | undefined {
-    return this.#rendered(this.#conversations, { [name]: value });
-  }
+  with(name: string, value: unknown): SmallPrompt | undefined;
+}
 
-  #rendered(
-    conversations: readonly (readonly TemplateMessage[])[],
-    variables: Readonly<Record<string, unknown>>,
-  ): SmallPrompt | undefined {
-    const texts = unlessRefused(() => conversations.map((messages) => this.#render({ messages, variables })));
+function smallPrompts(render: RenderTemplate): SmallPrompts {
+  const prompt = (conversations: readonly (readonly TemplateMessage[])[], variables = {}): SmallPrompt | undefined => {
+    const texts = unlessRefused(() => conversations.map((messages) => render({ messages, variables })));
     const last = texts?.at(-1) ?? '';
     return texts && { text: texts.join('\n'), tail: last.slice(last.lastIndexOf(question) + question.length) };
+  };
+  // A system message can replace words about reasoning; some templates refuse it.
+  const conversations = [[system, user], [user]].filter((messages) => prompt([messages]) !== undefined);
+  return { usual: prompt(conversations), with: (name, value) => prompt(conversations, { [name]: value }) };
+}
+
+/** The variables that a template reads before it assigns them, as first read; functions such as `range` are, too. */
+export function freeVariables(statements: readonly Statement[]): readonly string[] {
+  const free = new Set<string>();
+  visitAll(statements, scopeWith([]), free);
+  return [...free];
+}
+
+function scopeWith(names: readonly string[], outer?: Scope): Scope {
+  const scope = new Scope(outer);
+  for (const name of names) scope.set(name, true);
+  return scope;
+}
+
+/** Visits statements in order; adds what they assign to `assigned`, and what they read before to `free`. */
+function visitAll(statements: readonly Statement[], assigned: Scope, free: Set<string>): void {
+  for (const statement of statements) visit(statement, assigned, free);
+}
+
+function visit(statement: Statement, assigned: Scope, free: Set<string>): void {
+  const read = (part: unknown): void => readAll(part, assigned, free);
+  const visitBlock = (body: readonly Statement[], ...names: readonly string[]): void =>
+    visitAll(body, scopeWith(names, assigned), free);
+  switch (statement.type) {
+    case 'output':
+      return read(statement.value);
+    case 'if':
+      for (const { test, body } of statement.branches) {
+        read(test);
+        visitAll(body, assigned, free);
+      }
+      return visitAll(statement.otherwise, assigned, free);
+    case 'for': {
+      read(statement.iterable);
+      const names = ['loop', ...targetNames(statement.target)];
+      readAll(statement.test, scopeWith(names, assigned), free);
+      visitBlock(statement.body, ...names);
+      return visitBlock(statement.otherwise);
+    }
+    case 'set':
+      read(statement.value);
+      return assign(statement.target, assigned, free);
+    case 'setBlock':
+      visitBlock(statement.body);
+      read(statement.filters);
+      return assign(statement.target, assigned, free);
+    case 'macro':
+      assigned.set(statement.name, true);
+      return visitMacro(statement.parameters, statement.body, assigned, free);
+    case 'callBlock':
+      read(statement.call);
+      return visitMacro(statement.parameters, statement.body, assigned, free);
+    case 'filterBlock':
+      read(statement.filters);
+      return visitBlock(statement.body);
+    case 'with':
+      for (const { value } of statement.assignments) read(value);
+      return visitBlock(statement.body, ...statement.assignments.flatMap(({ target }) => targetNames(target)));
+    case 'text':
+    case 'break':
+    case 'continue':
+      return undefined;
+    default:
+      return statement satisfies never;
   }
+}
+
+function visitMacro(
+  parameters: readonly MacroParameter[],
+  body: readonly Statement[],
+  assigned: Scope,
+  free: Set<string>,
+): void {
+  const names = ['caller', 'varargs', 'kwargs', ...parameters.map(({ name }) => name)];
+  const inner = scopeWith(names, assigned);
+  for (const { fallback } of parameters) readAll(fallback, inner, free);
+  visitAll(body, inner, free);
+}
+
+/** The names that a target assigns; an attribute of a namespace assigns none. */
+const targetNames = (target: AssignmentTarget): readonly string[] =>
+  target.type === 'name' ? [target.name] : target.type === 'tuple' ? target.items.flatMap(targetNames) : [];
+
+function assign(target: AssignmentTarget, assigned: Scope, free: Set<string>): void {
+  if (target.type === 'namespace' && assigned.find(target.name) === undefined) free.add(target.name);
+  for (const name of targetNames(target)) assigned.set(name, true);
+}
+
+/** Adds the names that are read anywhere in a part of an expression: an expression, its arguments, or a list of parts. */
+function readAll(part: unknown, assigned: Scope, free: Set<string>): void {
+  if (typeof part !== 'object' || part === null) return;
+  const { type, name } = part as Partial<Expression & { readonly type: 'name' }>;
+  if (type === 'name' && name !== undefined && assigned.find(name) === undefined) free.add(name);
+  // The members of an expression are in the order in which it reads them.
+  for (const inner of Object.values(part)) readAll(inner, assigned, free);
 }

@@ -1,7 +1,5 @@
-import { isObject } from '../../base/jsonTypes.ts';
+import { isObject, type JsonSchema } from '../../base/jsonTypes.ts';
 import type { ArgumentsSchema } from '../tool.ts';
-
-type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** What a chat template may leave out of the declaration of a tool that it writes. */
 interface PromptedKeyword {
@@ -40,10 +38,7 @@ const keywords: readonly PromptedKeyword[] = [
   },
 ];
 
-/**
- * What a chat template leaves out of declarations, found by rendering samples.
- * @param render the prompt with a tool that has these parameters; undefined: the template refuses them.
- */
+/** What a chat template leaves out of declarations. @param render a prompt with a tool of these parameters. */
 export const omittedKeywords = (render: (parameters: ArgumentsSchema) => string | undefined): readonly string[] =>
   keywords.filter(({ sample, mark }) => render(sample)?.includes(mark) === false).map(({ name }) => name);
 

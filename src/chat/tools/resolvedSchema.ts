@@ -1,11 +1,9 @@
-import { isObject, isSameJson, jsonTypeOf } from '../../base/jsonTypes.ts';
+import { isObject, isSameJson, type JsonSchema, jsonTypeOf } from '../../base/jsonTypes.ts';
 import { allowedValues } from '../../base/schemaKeywords.ts';
 import { memoized } from '../../base/memoized.ts';
 import { referenceTarget } from '../../base/jsonPointer.ts';
 import { isOfType, isJsonObject, JsonNumber, stringifyJson, type JsonValue } from '../json/value.ts';
 import type { ArgumentsSchema, Tool } from '../tool.ts';
-
-type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**
  * What a JSON Schema says of a value, once `$ref` and `allOf` are looked through. It has objects that contain themselves where
@@ -55,25 +53,19 @@ class SchemaResolver {
     return schema;
   }
 
-  /** The schema of the values that match all of some schemas. */
   #schemaOf(schemas: readonly unknown[]): ResolvedSchema {
     const parts = this.#partsOf(schemas);
     return this.#remembered('any', parts, () => {
       const alternatives = this.#alternatives(parts, new Set());
       const [first = parts, ...others] = alternatives.length >= maxAlternatives ? [] : alternatives;
       if (others.length === 0) return this.#membersOf(first);
-      const anyOf = alternatives.map((each) => this.#remembered('one', each, () => this.#membersOf(each)));
-      return { anyOf };
+      return { anyOf: alternatives.map((each) => this.#remembered('one', each, () => this.#membersOf(each))) };
     });
   }
 
   #remembered(kind: string, parts: readonly JsonSchema[], create: () => ResolvedSchema): ResolvedSchema {
-    const key =
-      kind +
-      parts
-        .map((part) => this.#idOf(part))
-        .sort((a, b) => a - b)
-        .join();
+    const ids = parts.map((part) => this.#idOf(part)).sort((a, b) => a - b);
+    const key = `${kind}${ids.join()}`;
     const found = this.#resolved.get(key);
     if (found) return found;
     const resolved: ResolvedSchema = {};
@@ -114,7 +106,6 @@ class SchemaResolver {
     return all;
   }
 
-  /** What schemas say together, their choices left out. */
   #membersOf(parts: readonly JsonSchema[]): ResolvedSchema {
     const type = parts.map(typesOf).reduce(commonTypes, undefined);
     const values = parts.map(allowedValues).reduce(commonValues, undefined);
@@ -161,10 +152,7 @@ const commonTypes = together<string>((a, b) => {
 
 const commonValues = together<unknown>((a, b) => a.filter((one) => b.some((other) => isSameJson(one, other))));
 
-/**
- * The alternative that a value was most likely written for: of its type and with its constants, then with the most of its
- * members. Schemas without alternatives are returned as they are.
- */
+/** The alternative that a value was most likely written for: by type and constants, then by the most members. */
 export function alternativeFor(value: JsonValue, schema: ResolvedSchema): ResolvedSchema {
   const { anyOf: [first, ...others] = [] } = schema;
   if (!first) return schema;

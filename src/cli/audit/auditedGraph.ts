@@ -18,10 +18,7 @@ export interface AuditedGraph {
   readonly nodes: ReadonlyMap<string, AuditedNode>;
 }
 
-/**
- * Finds out the effects of the nodes of a graph without faults.
- * @throws TypeError for a graph that has faults, and for a mistake in what a node type declares.
- */
+/** The effects of the nodes of a graph. @throws TypeError for faults of the graph, or of what a type declares. */
 export async function readAuditedGraph(
   graph: GraphDocument,
   registry: Registry,
@@ -35,11 +32,10 @@ export async function readAuditedGraph(
     const plan = plans.get(name);
     if (!plan) throw new TypeError(`node ${name} has faults`);
     const { type, params, exits } = plan;
-    const declared = type.effects(params);
+    const declared = type.effects(params, exits);
     const refined = await declared?.refine?.({ nodeName: name, limits, strings, warn: () => undefined });
     const effects = completeEffects(type.type, declared && { ...declared, ...refined }, exits);
-    const analysed = analyseNode(name, plan, effects);
-    audited.set(name, { ...analysed, effects, isDeclared: declared !== undefined });
+    audited.set(name, { ...analyseNode(name, plan, effects), effects, isDeclared: declared !== undefined });
   }
   return { start: graph.start_node, nodes: audited };
 }

@@ -1,15 +1,12 @@
 import type { CallableTool, WatchedText } from '../../graph/compile/node.ts';
 import type { AuditedGraph, AuditedNode } from './auditedGraph.ts';
-import { isGuarded } from './guardProofs.ts';
-import { reachableNodes, reachedNodes } from './walk.ts';
+import { isGuarded, reachableNodes, reachedNodes } from './guardProofs.ts';
 
-/** A Guardrail before a node. */
 export interface NodeGuard {
   readonly node: string;
   readonly watch: WatchedText;
 }
 
-/** A node, and what guards it. */
 export interface GuardedNode {
   readonly node: string;
   /** The Guardrails that every path to the node passes; or else those of which every path passes one. */
@@ -81,7 +78,6 @@ export function guardFinder(graph: AuditedGraph): FindGuards {
   };
 }
 
-/** Whether an exit is the one by which a Guardrail lets a text pass. */
 const lets = (node: AuditedNode, exit: string): boolean =>
   isGuarded(node, exit, 'message') || isGuarded(node, exit, 'answer');
 

@@ -33,13 +33,8 @@ export async function findModels(
     if (variant === undefined || !located) throw new Error(notOnDisk(entry));
     const place = placeOf(entry);
     const loras = located.loras.map((file) => [basename(file), file] as const);
-    const files = [
-      ...filesWithoutConflict(
-        place,
-        variant.files.map((file, index) => [file, located.files[index] ?? ''] as const),
-      ),
-      ...filesWithoutConflict(loraFolder, loras),
-    ];
+    const weights = variant.files.map((file, index) => [file, located.files[index] ?? ''] as const);
+    const files = [...filesWithoutConflict(place, weights), ...filesWithoutConflict(loraFolder, loras)];
     const lora = variant.lora?.map((adapter, index) => {
       const { url: _, ...moved } = { ...adapter, file: `${loraFolder}/${loras[index]?.[0]}` };
       return moved;

@@ -1,23 +1,31 @@
 import { existsSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile, stat, readdir } from 'node:fs/promises';
+import { join, dirname } from 'node:path';
 import { bundledPath } from '../../base/packageFiles.ts';
 import { plural } from '../output/terminalText.ts';
 import { graphFiles, type BundledGraph } from './bundledGraphs.ts';
 import { writeCatalogue, type BundledModel } from './bundledModels.ts';
-import { type BundleFile, type BundlePart, type LicensedPart, type PartKind, listPackageFiles } from './bundlePart.ts';
-import { findLibraries, findProductionPackages, type PlacedPackage } from './productionPackages.ts';
-import { readLlamaLicense, readNodeLicense, readPackageLicense, noticesFile, writeNotices } from './licenses.ts';
-import { readNodeBinary } from './nodeBinary.ts';
+import {
+  type BundleFile,
+  type BundlePart,
+  type LicensedPart,
+  type PartKind,
+  listPackageFiles,
+  isLicenseFile,
+} from './bundlePart.ts';
+import { findLibraries, findProductionPackages, type PlacedPackage, type NpmPackage } from './productionPackages.ts';
+import { readNodeBinary, type NodeBinary } from './nodeBinary.ts';
 import type { BundleGpu, BundlePlatform } from './platforms.ts';
 import { nodeFileOf, runtimeFolder, startFiles } from './startFiles.ts';
+import { gunzipSync } from 'node:zlib';
+import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import { describeFsError } from '../../base/filesystem.ts';
 
 /** What goes into a bundle. */
 export interface BundleContent {
   /** undefined: that of the Node program. */
   readonly platform: BundlePlatform | undefined;
   readonly gpu: BundleGpu;
-  /** The Node program. */
   readonly node: string;
   /** Its LICENSE; "" = found. */
   readonly nodeLicense: string;
@@ -44,7 +52,7 @@ export async function planBundle(content: BundleContent): Promise<PlannedBundle>
     throw new Error(`${node.path} is Node for ${node.platform}: give --node one for ${platform}`);
   const packages = await findProductionPackages(bundledPath('.'));
   const [own, others] = [packages.filter(isOwn), packages.filter((found) => !isOwn(found))];
-  const libraries = await findLibraries(packages, { platform, gpu, folder: content.libraries });
+  const libraries = await findLibraries(packages, platform, gpu, content.libraries);
   const release = libraries[0]?.release ?? '';
   const licensed = [
     await readNodeLicense(node, content.nodeLicense),
@@ -55,12 +63,9 @@ export async function planBundle(content: BundleContent): Promise<PlannedBundle>
   const entries = models.map(({ entry }) => entry);
   const notices = writeNotices(licensed, entries);
   const catalogue: BundleFile = { path: 'models.json', content: { text: writeCatalogue(models) } };
+  const nodePath = `${runtimeFolder}/${nodeFileOf(platform)}`;
   const lists: PartList[] = [
-    [
-      'node',
-      `Node ${node.version}`,
-      [{ path: `${runtimeFolder}/${nodeFileOf(platform)}`, content: { copyOf: node.path }, isExecutable: true }],
-    ],
+    ['node', `Node ${node.version}`, [{ path: nodePath, content: { copyOf: node.path }, isExecutable: true }]],
     ...(await Promise.all(
       libraries.map(async ({ name, path, folder, version }): Promise<PartList> => [
         'llama.cpp',
@@ -119,4 +124,86 @@ async function readPlaygroundLicenses(): Promise<readonly LicensedPart[]> {
   const file = bundledPath('dist/playground/playground/licenses.txt');
   const text = await readFile(file, 'utf8').catch(() => undefined);
   return text === undefined ? [] : [{ name: 'packages in the page of the playground', version: '', license: '', text }];
+}
+
+/** The licence of an npm package: the texts that it has, or else that of its licence if it is MIT. */
+export async function readPackageLicense(found: NpmPackage): Promise<LicensedPart> {
+  const { name, version, license, folder } = found;
+  const files = (await readdir(folder)).filter(isLicenseFile);
+  const texts = await Promise.all(files.toSorted().map((file) => readFile(join(folder, file), 'utf8')));
+  if (texts.length > 0) return { name, version, license, text: texts.map(normalize).join('\n') };
+  if (license === 'MIT') return { name, version, license, text: await mitText(found) };
+  throw new Error(`${folder} has no licence text, and its package.json says "${license}": it cannot be in a bundle`);
+}
+
+/**
+ * The licence text of a Node program: the given file, or that of its archive, or that of its major version that is in this
+ * package.
+ * @throws Error that names the flag, where there is none of these.
+ */
+export async function readNodeLicense({ path, version }: NodeBinary, given: string): Promise<LicensedPart> {
+  const part = { name: 'Node.js', version, license: 'MIT' };
+  if (given !== '') return { ...part, text: await readGiven(given) };
+  for (const place of ['LICENSE', '../LICENSE', '../share/doc/nodejs/LICENSE', '../share/doc/node/LICENSE']) {
+    const text = await readFile(join(dirname(path), place), 'utf8').catch(() => '');
+    if (text.startsWith(nodeLicenseStart)) return { ...part, text: normalize(text) };
+  }
+  const [major = ''] = version.split('.');
+  const known = await readFile(bundledPath(`licenses/node-${major}.txt.gz`)).catch(() => undefined);
+  if (known === undefined)
+    throw new Error(`the licence text of Node ${version} is not known: give --node-license the LICENSE of its archive`);
+  return { ...part, text: normalize(gunzipSync(known).toString()) };
+}
+
+/** The licence texts of llama.cpp and of what it contains. */
+export async function readLlamaLicense(release: string): Promise<LicensedPart> {
+  const text = await readFile(bundledPath('licenses/llama.cpp.txt'), 'utf8');
+  return { name: 'llama.cpp', version: release, license: 'MIT', text: normalize(text) };
+}
+
+const nodeLicenseStart = 'Node.js is licensed for use as follows';
+
+async function readGiven(path: string): Promise<string> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new Error(`--node-license ${path} cannot be read: ${describeFsError(error)}`, { cause: error });
+  });
+  if (!text.startsWith(nodeLicenseStart))
+    throw new Error(`--node-license ${path} is not the LICENSE of Node: it must begin with "${nodeLicenseStart}"`);
+  return normalize(text);
+}
+
+const normalize = (text: string): string => `${text.replaceAll('\r\n', '\n').trim()}\n`;
+
+async function mitText({ name, author }: NpmPackage): Promise<string> {
+  const holder = author.replace(/[<(].*$/s, '').trimEnd() || `the authors of ${name}`;
+  const note = '(The package has no licence text: this is that of the licence that it names.)';
+  const text = await readFile(bundledPath('licenses/mit.txt'), 'utf8');
+  return `${note}\n\nCopyright (c) ${holder}\n\n${normalize(text)}`;
+}
+
+const noticesFile = 'THIRD-PARTY-NOTICES';
+
+/** Writes the notices: a list of all parts, then the licence text of each. */
+function writeNotices(parts: readonly LicensedPart[], models: readonly CatalogueEntry[]): string {
+  const list = parts.map((part) => `  ${titleOf(part)}`);
+  const modelList = models.map(describeModel);
+  return [
+    'This folder contains turngraph, and the following parts of others, each under its own licence.',
+    '',
+    ...list,
+    '',
+    ...(modelList.length === 0 ? [] : ['Models, whose weights have licences of their own:', '', ...modelList, '']),
+    ...parts.map((part) => `${line}\n${titleOf(part)}\n${line}\n\n${part.text}`),
+  ].join('\n');
+}
+
+const line = '='.repeat(80);
+
+const titleOf = ({ name, version, license }: LicensedPart): string =>
+  `${name}${version === '' ? '' : ` ${version}`}${license === '' ? '' : ` (${license})`}`;
+
+function describeModel({ name, variants: [variant] }: CatalogueEntry): string {
+  const license = variant?.license || 'licence not named in the catalogue';
+  const repo = variant?.huggingface_repo;
+  return `  ${name} (${license})${repo === undefined ? '' : `, https://huggingface.co/${repo}`}`;
 }

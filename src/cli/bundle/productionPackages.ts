@@ -65,7 +65,6 @@ async function findInstalled(name: string, from: string): Promise<string | undef
   }
 }
 
-/** The package of this name that a package at this place would get. */
 function findVisible(
   placed: ReadonlyMap<string, PlacedPackage>,
   dependent: string,
@@ -97,7 +96,6 @@ async function readManifest(folder: string): Promise<Manifest> {
   };
 }
 
-/** A field that is a text, or an object with the text. */
 function textOf(value: unknown, member: string): string {
   if (typeof value === 'string') return value;
   const text = isObject(value) ? value[member] : undefined;
@@ -110,18 +108,16 @@ interface LibraryPackage extends PlacedPackage {
   readonly release: string;
 }
 
-/** Which library, and where it is. */
-interface LibraryOptions {
-  readonly platform: BundlePlatform;
-  readonly gpu: BundleGpu;
-  /** A folder in which npm installed it; "" = where the other packages are. */
-  readonly folder: string;
-}
-
-/** Finds the llama.cpp library of a system. @throws Error with the npm command that gets it, where it is missing. */
+/**
+ * Finds the llama.cpp library of a system.
+ * @param folder in which npm installed it; "" = where the other packages are.
+ * @throws Error with the npm command that gets it, where it is missing.
+ */
 export async function findLibraries(
   packages: readonly PlacedPackage[],
-  { platform, gpu, folder }: LibraryOptions,
+  platform: BundlePlatform,
+  gpu: BundleGpu,
+  folder: string,
 ): Promise<readonly LibraryPackage[]> {
   const user = packages.find(({ name }) => name === 'node-llama-cpp');
   if (!user) throw new Error('the npm package node-llama-cpp is not installed: run npm ci again');

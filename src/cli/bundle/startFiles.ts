@@ -50,5 +50,6 @@ const pathOf = (name) => fileURLToPath(new URL(name, import.meta.url));
 process.env.TURNGRAPH_GRAPHS ||= pathOf('../graphs');
 process.env.TURNGRAPH_CATALOGUE ||= pathOf('../models.json');
 process.env.TURNGRAPH_LOG_FILE ||= join(envPaths('turngraph', { suffix: '' }).log, 'server.log');
+process.env.TURNGRAPH_MEMORY ||= join(envPaths('turngraph', { suffix: '' }).data, 'memory');
 await import(new URL('node_modules/turngraph/dist/cli/turngraph.js', import.meta.url));
 `;

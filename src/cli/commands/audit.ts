@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { auditDocument, type GraphAudit } from '../audit/audit.ts';
-import { auditProperties, type AuditProperty } from '../audit/walk.ts';
+import { auditProperties, type AuditProperty, formatPath, type PropertyVerdict } from '../audit/guardProofs.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import { graphSchema } from '../../graph/compile/document.ts';
@@ -10,16 +10,12 @@ import { createReader } from '../../protocol/schema.ts';
 import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
 import { checkedGraphs, type CheckedGraph } from '../checkedGraphs.ts';
-import { serverFlags, serverOptions, UsageError } from '../options.ts';
-import { printable } from '../output/terminalText.ts';
-import { auditJson, auditMarkdown, refutedLine } from '../output/auditReport.ts';
+import { serverFlags, serverOptions, UsageError, type ServerFlags } from '../options.ts';
+import { printable, alignColumns, plural } from '../output/terminalText.ts';
+import { basename } from 'node:path';
+import type { CallableTool } from '../../graph/compile/node.ts';
+import type { AuditedTool, GuardedNode } from '../audit/guardedNodes.ts';
 
-interface AuditFlags {
-  readonly require?: string;
-  readonly [serverFlag: string]: unknown;
-}
-
-/** `turngraph audit`: proves or refutes what a graph guarantees. */
 export const auditCommand = (): Command =>
   serverFlags(
     new Command('audit')
@@ -27,7 +23,7 @@ export const auditCommand = (): Command =>
       .argument('<graph...>', 'graph files, or names in the graphs folder')
       .option('--require <properties>', `exit with 1 unless all of these hold: ${auditProperties.join(',')}`),
     ['graphs', 'catalogue', 'storageRoot', 'extend', 'json'],
-  ).action(async (graphs: string[], { require, ...flags }: AuditFlags) => {
+  ).action(async (graphs: string[], { require, ...flags }: ServerFlags & { readonly require?: string }) => {
     const required = readRequired(require);
     const options = serverOptions(flags);
     const registry = registryWith(await loadExtension(options.extend));
@@ -69,4 +65,139 @@ async function auditChecked(
   const storages = new SessionStorages(new StorageRoot(storageRoot), Infinity);
   const audit = await auditDocument(reading.value, registry, (nameOrPath) => storages.find(nameOrPath));
   return { audit, description: reading.value.description };
+}
+
+const guarantees: Readonly<Record<AuditProperty, string>> = {
+  message: 'every message passes a Guardrail before a model runs',
+  answer: 'every text of a model passes a Guardrail before the client gets it',
+  bounded: 'every loop ends by itself',
+  reachable: 'every node can be reached',
+};
+
+const assumptions = [
+  'It is about one turn of the graph as it is in the file, and takes every exit of a node for possible. It does not say how good a pattern is.',
+  'It holds while the game changes no live parameter (such as `hold`, `watch` or `tools`) and no string storage.',
+  'A message that a Guardrail has refused stays in the dialog, which later turns show to the model.',
+  'Calls are not answers: the client gets a call as the model wrote it, and decides whether to run it.',
+];
+
+function auditMarkdown(file: string, description: string, audit: GraphAudit): string {
+  const { start, nodes, properties, undeclaredTypes } = audit;
+  const lines = [
+    `# Audit of ${plain(basename(file, '.json'))}`,
+    '',
+    ...(description === '' ? [] : [plain(description), '']),
+    `${code(file)} has ${plural(nodes, 'node')}. A turn starts at ${code(start)}.`,
+    '',
+    ...table(
+      ['Property', 'Guarantee', 'Result'],
+      auditProperties.map((name) => {
+        const { proven, reason } = properties[name];
+        return [name, guarantees[name], proven ? `proven: ${plain(reason)}` : '**refuted**'];
+      }),
+    ),
+    ...auditProperties.flatMap((name) => refutation(name, properties[name])),
+    '',
+    '## Models',
+    '',
+    ...modelLines(audit),
+    '',
+    '## Tools',
+    '',
+    ...toolLines(audit),
+    '',
+    '## What the proof rests on',
+    '',
+    ...assumptions.map((line) => `- ${line}`),
+    ...undeclaredTypes.map(
+      (type) => `- The node type ${code(type)} does not declare what it does: the worst is assumed.`,
+    ),
+    '',
+  ];
+  return lines.join('\n');
+}
+
+function auditJson({ tools, ...audit }: GraphAudit): object {
+  return { ...audit, tools: tools.map(toJsonTool) };
+}
+
+/** The line that says on standard error that a property is refuted; '' if it is proven. */
+function refutedLine(file: string, name: AuditProperty, { properties }: GraphAudit): string {
+  const verdict = properties[name];
+  if (verdict.proven) return '';
+  const path = verdict.path.length > 0 ? ` on the path ${formatPath(verdict.path)}` : '';
+  return `${printable(`${file}: ${name} is refuted${path}: ${verdict.reason}; ${verdict.fix}`)}\n`;
+}
+
+function refutation(name: AuditProperty, verdict: PropertyVerdict): readonly string[] {
+  if (verdict.proven) return [];
+  const { path, reason, fix } = verdict;
+  const shown = path.length > 0 ? [`- Path: ${code(formatPath(path))}`] : [];
+  return ['', `## Refuted: ${name}`, '', ...shown, `- Why: ${plain(reason)}.`, `- Fix: ${plain(fix)}.`];
+}
+
+function modelLines({ models }: GraphAudit): readonly string[] {
+  if (models.length === 0) return ['No node runs a model.'];
+  const rows = models.map((each) => [code(each.node), plain(each.type), describeGuards(each)]);
+  return table(['Node that may run a model', 'Type', 'Behind the Guardrails'], rows);
+}
+
+function toolLines({ tools }: GraphAudit): readonly string[] {
+  if (tools.length === 0) return ['No tool can be called.'];
+  const rows = tools.map((each) => [toolName(each), code(each.node), describeGuards(each), describeDelivery(each)]);
+  return table(['Tool', 'Node', 'Behind the Guardrails', 'A call'], rows);
+}
+
+function toolName({ tool }: AuditedTool): string {
+  if (!tool) return '_not known_';
+  return tool.name === undefined ? '_any other name_' : code(tool.name);
+}
+
+function describeGuards({ guards, passes }: GuardedNode): string {
+  if (guards.length === 0) return '**none**';
+  const list = guards.map(({ node, watch }) => `${code(node)} (${watch})`);
+  return passes === 'all' ? list.join(', ') : `one of ${list.join(', ')}`;
+}
+
+function describeDelivery({ tool }: AuditedTool): string {
+  if (!tool) return 'may be sent to the client';
+  const { name, isNotified, awaitsResult, isConsequential, needsSelection } = tool;
+  return [
+    isNotified ? `is sent to the client${name === undefined ? ' as not known' : ''}` : 'is recorded, not sent',
+    ...(awaitsResult ? ['its result is waited for'] : []),
+    ...(isConsequential ? ['consequential'] : []),
+    ...(needsSelection ? ['only if selected'] : []),
+  ].join(', ');
+}
+
+function toJsonTool({ node, tool, guards, passes }: AuditedTool): object {
+  const kind = !tool ? 'unknown' : tool.name === undefined ? 'undeclared' : 'declared';
+  const facts: Partial<CallableTool> = tool ?? {};
+  const {
+    name = null,
+    isNotified = true,
+    awaitsResult = false,
+    isConsequential = false,
+    needsSelection = false,
+  } = facts;
+  return { node, kind, name, isNotified, awaitsResult, isConsequential, needsSelection, guards, passes };
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  const cells = [head, ...rows].map((row) => row.map((cell) => cell.replaceAll('|', String.raw`\|`)));
+  const [first = [], ...others] = alignColumns(cells);
+  return [first, first.map(({ length }) => '-'.repeat(length)), ...others].map((row) => `| ${row.join(' | ')} |`);
+}
+
+const plain = (text: string): string =>
+  printable(text)
+    .trimStart()
+    .replaceAll(/^[#>+=~|-]|[\\`*[<]/g, String.raw`\$&`);
+
+function code(text: string): string {
+  const shown = printable(text);
+  const fences = shown.match(/`+/g);
+  if (!fences) return `\`${shown}\``;
+  const fence = '`'.repeat(Math.max(...fences.map(({ length }) => length)) + 1);
+  return `${fence} ${shown} ${fence}`;
 }

@@ -2,10 +2,10 @@ import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
 import type { AgentHandle, FinishedTurn, TurnHandle } from '../../client/index.ts';
 import { describeFault, Fault } from '../../protocol/fault.ts';
-import { describeCall, noTools, type CallAnswerer, TerminalAnswerer, TurnAnswers } from '../callAnswers.ts';
+import type { CallAnswerer, TurnAnswers } from '../callAnswers.ts';
+import { describeCall, noTools, terminalAnswerer, turnAnswers } from '../callAnswers.ts';
 import { agentFlags, withAgent, type AgentFlags } from '../withAgent.ts';
 
-/** `turngraph chat`: a conversation in the terminal. */
 export const chatCommand = (): Command =>
   agentFlags(
     new Command('chat').description('chat with a graph in the terminal; Ctrl-C cancels a turn, Ctrl-D exits'),
@@ -18,13 +18,13 @@ export const chatCommand = (): Command =>
       input.on('close', () => (open = false));
       // Piped lines are messages: a question would take the next one for its answer.
       const asks = results === undefined && process.stdin.isTTY;
-      const answerer = asks ? new TerminalAnswerer(input) : printing(results ?? noTools);
+      const answerer = asks ? terminalAnswerer(input) : printing(results ?? noTools);
       let turn: TurnHandle | undefined;
       input.on('SIGINT', () => (turn ? turn.cancel() : input.close()));
       input.prompt();
       for await (const text of input) {
         if (text.trim() !== '') {
-          const answers = new TurnAnswers(agent, answerer);
+          const answers = turnAnswers(agent, answerer);
           turn = sendLine(agent, text, variables, answers);
           await printResult(turn.finally(() => answers.endWait()));
           turn = undefined;
@@ -47,6 +47,7 @@ function sendLine(
       answers.endWait();
       process.stdout.write(piece);
     },
+    onField: (name, value) => void process.stderr.write(`-> ${name}: ${JSON.stringify(value)}\n`),
     onCall: (call) => {
       process.stderr.write(`-> ${describeCall(call)}\n`);
       answers.add(call);

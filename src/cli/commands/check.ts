@@ -13,7 +13,6 @@ import { isFile, isFolder } from '../findGraph.ts';
 import { printable, printLine } from '../output/terminalText.ts';
 import { serverFlags, serverOptions } from '../options.ts';
 
-/** `turngraph check`: validates graph files. */
 export const checkCommand = (): Command =>
   serverFlags(
     new Command('check')
@@ -39,27 +38,22 @@ export const checkCommand = (): Command =>
     }
   });
 
-/** Warns of a model on the disk whose file has no chat template. */
 const templateNotes =
   ({ models }: Catalogue) =>
   async (name: string): Promise<readonly string[]> => {
     const { purpose, file } = models.get(name) ?? {};
     if (purpose !== 'chat' || file === undefined) return [];
-    const values = await readGguf(file).then(
-      ({ header }) => header.values,
-      () => undefined,
-    );
-    return values?.has('tokenizer.chat_template') === false ? [`the model "${name}": ${noTemplateNote}`] : [];
+    const gguf = await readGguf(file).catch(() => undefined);
+    const hasTemplate = gguf?.header.values.has('tokenizer.chat_template');
+    return hasTemplate === false ? [`the model "${name}": ${noTemplateNote}`] : [];
   };
 
 /** The graphs, lorebooks and character cards of a folder and of those in it; another path, or the name of a graph, as it is. */
 function filesIn(path: string, graphs: string): readonly string[] {
   if (!isFolder(path) || isFile(join(graphs, `${path}.json`))) return [path];
   const files = readdirSync(path, { recursive: true, encoding: 'utf8' });
-  return files
-    .filter((file) => /(?:(?<!\.(?:cases|mock|schema))\.json|\.png)$/i.test(file))
-    .sort()
-    .map((file) => join(path, file));
+  const graphFiles = files.filter((file) => /(?:(?<!\.(?:cases|mock|schema))\.json|\.png)$/i.test(file));
+  return graphFiles.sort().map((file) => join(path, file));
 }
 
 function report({ path, faults, messages, warnings }: CheckedFile, { json }: { readonly json: boolean }): void {

@@ -50,7 +50,6 @@ Examples:
 
 The exit code is 1 when a check fails, and 2 for wrong usage.`;
 
-/** `turngraph conformance`: checks a server, or a client, against the protocol. */
 export const conformanceCommand = (): Command =>
   new Command('conformance')
     .description('check a server or a client against the protocol')

@@ -20,7 +20,6 @@ import { localCatalogue } from '../catalogue.ts';
 import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
 import { colorsFor, printComplete } from '../output/terminalText.ts';
 
-/** `turngraph doctor`: checks and benchmarks a model. */
 export const doctorCommand = (): Command =>
   serverFlags(
     new Command('doctor')

@@ -3,13 +3,12 @@ import type { LocalFile } from '../../inference/download/local/findLocalFiles.ts
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import { formatBytes } from '../../base/units.ts';
 import { onInterrupt } from '../interrupt.ts';
-import { serverFlags } from '../options.ts';
-import { findFileProblem, requireEntry, openCatalogue, type OpenCatalogue } from '../catalogue.ts';
+import { type ServerFlags, serverFlags } from '../options.ts';
+import { findFileProblem } from '../../inference/models/suggestions/modelFacts.ts';
+import { requireEntry, openCatalogue, type OpenCatalogue } from '../catalogue.ts';
 import { printLine } from '../output/terminalText.ts';
 import { download } from './modelsDownload.ts';
-import { suggest } from './modelsSuggest.ts';
-
-type Flags = Readonly<Record<string, unknown>>;
+import { printSuggestions } from './modelsSuggest.ts';
 
 /** `turngraph models`: list, info, suggest, found, download, verify, delete. */
 export function modelsCommand(): Command {
@@ -18,7 +17,9 @@ export function modelsCommand(): Command {
     serverFlags(models.command(name).description(description), ['catalogue', 'models', 'json']);
   command('list', 'list the models of the catalogue, those on disk first').action(list);
   command('info', 'show details of a model').argument('<name>').action(info);
-  serverFlags(command('suggest', 'list which models fit this machine, best first'), ['slots', 'gpu']).action(suggest);
+  serverFlags(command('suggest', 'list which models fit this machine, best first'), ['slots', 'gpu']).action(
+    printSuggestions,
+  );
   command('found', 'list the GGUF files that other programs have on this machine').action(found);
   command('download', 'download models; an interrupted download resumes').argument('<name...>').action(download);
   command('verify', 'check downloaded models against their hashes').argument('[name]').action(verify);
@@ -26,7 +27,7 @@ export function modelsCommand(): Command {
   return models;
 }
 
-async function list(flags: Flags): Promise<void> {
+async function list(flags: ServerFlags): Promise<void> {
   const { catalogue, downloads, options } = await openCatalogue(flags);
   const entries = [...catalogue.models.values()];
   const models = await Promise.all(
@@ -51,7 +52,7 @@ async function list(flags: Flags): Promise<void> {
 const readSize = async (downloads: OpenCatalogue['downloads'], entry: CatalogueEntry): Promise<number | undefined> =>
   (await downloads.locate(entry))?.bytes ?? entry.variants[0]?.size_bytes;
 
-async function info(name: string, flags: Flags): Promise<void> {
+async function info(name: string, flags: ServerFlags): Promise<void> {
   const folder = await openCatalogue(flags);
   const details = await readDetails(folder, requireEntry(folder.catalogue, name));
   if (folder.options.json) return printLine(JSON.stringify(details));
@@ -87,7 +88,7 @@ async function readDetails({ downloads }: OpenCatalogue, entry: CatalogueEntry):
 }
 
 /** `turngraph models found`: the GGUF files that other programs have on this machine, and the models that they are. */
-async function found(flags: Flags): Promise<void> {
+async function found(flags: ServerFlags): Promise<void> {
   const { catalogue, downloads, options } = await openCatalogue(flags);
   const { files, stores } = await downloads.findLocalModels();
   for (const file of files) {
@@ -110,7 +111,7 @@ function isFileOf({ variants: [variant] }: CatalogueEntry, { sha256, source }: L
   return source !== undefined && variant.huggingface_repo === source.repo && variant.files.includes(source.file);
 }
 
-async function verify(name: string | undefined, flags: Flags): Promise<void> {
+async function verify(name: string | undefined, flags: ServerFlags): Promise<void> {
   const { catalogue, downloads, options } = await openCatalogue(flags);
   const entries = name === undefined ? [...catalogue.models.values()] : [requireEntry(catalogue, name)];
   using interrupt = onInterrupt();
@@ -132,7 +133,7 @@ async function verify(name: string | undefined, flags: Flags): Promise<void> {
   }
 }
 
-async function remove(name: string, flags: Flags): Promise<void> {
+async function remove(name: string, flags: ServerFlags): Promise<void> {
   const { catalogue, downloads, options } = await openCatalogue(flags);
   const { bytes } = await downloads.remove(requireEntry(catalogue, name));
   if (options.json) printLine(JSON.stringify({ event: 'deleted', model: name, bytes }));

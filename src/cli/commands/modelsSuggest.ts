@@ -1,29 +1,27 @@
-import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
+import { readMachine } from '../../inference/models/suggestions/machine.ts';
+import { readModelFacts } from '../../inference/models/suggestions/modelFacts.ts';
 import {
-  measureBandwidth,
+  type Suggestion,
   suggestModels,
-  type Figure,
-  type Fit,
   type TargetMachine,
-  type ModelFacts,
-} from '../suggest/suggest.ts';
+} from '../../inference/models/suggestions/suggestModels.ts';
 import { formatBytes } from '../../base/units.ts';
-import { findFileProblem, openCatalogue, type OpenCatalogue } from '../catalogue.ts';
+import { openCatalogue } from '../catalogue.ts';
 import { alignColumns, printComplete, printLine } from '../output/terminalText.ts';
 
 /** `turngraph models suggest`: which models fit this machine. */
-export async function suggest(flags: Readonly<Record<string, unknown>>): Promise<void> {
-  const opened = await openCatalogue(flags);
-  const { catalogue, options } = opened;
-  const { readHardware } = await import('../../inference/llama/llamaInstances.ts');
-  const { problem, ...hardware } = await readHardware(options.gpu);
+export async function printSuggestions(flags: Readonly<Record<string, unknown>>): Promise<void> {
+  const { catalogue, options, downloads } = await openCatalogue(flags);
+  const { llamaEngine } = await import('../../inference/llama/engine.ts');
+  await using engine = llamaEngine();
+  const { freeRam, card, problem, bandwidth } = await readMachine(engine, options.gpu);
   if (problem !== undefined) process.stderr.write(`whether there is a graphics card is unknown: ${problem}\n`);
-  const machine: TargetMachine = { ...hardware, bandwidth: await measureBandwidth(), slots: options.slots };
-  const facts: ModelFacts[] = [];
+  const freeDisk = await downloads.readFreeBytes();
+  const machine: TargetMachine = { freeRam, card, bandwidth, slots: options.slots, freeDisk };
   // What generates text: a model for searches is chosen by what it finds.
   const ownModels = [...catalogue.models.values()].filter((entry) => !isRemote(entry) && entry.purpose === 'chat');
-  for (const entry of ownModels) facts.push(await readFacts(opened, entry));
+  const facts = await Promise.all(ownModels.map((entry) => readModelFacts(downloads, entry)));
   const suggestions = suggestModels(facts, machine);
   if (options.json) return printComplete({ machine, models: suggestions });
   const rows = suggestions.map((model) => [
@@ -38,18 +36,9 @@ export async function suggest(flags: Readonly<Record<string, unknown>>): Promise
   printLine([describeMachine(machine), '', ...table].join('\n'));
 }
 
-async function readFacts({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<ModelFacts> {
-  const { readKvCacheShape } = await import('../../inference/llama/gguf/metadata.ts');
-  const located = await downloads.locate(entry);
-  const [file] = located?.files ?? [];
-  const shape = file === undefined ? undefined : await readKvCacheShape(file);
-  const [status, problem] = [await downloads.readStatus(entry), await findFileProblem(downloads, entry)];
-  return { entry, status, problem, bytesOnDisk: located?.bytes, shape };
-}
-
 const headings = ['model', 'fits', 'size', 'KV cache of a slot', 'decode, estimated', 'status'];
 
-const fitLabels: Readonly<Record<Fit, string>> = {
+const fitLabels: Readonly<Record<Suggestion['fit'], string>> = {
   card: 'on the card',
   memory: 'in memory',
   slow: 'in memory, slow',
@@ -58,9 +47,13 @@ const fitLabels: Readonly<Record<Fit, string>> = {
   no: 'no',
 };
 
-const qualifiers: Readonly<Record<Figure['basis'], string>> = { known: '', estimated: 'about ', assumed: 'perhaps ' };
+const qualifiers: Readonly<Record<Suggestion['slotBytes']['basis'], string>> = {
+  known: '',
+  estimated: 'about ',
+  assumed: 'perhaps ',
+};
 
-const showBytes = ({ value, basis }: Figure): string => qualifiers[basis] + formatBytes(value, 1);
+const showBytes = ({ value, basis }: Suggestion['slotBytes']): string => qualifiers[basis] + formatBytes(value, 1);
 
 const showSpeed = (tokensPerSecond: number | undefined): string =>
   tokensPerSecond === undefined ? 'unknown' : `about ${Number(tokensPerSecond.toPrecision(2))} tokens/s`;

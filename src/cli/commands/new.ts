@@ -4,7 +4,6 @@ import { basename, join, relative, resolve } from 'node:path';
 import { bundledPath, version } from '../../base/packageFiles.ts';
 import { UsageError } from '../options.ts';
 
-/** `turngraph new`: writes a small game into a new folder, which `npm start` runs. */
 export const newCommand = (): Command =>
   new Command('new')
     .description('write a small game with a graph, lore, a page and tests into a new folder')
@@ -30,7 +29,6 @@ export const newCommand = (): Command =>
 const template = bundledPath('examples/my-game');
 const packageRoot = bundledPath('.');
 
-/** Names the folder and this package in its package.json. */
 async function writePackage(folder: string): Promise<void> {
   const path = join(folder, 'package.json');
   const content = JSON.parse(await readFile(path, 'utf8')) as object;

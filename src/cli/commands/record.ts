@@ -2,18 +2,17 @@ import { Command } from 'commander';
 import { CasesFileError, findCasesFiles } from '../graphTests/casesFile.ts';
 import { type CaseSession, openCaseSession } from '../graphTests/caseSession.ts';
 import { Recorder } from '../graphTests/recordInferences.ts';
-import { recordFile, type RecordOptions, type WrittenRecording } from '../graphTests/recordFile.ts';
+import { recordFile, type RecordOptions, type SavedRecording } from '../graphTests/recordFile.ts';
 import type { CaseResult } from '../graphTests/runCase.ts';
 import { untilInterrupted } from '../interrupt.ts';
-import { engineOptions, ownServerOptions, serverFlags, UsageError } from '../options.ts';
+import { engineOptions, ownServerOptions, serverFlags, UsageError, type ServerFlags } from '../options.ts';
 import { colorsFor, printableLines } from '../output/terminalText.ts';
 import { describeCase, describeDifference } from '../output/testReport.ts';
 
-interface RecordFlags {
+interface RecordFlags extends ServerFlags {
   readonly model?: string;
   readonly out?: string;
   readonly force?: boolean;
-  readonly [serverFlag: string]: unknown;
 }
 
 const examples = `
@@ -24,7 +23,6 @@ Examples:
 
 The exit code is 1 when nothing could be recorded, a case fails with the recording, or its replay differs.`;
 
-/** `turngraph record`: records what a model answers in test cases, for `turngraph test`. */
 export const recordCommand = (): Command =>
   serverFlags(
     new Command('record')
@@ -51,7 +49,6 @@ export const recordCommand = (): Command =>
     }),
   );
 
-/** Records a file, and prints what comes of it. Returns whether all is well. */
 async function record(path: string, session: CaseSession, options: RecordOptions): Promise<boolean> {
   process.stdout.write(`${path}:\n`);
   try {
@@ -65,7 +62,7 @@ async function record(path: string, session: CaseSession, options: RecordOptions
   }
 }
 
-function describeWritten({ path, entries, differences }: WrittenRecording): string {
+function describeWritten({ path, entries, differences }: SavedRecording): string {
   const colors = colorsFor(process.stdout);
   const lines = differences.map((difference) => describeDifference(difference, colors));
   return `${lines.join('')}${path}: ${entries} ${entries === 1 ? 'entry' : 'entries'} written\n`;

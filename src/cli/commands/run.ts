@@ -1,17 +1,16 @@
 import { Command } from 'commander';
 import type { ServerFrame, ServerFrameBodies } from '../../protocol/frames.gen.ts';
-import { noTools, type NotifiedCall, TurnAnswers } from '../callAnswers.ts';
+import { noTools, type NotifiedCall, turnAnswers } from '../callAnswers.ts';
 import { serverCodecs } from '../../protocol/codec/codec.ts';
 import { agentFlags, withAgent, type AgentFlags } from '../withAgent.ts';
 
-/** `turngraph run`: one turn per message; prints the frames as JSON lines to stdout. */
 export const runCommand = (): Command =>
   agentFlags(new Command('run').description('send messages through a graph and print the frames as JSON lines'))
     .argument('<message...>', 'one turn each')
     .action((graph: string, messages: string[], flags: AgentFlags) =>
       withAgent(graph, flags, async ({ client, agent, variables, results = noTools }) => {
         for (const text of messages) {
-          const answers = new TurnAnswers(agent, results);
+          const answers = turnAnswers(agent, results);
           const onFrame = (frame: ServerFrame): void => {
             print(frame);
             if (frame.body === 'toolCallNotification') answers.add(readCall(frame.toolCallNotification));

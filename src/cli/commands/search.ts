@@ -9,23 +9,21 @@ import { VectorPool } from '../../graph/retrieval/vectors/vectorPool.ts';
 import { VectorStore } from '../../graph/retrieval/vectors/vectorStore.ts';
 import { searchEntries, type StorageSearch } from '../../server/session/searchStorage.ts';
 import { localCatalogue } from '../catalogue.ts';
-import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
+import { engineOptions, serverFlags, serverOptions, UsageError, type ServerFlags } from '../options.ts';
 import { vectorProgress } from '../output/warmReport.ts';
 import { readSearch } from '../../graph/retrieval/readSearch.ts';
 import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
 import { printable } from '../output/terminalText.ts';
 
-interface SearchFlags {
+interface SearchFlags extends ServerFlags {
   readonly topK: string;
   readonly match: string;
   readonly filter: string;
   readonly embeddingModel?: string;
   readonly json?: boolean;
-  readonly [serverFlag: string]: unknown;
 }
 
-/** `turngraph search`: the entries of a storage file that a query finds. */
 export const searchCommand = (): Command =>
   serverFlags(
     new Command('search')
@@ -78,18 +76,17 @@ function describeHit({ id, text, score, metadata }: Hit): string {
 async function searchWithModel(
   request: SearchRequest,
   search: Pick<StorageSearch, 'storage' | 'name' | 'embeddingModel'>,
-  flags: Readonly<Record<string, unknown>>,
+  flags: ServerFlags,
 ): Promise<SearchResult> {
   const options = serverOptions(flags);
   // Imported on demand: loading the engine takes time.
   const { cacheQuota, createUncachedLlamaEngine } = await import('../../server/llamaEngine.ts');
   const log = createLog({ level: 'error', json: false });
   const engine = await createUncachedLlamaEngine(options);
-  const catalogue = await localCatalogue(options);
   await using pool = new ModelPool(engine, {
     ...options,
     gpuLayers: parseGpuLayers(options.gpuLayers),
-    catalogue,
+    catalogue: await localCatalogue(options),
     idleMs: 0,
   });
   const store = options.cacheLimit > 0 ? new VectorStore(options.cache, cacheQuota(options), log) : undefined;

@@ -5,9 +5,11 @@ import { createLog, type Log } from '../../base/log.ts';
 import { isProcessAlive } from '../../base/ownership.ts';
 import { interruptedExitCode } from '../interrupt.ts';
 import { serverFlags, serverOptions } from '../options.ts';
-import { PortFile } from '../portFile.ts';
+import { readFile, rm, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { createFile, describeFsError, writeAtomic } from '../../base/filesystem.ts';
+import { tryParseJson } from '../../base/jsonTypes.ts';
 
-/** `turngraph serve`: starts the server. */
 export const serveCommand = (): Command =>
   serverFlags(new Command('serve').description('start the server')).action(async (flags: Record<string, unknown>) => {
     const options = serverOptions(flags);
@@ -30,7 +32,7 @@ function exitAfterFlush(): void {
 
 /** Serves until `stop` is aborted. @throws the signal's reason when it is aborted before the server has started. */
 async function serve(options: ServerOptions, log: Log, stop: AbortSignal): Promise<void> {
-  const portFile = options.portFile === '' ? undefined : new PortFile(options.portFile);
+  const portFile = options.portFile === '' ? undefined : portFileAt(options.portFile);
   await portFile?.prepare();
   // Imported on demand: loading the engine takes time, and other commands do not need it.
   const { start } = await import('../../server/start.ts');
@@ -51,10 +53,7 @@ function pageAddress(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
 }
 
-/**
- * A signal that is aborted when the server must stop: on SIGTERM, SIGINT or SIGHUP, when the parent process ends, or when stdin
- * closes.
- */
+/** Aborted when the server must stop: SIGTERM, SIGINT, SIGHUP, the end of the parent process, closed stdin. */
 function watchForStop({ parentPid, stdin }: ServerOptions, log: Log): AbortSignal {
   const controller = new AbortController();
   const stop = (): void => controller.abort();
@@ -87,4 +86,44 @@ function whenProcessEnds(pid: number, onEnd: () => void): void {
     clearInterval(timer);
     onEnd();
   }, parentCheckMs).unref();
+}
+
+/** The file of `--port-file`: the port, for programs that cannot read the output. Deleted with the server. */
+export function portFileAt(path: string) {
+  const draft = `${path}.part`;
+  let written: string | undefined;
+  const describingErrors = (work: Promise<unknown>): Promise<unknown> =>
+    work.catch((cause: NodeJS.ErrnoException) => {
+      const noFolder = cause.code === 'ENOENT' || cause.code === 'ENOTDIR';
+      const reason = noFolder ? `there is no folder ${dirname(resolve(path))}` : describeFsError(cause);
+      throw new Error(`--port-file ${path} cannot be written: ${reason}`, { cause });
+    });
+  const tryDraft = async (): Promise<void> => {
+    const stats = await stat(path).catch(() => undefined);
+    if (stats?.isDirectory()) throw Object.assign(new Error('a folder'), { code: 'EISDIR' });
+    await (await createFile(draft)).close();
+    await rm(draft);
+    if (await isOfEndedProcess(path)) await rm(path, { force: true });
+  };
+  return {
+    /** Checks before the start that it can be written; deletes an old one. @throws Error that names --port-file. */
+    prepare: () => describingErrors(tryDraft()),
+    /** Writes the line atomically: a reader never sees a part of it. @throws Error that names --port-file. */
+    async write(line: string): Promise<void> {
+      await describingErrors(writeAtomic(path, line, draft));
+      written = line;
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      if (written === undefined) return;
+      // Errors are ignored: the server is ending anyway.
+      const line = await readFile(path, 'utf8').catch(() => undefined);
+      // Another server that was started in the meantime may have written its own line: keep that.
+      if (line === written) await rm(path, { force: true }).catch(() => undefined);
+    },
+  };
+}
+
+async function isOfEndedProcess(path: string): Promise<boolean> {
+  const { pid } = Object(tryParseJson(await readFile(path, 'utf8').catch(() => ''))) as { readonly pid?: unknown };
+  return Number.isInteger(pid) && Number(pid) > 0 && !isProcessAlive(Number(pid));
 }

@@ -3,7 +3,6 @@ import { toolsFormatsCommand } from './toolsFormats.ts';
 import { toolsParseCommand } from './toolsParse.ts';
 import { toolsRenderCommand } from './toolsRender.ts';
 
-/** `turngraph tools`: parse, formats, render. */
 export const toolsCommand = (): Command =>
   new Command('tools')
     .description('debug tool calling: render prompts, detect calls')

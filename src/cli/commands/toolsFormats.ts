@@ -10,18 +10,11 @@ import { notationName } from '../../chat/dialect/layout.ts';
 import { noDialect, type ToolDialect } from '../../chat/dialect/toolDialect.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import { isOnDisk, localCatalogue, requireEntry } from '../catalogue.ts';
-import { serverFlags, serverOptions, UsageError } from '../options.ts';
+import { serverFlags, serverOptions, UsageError, type ServerFlags } from '../options.ts';
 import { failedProbes, layoutRows, replyRows } from '../output/dialectReport.ts';
 import { printLine } from '../output/terminalText.ts';
-import { captureOptions, readTemplateFile } from '../promptSource.ts';
+import { captureOptions, type PromptSourceFlags, readTemplateFile } from '../promptSource.ts';
 
-interface FormatsFlags {
-  readonly model?: string;
-  readonly template?: string;
-  readonly [serverFlag: string]: unknown;
-}
-
-/** `turngraph tools formats`: the tool-call format of a model, or of a chat template without one. */
 export const toolsFormatsCommand = (): Command =>
   serverFlags(
     new Command('formats')
@@ -31,7 +24,7 @@ export const toolsFormatsCommand = (): Command =>
     ['catalogue', 'models', 'engineProcess', 'json'],
   ).action(formats);
 
-async function formats({ model, template, ...flags }: FormatsFlags): Promise<void> {
+async function formats({ model, template, ...flags }: PromptSourceFlags & ServerFlags): Promise<void> {
   const options = serverOptions(flags);
   if (model !== undefined && template !== undefined) throw new UsageError('--model and --template exclude each other');
   if (model !== undefined) return modelFormat(model, options);
@@ -45,8 +38,7 @@ async function formats({ model, template, ...flags }: FormatsFlags): Promise<voi
 async function modelFormat(name: string, options: ServerOptions): Promise<void> {
   const catalogue = await localCatalogue(options);
   const { tool_call_format: named } = requireEntry(catalogue, name);
-  const onDisk = isOnDisk(catalogue, name);
-  const model = onDisk ? await readModel(options, catalogue, name) : undefined;
+  const model = isOnDisk(catalogue, name) ? await readModel(options, catalogue, name) : undefined;
   const dialect = model?.toolDialect ?? noDialect('it is not on disk');
   const { format: detected = '', because } = dialect;
   const choice = choose(named, dialect);
@@ -81,10 +73,8 @@ async function readModel(
 ): Promise<Pick<Model, 'toolDialect' | 'replyMarks'>> {
   const engine = await createUncachedLlamaEngine(options);
   await using pool = new ModelPool(engine, { ...captureOptions, catalogue, idleMs: 0 });
-  const {
-    model: { toolDialect, replyMarks },
-  } = await pool.lease(name);
-  return { toolDialect, replyMarks };
+  const { model } = await pool.lease(name);
+  return { toolDialect: model.toolDialect, replyMarks: model.replyMarks };
 }
 
 const labelWidth = 13;
@@ -106,7 +96,6 @@ const list = (title: string, lines: readonly string[]): readonly string[] =>
 
 const maxLineLength = 100;
 
-/** Names in lines, with a comma between them. */
 function wrap(names: readonly string[]): readonly string[] {
   const lines: string[] = [];
   names.forEach((name, index) => {

@@ -5,7 +5,8 @@ import { describeError } from '../../protocol/fault.ts';
 import { chooseFormat, formats, type Formats } from '../../chat/formats/index.ts';
 import { formatsOf, nativeFormatName } from '../../chat/dialect/nativeFormat.ts';
 import { isObject } from '../../base/jsonTypes.ts';
-import { createReader, type FromSchema, type ReadResult, type SchemaError } from '../../protocol/schema.ts';
+import type { FromSchema, ReadResult, SchemaError } from '../../protocol/schema.ts';
+import { createReader, errorsBelow, invalid } from '../../protocol/schema.ts';
 import { readTool } from '../../chat/tools/declaration/readTool.ts';
 import { toolSchema } from '../../chat/tools/declaration/toolSchema.ts';
 import type { Tool, ToolCallFormat } from '../../chat/tool.ts';
@@ -19,13 +20,6 @@ import { printLine } from '../output/terminalText.ts';
 import { readTemplateFile } from '../promptSource.ts';
 import { withoutMark } from '../../base/jsonLocations.ts';
 
-interface ParseFlags {
-  readonly format?: string;
-  readonly template?: string;
-  readonly jsonl?: boolean;
-}
-
-/** `turngraph tools parse`: detects the tool calls in the text of a model. */
 export const toolsParseCommand = (): Command =>
   new Command('parse')
     .description('detect the tool calls in the text of a model')
@@ -38,7 +32,7 @@ export const toolsParseCommand = (): Command =>
     )
     .action(parse);
 
-async function parse(file: string | undefined, { jsonl, ...flags }: ParseFlags): Promise<void> {
+async function parse(file: string | undefined, { jsonl, ...flags }: FormatSource & { jsonl?: boolean }): Promise<void> {
   if (!names(flags) && !jsonl)
     throw new UsageError('--format or --template is needed, unless --jsonl names one on each line');
   if (flags.format !== undefined && flags.template !== undefined && flags.format !== nativeFormatName)
@@ -60,20 +54,15 @@ type FormatSource = Pick<ReplyLine, 'format' | 'template'>;
 
 const names = ({ format, template }: FormatSource): boolean => (format ?? template) !== undefined;
 
-/** A format, and the marks of the replies of its model. */
 interface ReplyDialect {
   readonly format: ToolCallFormat;
   readonly marks?: ReplyMarks;
 }
 
-async function readLineDialect(
-  line: ReplyLine,
-  number: number,
-  readTemplate: typeof readTemplateFile,
-): Promise<ReplyDialect> {
+async function readLineDialect(line: ReplyLine, number: number, read: typeof readTemplateFile): Promise<ReplyDialect> {
   if (!names(line)) throw new Error(`line ${number}: format and template are missing, and no flag names one`);
   try {
-    return await readDialect(line, readTemplate);
+    return await readDialect(line, read);
   } catch (error) {
     const message = `line ${number}: ${describeError(error)}`;
     throw error instanceof UsageError ? new UsageError(message) : new Error(message, { cause: error });
@@ -139,10 +128,7 @@ interface ReplyLine extends Omit<FromSchema<typeof lineSchema>, 'tools'> {
   readonly tools?: readonly Tool[];
 }
 
-/**
- * Reads a line. Unknown fields are ignored.
- * @throws Error that names the line and the field.
- */
+/** Reads a line. Unknown fields are ignored. @throws Error that names the line and the field. */
 function readReplyLine(line: string, number: number): ReplyLine {
   const reading = readFields(parseJson(line, number));
   if (!reading.ok) throw lineError(number, reading.errors);
@@ -185,9 +171,5 @@ function readOfferedTool(tool: unknown): ReadResult<Tool> {
   return readTool({ name, description: String(description), parameters: schema, consequential: false });
 }
 
-const invalid = (pointer: string, message: string): ReadResult<Tool> => ({ ok: false, errors: [{ pointer, message }] });
-
 const below = (parent: string, reading: ReadResult<Tool>): ReadResult<Tool> =>
-  reading.ok
-    ? reading
-    : { ok: false, errors: reading.errors.map((error) => ({ ...error, pointer: parent + error.pointer })) };
+  reading.ok ? reading : { ok: false, errors: errorsBelow(parent, reading.errors) };

@@ -4,30 +4,24 @@ import { connect, type Client } from '../../client/index.ts';
 import { maxTimeoutMs } from '../../client/options.ts';
 import type { Engine } from '../../inference/contract/engine.ts';
 import { describeError } from '../../protocol/fault.ts';
-import { findGraph, type FoundGraph } from '../findGraph.ts';
+import { tryFindGraph } from '../findGraph.ts';
 import { readValidJson } from '../jsonFile.ts';
 import { assertModelName } from '../catalogue.ts';
 import { startOwnServer } from '../ownServer.ts';
-import { engineOptions, ownServerOptions, serverFlags } from '../options.ts';
+import { engineOptions, ownServerOptions, serverFlags, type ServerFlags } from '../options.ts';
+import type { WarmedGraph, NodePrefill } from '../output/warmReport.ts';
 import {
   describeFolder,
   describeGraph,
   isWarm,
   readFolder,
-  type WarmedGraph,
   vectorProgress,
   watchPrefills,
-  type NodePrefill,
 } from '../output/warmReport.ts';
 import type { VectorReport } from '../../graph/retrieval/vectors/storageVectors.ts';
 
-interface WarmFlags {
-  readonly model?: string;
-  readonly json?: boolean;
-  readonly [serverFlag: string]: unknown;
-}
+type WarmFlags = ServerFlags & { readonly model?: string; readonly json?: boolean };
 
-/** `turngraph warm`: fills the prompt cache with the heads of the prompts of graphs, at install time. */
 export const warmCommand = (): Command =>
   serverFlags(
     new Command('warm')
@@ -41,7 +35,7 @@ export const warmCommand = (): Command =>
   ).action(async (graphs: string[], { model = '', json = false, ...flags }: WarmFlags) => {
     assertModelName(model);
     const settings = ownServerOptions(flags);
-    const found = await Promise.all(graphs.map((graph) => tryFind(graph, settings.graphs)));
+    const found = await Promise.all(graphs.map((graph) => tryFindGraph(graph, settings.graphs)));
     const file = found.find(({ isName }) => isName === false);
     // As in `check`: the storage files of a graph file are in its folder.
     const storageRoot = settings.storageRoot || (file ? dirname(file.path) : '');
@@ -49,10 +43,8 @@ export const warmCommand = (): Command =>
     const prefills: NodePrefill[] = [];
     const vectors: VectorReport[] = [];
     const watchEngine = (engine: Engine): Engine => watchPrefills(engine, (prefill) => prefills.push(prefill));
-    const vectorListener = {
-      onReady: (report: VectorReport) => void vectors.push(report),
-      onProgress: vectorProgress(),
-    };
+    const onReady = (report: VectorReport): void => void vectors.push(report);
+    const vectorListener = { onReady, onProgress: vectorProgress() };
     await using server = await startOwnServer(options, { watchEngine, vectorListener });
     await using client = await connect(server.url, { limits: { idleTimeoutMs: maxTimeoutMs } });
     const warmed: WarmedGraph[] = [];
@@ -67,19 +59,11 @@ export const warmCommand = (): Command =>
     process.stdout.write(json ? `${JSON.stringify({ graphs: warmed, ...folder })}\n` : describeFolder(folder));
   });
 
-/** Finds a graph; one that cannot be found is told when it is its turn. */
-const tryFind = (graph: string, folder: string): Promise<Partial<FoundGraph> & { path: string; error?: string }> =>
-  findGraph(graph, folder).catch((error: unknown) => ({ path: graph, error: describeError(error) }));
-
 /** Warms one graph. Where that fails, the others are warmed nevertheless. */
-async function warmGraph(
-  client: Client,
-  path: string,
-  defaultModelName: string,
-): Promise<Omit<WarmedGraph, 'nodes' | 'vectors'>> {
+async function warmGraph(client: Client, path: string, model: string): Promise<Omit<WarmedGraph, 'nodes' | 'vectors'>> {
   try {
     const { text } = await readValidJson(path);
-    await using agent = await client.createAgent({ graph: text, defaultModelName, warmUp: true });
+    await using agent = await client.createAgent({ graph: text, defaultModelName: model, warmUp: true });
     return { graph: path, error: '', warnings: agent.warnings };
   } catch (error) {
     return { graph: path, error: describeError(error), warnings: [] };

@@ -25,7 +25,6 @@ export function formatFor(
   return { name: winner.format, reason: 'it did best in the tool questions', isFound: true };
 }
 
-/** Results of a diagnosis that the advice depends on. */
 export interface AdviceInput {
   readonly target: DoctorTarget;
   /** End-of-generation tokens. */

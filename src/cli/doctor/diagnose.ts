@@ -21,9 +21,7 @@ export interface Diagnosis {
   /** Total size of all files, in bytes. */
   readonly bytes: number;
   readonly model: ModelDetails;
-  /** Context size of a sequence, in tokens. */
   readonly contextSize: number;
-  /** Backend, layers on the GPU, threads and KV cache slots. */
   readonly stats: Pick<ModelStats, 'backend' | 'gpuLayers' | 'threads' | 'prefillThreads' | 'slots'>;
   /** The tool-call dialect that the chat template proves. */
   readonly toolDialect: ToolDialect;
@@ -46,7 +44,6 @@ export type DoctorStage =
   | { readonly stage: 'timing' }
   | { readonly stage: 'asking'; readonly done: number; readonly all: number };
 
-/** Options of a diagnosis. */
 export interface DiagnoseOptions {
   readonly formats: Formats;
   /** Skips the tool benchmark. */
@@ -55,19 +52,11 @@ export interface DiagnoseOptions {
   readonly onStage: (stage: DoctorStage) => void;
 }
 
-/**
- * Diagnoses a model: loads it, and measures its speed and its tool calls.
- * @param pool its catalogue has the model under the name of the target's entry.
- * @throws Fault MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED; ENGINE_CRASHED when the model crashes while it answers; the signal's
- *   reason when it is aborted.
- */
-export async function diagnose(pool: ModelPool, target: DoctorTarget, options: DiagnoseOptions): Promise<Diagnosis> {
-  try {
-    return await examine(pool, target, options);
-  } catch (error) {
+/** Measures a model's speed and tool calls. @throws Fault of the load, ENGINE_CRASHED; the signal's reason. */
+export const diagnose = (pool: ModelPool, target: DoctorTarget, options: DiagnoseOptions): Promise<Diagnosis> =>
+  examine(pool, target, options).catch((error: unknown) => {
     throw toCrashFault(target, error);
-  }
-}
+  });
 
 async function examine(pool: ModelPool, target: DoctorTarget, options: DiagnoseOptions): Promise<Diagnosis> {
   const { signal, onStage } = options;
@@ -134,10 +123,8 @@ async function benchmarkFormats(
   return trials;
 }
 
-/** The bytes of files together. */
 export async function totalSize(files: readonly string[]): Promise<number> {
-  const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size));
-  return sum(sizes);
+  return sum(await Promise.all(files.map(async (file) => (await stat(file)).size)));
 }
 
 /** Speed of one sequence that runs alone, in tokens per second; undefined: not measurable, too few tokens came. */
@@ -174,9 +161,8 @@ async function measureSpeed(model: Model, sampling: SamplingParams, signal: Abor
   );
   // Some models answer briefly: run more prompts until enough tokens were generated.
   const runs: Completion[] = [timed];
-  for (const character of ['sailor', 'wizard', 'farmer']) {
+  for (const character of ['sailor', 'wizard', 'farmer'])
     if (countDecodeSteps(runs) < decodeTokens - 1) runs.push(await run(character, warmUpTokens));
-  }
   return {
     prefillPerSecond: prefillRate(timed),
     decodePerSecond: tokensPerSecond(countDecodeSteps(runs), sum(runs.map(decodeMs))),
@@ -196,10 +182,8 @@ const decodeMs = ({ timings }: Completion): number =>
 const tokensPerSecond = (tokens: number, ms: number): number | undefined =>
   tokens > 0 && ms > 0 ? (tokens * 1000) / ms : undefined;
 
-/** The sum of numbers. */
 export const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
-/** Creates a prompt of about `tokens` tokens that asks for a long text. */
 async function createStoryPrompt(model: Model, character: string, tokens: number): Promise<string> {
   const line = (index: number): string => `On day ${index} a ${character} came to the inn and asked for a room. `;
   const [tokensPerLine = 1] = await model.count([line(10)]);

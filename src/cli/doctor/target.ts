@@ -70,10 +70,8 @@ function createFileTarget(file: string, { models }: Catalogue, folder: string): 
 // Parameters that users change most often, written out with the server's defaults.
 const draftSampling = samplingColumn('default', 'drafted');
 
-const filePaths = ({ file, loraFiles = [], variants }: CatalogueEntry): readonly string[] =>
-  file === undefined
-    ? []
-    : [
-        ...(variants[0]?.files ?? []).map((name) => join(dirname(file), basename(name))),
-        ...loraFiles.filter((path) => path !== undefined),
-      ];
+function filePaths({ file, loraFiles = [], variants }: CatalogueEntry): readonly string[] {
+  if (file === undefined) return [];
+  const weights = (variants[0]?.files ?? []).map((name) => join(dirname(file), basename(name)));
+  return [...weights, ...loraFiles.filter((path) => path !== undefined)];
+}

@@ -9,20 +9,16 @@ import type { CallGrammar, Rule } from '../../chat/grammar/rule.ts';
 import { fits } from '../../chat/grammar/matcher.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
 
-/** Grade of one answer. */
 export type AnswerOutcome = 'right' | 'wrong call' | 'no call' | 'unexpected call' | 'cut off' | 'failed';
 
-/** One answer of the model, with its grade. */
 export interface BenchmarkAnswer {
   readonly message: string;
-  /** Whether the message asks for a call. */
   readonly expectsCall: boolean;
   readonly outcome: AnswerOutcome;
   /** The generated text, or the error message if generation failed. */
   readonly text: string;
 }
 
-/** Answers of a model in one tool-call format. */
 export interface FormatScore {
   readonly format: string;
   /** Unconstrained answers. */
@@ -31,7 +27,6 @@ export interface FormatScore {
   readonly strict: readonly BenchmarkAnswer[] | undefined;
 }
 
-/** Options of a tool benchmark. */
 export interface ToolBenchmarkOptions {
   /** Sampling parameters; temperature and max_tokens are replaced (greedy sampling). */
   readonly sampling: SamplingParams;
@@ -44,10 +39,7 @@ export interface ToolBenchmarkOptions {
 export const countAnswers = (formats: readonly ToolCallFormat[]): number =>
   formats.reduce((sum, { grammar }) => sum + (grammar ? 2 : 1), 0) * toolQuestions.length;
 
-/**
- * Tool-calling benchmark: asks a model the tool questions in one format, as a ToolCall node would, unconstrained and
- * (where the format has a grammar) constrained.
- */
+/** Asks a model the tool questions in one format, as a ToolCall node would, and again with the format's grammar. */
 export async function benchmarkFormat(
   model: Model,
   format: ToolCallFormat,
@@ -82,7 +74,6 @@ function createConstraint(format: ToolCallFormat): BenchmarkConstraint | undefin
 export const isAnswerFault = (error: unknown): error is Fault =>
   error instanceof Fault && error.name !== 'ENGINE_CRASHED' && error.name !== 'MODEL_LOAD_FAILED';
 
-/** Number of right answers. */
 export const countRight = (answers: readonly BenchmarkAnswer[] = []): number =>
   answers.filter(({ outcome }) => outcome === 'right').length;
 
@@ -103,15 +94,11 @@ async function askQuestion(
     tools: toToolBlock(questionTools, format),
     thinking: false,
   } as const;
+  const stop = [...sampling.stop, ...(format.stop ?? [])];
   const question = { message, expectsCall: expectedCall !== undefined };
   try {
     const { text, finishReason } = await sequence.generate(prompt, {
-      sampling: {
-        ...sampling,
-        stop: [...sampling.stop, ...(format.stop ?? [])],
-        temperature: 0,
-        max_tokens: maxTokens,
-      },
+      sampling: { ...sampling, stop, temperature: 0, max_tokens: maxTokens },
       signal,
       controlTokens: true,
       ...(constraint && { grammar: constraint.grammar }),
@@ -163,14 +150,12 @@ function matchesExpected({ name, arguments: args }: DetectedCall, expected: Expe
 // Case and outer white space of strings do not count.
 const normalize = (text: string): string => text.toLowerCase().replaceAll(/^"\s*|(?<!\s)\s*"$/g, '"');
 
-/** A question of the tool benchmark. */
 interface ToolQuestion {
   readonly message: string;
   /** The right call; undefined: no tool fits, and the model should answer in plain text. */
   readonly expectedCall: ExpectedCall | undefined;
 }
 
-/** A call that counts as right. */
 interface ExpectedCall {
   readonly name: string;
   /** Accepted values of each parameter; case-insensitive. */

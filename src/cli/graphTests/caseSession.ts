@@ -18,7 +18,6 @@ import { findModelFile } from '../catalogue.ts';
 import { startOwnServer } from '../ownServer.ts';
 import { CasesFileError } from './casesFile.ts';
 
-/** Options of a session of cases. */
 export interface CaseSessionOptions {
   readonly settings: ServerOptions;
   /** `--model`: a name in the catalogue, or a file; "" = the graph's own. */
@@ -107,21 +106,16 @@ async function startCaseServer(
   };
 }
 
-/** An inference that no entry of a script answers. */
 export type UnansweredInference = Pick<ScriptedRequest, 'message' | 'node' | 'inference'>;
 
 /** The mock script of a server whose cases have one each: it can be replaced while the server runs. */
 class ActiveScript {
-  readonly #entries: MockScript[number][] = [];
+  /** For the engine. */
+  readonly entries: MockScript[number][] = [];
+  /** The inferences of the turn that no entry answered: the engine gave its own answer. */
+  unanswered: readonly UnansweredInference[] = [];
   #place: Pick<ScriptedRequest, 'case' | 'turn'> = {};
-  #unanswered: readonly UnansweredInference[] = [];
 
-  /** The entries, for the engine. */
-  get entries(): MockScript {
-    return this.#entries;
-  }
-
-  /** Replaces the script. */
   use(script: MockScript): void {
     const atPlace = script.map((entry) => ({
       ...entry,
@@ -130,33 +124,23 @@ class ActiveScript {
     // The last entry is asked only where no other one matches; it matches nothing.
     const last: MockScript[number] = {
       matches: ({ message, node, inference }) => {
-        this.#unanswered = [...this.#unanswered, { message, node, inference }];
+        this.unanswered = [...this.unanswered, { message, node, inference }];
         return false;
       },
       reply: { answer: '', delay_ms: 0, chunk: 0 },
       scores: { scores: {}, delay_ms: 0 },
     };
-    this.#entries.splice(0, this.#entries.length, ...atPlace, last);
+    this.entries.splice(0, this.entries.length, ...atPlace, last);
   }
 
   /** Tells which turn of which case runs. */
   enter(name: string, turn: number): void {
     this.#place = { case: name, turn };
-    this.#unanswered = [];
-  }
-
-  /** The inferences of the turn that no entry answered: the engine gave its own answer. */
-  get unanswered(): readonly UnansweredInference[] {
-    return this.#unanswered;
+    this.unanswered = [];
   }
 }
 
-/**
- * A graph whose nodes sample with the seed of a run, so that each run is another one and can be repeated: the first run
- * has the seed of the graph, or 1.
- * @param graph a document that may have errors.
- * @param run from 1.
- */
+/** A graph whose nodes sample by the seed of a run: the first has the graph's, or 1. @param run from 1. */
 export function seededGraph(graph: unknown, registry: Registry, run: number): unknown {
   if (!isObject(graph) || !isObject(graph['nodes'])) return graph;
   const nodes = Object.entries(graph['nodes']).map(([name, node]) => [name, seededNode(node, registry, run)] as const);

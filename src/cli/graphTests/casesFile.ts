@@ -3,14 +3,14 @@ import { basename, dirname, join } from 'node:path';
 import { Fault } from '../../protocol/fault.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { describePointer } from '../../base/jsonPointer.ts';
-import { createReader, type SchemaError } from '../../protocol/schema.ts';
+import { createReader, errorsBelow, type SchemaError } from '../../protocol/schema.ts';
 import { readRegularFile } from '../../base/filesystem.ts';
 import { findGraph } from '../findGraph.ts';
-import { describeMistakes, readJsonFile, type JsonFile } from '../jsonFile.ts';
+import { describeMistakes, readJsonFile, readValidJson, type JsonFile } from '../jsonFile.ts';
 import { UsageError } from '../options.ts';
 import { findContentErrors } from '../resultsFile.ts';
 import { casesSchema, type CasesDocument, type GraphCase } from './casesSchema.ts';
-import { findExpectationErrors } from './expectation.ts';
+import { expectationErrors } from './expectation.ts';
 
 /** A cases file that has been read, and the files that it names. */
 export interface CasesFile {
@@ -31,16 +31,11 @@ export class CasesFileError extends Error {}
 
 const readDocument = createReader(casesSchema);
 
-/**
- * Reads a cases file and the text of its graph.
- * @param graphs the graphs folder.
- * @throws CasesFileError with all errors: `file:line:column: cases[0].turns[1].expect.pth is not known here; ...`.
- */
+/** Reads a cases file and its graph's text. @throws CasesFileError with each place: `file:1:2: cases[0].graph ...`. */
 export async function readCasesFile(path: string, graphs: string): Promise<CasesFile> {
-  const file = await readJsonFile(path).catch((error: Error) => {
+  const file = await readValidJson(path).catch((error: Error) => {
     throw new CasesFileError(error.message, { cause: error });
   });
-  if (file.syntaxError !== undefined) throw new CasesFileError(file.syntaxError);
   const value: unknown = JSON.parse(file.text);
   if (isObject(value) && 'start_node' in value)
     throw new CasesFileError(
@@ -64,10 +59,7 @@ export async function readCasesFile(path: string, graphs: string): Promise<Cases
 
 const casesName = (graph: string): string => `${basename(graph).replace(/\.json$/i, '')}.cases.json`;
 
-/**
- * The cases files that a command names: files, or folders, of which all files that end in `.cases.json`.
- * @throws UsageError when a folder has none.
- */
+/** The cases files of a command: files, or all of a folder. @throws UsageError when a folder has none. */
 export async function findCasesFiles(paths: readonly string[]): Promise<readonly string[]> {
   const files = await Promise.all(
     paths.map(async (path) => {
@@ -119,14 +111,10 @@ function* findErrors({ cases }: CasesDocument, nodes: readonly string[]): Genera
       yield { pointer: `/cases/${index}/name`, message: `is the name of cases[${first}], too; give it another one` };
     for (const [position, { results, expect }] of turns.entries()) {
       const pointer = `/cases/${index}/turns/${position}`;
-      yield* within(`${pointer}/results`, findContentErrors(results));
-      yield* within(`${pointer}/expect`, findExpectationErrors(expect, nodes));
+      yield* errorsBelow(`${pointer}/results`, findContentErrors(results));
+      yield* errorsBelow(`${pointer}/expect`, expectationErrors(expect, nodes));
     }
   }
-}
-
-function* within(parent: string, errors: Iterable<SchemaError>): Generator<SchemaError> {
-  for (const error of errors) yield { ...error, pointer: parent + error.pointer };
 }
 
 /** Whether a document is no graph, but has test cases or is a mock script: `check` skips it. */

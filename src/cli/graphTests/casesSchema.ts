@@ -9,6 +9,7 @@ const expectSchema = partialObject(
       'All nodes that run, in order: the name of a node, or its name and the exit it takes (guard.triggered).',
     ),
     calls: { type: 'array', description: 'All calls of the turn, in order; [] = none.', items: callSchema },
+    fields: object('Fields of the answer (answer_fields), by name. Those that are not named are not compared.'),
     text: {
       description: 'The whole text of the turn, or what it must be like.',
       anyOf: [

@@ -5,9 +5,8 @@ import { isPartOf } from '../resultsFile.ts';
 import type { CaseTurn } from './casesSchema.ts';
 import type { TracedCall, TracedStep, TurnTrace } from './turnTrace.ts';
 
-/** What a turn was expected to do, and did not. */
 export interface Mismatch {
-  readonly what: 'path' | 'calls' | 'text' | 'error';
+  readonly what: 'path' | 'calls' | 'fields' | 'text' | 'error';
   /** One sentence. */
   readonly message: string;
   /** The expected and the actual lines; [] where the sentence says it all. */
@@ -18,10 +17,7 @@ type Expectation = CaseTurn['expect'];
 type TextPatterns = Exclude<NonNullable<Expectation['text']>, string>;
 
 /** The mistakes in an expectation that its schema does not see: patterns that do not compile, and unknown nodes. */
-export function* findExpectationErrors(
-  { path = [], text }: Expectation,
-  nodes: readonly string[],
-): Generator<SchemaError> {
+export function* expectationErrors({ path = [], text }: Expectation, nodes: readonly string[]): Generator<SchemaError> {
   for (const [index, step] of path.entries()) {
     if (nodes.some((node) => step === node || step.startsWith(`${node}.`))) continue;
     const hint = didYouMean(step.replace(/\.[^.]*$/, ''), nodes);
@@ -47,6 +43,7 @@ export function findMismatches(expected: Expectation, trace: TurnTrace): readonl
   return [
     ...(expected.path ? comparePath(expected.path, trace.path) : []),
     ...(expected.calls ? compareCalls(expected.calls, trace.calls) : []),
+    ...compareFields(expected.fields ?? {}, trace.fields ?? {}),
     ...(expected.text === undefined ? [] : compareText(expected.text, trace.text)),
   ];
 }
@@ -67,6 +64,16 @@ function compareCalls(expected: NonNullable<Expectation['calls']>, actual: reado
   if (isEqual(diff)) return [];
   const message = expected.length === 0 ? 'a call where none is expected' : 'other calls';
   return [{ what: 'calls', message: actual.length === 0 ? 'no call' : message, diff }];
+}
+
+function compareFields(
+  expected: NonNullable<Expectation['fields']>,
+  actual: NonNullable<TurnTrace['fields']>,
+): readonly Mismatch[] {
+  const linesOf = (values: NonNullable<TurnTrace['fields']>) =>
+    Object.keys(expected).map((name) => `${name}: ${JSON.stringify(values[name])}`);
+  const diff = diffLines(linesOf(expected), linesOf(actual), (a, b) => a === b);
+  return isEqual(diff) ? [] : [{ what: 'fields', message: 'other fields', diff }];
 }
 
 function compareText(expected: string | TextPatterns, actual: string): readonly Mismatch[] {

@@ -7,10 +7,9 @@ import { readMockScript } from '../../inference/mock/script.ts';
 import { describeFsError, readRegularFile, writeAtomic } from '../../base/filesystem.ts';
 import { type CasesFile, CasesFileError, readCasesFile } from './casesFile.ts';
 import { type CaseServer, type CaseSession, locatingFaults } from './caseSession.ts';
-import { tryParseJson } from '../jsonFile.ts';
+import { tryParseJson } from '../../base/jsonTypes.ts';
 import { type DiffLine, diffLines, stepName } from './expectation.ts';
 
-/** How the cases of a file are recorded. */
 export interface RecordOptions {
   readonly recorder: Recorder;
   /** The file to write; default: that of the cases file. */
@@ -29,23 +28,15 @@ export interface ReplayDifference {
   readonly diff: readonly DiffLine[];
 }
 
-/** A recording that was written. */
-export interface WrittenRecording {
+export interface SavedRecording {
   readonly path: string;
   readonly entries: number;
   readonly cases: readonly CaseResult[];
   readonly differences: readonly ReplayDifference[];
 }
 
-/**
- * Runs the cases of a file on a model, and writes what the model answered as a mock script; then runs them with it.
- * @throws CasesFileError with all that is wrong with the file, its graph or a model; nothing is written then.
- */
-export async function recordFile(
-  path: string,
-  session: CaseSession,
-  options: RecordOptions,
-): Promise<WrittenRecording> {
+/** Records a model's answers as a mock script, then runs it. @throws CasesFileError, and writes nothing then. */
+export async function recordFile(path: string, session: CaseSession, options: RecordOptions): Promise<SavedRecording> {
   const file = await readCasesFile(path, session.settings.graphs);
   const out = options.out ?? file.recording;
   if (!existsSync(dirname(out)))
@@ -61,9 +52,11 @@ export async function recordFile(
       return { text, entries: entries.length, differences: await replay(file, server, session, options, cases) };
     };
     const asWritten = await tryReplay(inferences);
-    const { text, ...replayed } = await withFewerDifferences(asWritten, (differs) =>
-      tryReplay(withPlainCalls(inferences, cases, differs)),
-    );
+    const { differences } = asWritten;
+    const differs = (name: string, turn: number): boolean =>
+      differences.some((one) => one.case === name && one.turn === turn);
+    const again = differences.length === 0 ? asWritten : await tryReplay(withPlainCalls(inferences, cases, differs));
+    const { text, ...replayed } = again.differences.length < differences.length ? again : asWritten;
     await writeAtomic(out, text).catch((error: Error) => {
       throw new CasesFileError(`${out} cannot be written: ${describeFsError(error)}`, { cause: error });
     });
@@ -71,20 +64,8 @@ export async function recordFile(
   });
 }
 
-/** A recording, and what came of its replay. */
-interface Replay extends Pick<WrittenRecording, 'entries' | 'differences'> {
+interface Replay extends Pick<SavedRecording, 'entries' | 'differences'> {
   readonly text: string;
-}
-
-/** The replay, or another one of the turns that differ, if fewer of them do then. */
-async function withFewerDifferences(
-  first: Replay,
-  again: (differs: (name: string, turn: number) => boolean) => Promise<Replay>,
-): Promise<Replay> {
-  const { differences } = first;
-  if (differences.length === 0) return first;
-  const second = await again((name, turn) => differences.some((one) => one.case === name && one.turn === turn));
-  return second.differences.length < differences.length ? second : first;
 }
 
 /** @throws CasesFileError when a file has entries that a person has written, or cannot be read. */
@@ -118,7 +99,6 @@ async function recordCases(
   return { cases, inferences: recorder.take() };
 }
 
-/** Runs the cases on the mock engine, and compares their turns with those of the model. */
 async function replay(
   file: CasesFile,
   server: CaseServer,
@@ -141,18 +121,15 @@ async function replay(
 
 const once = { runs: 1, minPass: 1, isSeeded: true } as const;
 
-/** A trace as lines, for a diff. */
-const linesOf = ({ path, calls, text, error }: TurnTrace): readonly string[] => [
+const linesOf = ({ path, calls, text, fields, error }: TurnTrace): readonly string[] => [
   ...path.map(stepName),
   ...calls.map((call) => JSON.stringify(call)),
   JSON.stringify(text),
+  ...(fields ? [JSON.stringify(fields)] : []),
   ...(error === undefined ? [] : [error]),
 ];
 
-/**
- * Writes the calls of recorded answers in `<tool_call>` tags, in the turns for which `isRewritten` holds. The mock engine
- * has no chat template, and does not read calls in the layout of a model's own.
- */
+/** Writes recorded calls in `<tool_call>` tags: the mock engine does not read a model's own layout. */
 function withPlainCalls(
   inferences: readonly PlacedInference[],
   cases: readonly CaseResult[],

@@ -10,7 +10,7 @@ export interface RecordedInference {
   readonly node: string;
   /** The number of the inference within its turn. */
   readonly inference: number;
-  readonly answer: Pick<MockScriptEntry, 'answer' | 'finish' | 'scores'>;
+  readonly answer: Pick<MockScriptEntry, 'answer' | 'finish' | 'confidence' | 'scores'>;
 }
 
 /** Lets a listener know of each finished inference of the models that an engine loads from now on. */
@@ -21,12 +21,17 @@ function recordSequence(sequence: Sequence, onInference: (recorded: RecordedInfe
   return withMembers(sequence, {
     async generate(prompt, options) {
       const completion = await sequence.generate(prompt, { ...options, transcript: true });
-      const { finishReason: finish, transcript } = completion;
+      const { finishReason: finish, transcript, choices = [] } = completion;
       if (finish === 'aborted' || !transcript) return completion;
       const { text } = transcript;
       // The tokens of the mock engine are fewer or more: it would cut the answer elsewhere.
       const isNearLimit = text.length > options.sampling.max_tokens;
-      const answer = { answer: text, ...((finish !== 'end' || isNearLimit) && { finish }) };
+      const confidence = Number(Math.min(1, ...choices.map(({ probability }) => probability)).toFixed(2));
+      const answer = {
+        answer: text,
+        ...((finish !== 'end' || isNearLimit) && { finish }),
+        ...(confidence < 1 && { confidence }),
+      };
       onInference({ ...scriptedRequest(prompt, options, sequence.label), answer });
       return completion;
     },
@@ -42,10 +47,7 @@ function recordSequence(sequence: Sequence, onInference: (recorded: RecordedInfe
 
 const digits = 6;
 
-/**
- * The shares of answers of each other, 1 in all: nodes compare answers only with each other, and the probability of all of
- * them may be too small for a script. Rounded down, so that they do not add up to more than 1.
- */
+/** Answers as shares, 1 in all, for a script: only compared with each other. Rounded down, not to exceed 1. */
 function toShares(answers: readonly string[], scores: readonly number[]): Record<string, number> {
   const highest = Math.max(...scores);
   const weights = scores.map((score) => Math.exp(score - highest));
@@ -81,10 +83,7 @@ export interface PlacedInference extends RecordedInference {
   readonly turn: number;
 }
 
-/**
- * The entries of a mock script that answer inferences again. Equal inferences share an entry; where the same node has
- * answered the same message in several ways, each entry names its case and turn.
- */
+/** A script that answers inferences again. Equal ones share an entry; unequal answers name case and turn. */
 export function recordingEntries(inferences: readonly PlacedInference[]): readonly MockScriptEntry[] {
   const groups = new Map<string, PlacedInference[]>();
   for (const one of inferences) {

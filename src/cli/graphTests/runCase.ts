@@ -16,7 +16,6 @@ export interface CaseRun {
   readonly ok: boolean;
 }
 
-/** A case that has run as often as wanted. */
 export interface CaseResult {
   readonly name: string;
   readonly runs: readonly CaseRun[];
@@ -26,7 +25,6 @@ export interface CaseResult {
   readonly durationMs: number;
 }
 
-/** How the cases of a file run. */
 export interface CaseRunOptions {
   readonly client: Client;
   readonly runs: number;
@@ -72,7 +70,6 @@ export async function runCases(
 // 9 of 10 runs are 0.9 of them, whatever the rounding.
 const shareTolerance = 1e-9;
 
-/** Runs a case, each time with an agent of its own. */
 async function runCase(graphCase: GraphCase, context: CaseContext): Promise<CaseResult> {
   const start = performance.now();
   const runs: CaseRun[] = [];

@@ -6,7 +6,6 @@ import { type UnansweredInference, locatingFaults, type CaseSession } from './ca
 import { CasesFileError, readCasesFile, type CasesFile } from './casesFile.ts';
 import { runCases, type CaseResult, type CaseRunOptions } from './runCase.ts';
 
-/** How the cases of a file run. */
 export interface TestOptions extends Pick<CaseRunOptions, 'runs' | 'minPass' | 'signal' | 'onCase'> {
   readonly usesModels: boolean;
   /** `--mock-script`: instead of the recording of each file; "" = none. */
@@ -14,7 +13,6 @@ export interface TestOptions extends Pick<CaseRunOptions, 'runs' | 'minPass' | '
   readonly onBegin?: (begun: Pick<FileResult, 'path' | 'graph' | 'engine'>) => void;
 }
 
-/** What came of a cases file. */
 export interface FileResult {
   readonly path: string;
   /** The path of the graph. */

@@ -2,7 +2,7 @@ import type { AgentHandle, Client } from '../../client/index.ts';
 import { describeFault, Fault } from '../../protocol/fault.ts';
 import type { NodeEvent, ServerFrame, ToolCallNotification } from '../../protocol/frames.gen.ts';
 import { answererOf } from '../resultsFile.ts';
-import { TurnAnswers } from '../callAnswers.ts';
+import { turnAnswers } from '../callAnswers.ts';
 import type { CaseTurn } from './casesSchema.ts';
 
 /** A call as traces show it: without its id. */
@@ -13,7 +13,6 @@ export interface TracedCall extends Pick<ToolCallNotification, 'known' | 'issues
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** A node that ran, and the exit it took. */
 export interface TracedStep {
   readonly node: string;
   readonly exit: string;
@@ -25,11 +24,12 @@ export interface TurnTrace {
   readonly path: readonly TracedStep[];
   readonly calls: readonly TracedCall[];
   readonly text: string;
+  /** The fields of its answers; absent: there were none. */
+  readonly fields?: Readonly<Record<string, unknown>>;
   /** Why the turn failed; absent: it did not. */
   readonly error?: string;
 }
 
-/** A turn that has run. */
 export interface TracedTurn {
   readonly trace: TurnTrace;
   readonly warnings: readonly string[];
@@ -48,13 +48,15 @@ export async function runCaseTurn(
 ): Promise<TracedTurn> {
   signal.throwIfAborted();
   const notes: string[] = [];
-  const answers = new TurnAnswers(agent, answererOf(results, '"results"'), (note) => notes.push(note));
+  const answers = turnAnswers(agent, answererOf(results, '"results"'), (note) => notes.push(note));
   let text = '';
+  const fields = new Map<string, unknown>();
   const calls: TracedCall[] = [];
   const inferenceOfCalls: number[] = [];
   let inferences = 0;
   const onFrame = (frame: ServerFrame): void => {
     if (frame.body === 'answerText') text += frame.answerText.text;
+    if (frame.body === 'answerField') fields.set(frame.answerField.name, JSON.parse(frame.answerField.valueJson));
     if (frame.body === 'nodeEvent' && isInference(frame.nodeEvent)) inferences++;
     if (frame.body !== 'toolCallNotification') return;
     const call = frame.toolCallNotification;
@@ -64,10 +66,11 @@ export async function runCaseTurn(
     inferenceOfCalls.push(inferences);
     answers.add({ ...call, arguments: args });
   };
+  const shownFields = () => (fields.size > 0 ? { fields: Object.fromEntries(fields) } : {});
   const cancel = (): void => void client.request('cancelTurn', { agentId: agent.id, turnId: 0 }).catch(() => undefined);
   signal.addEventListener('abort', cancel);
   const traced = (path: readonly TracedStep[], warnings: readonly string[], error?: string): TracedTurn => ({
-    trace: { user, path, calls, text, ...(error !== undefined && { error }) },
+    trace: { user, path, calls, text, ...shownFields(), ...(error !== undefined && { error }) },
     warnings,
     notes,
     inferenceOfCalls,

@@ -28,7 +28,6 @@ export function doctorReport(diagnosis: Diagnosis, colors: Colors): string {
   return joinSections(diagnosis, sections, colors);
 }
 
-/** The sections of a report between the name of the model and the entry for models.json. */
 function joinSections(
   { name, files, notes, entry }: Pick<Diagnosis, 'name' | 'files' | 'notes' | 'entry'>,
   sections: readonly (readonly string[])[],
@@ -99,7 +98,6 @@ function countProbes({ probes }: ToolDialect): string {
   return ok === probes.length ? `all ${ok} are ok` : `${ok} of ${probes.length} are ok`;
 }
 
-/** The failed probes of a chat template that knows tools, and the limits of its notation. */
 function probeSections({ toolDialect }: Diagnosis, colors: Colors): readonly (readonly string[])[] {
   return toolDialect.knowsTools
     ? failedProbes(toolDialect).map(([title, lines]) => warnings(title, lines, colors))
@@ -154,10 +152,7 @@ function trialLines(trials: readonly FormatScore[], used: string, colors: Colors
   const answers = first?.free ?? [];
   const withoutCall = answers.filter(({ expectsCall }) => !expectsCall).length;
   const row = (...cells: readonly string[]): string =>
-    `  ${cells
-      .map((cell) => cell.padEnd(columnWidth))
-      .join('')
-      .trimEnd()}`;
+    `  ${cells.map((cell) => cell.padEnd(columnWidth)).join('')}`.trimEnd();
   const lines = trials.map(({ format, free, strict }) =>
     row(format, score(free), strict ? score(strict) : 'no grammar', format === used ? '<- used' : ''),
   );
@@ -244,7 +239,6 @@ export function memoryLine(name: string, plan: LoadPlan): string {
   return `${name} needs about ${formatMemory(totalMemory(plan))}: ${rest}, ${contextText}`;
 }
 
-/** Formats RAM, and memory of a graphics card where some is used. */
 const formatMemory = ({ ram, vram }: MemoryUse): string =>
   vram > 0 ? `${formatBytes(ram, 1)}, ${formatBytes(vram, 1)} on the graphics card` : formatBytes(ram, 1);
 

@@ -15,14 +15,12 @@ export function colorsFor(stream: { readonly isTTY?: boolean }): Colors {
   return { bold: code(1), dim: code(2), warning: code(33) };
 }
 
-/** Writes a line to standard output. */
 export const printLine = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** Writes a value to standard output as a line of JSON that has all keys: programs get null for unknown values. */
 export const printComplete = (value: object): void =>
   printLine(JSON.stringify(value, (_, inner: unknown): unknown => inner ?? null));
 
-/** Rows whose columns are aligned. */
 export function alignColumns(rows: readonly (readonly string[])[]): readonly (readonly string[])[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)));

@@ -13,12 +13,8 @@ export function describeCase(result: CaseResult, colors: Colors): string {
   const { name, ok, runs, passed } = result;
   const label = ok ? colors.dim('ok  ') : colors.warning('FAIL');
   const rate = runs.length > 1 ? ` (${passed} of ${runs.length} runs passed, ${percent(passed / runs.length)})` : '';
-  const parts = [
-    `  ${label} ${printable(name)}${rate}\n`,
-    ...notesOf(result).map((note) => `       note: ${printable(note)}\n`),
-  ];
-  if (!ok) parts.push(describeFailures(result, colors));
-  return parts.join('');
+  const notes = notesOf(result).map((note) => `       note: ${printable(note)}\n`);
+  return [`  ${label} ${printable(name)}${rate}\n`, ...notes, ok ? '' : describeFailures(result, colors)].join('');
 }
 
 /** What went wrong in the runs of a case; equal failures once. */

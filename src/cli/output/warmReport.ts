@@ -18,7 +18,6 @@ export interface WarmedGraph {
   readonly vectors: readonly VectorReport[];
 }
 
-/** The prompt cache on disk. */
 export interface PromptFolder {
   readonly folder: string;
   readonly prompts: number;
@@ -45,7 +44,6 @@ export const isWarm = ({ error, nodes, vectors }: WarmedGraph): boolean =>
   nodes.every(({ kept }) => goodStates.includes(kept)) &&
   vectors.every(({ unsaved }) => unsaved === undefined);
 
-/** The lines for a graph. */
 export function describeGraph({ graph, error, warnings, nodes, vectors }: WarmedGraph): { out: string; err: string } {
   const lines = [
     ...(error === '' ? [`${graph}: ok`] : []),
@@ -67,17 +65,14 @@ function describeVectors({ isRestored, unsaved }: VectorReport): string {
 
 /** Counts the states in the folder of the prompt cache. */
 export async function readFolder(folder: string): Promise<PromptFolder> {
-  const names = await readdir(folder).catch(() => []);
-  const states = names.filter((name) => name.endsWith('.state'));
+  const states = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.state'));
   const sizes = await Promise.all(states.map(async (name) => (await stat(join(folder, name))).size));
   return { folder, prompts: states.length, bytes: sizes.reduce((sum, size) => sum + size, 0) };
 }
 
-/** The line for the folder. */
 export const describeFolder = ({ folder, prompts, bytes }: PromptFolder): string =>
   `${folder}: ${plural(prompts, 'prompt')}, ${(bytes / 1e6).toFixed(1)} MB\n`;
 
-/** A prefill of a node of a graph. */
 export interface NodePrefill extends WarmUpResult {
   readonly node: string;
 }

@@ -1,7 +1,7 @@
 import { format, type OutputUnit, type Schema, type SchemaDraft, Validator } from '@cfworker/json-schema';
 import { RE2JS } from 're2js';
 import { andThen, type Awaitable } from './awaitable.ts';
-import { Fault } from '../../protocol/fault.ts';
+import { malformed } from '../../protocol/fault.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { anyOfTexts, estimatePatternSize } from '../../base/patterns.ts';
 import { describePointer } from '../../base/jsonPointer.ts';
@@ -96,11 +96,9 @@ export interface StandardSchema {
   };
 }
 
-/** A valid value, transformed by the schema, or what is wrong with it. */
 type StandardSchemaResult =
   { readonly value: unknown; readonly issues?: undefined } | { readonly issues: readonly StandardSchemaIssue[] };
 
-/** One thing that is wrong with a value. */
 interface StandardSchemaIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
@@ -156,7 +154,7 @@ export function compileJsonSchema(given: ParametersSchema, path: string): (args:
   // A copy: the validator adds properties to its schema, which may be frozen, and a later change would not count.
   const schema = JSON.parse(documentText(given, path)) as Schema & ParametersSchema;
   if (schema.type !== undefined && schema.type !== 'object')
-    throw new Fault('MALFORMED_MESSAGE', `${path}.type must be "object": arguments have names`);
+    throw malformed(`${path}.type must be "object": arguments have names`);
   const patterns: Patterns = { formats: {}, useNames: [] };
   prepare(schema, path, patterns);
   const validator = new Validator(schema, draftOf(schema), false);
@@ -229,7 +227,7 @@ function prepare(schema: unknown, path: string, patterns: Patterns): void {
   if (!isObject(schema)) return;
   const unknown = [schema['type'] ?? []].flat().find((type) => !types.includes(type as string));
   if (unknown !== undefined) {
-    throw new Fault('MALFORMED_MESSAGE', `${path}.type must be of ${types.join(', ')}, not ${JSON.stringify(unknown)}`);
+    throw malformed(`${path}.type must be of ${types.join(', ')}, not ${JSON.stringify(unknown)}`);
   }
   for (const [keyword, value] of Object.entries(schema))
     mapSchemas(keyword, value, (inner, below) => prepare(inner, path + describePointer(below), patterns));

@@ -1,5 +1,5 @@
 import { documentText } from '../../protocol/codec/requestFrame.ts';
-import { Fault } from '../../protocol/fault.ts';
+import { type Fault, malformed } from '../../protocol/fault.ts';
 import { checks, optionsCheck } from '../options.ts';
 import { isStandardSchema, type StandardSchema } from './argumentSchemas.ts';
 import { describeThrown, type ToolOutcome } from './toolOutcome.ts';
@@ -61,7 +61,7 @@ export function defineTool<const Parameters>(
   checkDefinition(definition as DefineToolOptions<unknown>);
   const { name, description, consequential, ...registration } = definition;
   for (const [member, text] of Object.entries({ name, description }))
-    if (text === undefined) throw new Fault('MALFORMED_MESSAGE', `defineTool.${member} is missing`);
+    if (text === undefined) throw malformed(`defineTool.${member} is missing`);
   const path = `defineTool.${name}`;
   readTool(registration, path);
   const parameters = declaredParameters(registration.parameters, `${path}.parameters`);
@@ -91,8 +91,7 @@ const withoutSafeBounds = (keyword: string, value: unknown): unknown =>
 function jsonSchemaOf(schema: StandardSchema, path: string): object {
   const { vendor, jsonSchema } = schema['~standard'];
   const fail = (problem: string): Fault =>
-    new Fault(
-      'MALFORMED_MESSAGE',
+    malformed(
       `${path} ${problem}; give the JSON Schema itself, such as z.toJSONSchema(schema) of Zod or toJsonSchema(schema) of @valibot/to-json-schema`,
     );
   if (!jsonSchema) throw fail(`of ${vendor} gives no JSON Schema (~standard.jsonSchema), which the model is shown`);

@@ -3,27 +3,17 @@ import { isPlainObject } from '../../protocol/codec/wellFormed.ts';
 import { parseToolCall, type ToolCall } from '../toolCall.ts';
 import { failureOf, type ToolOutcome } from './toolOutcome.ts';
 
-/** The variable in which results go with the next message. */
 const previousResultsName = 'previous_tool_results';
 
 // Half of what a server accepts by default for all variables of a message (--max-message-bytes).
 const maxBytes = 128 * 1024;
 
-/** A call whose result goes with a message. */
 interface Entry {
   readonly call: ToolCall;
   /** Undefined while it runs. */
   outcome?: ToolOutcome;
   /** Whether a message has said that it runs. */
   isAnnounced?: boolean;
-}
-
-/** Results for a message. */
-export interface TakenResults {
-  /** A JSON list of `{ name, arguments, ok, content }`, in the order of the calls. */
-  readonly json: string;
-  /** Keeps them for the next message: this one was not sent. */
-  readonly restore: () => void;
 }
 
 /** Results of calls that no turn has taken: they go with the agent's next message. */
@@ -40,8 +30,10 @@ export class PreviousResults {
   /**
    * Takes the results for a message; undefined: there are none. One that does not fit stays for the message after it,
    * with all that follow. For a call that still runs the message says so, and its result comes with a later one.
+   * @returns a JSON list of `{ name, arguments, ok, content }`, in the order of the calls, and a function that keeps them for
+   * the next message, if this one was not sent.
    */
-  take(): TakenResults | undefined {
+  take() {
     const before = this.#entries;
     const taken: { readonly entry: Entry; readonly json: string }[] = [];
     let bytes = 0;

@@ -1,16 +1,11 @@
+import { Fault } from '../../protocol/fault.ts';
+import { checks } from '../options.ts';
 import type { ToolCall } from '../toolCall.ts';
 import { isPlainObject } from '../../protocol/codec/wellFormed.ts';
 import { andThen, type Awaitable, isPromiseLike, orElse } from './awaitable.ts';
 import type { BeforeDecision, ExecutorOptions, HookContext } from './executorOptions.ts';
-import {
-  describeThrown,
-  failureBy,
-  failureOf,
-  outcomeOf,
-  type ToolEnd,
-  type ToolOutcome,
-  withChanges,
-} from './toolOutcome.ts';
+import type { ToolEnd, ToolOutcome } from './toolOutcome.ts';
+import { describeThrown, failureBy, failureOf, outcomeOf, withChanges } from './toolOutcome.ts';
 import type { RegisteredTool, TurnContext } from './toolRegistration.ts';
 import { raceAbort } from '../../base/abort.ts';
 
@@ -41,6 +36,7 @@ export async function runCall(run: CallRun): Promise<void> {
   const { call, tool, context, hooks, signal, stopped } = run;
   const wait = <T>(promise: PromiseLike<T>): Promise<T> => raceAbort(Promise.resolve(promise), signal);
   let end: ToolEnd;
+  let ending: string | undefined;
   let unsettled: Promise<ToolOutcome> | undefined;
   try {
     signal.throwIfAborted();
@@ -51,7 +47,12 @@ export async function runCall(run: CallRun): Promise<void> {
     if ('end' in decision) end = decision.end;
     else {
       run.onStarted(decision.arguments);
-      const running = decision.tool.run(decision.arguments, { ...context, signal, call });
+      const stop = (answer = ''): void => {
+        checks.string(answer, 'call.stop.text');
+        if (!call.awaitsResult) throw new Fault('NO_RESULTS_AWAITED', notStoppable);
+        ending = answer;
+      };
+      const running = decision.tool.run(decision.arguments, { ...context, signal, call: { ...call, stop } });
       run.release();
       const { lifespan } = decision.tool;
       const toOutcome = (value: unknown): ToolOutcome => outcomeOf(value, call.toolName, lifespan);
@@ -74,9 +75,13 @@ export async function runCall(run: CallRun): Promise<void> {
       end = failedBy(thrown, signal);
     }
   }
+  if (ending !== undefined)
+    end = { ...end, result: { ...end.result, control: { ...end.result.control, endTurn: true, answer: ending } } };
   run.onEnd(end);
   run.release();
 }
+
+const notStoppable = 'the turn does not wait for this call, so the call cannot end it; set await_results of the node';
 
 function failedBy(thrown: unknown, { aborted, reason }: AbortSignal): ToolEnd {
   if (!aborted) return { state: 'failed', result: failureBy(thrown), error: thrown };
@@ -92,7 +97,6 @@ function changedEnd(end: ToolEnd, changes: unknown): ToolEnd {
 
 /** What becomes of a call: its tool runs with these arguments, or it has ended without that. */
 type CallDecision = { readonly tool: RegisteredTool; readonly arguments: unknown } | { readonly end: ToolEnd };
-
 type DecisionHooks = Pick<ExecutorOptions, 'before' | 'confirm'>;
 
 // Issues about the shape of arguments. A value that the user did not mention (ungrounded_value) has the right shape, and
@@ -130,7 +134,6 @@ const endOf = (result: ToolOutcome): ToolEnd =>
 
 const failed = (message: string): CallDecision => ({ end: endOf(failureOf(message)) });
 
-/** The decision that a call is not run, with the reason for the model. */
 const blocked = (reason: string): CallDecision => ({
   end: { state: 'blocked', result: failureOf(`not run: ${reason}`) },
 });

@@ -1,4 +1,4 @@
-import { Fault } from '../../protocol/fault.ts';
+import { malformed } from '../../protocol/fault.ts';
 import { wrongType } from '../../protocol/codec/json.ts';
 import { checks, optionsCheck } from '../options.ts';
 import type { ToolCall } from '../toolCall.ts';
@@ -89,10 +89,9 @@ function checkEntry(entry: ScriptedCall, path: string): void {
     error: checks.field,
     times: checks.count,
   })(entry);
-  if (entry.tool === undefined)
-    throw new Fault('MALFORMED_MESSAGE', `${path}.tool is missing: give the name of a tool`);
+  if (entry.tool === undefined) throw malformed(`${path}.tool is missing: give the name of a tool`);
   if (entry.error !== undefined && entry.result !== undefined)
-    throw new Fault('MALFORMED_MESSAGE', `${path} has result and error; give one of them`);
+    throw malformed(`${path} has result and error; give one of them`);
 }
 
 const isFor = ({ entry, used }: Line, call: ToolCall, args: unknown): boolean =>

@@ -1,12 +1,17 @@
 import type { ToolCall } from '../toolCall.ts';
 import { describeError } from '../../protocol/fault.ts';
-import type { ToolResult } from '../../protocol/frames.gen.ts';
+import type { ToolControl, ToolResult } from '../../protocol/frames.gen.ts';
 import { documentText } from '../../protocol/codec/requestFrame.ts';
 import { wellFormed } from '../../protocol/codec/wellFormed.ts';
 import { checks, optionsCheck } from '../options.ts';
 
 /** What came of a tool call, as the model reads it. */
-export type ToolOutcome = Omit<ToolResult, 'callId'>;
+export interface ToolOutcome extends Omit<ToolResult, 'callId' | 'metadataJson' | 'control'> {
+  /** JSON for programs, which no model reads. */
+  readonly metadataJson?: string;
+  /** What it changes in the agent and in the turn. */
+  readonly control?: Partial<ToolControl>;
+}
 
 /** How the value of a tool counts. */
 export interface ToolResultOptions {
@@ -14,6 +19,10 @@ export interface ToolResultOptions {
   readonly ok?: boolean;
   /** TURN: the result is for this turn. DIALOG: later turns see it, too. Default: the lifespan of the tool. */
   readonly lifespan?: ToolOutcome['lifespan'];
+  /** A JSON value for programs, at most 8 KiB: in the summary of the turn and in saved dialogs, in no prompt. */
+  readonly metadata?: unknown;
+  /** The mode of the agent from now on: in MANUAL people answer, see `setAgentMode`. */
+  readonly control?: { readonly mode: 'AUTO' | 'MANUAL' };
 }
 
 /** The value of a tool, with how it counts: what `toolResult` returns. */
@@ -36,6 +45,8 @@ export function toolResult(value: unknown, options: ToolResultOptions = {}): Too
 const checkReturnOptions = optionsCheck<ToolResultOptions>('toolResult', {
   ok: checks.switch,
   lifespan: checks.lifespan,
+  metadata: checks.field,
+  control: checks.params,
 });
 
 // The limit of a server for one result: a larger one is refused, and the turn would wait for it in vain.
@@ -64,11 +75,17 @@ export function describeThrown(thrown: unknown): string {
 /** What a tool has returned as its outcome. A value that JSON cannot express, or that is too large, is a failure. */
 export function outcomeOf(value: unknown, tool: string, lifespan: ToolOutcome['lifespan']): ToolOutcome {
   const { value: inner, options } = value instanceof ToolReturn ? value : toolResult(value);
-  const { ok = true } = options;
+  const { ok = true, metadata, control } = options;
   try {
     const content = contentOf(inner, tool);
     // Only what the program has said itself keeps a failure in the dialog.
-    return withinLimit('result', { ok, content, lifespan: options.lifespan ?? (ok ? lifespan : 'TURN') });
+    return withinLimit('result', {
+      ok,
+      content,
+      lifespan: options.lifespan ?? (ok ? lifespan : 'TURN'),
+      ...(metadata !== undefined && { metadataJson: documentText(metadata, `${tool}.metadata`) }),
+      ...(control && { control }),
+    });
   } catch (thrown) {
     return failureBy(thrown);
   }
@@ -77,15 +94,20 @@ export function outcomeOf(value: unknown, tool: string, lifespan: ToolOutcome['l
 /** An outcome with what `after` returns in place of its parts. @throws Fault MALFORMED_MESSAGE for anything else. */
 export function withChanges(outcome: ToolOutcome, changes: unknown): ToolOutcome {
   checkChanges(changes as Partial<ToolOutcome>);
-  const { ok = outcome.ok, content = outcome.content, lifespan = outcome.lifespan } = changes as Partial<ToolOutcome>;
-  return withinLimit('result', { ok, content: wellFormed(content), lifespan });
+  const changed = { ...outcome, ...definedIn(changes as Partial<ToolOutcome>) };
+  return withinLimit('result', { ...changed, content: wellFormed(changed.content) });
 }
 
 const checkChanges = optionsCheck<Partial<ToolOutcome>>('executor.after', {
   ok: checks.switch,
   content: checks.string,
   lifespan: checks.lifespan,
+  metadataJson: checks.string,
+  control: checks.params,
 });
+
+const definedIn = <Value extends object>(value: Value): Partial<Value> =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Partial<Value>;
 
 /** The outcome itself, or a failure that names the size when it does not fit. */
 function withinLimit(what: string, outcome: ToolOutcome): ToolOutcome {
@@ -100,37 +122,28 @@ function contentOf(value: unknown, tool: string): string {
   return typeof value === 'string' ? wellFormed(value) : documentText(value, `${tool}.result`);
 }
 
-/** What happened to a call that an executor runs. */
+/** What happened to a call that an executor runs: its tool runs, with these arguments, or the call has ended. */
 export type ToolEvent = { readonly type: 'tool'; readonly call: ToolCall } & (
-  | {
-      /** The tool runs, with these arguments. */
-      readonly state: 'started';
-      readonly arguments: unknown;
-    }
-  | { readonly state: 'completed'; readonly result: ToolOutcome }
-  | {
-      /** The call failed, or its result came too late for the turn (a Fault with code 3012). */
-      readonly state: 'failed';
-      readonly result: ToolOutcome;
-      readonly error: unknown;
-    }
-  | {
-      /** `before`, `confirm` or `stopOnBlock` kept the call from being run; `result.content` says why. */
-      readonly state: 'blocked';
-      readonly result: ToolOutcome;
-    }
+  { readonly state: 'started'; readonly arguments: unknown } | ToolEnd
 );
 
 /** How a call ended. */
 export type ToolEnd =
-  | { readonly state: 'completed' | 'blocked'; readonly result: ToolOutcome }
-  | { readonly state: 'failed'; readonly result: ToolOutcome; readonly error: unknown };
+  | { readonly state: 'completed'; readonly result: ToolOutcome }
+  /** The call failed, or its result came too late for the turn (a Fault with code 3012). */
+  | { readonly state: 'failed'; readonly result: ToolOutcome; readonly error: unknown }
+  /** `before`, `confirm` or `stopOnBlock` kept the call from being run; `result.content` says why. */
+  | { readonly state: 'blocked'; readonly result: ToolOutcome };
 
-/** A call that was run, with its result. */
-export interface FinishedCall {
+/** A call that was run, with its result. Times are in milliseconds since 1970. */
+export interface ToolExecution {
   readonly call: ToolCall;
   readonly state: ToolEnd['state'];
   readonly result: ToolOutcome;
+  /** When the tool began to run; of a call whose tool did not run: `completedAt`. */
+  readonly startedAt: number;
+  /** When the result was there. */
+  readonly completedAt: number;
 }
 
 /** What a turn rejects with when a call fails and the executor has `throwOnFailure`. Its `cause` is what went wrong. */

@@ -1,18 +1,11 @@
-import { Fault } from '../../protocol/fault.ts';
+import { malformed } from '../../protocol/fault.ts';
 import { wrongType } from '../../protocol/codec/json.ts';
 import { isPlainObject } from '../../protocol/codec/wellFormed.ts';
 import { checks, optionsCheck } from '../options.ts';
 import type { ToolCall } from '../toolCall.ts';
 import type { Awaitable } from './awaitable.ts';
-import {
-  type FromJsonSchema,
-  type ParametersSchema,
-  compileJsonSchema,
-  checkByStandardSchema,
-  isStandardSchema,
-  type CheckedArguments,
-  type StandardSchema,
-} from './argumentSchemas.ts';
+import type { FromJsonSchema, ParametersSchema, CheckedArguments, StandardSchema } from './argumentSchemas.ts';
+import { compileJsonSchema, checkByStandardSchema, isStandardSchema } from './argumentSchemas.ts';
 import type { SessionReady } from '../../protocol/frames.gen.ts';
 import type { ToolOutcome } from './toolOutcome.ts';
 
@@ -24,13 +17,25 @@ export interface ToolContext {
    */
   readonly signal: AbortSignal;
   /** The call as the model wrote it. */
-  readonly call: ToolCall;
-  /** The agent of the call: the `AgentHandle`. While its turn runs, the server refuses changes. */
+  readonly call: ToolCall & {
+    /**
+     * Ends the turn in order with the result of this call: with this text as its answer, or without one.
+     * @throws Fault NO_RESULTS_AWAITED if the turn does not wait for the result (`await_results`).
+     */
+    stop(text?: string): void;
+  };
+  /** The agent of the call: the `AgentHandle`. While its turn runs, the server refuses changeParams and appendDialog. */
   readonly agent: {
     readonly id: number;
     exportDialog(): Promise<string>;
     changeParams(nodeName: string, params: object): Promise<void>;
     appendDialog(interaction: { readonly user?: string; readonly assistant?: string }): Promise<void>;
+    appendText(
+      text: string,
+      options?: { readonly role?: 'assistant' | 'user'; readonly notify?: boolean },
+    ): Promise<void>;
+    setAgentMode(mode: 'AUTO' | 'MANUAL'): Promise<void>;
+    setVariables(variables: object): Promise<void>;
   };
   /** The session of the agent, as `client.session`, without its secret. */
   readonly session: Omit<SessionReady, 'resumeToken'>;
@@ -95,8 +100,7 @@ export function readTool(given: unknown, path: string): RegisteredTool {
   if (typeof given !== 'object' || given === null) throw wrongType(path, 'an object with the function run', given);
   optionsCheck<Partial<ToolRegistration<unknown>>>(path, checkers)(given as ToolRegistration<unknown>);
   const tool = given as ToolRegistration<unknown>;
-  if (tool.run === undefined)
-    throw new Fault('MALFORMED_MESSAGE', `${path}.run is missing: give a function that runs the tool`);
+  if (tool.run === undefined) throw malformed(`${path}.run is missing: give a function that runs the tool`);
   return {
     check: readParameters(tool.parameters, `${path}.parameters`),
     // The check has made the arguments what the type says.

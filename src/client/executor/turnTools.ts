@@ -1,18 +1,11 @@
 import type { ToolCall } from '../toolCall.ts';
 import { Fault } from '../../protocol/fault.ts';
-import type { ToolResult } from '../../protocol/frames.gen.ts';
 import type { Lifetime } from '../lifetime.ts';
 import type { ExecutorOptions } from './executorOptions.ts';
 import type { PreviousResults } from './previousResults.ts';
 import { runCall } from './runCall.ts';
-import {
-  failureBy,
-  type FinishedCall,
-  type ToolEnd,
-  ToolError,
-  type ToolEvent,
-  type ToolOutcome,
-} from './toolOutcome.ts';
+import type { ToolEnd, ToolEvent, ToolExecution, ToolOutcome } from './toolOutcome.ts';
+import { failureBy, ToolError } from './toolOutcome.ts';
 import type { RegisteredTool, TurnContext } from './toolRegistration.ts';
 
 /** The turn whose calls are run. */
@@ -31,17 +24,15 @@ export interface ToolTurn {
    * @param onAck called before the next frame is handled when the server has taken the result.
    * @throws Fault of the server, or of the connection.
    */
-  submit(turnId: number, result: ToolResult, onAck: () => void): Promise<void>;
+  submit(turnId: number, result: ToolOutcome & { readonly callId: string }, onAck: () => void): Promise<void>;
 }
 
-/** What an executor consists of. */
 export interface ExecutorParts {
   readonly options: ExecutorOptions;
   /** The tool that a call is run with; undefined: it is not registered. */
   readonly find: (call: ToolCall) => RegisteredTool | undefined;
 }
 
-/** A call that runs. */
 interface TrackedCall {
   readonly call: ToolCall;
   readonly reply: ModelReply;
@@ -50,6 +41,8 @@ interface TrackedCall {
   readonly keep: ((outcome: ToolOutcome) => void) | undefined;
   /** The result of a tool that goes on although the turn waits for it no more. */
   later?: Promise<ToolOutcome>;
+  /** When the tool began to run, in milliseconds since 1970. */
+  startedAt?: number;
 }
 
 const defaultConcurrency = 4;
@@ -58,18 +51,18 @@ const defaultConcurrency = 4;
 export class TurnCalls {
   readonly #parts: ExecutorParts;
   readonly #turn: ToolTurn;
-  readonly #queue: CallQueue;
+  readonly #enqueue: (call: QueuedCall) => void;
   readonly #replies = new ReplyTracker();
   /** Of calls whose results the turn does not wait for: they may outlast it. */
   readonly #detached = new AbortController();
-  readonly #calls: Promise<FinishedCall>[] = [];
+  readonly #calls: Promise<ToolExecution>[] = [];
   #running = 0;
   #unwatch: readonly (() => void)[] = [];
 
   constructor(parts: ExecutorParts, turn: ToolTurn) {
     this.#parts = parts;
     this.#turn = turn;
-    this.#queue = new CallQueue(parts.options.concurrency ?? defaultConcurrency);
+    this.#enqueue = callQueue(parts.options.concurrency ?? defaultConcurrency);
   }
 
   /** Runs a call, as soon as the concurrency allows. */
@@ -88,7 +81,7 @@ export class TurnCalls {
   }
 
   /** All calls with their results, in order, when each has ended. */
-  settled(): Promise<readonly FinishedCall[]> {
+  settled(): Promise<readonly ToolExecution[]> {
     return Promise.all(this.#calls);
   }
 
@@ -103,10 +96,10 @@ export class TurnCalls {
     this.#replies.end(new DOMException('the turn has ended', 'AbortError'));
   }
 
-  #start(tracked: TrackedCall, onFinish: (call: Promise<FinishedCall>) => void): void {
+  #start(tracked: TrackedCall, onFinish: (call: Promise<ToolExecution>) => void): void {
     const { call, reply, signal } = tracked;
     const { options, find } = this.#parts;
-    this.#queue.add((release) =>
+    this.#enqueue((release) =>
       runCall({
         call,
         tool: find(call),
@@ -114,7 +107,10 @@ export class TurnCalls {
         hooks: options,
         signal,
         stopped: reply.blockedTool === undefined ? undefined : `the call of ${reply.blockedTool} before it was blocked`,
-        onStarted: (args) => this.#emit({ type: 'tool', state: 'started', call, arguments: args }),
+        onStarted: (args) => {
+          tracked.startedAt = Date.now();
+          this.#emit({ type: 'tool', state: 'started', call, arguments: args });
+        },
         onBlocked: () => {
           if (options.stopOnBlock) reply.blockedTool ??= call.toolName;
         },
@@ -125,17 +121,19 @@ export class TurnCalls {
     );
   }
 
-  async #finish(tracked: TrackedCall, end: ToolEnd): Promise<FinishedCall> {
+  async #finish(tracked: TrackedCall, end: ToolEnd): Promise<ToolExecution> {
     const { call, signal, keep, later } = tracked;
+    const completedAt = Date.now();
     this.#tell(call, end, signal);
     let final = end;
     const store = keep ?? (signal.aborted ? this.#turn.previous.reserve(call) : undefined);
     // The result of a tool is kept, also when the turn did not wait for it.
-    if (store && later) void later.then(store);
-    else if (store) store(end.result);
+    if (store && later) void later.then((outcome) => this.#leave(store, outcome));
+    else if (store) this.#leave(store, end.result);
     else final = await this.#deliver(tracked, end);
     if (--this.#running === 0) for (const unwatch of this.#unwatch) unwatch();
-    return { call, state: final.state, result: final.result };
+    const { startedAt = completedAt } = tracked;
+    return { call, state: final.state, result: final.result, startedAt, completedAt };
   }
 
   async #deliver(tracked: TrackedCall, end: ToolEnd): Promise<ToolEnd> {
@@ -147,8 +145,15 @@ export class TurnCalls {
     this.#tell(call, failed, signal);
     const isDelivered = replacement && (await this.#submit(tracked, replacement)) === undefined;
     // Late (3012), or the turn has failed meanwhile.
-    if (!isDelivered) this.#turn.previous.reserve(call)(failed.result);
+    if (!isDelivered) this.#leave(this.#turn.previous.reserve(call), failed.result);
     return failed;
+  }
+
+  /** Keeps a result for the next message. What it changes in the agent is changed now: no turn takes it. */
+  #leave(store: (outcome: ToolOutcome) => void, outcome: ToolOutcome): void {
+    store(outcome);
+    const { mode } = outcome.control ?? {};
+    if (mode === 'AUTO' || mode === 'MANUAL') void this.#turn.context.agent.setAgentMode(mode).catch(() => undefined);
   }
 
   // Returns what the server refuses the result with; undefined: it has taken it.
@@ -189,45 +194,37 @@ type QueuedCall = (release: () => void) => Promise<void>;
 /**
  * Runs calls in their order, at most so many at the same time. They are decided one after the other: a user is asked one
  * question at a time, and a blocked call can stop those after it.
+ * @returns adds a call, which starts before this returns if none is in its way.
  */
-class CallQueue {
-  readonly #concurrency: number;
-  readonly #waiting: QueuedCall[] = [];
-  #running = 0;
-  #isDeciding = false;
-
-  constructor(concurrency: number) {
-    this.#concurrency = concurrency;
-  }
-
-  /** Adds a call, which starts before this returns if none is in its way. */
-  add(call: QueuedCall): void {
-    this.#waiting.push(call);
-    this.#startNext();
-  }
-
-  #startNext(): void {
-    if (this.#isDeciding || this.#running >= this.#concurrency) return;
-    const call = this.#waiting.shift();
+function callQueue(concurrency: number): (call: QueuedCall) => void {
+  const waiting: QueuedCall[] = [];
+  let running = 0;
+  let isDeciding = false;
+  const startNext = (): void => {
+    if (isDeciding || running >= concurrency) return;
+    const call = waiting.shift();
     if (!call) return;
-    this.#running++;
-    this.#isDeciding = true;
+    running++;
+    isDeciding = true;
     let isHeld = true;
     const release = (): void => {
       if (!isHeld) return;
       isHeld = false;
-      this.#isDeciding = false;
-      this.#startNext();
+      isDeciding = false;
+      startNext();
     };
     void call(release).finally(() => {
-      this.#running--;
+      running--;
       release();
-      this.#startNext();
+      startNext();
     });
-  }
+  };
+  return (call) => {
+    waiting.push(call);
+    startNext();
+  };
 }
 
-/** The calls of one reply of the model. */
 interface ModelReply {
   readonly nodeName: string;
   /** The tool whose call was blocked: the calls after it are not run (`stopOnBlock`). */

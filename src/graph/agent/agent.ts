@@ -1,23 +1,16 @@
-import {
-  InvalidParams,
-  type Limits,
-  type NodeContext,
-  type NodeLimits,
-  paramError,
-  type RetrieverMatching,
-} from '../compile/node.ts';
-import { createRetriever, type Retriever } from '../retrieval/retriever.ts';
-import type { StringStorage } from '../storage/stringStorage.ts';
+import type { Limits, NodeContext, NodeLimits } from '../compile/node.ts';
 import { runChunk } from '../../base/eventLoop.ts';
 import { AgentMemory } from './agentMemory.ts';
 import { AgentModels } from './agentModels.ts';
+import { AgentState, readSaved } from './agentState.ts';
+import { Background } from './background.ts';
 import { compile, type CompileOptions, type Graph } from '../compile/compile.ts';
 import type { ClientTools } from '../compile/clientTools.ts';
 import { sizeOf } from '../storage/sessionMemory.ts';
 import type { SessionStorages } from '../storage/sessionStorages.ts';
 import type { Interaction } from '../../chat/dialog.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
-import type { PathStep, ToolResult } from '../../protocol/frames.gen.ts';
+import type { PathStep, ToolControl, ToolResult } from '../../protocol/frames.gen.ts';
 import type { Pace } from '../../inference/contract/pace.ts';
 import type { Registry } from '../compile/registry.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
@@ -25,12 +18,11 @@ import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import type { VectorPool } from '../retrieval/vectors/vectorPool.ts';
 import { notAwaited } from './pendingResults.ts';
 import { RunningTurn, runTurn } from './runningTurn.ts';
-import { type TurnOptions, TurnTimeout } from './turnOptions.ts';
+import { type Emit, type TurnOptions, TurnTimeout } from './turnOptions.ts';
 
 // Nodes that one turn may visit.
 const defaultMaxSteps = 64;
 
-/** Options of an agent. */
 export interface AgentOptions {
   readonly id: number;
   /** A graph document, not yet checked. */
@@ -47,7 +39,7 @@ export interface AgentOptions {
   readonly diagnostics?: boolean;
   /** Maximum number of nodes that one turn may visit; 0 = 64, the default. */
   readonly maxSteps?: number;
-  /** The conversation so far. Default: none. */
+  /** A saved dialog, which may have a state of the agent, too. Default: none. */
   readonly history?: readonly Interaction[];
   readonly storages: SessionStorages;
   /** The vectors of storages; absent: only words are matched. */
@@ -59,6 +51,8 @@ export interface AgentOptions {
   readonly turnTimeoutMs: number;
   /** How to wait for a model that is not in memory. */
   readonly loadWaitFor?: (model: string) => LoadWait;
+  /** Sends a frame that answers no request: of work after a turn. Absent: there are none. */
+  readonly emitLater?: Emit | undefined;
 }
 
 /** Receives the frames of a turn, limits their rate, and says how urgent the turn is. */
@@ -72,6 +66,8 @@ interface ActiveTurn {
   readonly turn: RunningTurn;
   readonly abort: AbortController;
   readonly done: Promise<unknown>;
+  /** Its message, if the dialog has that already, because of a line that came after it. */
+  recorded?: Interaction;
 }
 
 /** An agent: one conversation with a compiled graph. It has a dialog, and runs at most one turn at a time. */
@@ -82,17 +78,24 @@ export class Agent implements AsyncDisposable {
   readonly #graph: Graph;
   readonly #models: AgentModels;
   readonly #memory: AgentMemory;
+  readonly #state: AgentState;
   readonly #options: AgentOptions;
   // Aborted when the agent is disposed.
   readonly #disposal = new AbortController();
   // Warnings of nodes since the last turn; the next turn reports them.
   readonly #pendingWarnings: string[];
+  readonly #background: Background;
   #dialog: Interaction[];
   #activeTurn: ActiveTurn | undefined;
   #warming: Promise<void> | undefined;
   #turnCount = 0;
 
-  private constructor(graph: Graph, { models, memory }: NodeResources, warnings: string[], options: AgentOptions) {
+  private constructor(
+    graph: Graph,
+    { models, memory, state, dialog }: NodeResources & AgentDialog,
+    warnings: string[],
+    options: AgentOptions,
+  ) {
     this.id = options.id;
     this.warnings = warnings.splice(0);
     this.#graph = graph;
@@ -100,23 +103,21 @@ export class Agent implements AsyncDisposable {
     this.#memory = memory;
     this.#pendingWarnings = warnings;
     this.#options = options;
-    this.#dialog = [...(options.history ?? [])];
+    this.#state = state;
+    this.#dialog = [...dialog];
+    this.#background = new Background(options.pace, (warning) => warnings.push(truncateMessage(warning)));
   }
 
-  /** The models of its nodes. */
   get modelNames(): readonly string[] {
     return this.#models.names;
   }
 
-  /** The conversation so far. */
+  /** The conversation so far, with the state of the agent, to be saved. */
   get history(): readonly Interaction[] {
-    return this.#dialog;
+    return this.#state.save(this.#dialog);
   }
 
-  /**
-   * Creates an agent: compiles the graph, which loads its models.
-   * @throws Fault LIMIT_EXCEEDED, of the graph (3003, 3008) or of a model (6007 to 6009); then all leases are released.
-   */
+  /** Compiles the graph, which loads its models. @throws Fault 3003, 3008, 6007 to 6009, LIMIT_EXCEEDED */
   static async create(options: AgentOptions): Promise<Agent> {
     const { maxSteps = 0, history = [] } = options;
     const { steps } = options.limits;
@@ -130,6 +131,8 @@ export class Agent implements AsyncDisposable {
     const resources = { ...options, models, memory, warn };
     try {
       memory.add('dialog', history);
+      const saved = readSaved(history);
+      const state = new AgentState(memory, saved);
       await runChunk(() => memory.add('graph', options.graph));
       for (const tool of options.clientTools?.values() ?? []) memory.add('graph', tool);
       const graph = await compile(options.graph, {
@@ -140,7 +143,7 @@ export class Agent implements AsyncDisposable {
         contextFor: nodeContexts(resources),
       });
       models.warnOfUnusedDefault();
-      return new Agent(graph, resources, warnings, options);
+      return new Agent(graph, { ...resources, state, dialog: saved.dialog }, warnings, options);
     } catch (error) {
       memory[Symbol.dispose]();
       await models[Symbol.asyncDispose]();
@@ -168,7 +171,7 @@ export class Agent implements AsyncDisposable {
   }
 
   /**
-   * Runs a turn.
+   * Runs a turn. In the mode MANUAL it ends at once: the message is recorded.
    * @returns when its last frame was emitted: the fault if it failed, else undefined.
    * @throws Fault AGENT_BUSY while another turn runs, LIMIT_EXCEEDED.
    */
@@ -190,18 +193,15 @@ export class Agent implements AsyncDisposable {
     return done;
   }
 
-  /**
-   * Cancels a turn; 0 = the current one. Does nothing when no such turn runs.
-   * @param reason why the server cancels it, for the turn summary; undefined when the client does.
-   */
+  /** Cancels a turn, if it runs; 0 = the current one. @param reason why the server does; undefined: the client does. */
   cancel(turnId = 0, reason?: Fault): void {
     if (this.#activeTurn && (turnId === 0 || turnId === this.#activeTurn.turnId)) this.#activeTurn.abort.abort(reason);
   }
 
   /**
-   * Gives the current turn results of its calls.
+   * Gives the current turn results of its calls, which may change the mode.
    * @param turnId 0 = the current turn.
-   * @throws Fault NO_RESULTS_AWAITED, LIMIT_EXCEEDED; then none of the results is taken.
+   * @throws Fault NO_RESULTS_AWAITED, LIMIT_EXCEEDED, MALFORMED_MESSAGE; then none of the results is taken.
    */
   submitResults(turnId: number, results: readonly ToolResult[]): void {
     const active = this.#activeTurn;
@@ -209,6 +209,37 @@ export class Agent implements AsyncDisposable {
     if (turnId !== 0 && turnId !== active.turnId)
       throw notAwaited(`agent ${this.id} is in turn ${active.turnId}, not in turn ${turnId}`);
     active.turn.submitResults(results);
+    for (const { control } of results) this.setMode(control?.mode);
+  }
+
+  /** Sets who answers from the next message on. A turn that runs goes on. */
+  setMode(mode: ToolControl['mode'] = 'UNCHANGED'): void {
+    if (mode !== 'UNCHANGED') this.#state.mode = mode;
+  }
+
+  /** Sets variables of all later turns. @throws Fault MALFORMED_MESSAGE, LIMIT_EXCEEDED; then nothing has changed. */
+  setVariables(json: string): void {
+    this.#state.setVariables(json);
+  }
+
+  /**
+   * Adds a line to the dialog: while a turn runs, after its message and before its answer. Its prompts do not have the line.
+   * @returns what sends a text in the running turn; undefined: none runs.
+   * @throws Fault LIMIT_EXCEEDED
+   */
+  appendText(text: string, role: 'user' | 'assistant'): ((text: string) => void) | undefined {
+    const line: Interaction =
+      role === 'user' ? { user: text, assistant: '', mark: 'recorded' } : { user: '', assistant: text };
+    this.#memory.add('dialog', line);
+    const active = this.#activeTurn;
+    const message = active?.turn.record();
+    if (active && message) {
+      this.#memory.add('dialog', message, false);
+      active.recorded = message;
+      this.#dialog.push(message);
+    }
+    this.#dialog.push(line);
+    return active && ((sent) => active.turn.notify(sent));
   }
 
   /** Adds interactions to the dialog, between turns. @throws Fault AGENT_BUSY while a turn runs, LIMIT_EXCEEDED. */
@@ -218,10 +249,7 @@ export class Agent implements AsyncDisposable {
     for (const interaction of interactions) this.#dialog.push(interaction);
   }
 
-  /**
-   * Changes live parameters of a node.
-   * @throws Fault AGENT_BUSY while a turn runs, UNKNOWN_NODE, PARAM_NOT_MUTABLE, INVALID_PARAM_VALUE, LIMIT_EXCEEDED.
-   */
+  /** @throws Fault AGENT_BUSY, UNKNOWN_NODE, PARAM_NOT_MUTABLE, INVALID_PARAM_VALUE, LIMIT_EXCEEDED */
   async changeParams(nodeName: string, changes: Readonly<Record<string, unknown>>): Promise<void> {
     this.#assertIdle();
     const params = { ...this.#graph.steps.get(nodeName)?.rawParams, ...changes };
@@ -234,7 +262,9 @@ export class Agent implements AsyncDisposable {
   /** Deletes the dialog; a running turn is cancelled first. */
   async clear(): Promise<void> {
     await this.#cancelAndWait();
+    await this.#background.stop();
     this.#dialog = [];
+    this.#state.clear();
     this.#memory.empty('dialog');
   }
 
@@ -243,15 +273,17 @@ export class Agent implements AsyncDisposable {
     this.#disposal.abort(new Fault('AGENT_ALREADY_DESTROYED', `agent ${this.id} has been destroyed`));
     await this.#cancelAndWait();
     await this.#warming?.catch(() => undefined);
+    await this.#background.stop();
     await this.#graph[Symbol.asyncDispose]();
     await this.#models[Symbol.asyncDispose]();
     this.#memory[Symbol.dispose]();
   }
 
-  #createTurn(start: Omit<TurnOptions, 'agentId' | 'dialog' | 'diagnostics'>): RunningTurn {
-    const { id: agentId, diagnostics = false, pace } = this.#options;
+  #createTurn(start: Omit<TurnOptions, 'agentId' | 'dialog' | 'state' | 'diagnostics' | 'emitLater'>): RunningTurn {
+    const { id: agentId, diagnostics = false, pace, emitLater } = this.#options;
     const dialog = { interactions: this.#dialog.filter(({ mark }) => mark !== 'forgotten') };
-    return new RunningTurn({ ...start, agentId, diagnostics, dialog, ...(pace && { pace }) });
+    const own = { agentId, diagnostics, dialog, state: this.#state, emitLater };
+    return new RunningTurn({ ...start, ...own, ...(pace && { pace }) });
   }
 
   #assertIdle(): void {
@@ -271,32 +303,51 @@ export class Agent implements AsyncDisposable {
     const stopListening = this.#models.onSlowLoad((model) =>
       turn.emitEvent('model_loading', { model, message: 'loading takes longer than usual' }, { always: true }),
     );
-    const { status, mark, error: thrown } = await runTurn(this.#graph, turn, { maxSteps, path, signal });
+    const isManual = this.#state.mode === 'MANUAL';
+    const outcome = isManual ? manualOutcome : runTurn(this.#graph, turn, { maxSteps, path, signal });
+    const { status, mark, error: thrown } = await outcome;
     stopListening();
     timeout[Symbol.dispose]();
     if (status === 'SUCCESS') this.#models.turnFinished();
-    const interaction = turn.interaction(mark);
-    this.#memory.empty('turn');
-    // What fits into no prompt is no part of the conversation: it would only fill saves.
-    if (thrown?.name !== 'PROMPT_TOO_LARGE' || interaction.assistant !== '') {
-      this.#dialog.push(interaction);
-      this.#memory.add('dialog', interaction, false);
-    }
+    this.#state.pending = turn.pendingAfter(mark);
+    this.#keep(turn.interaction(mark), thrown?.name);
     this.#activeTurn = undefined;
     const error = thrown ? { code: thrown.code, name: thrown.name, message: thrown.message } : null;
     turn.complete({ status, error, path });
+    for (const [name, work] of turn.workAfter(mark)) this.#background.add(name, work);
     return status === 'ERROR' ? thrown : undefined;
+  }
+
+  /** Adds a turn that has ended to the dialog. */
+  #keep(interaction: Interaction, error: string | undefined): void {
+    this.#memory.empty('turn');
+    // What fits into no prompt is no part of the conversation: it would only fill saves.
+    const isTooLarge = error === 'PROMPT_TOO_LARGE' && interaction.assistant === '';
+    const recorded = this.#activeTurn?.recorded;
+    if (recorded && (isTooLarge || interaction.mark === 'forgotten')) {
+      const instead: readonly Interaction[] = isTooLarge ? [] : [{ ...recorded, mark: 'forgotten' }];
+      this.#dialog = this.#dialog.flatMap((each) => (each === recorded ? instead : [each]));
+    }
+    if (isTooLarge) return;
+    this.#dialog.push(interaction);
+    this.#memory.add('dialog', interaction, false);
   }
 }
 
-/** What the nodes of an agent have access to. */
+/** How a turn ends that people answer. */
+const manualOutcome = Promise.resolve({ status: 'SUCCESS', mark: 'recorded', error: undefined } as const);
+
+interface AgentDialog {
+  readonly dialog: readonly Interaction[];
+  readonly state: AgentState;
+}
+
 interface NodeResources extends Pick<NodeContext, 'limits' | 'warn'> {
   readonly storages: SessionStorages;
   readonly models: AgentModels;
   readonly memory: AgentMemory;
 }
 
-/** Gives the nodes of a graph their contexts. */
 const nodeContexts =
   ({ limits, warn, storages, models, memory }: NodeResources): CompileOptions['contextFor'] =>
   (nodeName, graphDefault) => ({
@@ -304,34 +355,9 @@ const nodeContexts =
     warn,
     limits,
     strings: (nameOrPath) => storages.find(nameOrPath),
+    addKnowledge: async (name, entries) => (await storages.add(name, entries)).ids,
     setMade: (thing, bytes) => memory.setMade(nodeName, thing, bytes),
     checkModel: (name, purpose) => models.check(name, graphDefault, purpose),
     model: (name, purpose) => models.lease(name, graphDefault, purpose),
-    retriever: (storage, matching) => openRetriever(storage, nodeName, matching, models),
+    retriever: (storage, matching) => models.openRetriever(storage, nodeName, matching),
   });
-
-/**
- * Opens the search of a node over a storage.
- * @param name what messages call the storage.
- * @throws InvalidParams when it cannot match the entries so, the Fault of a model that cannot be loaded.
- */
-async function openRetriever(
-  storage: StringStorage,
-  name: string,
-  { match, embeddingModel, beforeLoad }: RetrieverMatching,
-  models: AgentModels,
-): Promise<Retriever> {
-  if (match === 'words') return createRetriever(storage);
-  const model = embeddingModel === '' ? (storage.knowledge?.embeddingModel ?? '') : embeddingModel;
-  if (model === '') {
-    const message = `is "${match}", and neither the node nor its storage names an embedding_model; name one, or match by "words"`;
-    throw new InvalidParams([{ pointer: '/match', message }]);
-  }
-  try {
-    models.check(model, '', 'embedding');
-    await beforeLoad?.();
-    return createRetriever(storage, await models.openVectors(storage, name, model));
-  } catch (error) {
-    throw paramError('/embedding_model', error);
-  }
-}

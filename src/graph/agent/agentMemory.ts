@@ -1,12 +1,12 @@
 import { type SessionMemory, sizeOf } from '../storage/sessionMemory.ts';
 
-type Part = 'graph' | 'dialog' | 'turn';
+type Part = 'graph' | 'dialog' | 'variables' | 'summaries' | 'turn';
 
 /** What one agent keeps in the memory of its session. */
 export class AgentMemory implements Disposable {
   readonly #session: SessionMemory;
   readonly #id: number;
-  readonly #bytes: Record<Part, number> = { graph: 0, dialog: 0, turn: 0 };
+  readonly #bytes: Record<Part, number> = { graph: 0, dialog: 0, variables: 0, summaries: 0, turn: 0 };
   readonly #made = new Map<string, object>();
 
   constructor(session: SessionMemory, id: number) {
@@ -19,6 +19,14 @@ export class AgentMemory implements Disposable {
     const bytes = sizeOf(value);
     this.#session.add(bytes, isChecked ? `the ${part} of agent ${this.#id}` : undefined);
     this.#bytes[part] += bytes;
+  }
+
+  /** Counts a value in place of all that the part has. @throws Fault LIMIT_EXCEEDED; then nothing has changed. */
+  replace(part: Part, value: unknown): void {
+    const former = this.#bytes[part];
+    this.add(part, value);
+    this.#session.add(-former);
+    this.#bytes[part] -= former;
   }
 
   empty(part: Part): void {
@@ -35,7 +43,7 @@ export class AgentMemory implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const part of ['graph', 'dialog', 'turn'] as const) this.empty(part);
+    for (const part of ['graph', 'dialog', 'variables', 'summaries', 'turn'] as const) this.empty(part);
     for (const thing of this.#made.values()) this.#session.drop(thing);
   }
 }

@@ -1,15 +1,15 @@
 import type { ModelPurpose } from '../../inference/contract/model.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
-import { InvalidOutside, InvalidParams, isResourceFault } from '../compile/node.ts';
+import { InvalidOutside, InvalidParams, isResourceFault, paramError, type RetrieverMatching } from '../compile/node.ts';
 import type { SchemaError } from '../../protocol/schema.ts';
 import { purposeProblem } from '../../inference/models/catalogue/catalogue.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
+import { createRetriever, type Retriever } from '../retrieval/retriever.ts';
 import type { OpenVectors, VectorPool } from '../retrieval/vectors/vectorPool.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
 
-/** What the models of an agent need. */
 export interface AgentModelsOptions {
   readonly pool: ModelPool;
   /** Default model that the client names; takes precedence over the graph's own. "" = none. */
@@ -69,10 +69,32 @@ export class AgentModels implements AsyncDisposable {
   }
 
   /**
-   * Opens the vectors of a storage, and begins to compute what is missing of them; undefined where none are computed.
-   * @throws Fault as `lease`, INVALID_PARAM_VALUE when the engine of the model has no embeddings.
+   * Opens the search of a node over a storage, and begins to compute what is missing of the vectors that it needs.
+   * @param name what messages call the storage.
+   * @throws InvalidParams when it cannot match the entries so, the Fault of a model that cannot be loaded.
    */
-  async openVectors(storage: StringStorage, name: string, modelName: string): Promise<OpenVectors | undefined> {
+  async openRetriever(
+    storage: StringStorage,
+    name: string,
+    { match, embeddingModel, beforeLoad }: RetrieverMatching,
+  ): Promise<Retriever> {
+    if (match === 'words') return createRetriever(storage);
+    const model = embeddingModel || (storage.knowledge?.embeddingModel ?? '');
+    if (model === '') {
+      const message = `is "${match}", and neither the node nor its storage names an embedding_model; name one, or match by something else`;
+      throw new InvalidParams([{ pointer: '/match', message }]);
+    }
+    try {
+      this.check(model, '', 'embedding');
+      await beforeLoad?.();
+      return createRetriever(storage, await this.#openVectors(storage, name, model));
+    } catch (error) {
+      throw paramError('/embedding_model', error);
+    }
+  }
+
+  /** The vectors of a storage; undefined where none are computed. */
+  async #openVectors(storage: StringStorage, name: string, modelName: string): Promise<OpenVectors | undefined> {
     const { vectors, warn } = this.#options;
     if (!vectors) return undefined;
     const { model, prefixes } = await this.lease(modelName, '', 'embedding');
@@ -101,18 +123,14 @@ export class AgentModels implements AsyncDisposable {
   warnOfUnusedDefault(): void {
     const { clientDefault, warn } = this.#options;
     if (clientDefault === '' || this.#isDefaultUsed || this.#leases.size === 0) return;
-    warn(
-      truncateMessage(
-        `createAgent.defaultModelName "${clientDefault}" is not used: every node with a model names its own`,
-      ),
-    );
+    const message = `createAgent.defaultModelName "${clientDefault}" is not used: every node with a model names its own`;
+    warn(truncateMessage(message));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const opened of this.#vectors) opened[Symbol.dispose]();
-    for (const lease of await Promise.allSettled(this.#leases.values())) {
+    for (const lease of await Promise.allSettled(this.#leases.values()))
       if (lease.status === 'fulfilled') await lease.value[Symbol.asyncDispose]();
-    }
   }
 
   async #lease(name: string): Promise<ModelLease> {

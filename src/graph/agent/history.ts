@@ -1,14 +1,16 @@
-import type { DialogResult, Interaction } from '../../chat/dialog.ts';
+import type { CallMetadata, DialogResult, Interaction } from '../../chat/dialog.ts';
 import { createYielder } from '../../base/eventLoop.ts';
 import { splitToFrames } from '../../protocol/frameSize.ts';
 import { withoutMark } from '../../base/jsonLocations.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { describeError, Fault } from '../../protocol/fault.ts';
-import type { Exchange } from '../compile/turn.ts';
-import { isJsonObject, stringifyJson } from '../../chat/json/value.ts';
-import { createReader, readJsonField, type Schema, type SchemaError } from '../../protocol/schema.ts';
-import { boolean, closedObject, object, string } from '../../protocol/schemaBuilders.ts';
-import { parseJsonAt } from '../../chat/json/lenientParser.ts';
+import { parseJsonObject, type Exchange } from '../compile/turn.ts';
+import { stringifyJson } from '../../chat/json/value.ts';
+import { createReader, invalid, readJsonField, type Schema, type SchemaError } from '../../protocol/schema.ts';
+import { boolean, closedObject, integer, object, partialObject, string } from '../../protocol/schemaBuilders.ts';
+
+// More than one agent can have.
+const maxSummarised = 2 ** 31 - 1;
 
 // JSON Schema of a saved dialog: the result of exportDialog, and createAgent.historyJson.
 const historySchema = {
@@ -16,9 +18,10 @@ const historySchema = {
   items: closedObject(['user', 'assistant'], {
     user: string('Message of the user.'),
     assistant: string('Text that was sent to the client.'),
+    prompted: string('What later prompts show in place of the text: the fields of an answer, as JSON.'),
     mark: string(
-      { enum: ['cancelled', 'failed', 'forgotten'] },
-      'How the turn ended, if it was not completed; forgotten: later prompts do not have it.',
+      { enum: ['cancelled', 'failed', 'forgotten', 'recorded'] },
+      'How the turn ended, if it was not completed; forgotten: later prompts do not have it; recorded: they have its message, which no model answered.',
     ),
     variables: object({ additionalProperties: { type: 'string' } }, 'Variables of the message.'),
     spoken: string('What the model sees as the answer of a turn that called tools and sent no text.'),
@@ -33,6 +36,51 @@ const historySchema = {
         content: string('The result, as text or JSON.'),
       }),
     },
+    result_metadata: {
+      type: 'array',
+      description: 'What the client has kept with results of its calls; in no prompt.',
+      items: closedObject(['call_id', 'name', 'metadata_json'], {
+        call_id: string('The id of the call.'),
+        name: string('The name of the tool.'),
+        metadata_json: string('A JSON document.'),
+      }),
+    },
+    agent: partialObject({
+      mode: string({ enum: ['AUTO', 'MANUAL'] }, 'Who answers messages: the graph, or people. Default: AUTO.'),
+      variables: object({ additionalProperties: { type: 'string' } }, 'Variables of all turns.'),
+      pending: {
+        type: 'array',
+        description: 'The calls that lack something, of each node one at most.',
+        items: closedObject(['node', 'tool_name', 'arguments_json', 'missing', 'turns_left'], {
+          node: string('The node that detected it.'),
+          tool_name: string('The name of the tool.'),
+          arguments_json: string('The arguments that are valid, as JSON text of an object.'),
+          missing: {
+            type: 'array',
+            items: closedObject(['name', 'message', 'significance', 'examples'], {
+              name: string('The path of the parameter.'),
+              message: string('What is wrong.'),
+              significance: string('Why the value is needed.'),
+              examples: { type: 'array', items: {} },
+            }),
+          },
+          turns_left: integer({ minimum: 0 }, 'How many more turns it is kept without progress.'),
+        }),
+      },
+      summaries: {
+        type: 'array',
+        description: 'The running summaries, of each node one at most.',
+        items: closedObject(['node', 'text', 'interactions', 'entries_after'], {
+          node: string('The node whose prompts have it.'),
+          text: string({ minLength: 1 }, 'The summary.'),
+          interactions: integer({ minimum: 1, maximum: maxSummarised }, 'How many interactions it stands for.'),
+          entries_after: integer(
+            { minimum: 0, maximum: maxSummarised },
+            'How many entries, up to this one, come after them.',
+          ),
+        }),
+      },
+    }),
   }),
 } as const satisfies Schema;
 
@@ -41,19 +89,14 @@ const openAiProblem =
 
 const validateHistory = createReader(historySchema);
 
-/**
- * Parses a saved dialog; "" = no interactions.
- * @param name what the text is called in errors.
- * @throws Fault MALFORMED_MESSAGE with the place of each error, three at most.
- */
+/** Parses a saved dialog; "" = []. @param name for errors. @throws Fault MALFORMED_MESSAGE with up to three places. */
 export function parseHistory(text: string, name = 'createAgent.historyJson'): readonly Interaction[] {
   if (text === '') return [];
   if (withoutMark(text).trim() === '')
     throw new Fault('MALFORMED_MESSAGE', `${name} is empty: leave it out, or give "[]"`);
   return readJsonField(text, name, (value) => {
     const [first] = Array.isArray(value) ? (value as unknown[]) : [];
-    if (isObject(first) && 'role' in first && 'content' in first)
-      return { ok: false, errors: [{ pointer: '/0', message: openAiProblem }] };
+    if (isObject(first) && 'role' in first && 'content' in first) return invalid('/0', openAiProblem);
     const reading = validateHistory(value);
     const errors = reading.ok ? findInvalidArguments(reading.value) : [];
     return errors.length > 0 ? { ok: false, errors } : reading;
@@ -80,42 +123,46 @@ export async function splitHistory(interactions: readonly Interaction[]): Promis
   return [...pieces, ...splitToFrames(`${rest}]`)];
 }
 
-/** Results of calls whose arguments are no JSON object: an equal call could never be found. */
+/** Results of calls, and pending calls, whose arguments are no JSON object: an equal call could never be found. */
 const findInvalidArguments = (interactions: readonly Interaction[]): readonly SchemaError[] =>
-  interactions.flatMap(({ results = [] }, turn) =>
-    results.flatMap(({ arguments_json }, index) => {
-      const parsed = parseJsonAt(arguments_json, 0);
-      const isObjectText = parsed.ok && isJsonObject(parsed.value) && arguments_json.slice(parsed.end).trim() === '';
-      if (isObjectText) return [];
-      const pointer = `/${turn}/results/${index}/arguments_json`;
-      return [{ pointer, message: `must be the JSON text of an object, not ${JSON.stringify(arguments_json)}` }];
-    }),
+  interactions.flatMap(({ results = [], agent }, turn) =>
+    Object.entries({ results, 'agent/pending': agent?.pending ?? [] }).flatMap(([list, calls]) =>
+      calls.flatMap(({ arguments_json }, index) => {
+        if (parseJsonObject(arguments_json)) return [];
+        const pointer = `/${turn}/${list}/${index}/arguments_json`;
+        return [{ pointer, message: `must be the JSON text of an object, not ${JSON.stringify(arguments_json)}` }];
+      }),
+    ),
   );
 
 /** What a turn that called tools shows in later prompts when its own line is empty. */
 const defaultSpoken = 'Done.';
 
 /** What a turn leaves behind for the dialog. */
-interface TurnRemains extends Pick<Interaction, 'user' | 'assistant' | 'mark'> {
-  readonly variables: Readonly<Record<string, string>>;
+interface TurnRemains extends Pick<Interaction, 'user' | 'assistant' | 'mark' | 'variables'> {
+  readonly metadata: readonly CallMetadata[];
   readonly exchanges: readonly Exchange[];
   /** The answer that later prompts show where the turn called and sent no text; undefined: it called no tool. */
   readonly spoken: (() => string) | undefined;
+  /** What later prompts show in place of `assistant`; undefined: the same. */
+  readonly prompted: string | undefined;
 }
 
 /** The interaction that a turn adds to the dialog. It is small: it has no calls, and results only if they stay. */
 export function toInteraction(
-  { user, assistant, mark, variables, exchanges, spoken }: TurnRemains,
+  { user, assistant, prompted, mark, variables, exchanges, spoken, metadata }: TurnRemains,
   warn: (warning: string) => void,
 ): Interaction {
   const results = dialogResults(exchanges);
   return {
     user,
     assistant,
+    ...(prompted !== undefined && { prompted }),
     ...(mark && { mark }),
-    ...(Object.keys(variables).length > 0 && { variables }),
+    ...(variables && { variables }),
     ...(spoken && assistant === '' && { spoken: renderSpoken(spoken, warn) }),
     ...(results.length > 0 && { results }),
+    ...(metadata.length > 0 && { result_metadata: metadata }),
   };
 }
 

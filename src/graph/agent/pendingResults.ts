@@ -1,11 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { untilAborted } from '../../base/abort.ts';
+import { findSyntaxError } from '../../base/jsonLocations.ts';
 import { Fault } from '../../protocol/fault.ts';
+import { jsonBytes } from '../../protocol/frameSize.ts';
 import type { ToolResult } from '../../protocol/frames.gen.ts';
 import type { CallResult } from '../compile/turn.ts';
 
 // Bytes of one result, in UTF-8.
 const maxContentBytes = 256 * 1024;
+
+// Bytes of one metadata_json in a JSON frame, so that a TurnComplete has room for it.
+const maxMetadataBytes = 8 * 1024;
+
+// What stands for the result of a call when another one has ended the turn.
+const unfinished: CallResult = { ok: false, content: 'not finished: the turn was ended', lifespan: 'TURN' };
 
 /** Results of the calls of one turn: which it waits for, and which have come. */
 export class PendingResults {
@@ -13,6 +21,7 @@ export class PendingResults {
   // By call id; undefined: the turn waits for it.
   readonly #results = new Map<string, CallResult | undefined>();
   readonly #open = new Set<string>();
+  #hasEnded = false;
   #wake: () => void = () => {};
 
   constructor(turnId: number) {
@@ -28,12 +37,13 @@ export class PendingResults {
   /**
    * Takes results from the client: all of a request, or none.
    * @param keep counts them.
-   * @throws Fault NO_RESULTS_AWAITED for a call that does not wait for a result, LIMIT_EXCEEDED for one that is too large.
+   * @throws Fault NO_RESULTS_AWAITED for a call that does not wait for a result, LIMIT_EXCEEDED for one that is too large,
+   * MALFORMED_MESSAGE for metadata that is no JSON.
    */
   submit(results: readonly ToolResult[], keep: () => void): void {
     if (this.#open.size === 0) throw notAwaited(`turn ${this.#turnId} waits for no results`);
     const given = new Set<string>();
-    for (const [index, { callId, content }] of results.entries()) {
+    for (const [index, { callId, content, metadataJson }] of results.entries()) {
       const place = `submitToolResults.results[${index}]`;
       if (given.has(callId)) throw notAwaited(`${place} is the second result for call "${callId}"`);
       if (!this.#open.has(callId)) throw notAwaited(this.#whyNotOpen(place, callId));
@@ -42,27 +52,23 @@ export class PendingResults {
         const message = `${place}.content has ${bytes} bytes, and ${maxContentBytes} are allowed; send less`;
         throw new Fault('LIMIT_EXCEEDED', message);
       }
+      assertMetadata(`${place}.metadataJson`, metadataJson);
       given.add(callId);
     }
     keep();
-    for (const { callId, ok, content, lifespan } of results) {
+    for (const { callId, ok, content, lifespan, control } of results) {
       this.#results.set(callId, { ok, content, lifespan });
       this.#open.delete(callId);
+      this.#hasEnded ||= control?.endTurn === true;
     }
+    if (this.#hasEnded) this.#open.clear();
     this.#wake();
   }
 
-  /**
-   * Waits until all of some calls have results, the time is over or the signal is aborted. Results that have not come
-   * then are no longer waited for.
-   */
-  async wait(
-    callIds: readonly string[],
-    timeoutMs: number,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, CallResult>> {
+  /** Waits until all of some calls have results, or the time is over. What comes later is not waited for. */
+  async wait(ids: readonly string[], timeoutMs: number, signal: AbortSignal): Promise<ReadonlyMap<string, CallResult>> {
     const timer = new AbortController();
-    const areComplete = (): boolean => !callIds.some((id) => this.#open.has(id));
+    const areComplete = (): boolean => !ids.some((id) => this.#open.has(id));
     const complete = new Promise<void>((resolve) => {
       this.#wake = () => areComplete() && resolve();
     });
@@ -70,11 +76,11 @@ export class PendingResults {
     this.#wake();
     await untilAborted(Promise.race([complete, timeout]), signal);
     timer.abort();
-    for (const id of callIds) this.#open.delete(id);
+    for (const id of ids) this.#open.delete(id);
     signal.throwIfAborted();
     return new Map(
-      callIds.flatMap((id) => {
-        const result = this.#results.get(id);
+      ids.flatMap((id) => {
+        const result = this.#results.get(id) ?? (this.#hasEnded ? unfinished : undefined);
         return result ? [[id, result] as const] : [];
       }),
     );
@@ -86,6 +92,14 @@ export class PendingResults {
     const has = this.#results.get(callId) !== undefined;
     return `${place} is ${has ? 'the second result for' : 'too late for'} call "${callId}"`;
   }
+}
+
+function assertMetadata(place: string, json: string): void {
+  const bytes = jsonBytes(json);
+  if (bytes > maxMetadataBytes)
+    throw new Fault('LIMIT_EXCEEDED', `${place} has ${bytes} bytes, and ${maxMetadataBytes} are allowed; send less`);
+  const error = json === '' ? undefined : findSyntaxError(json);
+  if (error) throw new Fault('MALFORMED_MESSAGE', `${place} is not valid JSON at ${error.place}: ${error.why}`);
 }
 
 /** The error of results that nothing waits for. */

@@ -1,39 +1,46 @@
-import type { Dialog, Interaction } from '../../chat/dialog.ts';
+import type { Dialog, Interaction, PendingCall } from '../../chat/dialog.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
-import type { PathStep, ToolResult, TurnComplete } from '../../protocol/frames.gen.ts';
+import type { PathStep, ResultMetadata, ToolResult, TurnComplete } from '../../protocol/frames.gen.ts';
 import type { Graph } from '../compile/compile.ts';
 import { walk, type WalkedTurn } from '../compile/walk.ts';
 import { untilAborted } from '../../base/abort.ts';
 import type { InferenceSchedule } from '../../inference/contract/pace.ts';
 import {
+  type BackgroundRun,
   type KnowledgeBlock,
   withBlock,
   type Call,
   type CallDelivery,
   type CallResult,
   type Exchange,
+  type HeldFields,
   type InferenceRecord,
+  type Summaries,
   type ToolSelection,
 } from '../compile/turn.ts';
 import { splitToFrames } from '../../protocol/frameSize.ts';
-import { stringifyJson } from '../../chat/json/value.ts';
+import { type JsonValue, stringifyJson } from '../../chat/json/value.ts';
 import type { Insight } from '../../chat/tools/validate/callIssues.ts';
+import type { BackgroundWork } from './background.ts';
 import { createCallNotification, summarizeTurn } from './turnFrames.ts';
 import { toInteraction } from './history.ts';
 import { PendingResults } from './pendingResults.ts';
-import { TurnAnswer } from './turnAnswer.ts';
+import { textFrames, TurnAnswer } from './turnAnswer.ts';
 import type { TurnOptions } from './turnOptions.ts';
 
 /** A running turn: sends the output of its nodes as frames, and collects the turn summary and the interaction. */
 export class RunningTurn implements WalkedTurn {
   readonly message: string;
   readonly dialog: Dialog;
+  readonly summaries: Summaries;
   readonly variables: Readonly<Record<string, string>>;
+  readonly #laterWork = new Map<string, BackgroundWork>();
   readonly signal: AbortSignal;
   readonly diagnostics: boolean;
   readonly schedule: InferenceSchedule;
   readonly calls: Call[] = [];
   readonly insights: Insight[] = [];
+  pending: readonly PendingCall[];
   readonly exchanges: Exchange[];
   readonly visited: string[] = [];
   readonly continuesAfter: string;
@@ -50,22 +57,37 @@ export class RunningTurn implements WalkedTurn {
   #nodeStartMs = 0;
   #spoken: (() => string) | undefined;
   #firstTokenMs = 0;
+  readonly #metadata: ResultMetadata[] = [];
   #hasSentCalls = false;
+  /** The answer with which a result has ended the turn. */
+  #ending: string | undefined;
+  /** Whether the dialog has the message already. */
+  #isRecorded = false;
   #isForgotten = false;
+  // Nodes whose pending call is one of this turn.
+  readonly #newlyPending = new Set<string>();
+  // Nodes whose pending call from before has ended.
+  readonly #noLongerPending = new Set<string>();
 
   constructor(options: TurnOptions) {
     this.#options = options;
-    const { message, dialog, variables, signal, diagnostics, priority, pace } = options;
+    const { message, dialog, variables, state, signal, diagnostics, priority, pace } = options;
     this.exchanges = [...(options.continuation?.exchanges ?? [])];
     this.continuesAfter = options.continuation?.after?.nodeName ?? '';
     this.message = message;
     this.dialog = dialog;
-    this.variables = variables;
+    this.pending = state.pending;
+    this.summaries = state.summaries;
+    this.variables = { ...state.variables, ...variables };
     this.signal = signal;
     this.diagnostics = diagnostics;
     this.schedule = { ...(priority && { priority }), ...(pace && { pace }) };
     this.#pendingResults = new PendingResults(options.turnId);
-    this.#answer = new TurnAnswer((frame) => options.emit('answerText', { ...this.#ids, ...frame }));
+    this.#answer = new TurnAnswer(options.emit, this.#ids);
+  }
+
+  get mode(): 'AUTO' | 'MANUAL' {
+    return this.#options.state.mode;
   }
 
   get inferences(): number {
@@ -77,11 +99,15 @@ export class RunningTurn implements WalkedTurn {
   }
 
   get isOver(): boolean {
-    return this.#hasSentCalls && this.#options.endsWithCalls === true;
+    return this.#ending !== undefined || (this.#hasSentCalls && this.#options.endsWithCalls === true);
   }
 
   get answer(): string {
     return this.#answer.text;
+  }
+
+  get fields(): ReadonlyMap<string, JsonValue> {
+    return this.#answer.fields;
   }
 
   /** Frames name the node from now on. */
@@ -106,8 +132,17 @@ export class RunningTurn implements WalkedTurn {
     this.#answer.say(this.#nodeName, text, kind);
   }
 
-  hold(text: string): void {
-    const replaced = this.#answer.hold(this.#nodeName, text);
+  sayField(name: string, value: JsonValue): void {
+    this.#options.keep?.(stringifyJson(value));
+    this.#answer.sayField(this.#nodeName, name, value);
+  }
+
+  setPrompted(prompted: string | undefined): void {
+    this.#answer.setPrompted(this.#nodeName, prompted);
+  }
+
+  hold(text: string, held: HeldFields = { fields: new Map(), prompted: undefined }): void {
+    const replaced = this.#answer.hold(this.#nodeName, text, held);
     if (replaced !== undefined) this.warn(`${this.#nodeName} replaced the answer that ${replaced} held back`);
   }
 
@@ -139,9 +174,27 @@ export class RunningTurn implements WalkedTurn {
     }
   }
 
-  /** Takes results from the client. @throws Fault NO_RESULTS_AWAITED, LIMIT_EXCEEDED; then none is taken. */
+  /** Takes results from the client. @throws Fault as `Agent.submitResults`; then none is taken. */
   submitResults(results: readonly ToolResult[]): void {
     this.#pendingResults.submit(results, () => this.#options.keep?.(results));
+    for (const { callId, metadataJson, control } of results) {
+      const toolName = this.calls.find(({ id }) => id === callId)?.name ?? '';
+      if (metadataJson !== '') this.#metadata.push({ callId, toolName, metadataJson });
+      if (control?.endTurn) this.#ending ??= control.answer;
+    }
+  }
+
+  /** Sends a text of the client in the turn, of whose answer it is no part. */
+  notify(text: string): void {
+    for (const frame of textFrames(text, 'whole', 'client'))
+      this.#options.emit('answerText', { ...this.#ids, nodeName: '', ...frame });
+  }
+
+  /** The message, for the dialog before the turn has ended; undefined: it is there already. */
+  record(): Interaction | undefined {
+    if (this.#isRecorded) return undefined;
+    this.#isRecorded = true;
+    return { ...this.#opening, assistant: '', mark: 'recorded' };
   }
 
   recordExchange(exchange: Exchange): void {
@@ -164,6 +217,15 @@ export class RunningTurn implements WalkedTurn {
     this.#spoken = render;
   }
 
+  later(name: string, work: (run: BackgroundRun) => Promise<void>): void {
+    const nodeName = this.#nodeName;
+    const emitEvent = (event: string, payload: object): void => {
+      const { emitLater: emit } = this.#options;
+      if (emit) this.#sendEvent(event, payload, { nodeName, emit });
+    };
+    this.#laterWork.set(name, (run) => work({ ...run, emitEvent }));
+  }
+
   forget(): void {
     this.#isForgotten = true;
   }
@@ -180,6 +242,11 @@ export class RunningTurn implements WalkedTurn {
     if (insight.unread === undefined) this.#sendEvent('tool_insight', insight);
   }
 
+  setPending(node: string, call: PendingCall | undefined): void {
+    this.pending = [...this.pending.filter((each) => each.node !== node), ...(call ? [call] : [])];
+    (call ? this.#newlyPending : this.#noLongerPending).add(node);
+  }
+
   emitEvent(event: string, payload: object, { always } = { always: false }): void {
     if (always || this.diagnostics) this.#sendEvent(event, payload);
   }
@@ -188,9 +255,11 @@ export class RunningTurn implements WalkedTurn {
     this.#warnings.add(truncateMessage(warning));
   }
 
-  /** Sends the held answer, if there is one. */
+  /** Sends the answer with which a result has ended the turn, else the held one, if there is one. */
   flush(): void {
-    this.#answer.flush();
+    if (!this.#ending) return this.#answer.flush();
+    this.#answer.release();
+    this.say(this.#ending, 'whole');
   }
 
   /** Ends the answer and sends the turn summary. */
@@ -201,36 +270,61 @@ export class RunningTurn implements WalkedTurn {
       inferences: this.#inferences,
       calls: this.calls,
       warnings: [...this.#warnings],
+      metadata: this.#metadata,
+      mode: this.mode,
       diagnostics: this.#options.diagnostics,
       timeToFirstTokenMs: this.#firstTokenMs,
       durationMs: this.#elapsedMs,
     });
     this.#options.onEnd?.({ summary, calls: this.calls, insights: this.insights });
-    this.#options.emit('answerText', {
-      ...this.#ids,
-      nodeName: this.#nodeName,
-      text: '',
-      isDelta: false,
-      isFinal: true,
-    });
+    const end = { nodeName: this.#nodeName, text: '', isDelta: false, isFinal: true, source: '' } as const;
+    this.#options.emit('answerText', { ...this.#ids, ...end });
     this.#options.emit('turnComplete', summary);
   }
 
   /** The interaction that the turn adds to the dialog. */
   interaction(ended?: Interaction['mark']): Interaction {
     const mark = this.#isForgotten ? 'forgotten' : ended;
-    const { message, variables } = this;
     const warn = (warning: string): void => this.warn(warning);
-    const assistant = this.#answer.sent;
-    const remains = { user: message, assistant, variables, exchanges: this.exchanges, spoken: this.#spoken };
-    return toInteraction({ ...remains, ...(mark && { mark }) }, warn);
+    const metadata = this.#metadata.map(({ callId, toolName, metadataJson }) => {
+      return { call_id: callId, name: toolName, metadata_json: metadataJson };
+    });
+    const { exchanges } = this;
+    const { sent: assistant, prompted } = this.#answer;
+    const remains = { assistant, prompted, exchanges, spoken: this.#spoken, metadata };
+    const opening = this.#isRecorded ? { user: '' } : this.#opening;
+    return toInteraction({ ...opening, ...remains, ...(mark && { mark }) }, warn);
   }
 
-  #sendEvent(eventType: string, payload: object): void {
+  /** The message and its own variables. */
+  get #opening(): Pick<Interaction, 'user' | 'variables'> {
+    const { message: user, variables } = this.#options;
+    return { user, ...(Object.keys(variables).length > 0 && { variables }) };
+  }
+
+  /** The pending calls after the turn, older ones a turn older; none of a turn that is forgotten or ended badly. */
+  pendingAfter(ended?: Interaction['mark']): readonly PendingCall[] {
+    if (ended !== undefined || this.#isForgotten) {
+      return this.#options.state.pending.filter(({ node }) => !this.#noLongerPending.has(node));
+    }
+    return this.pending.flatMap((call) => {
+      if (this.#newlyPending.has(call.node)) return [call];
+      if (call.turns_left > 1) return [{ ...call, turns_left: call.turns_left - 1 }];
+      this.#sendEvent('call_dropped', { tool_name: call.tool_name, reason: 'expired' }, { nodeName: call.node });
+      return [];
+    });
+  }
+
+  /** The work to be done after the turn, by its name. */
+  workAfter(ended?: Interaction['mark']): ReadonlyMap<string, BackgroundWork> {
+    return ended !== undefined || this.#isForgotten ? new Map() : this.#laterWork;
+  }
+
+  #sendEvent(eventType: string, payload: object, { nodeName = this.#nodeName, emit = this.#options.emit } = {}): void {
     const pieces = splitToFrames(stringifyJson(payload));
     for (const [index, payloadJson] of pieces.entries()) {
-      const part = { part: index + 1, of: pieces.length };
-      this.#options.emit('nodeEvent', { ...this.#ids, nodeName: this.#nodeName, eventType, payloadJson, ...part });
+      const part = { payloadJson, part: index + 1, of: pieces.length };
+      emit('nodeEvent', { ...this.#ids, nodeName, eventType, ...part, mode: this.mode });
     }
   }
 
@@ -243,7 +337,6 @@ export class RunningTurn implements WalkedTurn {
   }
 }
 
-/** How the walk of a turn ended. */
 interface WalkOutcome {
   readonly status: TurnComplete['status'];
   readonly mark?: Interaction['mark'];

@@ -1,20 +1,14 @@
 import { jsonBytes, maxPartBytes, takeFitting } from '../../protocol/frameSize.ts';
-import type { PathStep, ToolCallNotification, TurnComplete } from '../../protocol/frames.gen.ts';
+import type { PathStep, ResultMetadata, ToolCallNotification, TurnComplete } from '../../protocol/frames.gen.ts';
 import type { Call, InferenceRecord } from '../compile/turn.ts';
 
 // Bytes of the two copies of the arguments in one notification; its issues take another part, the other fields are small.
 const maxCallBytes = 3 * maxPartBytes;
 
-type CallPlace = Pick<ToolCallNotification, 'agentId' | 'turnId' | 'nodeName' | 'callIndex' | 'awaitsResult'>;
-
-/**
- * The notification of a call, in one frame: issues that do not fit are left out.
- * @param warn is told of what is left out.
- * @returns undefined when the arguments do not fit.
- */
+/** A call in one frame; undefined: it does not fit. Issues that do not fit are left out. @param warn of omissions. */
 export function createCallNotification(
   call: Call,
-  place: CallPlace,
+  place: Pick<ToolCallNotification, 'agentId' | 'turnId' | 'nodeName' | 'callIndex' | 'awaitsResult'>,
   warn: (warning: string) => void,
 ): ToolCallNotification | undefined {
   const { nodeName } = place;
@@ -26,11 +20,10 @@ export function createCallNotification(
     return undefined;
   }
   const issues = takeFitting(call.issues, maxPartBytes);
-  if (issues.length < call.issues.length) {
+  if (issues.length < call.issues.length)
     warn(
       `${nodeName} reports the first ${issues.length} of ${call.issues.length} issues of a call to ${call.name}; the others do not fit in a frame`,
     );
-  }
   return {
     ...place,
     callId: call.id,
@@ -42,38 +35,41 @@ export function createCallNotification(
     consequential: call.consequential,
     because: call.because,
     issues,
+    ...(call.confidence !== undefined && { confidence: call.confidence }),
   };
 }
 
-/** Record of a turn that has ended. */
 interface TurnRecord extends Pick<
   TurnComplete,
-  'agentId' | 'turnId' | 'status' | 'error' | 'durationMs' | 'timeToFirstTokenMs'
+  'agentId' | 'turnId' | 'status' | 'error' | 'durationMs' | 'timeToFirstTokenMs' | 'mode'
 > {
   readonly path: readonly PathStep[];
   readonly inferences: readonly (InferenceRecord & { readonly nodeName: string })[];
   readonly calls: readonly Call[];
   readonly warnings: readonly string[];
+  readonly metadata: readonly ResultMetadata[];
   readonly diagnostics: boolean;
 }
 
 /** Creates the turn summary (TurnComplete). It fits in one frame: what does not is omitted, and a warning reports that. */
-export function summarizeTurn({ path, inferences, calls, warnings, diagnostics, ...turn }: TurnRecord): TurnComplete {
+export function summarizeTurn(record: TurnRecord): TurnComplete {
+  const { path, inferences, calls, warnings, metadata, diagnostics, ...turn } = record;
   const sum = (pick: (inference: InferenceRecord) => number): number =>
     inferences.reduce((total, inference) => total + pick(inference), 0);
   const last = inferences.at(-1);
   const debugInfo = diagnostics ? JSON.stringify(createDebugInfo(calls, inferences)) : '';
   const isDebugInfoTooLarge = jsonBytes(debugInfo) > maxPartBytes;
   const shownPath = takeFitting(path, maxPartBytes);
-  const omissions = [
-    ...(isDebugInfoTooLarge ? ['debug_info does not fit in a frame and is left out'] : []),
-    ...(shownPath.length < path.length
-      ? [`the path has ${path.length} steps, and the first ${shownPath.length} are shown`]
-      : []),
-  ];
+  const shownMetadata = takeFitting(metadata, maxPartBytes);
   const shownWarnings = takeFitting(warnings, maxPartBytes);
-  if (shownWarnings.length < warnings.length)
-    omissions.push(`${warnings.length - shownWarnings.length} more warnings do not fit in a frame`);
+  const omissions = [
+    shownMetadata.length < metadata.length &&
+      `the turn has metadata of ${metadata.length} results, and that of the first ${shownMetadata.length} is shown`,
+    isDebugInfoTooLarge && 'debug_info does not fit in a frame and is left out',
+    shownPath.length < path.length && `the path has ${path.length} steps, and the first ${shownPath.length} are shown`,
+    shownWarnings.length < warnings.length &&
+      `${warnings.length - shownWarnings.length} more warnings do not fit in a frame`,
+  ].filter((omission) => omission !== false);
   return {
     ...turn,
     path: shownPath,
@@ -82,8 +78,10 @@ export function summarizeTurn({ path, inferences, calls, warnings, diagnostics, 
     tokensReused: sum(({ tokens }) => tokens.reused),
     tokensGenerated: sum(({ tokens }) => tokens.generated),
     interactionsDropped: Math.max(0, ...inferences.map(({ dropped }) => dropped)),
+    interactionsSummarised: Math.max(0, ...inferences.map(({ summarised = 0 }) => summarised)),
     warnings: [...shownWarnings, ...omissions],
     debugInfo: isDebugInfoTooLarge ? '' : debugInfo,
+    resultMetadata: shownMetadata,
   };
 }
 
@@ -91,13 +89,14 @@ const stopReasons = { end: 'END', length: 'LENGTH', stop: 'STOP', aborted: 'ABOR
 
 function createDebugInfo(calls: TurnRecord['calls'], inferences: TurnRecord['inferences']): object {
   return {
-    calls: calls.map(({ id, name, typedArguments, known, repaired, issues, thought }) => {
-      return { id, name, arguments: typedArguments, known, repaired, issues, thought };
+    calls: calls.map(({ id, name, typedArguments, known, repaired, issues, thought, confidence }) => {
+      return { id, name, arguments: typedArguments, known, repaired, issues, thought, confidence };
     }),
-    inferences: inferences.map(({ nodeName, finishReason, tokens, timings, dropped, notes }) => {
+    inferences: inferences.map(({ nodeName, finishReason, tokens, timings, dropped, summarised, notes }) => {
       const { queuedMs: waited, firstTokenMs: firstToken, totalMs: total } = timings;
       const timings_ms = { waited, firstToken, total };
-      return { node: nodeName, ...notes, stopped: finishReason, tokens, timings_ms, interactions_dropped: dropped };
+      const shown = { interactions_dropped: dropped, interactions_summarised: summarised };
+      return { node: nodeName, ...notes, stopped: finishReason, tokens, timings_ms, ...shown };
     }),
   };
 }

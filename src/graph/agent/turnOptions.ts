@@ -1,16 +1,16 @@
 import type { InferenceSchedule, Pace } from '../../inference/contract/pace.ts';
 import type { Dialog } from '../../chat/dialog.ts';
 import type { PathStep, ServerFrameBodies, TurnComplete } from '../../protocol/frames.gen.ts';
+import type { AgentState } from './agentState.ts';
 import type { Call, Exchange } from '../compile/turn.ts';
 import type { Insight } from '../../chat/tools/validate/callIssues.ts';
 
 /** Sends a frame of a turn; frames are sent in the order of the calls. */
-export type Emit = <K extends 'answerText' | 'toolCallNotification' | 'nodeEvent' | 'turnComplete'>(
+export type Emit = <K extends 'answerText' | 'answerField' | 'toolCallNotification' | 'nodeEvent' | 'turnComplete'>(
   body: K,
   frame: ServerFrameBodies[K],
 ) => void;
 
-/** Result of a turn. */
 export interface TurnOutcome {
   readonly summary: TurnComplete;
   readonly calls: readonly Call[];
@@ -25,18 +25,22 @@ export interface TurnContinuation {
   readonly after?: PathStep;
 }
 
-/** Options of a turn. */
 export interface TurnOptions extends InferenceSchedule {
   readonly agentId: number;
   readonly turnId: number;
   readonly message: string;
+  /** Of the message; those of the agent are in its state. */
   readonly variables: Readonly<Record<string, string>>;
+  /** The state of the agent; its mode may change during the turn. */
+  readonly state: Pick<AgentState, 'mode' | 'variables' | 'pending' | 'summaries'>;
   readonly dialog: Dialog;
   readonly signal: AbortSignal;
   readonly diagnostics: boolean;
   /** Paused while the turn waits for results, or its session is paused. */
   readonly timeout?: TurnTimeout;
   readonly emit: Emit;
+  /** Sends a frame that comes after the turn. Absent: there are none. */
+  readonly emitLater?: Emit | undefined;
   /** Counts what the turn keeps: answers and results. @throws Fault LIMIT_EXCEEDED; absent: nothing is counted. */
   readonly keep?: (part: unknown) => void;
   /** Backpressure of the client: undefined while it keeps up, else resolves when more may be sent. */
@@ -49,10 +53,7 @@ export interface TurnOptions extends InferenceSchedule {
   readonly onEnd?: (outcome: TurnOutcome) => void;
 }
 
-/**
- * The timeout of a turn. It can be paused: time in which the turn waits for its client, or in which its session is paused,
- * does not count.
- */
+/** The timeout of a turn. Time in which the turn waits for its client, or its session is paused, does not count. */
 export class TurnTimeout implements Disposable {
   readonly #onTimeout: () => void;
   readonly #stopListening: (() => void) | undefined;
@@ -66,7 +67,7 @@ export class TurnTimeout implements Disposable {
   constructor(timeoutMs: number, onTimeout: () => void, pace?: Pace) {
     this.#remainingMs = timeoutMs;
     this.#onTimeout = onTimeout;
-    this.#start();
+    this.resume();
     const follow = (): void => (pace?.limits.paused ? this.pause(pace) : this.resume(pace));
     this.#stopListening = pace?.onChange(follow);
     if (pace) follow();
@@ -75,29 +76,21 @@ export class TurnTimeout implements Disposable {
   /** Pauses it for a reason, until it is resumed for each one. */
   pause(reason: object = this): void {
     this.#pauses.add(reason);
-    this.#stop();
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#remainingMs -= performance.now() - this.#startedMs;
   }
 
   resume(reason: object = this): void {
     this.#pauses.delete(reason);
-    if (this.#pauses.size === 0) this.#start();
+    if (this.#pauses.size > 0 || this.#timer !== undefined) return;
+    this.#startedMs = performance.now();
+    this.#timer = setTimeout(this.#onTimeout, Math.max(0, this.#remainingMs));
   }
 
   [Symbol.dispose](): void {
     this.#stopListening?.();
     this.pause();
-  }
-
-  #start(): void {
-    if (this.#timer !== undefined) return;
-    this.#startedMs = performance.now();
-    this.#timer = setTimeout(this.#onTimeout, Math.max(0, this.#remainingMs));
-  }
-
-  #stop(): void {
-    if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#remainingMs -= performance.now() - this.#startedMs;
   }
 }

@@ -5,7 +5,6 @@ import type { NodeEffects } from './node.ts';
 export interface AnalysedNode {
   readonly name: string;
   readonly type: string;
-  /** The exits that it may take. */
   readonly exits: readonly string[];
   /** The exits that it never takes with its parameters. */
   readonly unusedExits: readonly string[];
@@ -17,16 +16,14 @@ export interface AnalysedNode {
   readonly canHold: boolean;
 }
 
-/** Analysed nodes by name. */
 export type AnalysedNodes = ReadonlyMap<string, AnalysedNode>;
 
-/** Finds out what a node with its parameters and effects can do. */
+/** Finds out what a node with its exits and effects can do. */
 export function analyseNode(
   name: string,
-  { type, params, targets }: Pick<NodePlan, 'type' | 'params' | 'targets'>,
+  { type, exits, targets }: Pick<NodePlan, 'type' | 'exits' | 'targets'>,
   effects: NodeEffects | undefined,
 ): AnalysedNode {
-  const exits = type.exits(params);
   const isUnused = (exit: string): boolean => effects?.unusedExits?.includes(exit) ?? false;
   return {
     name,
@@ -39,7 +36,6 @@ export function analyseNode(
   };
 }
 
-/** All nodes to which some nodes lead, and these themselves. */
 function follow(
   starts: readonly (string | undefined)[],
   targetsOf: (name: string) => readonly (string | undefined)[],
@@ -55,14 +51,12 @@ function follow(
   return found;
 }
 
-/** The nodes that the exits of a node lead to, directly. */
 function targetsOf(node: AnalysedNode | undefined): readonly string[] {
   if (!node) return [];
   const { exits, targets } = node;
   return exits.flatMap((exit) => targets.get(exit) ?? []);
 }
 
-/** The nodes that lead to a node, directly. */
 function sourcesIn(nodes: AnalysedNodes): (target: string) => readonly string[] {
   const sources = new Map<string, Set<string>>();
   for (const [name, node] of nodes)
@@ -80,15 +74,13 @@ export function* lintGraph(start: string, nodes: AnalysedNodes): Generator<strin
   for (const name of nodes.keys()) if (!reached.has(name)) yield `${name} is unreachable: no exit leads to it`;
   const ending = nodesThatCanEnd(nodes);
   const endless = [...reached].filter((name) => !ending.has(name));
-  if (endless.length > 0) {
+  if (endless.length > 0)
     yield `${endless.join(', ')}: no exit ends the turn from there; only the step budget will (max_steps_per_turn)`;
-  }
   for (const [name, { type, exits, targets, effects }] of nodes) {
     if (effects?.informsLaterNodes) continue;
     const [target, ...others] = new Set(exits.map((exit) => targets.get(exit)));
-    if (target !== undefined && exits.length > 1 && others.length === 0) {
+    if (target !== undefined && exits.length > 1 && others.length === 0)
       yield `${name}.exits all lead to "${target}": what this ${type} finds out changes nothing`;
-    }
   }
   yield* silentTurns(start, nodes);
   for (const name of reached) yield* lateChecks(name, nodes);
@@ -96,11 +88,9 @@ export function* lintGraph(start: string, nodes: AnalysedNodes): Generator<strin
   yield* lintSelections(reached, nodes);
 }
 
-/** The exits on which the client gets nothing of a node. */
 const silentExitsOf = (node: AnalysedNode | undefined): readonly string[] =>
   node?.effects?.silentExits?.filter((exit) => node.exits.includes(exit)) ?? [];
 
-/** Whether the client gets nothing of a node, by whichever exit. */
 const onlyRoutes = (node: AnalysedNode): boolean =>
   node.effects !== undefined && textOf(node) === undefined && silentExitsOf(node).length === node.exits.length;
 
@@ -134,9 +124,8 @@ function* silentTurns(start: string, nodes: AnalysedNodes): Generator<string> {
     const node = nodes.get(name);
     const endsSilently = (exit: string): boolean =>
       isRouter(name) ? node?.targets.get(exit) === undefined : canEndSilently(node?.targets.get(exit));
-    for (const exit of silentExitsOf(node).filter(endsSilently)) {
+    for (const exit of silentExitsOf(node).filter(endsSilently))
       yield `${name}.exits.${exit} can end a turn in which the client gets neither a text nor a call; lead it to a node that answers`;
-    }
   }
 }
 
@@ -164,7 +153,6 @@ function* lateChecks(checker: string, nodes: AnalysedNodes): Generator<string> {
   }
 }
 
-/** Nodes that hold an answer back although no node checks it. */
 function* uncheckedHolds(name: string, nodes: AnalysedNodes): Generator<string> {
   const node = nodes.get(name);
   if (textOf(node) !== 'held') return;
@@ -177,10 +165,7 @@ function* uncheckedHolds(name: string, nodes: AnalysedNodes): Generator<string> 
   yield `${name} holds its answer back, and no Guardrail checks it: the client only gets it later; remove ${name}.params.hold, or let a Guardrail with "watch": "answer" follow`;
 }
 
-/**
- * Nodes that offer only selected tools although no node selects any, tools of them that no node selects, and nodes whose
- * selection nothing uses.
- */
+/** Nodes that wait for a selection that no node makes, tools that no node selects, and selections that nothing uses. */
 export function* lintSelections(names: ReadonlySet<string>, nodes: AnalysedNodes): Generator<string> {
   const targets = (name: string): readonly string[] => targetsOf(nodes.get(name));
   const sources = sourcesIn(nodes);

@@ -1,6 +1,6 @@
 import { didYouMean, listNames } from '../../base/didYouMean.ts';
 import { declaredToolName, type ToolDeclaration, toolSchema } from '../../chat/tools/declaration/toolSchema.ts';
-import { createReader, readJsonField } from '../../protocol/schema.ts';
+import { createReader, invalid, readJsonField } from '../../protocol/schema.ts';
 
 /** The tools that a client brings for the names in its graph, by name. */
 export type ClientTools = ReadonlyMap<string, ToolDeclaration>;
@@ -15,17 +15,12 @@ export function parseClientTools(text: string): ClientTools {
     const names = reading.ok ? reading.value.map(declaredToolName) : [];
     const seen = new Set<string>();
     const twice = names.findIndex((name) => seen.size === seen.add(name).size);
-    if (twice < 0) return reading;
-    return { ok: false, errors: [{ pointer: `/${twice}`, message: `is the second tool "${names[twice]}"` }] };
+    return twice < 0 ? reading : invalid(`/${twice}`, `is the second tool "${names[twice]}"`);
   });
   return new Map(declarations.map((tool) => [declaredToolName(tool), tool]));
 }
 
-/**
- * The declaration of an entry of `tools`: what it is, or what the client brings under that name.
- * @param tools undefined: no client is there, and it may bring any.
- * @returns else what is wrong with the entry.
- */
+/** The declaration of an entry of `tools`. @param tools the client's; undefined: any. @returns else what is wrong. */
 export function findDeclaration(
   entry: ToolDeclaration | string,
   tools: ClientTools | undefined,

@@ -6,14 +6,8 @@ import { didYouMean, listNames } from '../../base/didYouMean.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { analyseNode, lintGraph } from './analysis.ts';
 import { changeParams } from './liveParams.ts';
-import {
-  graphSchema,
-  nodeSchema,
-  type GraphDocument,
-  createGraphFault,
-  invalidGraph,
-  type GraphFault,
-} from './document.ts';
+import type { GraphDocument, GraphFault } from './document.ts';
+import { graphSchema, nodeSchema, createGraphFault, faultsBelow, invalidGraph } from './document.ts';
 import { createNodes, disposeNodes, type NodePlan, type Step } from './createNodes.ts';
 import { type ClientTools, findUnnamed } from './clientTools.ts';
 import { GraphDeclarations } from './graphDeclarations.ts';
@@ -22,7 +16,6 @@ import type { Registry } from './registry.ts';
 
 /** A compiled graph: its nodes are created, its structure does not change any more. */
 export interface Graph extends AsyncDisposable {
-  /** Name of the start node. */
   readonly start: string;
   /** Nodes by name. */
   readonly steps: ReadonlyMap<string, Step>;
@@ -30,24 +23,24 @@ export interface Graph extends AsyncDisposable {
   changeParams(nodeName: string, changes: Readonly<Record<string, unknown>>): Promise<void>;
 }
 
-/** What a compilation needs in addition to the document. */
 export interface CompileOptions {
   readonly registry: Registry;
-  /** Maximum number of nodes. */
   readonly maxNodes: number;
   /** Receives the warnings of the linter; undefined: there are none, for a graph that is a part of another one. */
   readonly warn: ((warning: string) => void) | undefined;
   /** The tools that the client brings; absent: they are not known. */
   readonly clientTools?: ClientTools | undefined;
   /** Creates the context of one node; `defaultModel` is the graph's default model, "" = none. */
-  contextFor(nodeName: string, defaultModel: string): Omit<NodeContext, 'toolNames' | 'knowledgeSources'>;
+  contextFor(
+    nodeName: string,
+    defaultModel: string,
+  ): Omit<NodeContext, 'toolNames' | 'knowledgeSources' | 'connectedExits'>;
 }
 
 // In characters. Every frame of a turn contains a node name.
 const maxNodeNameLength = 128;
 // A graph may have tens of thousands of exits and parameters, and each wrong one is compared with all names.
 const maxFaults = 400;
-
 const validateGraph = createReader(graphSchema);
 const validateNode = createReader(nodeSchema);
 
@@ -65,9 +58,7 @@ export async function compile(
   if (names.length > maxNodes)
     throw new Fault('LIMIT_EXCEEDED', `the graph has ${names.length} nodes, and ${maxNodes} are allowed`);
   const reading = await runChunk(() => validateGraph(document));
-  const schemaFaults = reading.ok
-    ? []
-    : reading.errors.map(({ pointer, message }) => createGraphFault(pointer, message));
+  const schemaFaults = reading.ok ? [] : faultsBelow('', reading.errors);
   const graph = reading.ok ? reading.value : readValidParts(document);
   if (!graph) throw invalidGraph(schemaFaults);
   const { plans, faults: nodeFaults } = await runChunk(() => checkDocument(graph, names, registry));
@@ -76,13 +67,16 @@ export async function compile(
   const faults = [...schemaFaults, ...nodeFaults, ...toolFaults];
   const contextOf = (name: string): NodeContext => ({
     ...contextFor(name, graph.default_model_name),
+    connectedExits: plans.get(name)?.connectedExits ?? [],
     toolNames: () => declarations.toolNames(),
     clientTools,
     knowledgeSources: () => declarations.knowledgeSources(),
   });
   const steps = await createNodes(plans, contextOf, faults);
   const analysed = () =>
-    new Map([...plans].map(([name, plan]) => [name, analyseNode(name, plan, plan.type.effects(plan.params))]));
+    new Map(
+      [...plans].map(([name, plan]) => [name, analyseNode(name, plan, plan.type.effects(plan.params, plan.exits))]),
+    );
   const lint = () => [...lintGraph(graph.start_node, analysed()), ...declarations.warnings()];
   if (warn) await runChunk(() => lint().forEach(warn));
   return {
@@ -100,10 +94,7 @@ export async function compile(
   };
 }
 
-/**
- * The valid parts of a graph that has faults, so that those of its other parts are found, too; undefined when it has no
- * nodes, or a default model that is unknown.
- */
+/** The valid parts of a graph with faults, to find those of its other parts; undefined: no nodes, or no such model. */
 function readValidParts(document: unknown): GraphDocument | undefined {
   if (!isObject(document) || !isObject(document['nodes'])) return undefined;
   const { start_node: start, default_model_name: model = '' } = document;
@@ -135,9 +126,8 @@ export function checkDocument(
 ): { plans: Map<string, NodePlan>; faults: GraphFault[] } {
   const plans = new Map<string, NodePlan>();
   const faults: GraphFault[] = [];
-  if (!names.includes(graph.start_node)) {
+  if (!names.includes(graph.start_node))
     faults.push(createGraphFault('/start_node', unknownTarget(graph.start_node, names)));
-  }
   for (const [name, { type: typeName, params, exits }] of Object.entries(graph.nodes)) {
     if (faults.length >= maxFaults) break;
     const pointer = `/nodes${escapePointerToken(name)}`;
@@ -153,17 +143,14 @@ export function checkDocument(
       continue;
     }
     const reading = type.read(params);
-    if (!reading.ok) {
-      faults.push(
-        ...reading.errors.map((error) => createGraphFault(`${pointer}/params${error.pointer}`, error.message)),
-      );
-    }
-    const known = reading.ok ? type.exits(reading.value) : type.fixedExits;
+    if (!reading.ok) faults.push(...faultsBelow(`${pointer}/params`, reading.errors));
+    const connectedExits = Object.keys(exits);
+    const known = reading.ok ? type.exits(reading.value, connectedExits) : type.fixedExits;
     for (const fault of exitFaults(exits, { type: type.type, known, names }, `${pointer}/exits`))
       if (faults.push(fault) >= maxFaults) break;
     if (reading.ok && known) {
       const targets = exitTargets(exits);
-      plans.set(name, { type, rawParams: params, params: reading.value, exits: known, targets });
+      plans.set(name, { type, rawParams: params, params: reading.value, exits: known, connectedExits, targets });
     }
   }
   return { plans, faults };
@@ -184,9 +171,8 @@ function* exitFaults(
     if (known?.includes(exit) === false) {
       const message = `is no exit of ${type} (it has ${listNames(known)})${didYouMean(exit, known)}`;
       yield createGraphFault(exitPointer, message);
-    } else if (target !== '' && !names.includes(target)) {
+    } else if (target !== '' && !names.includes(target))
       yield createGraphFault(exitPointer, unknownTarget(target, names), 'INVALID_EXIT_TARGET');
-    }
   }
 }
 

@@ -4,7 +4,6 @@ import { toGraphFaults, invalidGraph, type GraphFault } from './document.ts';
 import type { Node, NodeContext } from './node.ts';
 import type { RegisteredType } from './registry.ts';
 
-/** A node to create, with validated parameters. */
 export interface NodePlan {
   readonly type: RegisteredType;
   /** Parameters as in the document or after the last change, without defaults. */
@@ -12,11 +11,12 @@ export interface NodePlan {
   /** Parameters with defaults. */
   readonly params: object;
   readonly exits: readonly string[];
+  /** The exits that the graph names, those that end the turn included. */
+  readonly connectedExits: readonly string[];
   /** Target node of each exit; an absent exit ends the turn. */
   readonly targets: ReadonlyMap<string, string>;
 }
 
-/** A node that was created. */
 export interface Step extends NodePlan {
   readonly node: Node;
 }

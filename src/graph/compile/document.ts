@@ -1,10 +1,10 @@
-import { isObject } from '../../base/jsonTypes.ts';
+import { isObject, tryParseJson } from '../../base/jsonTypes.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
 import { maxPartBytes, takeFitting } from '../../protocol/frameSize.ts';
 import type { CodeName } from '../../protocol/frames.gen.ts';
 import { InvalidOutside, InvalidParams } from './node.ts';
-import { describePointer } from '../../base/jsonPointer.ts';
-import type { FromSchema } from '../../protocol/schema.ts';
+import { describePointer, escapePointerToken } from '../../base/jsonPointer.ts';
+import type { FromSchema, SchemaError } from '../../protocol/schema.ts';
 import { closedObject, object, string } from '../../protocol/schemaBuilders.ts';
 
 /** JSON Schema of one node in a graph document. Its params are validated by its node type. */
@@ -37,6 +37,10 @@ export function describeGraphPointer(pointer: string): string {
   const place = describePointer(pointer.replace(/^\/nodes(?=\/)/, ''));
   return place === '' ? 'the graph' : place.replace(/^\./, '');
 }
+
+/** The place of a parameter of a node in messages. @param pointer relative to the parameters. */
+export const describeParam = (nodeName: string, pointer: string): string =>
+  describeGraphPointer(`/nodes${escapePointerToken(nodeName)}/params${pointer}`);
 
 /** What a graph names that is not in it. */
 interface GraphReferences {
@@ -73,13 +77,9 @@ const namesAmong = (values: readonly unknown[]): readonly string[] => [
   ...new Set(values.filter((value) => typeof value === 'string' && value !== '') as string[]),
 ];
 
-/** One error in a graph. */
-export interface GraphFault {
+/** One error in a graph: its pointer is into the document, and its message a sentence that begins with the place. */
+export interface GraphFault extends SchemaError {
   readonly code: CodeName;
-  /** JSON pointer into the document. */
-  readonly pointer: string;
-  /** A sentence that begins with the place. */
-  readonly message: string;
 }
 
 const maxFaults = 100;
@@ -91,11 +91,11 @@ export const createGraphFault = (
   pointer: string,
   message: string,
   code: CodeName = 'GRAPH_COMPILATION_FAILED',
-): GraphFault => ({
-  code,
-  pointer,
-  message: truncateMessage(`${describeGraphPointer(pointer)} ${message}`),
-});
+): GraphFault => ({ code, pointer, message: truncateMessage(`${describeGraphPointer(pointer)} ${message}`) });
+
+/** The faults of errors in a part of a graph. @param pointer that of the part. */
+export const faultsBelow = (pointer: string, errors: readonly SchemaError[]): GraphFault[] =>
+  errors.map((error) => createGraphFault(pointer + error.pointer, error.message, error.code));
 
 /** What a fault is of: a value of the graph, or an entry of the storage that one names. */
 const valueOf = ({ pointer, message }: GraphFault): string =>
@@ -126,12 +126,8 @@ export function invalidGraph(allFaults: readonly GraphFault[]): Fault {
 
 /** The faults in the detail of an error; [] for any other detail, which can be any text of an extension. */
 export function graphFaultsIn({ detail }: Pick<Fault, 'detail'>): readonly GraphFault[] {
-  try {
-    const faults: unknown = JSON.parse(detail);
-    return Array.isArray(faults) ? faults.filter(isGraphFault) : [];
-  } catch {
-    return [];
-  }
+  const faults = tryParseJson(detail);
+  return Array.isArray(faults) ? faults.filter(isGraphFault) : [];
 }
 
 const isGraphFault = (value: unknown): value is GraphFault =>
@@ -144,7 +140,5 @@ export function toGraphFaults(error: unknown, nodePointer: string): GraphFault[]
     return [{ code, pointer, message: truncateMessage(message) }];
   }
   if (!(error instanceof InvalidParams)) return [];
-  return error.errors.map(({ pointer, message, code }) =>
-    createGraphFault(`${nodePointer}/params${pointer}`, message, code),
-  );
+  return faultsBelow(`${nodePointer}/params`, error.errors);
 }

@@ -1,9 +1,6 @@
 import { isObject } from '../../base/jsonTypes.ts';
 
-/**
- * Exits that follow from a parameter: one for each entry of a list. As a value, so that graph.schema.json contains it
- * and an editor knows the exits of a node while its parameters are edited.
- */
+/** Exits from a parameter: one for each entry of a list; as data, so that graph.schema.json and editors have it. */
 export interface ExitsFromParam {
   /** The parameter: a list of strings, or of objects. */
   readonly param: string;
@@ -11,12 +8,23 @@ export interface ExitsFromParam {
   readonly member?: string;
   /** Exits that every node of the type has after these. */
   readonly and?: readonly string[];
+  /** Exits after these of the nodes in which a parameter has a value. */
+  readonly if?: { readonly param: string; readonly is: string; readonly exits: readonly string[] };
+  /** Without the list a node has these exits, and those that the graph connects. Absent: only those above. */
+  readonly withoutList?: readonly string[];
 }
 
-/** The exits of a node with these parameters, each once. */
-export function exitsFromParam({ param, member, and = [] }: ExitsFromParam, params: object): readonly string[] {
-  const list: unknown = (params as Readonly<Record<string, unknown>>)[param];
+/** The exits of a node with these parameters, each once. @param connected the exits that the graph connects. */
+export function exitsFromParam(
+  { param, member, and = [], if: conditional, withoutList }: ExitsFromParam,
+  params: object,
+  connected: readonly string[],
+): readonly string[] {
+  const valueOf = (name: string): unknown => (params as Readonly<Record<string, unknown>>)[name];
+  const list = valueOf(param);
+  if (list === undefined && withoutList) return [...new Set([...connected, ...withoutList])];
   const entries: readonly unknown[] = Array.isArray(list) ? list : [];
   const names = entries.map((entry) => (member === undefined || !isObject(entry) ? entry : entry[member]));
-  return [...new Set([...names.filter((name) => typeof name === 'string'), ...and])];
+  const more = conditional && valueOf(conditional.param) === conditional.is ? conditional.exits : [];
+  return [...new Set([...names.filter((name) => typeof name === 'string'), ...and, ...more])];
 }

@@ -58,11 +58,7 @@ export function templateParam(name: string, text: string, context: NodeContext):
 // Each is compared with all sources.
 const maxCheckedNames = 100;
 
-/**
- * Warns of names of knowledge in a template that no node of the graph finds: a section with such a name is empty in
- * every turn, without a warning of the turn.
- * @param place names the template.
- */
+/** Warns of names of knowledge that no node finds: their sections stay empty. @param place names the template. */
 export function warnOfUnknownKnowledge(
   { names }: Pick<Template, 'names'>,
   place: string,

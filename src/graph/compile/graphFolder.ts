@@ -20,10 +20,7 @@ export class GraphFolder {
     this.#description = description;
   }
 
-  /**
-   * Names of the graphs; [] if there is no folder.
-   * @throws Fault GRAPH_COMPILATION_FAILED when the folder cannot be read, for example for want of file handles.
-   */
+  /** Names of the graphs; [] without a folder. @throws Fault GRAPH_COMPILATION_FAILED when it cannot be read. */
   async names(): Promise<readonly string[]> {
     return [...(await this.files()).keys()];
   }
@@ -38,10 +35,7 @@ export class GraphFolder {
     return new Map(graphs.map((file) => [file.slice(0, -fileExtension.length), join(this.#path, file)]));
   }
 
-  /**
-   * Reads the document of a graph, not yet validated.
-   * @throws Fault GRAPH_COMPILATION_FAILED when there is no graph of that name, or it is not valid JSON.
-   */
+  /** Reads a graph, not yet validated. @throws Fault GRAPH_COMPILATION_FAILED when there is none, or no valid JSON. */
   async read(name: string): Promise<unknown> {
     const files = await this.files();
     const file = files.get(name);
@@ -66,11 +60,7 @@ export class GraphFolder {
 const unreadable = (subject: string, cause: unknown): Fault =>
   new Fault('GRAPH_COMPILATION_FAILED', `${subject} cannot be read: ${describeFsError(cause)}`, { cause });
 
-/**
- * Parses the text of a graph.
- * @param subject what the error messages begin with.
- * @throws Fault GRAPH_COMPILATION_FAILED when it is not valid JSON, or has a duplicate key.
- */
+/** Parses a graph. @param subject of messages. @throws Fault GRAPH_COMPILATION_FAILED: no JSON, or a key twice. */
 export function parseGraph(text: string, subject: string): unknown {
   const document = parseJson(text, (problem, cause) => {
     return new Fault('GRAPH_COMPILATION_FAILED', `${subject} ${problem}`, { cause });

@@ -1,10 +1,8 @@
 import { Fault } from '../../protocol/fault.ts';
-import type { CodeName } from '../../protocol/frames.gen.ts';
-import { escapePointerToken } from '../../base/jsonPointer.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import type { SchemaError } from '../../protocol/schema.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
-import { describeGraphPointer } from './document.ts';
+import { describeParam } from './document.ts';
 import { InvalidParams } from './node.ts';
 import type { Step } from './createNodes.ts';
 
@@ -46,7 +44,8 @@ export async function changeParams(
   for (const name of Object.keys(changes)) {
     const param = Object.hasOwn(properties, name) ? properties[name] : undefined;
     const place = `${nodeName}.params.${name}`;
-    if (!param) throw createParamsFault(`${place} is not known here${didYouMean(name, Object.keys(properties))}`);
+    if (!param)
+      throw new Fault('INVALID_PARAM_VALUE', `${place} is not known here${didYouMean(name, Object.keys(properties))}`);
     if (!param.live)
       throw new Fault('PARAM_NOT_MUTABLE', `${place} is fixed when the agent is made; make a new agent to change it`);
   }
@@ -63,33 +62,20 @@ export async function changeParams(
   return { rawParams: changedParams, params: reading.value };
 }
 
-const createParamsFault = (message: string, code: CodeName = 'INVALID_PARAM_VALUE'): Fault => new Fault(code, message);
-
 function createInvalidParamsFault(nodeName: string, errors: readonly SchemaError[]): Fault {
-  const paramsPointer = `/nodes${escapePointerToken(nodeName)}/params`;
-  const [first] = errors;
-  return createParamsFault(
-    errors.map(({ pointer, message }) => `${describeGraphPointer(paramsPointer + pointer)} ${message}`).join('; '),
-    first?.code,
-  );
+  const messages = errors.map(({ pointer, message }) => `${describeParam(nodeName, pointer)} ${message}`);
+  return new Fault(errors[0]?.code ?? 'INVALID_PARAM_VALUE', messages.join('; '));
 }
-
-const noMembers = (): boolean => false;
 
 type Params = Readonly<Record<string, unknown>>;
 
-function merge(current: Params, changes: Params, hasMembers: (name: string) => boolean): Params {
+function merge(current: Params, changes: Params, hasMembers: (name: string) => boolean = () => false): Params {
   const merged = new Map(Object.entries(current));
   for (const [name, value] of Object.entries(changes)) {
-    const currentValue = merged.get(name);
+    const own = merged.get(name);
     if (value === null) merged.delete(name);
-    else
-      merged.set(
-        name,
-        hasMembers(name) && isObject(value)
-          ? merge(isObject(currentValue) ? currentValue : {}, value, noMembers)
-          : value,
-      );
+    else if (!hasMembers(name) || !isObject(value)) merged.set(name, value);
+    else merged.set(name, merge(isObject(own) ? own : {}, value));
   }
   return Object.fromEntries(merged);
 }

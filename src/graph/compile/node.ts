@@ -5,6 +5,7 @@ import type { CodeName } from '../../protocol/frames.gen.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
 import type { Match, Retriever } from '../retrieval/retriever.ts';
 import type { FromSchema, ObjectSchema, ReadResult, SchemaError } from '../../protocol/schema.ts';
+import { errorsBelow } from '../../protocol/schema.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
 import type { ClientTools } from './clientTools.ts';
 import type { ExitsFromParam } from './exits.ts';
@@ -58,6 +59,8 @@ export interface RetrieverMatching {
 /** What a node has access to when it is created. */
 export interface NodeContext {
   readonly nodeName: string;
+  /** The exits that the graph names for the node, those that end the turn included. */
+  readonly connectedExits: readonly string[];
   readonly limits: NodeLimits;
   /**
    * Leases a model by its name, or the agent's default; the agent releases it when it is disposed.
@@ -65,16 +68,19 @@ export interface NodeContext {
    * @throws Fault GRAPH_COMPILATION_FAILED for a model of another purpose, UNKNOWN_MODEL, MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED.
    */
   model(name?: string, purpose?: ModelPurpose): Promise<ModelLease>;
-  /**
-   * Checks what can be known of a model without loading it.
-   * @throws the error that `model` would.
-   */
+  /** Checks what can be known of a model without loading it. @throws the error that `model` would. */
   checkModel?(name?: string, purpose?: ModelPurpose): void;
   /**
    * Finds a string storage: one of the session by its name, else a file of its storage folder.
    * @throws Fault STORAGE_FILE_NOT_FOUND, STORAGE_OUTSIDE_ROOT, STORAGE_KIND_MISMATCH, INVALID_STRING_STORAGE_DATA.
    */
   strings(nameOrPath: string): Promise<StringStorage>;
+  /**
+   * Adds entries to a KNOWLEDGE storage of the session, all or none; one with a known id takes the place of the other.
+   * @returns their ids, in order.
+   * @throws Fault INVALID_STRING_STORAGE_NAME, INVALID_STRING_STORAGE_DATA, LIMIT_EXCEEDED; then nothing has changed.
+   */
+  addKnowledge(name: string, entries: readonly Readonly<Record<string, unknown>>[]): Promise<readonly string[]>;
   /** Counts what the node has made of its parameters, last of all, in the memory of its session. @throws Fault LIMIT_EXCEEDED */
   setMade(thing: object, bytes: number): void;
   /**
@@ -108,8 +114,8 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
   readonly params: P;
   /** The exits; where they follow from parameters, none of which may be live: from which list, or a function of all. */
   readonly exits: readonly Exit[] | ExitsFromParam | ((params: FromSchema<P>) => readonly Exit[]);
-  /** What a node with these parameters may do in a turn; absent: the audit assumes the worst. */
-  effects?(params: FromSchema<P>): NodeEffects;
+  /** What a node with these parameters and exits may do in a turn; absent: the audit assumes the worst. */
+  effects?(params: FromSchema<P>, exits: readonly string[]): NodeEffects;
   /** The names of the tools that a node with these parameters declares or names; absent: none. */
   toolNames?(params: FromSchema<P>): readonly string[];
   /** The name of the block of knowledge that a node with these parameters finds; absent or undefined: it finds none. */
@@ -125,7 +131,7 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
 export type AnyNodeType = Omit<NodeType, 'create' | 'effects' | 'exits' | 'toolNames' | 'knowledgeSource'> & {
   readonly exits: readonly string[] | ExitsFromParam | ((params: never) => readonly string[]);
   create(params: never, context: NodeContext): Promise<Node>;
-  effects?(params: never): NodeEffects;
+  effects?(params: never, exits: readonly string[]): NodeEffects;
   toolNames?(params: never): readonly string[];
   knowledgeSource?(params: never, nodeName: string): string | undefined;
 };
@@ -175,10 +181,23 @@ export function paramError(pointer: string, error: unknown): unknown {
   );
 }
 
+/** @throws InvalidParams LIMIT_EXCEEDED for a parameter with more than is allowed, and before that the errors before it. */
+export function assertCount(
+  pointer: string,
+  count: number,
+  what: string,
+  allowed: number,
+  before: readonly SchemaError[] = [],
+) {
+  if (count <= allowed) return;
+  const message = `has ${count} ${what}, and ${allowed} are allowed`;
+  throw new InvalidParams([...before, { pointer, message, code: 'LIMIT_EXCEEDED' }]);
+}
+
 /** Returns the value of a parameter that was read. @throws InvalidParams with all errors of the reading. */
 export function unwrapParam<T>(pointer: string, reading: ReadResult<T>): T {
   if (reading.ok) return reading.value;
-  throw new InvalidParams(reading.errors.map((error) => ({ ...error, pointer: pointer + error.pointer })));
+  throw new InvalidParams(errorsBelow(pointer, reading.errors));
 }
 
 /** A tool whose calls a node may record in a turn. */

@@ -3,21 +3,17 @@ import { exitsFromParam, type ExitsFromParam } from './exits.ts';
 import type { NodeEffects, AnyNodeType, Node, NodeContext } from './node.ts';
 
 /** A node type with its compiled parameter schema. */
-export interface RegisteredType {
-  readonly type: string;
-  readonly summary: string;
-  readonly params: ObjectSchema;
+export interface RegisteredType extends Pick<AnyNodeType, 'type' | 'summary' | 'params'> {
   /** The exits of every node of the type; undefined where they follow from its parameters. */
   readonly fixedExits: readonly string[] | undefined;
   /** The parameter that the exits follow from; undefined where they are fixed, or a function of the parameters. */
   readonly exitsFrom: ExitsFromParam | undefined;
-  /** The exits of a node with parameters that `read` has accepted. */
-  exits(params: object): readonly string[];
+  /** The exits of a node with parameters that `read` has accepted. @param connected the exits that the graph connects. */
+  exits(params: object, connected: readonly string[]): readonly string[];
   /** Validates parameters and fills in their defaults. */
   read(params: unknown): ReadResult<object>;
-  /** What a node with parameters that `read` has accepted may do; undefined: its type does not declare it. */
-  effects(params: object): NodeEffects | undefined;
-  /** The names of the tools that a node with such parameters declares. */
+  /** What a node with such parameters and exits may do; undefined: its type does not declare it. */
+  effects(params: object, exits: readonly string[]): NodeEffects | undefined;
   toolNames(params: object): readonly string[];
   /** The name of the block of knowledge that a node with such parameters finds; undefined: it finds none. */
   knowledgeSource(params: object, nodeName: string): string | undefined;
@@ -25,7 +21,6 @@ export interface RegisteredType {
   create(params: object, context: NodeContext): Promise<Node>;
 }
 
-/** Node types by name. */
 export type Registry = ReadonlyMap<string, RegisteredType>;
 
 /** Creates a registry of node types. @throws TypeError when two have the same name. */
@@ -49,11 +44,11 @@ function register(type: AnyNodeType): RegisteredType {
     read,
     fixedExits,
     exitsFrom,
-    exits: (params) => {
+    exits: (params, connected) => {
       if (typeof exits === 'function') return exits(params as never);
-      return exitsFrom ? exitsFromParam(exitsFrom, params) : (fixedExits ?? []);
+      return exitsFrom ? exitsFromParam(exitsFrom, params, connected) : (fixedExits ?? []);
     },
-    effects: (params) => type.effects?.(params as never),
+    effects: (params, exits) => type.effects?.(params as never, exits),
     toolNames: (params) => type.toolNames?.(params as never) ?? [],
     knowledgeSource: (params, nodeName) => type.knowledgeSource?.(params as never, nodeName),
     create: (params, context) => type.create(params as never, context),

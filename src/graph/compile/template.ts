@@ -1,14 +1,12 @@
 import Mustache from 'mustache';
 import { describeError, Fault } from '../../protocol/fault.ts';
-import type { ReadResult } from '../../protocol/schema.ts';
-import {
-  createTemplateData,
-  templateMember,
-  type TemplateScope,
-  templateText,
-  templateValue,
-  warnOfReservedNames,
-} from './templateData.ts';
+import { invalid, type ReadResult } from '../../protocol/schema.ts';
+import type { PendingCall } from '../../chat/dialog.ts';
+import { memoized } from '../../base/memoized.ts';
+import { JsonNumber, stringifyJson, type JsonObject } from '../../chat/json/value.ts';
+import { type Insight, visibleInsight } from '../../chat/tools/validate/callIssues.ts';
+import type { AnsweredCall } from '../../chat/tool.ts';
+import { knowledgeVariables, answeredCalls, parseJsonText, type Call, type Turn } from './turn.ts';
 
 /** Compiled Mustache template of a graph: no HTML escaping, no partials, no lambdas. */
 export interface Template {
@@ -26,15 +24,15 @@ export interface Template {
 export function compileTemplate(text: string, place: string): ReadResult<Template> {
   if (!text.includes('{{')) return { ok: true, value: plainTemplate(text) };
   const tagError = findTagError(text);
-  if (tagError !== undefined) return invalidTemplate(tagError);
+  if (tagError !== undefined) return invalid('', tagError);
   const writer = new LimitedWriter();
   let names: ReadonlySet<string>;
   try {
     const tokens = writer.parse(text) as readonly Token[];
-    if (hasPartial(tokens)) return invalidTemplate('uses a partial ({{> ...}}), and graphs have none');
+    if (hasPartial(tokens)) return invalid('', 'uses a partial ({{> ...}}), and graphs have none');
     names = new Set(variableNames(tokens));
   } catch (error) {
-    return invalidTemplate(`is not a valid Mustache template: ${describeError(error)}`);
+    return invalid('', `is not a valid Mustache template: ${describeError(error)}`);
   }
   const render = (turn: TemplateScope): string => {
     const { rendered, unknown } = writer.renderPlain(text, createTemplateData(turn));
@@ -95,8 +93,6 @@ function* variableNames(tokens: readonly Token[]): Generator<string> {
   }
 }
 
-const invalidTemplate = (message: string): ReadResult<Template> => ({ ok: false, errors: [{ pointer: '', message }] });
-
 // Looks up members of values as templates see them.
 class OwnPropertyContext extends Mustache.Context {
   override push(view: unknown): OwnPropertyContext {
@@ -108,6 +104,8 @@ class OwnPropertyContext extends Mustache.Context {
     const [first = '', ...rest] = name.split('.');
     for (let context: Mustache.Context | undefined = this; context; context = context.parent) {
       const found = templateMember(context.view, first);
+      // The label is all that there is of a Route: {{route}} is {{route.label}}.
+      if (name === 'route.label' && typeof found === 'string') return found;
       if (found !== undefined) return rest.reduce(templateMember, found);
     }
     return undefined;
@@ -164,14 +162,11 @@ const templateLimitFault = (what: string, allowed: number): Fault =>
   new Fault('LIMIT_EXCEEDED', `a template renders to more than ${allowed} ${what}; give it less to render`);
 
 // The lists of a turn that have what a model wrote in its calls.
-const callLists: ReadonlySet<string> = new Set(['tool_calls', 'tool_results', 'insights']);
+const callLists: ReadonlySet<string> = new Set(['tool_calls', 'tool_results', 'insights', 'unsure', 'pending']);
 // Of what is in scope within such a list, these do not come from a model.
 const ownNames: ReadonlySet<string> = new Set(['content', 'ok', 'tool', 'significance', 'user_message', 'route']);
 
-/**
- * Whether a template may show what a model wrote in the calls of a turn: their names and arguments, but not the results,
- * which the client sends. A section alone shows nothing.
- */
+/** Whether a template may show what a model wrote: calls with arguments. A section alone shows nothing. */
 export function showsCalls(template: string): boolean {
   if (!template.includes('{{')) return false;
   return shows(new Mustache.Writer().parse(template) as readonly Token[], { inCalls: false, inArguments: false });
@@ -201,3 +196,97 @@ function enter(section: string, { inCalls, inArguments }: Scope): Scope {
   const isCalls = inCalls || callLists.has(first);
   return { inCalls: isCalls, inArguments: inArguments || (isCalls && [first, ...rest].includes('arguments')) };
 }
+
+/** The part of a turn that a template reads. */
+export type TemplateScope = Pick<Turn, 'message' | 'variables' | 'calls' | 'insights' | 'exchanges' | 'warn'> &
+  Partial<Pick<Turn, 'selection' | 'route' | 'fields' | 'knowledge' | 'pending'>>;
+
+// Names that templates have in scope in addition to the variables of the message.
+const reservedNames =
+  'user_message tool_calls tool_results insights unsure pending guidelines route fields knowledge'.split(' ');
+
+// Characters of JSON in the results of one turn. A template is rendered in one synchronous call.
+const maxResultJson = 512 * 1024;
+
+/** Warns of variables that templates do not see, because the turn has values of these names. */
+function warnOfReservedNames(turn: TemplateScope): void {
+  for (const name of [...reservedNames, ...Object.keys(knowledgeVariables(turn.knowledge ?? []))])
+    if (Object.hasOwn(turn.variables, name)) turn.warn(`variables.${name} is not used: the name belongs to the turn`);
+}
+
+/** The values that a template has in scope. JSON of calls and results is parsed when a template reads it, and once. */
+function createTemplateData(turn: TemplateScope): object {
+  warnOfReservedNames(turn);
+  const turnData = {
+    user_message: turn.message,
+    tool_calls: turn.calls.map(toTemplateCall),
+    tool_results: toTemplateResults(turn),
+    insights: turn.insights.filter(({ confidence }) => confidence === undefined).map(visibleInsight),
+    unsure: turn.insights.flatMap(toTemplateUnsure),
+    pending: (turn.pending ?? []).map(toTemplatePending),
+    guidelines: turn.selection?.guidelines ?? [],
+    route: turn.route ?? '',
+    fields: turn.fields ?? new Map(),
+    knowledge: turn.knowledge ?? [],
+    ...knowledgeVariables(turn.knowledge ?? []),
+  };
+  return { ...turn.variables, ...turnData };
+}
+
+/** A member of a value, for templates: own members only, and no functions, so that a template cannot reach prototypes. */
+function templateMember(holder: unknown, name: string): unknown {
+  if (holder instanceof Map) return templateValue((holder as JsonObject).get(name));
+  if (typeof holder !== 'object' || holder === null || holder instanceof JsonNumber) return undefined;
+  if (!Object.hasOwn(holder, name)) return undefined;
+  const value = (holder as Readonly<Record<string, unknown>>)[name];
+  return typeof value === 'function' ? undefined : templateValue(value);
+}
+
+/** A value as templates see it: numbers of calls have all their digits. */
+const templateValue = (value: unknown): unknown => (value instanceof JsonNumber ? value.digits : value);
+
+/** The text that a value renders as: objects and lists as their JSON. */
+const templateText = (value: unknown): string => (typeof value === 'object' ? stringifyJson(value) : String(value));
+
+const toTemplateCall = (call: Call): object => ({
+  name: call.name,
+  get arguments() {
+    return argumentsOf(call);
+  },
+});
+
+const toTemplateUnsure = ({ tool: tool_name, arguments: args, confidence }: Insight): readonly object[] =>
+  confidence === undefined ? [] : [{ tool_name, arguments: args, confidence }];
+
+const toTemplatePending = (call: PendingCall): object => ({
+  tool_name: call.tool_name,
+  get arguments() {
+    return pendingArgumentsOf(call);
+  },
+  missing: call.missing,
+});
+
+function toTemplateResults({ exchanges, warn }: TemplateScope): readonly object[] {
+  let jsonCharacters = 0;
+  return answeredCalls(exchanges).map((call) => {
+    const { name, arguments: args, ok, content } = call;
+    if (!/^\s*[[{]/.test(content)) return { name, arguments: args, ok, content };
+    jsonCharacters += content.length;
+    const isTooMuch = jsonCharacters > maxResultJson;
+    const warning = `templates see the content of a result of ${name} as text: the results of a turn may have ${maxResultJson} characters of JSON; send less`;
+    return {
+      name,
+      arguments: args,
+      ok,
+      get content() {
+        if (!isTooMuch) return contentOf(call) ?? content;
+        warn(warning);
+        return content;
+      },
+    };
+  });
+}
+
+const argumentsOf = memoized(({ typedArguments }: Call) => parseJsonText(typedArguments));
+const pendingArgumentsOf = memoized(({ arguments_json }: PendingCall) => parseJsonText(arguments_json));
+const contentOf = memoized(({ content }: AnsweredCall) => parseJsonText(content));

@@ -1,8 +1,11 @@
 import type { Hit } from '../retrieval/retriever.ts';
-import type { Dialog, Message } from '../../chat/dialog.ts';
+import type { Dialog, Message, PendingCall } from '../../chat/dialog.ts';
 import type { InferenceResult } from '../../inference/contract/engine.ts';
+import type { Summary } from '../projection/summary.ts';
 import type { InferenceSchedule } from '../../inference/contract/pace.ts';
 import type { ToolCallIssue } from '../../protocol/frames.gen.ts';
+import { parseJsonAt } from '../../chat/json/lenientParser.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../chat/json/value.ts';
 import type { AnsweredCall } from '../../chat/tool.ts';
 import type { Insight } from '../../chat/tools/validate/callIssues.ts';
 
@@ -26,6 +29,8 @@ export interface Call {
   readonly because: string;
   /** Why the model called the tool, in its own words; for diagnostics. */
   readonly thought?: string;
+  /** How probable it is, 0 to 1; absent: not known. */
+  readonly confidence?: number;
 }
 
 /** A guideline that holds in a turn. */
@@ -71,12 +76,50 @@ export const answeredCalls = (exchanges: readonly Exchange[]): readonly Answered
   ...new Map(exchanges.flatMap(({ calls }) => calls).map((call) => [call.id, call])).values(),
 ];
 
+/** The value of a JSON text, in which numbers keep all their digits; undefined: it is no JSON. */
+export function parseJsonText(text: string): JsonValue | undefined {
+  const parsed = parseJsonAt(text, 0);
+  return parsed.ok && text.slice(parsed.end).trim() === '' ? parsed.value : undefined;
+}
+
+/** The object of a JSON text, such as the arguments of a call; undefined: it is none. */
+export function parseJsonObject(text: string): JsonObject | undefined {
+  const value = parseJsonText(text);
+  return value !== undefined && isJsonObject(value) ? value : undefined;
+}
+
 /** Statistics of one inference of a turn, for the turn summary. */
 export interface InferenceRecord extends Omit<InferenceResult, 'transcript'> {
   /** Number of interactions that did not fit into the prompt. */
   readonly dropped: number;
+  /** Number of interactions that a summary in the prompt stands for. Absent: it has none. */
+  readonly summarised?: number | undefined;
   /** Facts for debug_info, such as the format and why it was chosen. */
   readonly notes: object;
+}
+
+/** When work after a turn may compute, and until when. */
+export interface BackgroundRun {
+  /** Aborted when the dialog is cleared or the agent is destroyed: nothing is to be kept then. */
+  readonly signal: AbortSignal;
+  readonly schedule: InferenceSchedule;
+  /** Sends a NodeEvent of the node, which comes after the end of its turn. */
+  emitEvent(event: string, payload: object): void;
+}
+
+/** The running summaries of a dialog, by the node whose prompts have them. */
+export interface Summaries {
+  get(nodeName: string): Summary | undefined;
+  /** @throws Fault LIMIT_EXCEEDED; then nothing has changed. */
+  set(nodeName: string, summary: Summary): void;
+}
+
+/** What is held back with an answer in fields. */
+export interface HeldFields {
+  /** Those that are no speech. */
+  readonly fields: ReadonlyMap<string, JsonValue>;
+  /** What later prompts show in place of the text; undefined: the text. */
+  readonly prompted: string | undefined;
 }
 
 /** A running turn, as its nodes see it. */
@@ -85,7 +128,8 @@ export interface Turn {
   readonly message: string;
   /** The conversation before this turn. */
   readonly dialog: Dialog;
-  /** Template variables of the message. */
+  readonly summaries: Summaries;
+  /** Variables of the agent and of the message, which win. */
   readonly variables: Readonly<Record<string, string>>;
   /** Aborted when the turn is cancelled or takes too long; every wait of a node must end then. */
   readonly signal: AbortSignal;
@@ -93,10 +137,14 @@ export interface Turn {
   readonly schedule: InferenceSchedule;
   /** Tool calls that nodes of this turn have detected so far. */
   readonly calls: readonly Call[];
+  /** The mode of the agent at present: MANUAL, if people answer from the next message on. */
+  readonly mode: 'AUTO' | 'MANUAL';
   /** The number of inferences that are recorded so far. */
   readonly inferences: number;
   /** Insights of this turn so far: why detected calls were not sent. */
   readonly insights: readonly Insight[];
+  /** The calls that lack something and are kept for later turns, of each node one at most. */
+  readonly pending: readonly PendingCall[];
   /** Calls of this turn that have results, in the order of the replies. */
   readonly exchanges: readonly Exchange[];
   /** The node whose calls had results when the turn began, in an earlier request; "" = none. */
@@ -109,14 +157,20 @@ export interface Turn {
   readonly visited: readonly string[];
   /** What nodes of this turn have found in storages so far; a block may be empty. */
   readonly knowledge: readonly KnowledgeBlock[];
-  /** Text that this turn has sent or holds back so far. */
+  /** Text that this turn has sent or holds back so far, held fields included. */
   readonly answer: string;
+  /** The fields of its answers so far, without the speech; of two with one name the later one. */
+  readonly fields: ReadonlyMap<string, JsonValue>;
   /** Sends text of the answer: a delta while it is generated, or a whole text. */
   say(text: string, kind: 'delta' | 'whole'): void;
+  /** Sends a field of an answer. */
+  sayField(name: string, value: JsonValue): void;
+  /** Sets what later prompts show in place of the text that the node has just sent; undefined: the text. */
+  setPrompted(prompted: string | undefined): void;
   /** Backpressure of the client: undefined while it keeps up, else resolves when more may be sent. */
   backpressure(): Promise<void> | undefined;
   /** Holds back an answer; it is sent at the end of the turn, unless it is replaced or released. */
-  hold(text: string): void;
+  hold(text: string, more?: HeldFields): void;
   /** Discards the held answer. */
   release(): void;
   /** Records a tool call, and notifies the client of it. @returns whether the turn can wait for its result. */
@@ -137,10 +191,17 @@ export interface Turn {
   recordKnowledge(block: KnowledgeBlock): void;
   /** Sets what later turns show as the answer of this one if it ends without a text; rendered when the turn ends. */
   setSpoken(render: () => string): void;
+  /**
+   * Runs work once the turn has ended well and is not forgotten, in the background: one after another, while the agent may
+   * be in its next turn. Waiting work of the same name is replaced. What it throws is a warning of a later turn.
+   */
+  later(name: string, work: (run: BackgroundRun) => Promise<void>): void;
   /** Keeps this turn out of the dialog that later turns see. */
   forget(): void;
   /** Records why a call was not sent, and sends that to the client (NodeEvent tool_insight). */
   recordInsight(insight: Insight): void;
+  /** Sets the pending call of a node; undefined: it has none. */
+  setPending(node: string, call: PendingCall | undefined): void;
   /** Records the statistics of an inference. */
   recordInference(inference: InferenceRecord): void;
   /** Whether NodeEvents of diagnostics are sent. */

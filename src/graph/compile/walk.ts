@@ -4,7 +4,6 @@ import type { PathStep } from '../../protocol/frames.gen.ts';
 import type { Graph } from './compile.ts';
 import type { Turn } from './turn.ts';
 
-/** A turn that is told of its steps. */
 export interface WalkedTurn extends Turn {
   /** The node and the exit that the turn goes on after; undefined: it begins with the start node. */
   readonly after: PathStep | undefined;
@@ -34,19 +33,17 @@ export async function walk(
     await yieldToOthers();
     await turn.backpressure();
     turn.signal.throwIfAborted();
-    if (path.length === maxSteps) {
+    if (path.length === maxSteps)
       throw new Fault(
         'MAX_STEPS_EXCEEDED',
         `the turn took ${maxSteps} steps and would go on to "${name}"; does the graph loop?`,
       );
-    }
     turn.enter(name);
     const step = graph.steps.get(name);
     if (!step) throw new TypeError(`compiled graph without node ${name}`);
     const exit = await step.node.run(turn);
-    if (!step.exits.includes(exit)) {
+    if (!step.exits.includes(exit))
       throw new TypeError(`node ${name} returned "${exit}", which is no exit of ${step.type.type}`);
-    }
     path.push({ nodeName: name, exit });
     turn.leave(exit);
     name = turn.isOver ? '' : (step.targets.get(exit) ?? '');

@@ -6,7 +6,6 @@ import { CallMarkupFilter } from '../../chat/reply/malformed/streamableText.ts';
 import { echoReason, mayBeEcho } from './argumentsEcho.ts';
 import type { InferenceRunner, PromptRequest } from './inference.ts';
 
-/** Options of an answer that has no calls. */
 export interface PlainAnswerOptions {
   readonly nodeName: string;
   /** The marks of the model's calls. */
@@ -17,10 +16,7 @@ export interface PlainAnswerOptions {
   readonly onText: ((piece: string) => void) | undefined;
 }
 
-/**
- * Generates an answer in a node that reads no calls: JSON that matches a rule, or a text. JSON has no markup of calls; what
- * looks like it is a part of a string. JSON that is cut off is a warning of the turn.
- */
+/** Generates JSON by a rule, or a text, without reading calls. JSON that is cut off is a warning of the turn. */
 export async function completeAnswer(
   turn: Turn,
   inference: InferenceRunner,

@@ -6,10 +6,7 @@ import { canonicalJson, isJsonObject } from '../../chat/json/value.ts';
 // Longer arguments are not looked for: the start of the answer waits for them.
 const maxEchoLength = 4096;
 
-/**
- * Why a text is no answer: it is nothing but the arguments of a call that has its result, as small models write them instead of
- * an answer. undefined: it is something else.
- */
+/** Why a text is no answer: it only repeats the arguments of an answered call, as small models do. */
 export function echoReason(text: string, { exchanges }: Turn): string | undefined {
   const content = text.trim();
   if (exchanges.length === 0 || !content.startsWith('{') || content.length > maxEchoLength) return undefined;

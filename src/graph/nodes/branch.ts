@@ -1,13 +1,14 @@
 import { didYouMean } from '../../base/didYouMean.ts';
-import { isObject } from '../../base/jsonTypes.ts';
+import { isObject, tryParseJson } from '../../base/jsonTypes.ts';
 import type { FromSchema } from '../../protocol/schema.ts';
 import { array, closedObject, object, string } from '../../protocol/schemaBuilders.ts';
-import { exitsFromParam } from '../compile/exits.ts';
+import { JsonNumber, type JsonValue } from '../../chat/json/value.ts';
 import { defineNode, InvalidParams, type NodeContext, routingEffects, unwrapParam } from '../compile/node.ts';
 import { answeredCalls, type Turn } from '../compile/turn.ts';
-import type { EntryFilter, FilteredField, Metadata } from '../retrieval/filter/filter.ts';
+import type { EntryFilter, Held, Scalar, ValueOf } from '../retrieval/filter/filter.ts';
+import { variableOperand } from '../retrieval/filter/operators.ts';
 import { readFilter } from '../retrieval/filter/readFilter.ts';
-import type { MetadataValue } from '../storage/knowledge/knowledge.ts';
+import type { ScalarType } from '../storage/knowledge/knowledge.ts';
 
 const otherwise = 'otherwise';
 
@@ -19,7 +20,7 @@ const params = closedObject(['cases'], {
       items: closedObject(['exit', 'when'], {
         exit: string({ minLength: 1, maxLength: 64, pattern: '^[^\\p{Cc}\\p{Cs}]*$' }, 'The name of the exit.'),
         when: object(
-          'Conditions, as those of the filter of Retrieve: {"hp": {"$lt": 20}}. They are on variables of the message, agent.turns, turn.path, turn.tool_name, turn.label and result.TOOL.',
+          'Conditions, as those of the filter of Retrieve: {"hp": {"$lt": 20}}. They are on variables of the message and of the agent, agent.turns, agent.mode, turn.path, turn.tool_name, turn.label, fields.NAME and result.TOOL.',
         ),
       }),
     },
@@ -27,48 +28,48 @@ const params = closedObject(['cases'], {
   ),
 });
 
-const exitsOfBranch = { param: 'cases', member: 'exit', and: [otherwise] } as const;
-
 type Case = FromSchema<typeof params>['cases'][number];
 
-/** The Branch node: takes the exit of the first case whose conditions hold, without a model. */
 export const branch = defineNode({
   type: 'Branch',
   summary:
     'Chooses an exit by variables of the message and by what happened in the turn, without a model: each case names an exit, and `otherwise` is one more.',
   params,
-  exits: exitsOfBranch,
-  effects: (settings) => ({
+  exits: { param: 'cases', member: 'exit', and: [otherwise] },
+  effects: (settings, silentExits) => ({
     ...routingEffects,
-    silentExits: exitsFromParam(exitsOfBranch, settings),
+    silentExits,
     unusedExits: settings.cases.some(holdsAlways) ? [otherwise] : [],
   }),
   async create({ cases }, context) {
     const filters = cases.map(({ when }, index) => readCase(when, `/cases/${index}/when`));
     warnOfUnreached(cases, context);
+    for (const [index, { fields }] of filters.entries()) warnOfUnknownTools(fields, index, context);
     return {
       run(turn) {
-        const index = filters.findIndex((filter) => filter.bind(turn.variables)(valuesOf(filter, turn)));
+        const index = filters.findIndex((filter) => filter.bind(turn.variables)(valuesOf(turn)));
         return Promise.resolve(cases[index]?.exit ?? otherwise);
       },
     };
   },
 });
 
-const turnValues: Readonly<Record<string, (turn: Turn) => MetadataValue | undefined>> = {
-  'agent.turns': ({ dialog }) => dialog.interactions.length,
+const turnValues: Readonly<Record<string, (turn: Turn) => Held | undefined>> = {
+  'agent.turns': ({ dialog }) => dialog.interactions.filter(({ user }) => user !== '').length,
+  'agent.mode': ({ mode }) => mode,
   'turn.path': ({ visited }) => visited,
   'turn.tool_name': ({ calls, exchanges }) => (calls.at(-1) ?? answeredCalls(exchanges).at(-1))?.name,
   'turn.label': ({ route }) => route || undefined,
 };
 
 const resultPrefix = 'result.';
+const fieldPrefix = 'fields.';
 
 function readCase(when: object, pointer: string): EntryFilter {
   const filter = unwrapParam(pointer, readFilter(when, undefined));
-  const known = [...Object.keys(turnValues), `${resultPrefix}TOOL`];
-  for (const name of filter.fields.keys())
-    if (/^(?:agent|turn)\./.test(name) && !known.includes(name)) {
+  const known = [...Object.keys(turnValues), `${fieldPrefix}NAME`, `${resultPrefix}TOOL`];
+  for (const name of filter.fields)
+    if (/^(?:agent|turn|field|results)\./.test(name) && !known.includes(name)) {
       const message = `has "${name}", which is no value here (there are ${known.join(', ')}, and the variables of the message)${didYouMean(name, known)}`;
       throw new InvalidParams([{ pointer, message }]);
     }
@@ -86,56 +87,60 @@ function warnOfUnreached(cases: readonly Case[], { nodeName, warn }: NodeContext
   }
 }
 
-/** What the conditions of a filter compare, as it is now. What is absent is not there. */
-function valuesOf({ fields }: EntryFilter, turn: Turn): Metadata {
-  const values = [...fields].flatMap(([name, compared]): readonly (readonly [string, MetadataValue])[] => {
-    const value = valueOf(name, compared, turn);
-    return value === undefined ? [] : [[name, value]];
-  });
-  return Object.fromEntries(values);
+function warnOfUnknownTools(fields: ReadonlySet<string>, index: number, context: NodeContext): void {
+  const { nodeName, warn } = context;
+  const tools = [...(context.toolNames() ?? [])];
+  if (tools.length === 0) return;
+  for (const field of fields) {
+    const path = field.startsWith(resultPrefix) ? field.slice(resultPrefix.length) : undefined;
+    if (path === undefined || tools.some((tool) => path === tool || path.startsWith(`${tool}.`))) continue;
+    const hint = didYouMean(path.split('.', 1)[0] ?? '', tools);
+    warn(`${nodeName}.params.cases[${index}] is on "${field}", and no node has such a tool${hint}`);
+  }
 }
 
-function valueOf(name: string, compared: FilteredField, turn: Turn): MetadataValue | undefined {
-  const own = Object.hasOwn(turnValues, name) ? turnValues[name] : undefined;
-  if (own) return own(turn);
-  if (name.startsWith(resultPrefix)) return resultValue(name.slice(resultPrefix.length), turn);
-  const text = Object.hasOwn(turn.variables, name) ? turn.variables[name] : undefined;
-  return text === undefined ? undefined : typedText(text, compared);
-}
+const valuesOf =
+  (turn: Turn): ValueOf =>
+  (name, types) => {
+    const own = Object.hasOwn(turnValues, name) ? turnValues[name] : undefined;
+    if (own) return own(turn);
+    if (name.startsWith(resultPrefix)) return resultValue(name.slice(resultPrefix.length), turn);
+    if (name.startsWith(fieldPrefix)) return fieldValue(turn.fields.get(name.slice(fieldPrefix.length)));
+    const text = Object.hasOwn(turn.variables, name) ? turn.variables[name] : undefined;
+    return text === undefined ? undefined : typedText(text, types);
+  };
+
+const fieldValue = (value: JsonValue | undefined): Held | undefined =>
+  value instanceof JsonNumber ? Number(value.digits) : (value as string | undefined);
 
 /** Variables are texts: one that is compared with numbers is a number, if it is the text of one. */
-function typedText(text: string, compared: FilteredField): MetadataValue {
-  if (compared.has('number') && text.trim() !== '' && Number.isFinite(Number(text))) return Number(text);
-  return compared.has('boolean') && (text === 'true' || text === 'false') ? text === 'true' : text;
+function typedText(text: string, types: ReadonlySet<ScalarType>): Held {
+  const [only = text, ...others] = [...types].map((type) => variableOperand(text)(type) ?? text);
+  return others.length === 0 ? only : [only, ...others];
 }
 
 /** A value in the last result of a tool. @param path the name of the tool, then members: `look_up.place.hp`. */
-function resultValue(path: string, { exchanges }: Turn): MetadataValue | undefined {
-  const called = ({ name }: { readonly name: string }): boolean => path === name || path.startsWith(`${name}.`);
-  const call = answeredCalls(exchanges).findLast(called);
+function resultValue(path: string, { exchanges }: Turn): Held | undefined {
+  const called = answeredCalls(exchanges).filter(({ name }) => path === name || path.startsWith(`${name}.`));
+  // The name of a tool may begin with that of another and a period.
+  const longest = Math.max(...called.map(({ name }) => name.length));
+  const call = called.findLast(({ name }) => name.length === longest);
   if (!call) return undefined;
   const members = path
     .slice(call.name.length + 1)
     .split('.')
     .filter(Boolean);
+  const parsed = tryParseJson(call.content);
   const value = members.reduce<unknown>(
     (held, member) => (isObject(held) && Object.hasOwn(held, member) ? held[member] : undefined),
-    parseContent(call.content),
+    parsed === undefined ? call.content : parsed,
   );
   return toComparable(value);
 }
 
-function parseContent(content: string): unknown {
-  try {
-    return JSON.parse(content);
-  } catch {
-    return content;
-  }
-}
-
-// Of an object only that it exists can be told.
-function toComparable(value: unknown): MetadataValue | undefined {
+// Of an object only that it exists can be told, in a list, too.
+function toComparable(value: unknown): Held | undefined {
   if (value === undefined || value === null) return undefined;
-  if (Array.isArray(value)) return value.filter((item) => typeof item === 'string');
-  return typeof value === 'object' ? [] : (value as string | number | boolean);
+  if (Array.isArray(value)) return value.filter((item): item is Scalar => item !== null && typeof item !== 'object');
+  return typeof value === 'object' ? [] : (value as Scalar);
 }

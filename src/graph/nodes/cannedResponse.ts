@@ -1,27 +1,34 @@
 import { runChunk } from '../../base/eventLoop.ts';
-import { warnOfUnknownKnowledge } from '../compile/graphDeclarations.ts';
+import { templateParam, warnOfUnknownKnowledge } from '../compile/graphDeclarations.ts';
 import { liveParams } from '../compile/liveParams.ts';
-import { defineNode, type NodeContext, routingEffects } from '../compile/node.ts';
+import { defineNode, InvalidParams, type NodeContext, routingEffects } from '../compile/node.ts';
 import { showsCalls, compileTemplate, type Template } from '../compile/template.ts';
+import type { Turn } from '../compile/turn.ts';
 import { sizeOf } from '../storage/sessionMemory.ts';
 import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
+import { errorsBelow } from '../../protocol/schema.ts';
 import { partialObject, string } from '../../protocol/schemaBuilders.ts';
 
-/** The CannedResponse node: sends one of a list of lines as the answer, without a model. */
 export const cannedResponse = defineNode({
   type: 'CannedResponse',
-  summary: 'Sends one line of a list, without a model; it replaces a held answer.',
+  summary: 'Sends one line of a list, or that of a key, without a model; it replaces a held answer.',
   params: partialObject({
     ...stringParams('The lines, each a template'),
     selection_strategy: string(
       { enum: ['random', 'first', 'in_turn'], default: 'random', live: true },
       'Which line: one at random, always the first, or one after the other.',
     ),
+    key: string(
+      { minLength: 1, live: true },
+      'With a MAP storage: a template of the key whose line is sent; the exit is missing if there is none.',
+    ),
   }),
-  exits: ['default'],
+  exits: ['default', 'missing'],
   effects: (params) => ({
     ...routingEffects,
     held: 'discarded',
+    silentExits: ['missing'],
+    unusedExits: params.key === undefined ? ['missing'] : [],
     showsCalls: true,
     async refine(context) {
       const { list } = await resolveStrings(params, context);
@@ -31,7 +38,8 @@ export const cannedResponse = defineNode({
   async create(params, context) {
     const settings = await liveParams(params, async (current) => {
       const strings = await resolveStrings(current, context);
-      return { lines: await compileLines(strings, context), strategy: current.selection_strategy };
+      const lines = await compileLines(strings, context);
+      return { lines, strategy: current.selection_strategy, findKey: readKey(current, strings, context) };
     });
     let linesSent = 0;
     const chooseLine = {
@@ -41,15 +49,35 @@ export const cannedResponse = defineNode({
     };
     return {
       async run(turn) {
-        const { lines, strategy } = settings.current;
+        const { lines, strategy, findKey } = settings.current;
         turn.release();
-        turn.say(lines[chooseLine[strategy](lines.length)]?.render(turn) ?? '', 'whole');
+        const line = lines[findKey ? findKey(turn) : chooseLine[strategy](lines.length)];
+        if (!line) return 'missing';
+        turn.say(line.render(turn), 'whole');
         return 'default';
       },
       change: settings.change,
     };
   },
 });
+
+/** What finds the line of a key, or -1; undefined: the node has no key. @throws InvalidParams */
+function readKey(
+  { key, selection_strategy }: { readonly key?: string; readonly selection_strategy: string },
+  { storage: { kind, keys } }: ResolvedStrings,
+  context: NodeContext,
+): ((turn: Turn) => number) | undefined {
+  if (key === undefined) return undefined;
+  if (kind !== 'MAP') {
+    const message = `needs a MAP storage, and the lines are a ${kind}; name a .json file of keys and lines as string_storage, or remove key`;
+    throw new InvalidParams([{ pointer: '/key', message }]);
+  }
+  if (selection_strategy !== 'random')
+    context.warn(`${context.nodeName}.params.selection_strategy is not used: the key chooses the line`);
+  const template = templateParam('key', key, context);
+  const indexes = new Map(keys.map((name, index) => [name, index]));
+  return (turn) => indexes.get(template.render(turn)) ?? -1;
+}
 
 async function compileLines(strings: ResolvedStrings, context: NodeContext) {
   if (strings.list.length === 0)
@@ -58,11 +86,7 @@ async function compileLines(strings: ResolvedStrings, context: NodeContext) {
   for (const [index, line] of strings.list.entries()) {
     const place = `${context.nodeName}, line ${index}`;
     const template = await runChunk(() => compileTemplate(line, place));
-    if (!template.ok)
-      throw invalidStrings(
-        strings,
-        template.errors.map(({ message }) => ({ pointer: `/${index}`, message })),
-      );
+    if (!template.ok) throw invalidStrings(strings, errorsBelow(`/${index}`, template.errors));
     warnOfUnknownKnowledge(template.value, place, context);
     lines.push(template.value);
   }

@@ -1,12 +1,10 @@
 import { liveParams } from '../compile/liveParams.ts';
-import { describeGraphPointer } from '../compile/document.ts';
+import { describeParam } from '../compile/document.ts';
 import { defineNode, type NodeContext, routingEffects } from '../compile/node.ts';
-import { escapePointerToken } from '../../base/jsonPointer.ts';
 import { compilePatterns } from '../storage/patternSet.ts';
 import { foldParam, invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
 import { boolean, partialObject, string } from '../../protocol/schemaBuilders.ts';
 
-/** The Guardrail node: takes another exit when the message, or the answer so far, matches a regular expression (RE2). */
 export const guardrail = defineNode({
   type: 'Guardrail',
   summary: 'Matches the message or the answer against patterns, in time linear in its length.',
@@ -42,7 +40,7 @@ export const guardrail = defineNode({
       if (!patterns.ok) throw invalidStrings(strings, patterns.errors);
       if (strings.list.length === 0) context.warn(`${context.nodeName} has no pattern: this Guardrail never triggers`);
       context.setMade(patterns.value, patterns.value.bytes);
-      warnOfPatternsThatMatchAll(strings, patterns.value.matchAll, context);
+      warnOfMatchAll(strings, patterns.value.matchAll, context);
       return { patterns: patterns.value, watch: current.watch };
     });
     return {
@@ -61,16 +59,12 @@ export const guardrail = defineNode({
 
 const maxNamedPatterns = 3;
 
-function warnOfPatternsThatMatchAll(
-  strings: ResolvedStrings,
-  indexes: readonly number[],
-  { nodeName, warn }: NodeContext,
-): void {
+function warnOfMatchAll(strings: ResolvedStrings, indexes: readonly number[], { nodeName, warn }: NodeContext): void {
   for (const index of indexes.slice(0, maxNamedPatterns)) {
     const pattern = JSON.stringify(strings.list[index]);
     const message = `matches every text, so that this Guardrail always triggers: ${pattern}`;
     const error = strings.toParamError({ pointer: `/${index}`, message });
-    warn(`${describeGraphPointer(`/nodes${escapePointerToken(nodeName)}/params${error.pointer}`)} ${error.message}`);
+    warn(`${describeParam(nodeName, error.pointer)} ${error.message}`);
   }
   if (indexes.length > maxNamedPatterns)
     warn(`${nodeName} has ${indexes.length - maxNamedPatterns} more patterns that match every text`);

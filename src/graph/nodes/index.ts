@@ -10,6 +10,7 @@ import { branch } from './branch.ts';
 import { cannedResponse } from './cannedResponse.ts';
 import { generate } from './generate.ts';
 import { guardrail } from './guardrail.ts';
+import { remember } from './remember.ts';
 import { retrieve } from './retrieve.ts';
 import { route } from './route.ts';
 import { selectTools } from './selectTools.ts';
@@ -21,10 +22,7 @@ export interface Extension {
   readonly formats?: readonly ToolCallFormat[];
 }
 
-/**
- * The registry of the built-in node types and those of an extension. To add a built-in one, write a file and add it here.
- * @throws TypeError when two node types or two formats have the same name; Error when a schema of the extension is invalid.
- */
+/** Built-in node types and an extension's. @throws TypeError for the same name twice; Error for a bad schema. */
 export function registryWith({ nodeTypes = [], formats: addedFormats = [] }: Extension = {}): Registry {
   if (nodeTypes.length === 0 && addedFormats.length === 0) return (builtIn ??= createWith([], []));
   for (const { params } of nodeTypes) assertSchema(params);
@@ -36,7 +34,7 @@ let builtIn: Registry | undefined;
 
 function createWith(nodeTypes: readonly AnyNodeType[], addedFormats: readonly ToolCallFormat[]): Registry {
   const toolCall = toolCallWith(formatsWith({ formats: addedFormats }));
-  const types = [guardrail, toolCall, generate, cannedResponse, route, branch, selectTools, retrieve];
+  const types = [guardrail, toolCall, generate, cannedResponse, route, branch, selectTools, retrieve, remember];
   return createRegistry([...types, ...nodeTypes]);
 }
 
@@ -59,8 +57,7 @@ export async function loadExtension(modules: readonly string[]): Promise<Extensi
 
 async function loadModule(path: string): Promise<Extension> {
   const exported = (await import(pathToFileURL(resolve(path)).href).catch((cause: unknown) => {
-    const reason = describeError(cause);
-    throw new TypeError(`the extension ${path} cannot be loaded: ${reason}`, { cause });
+    throw new TypeError(`the extension ${path} cannot be loaded: ${describeError(cause)}`, { cause });
   })) as Extension;
   if (exported.nodeTypes || exported.formats) return exported;
   throw new TypeError(

@@ -1,5 +1,5 @@
 import { Fault } from '../../protocol/fault.ts';
-import type { KnowledgeBlock, Turn } from '../compile/turn.ts';
+import type { InferenceRecord, KnowledgeBlock, Turn } from '../compile/turn.ts';
 import type {
   AnswerScores,
   Completion,
@@ -17,6 +17,7 @@ import { chatProjection, type Projected, type Projection } from '../projection/p
 import type { PromptInputs } from '../projection/tokenBudget.ts';
 import type { Schema } from '../../protocol/schema.ts';
 import { boolean, integer, string } from '../../protocol/schemaBuilders.ts';
+import { type SummaryParams, Summarizer } from './runningSummary.ts';
 import { ReasoningFilter, splitReply } from '../../chat/reply/reasoning/splitReply.ts';
 
 /** Parameters of all nodes with a model. */
@@ -55,7 +56,7 @@ export interface ScoreRequest extends Pick<PromptRequest, 'projection' | 'system
 }
 
 /** Options of a completion. */
-export interface CompletionOptions extends Pick<GenerateOptions, 'onText' | 'controlTokens' | 'grammar'> {
+export interface CompletionOptions extends Pick<GenerateOptions, 'onText' | 'controlTokens' | 'grammar' | 'choices'> {
   readonly notes?: InferenceNotes;
   /** Ends the text where it is when it is aborted; the turn goes on. */
   readonly stopSignal?: AbortSignal;
@@ -73,17 +74,23 @@ export class InferenceRunner implements AsyncDisposable {
   readonly #sequence: Sequence;
   readonly #nodeName: string;
   readonly #nodeDefaults: Partial<SamplingParams>;
+  readonly #summarizer: Summarizer | undefined;
   /** What the client knows already. */
   readonly #warnings = new Set<string>();
 
-  /** @param nodeDefaults sampling parameters of this node type; those of the graph take precedence. */
+  /**
+   * @param nodeDefaults sampling parameters of this node type; those of the graph take precedence.
+   * @param summaries whether and how the dialog is summarised. Default: it is not.
+   */
   constructor(
     lease: ModelLease,
-    { nodeName }: Pick<NodeContext, 'nodeName'>,
+    { nodeName, warn }: Pick<NodeContext, 'nodeName' | 'warn'>,
     nodeDefaults: Partial<SamplingParams> = {},
+    { summary, summary_tokens }: SummaryParams = { summary: false, summary_tokens: 0 },
   ) {
     this.#lease = lease;
     this.#nodeName = nodeName;
+    this.#summarizer = summary ? new Summarizer(lease, { nodeName, warn }, summary_tokens) : undefined;
     this.#sequence = lease.model.openSequence({ label: nodeName });
     this.#nodeDefaults = nodeDefaults;
   }
@@ -101,7 +108,7 @@ export class InferenceRunner implements AsyncDisposable {
   ): Promise<NodeCompletion> {
     const sampling = this.#samplingParams(request);
     this.#warnOfSampling(turn, sampling);
-    const { prompt, dropped } = await this.#projection(turn, request, sampling.max_tokens);
+    const { prompt, shown } = await this.#projection(turn, request, sampling.max_tokens);
     const { maxThinkingTokens } = request;
     const { replyMarks } = this.#lease.model;
     const filter = new ReasoningFilter(replyMarks);
@@ -124,7 +131,7 @@ export class InferenceRunner implements AsyncDisposable {
     const event = inferenceEvent(completion, sampling, this.#lease.name, notes);
     if (event) turn.emitEvent('inference', event);
     const facts = { model: this.#lease.name, ...notes, ...(reasoning !== '' && { reasoning }) };
-    turn.recordInference({ ...completion, dropped, notes: facts });
+    turn.recordInference({ ...completion, ...shown, notes: facts });
     turn.signal.throwIfAborted();
     return { ...completion, toolMessages, text: options.controlTokens === true ? completion.text : content };
   }
@@ -142,7 +149,7 @@ export class InferenceRunner implements AsyncDisposable {
   ): Promise<AnswerScores> {
     // No token is less than a byte; the rest is for the marks around an answer.
     const maxTokens = markTokens + Math.max(0, ...answers.map((answer) => Buffer.byteLength(answer)));
-    const { prompt, dropped } = await this.#projection(turn, { ...request, thinking: false }, maxTokens);
+    const { prompt, shown } = await this.#projection(turn, { ...request, thinking: false }, maxTokens);
     // The events of many scorings may be far more than a client reads.
     await turn.backpressure();
     const result = await this.#sequence.score(prompt, answers, {
@@ -156,7 +163,7 @@ export class InferenceRunner implements AsyncDisposable {
     const facts = { ...notes, ...(result.finishReason === 'end' && { scores }) };
     const event = inferenceEvent(result, undefined, this.#lease.name, facts);
     if (event) turn.emitEvent('inference', event);
-    turn.recordInference({ ...result, dropped, notes: { model: this.#lease.name, ...facts } });
+    turn.recordInference({ ...result, ...shown, notes: { model: this.#lease.name, ...facts } });
     turn.signal.throwIfAborted();
     return result;
   }
@@ -174,17 +181,23 @@ export class InferenceRunner implements AsyncDisposable {
     return this.#sequence[Symbol.asyncDispose]();
   }
 
-  /** The prompt of a request, within the token budget. */
-  async #projection(turn: Turn, request: ProjectedRequest, maxTokens: number): Promise<Projected> {
+  async #projection(turn: Turn, request: ProjectedRequest, maxTokens: number): Promise<ProjectedPrompt> {
     const { projection, thinking, system, last = [], dialog = true, exchanges = true } = request;
     const exchanged = exchanges ? turn.exchanges.flatMap(({ messages }) => messages) : [];
     const current = [...request.current, ...exchanged, ...last];
     // The model may be waited for: it counts tokens.
-    const projecting = projection.project({ system, current, dialog: dialog ? turn.dialog : noDialog, maxTokens });
-    const { prompt, dropped } = await raceAbort(projecting, turn.signal).catch((error: unknown) => {
+    const projecting = projection.project({
+      system,
+      current,
+      dialog: dialog ? turn.dialog : noDialog,
+      maxTokens,
+      ...(this.#summarizer && dialog && { summaries: { latest: turn.summaries.get(this.#nodeName) } }),
+    });
+    const { prompt, dropped, summary, due } = await raceAbort(projecting, turn.signal).catch((error: unknown) => {
       throw explainKnowledge(error, turn.knowledge, [system, ...current.map(({ text }) => text)]);
     });
-    return { prompt: { ...prompt, thinking }, dropped };
+    this.#summarizer?.schedule(turn, due);
+    return { prompt: { ...prompt, thinking }, shown: { dropped, summarised: summary?.interactions } };
   }
 
   /** Warns once of parameters that have no effect with the model. */
@@ -207,6 +220,11 @@ export class InferenceRunner implements AsyncDisposable {
   }
 }
 
+/** A prompt, and how many interactions it leaves out, and has a summary of. */
+interface ProjectedPrompt extends Pick<Projected, 'prompt'> {
+  readonly shown: Pick<InferenceRecord, 'dropped' | 'summarised'>;
+}
+
 type ProjectedRequest = ScoreRequest & Pick<PromptRequest, 'thinking' | 'last'>;
 
 const noDialog: Dialog = { interactions: [] };
@@ -224,10 +242,7 @@ export const resolveModel = (context: NodeContext, modelName: string): Promise<M
     throw paramError('/model_name', error);
   });
 
-/**
- * The error of a prompt that is too large, with the knowledge that is in it and what to lower; other errors as they are.
- * @param texts of the prompt.
- */
+/** The error of a prompt that is too large, with its knowledge and what to lower. @param texts of the prompt. */
 export function explainKnowledge(error: unknown, blocks: readonly KnowledgeBlock[], texts: readonly string[]): unknown {
   if (!(error instanceof Fault) || error.name !== 'PROMPT_TOO_LARGE') return error;
   const parts = blocks.flatMap(({ name, chunks }) => {
@@ -242,19 +257,14 @@ export function explainKnowledge(error: unknown, blocks: readonly KnowledgeBlock
   return new Fault('PROMPT_TOO_LARGE', `${message}; ${hint}`, { detail, cause: error });
 }
 
-/** Facts about an inference that its node adds to debug_info and to the event. */
 interface InferenceNotes {
   /** The tool-call format. */
   readonly tool_call_format?: string;
   readonly [fact: string]: unknown;
 }
 
-/**
- * The payload of the NodeEvent `inference`: what the model was given and what it generated; undefined where the result has
- * no transcript.
- * @param sampling undefined: answers were scored.
- */
-function inferenceEvent(
+/** The payload of the NodeEvent `inference`; undefined without a transcript. @param sampling undefined: scored. */
+export function inferenceEvent(
   { transcript, tokens, timings, finishReason }: InferenceResult,
   sampling: SamplingParams | undefined,
   model: string,
@@ -275,11 +285,7 @@ function inferenceEvent(
   };
 }
 
-/**
- * Checks that a model can decode by a grammar.
- * @param pointer the parameter that needs it.
- * @throws InvalidParams
- */
+/** @param pointer the parameter that needs a grammar. @throws InvalidParams when the model cannot decode by one. */
 export function requireGrammars({ limits }: Pick<Model, 'limits'>, pointer: string): void {
   if (limits?.grammars === undefined) return;
   throw new InvalidParams([{ pointer, message: `cannot be had from this model: ${limits.grammars}` }]);

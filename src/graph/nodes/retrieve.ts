@@ -6,9 +6,9 @@ import type { Turn } from '../compile/turn.ts';
 import { readFilter } from '../retrieval/filter/readFilter.ts';
 import { deepestOf, matches, maxTopK, type SearchRequest } from '../retrieval/retriever.ts';
 import type { FromSchema } from '../../protocol/schema.ts';
-import { integer, number, object, partialObject, string } from '../../protocol/schemaBuilders.ts';
-import type { StringStorage } from '../storage/stringStorage.ts';
-import { resolveStorage, stringParams, warnOfUnused } from './stringParams.ts';
+import { integer, number, partialObject, string } from '../../protocol/schemaBuilders.ts';
+import { stateOf, type StringStorage } from '../storage/stringStorage.ts';
+import { resolveStorage, stringParams, vectorParams, warnOfAbsent, warnOfUnused } from './stringParams.ts';
 
 // A search takes time for each word; messages of people are shorter.
 const maxEarlierCharacters = 65_536;
@@ -20,10 +20,7 @@ const params = partialObject({
     { enum: matches, default: 'words' },
     'How entries are found: by words, with prefixes and small misspellings; by vectors of an embedding model; or by both.',
   ),
-  embedding_model: string(
-    { default: '' },
-    'For vectors: a model of models.json with "purpose": "embedding"; "" = the one that the storage names.',
-  ),
+  embedding_model: vectorParams.embedding_model,
   query: string(
     { default: '{{user_message}}', live: true, editor: 'multiline' },
     'Template of the text that is searched for.',
@@ -40,17 +37,13 @@ const params = partialObject({
     { minimum: 0, maximum: 1, default: 0, live: true },
     'For vectors: entries with a lower cosine similarity are left out; 0 = none is.',
   ),
-  filter: object(
-    { live: true },
-    'Which entries are searched, by their metadata: {"min_level": {"$lte": {"$variable": "level"}}}.',
-  ),
+  filter: vectorParams.filter,
   source: string(
     { minLength: 1, maxLength: 64, pattern: '^[\\p{L}\\p{N}_-]+$', live: true },
     'The SOURCE in knowledge_SOURCE of templates: letters, digits, _ and -. Default: the name of the node.',
   ),
 });
 
-/** The Retrieve node: finds the entries of a storage that fit the message best, for templates of later nodes. */
 export const retrieve = defineNode({
   type: 'Retrieve',
   summary: 'Finds the entries of a storage that fit the message best, for the templates of later nodes.',
@@ -77,7 +70,8 @@ export const retrieve = defineNode({
       const { query, history, filter, match, top_k: topK, min_similarity: minSimilarity } = settings.current;
       const { dialog, variables, signal } = turn;
       // The newest first: where a search reads only so many words, those of this turn are among them.
-      const messages = [query.render(turn), ...lastMessages(dialog, Math.max(history, settings.current.deepest - 1))];
+      const deepest = deepestOf(stateOf(settings.current.storage));
+      const messages = [query.render(turn), ...lastMessages(dialog, Math.max(history, deepest - 1))];
       const depth = history + 1;
       const text = messages.slice(0, depth).join('\n');
       return { query: text, messages, depth, match, topK, minSimilarity, filter, variables, signal };
@@ -85,11 +79,7 @@ export const retrieve = defineNode({
     return {
       async run(turn) {
         const { filter, retriever, source = nodeName } = settings.current;
-        for (const name of filter?.variables ?? [])
-          if (!Object.hasOwn(turn.variables, name))
-            turn.warn(
-              `${nodeName}.params.filter has the variable "${name}", which this turn does not have: no entry matches that condition`,
-            );
+        warnOfAbsent(filter, nodeName, turn);
         const request = requestOf(turn);
         const { hits, found } = await retriever.search(request);
         turn.recordKnowledge({ name: source, chunks: hits });
@@ -103,13 +93,12 @@ export const retrieve = defineNode({
   },
 });
 
-type Params = FromSchema<typeof params>;
-
 /** The last messages of the user, the newest first, as many as are short enough to be a part of a query. */
 function lastMessages({ interactions }: Dialog, count: number): readonly string[] {
   const messages: string[] = [];
   let characters = 0;
-  for (const { user } of interactions.toReversed().slice(0, count)) {
+  const spoken = interactions.filter(({ user }) => user !== '');
+  for (const { user } of spoken.toReversed().slice(0, count)) {
     characters += user.length;
     if (characters > maxEarlierCharacters) break;
     messages.push(user);
@@ -117,15 +106,16 @@ function lastMessages({ interactions }: Dialog, count: number): readonly string[
   return messages;
 }
 
-/** Whether a search can find an entry, in addition to those that every search brings. */
-const canFind = ({ list, knowledge }: StringStorage, match: string): boolean =>
+/** Whether a search can find more entries than every search brings. A storage of the session is still to be filled. */
+const canFind = ({ list, knowledge, current }: StringStorage, match: string): boolean =>
   knowledge
-    ? knowledge.entries.some(
+    ? (current !== undefined && list.length === 0) ||
+      knowledge.entries.some(
         ({ always, keysOnly, keys }) => !always && (match !== 'words' || !keysOnly || keys.length > 0),
       )
     : list.length > 0;
 
-async function readSettings({ query, filter, ...rest }: Params, context: NodeContext) {
+async function readSettings({ query, filter, ...rest }: FromSchema<typeof params>, context: NodeContext) {
   const place = `${context.nodeName}.params`;
   const template = templateParam('query', query, context);
   const { storage, param } = await resolveStorage(rest, context);
@@ -135,5 +125,5 @@ async function readSettings({ query, filter, ...rest }: Params, context: NodeCon
   const retriever = await context.retriever(storage, { match, embeddingModel });
   context.setMade(storage, 0);
   for (const warning of storage.knowledge?.warnings ?? []) context.warn(`${place}.${param}: ${warning}`);
-  return { ...rest, query: template, filter: filtered, retriever, deepest: deepestOf(storage) };
+  return { ...rest, query: template, filter: filtered, retriever, storage };
 }

@@ -1,13 +1,13 @@
-import { exitsFromParam } from '../compile/exits.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import { defineNode, type Node, type NodeContext, routingEffects } from '../compile/node.ts';
 import type { Turn } from '../compile/turn.ts';
 import { placeTemplate } from '../projection/projection.ts';
 import type { FromSchema, SchemaError } from '../../protocol/schema.ts';
-import { array, closedObject, number, string } from '../../protocol/schemaBuilders.ts';
+import { array, closedObject, number, partialObject, string } from '../../protocol/schemaBuilders.ts';
 import type { PatternMatcher } from '../storage/patternSet.ts';
 import { inferenceParams, openScorer } from './inference.ts';
-import { compileEntryPatterns, foldParam, warnOfUnused } from './stringParams.ts';
+import { createVectorRoute, noMatch, otherwise } from './routeByVectors.ts';
+import { compileEntryPatterns, foldParam, vectorParams, warnOfUnused } from './stringParams.ts';
 
 const notMatched = 'not_matched';
 
@@ -19,7 +19,7 @@ const labelSchema = closedObject(['name'], {
   when: string({ default: '', editor: 'multiline' }, 'What the message is then, for the model.'),
   examples: array(
     { items: { type: 'string', minLength: 1 }, default: [] },
-    'Messages that get the label, for the model.',
+    'Messages that get the label, for match: model and vectors.',
   ),
   patterns: array(
     { items: { type: 'string' }, default: [] },
@@ -27,48 +27,66 @@ const labelSchema = closedObject(['name'], {
   ),
 });
 
-const params = closedObject(['labels'], {
+const params = partialObject({
   labels: array(
     { minItems: 1, maxItems: 64, items: labelSchema },
-    'The labels, one of which is chosen. Each is an exit of the node.',
+    'The labels, one of which is chosen. Each is an exit of the node. With match: vectors, a storage may have them instead.',
   ),
   match: string(
-    { enum: ['model', 'patterns'], default: 'model' },
-    'model: the label that the model finds most probable; patterns: the first label, in their order, of which a pattern matches the message.',
+    { enum: ['model', 'patterns', 'vectors'], default: 'model' },
+    'model: the label that the model finds most probable; patterns: the first label, in their order, of which a pattern matches the message; vectors: the label with the example that is nearest to the message, by an embedding model.',
   ),
   threshold: number(
     { minimum: 0, maximum: 1, default: 0, live: true },
-    'With match: model, the least probability of the label, of 1 for all labels together; below it the exit is not_matched.',
+    'With match: model, the least probability of the label, of 1 for all labels together; below it the exit is not_matched. With match: vectors, the least similarity of the label; below it the exit is no_match.',
   ),
+  margin: number(
+    { minimum: 0, maximum: 1, default: 0, live: true },
+    'With match: vectors, the least lead of the similarity over that of the next label; below it the exit is no_match.',
+  ),
+  string_storage: string(
+    { minLength: 1 },
+    'With match: vectors, instead of labels: a KNOWLEDGE storage whose texts are the examples, as in Retrieve.',
+  ),
+  label_field: string(
+    { minLength: 1 },
+    'The field of the metadata of string_storage that is the label. The values that the graph connects are exits; all others take otherwise.',
+  ),
+  ...vectorParams,
   fold: foldParam,
   model_name: inferenceParams.model_name,
 });
 
-const exitsOfRoute = { param: 'labels', member: 'name', and: [notMatched] } as const;
-
 type RouteParams = FromSchema<typeof params>;
-type Label = RouteParams['labels'][number];
+type Label = NonNullable<RouteParams['labels']>[number];
 
-/** The Route node: chooses one of its labels for the message, and takes the exit of this name. */
 export const route = defineNode({
   type: 'Route',
   summary:
-    'Chooses one of its labels for the message, by a model or by patterns: each label is an exit, and `not_matched` is one more.',
+    'Chooses one of its labels for the message, by a model, by patterns or by examples: each label is an exit; `not_matched` is one more, and `no_match` by examples.',
   params,
-  exits: exitsOfRoute,
-  effects: (settings) => ({
+  exits: {
+    param: 'labels',
+    member: 'name',
+    and: [notMatched],
+    if: { param: 'match', is: 'vectors', exits: [noMatch] },
+    withoutList: [otherwise],
+  },
+  effects: (settings, exits) => ({
     ...routingEffects,
-    infers: settings.match === 'model',
-    silentExits: exitsFromParam(exitsOfRoute, settings),
+    infers: settings.match !== 'patterns',
+    silentExits: exits,
     unusedExits: unusedExits(settings),
     informsLaterNodes: true,
   }),
   async create(routeParams, context) {
-    const { labels, match, fold } = routeParams;
+    const { labels = [], match, fold } = routeParams;
     const matchers = await compileEntryPatterns('/labels', { entries: labels, fold }, context, [
-      ...findNameErrors(labels),
+      ...findSourceErrors(routeParams),
+      ...findNameErrors(labels, match),
     ]);
     warnOfLabels(routeParams, matchers, context);
+    if (match === 'vectors') return createVectorRoute(routeParams, context);
     const settings = await liveParams(routeParams, ({ threshold }) => {
       if (match === 'patterns') warnOfUnused(match, { threshold: threshold > 0 }, context);
       return { threshold };
@@ -76,7 +94,7 @@ export const route = defineNode({
     const chooser =
       match === 'patterns'
         ? patternChooser(labels, matchers)
-        : await modelChooser(routeParams, context, () => settings.current.threshold);
+        : await modelChooser({ ...routeParams, labels }, context, () => settings.current.threshold);
     return {
       ...chooser,
       async run(turn) {
@@ -105,37 +123,56 @@ export function routePrompt(labels: readonly (Pick<Label, 'name'> & Partial<Labe
   return `Read the user's message and reply with one label only.\n\nLabels:\n${lines.join('\n')}`;
 }
 
-function unusedExits({ labels, match, threshold }: RouteParams): readonly string[] {
-  if (match === 'patterns') return labels.filter(({ patterns }) => patterns.length === 0).map(({ name }) => name);
+function unusedExits({ labels, match, threshold, margin }: RouteParams): readonly string[] {
+  if (!labels) return [];
+  const namesWithout = (member: 'patterns' | 'examples'): readonly string[] =>
+    labels.filter((label) => label[member].length === 0).map(({ name }) => name);
+  if (match === 'patterns') return namesWithout('patterns');
+  if (match === 'vectors')
+    return [...namesWithout('examples'), notMatched, ...(threshold === 0 && margin === 0 ? [noMatch] : [])];
   return threshold === 0 || labels.length === 1 ? [notMatched] : [];
 }
 
-function* findNameErrors(labels: readonly Label[]): Generator<SchemaError> {
+function* findSourceErrors({ labels, match, string_storage, label_field }: RouteParams): Generator<SchemaError> {
+  if (match !== 'vectors') {
+    if (!labels) yield { pointer: '/labels', message: 'is missing' };
+  } else if (labels && string_storage !== undefined)
+    yield { pointer: '/string_storage', message: 'is a second source of labels; remove it, or labels' };
+  else if (string_storage !== undefined && label_field === undefined)
+    yield { pointer: '/label_field', message: 'is missing: it names the field of the metadata that is the label' };
+  else if (string_storage === undefined && label_field !== undefined)
+    yield { pointer: '/string_storage', message: 'is missing: label_field is a field of its entries' };
+  else if (!labels && string_storage === undefined)
+    yield { pointer: '/labels', message: 'is missing; add it, or string_storage and label_field' };
+}
+
+function* findNameErrors(labels: readonly Label[], match: RouteParams['match']): Generator<SchemaError> {
   const names = labels.map(({ name }) => name);
   for (const [index, name] of names.entries()) {
     const pointer = `/labels/${index}/name`;
     const first = names.indexOf(name);
-    if (name === notMatched)
-      yield { pointer, message: `is "${notMatched}", the exit of messages without a label; give it another name` };
+    if (name === notMatched || (name === noMatch && match === 'vectors'))
+      yield { pointer, message: `is "${name}", the exit of messages without a label; give it another name` };
     else if (first < index) yield { pointer, message: `is the name of labels[${first}], too; give it another one` };
   }
 }
 
-function warnOfLabels(
-  { labels, match, model_name }: RouteParams,
-  matchers: readonly PatternMatcher[],
-  context: NodeContext,
-): void {
+function warnOfLabels(routeParams: RouteParams, matchers: readonly PatternMatcher[], context: NodeContext): void {
+  const { labels = [], match, model_name } = routeParams;
   const { nodeName, warn } = context;
   const place = `${nodeName}.params`;
-  if (match === 'model') {
-    if (labels.length === 1)
+  if (match !== 'vectors') {
+    const { string_storage, label_field, embedding_model, margin, filter } = routeParams;
+    warnOfUnused(match, { string_storage, label_field, embedding_model, margin, filter }, context);
+  }
+  if (match !== 'model') warnOfUnused(match, { model_name: model_name !== '' }, context);
+  if (match !== 'patterns') {
+    if (match === 'model' && labels.length === 1)
       warn(`${place}.labels has one label, which always has the probability 1; add one for all other messages`);
     if (labels.some(({ patterns }) => patterns.length > 0))
       warn(`${place}.labels has patterns, which are not used; set ${place}.match to "patterns", or remove them`);
     return;
   }
-  warnOfUnused(match, { model_name: model_name !== '' }, context);
   for (const [index, { patterns }] of labels.entries()) {
     const label = `${place}.labels[${index}]`;
     if (patterns.length === 0) warn(`${label} never matches: it has no patterns`);
@@ -166,7 +203,7 @@ const patternChooser = (labels: readonly Label[], matchers: readonly PatternMatc
 });
 
 async function modelChooser(
-  { labels, model_name }: RouteParams,
+  { labels, model_name }: Pick<RouteParams, 'model_name'> & { readonly labels: readonly Label[] },
   context: NodeContext,
   threshold: () => number,
 ): Promise<Chooser> {

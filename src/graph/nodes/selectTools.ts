@@ -4,9 +4,8 @@ import { resultContent, resultLine } from '../../chat/tool.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
 import { inferenceParams, openScorer } from './inference.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
-import { describeGraphPointer } from '../compile/document.ts';
+import { describeParam } from '../compile/document.ts';
 import { liveParams } from '../compile/liveParams.ts';
-import { escapePointerToken } from '../../base/jsonPointer.ts';
 import type { FromSchema, SchemaError } from '../../protocol/schema.ts';
 import { array, closedObject, integer, number, string } from '../../protocol/schemaBuilders.ts';
 import type { PatternMatcher } from '../storage/patternSet.ts';
@@ -53,7 +52,6 @@ const params = closedObject(['guidelines'], {
   model_name: inferenceParams.model_name,
 });
 
-/** The SelectTools node: selects the tools of the guidelines that hold, for ToolCall nodes that offer only selected ones. */
 export const selectTools = defineNode({
   type: 'SelectTools',
   summary: 'Selects the tools of the guidelines that hold in a turn, so that a later ToolCall offers only these.',
@@ -118,7 +116,6 @@ export const selectTools = defineNode({
 type Params = FromSchema<typeof params>;
 type Guideline = Params['guidelines'][number];
 
-/** Whether a guideline holds in a turn. */
 interface JudgedGuideline {
   readonly guideline: Guideline;
   readonly holds: boolean;
@@ -150,16 +147,13 @@ async function readGuidelines(params: Params, context: NodeContext): Promise<rea
   if (guidelines.length === 0) warn(`${nodeName} has no guideline: this SelectTools never selects a tool`);
   for (const [index, { name, patterns = [] }] of guidelines.entries()) {
     if (match === 'model' || patterns.length > 0) continue;
-    const place = describeGraphPointer(`/nodes${escapePointerToken(nodeName)}/params/guidelines/${index}`);
+    const place = describeParam(nodeName, `/guidelines/${index}`);
     warn(`${place} has no patterns: the guideline "${name}" never matches; add patterns, or set match to "model"`);
   }
   return matchers;
 }
 
-function* findErrors(
-  { guidelines, match }: Params,
-  toolNames: ReadonlySet<string> | undefined,
-): Generator<SchemaError> {
+function* findErrors({ guidelines, match }: Params, declared: ReadonlySet<string> | undefined): Generator<SchemaError> {
   const names = guidelines.map(({ name }) => name);
   for (const [index, { name, when, tools }] of guidelines.entries()) {
     const pointer = `/guidelines/${index}`;
@@ -172,15 +166,14 @@ function* findErrors(
         message: 'has no "when": with match "model" it is the condition that the model decides; add it',
       };
     for (const [position, tool] of tools.entries()) {
-      if (toolNames?.has(tool) !== false) continue;
-      const hint = toolNames.size > maxCompared ? '' : didYouMean(tool, toolNames);
+      if (declared?.has(tool) !== false) continue;
+      const hint = declared.size > maxCompared ? '' : didYouMean(tool, declared);
       const message = `is no tool that a node of the graph declares: "${tool}"${hint}`;
       yield { pointer: `${pointer}/tools/${position}`, message };
     }
   }
 }
 
-/** Whether a pattern matches the message, the content of a result, or a result with the name of its tool. */
 async function matchesTurn(turn: Turn, matcher: PatternMatcher | undefined): Promise<boolean> {
   const results = answeredCalls(turn.exchanges).flatMap((call) => [call.content, resultLine(call)]);
   for (const text of [turn.message, ...results])
@@ -208,5 +201,4 @@ function questionOf(turn: Turn, condition: string) {
   return { system: systemPrompt, current: [{ role: 'user', text }] } as const;
 }
 
-/** The probability of "yes", of the two answers. */
 const probabilityOfYes = ([yes = 0, no = 0]: readonly number[]): number => 1 / (1 + Math.exp(no - yes));

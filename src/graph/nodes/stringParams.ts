@@ -1,7 +1,9 @@
-import { type EffectsContext, InvalidParams, paramError, type NodeContext } from '../compile/node.ts';
+import { assertCount, type EffectsContext, InvalidParams, paramError, type NodeContext } from '../compile/node.ts';
+import type { Turn } from '../compile/turn.ts';
 import { Fault } from '../../protocol/fault.ts';
-import type { SchemaError } from '../../protocol/schema.ts';
-import { array, string } from '../../protocol/schemaBuilders.ts';
+import { errorsBelow, type SchemaError } from '../../protocol/schema.ts';
+import { array, object, string } from '../../protocol/schemaBuilders.ts';
+import type { EntryFilter } from '../retrieval/filter/filter.ts';
 import { maxProblems } from '../storage/invalidStorage.ts';
 import { createList, type StringStorage } from '../storage/stringStorage.ts';
 import { compilePatterns, findTotalSizeError, type PatternFold, type PatternMatcher } from '../storage/patternSet.ts';
@@ -16,36 +18,41 @@ export const stringParams = (what: string) =>
     inline_strings: array({ items: { type: 'string' }, default: [] }, `${what}, in the graph itself.`),
   }) as const;
 
-/** The parameter of nodes that match patterns. */
+export const vectorParams = {
+  embedding_model: string(
+    { default: '' },
+    'For vectors: a model of models.json with "purpose": "embedding"; "" = the one that the storage names.',
+  ),
+  filter: object(
+    { live: true },
+    'Which entries are searched, by their metadata: {"min_level": {"$lte": {"$variable": "level"}}}.',
+  ),
+} as const;
+
 export const foldParam = string(
   { enum: ['forms', 'confusables'], default: 'forms' },
   'What patterns take for the same. forms: other forms of a character (NFC and NFD, full width) and of a space, with or without invisible characters, vowel points and stress marks; confusables: also letters with accents that the pattern lacks, and letters of other scripts that look like Latin ones, by the table of Unicode.',
 );
 
-/** The storage of a node. */
 export interface ResolvedStorage {
   readonly storage: StringStorage;
   /** The parameter that it comes from. */
   readonly param: 'string_storage' | 'inline_strings';
 }
 
-/** The strings of a node. */
 export interface ResolvedStrings {
   readonly list: readonly string[];
+  readonly storage: StringStorage;
   /** Turns an error in the list (pointer `/index`) into an error in the parameters of the node. */
   toParamError(error: SchemaError): SchemaError;
 }
 
-/** The values of `stringParams`. */
 export interface StringParams {
   readonly string_storage?: string;
   readonly inline_strings: readonly string[];
 }
 
-/**
- * Finds the strings of a node: those of the storage it names, else those in the graph.
- * @throws InvalidParams as `resolveStorage`, and for a KNOWLEDGE.
- */
+/** The strings of a node: its storage's, else the graph's. @throws InvalidParams as `resolveStorage`, for KNOWLEDGE. */
 export async function resolveStrings(params: StringParams, context: EffectsContext): Promise<ResolvedStrings> {
   const { storage, param } = await resolveStorage(params, context);
   const { kind, list, placeOf = (index: number) => `entry ${index}` } = storage;
@@ -53,16 +60,12 @@ export async function resolveStrings(params: StringParams, context: EffectsConte
     const message = `names the KNOWLEDGE storage "${params.string_storage}", and this node takes a LIST, a MAP or a MULTIMAP`;
     throw new InvalidParams([{ pointer: '/string_storage', message }]);
   }
-  if (param === 'inline_strings')
-    return { list, toParamError: (error) => ({ ...error, pointer: `/inline_strings${error.pointer}` }) };
-  return {
-    list,
-    toParamError: ({ pointer, message, ...rest }) => ({
-      ...rest,
-      pointer: '/string_storage',
-      message: pointer === '' ? message : `${placeOf(Number(pointer.slice(1)))} ${message}`,
-    }),
+  const toParamError: ResolvedStrings['toParamError'] = ({ pointer, message, ...rest }) => {
+    if (param === 'inline_strings') return { ...rest, pointer: `/inline_strings${pointer}`, message };
+    const place = pointer === '' ? '' : `${placeOf(Number(pointer.slice(1)))} `;
+    return { ...rest, pointer: '/string_storage', message: place + message };
   };
+  return { list, storage, toParamError };
 }
 
 /**
@@ -74,11 +77,7 @@ export async function resolveStorage(
   { string_storage, inline_strings }: StringParams,
   { nodeName, strings, warn, limits }: EffectsContext,
 ): Promise<ResolvedStorage> {
-  if (inline_strings.length > limits.patterns) {
-    const count = inline_strings.length;
-    const message = `has ${count} entries, and ${limits.patterns} are allowed`;
-    throw new InvalidParams([{ pointer: '/inline_strings', message, code: 'LIMIT_EXCEEDED' }]);
-  }
+  assertCount('/inline_strings', inline_strings.length, 'entries', limits.patterns);
   const inline: ResolvedStorage = { storage: createList(inline_strings), param: 'inline_strings' };
   if (string_storage === undefined) return inline;
   try {
@@ -87,26 +86,32 @@ export async function resolveStorage(
       warn(`${nodeName}.params.inline_strings is not used: the storage "${string_storage}" exists`);
     return { storage, param: 'string_storage' };
   } catch (error) {
-    if (!(error instanceof Fault && error.name === 'STORAGE_FILE_NOT_FOUND') || inline_strings.length === 0) {
+    if (!(error instanceof Fault && error.name === 'STORAGE_FILE_NOT_FOUND') || inline_strings.length === 0)
       throw paramError('/string_storage', error);
-    }
     warn(`${nodeName}.params.string_storage: ${error.message}; inline_strings are used`);
     return inline;
   }
 }
 
-/** The error for a node with invalid strings. */
+export function warnOfAbsent(filter: EntryFilter | undefined, nodeName: string, turn: Turn): void {
+  for (const name of filter?.variables ?? [])
+    if (!Object.hasOwn(turn.variables, name))
+      turn.warn(
+        `${nodeName}.params.filter has the variable "${name}", which this turn does not have: no entry matches that condition`,
+      );
+}
+
 export const invalidStrings = (strings: ResolvedStrings, errors: readonly SchemaError[]): InvalidParams =>
   new InvalidParams(errors.slice(0, maxProblems).map((error) => strings.toParamError(error)));
 
 /** Warns of parameters that are given, and are not used with what the node matches by. */
 export function warnOfUnused(
   match: string,
-  given: Readonly<Record<string, boolean>>,
+  given: Readonly<Record<string, unknown>>,
   { nodeName, warn }: Pick<NodeContext, 'nodeName' | 'warn'>,
 ): void {
-  for (const [name, isGiven] of Object.entries(given))
-    if (isGiven) warn(`${nodeName}.params.${name} is not used with "match": "${match}"`);
+  for (const [name, value] of Object.entries(given))
+    if (value) warn(`${nodeName}.params.${name} is not used with "match": "${match}"`);
 }
 
 interface EntryPatterns {
@@ -127,10 +132,7 @@ export async function compileEntryPatterns(
   errors: readonly SchemaError[] = [],
 ): Promise<readonly PatternMatcher[]> {
   const count = entries.reduce((sum, { patterns = [] }) => sum + patterns.length, 0);
-  if (count > limits.patterns) {
-    const message = `has ${count} patterns in all, and ${limits.patterns} are allowed`;
-    throw new InvalidParams([...errors, { pointer, message, code: 'LIMIT_EXCEEDED' }]);
-  }
+  assertCount(pointer, count, 'patterns in all', limits.patterns, errors);
   const sizeError = await findTotalSizeError(entries.map(({ patterns = [] }) => patterns));
   if (sizeError) throw new InvalidParams([...errors, { ...sizeError, pointer }]);
   const matchers: PatternMatcher[] = [];
@@ -138,10 +140,7 @@ export async function compileEntryPatterns(
   for (const [index, { patterns = [] }] of entries.entries()) {
     const reading = await compilePatterns(patterns, fold, entries.length);
     if (reading.ok) matchers.push(reading.value);
-    else
-      allErrors.push(
-        ...reading.errors.map((error) => ({ ...error, pointer: `${pointer}/${index}/patterns${error.pointer}` })),
-      );
+    else allErrors.push(...errorsBelow(`${pointer}/${index}/patterns`, reading.errors));
   }
   if (allErrors.length > 0) throw new InvalidParams(allErrors);
   const bytes = matchers.reduce((sum, matcher) => sum + matcher.bytes, 0);

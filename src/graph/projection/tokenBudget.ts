@@ -2,8 +2,8 @@ import { resultLine } from '../../chat/tool.ts';
 import type { Dialog, DialogResult, Interaction, Message } from '../../chat/dialog.ts';
 import type { Model } from '../../inference/contract/engine.ts';
 import { Fault } from '../../protocol/fault.ts';
+import { type Summary, withSummary } from './summary.ts';
 
-/** What a node puts into its prompt. */
 export interface PromptInputs {
   readonly dialog: Dialog;
   /** Text of the system message; "" = none. */
@@ -12,64 +12,74 @@ export interface PromptInputs {
   readonly current: readonly Message[];
   /** Largest number of tokens of the answer. */
   readonly maxTokens: number;
+  /** Present for a node with a running summary: the summary as far as it is made. */
+  readonly summaries?: { readonly latest: Summary | undefined };
 }
 
-/** The token budget of a node: makes the messages of a prompt, and drops the oldest interactions that do not fit it. */
-export class TokenBudget {
-  readonly #window: ContextWindow;
-
-  constructor(model: Model) {
-    this.#window = new ContextWindow(model);
-  }
-
-  /** @param otherTokens tokens of the prompt that are not messages. */
-  async messages(
-    { dialog, system, current, maxTokens }: PromptInputs,
-    otherTokens = 0,
-  ): Promise<{ readonly messages: readonly Message[]; readonly dropped: number }> {
-    const systemMessages: readonly Message[] = system === '' ? [] : [{ role: 'system', text: system }];
-    const texts = [...systemMessages, ...current].map(({ text }) => text);
-    const { visible, dropped } = await this.#window.fit(
-      dialog.interactions.filter(isAnswered),
-      { texts, tokens: otherTokens },
-      maxTokens,
-    );
-    return { messages: [...systemMessages, ...visible.flatMap(toMessages), ...current], dropped };
-  }
+/** The part of a dialog that a prompt shows. */
+export interface DialogWindow {
+  /** How many of the oldest interactions it leaves out. */
+  readonly dropped: number;
+  /** What stands for the oldest interactions; undefined: nothing does. */
+  readonly summary: Summary | undefined;
+  /** The interactions that are to be added to the summary: those after its last one, up to the last of those that will be dropped next. */
+  readonly due: readonly Interaction[];
 }
 
 // A prompt above the limit is trimmed to this share of it. Trimming changes the prefix of the prompt and so costs a new
 // prefill; this makes the next one many turns away.
 const trimTarget = 0.75;
 
+// What the next trim drops is summarised once the prompt has this share of the limit.
+const summaryStart = (1 + trimTarget) / 2;
+
 // Interactions in one prompt. A chat template renders all messages in one synchronous call.
 const maxInteractions = 500;
 
 /**
- * Context window truncation, which cuts the dialog to the token budget: a window over the dialog whose start only moves
- * forward, and in large steps, so that the prompts of consecutive turns share a prefix and the KV cache can be reused.
+ * The token budget of a node: makes the messages of a prompt, and drops the oldest interactions that do not fit it (context
+ * window truncation). The start of this window over the dialog only moves forward, and in large steps, so that the prompts
+ * of consecutive turns share a prefix and the KV cache can be reused.
  */
-export class ContextWindow {
+export class TokenBudget {
   readonly #model: Model;
   readonly #tokens = new WeakMap<Interaction, number>();
   #trimmed = 0;
   #lastTrimmed: Interaction | undefined;
+  /** The summary that prompts have. It changes only where the window moves. */
+  #summary: Summary | undefined;
 
   constructor(model: Model) {
     this.#model = model;
+  }
+
+  /** @param otherTokens tokens of the prompt that are not messages. */
+  async messages(
+    { dialog, system, current, maxTokens, summaries }: PromptInputs,
+    otherTokens = 0,
+  ): Promise<DialogWindow & { readonly messages: readonly Message[] }> {
+    const texts = [...(system === '' ? [] : [system]), ...current.map(({ text }) => text)];
+    const answered = dialog.interactions.filter(isAnswered);
+    const fixed = { texts, tokens: otherTokens };
+    const { visible, ...window } = await this.fit(answered, fixed, maxTokens, summaries);
+    const head = window.summary ? withSummary(system, window.summary.text) : system;
+    const systemMessages: readonly Message[] = head === '' ? [] : [{ role: 'system', text: head }];
+    return { messages: [...systemMessages, ...visible.flatMap(toMessages), ...current], ...window };
   }
 
   /**
    * The newest interactions, at most 500, that fit in addition to `fixed`, which is never dropped: texts of messages, and tokens of
    * anything else.
    * @param maxTokens largest number of tokens of the answer; at most a quarter of the context is reserved for it.
+   * @param summaries absent: the dialog is not summarised.
    * @throws Fault PROMPT_TOO_LARGE with the numbers, when `fixed` alone does not fit.
    */
   async fit(
     interactions: readonly Interaction[],
     fixed: { readonly texts: readonly string[]; readonly tokens: number },
     maxTokens: number,
-  ): Promise<{ readonly visible: readonly Interaction[]; readonly dropped: number }> {
+    summaries?: PromptInputs['summaries'],
+  ): Promise<DialogWindow & { readonly visible: readonly Interaction[] }> {
     const { contextSize } = this.#model;
     const limit = contextSize - Math.min(maxTokens, Math.floor(contextSize / 4));
     // A token of any vocabulary has fewer characters than this, so texts that are far too long need not be tokenized.
@@ -81,15 +91,57 @@ export class ContextWindow {
     if (fixedTokens > limit) throw tooLarge(size, limit, contextSize);
     // A dialog that was cleared no longer has the interaction that was trimmed last.
     if (interactions[this.#trimmed - 1] !== this.#lastTrimmed) this.#trimmed = 0;
-    this.#trimmed = await this.#findStart(interactions, fixedTokens, limit);
-    this.#lastTrimmed = interactions[this.#trimmed - 1];
-    return { visible: interactions.slice(this.#trimmed), dropped: this.#trimmed };
+    const latest = summaries?.latest;
+    const covered = latest?.last ? interactions.lastIndexOf(latest.last) + 1 : 0;
+    const { start, summary, tokens } = await this.#move(interactions, { fixedTokens, limit, latest, covered });
+    this.#trimmed = start;
+    this.#lastTrimmed = interactions[start - 1];
+    const visible = interactions.slice(start);
+    const due = summaries ? interactions.slice(covered, await this.#nextStart(interactions, tokens, limit)) : [];
+    return { visible, dropped: start, summary, due };
   }
 
-  /**
-   * The index of the oldest interaction that is kept. Counts from the newest on and no further than the limit, so that
-   * the work does not grow with the dialog.
-   */
+  /** Where the window starts, the summary that the prompt has, and the tokens of the prompt without the dialog. */
+  async #move(
+    interactions: readonly Interaction[],
+    { fixedTokens, limit, latest, covered }: WindowInputs,
+  ): Promise<{ readonly start: number; readonly summary: Summary | undefined; readonly tokens: number }> {
+    if (!latest) this.#summary = undefined;
+    const fitted = async (summary: Summary | undefined) => {
+      const tokens = fixedTokens + (summary ? await this.#count([withSummary('', summary.text)]) : 0);
+      // A message may leave no room for it.
+      return tokens > limit ? { summary: undefined, tokens: fixedTokens } : { summary, tokens };
+    };
+    const current = await fitted(this.#summary);
+    const start = await this.#findStart(interactions, current.tokens, limit);
+    // What the client has cut off a saved dialog is nowhere else.
+    const isOnlyTrace = latest && !this.#summary && latest.interactions > covered;
+    if (!latest || latest === this.#summary || (start === this.#trimmed && !isOnlyTrace)) return { start, ...current };
+    this.#summary = latest;
+    const next = await fitted(latest);
+    if (!next.summary) return { start, ...next };
+    const visible = await this.#tokensOf(interactions.slice(covered));
+    // The window moves to the interactions that were summarised for this, if that is enough.
+    if (covered >= this.#trimmed && next.tokens + visible <= limit && interactions.length - covered <= maxInteractions)
+      return { start: covered, ...next };
+    return { start: await this.#findStart(interactions, next.tokens, limit), ...next };
+  }
+
+  /** Where the window will start after its next move; where it starts now, as long as that is far away. */
+  async #nextStart(interactions: readonly Interaction[], fixedTokens: number, limit: number): Promise<number> {
+    const visible = interactions.slice(this.#trimmed);
+    const total = fixedTokens + (await this.#tokensOf(visible));
+    if (total <= summaryStart * limit && visible.length <= summaryStart * maxInteractions) return this.#trimmed;
+    let [count, tokens] = [0, 0];
+    for (const interaction of visible.slice(0, -1)) {
+      if (tokens >= (1 - trimTarget) * limit || count >= (1 - trimTarget) * maxInteractions) break;
+      tokens += await this.#size(interaction);
+      count++;
+    }
+    return this.#trimmed + count;
+  }
+
+  /** The index of the oldest interaction that is kept. Counts from the newest on, no further than the limit. */
   async #findStart(interactions: readonly Interaction[], fixedTokens: number, limit: number): Promise<number> {
     let total = fixedTokens;
     let trimmedStart = interactions.length;
@@ -112,10 +164,25 @@ export class ContextWindow {
     return size;
   }
 
+  async #tokensOf(interactions: readonly Interaction[]): Promise<number> {
+    let total = 0;
+    for (const interaction of interactions) total += await this.#size(interaction);
+    return total;
+  }
+
   async #count(texts: readonly string[]): Promise<number> {
     const counts = await this.#model.count(texts);
     return counts.reduce((sum, count) => sum + count + this.#model.overhead.message, 0);
   }
+}
+
+interface WindowInputs {
+  /** Tokens of what is never dropped, without a summary. */
+  readonly fixedTokens: number;
+  readonly limit: number;
+  readonly latest: Summary | undefined;
+  /** How many interactions of the dialog the latest summary stands for. */
+  readonly covered: number;
 }
 
 const maxTokenCharacters = 256;
@@ -126,21 +193,20 @@ const tooLarge = (size: string, limit: number, contextSize: number): Fault =>
     `system prompt, tools and message take ${size}, and ${limit} tokens of the context's ${contextSize} are free for them; shorten them or choose a larger context_size`,
   );
 
-/**
- * Whether a prompt shows an interaction. One without an answer, for example of a turn that failed, would leave a question
- * open, and the model would answer it again.
- */
-const isAnswered = ({ assistant, spoken = '', messages }: Interaction): boolean =>
-  messages !== undefined || assistant !== '' || spoken !== '';
+/** Whether a prompt shows it: an open question would be answered again; what people talked about would not. */
+const isAnswered = ({ user, assistant, spoken = '', messages, mark }: Interaction): boolean =>
+  messages !== undefined || assistant !== '' || spoken !== '' || (mark === 'recorded' && user !== '');
 
-/** An interaction as messages of a prompt. */
-function toMessages({ user, assistant, spoken, results = [], messages }: Interaction): readonly Message[] {
+/** The messages that prompts have of an interaction. */
+export function toMessages(interaction: Interaction): readonly Message[] {
+  const { user, assistant, prompted, spoken, results = [], messages } = interaction;
   if (messages) return messages;
+  const answer = prompted ?? (assistant || (spoken ?? ''));
   return [
-    // What was appended to the dialog may have no message of the user.
-    ...(user === '' && assistant !== '' ? [] : [{ role: 'user', text: user } as const]),
+    // What was appended to the dialog may have no message of the user, or no answer.
+    ...(user === '' && answer !== '' ? [] : [{ role: 'user', text: user } as const]),
     ...results.map((result) => ({ role: 'system', text: dialogResultLine(result) }) as const),
-    { role: 'assistant', text: assistant || (spoken ?? '') },
+    ...(answer === '' ? [] : [{ role: 'assistant', text: answer } as const]),
   ];
 }
 

@@ -1,8 +1,12 @@
+import type { StringStorage } from '../storage/stringStorage.ts';
+
 /** An entry and how well it matches. */
 export interface RankedEntry {
   /** Its index in the list of the storage. */
   readonly index: number;
   readonly score: number;
+  /** Of a search by words: the share of the query that the entry has, weighted by the rarity of the words; 0 to 1. */
+  readonly coverage?: number;
 }
 
 /** A search for the entries that match best, by words or by vectors. */
@@ -19,14 +23,24 @@ export interface RankingRequest {
 export interface VectorSearch {
   /** Resolves when all vectors are there; rejects with what the model throws. Absent: they are there. */
   readonly computed?: Promise<unknown>;
-  /**
-   * Computes the vector of the query, and compares it with those of the entries.
-   * @returns the entries of the highest cosine similarity, best first; none below `minSimilarity`, unless that is 0.
-   */
-  search(request: RankingRequest & { readonly minSimilarity: number }): Promise<readonly RankedEntry[]>;
+  /** Compares the query's vector with the entries'. @returns the nearest ones; none below `minSimilarity`, if not 0. */
+  search(request: VectorRequest): Promise<readonly RankedEntry[]>;
+  /** Compares a text such as the entries with groups of them. @returns the nearest entry of each group, the nearest group first. */
+  nearestGroups(request: GroupsRequest): Promise<readonly RankedEntry[]>;
 }
 
-/** The best of many entries. */
+export interface VectorRequest extends RankingRequest {
+  /** The state of the storage that is searched. Absent: the one that it has now. */
+  readonly state?: StringStorage;
+  readonly minSimilarity: number;
+}
+
+/** A search for the groups of entries that are nearest to a text. */
+export interface GroupsRequest extends Omit<VectorRequest, 'topK' | 'minSimilarity'> {
+  /** The group of an entry; undefined: it is not searched. */
+  groupOf(index: number): string | undefined;
+}
+
 export class BestEntries {
   readonly #max: number;
   readonly #entries: RankedEntry[] = [];
@@ -64,14 +78,23 @@ export class BestEntries {
 const isWorse = (a: RankedEntry, b: RankedEntry): boolean =>
   a.score < b.score || (a.score === b.score && a.index > b.index);
 
-/** Reciprocal rank fusion, the constant of its paper (Cormack, Clarke, Büttcher 2009). */
-const rankConstant = 60;
-
-/** Fuses rankings by reciprocal rank fusion: an entry's score is the sum of 1 / (60 + rank) over the rankings that have it. */
-export function fuseRanks(rankings: readonly (readonly RankedEntry[])[]): readonly RankedEntry[] {
-  const scores = new Map<number, number>();
-  for (const ranking of rankings)
-    for (const [rank, { index }] of ranking.entries())
-      scores.set(index, (scores.get(index) ?? 0) + 1 / (rankConstant + rank + 1));
+/**
+ * Fuses a ranking by words with one by vectors. The score of an entry, 0 to 2, is where its similarity lies between the least
+ * and the best one, plus the cube of its coverage: some words of the query are in many an entry by chance, all of them are not.
+ * The scale of the similarities, which depends on the model, does not count.
+ * @param minSimilarity entries below it that no word has found are left out; 0 = none.
+ */
+export function fuseRankings(
+  byWords: readonly RankedEntry[],
+  byVectors: readonly RankedEntry[],
+  minSimilarity: number,
+): readonly RankedEntry[] {
+  const [best, least] = [byVectors[0]?.score ?? 0, byVectors.at(-1)?.score ?? 0];
+  const scores = new Map(byWords.map(({ index, coverage = 0 }) => [index, coverage ** 3]));
+  for (const { index, score } of byVectors) {
+    const byWord = scores.get(index);
+    if (byWord === undefined && minSimilarity !== 0 && score < minSimilarity) continue;
+    scores.set(index, (byWord ?? 0) + (best > least ? (score - least) / (best - least) : 1));
+  }
   return [...scores].map(([index, score]) => ({ index, score })).sort((a, b) => b.score - a.score);
 }

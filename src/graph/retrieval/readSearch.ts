@@ -20,11 +20,7 @@ export interface SearchOptions {
 
 const defaultTopK = 3;
 
-/**
- * Checks a search without a graph.
- * @param names what the options are called in messages.
- * @throws Fault INVALID_PARAM_VALUE with the path of the error; also for a `$variable`, as there is no turn.
- */
+/** Checks a search without a graph. @param names for messages. @throws Fault INVALID_PARAM_VALUE; no variables. */
 export function readSearch(
   { query, match, topK, filterJson }: SearchOptions,
   { knowledge }: StringStorage,

@@ -1,25 +1,19 @@
 import { memoized } from '../../base/memoized.ts';
-import {
-  defaultRules,
-  type KnowledgeEntry,
-  type LoreRules,
-  type MetadataValue,
-} from '../storage/knowledge/knowledge.ts';
-import type { StringStorage } from '../storage/stringStorage.ts';
+import type { KnowledgeEntry, LoreRules, MetadataValue } from '../storage/knowledge/knowledge.ts';
+import { defaultRules } from '../storage/knowledge/knowledge.ts';
+import { stateOf, type StringStorage } from '../storage/stringStorage.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { createYielder } from '../../base/eventLoop.ts';
 import { raceAbort } from '../../base/abort.ts';
-import type { EntryFilter } from './filter/filter.ts';
-import { fuseRanks, type RankedEntry, type VectorSearch } from './ranking.ts';
+import { type EntryFilter, metadataFields } from './filter/filter.ts';
+import { fuseRankings, type RankedEntry, type VectorSearch } from './ranking.ts';
 import { wordIndexOf } from './words/wordIndex.ts';
 
-/** How entries are matched: by words (BM25), by the similarity of vectors, or by both (reciprocal rank fusion). */
+/** How entries are matched: by words (BM25), by the similarity of vectors, or by both (the sum of a share of each). */
 export const matches = ['words', 'vectors', 'both'] as const;
 
-/** One of `matches`. */
 export type Match = (typeof matches)[number];
 
-/** Max `topK` of a search. */
 export const maxTopK = 1000;
 
 /** A search over the entries of a storage. */
@@ -47,47 +41,53 @@ export interface Hit {
   readonly id: string;
   readonly text: string;
   /**
-   * Higher is better, comparable within one result only: BM25 for words, cosine similarity for vectors, the fused ranks for
+   * Higher is better, comparable within one result only: BM25 for words, cosine similarity for vectors, 0 to 2 for
    * both; 0 for an entry that is there by its `keys` alone, or by `always`.
    */
   readonly score: number;
   readonly metadata: Readonly<Record<string, MetadataValue>>;
 }
 
-/** What a search has found. */
 export interface SearchResult {
-  /**
-   * Entries with a key in the newest message, then the others by score, then what earlier messages find, at most `topK` of
-   * all; then those with `always`.
-   */
+  /** First those with a key in the newest message, then by score, then of earlier messages: `topK`; then `always`. */
   readonly hits: readonly Hit[];
   /** Whether there are hits in addition to those with `always`. */
   readonly found: boolean;
 }
 
-/** Searches the entries of one storage. */
 export interface Retriever {
   /** Builds what its searches need ahead of time: the index of the words, the vectors. @throws as `search`. */
   prepare(signal?: AbortSignal): Promise<void>;
-  /**
-   * @throws Fault INVALID_PARAM_VALUE for vectors without an embedding model; the signal's reason when it is aborted; what the
-   * vector search throws.
-   */
+  /** @throws Fault INVALID_PARAM_VALUE for vectors without an embedding model; the signal's reason; vector errors. */
   search(request: SearchRequest): Promise<SearchResult>;
+  /** The best entries of the two nearest groups, by vectors alone: no keys, chance, `always`. @throws as `search`. */
+  nearest(request: NearestRequest): Promise<readonly NearestEntry[]>;
 }
 
-/** The most messages that the keys of an entry of a storage are searched for in, by its own rules. */
-export const deepestOf = ({ knowledge }: StringStorage): number =>
-  (knowledge?.entries ?? []).reduce((deepest, { rules }) => Math.max(deepest, rules?.depth ?? 0), 0);
+export interface NearestEntry {
+  readonly group: string;
+  readonly text: string;
+  readonly score: number;
+}
+
+/** A search for the groups of entries that are nearest. */
+export interface NearestRequest extends Pick<SearchRequest, 'query' | 'filter' | 'variables' | 'signal'> {
+  /** The groups of the entries of a state of the storage, by index; undefined: an entry is not searched. */
+  groupsOf(state: StringStorage): readonly (string | undefined)[];
+}
+
+/** The most messages that the keys of an entry of a state of a storage are searched for in, by its own rules. */
+export const deepestOf = memoized(({ knowledge }: StringStorage): number =>
+  (knowledge?.entries ?? []).reduce((deepest, { rules }) => Math.max(deepest, rules?.depth ?? 0), 0),
+);
 
 /** How many ranks of each of the two searches are fused, at least. */
 const minFusedRanks = 50;
-
 const entriesPerChunk = 256;
 
 /**
  * Creates the retriever of a storage of any kind. Creating one is cheap: the index of the words is built for the first
- * search, once per storage, and is freed with the storage.
+ * search, once per storage, and is freed with the storage. Each search is one of the state that the storage has when it begins.
  * @param vectors the vectors of the storage; absent: only words can be matched.
  * @param random gives numbers from 0 to below 1, for entries that come with a probability.
  */
@@ -97,34 +97,47 @@ export function createRetriever(
   random: () => number = Math.random,
 ): Retriever {
   return {
+    async nearest(request) {
+      if (!vectors) throw missingModel('vectors');
+      const { query, signal } = request;
+      const state = stateOf(storage);
+      const groups = request.groupsOf(state);
+      const options = { state, query, isEligible: passes(state, request), groupOf: (at: number) => groups[at], signal };
+      const nearest = await vectors.nearestGroups(options);
+      return nearest.slice(0, 2).map(({ index, score }) => {
+        return { group: groups[index] ?? '', text: state.list[index] ?? '', score };
+      });
+    },
     async prepare(signal) {
-      await wordIndexOf(storage);
+      await wordIndexOf(stateOf(storage));
       if (vectors?.computed) await raceAbort(vectors.computed, signal);
     },
     async search(request) {
-      const { query, match, topK, filter, variables, signal, messages = [query], depth = 1 } = request;
+      const { query, match, topK, signal, messages = [query], depth = 1 } = request;
       if (match !== 'words' && !vectors) throw missingModel(match);
-      const special = specialEntriesOf(storage);
-      const passes = filter?.bind(variables);
-      const absent = new Set(special.byChance.filter((index) => random() * 100 >= rulesAt(storage, index).probability));
-      const isEligible = (index: number): boolean =>
-        !absent.has(index) && (!passes || passes(entryAt(storage, index).metadata));
-      const { words, keys } = await wordIndexOf(storage);
+      const state = stateOf(storage);
+      const special = specialEntriesOf(state);
+      const isLeft = passes(state, request);
+      const absent = new Set(special.byChance.filter((index) => random() * 100 >= rulesAt(state, index).probability));
+      const isEligible = (index: number): boolean => !absent.has(index) && isLeft(index);
+      const { words, findKeys } = await wordIndexOf(state);
       const ranks = match === 'both' ? Math.max(topK, minFusedRanks) : topK;
       const findIn = async (count: number): Promise<readonly RankedEntry[]> => {
-        const byKeys = await keys.find(messages, count, signal);
+        const byKeys = await findKeys(messages, count, signal);
         const isRanked = (index: number): boolean =>
-          !storage.knowledge?.entries[index]?.always && !byKeys.refused.has(index) && isEligible(index);
+          !state.knowledge?.entries[index]?.always && !byKeys.refused.has(index) && isEligible(index);
         const text = messages.slice(0, count).join('\n');
-        const common = { query: text, topK: ranks, isEligible: isRanked, signal };
+        const common = { state, query: text, topK: ranks, isEligible: isRanked, signal };
         const { minSimilarity } = request;
         const hasWords = (index: number): boolean =>
-          (!entryAt(storage, index).keysOnly || byKeys.found.has(index)) && isRanked(index);
+          (!entryAt(state, index).keysOnly || byKeys.found.has(index)) && isRanked(index);
         const byWords = match === 'vectors' ? [] : await words.run({ ...common, isEligible: hasWords });
-        const byVectors = match === 'words' || !vectors ? [] : await vectors.search({ ...common, minSimilarity });
-        const ranked = match === 'both' ? fuseRanks([byWords, byVectors]) : match === 'words' ? byWords : byVectors;
+        const least = match === 'both' ? 0 : minSimilarity;
+        const byVectors = match === 'words' ? [] : ((await vectors?.search({ ...common, minSimilarity: least })) ?? []);
+        const fused = match === 'both' && fuseRankings(byWords, byVectors, minSimilarity);
+        const ranked = fused || (match === 'words' ? byWords : byVectors);
         const withKeys = await keepEligible(byKeys.found, isRanked);
-        return putKeysFirst(ranked, withKeys, (index) => rulesAt(storage, index).order);
+        return putKeysFirst(ranked, withKeys, (index) => rulesAt(state, index).order);
       };
       let hits = (await findIn(1)).slice(0, topK);
       if (depth > 1 && hits.length < topK) {
@@ -132,9 +145,17 @@ export function createRetriever(
         hits = [...hits, ...(await findIn(depth)).filter(({ index }) => !known.has(index))].slice(0, topK);
       }
       const always = special.always.filter(isEligible).map((index) => ({ index, score: 0 }));
-      return { hits: [...hits, ...always].map((hit) => toHit(storage, hit)), found: hits.length > 0 };
+      return { hits: [...hits, ...always].map((hit) => toHit(state, hit)), found: hits.length > 0 };
     },
   };
+}
+
+function passes(
+  state: StringStorage,
+  { filter, variables }: Pick<SearchRequest, 'filter' | 'variables'>,
+): (index: number) => boolean {
+  const holds = filter?.bind(variables);
+  return (index) => !holds || holds(metadataFields(entryAt(state, index).metadata));
 }
 
 async function keepEligible(
@@ -173,7 +194,7 @@ function toHit(storage: StringStorage, { index, score }: RankedEntry): Hit {
 const missingModel = (match: Match): Fault =>
   new Fault(
     'INVALID_PARAM_VALUE',
-    `match "${match}" needs an embedding model, and there is none; name one of models.json with "purpose": "embedding" as "embedding_model" of the storage's file or of the node, or match by "words"`,
+    `match "${match}" needs an embedding model, and there is none; name one of models.json with "purpose": "embedding" as "embedding_model" of the storage's file or of the node, or match by something else`,
   );
 
 /** The entry of a storage of any kind. That of a LIST has its index as id; only a KNOWLEDGE has metadata and rules. */

@@ -7,7 +7,6 @@ export const invalidStorage = (message: string, cause?: unknown): Fault =>
 /** How many mistakes of a storage are told. */
 export const maxProblems = 20;
 
-/** The error for the mistakes of a file. */
 export class InvalidEntries extends Fault {
   readonly problems: readonly string[];
 

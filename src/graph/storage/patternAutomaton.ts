@@ -1,7 +1,5 @@
 import type { RE2Set } from 're2js';
 
-type Dfa = RE2Set['dfa'];
-
 /** A state of re2js's automaton, as far as it is read here. */
 interface State {
   /** Known successors by number of the class of the character; null = not known yet. */
@@ -12,7 +10,6 @@ interface State {
   readonly matchIDs: readonly number[];
 }
 
-/** An instruction that matches a character. */
 interface Instruction {
   matchRune(rune: number): boolean;
 }
@@ -33,7 +30,7 @@ const letter = 0x61;
  * have room for those that were met.
  */
 export class PatternAutomaton {
-  readonly #dfa: Dfa;
+  readonly #dfa: RE2Set['dfa'];
   readonly #instructions: number;
   readonly #hasBoundaries: boolean;
   /** Numbers of classes, from 1, in the order in which they were met; 0 = not yet. */

@@ -2,16 +2,13 @@ import { RE2JS, RE2JSCompileException, RE2JSSyntaxException, RE2Set } from 're2j
 import { createYielder, runChunk } from '../../base/eventLoop.ts';
 import { foldLookAlikes, foldText, withoutAccents } from '../../base/foldText.ts';
 import { estimatePatternSize } from '../../base/patterns.ts';
-import type { ReadResult, SchemaError } from '../../protocol/schema.ts';
+import { invalid, type ReadResult, type SchemaError } from '../../protocol/schema.ts';
 import { PatternAutomaton } from './patternAutomaton.ts';
 import { translatePattern, UntranslatablePattern } from './patternTranslation.ts';
 
 /** Compiled regular expressions (RE2), matched in time linear in the text: there is no catastrophic backtracking. */
 export interface PatternMatcher {
-  /**
-   * The index of the first pattern, in the order of the list, that matches anywhere in the text; undefined when none does.
-   * @throws the signal's reason when it is aborted.
-   */
+  /** The index of the first pattern of the list that matches, if any. @throws the signal's reason. */
   match(text: string, signal: AbortSignal): Promise<number | undefined>;
   /** The indexes of all patterns that match anywhere in the text. @throws as `match`. */
   matchEach(text: string, signal: AbortSignal | undefined): Promise<ReadonlySet<number>>;
@@ -71,10 +68,7 @@ type Compiling = Promise<ReadResult<PatternMatcher>>;
 // By the list itself: the Guardrails that read one string storage share its compiled patterns.
 const compiledLists = { forms: new WeakMap<object, Compiling>(), confusables: new WeakMap<object, Compiling>() };
 
-/**
- * The pattern of a key as lorebooks write a regular expression, `/pattern/flags`, for `compilePatterns`; undefined for a key
- * that is a text, such as `/home/user`. The error has the pointer ''.
- */
+/** A lorebook's `/pattern/flags` for `compilePatterns`; undefined for a text, such as `/home/user`. Errors at ''. */
 export function readPatternKey(key: string): ReadResult<string | undefined> {
   const end = key.lastIndexOf('/');
   const [source, flags] = [key.slice(1, end), key.slice(end + 1)];
@@ -89,10 +83,8 @@ export function readPatternKey(key: string): ReadResult<string | undefined> {
   const pattern = `(?${on}${off && `-${off}`}:${begin}(?:${RE2JS.translateRegExp(source)}))`;
   const error = findLimitError(source, size, 0) ?? addPattern(new RE2Set(), pattern, foldText, 0)[0];
   if (!error) return { ok: true, value: pattern };
-  return {
-    ok: false,
-    errors: [{ ...error, pointer: '', message: error.message.replace(JSON.stringify(pattern), () => key) }],
-  };
+  const message = error.message.replace(JSON.stringify(pattern), () => key);
+  return invalid('', message);
 }
 
 /** The errors of keys that are no valid patterns. @param fix what follows each message. */
@@ -115,10 +107,7 @@ export function compilePatterns(list: readonly string[], fold: PatternFold = 'fo
   return compiling;
 }
 
-/**
- * The error of lists whose patterns are too large together, with the pointer ''; undefined: they are not. A list alone is
- * checked when it is compiled.
- */
+/** The error, at the pointer '', of lists whose patterns are too large together; each alone is checked elsewhere. */
 export async function findTotalSizeError(lists: readonly (readonly string[])[]): Promise<SchemaError | undefined> {
   const yieldToOthers = createYielder();
   let totalSize = 0;
@@ -136,9 +125,8 @@ async function compileList(list: readonly string[], listMemoryBytes: number, fol
   const evenShareBytes = listMemoryBytes / groups.value.length / folds.length;
   const memoryBytes = Math.min(maxSetMemoryBytes, Math.max(minSetMemoryBytes, evenShareBytes));
   const results: SetsResult[] = [];
-  for (const { offset, patterns } of groups.value) {
+  for (const { offset, patterns } of groups.value)
     for (const fold of folds) results.push(await runChunk(() => compileSets(patterns, { offset, memoryBytes, fold })));
-  }
   const result = combineResults(results);
   if (!result.ok) return result;
   const matchAll = [...new Set(result.value.flatMap((set) => set.matchAll))];
@@ -254,11 +242,8 @@ function compileSets(
   const matches = probeTexts.map((text) => new Set(set.match(text)));
   const isEverywhere = (index: number): boolean => matches.every((indexes) => indexes.has(index));
   const matchAll = [...patterns.keys()].filter(isEverywhere).map((index) => offset + index);
-  const automaton = new PatternAutomaton(
-    set,
-    patterns.some((pattern) => /\\b/i.test(pattern)),
-  );
-  return { ok: true, value: [{ offset, fold, automaton, matchAll }] };
+  const hasBoundaries = patterns.some((pattern) => /\\b/i.test(pattern));
+  return { ok: true, value: [{ offset, fold, automaton: new PatternAutomaton(set, hasBoundaries), matchAll }] };
 }
 
 function combineResults<Item>(results: readonly ReadResult<readonly Item[]>[]): ReadResult<readonly Item[]> {

@@ -110,10 +110,8 @@ function translateClass(part: string, next: string, fold: (text: string) => stri
   if (translated.size + others.size === 0) return isNegated ? part : emptyAtom(next);
   if (!isNegated && translated.has('\\s') && (!isQuantifier(next) || next === '?')) others.add(spaces);
   const inner = [...translated].join('');
-  const atom =
-    inner === ''
-      ? []
-      : [translated.has(word) ? `(?-i:[${part.slice(1, start)}${inner}])` : `[${part.slice(1, start)}${inner}]`];
+  const members = `[${part.slice(1, start)}${inner}]`;
+  const atom = inner === '' ? [] : [translated.has(word) ? `(?-i:${members})` : members];
   return others.size === 0 || isNegated ? atom.join('') : `(?:${[...atom, ...others].join('|')})`;
 }
 

@@ -47,6 +47,14 @@ export class SessionMemory {
     this.#shared.set(thing, { isKnowledge, bytes, ...known, users: (known?.users ?? 0) + 1 });
   }
 
+  /** Counts other bytes of a thing that is used. @throws as `add`. */
+  resize(thing: object, bytes: number, what: string): void {
+    const known = this.#shared.get(thing);
+    if (!known) return;
+    this.add(bytes - known.bytes, bytes > known.bytes ? what : undefined, known.isKnowledge);
+    this.#shared.set(thing, { ...known, bytes });
+  }
+
   /** A user of a thing does not need it any more. */
   drop(thing: object): void {
     const known = this.#shared.get(thing);

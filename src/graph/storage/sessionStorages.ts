@@ -1,71 +1,114 @@
 import type { CreateStringStorageRequest } from '../../protocol/frames.gen.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { invalidStorage } from './invalidStorage.ts';
-import { createKnowledge, createList, createMap, type StringStorage } from './stringStorage.ts';
+import { createGrowing, GrowingStorage, type StorageChange, type StorageSize } from './growingStorage.ts';
+import { createList, createMap, type StringStorage } from './stringStorage.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
-import type { KnowledgeLimits } from './knowledge/knowledge.ts';
+import type { KnowledgeEntry, KnowledgeLimits } from './knowledge/knowledge.ts';
 import { maxFileBytes, readKnowledgeFile } from './knowledge/knowledgeFile.ts';
-import { knowledgeOfRequest } from './knowledge/entries.ts';
+import { entriesOfRequest, type EntryRecord, readEntries } from './knowledge/entries.ts';
 import { shareKnowledge } from './sharedKnowledge.ts';
 import { kindOfFile, readBytes, readStorageFile } from './storageFile.ts';
 import { SessionMemory, sizeOf } from './sessionMemory.ts';
+import type { KeptStorage, MemoryFolder } from './memoryFolder.ts';
 import type { StorageRoot } from './storageRoot.ts';
 
 const storageName = /^[\p{L}\p{N}_][\p{L}\p{N}_. -]{0,127}$/u;
 
 /** The string storages of one session, by name or by file. A file is read once and cached. */
-export class SessionStorages {
+export class SessionStorages implements AsyncDisposable {
   readonly #root: StorageRoot;
   readonly #maxEntries: number;
   readonly #knowledgeLimits: KnowledgeLimits;
   /** What the session keeps: its storages, and what its agents do. */
   readonly memory: SessionMemory;
   readonly #named = new Map<string, StringStorage>();
+  readonly #kept = new Map<string, KeptStorage>();
+  readonly #keep: StorageKeeper | undefined;
   readonly #files = new Map<string, Promise<StringStorage>>();
 
-  /** @param maxEntries strings that one storage of another kind than KNOWLEDGE may have. */
-  constructor(root: StorageRoot, maxEntries: number, knowledgeLimits: KnowledgeLimits = unlimited) {
+  /** @param maxEntries strings of one storage of another kind than KNOWLEDGE. @param keep where storages are kept. */
+  constructor(root: StorageRoot, maxEntries: number, knowledgeLimits = unlimited, keep?: StorageKeeper) {
+    this.#keep = keep;
     this.#root = root;
     this.#knowledgeLimits = knowledgeLimits;
     this.#maxEntries = maxEntries;
     this.memory = new SessionMemory(knowledgeLimits.bytes);
   }
 
-  /**
-   * Creates a storage from the strings of the request, or from a file.
-   * @throws Fault 7001 to 7004 for the name or the data, 3009 to 3011 for the file, LIMIT_EXCEEDED.
-   */
+  /** Creates a storage from strings or a file. @throws Fault 7001 to 7004, 3009 to 3011 for a file, LIMIT_EXCEEDED. */
   async create(request: CreateStringStorageRequest): Promise<StringStorage> {
-    const { name, kind, strings, keys, metadataJson, filePath } = request;
-    if (!storageName.test(name)) {
+    const { name, kind, strings, keys, metadataJson, entries, filePath } = request;
+    if (!storageName.test(name))
       throw new Fault(
         'INVALID_STRING_STORAGE_NAME',
         `"${name}" is no name for a storage: use letters, digits, _ . - and spaces, at most 128`,
       );
-    }
-    if (this.#named.has(name)) {
+    if (this.#named.has(name))
       throw new Fault('STRING_STORAGE_ALREADY_EXISTS', `there is a storage "${name}" already; destroy it first`);
-    }
     const storage =
       filePath === ''
-        ? this.#count({ ...(await this.#fromRequest(request)), isOfClient: true }, name, sizeOf(request))
-        : await this.#fromFile(filePath, kind, strings.length + keys.length + metadataJson.length);
+        ? await this.#fromRequest(request)
+        : await this.#fromFile(filePath, kind, strings.length + keys.length + metadataJson.length + entries.length);
+    if (request.persist) return this.#persist(name, storage);
+    if (storage instanceof GrowingStorage) this.#count(storage, name, storage.bytes);
+    else if (storage.isOfClient) this.#count(storage, name, sizeOf(request));
     this.#named.set(name, storage);
     return storage;
   }
 
+  /**
+   * Adds entries to a KNOWLEDGE storage. One whose id another entry has takes its place; all of them come after the others.
+   * @param records as in a knowledge file, but one without an id gets one.
+   * @param place what messages call the list of them.
+   * @returns the ids, in order, and sentences about what is not used.
+   * @throws Fault INVALID_STRING_STORAGE_NAME or STORAGE_KIND_MISMATCH for the storage, INVALID_STRING_STORAGE_DATA that names
+   * the entry, LIMIT_EXCEEDED; then nothing has changed.
+   */
+  async add(name: string, records: readonly EntryRecord[], place = 'entries') {
+    const storage = await this.#findGrowing(name);
+    const added = readEntries(records, storage.knowledge, place);
+    const warnings = await this.#change(name, storage, () => ({ added, removed: [] }));
+    return { ids: added.map(({ id }) => id), warnings };
+  }
+
+  /** @param place what messages call the ids. @throws as `add`; INVALID_STRING_STORAGE_DATA for an unknown id. */
+  async remove(name: string, ids: readonly string[], place = 'ids'): Promise<void> {
+    const storage = await this.#findGrowing(name);
+    await this.#change(name, storage, () => {
+      const known = new Set(storage.keys);
+      const unknown = ids.findIndex((id) => !known.has(id));
+      if (unknown < 0) return { added: [], removed: ids };
+      const id = ids[unknown] ?? '';
+      throw invalidStorage(`${place}[${unknown}]: no entry of "${name}" has the id "${id}"${didYouMean(id, known)}`);
+    });
+  }
+
+  /** The entries of a KNOWLEDGE storage or file, as they were given. @throws as `find`, STORAGE_KIND_MISMATCH. */
+  async export(nameOrPath: string): Promise<readonly KnowledgeEntry[]> {
+    const storage = await this.find(nameOrPath);
+    if (storage instanceof GrowingStorage) return storage.entries;
+    if (storage.knowledge) return storage.knowledge.entries;
+    throw notKnowledge(nameOrPath, storage);
+  }
+
   /** Removes a storage by its name; agents that use it keep it. @throws Fault INVALID_STRING_STORAGE_NAME when there is none. */
-  destroy(name: string): void {
+  async destroy(name: string): Promise<void> {
     const storage = this.#named.get(name);
-    if (storage && this.#named.delete(name)) {
-      // A file is cached, and stays.
-      if (storage.isOfClient) this.memory.drop(storage);
-      return;
-    }
-    throw new Fault(
-      'INVALID_STRING_STORAGE_NAME',
-      `there is no storage "${name}"${didYouMean(name, this.#named.keys())}`,
-    );
+    const hint = didYouMean(name, this.#named.keys());
+    if (!storage) throw new Fault('INVALID_STRING_STORAGE_NAME', `there is no storage "${name}"${hint}`);
+    this.#named.delete(name);
+    // A file is cached, and stays.
+    if (storage.isOfClient || storage.current) this.memory.drop(storage);
+    const kept = this.#kept.get(name);
+    this.#kept.delete(name);
+    await kept?.release();
+  }
+
+  /** Releases the storages that are kept. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#kept.values()].map((kept) => kept.release()));
+    this.#kept.clear();
   }
 
   /**
@@ -84,38 +127,57 @@ export class SessionStorages {
     );
   }
 
+  /** Opens a storage that is kept. @param draft has the entries of one that is not there yet. */
+  async #persist(name: string, draft: StringStorage): Promise<StringStorage> {
+    const place = 'createStringStorage.persist';
+    if (!(draft instanceof GrowingStorage && draft.isOfClient))
+      throw invalidStorage(`${place} is for a KNOWLEDGE without filePath; leave it out, or give entries`);
+    if (!this.#keep?.folder)
+      throw invalidStorage(`${place} needs a folder: start the server with --memory FOLDER, or leave it out`);
+    if (this.#keep.key === '')
+      throw invalidStorage(`${place} needs a key: give configureSession.memoryKey, or leave it out`);
+    const kept = await this.#keep.folder.use(this.#keep.key, name, draft.entries);
+    try {
+      this.#checkLimit(kept.storage.list.length, name, this.#knowledgeLimits.entries);
+      this.#count(kept.storage, name, kept.storage.bytes);
+    } catch (error) {
+      await kept.release();
+      throw error;
+    }
+    this.#kept.set(name, kept);
+    this.#named.set(name, kept.storage);
+    return kept.storage;
+  }
+
   async #fromRequest(request: CreateStringStorageRequest): Promise<StringStorage> {
-    const { name, kind, strings, keys, metadataJson } = request;
-    if ((await this.#root.find(name)) !== undefined) {
+    const { name, kind, strings, keys, metadataJson, entries } = request;
+    if ((await this.#root.find(name)) !== undefined)
       throw new Fault('STORAGE_NAME_IN_USE', `"${name}" is a file of the storage folder; choose another name`);
-    }
     if (kind === 'KNOWLEDGE') {
-      this.#checkLimit(strings.length, name, this.#knowledgeLimits.entries);
-      return createKnowledge(knowledgeOfRequest(request, `"${name}"`));
+      this.#checkLimit(strings.length + entries.length, name, this.#knowledgeLimits.entries);
+      return createGrowing(entriesOfRequest(request, `"${name}"`));
     }
+    if (entries.length > 0)
+      throw invalidStorage(`"${name}" is a ${kind} and has entries; give strings, or make it a KNOWLEDGE`);
     if (metadataJson.length > 0)
       throw invalidStorage(`"${name}" is a ${kind} and has metadataJson; leave it out, or make it a KNOWLEDGE`);
     this.#checkLimit(strings.length, name, this.#maxEntries);
     if (kind === 'LIST') {
       if (keys.length > 0) throw invalidStorage(`"${name}" is a LIST and has keys; leave them out, or make it a MAP`);
-      return createList(strings);
+      return { ...createList(strings), isOfClient: true };
     }
-    if (keys.length !== strings.length) {
+    if (keys.length !== strings.length)
       throw invalidStorage(`"${name}" has ${strings.length} strings and ${keys.length} keys; each string needs a key`);
-    }
-    return createMap(
-      kind,
-      strings.map((text, index) => ({ key: keys[index] ?? '', text })),
-      `"${name}"`,
-    );
+    const pairs = strings.map((text, index) => ({ key: keys[index] ?? '', text }));
+    return { ...createMap(kind, pairs, `"${name}"`), isOfClient: true };
   }
 
   async #fromFile(path: string, kind: StringStorage['kind'], inlineEntries: number): Promise<StringStorage> {
     if (inlineEntries > 0)
-      throw invalidStorage('filePath excludes strings, keys and metadataJson; give one or the other');
+      throw invalidStorage('filePath excludes strings, keys, metadataJson and entries; give one or the other');
     const storage = await this.#readFile(path);
     if (!storage) throw new Fault('STORAGE_FILE_NOT_FOUND', `the storage folder has no file "${path}"`);
-    if (storage.kind === kind) return storage;
+    if (storage.kind === kind) return kind === 'KNOWLEDGE' ? new GrowingStorage(storage) : storage;
     throw new Fault(
       'STORAGE_KIND_MISMATCH',
       `"${path}" holds a ${storage.kind}, not a ${kind} (.txt = LIST, .json = MAP, .mm.json = MULTIMAP, .kb.json = KNOWLEDGE)`,
@@ -160,6 +222,25 @@ export class SessionStorages {
     return readBytes(file, name, maxFileBytes);
   }
 
+  async #findGrowing(name: string): Promise<GrowingStorage> {
+    const storage = this.#named.get(name);
+    if (storage instanceof GrowingStorage) return storage;
+    if (storage) throw notKnowledge(name, storage);
+    const isFile = (await this.#root.find(name)) !== undefined;
+    const problem = isFile
+      ? `"${name}" is a file of the storage folder, which does not change; create a storage from it (filePath), and name that`
+      : `there is no storage "${name}"${didYouMean(name, this.#named.keys())}`;
+    throw new Fault('INVALID_STRING_STORAGE_NAME', problem);
+  }
+
+  #change(name: string, storage: GrowingStorage, plan: () => StorageChange): Promise<readonly string[]> {
+    const admit = ({ entries, bytes }: StorageSize): void => {
+      if (entries > storage.list.length) this.#checkLimit(entries, name, this.#knowledgeLimits.entries);
+      this.memory.resize(storage, bytes, `"${name}"`);
+    };
+    return storage.change(plan, admit);
+  }
+
   #count(storage: StringStorage, name: string, bytes: number): StringStorage {
     this.memory.share(storage, bytes, `"${name}"`, storage.kind === 'KNOWLEDGE');
     return storage;
@@ -170,5 +251,18 @@ export class SessionStorages {
       throw new Fault('LIMIT_EXCEEDED', `"${name}" has ${entries} entries, and ${allowed} are allowed`);
   }
 }
+
+/** Where storages are kept, and the key of the session. */
+export interface StorageKeeper {
+  readonly folder: MemoryFolder | undefined;
+  /** "" = none. */
+  readonly key: string;
+}
+
+const notKnowledge = (name: string, { kind }: StringStorage): Fault =>
+  new Fault(
+    'STORAGE_KIND_MISMATCH',
+    `"${name}" is a ${kind}, and only a KNOWLEDGE has entries to add, remove or export`,
+  );
 
 const unlimited: KnowledgeLimits = { entries: Infinity, bytes: Infinity };

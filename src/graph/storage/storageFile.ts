@@ -23,35 +23,19 @@ export async function readStorageFile(
   kind: Exclude<StorageKind, 'KNOWLEDGE'>,
   name: string,
 ): Promise<StringStorage> {
-  const text = decodeText(await readBytes(file, name), name);
-  switch (kind) {
-    case 'LIST':
-      return parseLines(text, name);
-    case 'MAP':
-      return createMap(kind, parseMap(text, name), name);
-    case 'MULTIMAP':
-      return createMap(kind, parseRecords(readJson(text, name), name), name);
-    default:
-      return kind satisfies never;
-  }
+  const text = decodeUtf8(await readBytes(file, name));
+  if (text === undefined) throw invalidStorage(`${name} is not UTF-8; save it as UTF-8`);
+  if (kind === 'LIST') return parseLines(text, name);
+  return createMap(kind, kind === 'MAP' ? parseMap(text, name) : parseRecords(readJson(text, name), name), name);
 }
 
-/**
- * Reads the bytes of a storage file.
- * @throws Fault LIMIT_EXCEEDED, STORAGE_FILE_NOT_FOUND when it cannot be read.
- */
+/** Reads the bytes of a storage file. @throws Fault LIMIT_EXCEEDED, STORAGE_FILE_NOT_FOUND when it cannot be read. */
 export const readBytes = (file: string, name: string, maxBytes = Infinity): Promise<Uint8Array> =>
   readRegularFile(file, maxBytes).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'EFBIG')
       throw new Fault('LIMIT_EXCEEDED', `"${name}" is too large: ${maxBytes} bytes are allowed`, { cause });
     throw new Fault('STORAGE_FILE_NOT_FOUND', `"${name}" cannot be read: ${describeFsError(cause)}`, { cause });
   });
-
-function decodeText(bytes: Uint8Array, name: string): string {
-  const text = decodeUtf8(bytes);
-  if (text === undefined) throw invalidStorage(`${name} is not UTF-8; save it as UTF-8`);
-  return text;
-}
 
 function parseLines(text: string, name: string): StringStorage {
   const lines = text.split(/\r\n|\n|\r/).map((line) => line.trim());

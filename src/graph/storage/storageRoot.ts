@@ -7,11 +7,7 @@ export class StorageRoot {
   readonly #root: string;
   readonly #folder: string;
 
-  /**
-   * @param root the server's storage root.
-   * @param folder the session's own folder in it; "" = the root itself.
-   * @throws Fault STORAGE_OUTSIDE_ROOT when the folder is absolute or leads out of the root.
-   */
+  /** @param folder the session's, in the server's `root`; "" = all of it. @throws Fault STORAGE_OUTSIDE_ROOT */
   constructor(root: string, folder = '') {
     this.#root = root;
     this.#folder = folder === '' ? '' : normalizeRelative(folder);
@@ -22,10 +18,7 @@ export class StorageRoot {
     return join(this.#root, this.#folder);
   }
 
-  /**
-   * The real path of a file, symbolic links followed; undefined when there is none.
-   * @throws Fault STORAGE_OUTSIDE_ROOT for absolute paths, for "..", and for links that lead out of the session's folder.
-   */
+  /** The real path of a file, if it exists. @throws Fault STORAGE_OUTSIDE_ROOT for what leads out of the folder. */
   async find(path: string): Promise<string | undefined> {
     const relativePath = normalizeRelative(path);
     const [root, folder, file] = await Promise.all(

@@ -18,15 +18,22 @@ export interface StringStorage {
   readonly knowledge?: Knowledge;
   /** Whether a client has sent its strings: nothing that is made of them is written to disk. Default false. */
   readonly isOfClient?: boolean;
+  /** The state of a storage that grows, which never changes itself: a search works on the one that it took. Absent: this is one. */
+  readonly current?: StringStorage;
+  /** Calls a listener after each change of a storage that grows, until the result is called. */
+  readonly onChange?: (listener: () => void) => () => void;
+  /** For a state: an earlier one, which its index is derived from; who has done that forgets it. */
+  readonly former?: { state: StringStorage | undefined };
 }
 
-/** One entry of a MAP or MULTIMAP. */
+/** What a storage of any kind has now. */
+export const stateOf = (storage: StringStorage): StringStorage => storage.current ?? storage;
+
 export interface MapEntry {
   readonly key: string;
   readonly text: string;
 }
 
-/** Creates a LIST. */
 export const createList = (strings: readonly string[], placeOf?: StringStorage['placeOf']): StringStorage => ({
   kind: 'LIST',
   list: [...strings],
@@ -34,11 +41,7 @@ export const createList = (strings: readonly string[], placeOf?: StringStorage['
   ...(placeOf && { placeOf }),
 });
 
-/**
- * Creates a MAP or MULTIMAP.
- * @param name its name in messages.
- * @throws Fault INVALID_STRING_STORAGE_DATA when a MAP has a key twice.
- */
+/** @param name the storage's name in messages. @throws Fault INVALID_STRING_STORAGE_DATA when a MAP has a key twice. */
 export function createMap(kind: 'MAP' | 'MULTIMAP', entries: readonly MapEntry[], name: string): StringStorage {
   const sorted = [...entries].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
   const duplicate = kind === 'MAP' ? sorted.find((entry, index) => entry.key === sorted[index - 1]?.key) : undefined;
@@ -47,7 +50,6 @@ export function createMap(kind: 'MAP' | 'MULTIMAP', entries: readonly MapEntry[]
   return { kind, list: sorted.map(({ text }) => text), keys: sorted.map(({ key }) => key) };
 }
 
-/** Creates a KNOWLEDGE. */
 export const createKnowledge = (knowledge: Knowledge): StringStorage => ({
   kind: 'KNOWLEDGE',
   list: knowledge.entries.map(({ text }) => text),

@@ -15,7 +15,7 @@ import type {
 import type { CallGrammar } from '../../chat/grammar/rule.ts';
 import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
-import type { LoadPlan, MemoryUse, ModelStats, SlotResizing } from './memory.ts';
+import type { Hardware, LoadPlan, MemoryUse, ModelStats, SlotResizing } from './memory.ts';
 import type { SamplingParams } from './samplingParams.ts';
 
 /** Why a generation ended: end of generation token, max_tokens or full context, stop string, abort signal. */
@@ -37,7 +37,6 @@ export interface Transcript {
   readonly text: string;
 }
 
-/** What each inference reports. */
 export interface InferenceResult {
   readonly finishReason: FinishReason;
   /** `prompt` counts the whole prompt; `reused` is the part of it that the KV cache held already (prefix reuse). */
@@ -48,9 +47,20 @@ export interface InferenceResult {
   readonly transcript?: Transcript;
 }
 
+/** A part of a generated text that a model has chosen. */
+export interface TokenChoice {
+  /** Offsets in the text, in UTF-16 units. */
+  readonly start: number;
+  readonly end: number;
+  /** From 0 to 1, at temperature 1 and without a sampler; in constrained text among the tokens that the grammar allows. */
+  readonly probability: number;
+}
+
 /** The result of a generation. */
 export interface Completion extends InferenceResult {
   readonly text: string;
+  /** What of the text the model has chosen, in its order. Absent: `choices` does not ask for it, or it is not known. */
+  readonly choices?: readonly TokenChoice[];
 }
 
 export interface GenerateOptions extends InferenceSchedule {
@@ -59,26 +69,19 @@ export interface GenerateOptions extends InferenceSchedule {
   readonly signal: AbortSignal;
   /** Called with each piece of text, whole code points, never with a part of a stop string. */
   readonly onText?: (piece: string) => void;
-  /**
-   * Backpressure, checked between tokens: undefined, or a promise to wait for before generation resumes. The text of one
-   * more token may be emitted before the wait.
-   */
+  /** Backpressure, checked between tokens: a promise to wait for, or undefined. One more token may come before. */
   readonly backpressure?: () => Promise<void> | undefined;
-  /**
-   * Whether generated control tokens appear in the text by name (the end of generation token never does); a list: which of
-   * them do. Default false.
-   */
+  /** Whether control tokens appear in the text by name, or which (never the end of generation). Default false. */
   readonly controlTokens?: boolean | readonly string[];
   /**
    * Grammar for constrained decoding. Constrained text matches its rule, unless the generation ends with `length` or
    * `aborted`; stop strings have no effect in it. An engine without a model may ignore the grammar.
    */
   readonly grammar?: CallGrammar;
-  /**
-   * Budget of reasoning tokens: when it is spent, the engine writes the closing mark of the reasoning itself. Default:
-   * none. An engine without a model may ignore it.
-   */
+  /** After so many reasoning tokens the engine closes the reasoning. Default: never. The mock may ignore it. */
   readonly maxThinkingTokens?: number;
+  /** Whether the completion has the choices of the tokens that may be parts of calls. Default false. */
+  readonly choices?: boolean;
   /** Whether the result has a transcript. Default false. */
   readonly transcript?: boolean;
   /** The number of this inference within its turn, from 1. For scripted engines, as is `message`; others ignore both. */
@@ -87,7 +90,6 @@ export interface GenerateOptions extends InferenceSchedule {
   readonly message?: string;
 }
 
-/** Options of a scoring. */
 export interface ScoreOptions extends InferenceSchedule, Pick<GenerateOptions, 'transcript' | 'inference' | 'message'> {
   /** Ends the scoring within one answer or one prefill chunk. */
   readonly signal: AbortSignal;
@@ -104,7 +106,6 @@ export interface AnswerScores extends InferenceResult {
   readonly finishReason: 'end' | 'aborted';
 }
 
-/** Options of a prefill. */
 export interface WarmUpOptions extends InferenceSchedule {
   /**
    * Whether its state may be kept on disk, where sequences of all agents and of later servers start from it: only for a
@@ -130,14 +131,12 @@ export interface WarmUpOptions extends InferenceSchedule {
 export type KeptState =
   'saved' | 'present' | 'few_tokens' | 'too_large' | 'not_asked' | 'no_cache' | 'failed' | 'stopped';
 
-/** What a prefill has done. */
 export interface WarmUpResult {
   /** Tokens of the part of the prompt that does not depend on the message. */
   readonly tokens: number;
   readonly kept: KeptState;
 }
 
-/** Options of a sequence. */
 export interface SequenceOptions {
   /** A name for diagnostics and scripted engines: that of the node. Default "". */
   readonly label?: string;
@@ -159,10 +158,7 @@ export interface Sequence extends AsyncDisposable {
    * `generate` does.
    */
   score(prompt: Prompt, answers: readonly string[], options: ScoreOptions): Promise<AnswerScores>;
-  /**
-   * Prefills the stable prefix of a prompt (system message, tools) ahead of time: what does not depend on the text of its
-   * last message.
-   */
+  /** Prefills what does not depend on the last message: the stable prefix (system message, tools). */
   prefill(prompt: Prompt, signal: AbortSignal, options?: WarmUpOptions): Promise<WarmUpResult>;
 }
 
@@ -189,10 +185,7 @@ export interface Model extends AsyncDisposable {
   count(texts: readonly string[]): Promise<readonly number[]>;
   /** The number of tokens that tools add to a prompt of this model; any number above `contextSize` when they do not fit. */
   countTools(tools: ToolBlock): Promise<number>;
-  /**
-   * Applies the chat template: the prompt as the model sees it, control tokens by name.
-   * @throws Fault INFERENCE_FAILED when the chat template rejects the prompt.
-   */
+  /** The prompt as the model sees it, control tokens by name. @throws Fault INFERENCE_FAILED when it is rejected. */
   render(prompt: Prompt): Promise<string>;
   /** @throws Fault INFERENCE_FAILED for an embedding model. */
   openSequence(options?: SequenceOptions): Sequence;
@@ -218,7 +211,6 @@ export type KvCacheType = 'f16' | 'q8_0' | 'q4_0';
 /** What a model may run on: `auto` = the best backend that there is, `off` = the CPU only, or a backend by name. */
 export const gpuChoices = ['auto', 'off', 'vulkan', 'cuda', 'metal'] as const;
 
-/** One of `gpuChoices`. */
 export type GpuChoice = (typeof gpuChoices)[number];
 
 /** How many layers of a model are on the graphics card; `auto`: as many as fit. */
@@ -267,12 +259,11 @@ export interface Engine extends AsyncDisposable {
    * does not fit; nothing is allocated. Absent: the engine takes no memory that counts. @throws Fault MODEL_LOAD_FAILED
    */
   readonly estimate?: (file: string, options: LoadOptions) => Promise<LoadPlan>;
+  /** Reads what memory and cards there are now. Absent: the engine does not know. @throws Fault when that cannot be read. */
+  readonly readHardware?: (gpu: GpuChoice) => Promise<Hardware>;
 }
 
-/**
- * The error for a prompt that leaves no room for its answer in the context (all sizes in tokens).
- * @param answer tokens of the longest answer that is to be scored; undefined: an answer of any length.
- */
+/** The error of a prompt without room for its answer. @param answer tokens of the longest; undefined: any length. */
 export const promptTooLargeFault = (prompt: number, contextSize: number, answer?: number): Fault =>
   new Fault(
     'PROMPT_TOO_LARGE',

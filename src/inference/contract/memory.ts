@@ -4,7 +4,17 @@ export interface MemoryUse {
   readonly vram: number;
 }
 
-/** What the parts of a model take. */
+/** Memory that models can use, as llama.cpp sees it. */
+export interface Hardware {
+  /** Free RAM in bytes. */
+  readonly freeRam: number;
+  /** The graphics cards together; undefined: llama.cpp sees none, or it is off. */
+  readonly card:
+    { readonly names: readonly string[]; readonly freeBytes: number; readonly totalBytes: number } | undefined;
+  /** Why it is unknown whether there is a card. */
+  readonly problem: string | undefined;
+}
+
 export interface ModelMemory {
   readonly weights: MemoryUse;
   /** The context: the KV caches of all slots, and its compute buffers. */
@@ -26,7 +36,6 @@ export interface LoadPlan extends ModelMemory {
 export interface ModelStats {
   /** Compute backend: `cpu`, `cuda`, `vulkan`, `metal`, or `mock`. */
   readonly backend: string;
-  /** Layers on the GPU. */
   readonly gpuLayers: number;
   /** Current number of decode threads; 0 = the model has none of its own. */
   readonly threads: number;
@@ -60,13 +69,11 @@ export interface SlotResizing {
   readonly onResized: (stats: ModelStats) => void;
 }
 
-/** No memory at all. */
 export const noMemory: MemoryUse = { ram: 0, vram: 0 };
 
 /** The parts of a model that takes no memory, or none that is known. */
 export const noModelMemory: ModelMemory = { weights: noMemory, context: noMemory, slot: noMemory };
 
-/** Statistics of a model that has nothing of what they are about. */
 export const noStats: ModelStats = {
   backend: 'cpu',
   gpuLayers: 0,
@@ -84,16 +91,13 @@ export const noStats: ModelStats = {
   stateBytes: 0,
 };
 
-/** Two amounts of memory together. */
 export const addMemory = (a: MemoryUse, b: MemoryUse): MemoryUse => ({ ram: a.ram + b.ram, vram: a.vram + b.vram });
 
-/** What is left of an amount of memory. */
 export const subtractMemory = (a: MemoryUse, b: MemoryUse): MemoryUse => ({
   ram: a.ram - b.ram,
   vram: a.vram - b.vram,
 });
 
-/** What a whole model takes. */
 export const totalMemory = ({
   weights,
   context,

@@ -1,13 +1,12 @@
 import { noDialect } from '../../chat/dialect/toolDialect.ts';
 import { defaultReplyMarks } from '../../chat/replyMarks.ts';
 import { Fault } from '../../protocol/fault.ts';
-import type { Priority, Subscribe } from './pace.ts';
+import type { Subscribe } from '../../base/events.ts';
+import type { Priority } from './pace.ts';
 import type { MemoryUse } from './memory.ts';
 
-/** What models are loaded for. */
 export const modelPurposes = ['chat', 'embedding'] as const;
 
-/** What a model is loaded for. */
 export type ModelPurpose = (typeof modelPurposes)[number];
 
 /** A LoRA adapter: changes of the weights of a model, in a GGUF file of their own. */
@@ -56,12 +55,11 @@ export interface ModelLimits {
   readonly samplers?: string;
   /** Scoring answers. */
   readonly scores?: string;
+  /** Telling how probable a call is. */
+  readonly confidence?: string;
 }
 
-/**
- * Supervision of a model whose engine process is started again when it crashes. After three crashes without a finished turn
- * between them it is given up.
- */
+/** Starts the engine process of a model again after a crash; gives up after three without a finished turn between. */
 export interface ModelSupervision {
   /** Why the model was given up (MODEL_LOAD_FAILED); undefined while it can be used. */
   readonly fault: Fault | undefined;
@@ -110,7 +108,6 @@ export interface ModelDetails {
     readonly weights: MemoryUse;
     /** The context: the KV caches of all slots, and its compute buffers. */
     readonly slots: MemoryUse;
-    /** Each slot. */
     readonly slot: MemoryUse;
     /** Free memory just before loading. */
     readonly free: MemoryUse;
@@ -121,7 +118,6 @@ export interface ModelDetails {
   readonly threadBenchmarks: readonly { readonly threads: number; readonly tokensPerSecond: number }[];
 }
 
-/** How an embedding model computes. */
 export interface EmbeddingFacts {
   /** The number of values of a vector. */
   readonly dimensions: number;
@@ -140,7 +136,6 @@ export interface EmbeddingPrefixes {
   readonly document: string;
 }
 
-/** Options of an embedding. */
 export interface EmbedOptions {
   /** Default: NORMAL. Texts of a higher priority come first; the text under way is finished. */
   readonly priority?: Priority;

@@ -1,3 +1,4 @@
+import { afterMs, Listeners, onAbort, onceAny, type Subscribe } from '../../base/events.ts';
 import type { SendMessageRequest, SetPaceRequest } from '../../protocol/frames.gen.ts';
 
 /** Who goes first where inferences compete for slots and batches. */
@@ -8,8 +9,6 @@ export type PaceLimits = SetPaceRequest;
 
 /** A load that takes so many milliseconds takes longer than usual: who waits is told then, and at such intervals. */
 export const slowLoadMs = 8000;
-
-/** No limits. */
 export const fullPace: PaceLimits = { paused: false, maxTokensPerSecond: 0, maxThreads: 0 };
 
 /** When an inference may compute. */
@@ -40,7 +39,6 @@ export class Pace {
     return this.#limits;
   }
 
-  /** Replaces all limits. */
   set(limits: PaceLimits): void {
     if (limits.maxTokensPerSecond !== this.#limits.maxTokensPerSecond) this.rate.reset();
     this.#limits = limits;
@@ -70,7 +68,6 @@ export class TokenThrottle {
     return Math.max(...this.#rates.map((rate) => rate.waitMs()));
   }
 
-  /** Counts tokens. */
   spend(tokens: number): void {
     for (const rate of this.#rates) rate.spend(tokens);
   }
@@ -100,7 +97,6 @@ export class TokenRate {
     return this.#perSecond() === 0 ? 0 : Math.max(0, this.#nextAt - now);
   }
 
-  /** Counts tokens. */
   spend(tokens: number, now = performance.now()): void {
     const perSecond = this.#perSecond();
     if (perSecond > 0) this.#nextAt = Math.max(this.#nextAt, now - maxLagMs) + (tokens * 1000) / perSecond;
@@ -109,61 +105,5 @@ export class TokenRate {
   /** The limit has changed: tokens that were counted under another one do not matter any more. */
   reset(): void {
     this.#nextAt = 0;
-  }
-}
-
-/** Subscribes to an event: the listener is called when it happens, until the returned function is called. */
-export type Subscribe = (listener: () => void) => () => void;
-
-/** Resolves when the first of some events happens, as `once` of node:events does for one. Then nothing listens any more. */
-export function onceAny(...events: readonly Subscribe[]): Promise<void> {
-  return new Promise((resolve) => {
-    const unsubscribes: (() => void)[] = [];
-    let isOver = false;
-    const happened = (): void => {
-      isOver = true;
-      for (const unsubscribe of unsubscribes.splice(0)) unsubscribe();
-      resolve();
-    };
-    for (const subscribe of events) {
-      if (isOver) return;
-      const unsubscribe = subscribe(happened);
-      if (isOver) unsubscribe();
-      else unsubscribes.push(unsubscribe);
-    }
-  });
-}
-
-/** The event that so many milliseconds have passed. */
-export const afterMs =
-  (ms: number): Subscribe =>
-  (happened) => {
-    const timer = setTimeout(happened, Math.ceil(ms));
-    return () => clearTimeout(timer);
-  };
-
-/** The event that a signal is aborted, or was before. */
-export const onAbort =
-  (signal: AbortSignal): Subscribe =>
-  (happened) => {
-    if (signal.aborted) happened();
-    signal.addEventListener('abort', happened);
-    return () => signal.removeEventListener('abort', happened);
-  };
-
-/** The listeners of one event. */
-export class Listeners {
-  readonly #listeners = new Set<() => void>();
-
-  /** Calls a listener each time, until the returned function is called. */
-  readonly add: Subscribe = (listener) => {
-    const own = (): void => listener();
-    this.#listeners.add(own);
-    return () => void this.#listeners.delete(own);
-  };
-
-  /** The event happens now. */
-  call(): void {
-    for (const listener of this.#listeners) listener();
   }
 }

@@ -66,10 +66,7 @@ const xtcSchema = partialObject(
   'XTC (Exclude Top Choices): of several likely tokens only the least likely one is kept.',
 );
 
-/**
- * All sampling parameters of graphs and of models.json. Names and meanings are llama.cpp's. Types, schemas, defaults and the
- * fields of frames and requests are derived from it.
- */
+/** Sampling parameters, by llama.cpp's names. Types, schemas, defaults and fields of frames derive from it. */
 const samplingTable = {
   temperature: {
     schema: number({ minimum: 0, maximum: 5 }, '0 = always the likeliest token.'),
@@ -199,7 +196,6 @@ const samplingTable = {
 type SamplingTable = typeof samplingTable;
 type Column = keyof SamplingRow;
 
-/** The names of the parameters that have a column. */
 export type SamplingName<C extends Column = 'schema'> = {
   [Name in keyof SamplingTable]: SamplingTable[Name] extends { readonly [Key in C]: unknown } ? Name : never;
 }[keyof SamplingTable];
@@ -247,11 +243,7 @@ export const samplingSchema = {
 
 /** Sampling parameters, each of them optional. */
 export type PartialSampling = FromSchema<typeof samplingSchema>;
-
-/** Sampling parameters of a generation. */
 export type SamplingParams = { readonly [Name in keyof SamplingTable]: FromSchema<SamplingTable[Name]['schema']> };
-
-/** The members of `dry`. */
 export type DryParams = SamplingParams['dry'];
 
 /** Sampling parameters that neither the graph nor the model sets. */

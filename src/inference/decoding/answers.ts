@@ -2,16 +2,11 @@ import type { Token } from 'node-llama-cpp';
 import { answerMarkAfter, openedAtEnd, type ReplyMarks } from '../../chat/replyMarks.ts';
 import { commonPrefixLength } from '../../base/commonPrefix.ts';
 
-/** What surrounds the text of an answer in the model's reply to a prompt. */
-interface AnswerFrame {
-  /** Closes reasoning that the chat template has opened, and opens the answer; "" = nothing. */
-  readonly opening: string;
-  /** Closes the answer, before the end of generation; "" = nothing. */
-  readonly closing: string;
-}
-
-/** The frame of an answer without reasoning, as the chat template writes it. */
-export function answerFrame(prompt: string, marks: ReplyMarks): AnswerFrame {
+/**
+ * What surrounds the text of an answer without reasoning, as the chat template writes it; "" = nothing. The opening closes
+ * reasoning that the template has opened, and opens the answer; the closing is before the end of generation.
+ */
+export function answerFrame(prompt: string, marks: ReplyMarks): { readonly opening: string; readonly closing: string } {
   const { ending = '' } = openedAtEnd(prompt, marks) ?? {};
   return {
     opening: (prompt.endsWith('\n') ? ending.trimStart() : ending) + answerMarkAfter(prompt, marks),

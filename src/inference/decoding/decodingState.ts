@@ -17,14 +17,13 @@ interface DecodedText extends Pick<StreamingDetokenizer, 'decoded' | 'count' | '
   append(tokens: readonly Token[], text: string): void;
 }
 
-/** What a generation is decoded with. */
 export interface DecodingModel {
   readonly prompts: PromptTokenizer;
   readonly replyMarks: ReplyMarks;
 }
 
 /** The beginning of constrained text. */
-interface GrammarEntry {
+export interface GrammarEntry {
   readonly matcher: GrammarMatcher;
   /** The part of the added text before the constrained text; it ends with the trigger. */
   readonly before: string;

@@ -4,14 +4,6 @@ import { firstCharacter, type GrammarMatcher } from '../../chat/grammar/matcher.
 import type { Rule, TextRule } from '../../chat/grammar/rule.ts';
 import type { PromptTokenizer } from './templateRenderer.ts';
 
-/** Forced text as tokens. */
-interface ForcedText {
-  readonly text: string;
-  readonly tokens: readonly Token[];
-  /** The position in the grammar after it. */
-  readonly matcher: GrammarMatcher;
-}
-
 /**
  * Tokenizes forced text (text that a grammar allows no alternative to) the way the model itself would have, for
  * jump-forward decoding with token healing. A model often generates a token that reaches beyond forced text: after
@@ -28,12 +20,13 @@ interface ForcedText {
  *
  * @param ownText text that was chosen and is not in tokens yet; may be empty.
  * @param matcher the position in the grammar after `ownText`.
+ * @returns `ownText` with the forced text after it, and the position in the grammar after both.
  */
 export async function forceText(
   ownText: string,
   matcher: GrammarMatcher,
   prompts: PromptTokenizer,
-): Promise<ForcedText> {
+): Promise<{ readonly text: string; readonly tokens: readonly Token[]; readonly matcher: GrammarMatcher }> {
   const { texts, matcher: after } = matcher.forcedText();
   const controlOf = ({ text, control }: TextRule): Token | undefined =>
     control ? prompts.vocabulary.controlToken(text) : undefined;
@@ -62,7 +55,6 @@ export async function forceText(
   return { text: ownText + forced, tokens: [...headTokens, ...keptTokens], matcher: matcher.accept(forced).matcher };
 }
 
-/** The texts of literals, joined. */
 const joinTexts = (rules: readonly TextRule[]): string => rules.map(({ text }) => text).join('');
 
 const maxContinuations = 12;

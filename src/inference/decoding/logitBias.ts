@@ -6,17 +6,13 @@ import type { Token } from './tokenizer.ts';
  */
 const forbiddenBias = -10_000;
 
-/** A text that is biased, as tokens. */
-export interface BiasedText {
-  readonly tokens: readonly Token[];
-  /** Added to the logit of each token; false = forbidden. */
-  readonly bias: number | false;
-}
+/** A text as tokens, and what is added to the logit of each of them; false = they are forbidden. */
+type BiasedText = readonly [tokens: readonly Token[], bias: number | false];
 
 /** What is added to the logits of tokens. A token of several texts has the sum of their biases, or is forbidden. */
 export function sumBiases(texts: readonly BiasedText[]): Map<Token, number> {
   const sums = new Map<Token, number>();
-  for (const { tokens, bias } of texts)
+  for (const [tokens, bias] of texts)
     for (const token of new Set(tokens))
       sums.set(token, (sums.get(token) ?? 0) + (bias === false ? forbiddenBias : bias));
   return sums;

@@ -11,10 +11,11 @@ import {
   type PromptPiece,
   promptTooLargeFault,
   type ScoreOptions,
+  type TokenChoice,
   type Transcript,
 } from '../contract/engine.ts';
 import { answerFrame } from './answers.ts';
-import type { GeneratedText, StreamingDetokenizer } from './streamingDetokenizer.ts';
+import { nothingGenerated, type StreamingDetokenizer } from './streamingDetokenizer.ts';
 import { replyLead } from './templateProbes.ts';
 import type { PromptTokenizer, RenderedPrompt } from './templateRenderer.ts';
 import { TokenHistory } from './tokenHistory.ts';
@@ -22,7 +23,6 @@ import { TokenHistory } from './tokenHistory.ts';
 /** What an inference is computed from, and what it reports meanwhile. */
 interface InferenceStart {
   readonly rendered: RenderedPrompt;
-  /** The tokens of the prompt. */
   readonly tokens: Token[];
   readonly course: InferenceCourse;
 }
@@ -39,17 +39,17 @@ export interface GenerationStart extends InferenceStart {
   readonly answerMark: string;
 }
 
-/** What is scored. */
 export interface ScoringStart extends InferenceStart {
   /** The tokens before the answers; at least one. */
   readonly context: Token[];
   readonly answers: readonly (readonly Token[])[];
 }
 
-/** The text of a generation. */
 interface GenerationResult {
   readonly finishReason: FinishReason | undefined;
   readonly text: Pick<StreamingDetokenizer, 'text' | 'count' | 'transcript' | 'end' | 'exactPrefix'>;
+  /** Their offsets are those of `text`. */
+  readonly choices: readonly TokenChoice[] | undefined;
 }
 
 interface SequencePromptsParts {
@@ -85,7 +85,11 @@ export class SequencePrompts {
     if (tokens.length >= contextSize) throw promptTooLargeFault(tokens.length, contextSize);
     const prefix = openedText(rendered.text, replyMarks);
     if (prefix !== '') options.onText?.(prefix);
-    const { finishReason = 'aborted', text } = await compute({
+    const {
+      finishReason = 'aborted',
+      text,
+      choices,
+    } = await compute({
       rendered,
       tokens,
       course,
@@ -101,6 +105,9 @@ export class SequencePrompts {
       finishReason,
       ...course.report(tokens.length, text.count),
       ...(options.transcript && { transcript: this.#transcript(rendered, tokens, text.transcript) }),
+      ...(choices && {
+        choices: choices.map((each) => ({ ...each, start: each.start + prefix.length, end: each.end + prefix.length })),
+      }),
     };
   }
 
@@ -177,7 +184,6 @@ class InferenceCourse {
   /** It has a slot, perhaps not for the first time. */
   readonly onSlot = (): void => void (this.#queuedMs ||= this.#elapsedMs);
 
-  /** A token was generated. */
   readonly onToken = (): void => void (this.#firstTokenMs ||= this.#elapsedMs);
 
   report(prompt: number, generated: number): Pick<Completion, 'tokens' | 'timings'> {
@@ -192,9 +198,6 @@ class InferenceCourse {
     return performance.now() - this.#start;
   }
 }
-
-/** What a history remembers of a prompt without a reply. */
-export const nothingGenerated: GeneratedText = { text: '', tokens: [], controlOffsets: [] };
 
 /**
  * A mark at the end of a prompt, with which its template opens reasoning. It is part of the model's text: without it

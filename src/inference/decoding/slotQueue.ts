@@ -1,5 +1,6 @@
 import type { Token } from 'node-llama-cpp';
-import { type Priority, Listeners } from '../contract/pace.ts';
+import { Listeners, onAbort } from '../../base/events.ts';
+import type { Priority } from '../contract/pace.ts';
 
 /** Which priority goes first: the larger one. */
 export const rankOf = (priority: Priority): number => ranks[priority];
@@ -9,7 +10,6 @@ const ranks = { BACKGROUND: 0, NORMAL: 1, URGENT: 2 } as const satisfies Readonl
 /** A wait as long as this raises a request by one rank, so that none waits for ever. */
 const agingMs = 30_000;
 
-/** A request for a slot. */
 export interface SlotRequest {
   readonly owner: object;
   /** The tokens to evaluate in the slot. */
@@ -54,11 +54,11 @@ export class SlotQueue<Slot> {
       const cancel = (): void => this.cancel((one) => one === request);
       const settled = <T>(settle: (value: T) => void) => {
         return (value: T): void => {
-          signal.removeEventListener('abort', cancel);
+          unsubscribe();
           settle(value);
         };
       };
-      signal.addEventListener('abort', cancel);
+      const unsubscribe = onAbort(signal)(cancel);
       const since = this.#now() - (request.waitedMs ?? 0);
       const waiting = { request, since, resolve: settled(resolve), reject: settled(reject) };
       this.#waiting = [...this.#waiting, waiting];

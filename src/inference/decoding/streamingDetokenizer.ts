@@ -11,6 +11,9 @@ export interface GeneratedText {
   readonly controlOffsets: readonly number[];
 }
 
+/** The text of no generation, or of one whose tokens are not exactly the text. */
+export const nothingGenerated: GeneratedText = { text: '', tokens: [], controlOffsets: [] };
+
 /** The options of a generation that say what of its text is emitted. */
 export type TextOptions = Pick<GenerateOptions, 'onText' | 'controlTokens'> & {
   readonly sampling: Pick<SamplingParams, 'stop'>;
@@ -83,7 +86,6 @@ export class StreamingDetokenizer extends EmittedText {
   #exactTokens = true;
   readonly #controlOffsets: number[] = [];
 
-  /** @param prompt its tokens. */
   constructor(tokenizer: Tokenizer, prompt: readonly Token[], options: TextOptions) {
     super(options);
     const { controlTokens = false } = options;
@@ -91,11 +93,6 @@ export class StreamingDetokenizer extends EmittedText {
     this.#shown = typeof controlTokens === 'boolean' ? controlTokens : tokenizer.controlTokensOf(controlTokens);
     this.#promptEnd = prompt.slice(-maxPrecedingTokens);
     this.#precedingTokens = this.#promptEnd;
-  }
-
-  /** All tokens that were generated. */
-  get tokens(): readonly Token[] {
-    return this.#tokens;
   }
 
   /** Number of tokens. */
@@ -151,7 +148,7 @@ export class StreamingDetokenizer extends EmittedText {
   /** The emitted text with its tokens; both empty where the tokens are not exactly this text. */
   exactPrefix(): GeneratedText {
     const { textLength, tokens } = this.#exact;
-    if (textLength !== this.text.length) return { text: '', tokens: [], controlOffsets: [] };
+    if (textLength !== this.text.length) return nothingGenerated;
     return { text: this.text, tokens: this.#tokens.slice(0, tokens), controlOffsets: this.#controlOffsets };
   }
 

@@ -20,7 +20,6 @@ export interface PromptTokenizer extends Pick<TemplateRenderer, 'render' | 'unsa
     readonly bosToken: Token | undefined;
     readonly isControl: (token: Token) => boolean;
     readonly controlSpelling: (token: Token) => string;
-    /** The control token with a spelling. */
     readonly controlToken: (spelling: string) => Token | undefined;
   };
   /** The tokens of a prompt, or of its rest from the `start` of one of its control spans on. */
@@ -29,13 +28,6 @@ export interface PromptTokenizer extends Pick<TemplateRenderer, 'render' | 'unsa
   readonly continuation: (text: string, withControl: boolean) => Promise<readonly Token[]> | readonly Token[];
   /** The text of tokens that continue others. */
   readonly spell: (tokens: readonly Token[]) => Promise<string> | string;
-}
-
-/** A part of a rendered prompt that is tokenized on its own. */
-export interface PromptPart {
-  readonly text: string;
-  /** Whether control strings in it become control tokens. */
-  readonly withControl: boolean;
 }
 
 /** Renders prompts with a chat template, and masks the control strings of others. PromptRenderer describes it. */
@@ -88,10 +80,14 @@ export class TemplateRenderer {
 }
 
 /**
- * The parts of a prompt that are tokenized one by one, by the table of PromptRenderer.
+ * The parts of a prompt that are tokenized one by one, by the table of PromptRenderer, and whether control strings in each
+ * become control tokens.
  * @param from where to start: at the `start` of one of its control spans.
  */
-export function* promptParts({ text, maskedOffsets, controlSpans }: RenderedPrompt, from = 0): Generator<PromptPart> {
+export function* promptParts(
+  { text, maskedOffsets, controlSpans }: RenderedPrompt,
+  from = 0,
+): Generator<{ readonly text: string; readonly withControl: boolean }> {
   let tokenizedEnd = from;
   let maskIndex = 0;
   for (const { start, end } of textBetweenControls(controlSpans, from, text.length)) {
@@ -195,7 +191,6 @@ function mapStrings(value: unknown, mapString: MapString): unknown {
   );
 }
 
-/** A message with each string in it mapped. */
 function mapMessageStrings({ role, text, toolExchange }: Message, mapString: MapString): Message {
   const message = { role, text: mapString(text) };
   if (!toolExchange) return message;

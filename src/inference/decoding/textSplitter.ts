@@ -20,7 +20,8 @@ export interface SplitRules {
 const maxPieceLength = 4096;
 
 /**
- * Splits long texts into pieces that have the same tokens as the whole text, so that the event loop can run between them.
+ * Makes the function that splits long texts into pieces that have the same tokens as the whole text, so that the event loop
+ * can run between them. It gives the pieces from left to right; a short text, also an empty one, is one piece.
  *
  * | a cut is made                                       | the tokens are the same, because                         |
  * | --------------------------------------------------- | -------------------------------------------------------- |
@@ -31,78 +32,74 @@ const maxPieceLength = 4096;
  *
  * No cut is inside a looked-up token. A text that grows at its end keeps its first pieces.
  */
-export class TextSplitter {
-  readonly #lookedUp: SpellingNode = new Map();
-  readonly #addsLeadingSpace: boolean;
-  /** Characters that are followed by a space within a token; those beyond ASCII are in it as one, "". */
-  readonly #charactersBeforeSpace = new Set<string>();
-
-  constructor({ lookedUp, words, addsLeadingSpace }: SplitRules) {
-    this.#addsLeadingSpace = addsLeadingSpace;
-    for (const spelling of lookedUp) {
-      addSpelling(this.#lookedUp, spelling);
-      addSpelling(this.#lookedUp, spelling.replaceAll('▁', ' '));
-    }
-    for (const word of words) {
-      for (const [, character = ''] of word.matchAll(characterBeforeSpace)) {
-        this.#charactersBeforeSpace.add(isAscii(character) ? character : '');
-      }
-    }
+export function textSplitter({
+  lookedUp,
+  words,
+  addsLeadingSpace,
+}: SplitRules): (text: string) => Generator<TextPiece> {
+  const spellings: SpellingNode = new Map();
+  for (const spelling of lookedUp) {
+    addSpelling(spellings, spelling);
+    addSpelling(spellings, spelling.replaceAll('▁', ' '));
   }
+  // Characters that are followed by a space within a token; those beyond ASCII are in it as one, "".
+  const beforeSpace = new Set<string>();
+  for (const word of words)
+    for (const [, character = ''] of word.matchAll(characterBeforeSpace))
+      beforeSpace.add(isAscii(character) ? character : '');
 
-  /** The pieces of a text from left to right; a short text, also an empty one, is one piece. */
-  *pieces(text: string): Generator<TextPiece> {
-    let start = 0;
-    let continuesWord = false;
-    while (text.length - start > maxPieceLength) {
-      const cut = this.#findCut(text, start);
-      yield { text: text.slice(start, cut.end), continuesWord };
-      ({ start, continuesWord } = cut);
-    }
-    yield { text: text.slice(start), continuesWord };
-  }
+  const isBetweenWords = (text: string, space: number): boolean => {
+    const before = text.charAt(space - 1);
+    const after = text.charAt(space + 1);
+    const isKnown = beforeSpace.has(isAscii(before) ? before : '');
+    return !isKnown && after !== '' && !isSpace(before) && !isSpace(after);
+  };
 
   /** Where the piece from `pieceStart` on ends, and where the next one starts. */
-  #findCut(text: string, pieceStart: number): { end: number; start: number; continuesWord: boolean } {
+  const findCut = (text: string, pieceStart: number): { end: number; start: number; continuesWord: boolean } => {
     const last = pieceStart + maxPieceLength;
     const first = pieceStart + maxPieceLength / 2;
-    const { inner, ends, starts } = this.#findLookedUp(text, pieceStart, last + 1);
+    const { inner, ends, starts } = findLookedUp(spellings, text, pieceStart, last + 1);
     for (let end = last; end >= first; end--) {
       if (inner.has(end)) continue;
       const next = text.charAt(end);
       if (ends.has(end) && !isSpace(next)) return { end, start: end, continuesWord: false };
-      const startsWord = next === ' ' && !ends.has(end) && !starts.has(end + 1) && this.#isBetweenWords(text, end);
+      const startsWord = next === ' ' && !ends.has(end) && !starts.has(end + 1) && isBetweenWords(text, end);
       // A tokenizer that adds a space to each text adds it to the next piece.
-      if (startsWord) return { end, start: this.#addsLeadingSpace ? end + 1 : end, continuesWord: false };
+      if (startsWord) return { end, start: addsLeadingSpace ? end + 1 : end, continuesWord: false };
     }
     let end = last;
     while (end > pieceStart + 1 && (inner.has(end) || isLowSurrogate(text.charCodeAt(end)))) end--;
     return { end, start: end, continuesWord: true };
-  }
+  };
 
-  #isBetweenWords(text: string, space: number): boolean {
-    const before = text.charAt(space - 1);
-    const after = text.charAt(space + 1);
-    const isKnown = this.#charactersBeforeSpace.has(isAscii(before) ? before : '');
-    return !isKnown && after !== '' && !isSpace(before) && !isSpace(after);
-  }
-
-  /** The offsets inside looked-up tokens, at their ends, and at their starts, in a part of a text. */
-  #findLookedUp(text: string, from: number, to: number): Readonly<Record<'inner' | 'ends' | 'starts', Set<number>>> {
-    const found = { inner: new Set<number>(), ends: new Set<number>(), starts: new Set<number>() };
-    for (let start = from; start <= to; start++) {
-      let node: SpellingNode | undefined = this.#lookedUp;
-      for (let end = start; node; end++) {
-        if (node.has(spellingEnd)) {
-          found.starts.add(start);
-          found.ends.add(end);
-          for (let offset = start + 1; offset < end; offset++) found.inner.add(offset);
-        }
-        node = node.get(text.charAt(end));
-      }
+  return function* pieces(text) {
+    let start = 0;
+    let continuesWord = false;
+    while (text.length - start > maxPieceLength) {
+      const cut = findCut(text, start);
+      yield { text: text.slice(start, cut.end), continuesWord };
+      ({ start, continuesWord } = cut);
     }
-    return found;
+    yield { text: text.slice(start), continuesWord };
+  };
+}
+
+/** The offsets inside looked-up tokens, at their ends, and at their starts, in a part of a text. */
+function findLookedUp(spellings: SpellingNode, text: string, from: number, to: number) {
+  const found = { inner: new Set<number>(), ends: new Set<number>(), starts: new Set<number>() };
+  for (let start = from; start <= to; start++) {
+    let node: SpellingNode | undefined = spellings;
+    for (let end = start; node; end++) {
+      if (node.has(spellingEnd)) {
+        found.starts.add(start);
+        found.ends.add(end);
+        for (let offset = start + 1; offset < end; offset++) found.inner.add(offset);
+      }
+      node = node.get(text.charAt(end));
+    }
   }
+  return found;
 }
 
 /** A trie of spellings by UTF-16 unit. */

@@ -2,7 +2,7 @@ import type { LlamaModel, Token } from 'node-llama-cpp';
 import { createYielder } from '../../base/eventLoop.ts';
 import { defaultReplyMarks, type ReplyMarks, tagsOf } from '../../chat/replyMarks.ts';
 import { ControlTokenMatcher, separator } from './controlTokens.ts';
-import { type TextPiece, TextSplitter } from './textSplitter.ts';
+import { type TextPiece, textSplitter } from './textSplitter.ts';
 
 /** A token of a vocabulary: a number that is nothing else. */
 export type { Token } from 'node-llama-cpp';
@@ -29,9 +29,9 @@ export class Tokenizer {
   readonly #markTokens: ReadonlySet<Token>;
   /** Whether the tokenizer puts a space before each text (SentencePiece's `add_dummy_prefix`). */
   readonly #addsLeadingSpace: boolean;
-  readonly #splitter: TextSplitter;
+  readonly #splitter: ReturnType<typeof textSplitter>;
   /** For plain texts, in which control strings are text: a cut after one would add a space to the text. */
-  readonly #plainSplitter: TextSplitter;
+  readonly #plainSplitter: ReturnType<typeof textSplitter>;
   #endTokens: readonly Token[] | undefined;
 
   constructor(model: LlamaModel, replyMarks: ReplyMarks = defaultReplyMarks) {
@@ -57,8 +57,8 @@ export class Tokenizer {
     );
     this.controlTokens = new ControlTokenMatcher([...this.#controlTokens].map((token) => spellings[token] ?? ''));
     this.#addsLeadingSpace = this.detokenize(this.tokenizePlain('a'), this.tokenizePlain('a'), false) !== 'a';
-    const splitter = (lookedUp: ReadonlySet<Token>): TextSplitter =>
-      new TextSplitter({
+    const splitter = (lookedUp: ReadonlySet<Token>) =>
+      textSplitter({
         lookedUp: spellings.filter((_, index) => lookedUp.has(index as Token)),
         words: spellings.filter((_, index) => !lookedUp.has(index as Token)),
         addsLeadingSpace: this.#addsLeadingSpace,
@@ -66,11 +66,6 @@ export class Tokenizer {
     this.#splitter = splitter(lookedUpTokens);
     this.#plainSplitter = splitter(userDefinedTokens);
     this.bosToken = model.tokens.shouldPrependBosToken ? (model.tokens.bos ?? undefined) : undefined;
-  }
-
-  /** Whether a token of any kind has exactly this spelling. */
-  has(spelling: string): boolean {
-    return this.#model.fileInfo.metadata.tokenizer.ggml.tokens.includes(spelling);
   }
 
   /** Whether a spelling is one control token, one other token (word), or several tokens (letters). */
@@ -84,7 +79,6 @@ export class Tokenizer {
     return this.#controlTokens.has(token);
   }
 
-  /** The spelling of a control token. */
   controlSpelling(token: Token): string {
     return this.detokenize([token], [], true);
   }
@@ -111,7 +105,7 @@ export class Tokenizer {
    */
   *tokenizeInPieces(text: string, withControl: boolean): Generator<readonly Token[]> {
     const splitter = withControl ? this.#splitter : this.#plainSplitter;
-    for (const piece of splitter.pieces(text)) yield this.#tokenizePiece(piece, withControl);
+    for (const piece of splitter(text)) yield this.#tokenizePiece(piece, withControl);
   }
 
   /**
@@ -145,7 +139,6 @@ export class Tokenizer {
     return this.#model.isEogToken(token) && !this.#markTokens.has(token);
   }
 
-  /** The tokens that generation ends with. */
   get endTokens(): readonly Token[] {
     return (this.#endTokens ??= [...this.#model.iterateAllTokens()].filter((token) => this.endsGeneration(token)));
   }
@@ -161,7 +154,6 @@ export class Tokenizer {
     return this.#model.detokenize(tokens, shown === true || tokens.some(isShown), precedingTokens);
   }
 
-  /** The control tokens with these spellings. */
   controlTokensOf(spellings: readonly string[]): ReadonlySet<Token> {
     const { tokens } = this.#model.fileInfo.metadata.tokenizer.ggml;
     return new Set([...this.#controlTokens].filter((token) => spellings.includes(tokens[token] ?? '')));

@@ -17,7 +17,6 @@ export interface MissingFile {
   readonly resumeFrom: number;
 }
 
-/** How a file is downloaded. */
 export interface FileDownloadOptions {
   readonly hub: HubSettings;
   readonly policy: RetryPolicy;
@@ -31,7 +30,6 @@ export interface FileDownloadOptions {
   readonly checkSpace: (missingBytes: number) => Promise<void>;
 }
 
-/** A file that was downloaded and verified. */
 export interface DownloadedFile {
   readonly bytes: number;
   readonly sha256: string;
@@ -149,11 +147,10 @@ async function readChunk(body: HubResponse['body'], stallTimeout: StallTimeout):
     const { done, value } = await stallTimeout.guard(body.next());
     return done ? undefined : value;
   } catch (cause) {
-    throw stallTimeout.reason() ?? new TransientError('the connection was cut', { cause });
+    throw stallTimeout.signal.reason ?? new TransientError('the connection was cut', { cause });
   }
 }
 
-/** Makes the partial file end where the body of the response begins. Returns the whole file's size as the response gives it. */
 async function preparePartialFile(
   { remoteFile, expected, partialFile }: RangeRequest,
   { status, headers, host, fileHeaders }: HubResponse,

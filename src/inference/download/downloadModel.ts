@@ -1,32 +1,30 @@
-import { rm, statfs } from 'node:fs/promises';
+import { rm, statfs, constants, copyFile, link, rename, stat } from 'node:fs/promises';
 import { Fault } from '../../protocol/fault.ts';
-import { draftPath, makeFolder } from '../../base/filesystem.ts';
+import { draftPath, makeFolder, createFile, syncFolder } from '../../base/filesystem.ts';
 import { formatMegabytes } from '../../base/units.ts';
 import { acquireLock } from './disk/lockFile.ts';
 import type { DownloadManifest } from './disk/manifest.ts';
-import { fileSize } from './disk/modelFile.ts';
-import { resumableBytes } from './disk/partialFile.ts';
+import { fileSize, findMismatch, isSameFile, isUnchanged, readContent } from './disk/modelFile.ts';
+import { resumableBytes, partialPath, resumeInfoPath } from './disk/partialFile.ts';
 import { downloadFile, expectedOf, type DownloadedFile, type MissingFile } from './downloadFile.ts';
 import type { HubSettings } from './hub/endpoint.ts';
 import { fetchRemoteFile, type RemoteFile } from './hub/remoteFile.ts';
 import type { LocalFile } from './local/findLocalFiles.ts';
-import { listCandidates, takeLocalFile } from './local/takeLocalFile.ts';
 import { isComplete } from './locate.ts';
 import { progressOf } from './progress.ts';
 import { retry, type RetryPolicy } from './retry.ts';
 import type { DownloadReport } from './sharedDownload.ts';
 import { describeTarget, type ExpectedFile, type Target } from './target.ts';
+import { createReadStream, type BigIntStats } from 'node:fs';
+import { basename, dirname } from 'node:path';
 
-/** Free bytes on the disk of a folder. */
 export type FreeBytes = (folder: string) => Promise<number>;
 
-/** Free bytes that the system reports. */
 export const systemFreeBytes: FreeBytes = async (folder) => {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
 };
 
-/** A model to download. */
 export interface ModelDownload extends DownloadReport {
   /** Called when the hub is needed. @throws Fault DOWNLOAD_NOT_AVAILABLE when it may not be asked. */
   readonly readHub: () => Promise<HubSettings>;
@@ -91,7 +89,7 @@ async function resolveFiles(model: ModelDownload): Promise<{
   const take = async (target: Target, expected: ExpectedFile, commit = ''): Promise<boolean> => {
     if (expected.sha256 === undefined) return false;
     const candidates = listCandidates(await (localFiles ??= model.findLocalFiles()), target, expected);
-    return candidates.length > 0 && takeAny(model, { target, expected, candidates, commit, presentBytes });
+    return candidates.length > 0 && takeAny(model, target, expected, candidates, commit, presentBytes);
   };
   for (const target of model.targets) {
     if (!(await isDownloaded(target, model.manifest)) && !(await take(target, target.expected))) {
@@ -116,19 +114,14 @@ async function resolveFile({ readHub, policy, signal, onRetry }: ModelDownload, 
   );
 }
 
-interface Taking {
-  readonly target: Target;
-  readonly expected: ExpectedFile;
-  readonly candidates: readonly LocalFile[];
-  readonly commit: string;
-  /** Bytes of the files of the model before this one. */
-  readonly presentBytes: number;
-}
-
-/** Takes the first candidate that has the expected content instead of a download, and records it. */
+/** Takes and records the first candidate with the expected content. @param presentBytes of the model's other files. */
 async function takeAny(
   model: ModelDownload,
-  { target, expected, candidates, commit, presentBytes }: Taking,
+  target: Target,
+  expected: ExpectedFile,
+  candidates: readonly LocalFile[],
+  commit: string,
+  presentBytes: number,
 ): Promise<boolean> {
   const { manifest, signal, onProgress, onLocalFile } = model;
   await using _ = await acquireLock(target.path);
@@ -189,4 +182,105 @@ async function checkDiskSpace({ freeBytes, folder }: ModelDownload, missingBytes
     'INSUFFICIENT_DISK_SPACE',
     `${folder} has ${formatMegabytes(free)} free, and ${formatMegabytes(needed)} are needed: ${formatMegabytes(missingBytes)} to fetch, and ${formatMegabytes(reservedBytes)} that stay free for others; make room, or choose another folder with --models`,
   );
+}
+
+interface TakeOptions {
+  readonly signal: AbortSignal;
+  /** Receives the number of bytes that were read. */
+  readonly onBytes: (bytes: number) => void;
+  /** Called before a file is copied, with its size; throws to end the download. */
+  readonly checkSpace: (bytes: number) => Promise<void>;
+}
+
+/** The files that may be the expected one, the likeliest first; none where its SHA-256 is not known. */
+function listCandidates(
+  files: readonly LocalFile[],
+  target: Target,
+  { bytes, sha256 }: ExpectedFile,
+): readonly LocalFile[] {
+  if (sha256 === undefined) return [];
+  const ofSize = files.filter((file) => bytes === undefined || file.bytes === bytes);
+  const ofHash = ofSize.filter((file) => file.sha256 === sha256);
+  // Without a size only the name is left: not every file of the machine is read for one download.
+  const isLikely = ({ path }: LocalFile): boolean =>
+    bytes !== undefined || basename(path).toLowerCase() === basename(target.path).toLowerCase();
+  return [...ofHash, ...ofSize.filter((file) => file.sha256 === undefined && isLikely(file))];
+}
+
+/**
+ * Puts a file that another program has into the place of a download, as a hard link, or as a copy where the file system
+ * cannot link. The other program's file is only read. The caller holds the lock of the target.
+ * @returns whether it was done; false = its SHA-256 is not the expected one, or it cannot be read: nothing was changed.
+ * @throws the error of `checkSpace`; the signal's reason; the system's error about the target.
+ */
+async function takeLocalFile(
+  target: Target,
+  expected: ExpectedFile,
+  candidate: LocalFile,
+  options: TakeOptions,
+): Promise<boolean> {
+  const verified = await verifyCandidate(candidate, expected, options);
+  return verified !== undefined && (await placeFile(candidate, verified, target, options));
+}
+
+/** Reads a file completely. Returns its identity; undefined = its content is another one, or it cannot be read. */
+async function verifyCandidate(
+  { path }: LocalFile,
+  expected: ExpectedFile,
+  { signal, onBytes }: TakeOptions,
+): Promise<BigIntStats | undefined> {
+  try {
+    let bytes = 0;
+    const { identity, ...actual } = await readContent(path, { signal, onBytes: (chunk) => onBytes((bytes += chunk)) });
+    return findMismatch(actual, expected) === undefined ? identity : undefined;
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  }
+}
+
+async function placeFile(
+  { path, bytes }: LocalFile,
+  verified: BigIntStats,
+  target: Target,
+  { signal, checkSpace }: TakeOptions,
+): Promise<boolean> {
+  const draft = draftPath(target.path);
+  await rm(draft, { force: true });
+  try {
+    const linked = await link(path, draft).then(
+      () => true,
+      () => false,
+    );
+    if (!linked) {
+      await checkSpace(bytes);
+      await copyDurably(path, draft, signal);
+    }
+    const [now, placed] = await Promise.all([path, draft].map((file) => stat(file, { bigint: true })));
+    const isSource = now !== undefined && isUnchanged(now, verified);
+    const isComplete = placed !== undefined && (linked ? isSameFile(placed, verified) : placed.size === verified.size);
+    if (!isSource || !isComplete) return false;
+    await rename(draft, target.path);
+    await syncFolder(dirname(target.path));
+    for (const left of [partialPath(target.path), resumeInfoPath(partialPath(target.path))])
+      await rm(left, { force: true });
+    return true;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function copyDurably(from: string, to: string, signal: AbortSignal): Promise<void> {
+  // Copy-on-write where the file system can (reflink): such a copy takes no time and no space.
+  const isCloned = await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE_FORCE).then(
+    () => true,
+    () => false,
+  );
+  if (isCloned) return;
+  await using file = await createFile(to);
+  for await (const chunk of createReadStream(from, { highWaterMark: 2 ** 18 })) {
+    signal.throwIfAborted();
+    await file.writeFile(chunk as Buffer);
+  }
+  await file.sync();
 }

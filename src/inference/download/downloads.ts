@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
-import { resolve, sep } from 'node:path';
+import { dirname, resolve, sep } from 'node:path';
 import { homedir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../protocol/fault.ts';
-import { describeFsError } from '../../base/filesystem.ts';
-import { isLocked } from './disk/lockFile.ts';
-import { DownloadManifest } from './disk/manifest.ts';
+import { describeFsError, draftPath } from '../../base/filesystem.ts';
+import { isLocked, acquireLock } from './disk/lockFile.ts';
+import { downloadManifest, type LockWait } from './disk/manifest.ts';
 import { fileSize, partialFileSize } from './disk/modelFile.ts';
-import { partialPath } from './disk/partialFile.ts';
+import { partialPath, badPath, resumeInfoPath } from './disk/partialFile.ts';
 import { downloadModel, type FreeBytes, systemFreeBytes } from './downloadModel.ts';
 import type { Environment } from '../../base/httpRoute.ts';
 import { hubCacheFolder, readHubSettings } from './hub/endpoint.ts';
@@ -15,11 +15,11 @@ import { allTargets, type LocatedModel, locateModel, missingTargets, type Search
 import { findLocalFiles, type LocalModels } from './local/findLocalFiles.ts';
 import { findModelStores } from './local/stores.ts';
 import { progressOf } from './progress.ts';
-import { remove, type RemoveOptions } from './remove.ts';
 import type { RetryPolicy } from './retry.ts';
 import { type Downloaded, type DownloadReport, SharedDownload, type SubscribeOptions } from './sharedDownload.ts';
-import { findMissingFile, localFiles, type ModelSource, targetsOrEmpty } from './target.ts';
+import { findMissingFile, localFiles, type ModelSource, targetsOrEmpty, type Target } from './target.ts';
 import { type Verified, verify } from './verify.ts';
+import { lstat, rm } from 'node:fs/promises';
 
 /** Where a model is: not on disk, being downloaded, in the models folder or the Hugging Face cache, or a `local_path`. */
 export type DownloadStatus = 'ABSENT' | 'DOWNLOADING' | 'DOWNLOADED' | 'LOCAL';
@@ -61,13 +61,13 @@ export class Downloads implements AsyncDisposable {
       env = process.env,
       home = homedir(),
       freeBytes = systemFreeBytes,
-      now = monotonicNow,
+      now = () => performance.now(),
       ...policy
     }: DownloadOptions = {},
   ) {
     this.#options = { env, home, freeBytes, now };
     this.#policy = { ...defaultRetryPolicy, ...policy };
-    this.#paths = { folder, cache: hubCacheFolder(env, home), manifest: new DownloadManifest(folder) };
+    this.#paths = { folder, cache: hubCacheFolder(env, home), manifest: downloadManifest(folder) };
   }
 
   /**
@@ -106,8 +106,7 @@ export class Downloads implements AsyncDisposable {
   async readStatus(source: ModelSource): Promise<DownloadStatus> {
     const located = await this.locate(source);
     if (located) return located.source === 'own' ? 'LOCAL' : 'DOWNLOADED';
-    const targets = allTargets(source, this.#paths.folder);
-    const locked = await Promise.all(targets.map(({ path }) => isLocked(path)));
+    const locked = await Promise.all(allTargets(source, this.#paths.folder).map(({ path }) => isLocked(path)));
     return this.#running.has(filesKey(source)) || locked.includes(true) ? 'DOWNLOADING' : 'ABSENT';
   }
 
@@ -134,13 +133,17 @@ export class Downloads implements AsyncDisposable {
     return sizes.reduce<number>((sum, bytes = 0) => sum + bytes, 0);
   }
 
-  /**
-   * Deletes what was downloaded of a model.
-   * @throws Fault MODEL_NOT_ON_DISK when that is nothing, DOWNLOAD_ALREADY_ACTIVE while it is being downloaded; errors of `releaseModels`.
-   */
+  /** Free bytes of the disk of the models folder; undefined: that cannot be read. */
+  async readFreeBytes(): Promise<number | undefined> {
+    let { folder } = this.#paths;
+    while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
+    return this.#options.freeBytes(folder).catch(() => undefined);
+  }
+
+  /** Deletes what was downloaded. @throws Fault MODEL_NOT_ON_DISK, DOWNLOAD_ALREADY_ACTIVE; of `releaseModels`. */
   async remove(
     source: ModelSource,
-    { signal = neverAborted, releaseModels = noRelease }: Partial<Omit<RemoveOptions, 'wait'>> = {},
+    { signal = neverAborted, releaseModels = async () => undefined }: Partial<Omit<RemoveOptions, 'wait'>> = {},
   ): Promise<Downloaded> {
     if (this.#running.has(filesKey(source)))
       throw new Fault('DOWNLOAD_ALREADY_ACTIVE', `"${source.name}" is being downloaded; cancel that first`);
@@ -201,9 +204,7 @@ export class Downloads implements AsyncDisposable {
   }
 }
 
-const monotonicNow = (): number => performance.now();
 const neverAborted = new AbortController().signal;
-const noRelease = async (): Promise<undefined> => undefined;
 
 /** The files of a catalogue entry as a text: entries with different names may have the same files. */
 export const filesKey = ({ file, variants: [variant] }: ModelSource): string =>
@@ -236,3 +237,63 @@ const isWithin = (path: string, folder: string): boolean =>
   withSeparator(resolve(path)).startsWith(withSeparator(resolve(folder)));
 
 const withSeparator = (folder: string): string => (folder.endsWith(sep) ? folder : `${folder}${sep}`);
+
+interface RemoveOptions extends LockWait {
+  /** Unloads the model and blocks loads of it until the result is disposed of. @throws when the model is in use. */
+  readonly releaseModels: () => Promise<Disposable | undefined>;
+}
+
+/**
+ * Deletes the downloaded, partial, quarantined and unfinished files of a model, and their records. Returns the bytes that were freed.
+ * @throws Fault MODEL_NOT_ON_DISK when there are none, DOWNLOAD_ALREADY_ACTIVE when another process works on one; errors of
+ * `releaseModels`.
+ */
+async function remove(
+  source: ModelSource,
+  paths: SearchPaths,
+  { releaseModels, ...lockWait }: RemoveOptions,
+): Promise<number> {
+  const targets = allTargets(source, paths.folder);
+  // Loads stay blocked until all files are deleted: some files of a model are of no use.
+  using _ = (await hasAnyFile(targets)) ? await releaseModels() : undefined;
+  let [freedBytes, isAnyRemoved] = [0, false];
+  for (const { path } of targets) {
+    const files = filesOf(path);
+    const sizes = (await Promise.all(files.map(readFreedBytes))).filter((bytes) => bytes !== undefined);
+    if (sizes.length === 0) continue;
+    await using _ = await acquireLock(path);
+    const resumeInfo = resumeInfoPath(partialPath(path));
+    for (const file of [...files, resumeInfo, draftPath(resumeInfo)]) await rm(file, { force: true });
+    isAnyRemoved = true;
+    freedBytes += sizes.reduce((sum, bytes) => sum + bytes, 0);
+  }
+  if (!isAnyRemoved) throw nothingToRemove(source.name, await locateModel(source, paths));
+  await paths.manifest.update((records) => targets.forEach(({ key }) => records.delete(key)), lockWait);
+  return freedBytes;
+}
+
+/** Bytes that become free when a file is deleted: 0 when it has another name too. Undefined when there is no file. */
+async function readFreedBytes(path: string): Promise<number | undefined> {
+  const stats = await lstat(path).catch(() => undefined);
+  if (!stats || stats.isDirectory()) return undefined;
+  return stats.isFile() && stats.nlink === 1 ? stats.size : 0;
+}
+
+// The draft is the copy of a local file, which a killed process left.
+const filesOf = (path: string): readonly string[] => [path, partialPath(path), badPath(path), draftPath(path)];
+
+async function hasAnyFile(targets: readonly Target[]): Promise<boolean> {
+  const sizes = await Promise.all(targets.flatMap(({ path }) => filesOf(path)).map(readFreedBytes));
+  return sizes.some((bytes) => bytes !== undefined);
+}
+
+function nothingToRemove(name: string, located: LocatedModel | undefined): Fault {
+  const [file = ''] = located?.files ?? [];
+  const reason =
+    located === undefined
+      ? 'is not on disk'
+      : located.source === 'own'
+        ? `is a file of your own, which is never deleted: ${file}`
+        : `is in the cache of the Hugging Face programs, which clean it themselves: ${file}`;
+  return new Fault('MODEL_NOT_ON_DISK', `"${name}" ${reason}`);
+}

@@ -1,14 +1,11 @@
 import { fileSize, hasModelMagic } from './disk/modelFile.ts';
 import type { DownloadManifest, FileRecord } from './disk/manifest.ts';
+import type { ExpectedFile, LoraSource, ModelSource, Target } from './target.ts';
 import {
-  type ExpectedFile,
   expectedByCatalogue,
   hubUrlPattern,
   localFiles,
-  type LoraSource,
-  type ModelSource,
   repositoryTargets,
-  type Target,
   targetsOf,
   targetsOrEmpty,
 } from './target.ts';
@@ -27,10 +24,7 @@ export interface LocatedModel {
   readonly bytes: number;
 }
 
-/**
- * Finds a model whose files are all in one place: `local_path`, then the models folder, then the Hugging Face cache; and its LoRA
- * adapters.
- */
+/** Where all files of a model are: `local_path`, the models folder, or the Hugging Face cache; and its adapters. */
 export async function locateModel(source: ModelSource, paths: SearchPaths): Promise<LocatedModel | undefined> {
   const model = await locateFiles(source, paths);
   if (!model || !source.variants[0]?.lora) return model && { ...model, loras: [] };
@@ -40,7 +34,6 @@ export async function locateModel(source: ModelSource, paths: SearchPaths): Prom
   return { ...model, loras, bytes: located.reduce((sum, { bytes }) => sum + bytes, model.bytes) };
 }
 
-/** The files of a model itself. */
 export async function locateFiles(
   source: ModelSource,
   { folder, cache, manifest }: SearchPaths,
@@ -74,7 +67,6 @@ async function findAll(
   return { source, files, bytes: sizes.reduce((sum, bytes) => sum + bytes, 0) };
 }
 
-/** Where models are searched. */
 export interface SearchPaths {
   /** The models folder. */
   readonly folder: string;
@@ -91,7 +83,6 @@ export async function isComplete({ path, expected }: Target, record: FileRecord 
   return !record?.sha256 || record.sha256 === (expected.sha256 ?? record.sha256);
 }
 
-/** A LoRA adapter of a model, and where it is. */
 export interface LocatedLora {
   readonly expected: ExpectedFile;
   /** Where it is downloaded to; undefined: it is a file of the user's own. */
@@ -125,10 +116,7 @@ export async function locateLoras(source: ModelSource, paths: SearchPaths): Prom
 
 const hubUrl = new RegExp(hubUrlPattern);
 
-/**
- * Where a downloaded adapter belongs in a models folder; undefined: it is a file of the user's own.
- * @throws Fault DOWNLOAD_NOT_AVAILABLE when its address is invalid.
- */
+/** The adapter's place in a models folder; undefined: a user's file. @throws Fault DOWNLOAD_NOT_AVAILABLE */
 function targetOf(source: ModelSource, lora: LoraSource, folder: string): Target | undefined {
   if (lora.url === undefined) return undefined;
   const [, repo = '', revision = '', file = ''] = hubUrl.exec(lora.url)?.map(decoded) ?? [];
@@ -155,10 +143,7 @@ export function allTargets(source: ModelSource, folder: string): readonly Target
   }
 }
 
-/**
- * What is to be downloaded of a model: its files unless they are on disk, and the LoRA adapters that are not.
- * @throws Fault DOWNLOAD_NOT_AVAILABLE when its entry does not say where from, or an adapter of the user's own is missing.
- */
+/** What is to be downloaded: files and adapters that are not on disk. @throws Fault DOWNLOAD_NOT_AVAILABLE */
 export async function missingTargets(source: ModelSource, paths: SearchPaths): Promise<readonly Target[]> {
   const model = (await locateFiles(source, paths)) ? [] : targetsOf(source, paths.folder);
   const loras = await locateLoras(source, paths);

@@ -1,4 +1,3 @@
-/** How far a download is. */
 export interface DownloadProgress {
   readonly phase: 'DOWNLOADING';
   readonly bytesDone: number;
@@ -8,7 +7,6 @@ export interface DownloadProgress {
   readonly fraction: number;
 }
 
-/** Receives the progress of a download. */
 export type OnDownload = (progress: DownloadProgress) => void;
 
 // Three in a second, so that with the last one, which is never held back, there are at most four.
@@ -22,36 +20,24 @@ export const progressOf = (bytesDone: number, bytesTotal: number): DownloadProgr
   fraction: bytesTotal === 0 ? 0 : Math.min(1, bytesDone / bytesTotal),
 });
 
-/** Throttle for progress events: passes on at most four a second, and always the last one. */
-export class ProgressThrottle {
-  readonly #onProgress: OnDownload;
-  readonly #now: () => number;
-  #latest: DownloadProgress | undefined;
-  /** The latest one, while it is held back. */
-  #pending: DownloadProgress | undefined;
-  #sentAt = -Infinity;
-
-  /** @param now milliseconds of a monotonic clock. */
-  constructor(onProgress: OnDownload, now: () => number) {
-    this.#onProgress = onProgress;
-    this.#now = now;
-  }
-
-  /** Passes the progress on, or holds it back when the last one is less than `minIntervalMs` old. */
-  update(progress: DownloadProgress): void {
-    const { bytesDone, bytesTotal } = this.#latest ?? {};
-    if (bytesDone === progress.bytesDone && bytesTotal === progress.bytesTotal) return;
-    this.#latest = progress;
-    this.#pending = progress;
-    if (this.#now() - this.#sentAt >= minIntervalMs) this.flush();
-  }
-
+/** Passes on at most four progress events a second, and always the last one. @param now milliseconds, monotonic. */
+export function throttleProgress(onProgress: OnDownload, now: () => number) {
+  let latest: DownloadProgress | undefined;
+  let isPending = false;
+  let sentAt = -Infinity;
   /** Passes on what is held back. */
-  flush(): void {
-    const progress = this.#pending;
-    if (!progress) return;
-    this.#pending = undefined;
-    this.#sentAt = this.#now();
-    this.#onProgress(progress);
-  }
+  const flush = (): void => {
+    if (!latest || !isPending) return;
+    isPending = false;
+    sentAt = now();
+    onProgress(latest);
+  };
+  /** Passes the progress on, or holds it back when the last one is less than `minIntervalMs` old. */
+  const update = (progress: DownloadProgress): void => {
+    if (latest?.bytesDone === progress.bytesDone && latest.bytesTotal === progress.bytesTotal) return;
+    latest = progress;
+    isPending = true;
+    if (now() - sentAt >= minIntervalMs) flush();
+  };
+  return { update, flush };
 }

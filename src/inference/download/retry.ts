@@ -11,7 +11,6 @@ export class TransientError extends Error {
   }
 }
 
-/** When a download is retried, and when it gives up. */
 export interface RetryPolicy {
   /** Consecutive attempts without new bytes before giving up. */
   readonly maxAttempts: number;
@@ -23,7 +22,6 @@ export interface RetryPolicy {
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Options of `retry`. */
 export interface RetryOptions {
   /** What is downloaded: the beginning of each message. */
   readonly name: string;

@@ -1,6 +1,6 @@
 import { Fault } from '../../protocol/fault.ts';
 import type { LocalFile } from './local/findLocalFiles.ts';
-import { ProgressThrottle, type DownloadProgress, type OnDownload } from './progress.ts';
+import { throttleProgress, type DownloadProgress, type OnDownload } from './progress.ts';
 
 /** How an owner (a session, a CLI command) waits for a download. */
 export interface SubscribeOptions {
@@ -14,12 +14,10 @@ export interface SubscribeOptions {
   readonly onLocalFile?: ((file: LocalFile) => void) | undefined;
 }
 
-/** What a running download reports. */
 export type DownloadReport = {
   readonly [Name in Exclude<keyof SubscribeOptions, 'signal'>]-?: NonNullable<SubscribeOptions[Name]>;
 };
 
-/** Result of a download. */
 export interface Downloaded {
   /** Bytes of all files. */
   readonly bytes: number;
@@ -27,7 +25,7 @@ export interface Downloaded {
 
 interface Subscriber extends Pick<SubscribeOptions, 'onRetry' | 'onLocalFile'> {
   readonly modelName: string;
-  readonly throttle: ProgressThrottle;
+  readonly throttle: ReturnType<typeof throttleProgress>;
   readonly unsubscribe: () => void;
 }
 
@@ -72,16 +70,13 @@ export class SharedDownload {
     return subscriber !== undefined && (modelName === undefined || subscriber.modelName === modelName);
   }
 
-  /**
-   * Waits for the download on behalf of an owner that does not wait for it yet.
-   * @throws Fault DOWNLOAD_CANCELLED when the owner unsubscribes; else the error of the download.
-   */
+  /** Waits on behalf of an owner. @throws Fault DOWNLOAD_CANCELLED when it unsubscribes; else the error. */
   async subscribe(
     modelName: string,
     owner: object,
     { signal, onProgress, onRetry, onLocalFile }: SubscribeOptions,
   ): Promise<Downloaded> {
-    const throttle = new ProgressThrottle(onProgress ?? (() => undefined), this.#now);
+    const throttle = throttleProgress(onProgress ?? (() => undefined), this.#now);
     let resolveUnsubscribed = (): void => undefined;
     const unsubscribed = new Promise<undefined>((resolve) => (resolveUnsubscribed = () => resolve(undefined)));
     const unsubscribe = (): void => {

@@ -74,10 +74,7 @@ interface RepositoryFiles extends Pick<Target, 'repo' | 'revision' | 'expected'>
   readonly files: readonly string[];
 }
 
-/**
- * The files of a model, without its LoRA adapters, and where they belong in a models folder.
- * @throws Fault DOWNLOAD_NOT_AVAILABLE when the entry names no valid repository and files.
- */
+/** The files of a model without adapters, and their places. @throws Fault DOWNLOAD_NOT_AVAILABLE */
 export function targetsOf({ name, file: own, variants: [variant] }: ModelSource, folder: string): readonly Target[] {
   const missing = own === undefined ? '' : `there is no ${own}, and `;
   const { huggingface_repo: repo, revision = 'main', files = [] } = variant ?? {};
@@ -85,11 +82,7 @@ export function targetsOf({ name, file: own, variants: [variant] }: ModelSource,
   return repositoryTargets(name, { repo, revision, files, expected: expectedByCatalogue(variant) }, folder);
 }
 
-/**
- * Files of a repository, and where they belong in a models folder.
- * @param name of the model that they are of.
- * @throws Fault DOWNLOAD_NOT_AVAILABLE when one of the names is invalid.
- */
+/** Files of a repository, and their places. @param name of the model. @throws Fault DOWNLOAD_NOT_AVAILABLE */
 export function repositoryTargets(
   name: string,
   { repo, revision, files, expected }: RepositoryFiles,
@@ -137,7 +130,6 @@ export function findMissingFile(files: readonly string[]): string | undefined {
   return `there is no file ${files[index]}${files.length > 1 ? `: ${missingPart(index, files.length)}` : ''}`;
 }
 
-/** The name of a file in messages. */
 export const describeTarget = ({ repo, file }: Target): string => `${file} of ${repo}`;
 
 const isRepoId = (repo: string): boolean =>

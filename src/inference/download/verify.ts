@@ -8,7 +8,6 @@ import { blobHash } from './hub/endpoint.ts';
 import { type SearchPaths, locateFiles, locateLoras, type LocatedLora } from './locate.ts';
 import { expectedByCatalogue, targetsOrEmpty, type ExpectedFile, type ModelSource, type Target } from './target.ts';
 
-/** Result of the verification of one file. */
 export interface Verified {
   readonly file: string;
   readonly bytes: number;
@@ -21,7 +20,6 @@ export interface Verified {
   readonly quarantined: string;
 }
 
-/** How a model is verified. */
 type VerifyOptions = LockWait & ReadOptions;
 
 /**
@@ -62,7 +60,6 @@ async function verifyLora(
   return path === undefined ? [] : [await verifyInPlace(path, expected, options)];
 }
 
-/** Verifies a file of the user, or of the Hugging Face cache. */
 async function verifyInPlace(file: string, { bytes, sha256 }: ExpectedFile, options: VerifyOptions): Promise<Verified> {
   const expected = { bytes, sha256: sha256 ?? blobHash(await realpath(file)) };
   const { identity: _, ...result } = await verifyFile(file, expected, options);
@@ -91,18 +88,13 @@ async function verifyDownloaded(
   }
 }
 
-interface VerifiedContent extends Omit<Verified, 'quarantined'> {
-  readonly identity: BigIntStats;
-}
-
-async function verifyFile(file: string, expected: ExpectedFile, options: VerifyOptions): Promise<VerifiedContent> {
+async function verifyFile(file: string, expected: ExpectedFile, options: VerifyOptions) {
   const { identity, ...actual } = await readContent(file, options);
   const why = findMismatch(actual, expected) ?? '';
-  const verdict = why !== '' ? 'BAD' : expected.sha256 === undefined ? 'UNKNOWN' : 'GOOD';
+  const verdict: Verified['verdict'] = why !== '' ? 'BAD' : expected.sha256 === undefined ? 'UNKNOWN' : 'GOOD';
   return { file, bytes: actual.bytes, sha256: actual.sha256, verdict, why, identity };
 }
 
-/** Whether a path still has the file, with the content, that was verified. */
 const isStill = async (path: string, identity: BigIntStats): Promise<boolean> =>
   isUnchanged(await stat(path, { bigint: true }), identity);
 

@@ -1,4 +1,4 @@
-import type { GgmlType, GgufInsights, Llama, LlamaContextOptions, LlamaModel as Weights } from 'node-llama-cpp';
+import type { GgmlType, GgufInsights, Llama, LlamaModel as Weights } from 'node-llama-cpp';
 import { freemem } from 'node:os';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import type { KvCacheType, LoadOptions } from '../contract/engine.ts';
@@ -11,25 +11,19 @@ export interface ContextSettings {
   readonly contextSize: number;
 }
 
-/** A context, and what it takes. */
 export interface FittedContext extends ContextSettings {
   readonly context: MemoryUse;
   /** What each slot has of it. */
   readonly slot: MemoryUse;
 }
 
-/** Estimates the memory of a context. */
 export type EstimateContext = (settings: ContextSettings) => Promise<MemoryUse>;
 
 /** A context is not made shorter than this, in tokens, unless it is asked to be. */
 export const minContextSize = 2048;
-
 const contextStep = 256;
 
-/**
- * Fits a context in an amount of memory: first with fewer slots, down to one, because their states can be swapped out; then
- * with a shorter context. Returns the smallest one when that does not fit either.
- */
+/** Fits a context in memory: fewer slots first, down to one, then a shorter context, at last the smallest. */
 export async function fitContext(
   estimate: EstimateContext,
   wanted: ContextSettings,
@@ -72,7 +66,6 @@ export async function largest(
 
 /** Each slot takes the memory of a whole context, used or not, and the memory belongs to the game. */
 const defaultSlots = 4;
-
 const maxDefaultContextSize = 8192;
 
 /** Tokens of a batch. A cancel waits for at most one prefill chunk. */
@@ -82,10 +75,8 @@ export const prefillChunkTokens = 256;
 export const contextShape = (contextSize: number) =>
   ({ contextSize, batchSize: Math.min(prefillChunkTokens, contextSize), flashAttention: true }) as const;
 
-/** No limit of memory. */
 export const unlimitedMemory: MemoryUse = { ram: Infinity, vram: Infinity };
 
-/** The settings of a context of a chat model, where no limit makes it smaller. */
 function wantedContext(
   { slots, contextSize: requested }: Pick<LoadOptions, 'slots' | 'contextSize'>,
   trained: number,
@@ -100,7 +91,6 @@ function wantedContext(
 /** An embedding model gets a short context unless more is asked for: its compute buffers grow with the square of it. */
 const defaultEmbeddingContextSize = 512;
 
-/** The library's estimates of the contexts of an embedding model. */
 const embeddingEstimates =
   (insights: GgufInsights, modelGpuLayers: number): EstimateContext =>
   async ({ slots: sequences, contextSize }) => {
@@ -127,10 +117,7 @@ export interface ContextPlan extends ContextSettings {
   readonly notes: readonly string[];
 }
 
-/**
- * Plans the context of a model, where no limit makes it smaller. An embedding model evaluates one text at a time.
- * @param trained the context size that the model was trained with.
- */
+/** Plans a context that no limit makes smaller. @param trained the size that the model was trained with. */
 export function planContext(
   insights: GgufInsights,
   { trained, gpuLayers }: { readonly trained: number; readonly gpuLayers: number },
@@ -143,7 +130,6 @@ export function planContext(
   return { ...wantedContext({ slots: 1, contextSize }, trained), estimate: embeddingEstimates(insights, gpuLayers) };
 }
 
-/** The weights of a model, and what is known of their load. */
 export interface LoadedWeights {
   readonly weights: Weights;
   /** What the instance took after the load, before there is a context. */
@@ -157,10 +143,7 @@ export interface LoadedWeights {
 export const contextMemoryOf = async ({ weights, loaded }: LoadedWeights): Promise<MemoryUse> =>
   subtractMemory(await readMemoryUse(weights.llama), loaded);
 
-/**
- * The context of loaded weights that fits, and warnings about it.
- * @throws Fault MODEL_LOAD_FAILED when the limit, or the free memory, is too small.
- */
+/** The context that fits, and warnings about it. @throws Fault MODEL_LOAD_FAILED when memory is too small. */
 export async function fitLoadedContext(
   { weights, weightMemory }: LoadedWeights,
   options: LoadOptions,
@@ -195,7 +178,6 @@ export const toMemoryUse = ({ cpuRam, gpuVram }: { readonly cpuRam: number; read
 /** What all models and contexts of an instance take now. */
 export const readMemoryUse = async (llama: Llama): Promise<MemoryUse> => toMemoryUse(await llama.getLlamaMemoryUsage());
 
-/** Warnings about a context that a limit of memory made smaller. */
 function reductionNotes(wanted: ContextSettings, fitted: ContextSettings, isRequested: boolean): readonly string[] {
   const why = 'the memory limit leaves no room for more; raise --memory-limit or --vram-limit, or unload other models';
   if (fitted.contextSize < wanted.contextSize)
@@ -232,10 +214,7 @@ export async function freeBytes(llama: Llama): Promise<MemoryUse> {
   return { ram: freeMemory(), vram: llama.gpu === false ? 0 : await freeVram(llama) };
 }
 
-/**
- * Checks that an allocation fits in free RAM: otherwise the operating system may kill the process.
- * @throws Fault MODEL_LOAD_FAILED with both sizes and the hint, when it does not fit.
- */
+/** @throws Fault MODEL_LOAD_FAILED when it does not fit in free RAM: the system might kill the process. */
 export function checkMemory(need: { readonly what: string; readonly bytes: number; readonly hint: string }): void {
   const free = freeMemory();
   if (need.bytes <= free) return;
@@ -245,17 +224,11 @@ export function checkMemory(need: { readonly what: string; readonly bytes: numbe
   );
 }
 
-/** Options of node-llama-cpp that set a KV cache type, for its memory estimate and its context; empty for its default. */
-interface CacheTypeOptions {
-  readonly estimate: { readonly kvCacheKeyType?: GgmlType; readonly kvCacheValueType?: GgmlType };
-  readonly context: Pick<LlamaContextOptions, 'experimentalKvCacheKeyType' | 'experimentalKvCacheValueType'>;
-}
-
 // The values of node-llama-cpp's enum GgmlType: importing the enum would load the library.
 const ggmlTypes: Readonly<Record<Exclude<KvCacheType, 'f16'>, GgmlType>> = { q8_0: 8, q4_0: 2 };
 
-/** The library options for a KV cache type (llama.cpp: --cache-type-k and --cache-type-v, the same for both). */
-export function cacheTypeOptions(type: KvCacheType): CacheTypeOptions {
+/** Library options of a KV cache type (llama.cpp: --cache-type-k, --cache-type-v); empty for its default. */
+export function cacheTypeOptions(type: KvCacheType) {
   if (type === 'f16') return { estimate: {}, context: {} };
   const ggmlType = ggmlTypes[type];
   return {

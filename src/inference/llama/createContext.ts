@@ -14,7 +14,7 @@ import { limitCheckpoints } from './kvCache/checkpoints.ts';
 import type { ResizableContext } from './kvCache/slotResizer.ts';
 import { DeferredQueue, BatchRejoin, batchLoad, type BatchLoad, scheduleBatch } from './batching/batchScheduler.ts';
 import { hookBatches, correctWindowStart } from './nativePatches.ts';
-import { ThreadCap, BatchThreads, DecodeTuners, type ThreadTuners } from './threads/batchThreads.ts';
+import { ThreadCap, BatchThreads, decodeTuners, type ThreadTuners } from './threads/batchThreads.ts';
 import { BatchTimer } from './batching/batchTimer.ts';
 import type { ModelFile, ThreadTimingsCache } from './threads/threadTimingsCache.ts';
 import { fewestNearFastest, threadCandidates, type ThreadTimings, benchmarkThreads } from './threads/threadTuner.ts';
@@ -49,10 +49,7 @@ export interface ContextOptions extends Pick<LoadOptions, 'slots' | 'threads' | 
   readonly onBatches?: ((progress: ContextProgress) => void) | undefined;
 }
 
-/**
- * Creates the llama.cpp context of a model. Chooses the number of threads where the options leave it open.
- * @throws Fault MODEL_LOAD_FAILED
- */
+/** Creates the llama.cpp context; chooses the number of threads if it is open. @throws Fault MODEL_LOAD_FAILED */
 export async function createContext(weights: Weights, options: ContextOptions): Promise<ModelContext> {
   const { slots, contextSize, signal, kvCacheType = 'f16', loras = [] } = options;
   const adapters = loras.map(({ file: filePath, scale }) => ({ filePath, scale }));
@@ -137,7 +134,7 @@ function createTuners(weights: Weights, maxThreads: number, timings: ThreadTimin
   const initialThreads = timings.size > 0 ? fewestNearFastest(timings, availableParallelism()) : halfOf(maxThreads);
   const maxPrefillThreads = Math.max(1, Math.min(maxThreads, weights.llama.cpuMathCores));
   return {
-    decode: new DecodeTuners({ maxThreads, timings, initialThreads }),
+    decode: decodeTuners({ maxThreads, timings, initialThreads }),
     prefill: isOnGpu(weights) ? undefined : new PrefillTuner(maxPrefillThreads),
   };
 }
@@ -145,7 +142,6 @@ function createTuners(weights: Weights, maxThreads: number, timings: ThreadTimin
 const isOnGpu = ({ gpuLayers, fileInsights }: Weights): boolean => gpuLayers >= fileInsights.totalLayers;
 const halfOf = (threads: number): number => Math.max(1, Math.floor(threads / 2));
 
-/** What a loaded model says of its context. */
 interface ContextFacts extends Pick<LoadOptions, 'resizing'> {
   /** Tokens. */
   readonly contextSize: number;

@@ -1,12 +1,39 @@
 import { EitherSignal, track } from '../../base/abort.ts';
 import type { Engine, LoadOptions, Model } from '../contract/engine.ts';
 import { LlamaInstancePool } from './llamaInstances.ts';
-import { loadModel } from './loadModel.ts';
-import type { LoadPlan } from '../contract/memory.ts';
-import { estimateLoad } from './estimateLoad.ts';
-import type { ContextProgress } from './createContext.ts';
+import { type Hardware, type LoadPlan, addMemory, subtractMemory, type MemoryUse } from '../contract/memory.ts';
+import {
+  estimateLoad,
+  chooseLayers,
+  limitVram,
+  mapsWeights,
+  checkFiles,
+  type PlannedFile,
+  readEstimates,
+  toLoadFault,
+} from './estimateLoad.ts';
+import { type ContextProgress, createContext, resizableContext } from './createContext.ts';
 import { type CacheFiles, type CacheFolderOptions, openCacheFiles } from './cacheFiles.ts';
-import { ThreadTimingsCache } from './threads/threadTimingsCache.ts';
+import { type ThreadTimingsCache, threadTimingsCache } from './threads/threadTimingsCache.ts';
+import { InsufficientMemoryError, type Llama, type LlamaModel as Weights } from 'node-llama-cpp';
+import { Fault, describeError } from '../../protocol/fault.ts';
+import {
+  cacheTypeWarnings,
+  checkMemory,
+  contextMemoryOf,
+  fitLoadedContext,
+  freeBytes,
+  type LoadedWeights,
+  readMemoryUse,
+  unlimitedMemory,
+} from './contextMemory.ts';
+import { withCheckpoints } from './kvCache/checkpoints.ts';
+import { cardsOf } from './libraryFault.ts';
+import { loadEmbeddingModel } from './embedding/loadEmbeddingModel.ts';
+import { loraMemory, toLoraFault } from './loras.ts';
+import { LlamaModel } from './model.ts';
+import { StateSwap } from './kvCache/stateSwap.ts';
+import { PromptCache, promptKey } from './promptCache/promptCache.ts';
 
 export interface LlamaEngineOptions {
   /** Disposed of with the engine; absent: nothing is written to disk, apart from thread benchmarks. */
@@ -36,12 +63,16 @@ export class LlamaEngine implements Engine {
   constructor({ files, timingsFolder, gpuDevice }: LlamaEngineOptions) {
     this.#instances = new LlamaInstancePool(gpuDevice);
     this.#files = files;
-    this.#timingsCache = timingsFolder === undefined ? undefined : new ThreadTimingsCache(timingsFolder);
+    this.#timingsCache = timingsFolder === undefined ? undefined : threadTimingsCache(timingsFolder);
   }
 
   /** Loads the library, so that the first model does not wait for it. @throws Fault MODEL_LOAD_FAILED */
   prepare(gpu: LoadOptions['gpu']): Promise<void> {
     return this.#instances.prepare(gpu);
+  }
+
+  readHardware(gpu: LoadOptions['gpu']): Promise<Hardware> {
+    return this.#instances.readHardware(gpu);
   }
 
   async estimate(file: string, options: LoadOptions): Promise<LoadPlan> {
@@ -54,11 +85,7 @@ export class LlamaEngine implements Engine {
     return track(this.#loading, this.#load(file, options, onBatches));
   }
 
-  async #load(
-    file: string,
-    options: LoadOptions,
-    onBatches: ((progress: ContextProgress) => void) | undefined,
-  ): Promise<Model> {
+  async #load(file: string, options: LoadOptions, onBatches?: (progress: ContextProgress) => void): Promise<Model> {
     using abort = new EitherSignal([options.signal, this.#closing.signal]);
     try {
       const model = await loadModel(
@@ -88,4 +115,152 @@ export class LlamaEngine implements Engine {
     // A failed load leaves an open handle in node-llama-cpp: disposing the instance would wait for it for ever.
     if (!this.#hasLoadFailed) await this.#instances.dispose();
   }
+}
+
+interface LoadDependencies {
+  readonly instances: LlamaInstancePool;
+  readonly files: CacheFiles | undefined;
+  readonly timingsCache: ThreadTimingsCache | undefined;
+  readonly onClose: (model: Model) => unknown;
+  /** Receives the progress of the model's batches, before the first one. */
+  readonly onBatches?: ((progress: ContextProgress) => void) | undefined;
+}
+
+/** Loads a GGUF model: the weights, and one context with all its slots. @throws Fault MODEL_LOAD_FAILED */
+async function loadModel(path: string, options: LoadOptions, dependencies: LoadDependencies): Promise<Model> {
+  try {
+    return await loadWithCpuFallback(await checkFiles(path, options.loras), options, dependencies);
+  } catch (error) {
+    throw toLoadFault(path, toLoraFault(options.loras ?? [], error), options.signal);
+  }
+}
+
+/** Loads on the card what fits; else on the CPU with its library, as the other one would still use the card. */
+async function loadWithCpuFallback(file: PlannedFile, options: LoadOptions, shared: LoadDependencies): Promise<Model> {
+  const { gpu, gpuLayers = 'auto', signal } = options;
+  const llama = await shared.instances.acquire(gpu);
+  try {
+    return await loadInto(llama, file, options, shared);
+  } catch (error) {
+    if (llama.gpu === false || signal?.aborted) throw error;
+    if (gpuLayers !== 'auto') throw error instanceof InsufficientMemoryError ? layersFault(gpuLayers, error) : error;
+  }
+  const cpu = await shared.instances.acquire('off');
+  const notes = ['the GPU has no room for this model: it runs on the CPU'];
+  return loadInto(cpu, file, { ...options, gpu: 'off' }, shared, notes);
+}
+
+async function loadInto(
+  llama: Llama,
+  file: PlannedFile,
+  options: LoadOptions,
+  dependencies: LoadDependencies,
+  notes: readonly string[] = [],
+): Promise<Model> {
+  const releaseInstance = (): void => dependencies.instances.release(options.gpu, llama);
+  try {
+    if (llama.gpu === false) checkMemory({ what: 'the weights', bytes: file.size, hint: 'use a smaller model' });
+    const onClose = (model: Model): void => {
+      releaseInstance();
+      dependencies.onClose(model);
+    };
+    return await tryLoad(llama, file, options, { ...dependencies, onClose }, notes);
+  } catch (error) {
+    releaseInstance();
+    throw error;
+  }
+}
+
+async function tryLoad(
+  llama: Llama,
+  file: PlannedFile,
+  options: LoadOptions,
+  dependencies: LoadDependencies,
+  cpuNotes: readonly string[],
+): Promise<Model> {
+  const { signal, onProgress, within = unlimitedMemory } = options;
+  const free = await freeBytes(llama);
+  const before = await readMemoryUse(llama);
+  await limitVram(llama, within);
+  const gpuLayers = await chooseLayers(llama, options, () => readEstimates(llama, file, options));
+  const weights = await llama.loadModel({
+    modelPath: file.file,
+    useMmap: mapsWeights(llama, within),
+    gpuLayers,
+    ...(signal && { loadSignal: signal }),
+    ...(onProgress && { onLoadProgress: onProgress }),
+  });
+  try {
+    const loaded = await readMemoryUse(llama);
+    // The library does not count adapters.
+    const loraUse = loraMemory(file.loraBytes, weights.gpuLayers);
+    const weightMemory = addMemory(subtractMemory(loaded, before), loraUse);
+    const notes = [...cpuNotes, ...(await describeGpuProblem(weights, options))];
+    const own = { weights, weightMemory, loaded, notes };
+    return options.purpose === 'embedding'
+      ? await loadEmbeddingModel({ ...own, file: file.file }, options, dependencies)
+      : await createModel({ ...own, file, free }, options, dependencies);
+  } catch (error) {
+    await weights.dispose();
+    throw error;
+  }
+}
+
+async function createModel(
+  { file, free, ...own }: LoadedWeights & { readonly file: PlannedFile; readonly free: MemoryUse },
+  options: LoadOptions,
+  { files, timingsCache, onClose, onBatches }: LoadDependencies,
+): Promise<Model> {
+  const { within = unlimitedMemory, kvCacheType = 'f16', loras, resizing } = options;
+  const { weights } = own;
+  assertGenerates(weights);
+  const { slots, contextSize, slot, notes } = await fitLoadedContext(own, options);
+  const context = await createContext(weights, { ...options, slots, contextSize, file, timingsCache, onBatches });
+  const parts = { weights: own.weightMemory, context: await contextMemoryOf(own), slot };
+  const memory = withCheckpoints(context.context, parts, within);
+  const { batchTimer } = context;
+  const bytesPerToken = (slot.ram + slot.vram) / contextSize;
+  const key = files && (await promptKey(weights, file, { contextSize, kvCacheType, loras }));
+  return new LlamaModel({
+    weights,
+    ...context,
+    ...resizableContext(weights, context, { contextSize, kvCacheType, memory, resizing }),
+    free,
+    memory,
+    stateSwap: files && new StateSwap(files.states, batchTimer, bytesPerToken),
+    promptCache:
+      files && new PromptCache(files.prompts, { key: key ?? '', states: files.states, batchTimer, bytesPerToken }),
+    contextSize,
+    notes: [...notes, ...cacheTypeWarnings(kvCacheType), ...own.notes],
+    onClose,
+  });
+}
+
+/** @throws Fault MODEL_LOAD_FAILED for an embedding model: its attention is not causal. */
+function assertGenerates({ fileInfo }: Weights): void {
+  const { attention } = Object(fileInfo.architectureMetadata) as { readonly attention?: { readonly causal?: boolean } };
+  if (attention?.causal !== false) return;
+  const hint = 'set "purpose": "embedding" in its entry in models.json, or use a chat model';
+  throw new Fault('MODEL_LOAD_FAILED', `it is an embedding model, and generates no text: ${hint}`);
+}
+
+/** Says what of a model is not on a graphics card although it is to be there. */
+async function describeGpuProblem(
+  { llama, gpuLayers, fileInsights: { totalLayers } }: Weights,
+  { gpu, gpuLayers: wanted = 'auto' }: LoadOptions,
+): Promise<readonly string[]> {
+  if (gpu === 'off' || wanted === 0) return [];
+  const isThere = (await cardsOf(llama)).length > 0;
+  if (wanted !== 'auto')
+    return isThere ? [] : [`there is no graphics card for its ${wanted} layers: it runs on the CPU`];
+  return isThere && gpuLayers < totalLayers
+    ? [`the graphics card has room for ${gpuLayers} of its ${totalLayers} layers: the others run on the CPU`]
+    : [];
+}
+
+function layersFault(layers: number, cause: unknown): Fault {
+  const message =
+    `${layers} layers could not be put on the graphics card (${describeError(cause)}): ` +
+    'lower --gpu-layers, or gpu_layers of the model in models.json, or set it to auto';
+  return new Fault('MODEL_LOAD_FAILED', message, { cause });
 }

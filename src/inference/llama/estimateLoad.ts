@@ -19,19 +19,15 @@ import { checkLoras, loraMemory } from './loras.ts';
 import type { ModelFile } from './threads/threadTimingsCache.ts';
 
 /** What a model would take, by the library's estimates: nothing is allocated. @throws Fault MODEL_LOAD_FAILED */
-export async function estimateLoad(
-  file: string,
-  options: LoadOptions,
-  instances: LlamaInstancePool,
-): Promise<LoadPlan> {
+export async function estimateLoad(file: string, options: LoadOptions, pool: LlamaInstancePool): Promise<LoadPlan> {
   try {
     const checked = await checkFiles(file, options.loras);
     const planWith = async (loadOptions: LoadOptions): Promise<LoadPlan> => {
-      const llama = await instances.acquire(loadOptions.gpu);
+      const llama = await pool.acquire(loadOptions.gpu);
       try {
         return await plan(llama, checked, loadOptions);
       } finally {
-        instances.release(loadOptions.gpu, llama);
+        pool.release(loadOptions.gpu, llama);
       }
     };
     return await planWith(options).catch((error: unknown) =>
@@ -53,7 +49,6 @@ async function plan(llama: Llama, file: PlannedFile, options: LoadOptions): Prom
   return { weights, ...(await fitContext(estimate, { slots, contextSize }, subtractMemory(within, weights))) };
 }
 
-/** A model file, and the bytes of its LoRA adapters. */
 export interface PlannedFile extends ModelFile {
   readonly loraBytes: number;
 }

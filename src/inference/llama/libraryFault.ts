@@ -9,12 +9,6 @@ import { promisify } from 'node:util';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import type { GpuChoice } from '../contract/engine.ts';
 
-/** The system that a prebuilt llama.cpp library is for. */
-export interface LibrarySystem {
-  readonly platform: string;
-  readonly arch: string;
-}
-
 const packages: Readonly<Record<string, string>> = {
   'linux-x64': 'linux-x64',
   'linux-arm64': 'linux-arm64',
@@ -27,24 +21,19 @@ const packages: Readonly<Record<string, string>> = {
 };
 
 /** The npm package with the llama.cpp library of a system; undefined where there is none. */
-export function libraryPackage({ platform, arch }: LibrarySystem): string | undefined {
-  const name = packages[`${platform}-${arch}`];
+export function libraryPackage(system: { readonly platform: string; readonly arch: string }): string | undefined {
+  const name = packages[`${system.platform}-${system.arch}`];
   return name && `@node-llama-cpp/${name}`;
 }
 
-/**
- * Why node-llama-cpp could not load the llama.cpp library, and what to do. Its own error does not tell a missing library
- * from one that the system refuses.
- */
+/** Why llama.cpp could not be loaded, and what to do: its own error does not tell missing from refused libraries. */
 export async function toLibraryFault(cause: unknown): Promise<Fault> {
-  const { platform, arch } = process;
-  const name = libraryPackage({ platform, arch });
-  const message = await describeProblem(name, cause);
-  return new Fault('MODEL_LOAD_FAILED', message, { cause });
+  return new Fault('MODEL_LOAD_FAILED', await describeProblem(cause), { cause });
 }
 
-async function describeProblem(name: string | undefined, cause: unknown): Promise<string> {
+async function describeProblem(cause: unknown): Promise<string> {
   const { platform, arch } = process;
+  const name = libraryPackage(process);
   if (name === undefined) return `there is no prebuilt llama.cpp library for ${platform} on ${arch}`;
   if (platform === 'linux' && !hasGlibc())
     return `the llama.cpp library of ${name} needs glibc, which this system lacks (as Alpine does): use another Linux`;
@@ -95,10 +84,7 @@ async function findLoadError(file: string): Promise<string | undefined> {
   }
 }
 
-/**
- * Why a named backend cannot be used on this machine, and what can.
- * @param device the one card that it sees: Vulkan cannot be loaded where that is none.
- */
+/** Why a backend cannot be used here, and what can. @param device the only card: Vulkan is not loaded without one. */
 export async function unavailableBackendFault(
   gpu: GpuChoice,
   { cause, device }: { readonly cause?: unknown; readonly device?: number | undefined } = {},

@@ -1,15 +1,13 @@
 import { getLlama, type Llama, LlamaLogLevel } from 'node-llama-cpp';
 import { describeError, type Fault } from '../../protocol/fault.ts';
 import type { LoadOptions } from '../contract/engine.ts';
+import type { Hardware } from '../contract/memory.ts';
 import { freeMemory } from './contextMemory.ts';
 import { assertBackend, cardsOf, toLibraryFault, unavailableBackendFault } from './libraryFault.ts';
 
 type Gpu = LoadOptions['gpu'];
 
-/**
- * Instances without a graphics card that an engine left, for the next engine of this process. To create another would cost a
- * process, in which the library tries itself.
- */
+/** Unused instances without a card, for the next engine: to create one costs a process that tries the library. */
 const idle = new Map<Gpu, Llama[]>();
 
 /**
@@ -27,10 +25,7 @@ export class LlamaInstancePool {
     this.#gpuDevice = gpuDevice;
   }
 
-  /**
-   * Creates an instance for the next `acquire`, which waits for it if need be.
-   * @throws Fault MODEL_LOAD_FAILED when the llama.cpp library or the backend is missing or cannot be loaded.
-   */
+  /** Creates an instance for the next `acquire`. @throws Fault MODEL_LOAD_FAILED without a usable library. */
   async prepare(gpu: Gpu): Promise<void> {
     const creating = this.#create(gpu);
     this.#freeOf(gpu).add(creating);
@@ -42,10 +37,7 @@ export class LlamaInstancePool {
     }
   }
 
-  /**
-   * An unused instance, or a new one with or without a GPU backend.
-   * @throws Fault MODEL_LOAD_FAILED when the llama.cpp library or the backend is missing or cannot be loaded.
-   */
+  /** An unused or a new instance. @throws Fault MODEL_LOAD_FAILED without a usable llama.cpp library or backend. */
   async acquire(gpu: Gpu): Promise<Llama> {
     const free = this.#freeOf(gpu);
     const [first = this.#create(gpu)] = free;
@@ -58,6 +50,24 @@ export class LlamaInstancePool {
   release(gpu: Gpu, instance: Llama): void {
     this.#used.delete(instance);
     this.#freeOf(gpu).add(Promise.resolve(instance));
+  }
+
+  /** Reads what memory and cards there are now. */
+  async readHardware(gpu: Gpu): Promise<Hardware> {
+    const freeRam = freeMemory();
+    try {
+      const llama = await this.acquire(gpu);
+      try {
+        const names = await cardsOf(llama);
+        if (names.length === 0) return { freeRam, card: undefined, problem: undefined };
+        const { free: freeBytes, total: totalBytes } = await llama.getVramState();
+        return { freeRam, card: { names, freeBytes, totalBytes }, problem: undefined };
+      } finally {
+        this.release(gpu, llama);
+      }
+    } catch (error) {
+      return { freeRam, card: undefined, problem: describeError(error) };
+    }
   }
 
   /** Disposes of the instances, except unused ones that hold no memory of a graphics card: these wait for the next engine. */
@@ -98,31 +108,3 @@ const openLibrary = (gpu: Gpu, device: number | undefined): Promise<Llama> =>
 
 const toFault = (gpu: Gpu, device: number | undefined, cause: unknown): Promise<Fault> =>
   gpu === 'auto' || gpu === 'off' ? toLibraryFault(cause) : unavailableBackendFault(gpu, { cause, device });
-
-/** Memory that models can use, as llama.cpp sees it. */
-export interface Hardware {
-  /** Free RAM in bytes. */
-  readonly freeRam: number;
-  /** The graphics cards together; undefined: llama.cpp sees none, or it is off. */
-  readonly card:
-    { readonly names: readonly string[]; readonly freeBytes: number; readonly totalBytes: number } | undefined;
-  /** Why it is unknown whether there is a card. */
-  readonly problem: string | undefined;
-}
-
-/** Reads what memory there is. */
-export async function readHardware(gpu: LoadOptions['gpu']): Promise<Hardware> {
-  const freeRam = freeMemory();
-  const instances = new LlamaInstancePool();
-  try {
-    const llama = await instances.acquire(gpu);
-    const names = await cardsOf(llama);
-    if (names.length === 0) return { freeRam, card: undefined, problem: undefined };
-    const { free: freeBytes, total: totalBytes } = await llama.getVramState();
-    return { freeRam, card: { names, freeBytes, totalBytes }, problem: undefined };
-  } catch (error) {
-    return { freeRam, card: undefined, problem: describeError(error) };
-  } finally {
-    await instances.dispose();
-  }
-}

@@ -5,11 +5,7 @@ import type { MemoryUse } from '../contract/memory.ts';
 import { readGguf } from './gguf/validateFile.ts';
 import type { GgufHeader, TensorInfo } from './gguf/header.ts';
 
-/**
- * Checks that LoRA adapters fit a model, before llama.cpp reads them.
- * @returns the size of their files in bytes.
- * @throws Fault MODEL_LOAD_FAILED that names the adapter.
- */
+/** Checks that LoRA adapters fit a model. @returns their size in bytes. @throws Fault MODEL_LOAD_FAILED */
 export async function checkLoras(model: string, loras: readonly LoraFile[]): Promise<number> {
   if (loras.length === 0) return 0;
   const { header } = await readGguf(model);
@@ -40,7 +36,6 @@ export const loraMemory = (bytes: number, gpuLayers: number): MemoryUse =>
 const loraFault = (file: string, why: string, cause?: unknown): Fault =>
   new Fault('MODEL_LOAD_FAILED', `its LoRA ${file} does not fit: ${why}`, { cause });
 
-/** Tensors of the model, by name. */
 type Tensors = ReadonlyMap<string, TensorInfo>;
 
 const suffixes = ['.lora_a', '.lora_b'] as const;
@@ -48,11 +43,7 @@ const suffixes = ['.lora_a', '.lora_b'] as const;
 const weightTypes = new Set([0, 1, 8, 30]);
 const embeddings = 'token_embd.weight';
 
-/**
- * Finds why a LoRA adapter does not fit a model. llama.cpp refuses some of these; with others it would abort the process, when
- * it reads the file or at the first token.
- * @returns undefined: it fits.
- */
+/** Why a LoRA adapter does not fit a model, if so: llama.cpp refuses some, and aborts the process with others. */
 function findLoraProblem(lora: GgufHeader, model: GgufHeader): string | undefined {
   return findMetadataProblem(lora, model) ?? findTensorProblem(lora.tensors, tensorsByName(model));
 }
@@ -88,19 +79,13 @@ function findTensorProblem(tensors: readonly TensorInfo[], model: Tensors): stri
     // llama.cpp would multiply with them as if they were for the output, too.
     if (base === embeddings && !model.has('output.weight'))
       return `it changes ${embeddings}, which is the output of the model, too`;
-    if (!fits({ a, b, target })) return `its change of ${base} has another shape than that tensor`;
+    if (!fits(a, b, target)) return `its change of ${base} has another shape than that tensor`;
   }
   return undefined;
 }
 
-interface Change {
-  readonly a: TensorInfo;
-  readonly b: TensorInfo;
-  readonly target: TensorInfo;
-}
-
 /** Whether the shapes of a change fit: A of [columns, rank], B of [rank, rows]; for embeddings [rank, rows] and [rank, columns]. */
-function fits({ a, b, target }: Change): boolean {
+function fits(a: TensorInfo, b: TensorInfo, target: TensorInfo): boolean {
   const [columns, rows, ...others] = sizesOf(target);
   const [ownColumns, rank, ...othersOfA] = sizesOf(a);
   const [rankOfB, ownRows, ...othersOfB] = sizesOf(b);

@@ -11,7 +11,7 @@ import type { Model, Sequence, SequenceOptions } from '../contract/engine.ts';
 import { BackgroundGate } from './batching/backgroundGate.ts';
 import type { DeferredQueue } from './batching/batchScheduler.ts';
 import type { BatchThreads, ThreadCap } from './threads/batchThreads.ts';
-import { GrammarCache } from './sampling/grammarCache.ts';
+import { type GrammarCache, grammarCache } from './sampling/grammarCache.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import { SlotPool } from './kvCache/slots.ts';
 import { type ResizableContext, SlotResizer } from './kvCache/slotResizer.ts';
@@ -72,8 +72,8 @@ export class LlamaModel implements Model {
     this.#tokenizer = new Tokenizer(weights, this.replyMarks);
     this.#chatTemplate = chatTemplate;
     this.#renderer = new PromptRenderer(chatTemplate, this.#tokenizer);
-    this.#grammarCache = new GrammarCache(weights);
-    this.#slots = new SlotPool(parts.context, { canCopy: parts.stateSwap !== undefined });
+    this.#grammarCache = grammarCache(weights);
+    this.#slots = new SlotPool(parts.context, parts.stateSwap !== undefined);
     this.#resizer = new SlotResizer(parts, {
       slots: this.#slots,
       stateSwap: parts.stateSwap,
@@ -104,17 +104,13 @@ export class LlamaModel implements Model {
 
   openSequence({ label = '' }: SequenceOptions = {}): Sequence {
     const sequence = new LlamaSequence({
+      ...this.#parts,
       label,
       slots: this.#slots,
       backgroundGate: this.#backgroundGate,
-      threadCap: this.#parts.threadCap,
-      stateSwap: this.#parts.stateSwap,
-      promptCache: this.#parts.promptCache,
-      deferredQueue: this.#parts.deferredQueue,
       prompts: this.#renderer,
       grammarCache: this.#grammarCache,
       replyMarks: this.replyMarks,
-      contextSize: this.contextSize,
       prefillChunkTokens: this.#parts.context.batchSize,
       onClose: (closed) => this.#sequences.delete(closed),
     });
@@ -144,7 +140,7 @@ export class LlamaModel implements Model {
 
   describe(): Promise<ModelDetails> {
     const { memory } = this.#resizer;
-    return modelDetails({ ...this.#parts, memory, chatTemplate: this.#chatTemplate, tokenizer: this.#tokenizer });
+    return modelDetails({ ...this.#parts, memory }, this.#chatTemplate, this.#tokenizer);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -165,14 +161,11 @@ export class LlamaModel implements Model {
   }
 }
 
-interface LoadedModelFacts extends Pick<LlamaModelParts, 'weights' | 'free' | 'memory' | 'threadTimings'> {
-  readonly chatTemplate: ChatTemplate;
-  readonly tokenizer: Tokenizer;
-}
-
-/** Collects facts about a model file and how it was loaded. */
-async function modelDetails(facts: LoadedModelFacts): Promise<ModelDetails> {
-  const { weights, chatTemplate, tokenizer, memory } = facts;
+async function modelDetails(
+  { weights, free, memory, threadTimings }: LlamaModelParts,
+  chatTemplate: ChatTemplate,
+  tokenizer: Tokenizer,
+): Promise<ModelDetails> {
   const { fileInfo, fileInsights } = weights;
   const { fallback, system, supportsTools } = chatTemplate;
   return {
@@ -183,9 +176,9 @@ async function modelDetails(facts: LoadedModelFacts): Promise<ModelDetails> {
     trainedContext: weights.trainContextSize,
     template: { fallback, system, supportsTools },
     tokens: { ...eogTokens(weights, tokenizer), toolTokens: findToolTokens(tokenizer, chatTemplate) },
-    memory: { weights: memory.weights, slots: memory.context, slot: memory.slot, free: facts.free },
+    memory: { weights: memory.weights, slots: memory.context, slot: memory.slot, free },
     cards: weights.gpuLayers > 0 ? await cardsOf(weights.llama) : [],
-    threadBenchmarks: [...facts.threadTimings].map(([threads, ms]) => ({ threads, tokensPerSecond: 1000 / ms })),
+    threadBenchmarks: [...threadTimings].map(([threads, ms]) => ({ threads, tokensPerSecond: 1000 / ms })),
   };
 }
 
@@ -216,7 +209,6 @@ function findToolTokens(
   );
 }
 
-/** The strings around the calls of a format for which its model families have special tokens. */
 const toolTokensByFormat: Readonly<Record<string, readonly string[]>> = {
   chatml: ['<tool_call>', '</tool_call>'],
   llama3: ['<|python_tag|>', '<|eom_id|>'],

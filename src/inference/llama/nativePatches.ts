@@ -1,9 +1,6 @@
 import type { LlamaContext } from 'node-llama-cpp';
 
-/**
- * Replaces a method of an object of the library until the returned function is called.
- * @throws Error when this release of node-llama-cpp has no such method.
- */
+/** Replaces a method until the returned function is called. @throws Error when this release has no such method. */
 export function patchMethod<T extends (...values: never[]) => unknown>(
   object: unknown,
   name: string,
@@ -24,10 +21,9 @@ export const patchNativeMethod = <T extends (...values: never[]) => unknown>(
   wrap: (original: T) => T,
 ): (() => void) => patchMethod(Reflect.get(context, '_ctx'), name, wrap);
 
-type NativeMethod = (...values: readonly unknown[]) => Promise<unknown>;
+export type NativeMethod = (...values: readonly unknown[]) => Promise<unknown>;
 
-/** The result of `sampleToken` when it is asked for probabilities or for the confidence. */
-type NativeSample = readonly [token: number, probabilities?: readonly number[], confidence?: number | undefined];
+export type NativeSample = readonly [token: number, probabilities?: readonly number[], confidence?: number | undefined];
 
 /** Batch callbacks. They must not throw: they run inside node-llama-cpp's decode loop. */
 interface BatchHooks {

@@ -3,12 +3,8 @@ import type { ChatTemplate } from '../../chat/template/chatTemplate.ts';
 import type { Message, Prompt } from '../../chat/dialog.ts';
 import { createYielder } from '../../base/eventLoop.ts';
 import type { Tokenizer } from '../decoding/tokenizer.ts';
-import {
-  promptParts,
-  type PromptTokenizer,
-  type RenderedPrompt,
-  TemplateRenderer,
-} from '../decoding/templateRenderer.ts';
+import type { PromptTokenizer, RenderedPrompt } from '../decoding/templateRenderer.ts';
+import { promptParts, TemplateRenderer } from '../decoding/templateRenderer.ts';
 import { commonPrefixLength } from '../../base/commonPrefix.ts';
 import { Fault } from '../../protocol/fault.ts';
 
@@ -51,18 +47,12 @@ export class PromptRenderer extends TemplateRenderer implements PromptTokenizer 
     return this.vocabulary.detokenize(tokens, [], false);
   }
 
-  /**
-   * The tokens of a prompt, or of its rest.
-   * @param from where the rest starts: at the `start` of one of its control spans.
-   */
+  /** The tokens of a prompt, or of its rest. @param from the `start` of one of its control spans. */
   tokens(prompt: RenderedPrompt, from = 0): Token[] {
     return [...this.#pieces(prompt, from)].flat();
   }
 
-  /**
-   * As `tokens`; yields to the event loop meanwhile.
-   * @param atMost tokens after which the rest of the prompt is left out.
-   */
+  /** As `tokens`; yields to the event loop meanwhile. @param atMost tokens after which the rest is left out. */
   async tokensYielding(prompt: RenderedPrompt, from = 0, atMost = Infinity): Promise<Token[]> {
     const yieldToOthers = createYielder();
     const pieces: (readonly Token[])[] = [];
@@ -104,17 +94,13 @@ export interface PromptBoundaries {
   readonly message: number;
 }
 
-/** What the boundaries of a prompt are found with. */
-interface BoundaryOptions {
-  readonly renderer: PromptRenderer;
-  /** The tokens of `prompt`. */
-  readonly tokens: readonly Token[];
-  /** The tokens of a prompt like it. */
-  readonly tokenize: (rendered: RenderedPrompt) => Promise<readonly Token[]>;
-}
-
-/** Finds the boundaries of a prompt: compares it with prompts that differ there, whatever its chat template does with them. */
-export async function findBoundaries(prompt: Prompt, options: BoundaryOptions): Promise<PromptBoundaries> {
+/** Finds boundaries in a prompt by others that differ there. @param tokens of `prompt`. @param tokenize the others. */
+export async function findBoundaries(
+  prompt: Prompt,
+  tokens: readonly Token[],
+  renderer: PromptRenderer,
+  tokenize: (rendered: RenderedPrompt) => Promise<readonly Token[]>,
+): Promise<PromptBoundaries> {
   const { messages } = prompt;
   const headEnd = messages.findIndex(({ role }) => role !== 'system');
   const interactionEnd = messages.findLastIndex(({ role, toolExchange }) => role === 'assistant' && !toolExchange) + 1;
@@ -123,8 +109,7 @@ export async function findBoundaries(prompt: Prompt, options: BoundaryOptions): 
   const messageEnd = exchangeStart < 0 ? messages.length : exchangeStart;
   const sharedWith = async (others: readonly Message[]): Promise<number> => {
     try {
-      const rendered = options.renderer.render({ ...prompt, messages: others });
-      return commonPrefixLength(options.tokens, await options.tokenize(rendered));
+      return commonPrefixLength(tokens, await tokenize(renderer.render({ ...prompt, messages: others })));
     } catch (error) {
       // The chat template refuses other messages than those of the prompt.
       if (error instanceof Fault) return 0;
@@ -142,7 +127,6 @@ export async function findBoundaries(prompt: Prompt, options: BoundaryOptions): 
 const reply: Message = { role: 'assistant', text: 'A' };
 const next: Message = { role: 'user', text: 'A' };
 
-/** A message of the user that begins with another character. */
 const otherMessage = (message: Message | undefined): Message => ({
   role: 'user',
   text: message?.text.trimStart().startsWith('A') ? 'B' : 'A',

@@ -1,16 +1,11 @@
 import { noDialect, type ToolDialect } from '../../chat/dialect/toolDialect.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../chat/replyMarks.ts';
-import {
-  DialoglessModel,
-  type Embeddings,
-  type EmbedOptions,
-  normalizeVector,
-  textTooLong,
-} from '../contract/model.ts';
-import type { Engine, LoadOptions, Model, Sequence, SequenceOptions } from '../contract/engine.ts';
+import type { Embeddings, EmbedOptions, ModelLimits } from '../contract/model.ts';
+import { DialoglessModel, normalizeVector, textTooLong } from '../contract/model.ts';
+import type { Engine, Model, Sequence } from '../contract/engine.ts';
 import { countMessages, countText, mockOverhead, mockPieces, MockSequence, type ScriptLookup } from './sequence.ts';
 import { noStats, type ModelStats } from '../contract/memory.ts';
-import { type Prompt, type ToolBlock, toTextMessages } from '../../chat/dialog.ts';
+import { type Prompt, toTextMessages } from '../../chat/dialog.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { callsInTags } from '../../chat/dialect/knownLayouts.ts';
 import { findReply, findScores, type MockScript, scriptedRequest } from './script.ts';
@@ -24,107 +19,90 @@ export interface MockOptions {
   readonly contextSize?: number;
   /** The marks of reasoning and answer in the scripted replies. Default: `<think>` and `[THINK]`. */
   readonly replyMarks?: ReplyMarks;
+  /** What its models cannot do. Default: tell how probable a call is, unless the script does. */
+  readonly limits?: ModelLimits;
 }
 
 const maxRecordedPrompts = 1000;
+const noConfidence = 'the mock script has no confidence';
 
-/** Creates a mock engine; without a script it answers `You said: ...`. */
-export const mockEngine = (options: MockOptions = {}): MockEngine => new MockEngine(options);
+/** A mock engine, and the prompts of its last 1000 inferences, oldest first. */
+export type MockEngine = Engine & { readonly prompts: readonly Prompt[] };
 
-/** Mock engine for tests: deterministic, without a model. It answers by a script and records its prompts. */
-export class MockEngine implements Engine {
-  readonly name = 'mock';
-  readonly needsFiles = false;
-  /** The prompts of the last 1000 inferences, oldest first. */
-  readonly prompts: Prompt[] = [];
-  readonly #options: MockOptions;
-  readonly #models = new Set<Model>();
-
-  constructor(options: MockOptions) {
-    this.#options = options;
-  }
-
-  async load(_file: string, { contextSize, signal, onProgress, purpose }: LoadOptions): Promise<Model> {
-    if (signal?.aborted) throw new Fault('MODEL_LOAD_FAILED', 'loading the mock model was cancelled');
-    onProgress?.(1);
-    const { script = [], contextSize: defaultContextSize = 8192, replyMarks = defaultReplyMarks } = this.#options;
-    const record = (prompt: Prompt): void => {
-      this.prompts.push(prompt);
-      if (this.prompts.length > maxRecordedPrompts) this.prompts.shift();
-    };
-    const lookup: ScriptLookup = {
-      reply(prompt, inference, node) {
-        record(prompt);
-        return findReply(script, scriptedRequest(prompt, inference, node));
-      },
-      scores(prompt, inference, node) {
-        record(prompt);
-        return findScores(script, scriptedRequest(prompt, inference, node));
-      },
-    };
-    const onClose = (): void => void this.#models.delete(model);
-    const size = contextSize || defaultContextSize;
-    const model: Model =
-      purpose === 'embedding'
-        ? new MockEmbeddingModel(size, onClose)
-        : new MockModel(size, replyMarks, lookup, onClose);
-    this.#models.add(model);
-    return model;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#models].map((model) => model[Symbol.asyncDispose]()));
-    this.#models.clear();
-  }
+/** A deterministic engine for tests. It answers by a script, else `You said: ...`, and records its prompts. */
+export function mockEngine(options: MockOptions = {}): MockEngine {
+  const { script = [], contextSize: defaultContextSize = 8192, replyMarks = defaultReplyMarks } = options;
+  const hasConfidence = script.some(({ reply }) => reply?.confidence !== undefined);
+  const { limits = hasConfidence ? {} : { confidence: noConfidence } } = options;
+  const prompts: Prompt[] = [];
+  const models = new Set<Model>();
+  const record = (prompt: Prompt): void => {
+    prompts.push(prompt);
+    if (prompts.length > maxRecordedPrompts) prompts.shift();
+  };
+  const lookup: ScriptLookup = {
+    reply(prompt, inference, node) {
+      record(prompt);
+      return findReply(script, scriptedRequest(prompt, inference, node));
+    },
+    scores(prompt, inference, node) {
+      record(prompt);
+      return findScores(script, scriptedRequest(prompt, inference, node));
+    },
+  };
+  return {
+    name: 'mock',
+    needsFiles: false,
+    prompts,
+    async load(_file, { contextSize, signal, onProgress, purpose }) {
+      if (signal?.aborted) throw new Fault('MODEL_LOAD_FAILED', 'loading the mock model was cancelled');
+      onProgress?.(1);
+      const onClose = (): void => void models.delete(model);
+      const facts = { contextSize: contextSize || defaultContextSize, replyMarks, limits };
+      const model: Model =
+        purpose === 'embedding'
+          ? new MockEmbeddingModel(facts.contextSize, onClose)
+          : mockModel(facts, lookup, onClose);
+      models.add(model);
+      return model;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...models].map((model) => model[Symbol.asyncDispose]()));
+      models.clear();
+    },
+  };
 }
 
-class MockModel implements Model {
-  readonly contextSize: number;
-  readonly toolDialect = mockDialect;
-  readonly canSpeculate = true;
-  readonly notes = [];
-  readonly overhead = mockOverhead;
-  readonly replyMarks: ReplyMarks;
-  readonly #lookup: ScriptLookup;
-  readonly #onClose: () => void;
-  readonly #sequences = new Set<Sequence>();
-
-  constructor(contextSize: number, replyMarks: ReplyMarks, lookup: ScriptLookup, onClose: () => void) {
-    this.contextSize = contextSize;
-    this.replyMarks = replyMarks;
-    this.#lookup = lookup;
-    this.#onClose = onClose;
-  }
-
-  async count(texts: readonly string[]): Promise<readonly number[]> {
-    return texts.map(countText);
-  }
-
-  async countTools({ text }: ToolBlock): Promise<number> {
-    return countMessages([{ role: 'system', text }]);
-  }
-
-  async render(prompt: Prompt): Promise<string> {
-    return mockPieces(toTextMessages(prompt))
-      .map(({ text }) => text)
-      .join('');
-  }
-
-  openSequence({ label = '' }: SequenceOptions = {}): Sequence {
-    const sequence: Sequence = new MockSequence(label, this, this.#lookup, () => this.#sequences.delete(sequence));
-    this.#sequences.add(sequence);
-    return sequence;
-  }
-
-  stats(): ModelStats {
-    return { ...noStats, backend: 'mock', sequences: this.#sequences.size };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#sequences].map((sequence) => sequence[Symbol.asyncDispose]()));
-    this.#sequences.clear();
-    this.#onClose();
-  }
+function mockModel(
+  facts: Pick<Model, 'contextSize' | 'replyMarks' | 'limits'>,
+  lookup: ScriptLookup,
+  onEnd: () => void,
+): Model {
+  const sequences = new Set<Sequence>();
+  return {
+    ...facts,
+    toolDialect: mockDialect,
+    canSpeculate: true,
+    notes: [],
+    overhead: mockOverhead,
+    count: async (texts) => texts.map(countText),
+    countTools: async ({ text }) => countMessages([{ role: 'system', text }]),
+    render: async (prompt) =>
+      mockPieces(toTextMessages(prompt))
+        .map(({ text }) => text)
+        .join(''),
+    openSequence({ label = '' } = {}) {
+      const sequence: Sequence = new MockSequence(label, facts, lookup, () => sequences.delete(sequence));
+      sequences.add(sequence);
+      return sequence;
+    },
+    stats: () => ({ ...noStats, backend: 'mock', sequences: sequences.size }),
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...sequences].map((sequence) => sequence[Symbol.asyncDispose]()));
+      sequences.clear();
+      onEnd();
+    },
+  };
 }
 
 const dimensions = 64;

@@ -3,7 +3,7 @@ import type { Prompt } from '../../chat/dialog.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { parseJson } from '../../base/jsonLocations.ts';
 import { createReader, type FromSchema } from '../../protocol/schema.ts';
-import { integer, object, partialObject, string } from '../../protocol/schemaBuilders.ts';
+import { integer, number, object, partialObject, string } from '../../protocol/schemaBuilders.ts';
 import type { GenerateOptions } from '../contract/engine.ts';
 
 const entrySchema = partialObject({
@@ -18,6 +18,7 @@ const entrySchema = partialObject({
     { additionalProperties: { type: 'number', minimum: 0, maximum: 1 } },
     'Where a node scores answers: the probability of each answer. Others are improbable.',
   ),
+  confidence: number({ minimum: 0, maximum: 1 }, 'How probable the calls of the answer are; absent: it is not known.'),
   finish: string(
     { enum: ['end', 'length', 'stop'] },
     'Why a recorded answer ended: by itself, at max_tokens, or at a stop string. It is not cut at max_tokens then.',
@@ -33,17 +34,15 @@ const entrySchema = partialObject({
 
 /** Probabilities are rounded: 0.7 + 0.2 + 0.1 is a little less than 1, other sums are a little more. */
 const maxTotal = 1 + 1e-9;
-
 const readEntries = createReader({ type: 'array', items: entrySchema });
 
 type ScriptEntry = FromSchema<typeof entrySchema>;
 
 /** An answer of the mock engine, and how fast it is generated. */
-export interface ScriptedReply extends Pick<ScriptEntry, 'delay_ms' | 'chunk' | 'finish'> {
+export interface ScriptedReply extends Pick<ScriptEntry, 'delay_ms' | 'chunk' | 'finish' | 'confidence'> {
   readonly answer: string;
 }
 
-/** Probabilities of answers, and how long each answer takes. */
 export interface ScriptedScores extends Pick<ScriptEntry, 'delay_ms'> {
   readonly scores: { readonly [answer: string]: number };
 }
@@ -79,7 +78,7 @@ export function readMockScript(text: string, file: string): MockScript {
       entries.errors.map(({ pointer, message }) => `${pointer || 'the script'} ${message}`).join('; '),
     );
   }
-  return entries.value.map(({ match, node, nth, answer, scores, finish, case: testCase, turn, ...timing }, index) => {
+  return entries.value.map(({ match, node, nth, answer, scores, finish, case: testCase, turn, ...rest }, index) => {
     if (answer === undefined && scores === undefined)
       throw scriptFault(file, `/${index} must have an answer, or scores for a node that scores answers`);
     const total = Object.values(scores ?? {}).reduce((sum, probability) => sum + probability, 0);
@@ -93,8 +92,8 @@ export function readMockScript(text: string, file: string): MockScript {
       pattern.matcher(request.message).find();
     return {
       matches,
-      reply: answer === undefined ? undefined : { answer, ...(finish && { finish }), ...timing },
-      scores: scores && { scores, ...timing },
+      reply: answer === undefined ? undefined : { answer, ...(finish && { finish }), ...rest },
+      scores: scores && { scores, ...rest },
     };
   });
 }

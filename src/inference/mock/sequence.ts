@@ -14,7 +14,8 @@ import {
 import { type ReplyMarks, tagsOf } from '../../chat/replyMarks.ts';
 import type { ScriptedReply, ScriptedScores } from './script.ts';
 import { EitherSignal, track, untilAborted } from '../../base/abort.ts';
-import { afterMs, type InferenceSchedule, onAbort, onceAny, TokenThrottle, untilResumed } from '../contract/pace.ts';
+import { afterMs, onAbort, onceAny } from '../../base/events.ts';
+import { type InferenceSchedule, TokenThrottle, untilResumed } from '../contract/pace.ts';
 import { EmittedText } from '../decoding/streamingDetokenizer.ts';
 import { type Message, type Prompt, toTextMessages } from '../../chat/dialog.ts';
 import { commonPrefixLength } from '../../base/commonPrefix.ts';
@@ -29,7 +30,6 @@ export interface ScriptLookup {
 
 type SequenceModel = Pick<Model, 'contextSize' | 'replyMarks'>;
 
-/** A sequence of the mock engine. */
 export class MockSequence implements Sequence {
   readonly label: string;
   readonly #model: SequenceModel;
@@ -64,6 +64,10 @@ export class MockSequence implements Sequence {
         tokens: { prompt: tokens, reused, generated: countText(text) },
         timings: { queuedMs: 0, firstTokenMs: firstTextAt && firstTextAt - start, totalMs: performance.now() - start },
         ...(options.transcript && { transcript: { prompt: mockPieces(messages), text: rawText } }),
+        ...(options.choices &&
+          scripted.confidence !== undefined && {
+            choices: [{ start: 0, end: text.length, probability: scripted.confidence }],
+          }),
       };
     });
   }
@@ -101,11 +105,7 @@ export class MockSequence implements Sequence {
     this.#onClose();
   }
 
-  /**
-   * The messages of a prompt, and the number of its tokens.
-   * @param answer tokens of the longest answer that is to be scored.
-   * @throws Fault PROMPT_TOO_LARGE
-   */
+  /** The messages, and their tokens. @param answer tokens of the longest answer. @throws Fault PROMPT_TOO_LARGE */
   #read(prompt: Prompt, answer?: number): { readonly messages: readonly Message[]; readonly tokens: number } {
     const messages = toTextMessages(prompt);
     const tokens = mockOverhead.prompt + countMessages(messages);
@@ -114,7 +114,6 @@ export class MockSequence implements Sequence {
     return { messages, tokens };
   }
 
-  /** Runs work with a signal that is aborted with the caller's, or when the sequence is disposed of. */
   async #run<T>(caller: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     using either = new EitherSignal([caller, this.#closing.signal]);
     return await track(this.#running, work(either.signal));
@@ -130,22 +129,15 @@ export class MockSequence implements Sequence {
   }
 }
 
-/** The result of a mock generation. */
-interface MockGeneration {
-  readonly text: string;
-  /** The same with the control tokens that `text` leaves out. */
-  readonly rawText: string;
-  readonly finishReason: FinishReason;
-  /** When the first text was emitted (performance.now()); 0 = no text. */
-  readonly firstTextAt: number;
-}
-
-/** Generates a scripted reply chunk by chunk, as a model would, up to its limit, a stop string or the abort signal. */
+/**
+ * Generates a scripted reply chunk by chunk, as a model would, up to its limit, a stop string or the abort signal.
+ * @returns the text, also with the control tokens that it leaves out, and when the first of it was emitted; 0 = no text.
+ */
 async function generateReply(
   reply: ScriptedReply,
   options: GenerateOptions,
   { maxTokens, replyMarks }: { readonly maxTokens: number; readonly replyMarks: ReplyMarks },
-): Promise<MockGeneration> {
+) {
   const { signal, onText, backpressure, sampling, controlTokens, pace } = options;
   const throttle = new TokenThrottle(pace, sampling.max_tokens_per_second);
   const tags = tagsOf(replyMarks);
@@ -180,8 +172,7 @@ async function generateReply(
   const finishReason = await sendChunks();
   emitted.end();
   const { text } = emitted;
-  const rawText = rawBeginning(reply.answer, text.length, isHidden);
-  return { text, rawText, finishReason, firstTextAt };
+  return { text, rawText: rawBeginning(reply.answer, text.length, isHidden), finishReason, firstTextAt };
 }
 
 // Control tokens of a scripted answer, as real vocabularies write them. Those that mark its parts are always text.
@@ -263,7 +254,6 @@ export const countText = (text: string): number => Math.ceil(text.length / chara
 export const countMessages = (messages: readonly Message[]): number =>
   messages.reduce((sum, { text }) => sum + mockOverhead.message + countText(text), 0);
 
-/** The number of tokens in the longest common prefix of two lists of messages. */
 function commonPrefixTokens(a: readonly Message[], b: readonly Message[]): number {
   let equalMessages = 0;
   while (

@@ -1,21 +1,22 @@
 import { EitherSignal, raceAbort, track } from '../../base/abort.ts';
 import { Fault } from '../../protocol/fault.ts';
-import type { Engine, LoadOptions, Model } from '../contract/engine.ts';
-import type { LoadPlan } from '../contract/memory.ts';
+import type { Engine, LoadOptions, Model, Sequence } from '../contract/engine.ts';
+import { type Hardware, type LoadPlan, noStats, totalMemory, type ModelStats } from '../contract/memory.ts';
 import { type CacheFolderOptions, openCacheFiles } from '../llama/cacheFiles.ts';
-import { CrashCounts, type EngineCrash } from './supervisor.ts';
-import { toLoadFault, ProcessHost } from './modelProcess.ts';
+import { CrashCounts, type EngineCrash, Supervisor, type LoadCallbacks, type SupervisorOptions } from './supervisor.ts';
+import { toLoadFault, type ProcessHost, processHost } from './modelProcess.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
-import { SupervisedModel } from './supervisedModel.ts';
 import { defaultWatchdogLimits, type WatchdogLimits } from './watchdog.ts';
+import { onAbort } from '../../base/events.ts';
+import type { EmbedOptions, Embeddings, ModelSupervision } from '../contract/model.ts';
+import type { EngineRequests } from './messages.ts';
+import { SupervisedSequence } from './supervisedSequence.ts';
 
-/** Options of a llama.cpp engine in processes of its own. */
 export interface ProcessEngineOptions {
   /** Absent: nothing is written to disk. */
   readonly cache?: CacheFolderOptions;
   /** Receives the id of each process that is started. */
   readonly onStart?: (pid: number) => void;
-  /** Is told of each crash. */
   readonly onCrash?: (crash: EngineCrash) => void;
   readonly watchdog?: WatchdogLimits;
   /** Default: normal. */
@@ -47,7 +48,7 @@ export class ProcessEngine implements Engine {
     const files = cache && openCacheFiles(cache);
     this.#files = files;
     this.#onCrash = onCrash;
-    this.#host = new ProcessHost({
+    this.#host = processHost({
       files,
       timingsFolder: cache?.folder,
       watchdog: priority === 'normal' ? watchdog : patientLimits(watchdog),
@@ -57,10 +58,7 @@ export class ProcessEngine implements Engine {
     });
   }
 
-  /**
-   * Starts a process that the first model will use, and loads the library in it. What fails here is reported by the first
-   * load.
-   */
+  /** Starts the process of the first model, and loads the library in it. The first load reports what fails here. */
   prepare(gpu: LoadOptions['gpu']): void {
     try {
       this.#host
@@ -70,6 +68,10 @@ export class ProcessEngine implements Engine {
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
     }
+  }
+
+  async readHardware(gpu: LoadOptions['gpu']): Promise<Hardware> {
+    return raceAbort(this.#host.prepare().request('readHardware', { gpu }).result, this.#closing.signal);
   }
 
   async estimate(file: string, loadOptions: LoadOptions): Promise<LoadPlan> {
@@ -92,7 +94,7 @@ export class ProcessEngine implements Engine {
     const fault = crashes.fault(file);
     if (fault) throw fault;
     using abort = new EitherSignal([signal, this.#closing.signal]);
-    const loading = SupervisedModel.load(
+    const loading = loadSupervised(
       { file, options, resizing, host: this.#host, crashes, onCrash: this.#onCrash },
       { signal: abort.signal, ...(onProgress && { onProgress }) },
       (closed) => this.#models.delete(closed),
@@ -115,3 +117,125 @@ const patientLimits = ({ minHangMs, ...limits }: WatchdogLimits): WatchdogLimits
   ...limits,
   minHangMs: minHangMs * 6,
 });
+
+/** Loads a model in a supervised process; prompts fill it again after a crash. @throws Fault MODEL_LOAD_FAILED */
+async function loadSupervised(
+  options: Omit<SupervisorOptions, 'onStats'>,
+  callbacks: LoadCallbacks,
+  onClose: (model: Model) => void,
+): Promise<Model> {
+  const stats = new ProcessStats();
+  const supervisor = createSupervisor(options, stats);
+  const { facts } = await supervisor.start(callbacks);
+  const { embedding } = facts;
+  const sequences = new Set<Sequence>();
+  let lastSequence = 0;
+  let closed: Promise<void> | undefined;
+  const ask = <Name extends keyof EngineRequests & string>(name: Name, params: EngineRequests[Name]['params']) =>
+    supervisor.run((process) => process.request(name, params).result);
+  const close = async (): Promise<void> => {
+    await supervisor[Symbol.asyncDispose]();
+    await Promise.all([...sequences].map((sequence) => sequence[Symbol.asyncDispose]()));
+    onClose(model);
+  };
+  const model: Model = {
+    ...facts,
+    embed: embedding && ((texts, embedOptions) => embed(supervisor, texts, embedOptions)),
+    supervision: supervisionBy(supervisor),
+    count: (texts) => ask('count', { texts }),
+    countTools: (tools) => ask('countTools', { tools }),
+    render: (prompt) => ask('render', { prompt }),
+    shrink: () => ask('shrink', {}),
+    async describe() {
+      const details = await ask('describe', {});
+      if (!details) throw new Fault('INTERNAL', 'the engine does not describe its model');
+      return details;
+    },
+    openSequence({ label = '' } = {}) {
+      const onSequenceClose = (sequence: Sequence): void => void sequences.delete(sequence);
+      const sequence = new SupervisedSequence({ id: ++lastSequence, label }, supervisor, onSequenceClose);
+      sequences.add(sequence);
+      return sequence;
+    },
+    stats: () => ({ ...stats.current, sequences: sequences.size }),
+    [Symbol.asyncDispose]: () => (closed ??= close()),
+  };
+  return model;
+}
+
+function createSupervisor(options: Omit<SupervisorOptions, 'onStats'>, stats: ProcessStats): Supervisor {
+  let hasCrashed = false;
+  return new Supervisor({
+    ...options,
+    onStats(latest) {
+      stats.set(latest);
+      // A new process begins with the first number of slots.
+      if (hasCrashed) void options.resizing?.requestMemory(totalMemory(latest.memory));
+      hasCrashed = false;
+    },
+    onCrash(crash) {
+      hasCrashed = true;
+      stats.processEnded();
+      options.onCrash(crash);
+    },
+  });
+}
+
+const supervisionBy = (supervisor: Supervisor): ModelSupervision => ({
+  get fault() {
+    return supervisor.fault;
+  },
+  async restart(callbacks) {
+    if (!supervisor.fault) return;
+    supervisor.forgetCrashes();
+    await supervisor.start(callbacks);
+  },
+  turnFinished: () => supervisor.forgetCrashes(),
+  onSlowLoad: supervisor.onSlowLoad,
+});
+
+async function embed(
+  supervisor: Supervisor,
+  texts: readonly string[],
+  { signal, ...options }: EmbedOptions,
+): Promise<Embeddings> {
+  const embedding = supervisor.run(async (process) => {
+    signal.throwIfAborted();
+    const request = process.request('embed', { texts, options });
+    return request.result.finally(onAbort(signal)(() => request.control('abort')));
+  });
+  return raceAbort(embedding, signal).catch((error: unknown) => {
+    if (signal.aborted || !supervisor.closing.aborted) throw error;
+    throw new Fault('INFERENCE_FAILED', 'the embedding model was unloaded', { cause: error });
+  });
+}
+
+/** The statistics of a model over all its processes: counters never fall. */
+class ProcessStats {
+  #latest = noStats;
+  #earlier = { statesSaved: 0, statesRestored: 0, promptsRestored: 0 };
+
+  get current(): ModelStats {
+    return {
+      ...this.#latest,
+      statesSaved: this.#earlier.statesSaved + this.#latest.statesSaved,
+      statesRestored: this.#earlier.statesRestored + this.#latest.statesRestored,
+      promptsRestored: this.#earlier.promptsRestored + this.#latest.promptsRestored,
+    };
+  }
+
+  set(latest: ModelStats): void {
+    this.#latest = latest;
+  }
+
+  processEnded(): void {
+    const { statesSaved, statesRestored, promptsRestored } = this.current;
+    this.#earlier = { statesSaved, statesRestored, promptsRestored };
+    this.#latest = {
+      ...noStats,
+      backend: this.#latest.backend,
+      slots: this.#latest.slots,
+      memory: this.#latest.memory,
+    };
+  }
+}

@@ -11,10 +11,9 @@ import type { CacheFiles } from '../llama/cacheFiles.ts';
 import { guardDescriptor } from './guard.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
 import { SentPaces } from './paces.ts';
-import { FileService } from './fileServices.ts';
+import { fileService } from './fileServices.ts';
 import { Watchdog, type WatchdogLimits } from './watchdog.ts';
 
-/** How an engine process ended. */
 export interface ProcessEnd {
   /** killed: by this process, on purpose. */
   readonly reason: 'crash' | 'hang' | 'killed';
@@ -32,7 +31,6 @@ export class EngineCrashedFault extends Fault {
   }
 }
 
-/** Who hears of a model in an engine process. */
 export interface ModelListener {
   /** Its statistics have changed. */
   readonly onStats: (stats: ModelStats) => void;
@@ -46,7 +44,6 @@ export interface ProcessListener extends ModelListener {
   readonly onCrash: (end: ProcessEnd, isBlamed: boolean) => void;
 }
 
-/** What engine processes share. */
 export interface EngineProcessOptions {
   /** Undefined: nothing is written to disk. */
   readonly files: CacheFiles | undefined;
@@ -60,14 +57,15 @@ export interface EngineProcessOptions {
 }
 
 const stderrTailLength = 2000;
-
 const maxStderrWaitMs = 200;
+
+/** They load the library, as a load does, and their crash is no fault of the model that is loaded in the process. */
+const requestsOfNoModel: readonly (keyof EngineRequests)[] = ['prepare', 'estimate', 'readHardware'];
 
 /** An engine process, as the server process sees it. One model is loaded in it, and the process ends with it. */
 export class EngineProcess {
   /** Resolves when the process has ended and its files are deleted. Never rejects. */
   readonly ended: Promise<ProcessEnd>;
-  /** The paces of its requests. */
   readonly paces = new SentPaces(
     (id, limits) => {
       this.#peer.tell('setPace', { id, limits });
@@ -98,22 +96,31 @@ export class EngineProcess {
       heartbeatMs: watchdog.tickMs,
       ...(gpuDevice !== undefined && { gpuDevice }),
     });
-    const service = new FileService(files, (path) => this.#peer.tell('stateEvicted', { path }));
-    this.#peer = new Peer<EngineRequests, ServerRequests>((messages) => this.#send(messages), {
-      ...service.handlers,
-      stats: ({ params: { stats } }) => this.#listener?.onStats(stats),
-      requestMemory: async ({ params: { use } }) => (await this.#listener?.resizing?.requestMemory(use)) ?? false,
-      resized: ({ params: { stats } }) => {
-        this.#listener?.onStats(stats);
-        this.#listener?.resizing?.onResized(stats);
+    const service = fileService(files, (path) => this.#peer.tell('stateEvicted', { path }));
+    this.#peer = new Peer<EngineRequests, ServerRequests>(
+      (messages) => {
+        // A process that has ended is noticed by `ended`.
+        if (this.#child.connected) this.#child.send([...messages], () => undefined);
       },
-      heartbeat: ({ params }) => this.#watchdog.onHeartbeat(params),
-    });
+      {
+        ...service.handlers,
+        stats: ({ params: { stats } }) => this.#listener?.onStats(stats),
+        requestMemory: async ({ params: { use } }) => (await this.#listener?.resizing?.requestMemory(use)) ?? false,
+        resized: ({ params: { stats } }) => {
+          this.#listener?.onStats(stats);
+          this.#listener?.resizing?.onResized(stats);
+        },
+        heartbeat: ({ params }) => this.#watchdog.onHeartbeat(params),
+      },
+    );
     this.#watchdog = new Watchdog(watchdog, (seconds) => {
       this.#hang = `did not answer for ${seconds} s`;
       this.#child.kill('SIGKILL');
     });
-    this.#child.on('message', (messages: readonly unknown[]) => this.#receive(messages));
+    this.#child.on('message', (messages: readonly unknown[]) => {
+      this.#watchdog.heard();
+      this.#peer.receive(messages);
+    });
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-stderrTailLength);
     });
@@ -156,7 +163,7 @@ export class EngineProcess {
       this.#watchdog.progressed();
       onEvent?.(event);
     });
-    const isOfModel = name !== 'prepare' && name !== 'estimate';
+    const isOfModel = !requestsOfNoModel.includes(name);
     this.#requests.set(request, isOfModel);
     const isLoad = name === 'load' || !isOfModel;
     if (isLoad) this.#watchdog.isLoading = ++this.#loads > 0;
@@ -182,7 +189,6 @@ export class EngineProcess {
     await this.ended;
   }
 
-  /** Requests that are paused make no progress, and the process sends no sign of life for them. */
   #watch(): void {
     if (this.#alive && this.#requests.size > this.paces.paused) this.#watchdog.start();
     else this.#watchdog.stop();
@@ -194,16 +200,6 @@ export class EngineProcess {
       if (isNeeded) handle?.ref();
       else handle?.unref();
     }
-  }
-
-  #send(messages: readonly unknown[]): void {
-    // A process that has ended is noticed by `ended`.
-    if (this.#child.connected) this.#child.send([...messages], () => undefined);
-  }
-
-  #receive(messages: readonly unknown[]): void {
-    this.#watchdog.heard();
-    this.#peer.receive(messages);
   }
 
   async #whenEnded(): Promise<ProcessEnd> {

@@ -1,6 +1,6 @@
 import type { Embeddings, EmbedOptions } from '../contract/model.ts';
 import type { Model, Sequence } from '../contract/engine.ts';
-import type { ModelStats } from '../contract/memory.ts';
+import type { ModelStats, SlotResizing } from '../contract/memory.ts';
 import type { CallGrammar } from '../../chat/grammar/rule.ts';
 import type { BatchProgress, EngineRequests, ServerRequests } from './messages.ts';
 import type { ContextProgress } from '../llama/createContext.ts';
@@ -9,8 +9,9 @@ import type { SetGuardState } from './guard.ts';
 import { Peer, type RequestHandlers, type SendBatch } from './peer.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
 import { ReceivedPaces } from './paces.ts';
-import { remoteResizing, remotePromptFiles, type EnginePeer, RemoteStateFiles } from './remoteFiles.ts';
-import { ActivityTimer } from './activityTimer.ts';
+import { describeError } from '../../protocol/fault.ts';
+import type { StateFiles } from '../llama/kvCache/stateFiles.ts';
+import type { PromptFiles } from '../llama/promptCache/promptFiles.ts';
 
 /** Settings that a server process gives an engine process when it starts it. */
 export interface EngineProcessSettings {
@@ -34,23 +35,27 @@ export class EngineServer implements Pick<EnginePeer, 'receive'> {
   readonly #hosted = new HostedModel();
   readonly #paces = new ReceivedPaces();
   readonly #peer: EnginePeer;
-  readonly #states: RemoteStateFiles;
+  readonly #states: ReturnType<typeof remoteStateFiles>;
   readonly #engine: LlamaEngine;
   readonly #setGuardState: SetGuardState;
-  readonly #timers: readonly ActivityTimer[];
+  readonly #timers: readonly ReturnType<typeof activityTimer>[];
   #loads = 0;
 
   /** @param setGuardState tells the guard of the process. */
   constructor(sendBatch: SendBatch, settings: EngineProcessSettings, setGuardState: SetGuardState) {
     this.#setGuardState = setGuardState;
-    const handlers = {
+    const handlers: RequestHandlers<EngineRequests> = {
       ...this.#loadHandlers(),
       ...modelHandlers(this.#hosted),
       ...sequenceHandlers(this.#hosted, this.#paces),
-      ...this.#noticeHandlers(),
+      setPace: ({ params: { id, limits } }) => {
+        this.#paces.set(id, limits);
+        for (const timer of this.#timers) timer.wake();
+      },
+      stateEvicted: ({ params: { path } }) => this.#states.dropped(path),
     };
     this.#peer = new Peer<ServerRequests, EngineRequests>(sendBatch, handlers, () => this.#beforeFlush());
-    this.#states = new RemoteStateFiles(this.#peer);
+    this.#states = remoteStateFiles(this.#peer);
     this.#engine = new LlamaEngine({
       files: settings.writesFiles ? { states: this.#states, prompts: remotePromptFiles(this.#peer) } : undefined,
       timingsFolder: settings.timingsFolder,
@@ -60,8 +65,8 @@ export class EngineServer implements Pick<EnginePeer, 'receive'> {
     const heartbeat = (): void => this.#peer.tell('heartbeat', this.#hosted.progress());
     // Statistics also change without a message: a generation gets its slot.
     this.#timers = [
-      new ActivityTimer(statsIntervalMs, isActive, () => this.#reportStats()),
-      new ActivityTimer(settings.heartbeatMs, isActive, heartbeat, () => setGuardState('idle')),
+      activityTimer(statsIntervalMs, isActive, () => this.#reportStats()),
+      activityTimer(settings.heartbeatMs, isActive, heartbeat, () => setGuardState('idle')),
     ];
   }
 
@@ -72,7 +77,7 @@ export class EngineServer implements Pick<EnginePeer, 'receive'> {
     this.#peer.receive(messages);
   }
 
-  #loadHandlers(): Handlers<'prepare' | 'load' | 'estimate'> {
+  #loadHandlers(): Handlers<'prepare' | 'load' | 'estimate' | 'readHardware'> {
     return {
       prepare: ({ params: { gpu } }) => this.#whileLoading(() => this.#engine.prepare(gpu)),
       load: async ({ params: { file, options, isResizable }, signal, emit }) => {
@@ -86,16 +91,7 @@ export class EngineServer implements Pick<EnginePeer, 'receive'> {
       },
       estimate: ({ params: { file, options }, signal }) =>
         this.#whileLoading(() => this.#engine.estimate(file, { ...options, signal })),
-    };
-  }
-
-  #noticeHandlers(): Handlers<'setPace' | 'stateEvicted'> {
-    return {
-      setPace: ({ params: { id, limits } }) => {
-        this.#paces.set(id, limits);
-        for (const timer of this.#timers) timer.wake();
-      },
-      stateEvicted: ({ params: { path } }) => this.#states.dropped(path),
+      readHardware: ({ params: { gpu } }) => this.#whileLoading(() => this.#engine.readHardware(gpu)),
     };
   }
 
@@ -121,7 +117,26 @@ export class EngineServer implements Pick<EnginePeer, 'receive'> {
   }
 }
 
-/** Those of the handlers that answer these requests. */
+/** Repeats work at intervals while something is active, else has no timer. @param onIdle is called when it stops. */
+export function activityTimer(ms: number, isActive: () => boolean, work: () => void, onIdle?: () => void) {
+  let timer: NodeJS.Timeout | undefined;
+  // The work is done once more after the activity has ended.
+  const tick = (): void => {
+    work();
+    if (isActive()) return;
+    clearInterval(timer);
+    timer = undefined;
+    onIdle?.();
+  };
+  /** Something is going to be active, or is not: the next tick will see. */
+  const start = (): void => void (timer ??= setInterval(tick, ms).unref());
+  /** Something may have become active. */
+  const wake = (): void => {
+    if (isActive()) start();
+  };
+  return { start, wake };
+}
+
 type Handlers<Name extends keyof EngineRequests> = Pick<RequestHandlers<EngineRequests>, Name>;
 
 const modelHandlers = (
@@ -141,21 +156,13 @@ const sequenceHandlers = (
   paces: ReceivedPaces,
 ): Handlers<'generate' | 'score' | 'prefill' | 'closeSequence'> => ({
   generate({ params, signal, paused, emit }) {
-    const { sampling, controlTokens, maxThinkingTokens, transcript, prompt } = params;
-    const target = hosted.sequence(params.sequence);
-    const grammar = params.grammar === 'previous' ? target.grammar : params.grammar;
+    const { sequence, prompt, schedule: plain, grammar: sent, maxThinkingTokens, ...rest } = params;
+    const target = hosted.sequence(sequence);
+    const grammar = sent === 'previous' ? target.grammar : sent;
     target.grammar = grammar;
-    const options = {
-      sampling,
-      controlTokens,
-      transcript,
-      signal,
-      onText: emit,
-      backpressure: paused,
-      ...(grammar && { grammar }),
-      ...(maxThinkingTokens !== undefined && { maxThinkingTokens }),
-    };
-    return paces.run(params.schedule, (schedule) => target.sequence.generate(prompt, { ...schedule, ...options }));
+    const thinking = maxThinkingTokens === undefined ? {} : { maxThinkingTokens };
+    const options = { ...rest, ...thinking, ...(grammar && { grammar }), signal, onText: emit, backpressure: paused };
+    return paces.run(plain, (schedule) => target.sequence.generate(prompt, { ...schedule, ...options }));
   },
   score({ params: { sequence: id, prompt, schedule: plain, answers, transcript }, signal }) {
     const { sequence } = hosted.sequence(id);
@@ -168,13 +175,11 @@ const sequenceHandlers = (
   closeSequence: ({ params: { sequence } }) => hosted.closeSequence(sequence),
 });
 
-/** A sequence of a hosted model, with the grammar of its last generation. */
 interface HostedSequence {
   readonly sequence: Sequence;
   grammar: CallGrammar | undefined;
 }
 
-/** The model of an engine process, with its sequences by the numbers that the server process gave them. */
 class HostedModel {
   model: Model | undefined;
   context: ContextProgress | undefined;
@@ -231,3 +236,49 @@ class HostedModel {
     return { running, ended, chunkMs: this.context.chunkMs() };
   }
 }
+
+type EnginePeer = Peer<ServerRequests, EngineRequests>;
+
+/**
+ * The files of KV states, as an engine process sees them: the server process owns the files and the quota of all engine
+ * processes, and deletes those of a process that has crashed. This process writes and reads them.
+ */
+function remoteStateFiles(peer: EnginePeer) {
+  const onDropByPath = new Map<string, () => void>();
+  /** A file was dropped or evicted. */
+  const dropped = (path: string): void => {
+    const onDrop = onDropByPath.get(path);
+    onDropByPath.delete(path);
+    onDrop?.();
+  };
+  const reserve: StateFiles['reserve'] = async (bytes, onDrop) => {
+    const path = await peer.request('reserveState', { bytes }).result;
+    if (path === undefined) return undefined;
+    onDropByPath.set(path, onDrop);
+    return {
+      path,
+      commit: (size) => peer.tell('commitState', { path, bytes: size }),
+      beginRead: () => peer.tell('beginReadState', { path }),
+      drop: async () => {
+        dropped(path);
+        await peer.request('dropState', { path }).result;
+      },
+    };
+  };
+  const writeFailed = (error: unknown): void => peer.tell('stateFailed', { reason: describeError(error) });
+  return { reserve, writeFailed, dropped };
+}
+
+/** The files of the prompt cache, as an engine process sees them: the server process owns and checks them. */
+const remotePromptFiles = (peer: EnginePeer): PromptFiles => ({
+  list: (key) => peer.request('listPrompts', { key }).result,
+  save: (prompt, { path }) => peer.request('savePrompt', { ...prompt, path }).result,
+  open: (id) => peer.request('openPrompt', { id }).result,
+  close: (id, isUsable) => peer.request('closePrompt', { id, isUsable }).result,
+});
+
+/** The resizing of the model, as an engine process sees it: the server process has the memory budget and the log. */
+const remoteResizing = (peer: EnginePeer): SlotResizing => ({
+  requestMemory: (use) => peer.request('requestMemory', { use }).result,
+  onResized: (stats) => peer.tell('resized', { stats }),
+});

@@ -6,66 +6,57 @@ import type { RequestHandlers } from './peer.ts';
 type StateRequest = 'reserveState' | 'commitState' | 'beginReadState' | 'dropState' | 'stateFailed';
 type PromptRequest = 'listPrompts' | 'savePrompt' | 'openPrompt' | 'closePrompt';
 
-/** The files of KV states and of the prompt cache that one engine process uses, owned by the server process. */
-export class FileService implements AsyncDisposable {
-  readonly #files: CacheFiles | undefined;
-  readonly #onEvict: (path: string) => void;
-  /** By path. */
-  readonly #states = new Map<string, StateFile>();
-  /** The ids of the prompts that the process reads; one that it reads twice is here twice. */
-  readonly #open: string[] = [];
-  #disposed = false;
-
-  /** @param onEvict is called when the file of a state was deleted to make room for others. */
-  constructor(files: CacheFiles | undefined, onEvict: (path: string) => void) {
-    this.#files = files;
-    this.#onEvict = onEvict;
-  }
-
-  readonly handlers: Pick<RequestHandlers<ServerRequests>, StateRequest | PromptRequest> = {
-    reserveState: ({ params: { bytes } }) => this.#reserve(bytes),
-    commitState: ({ params: { path, bytes } }) => this.#states.get(path)?.commit(bytes),
-    beginReadState: ({ params: { path } }) => this.#states.get(path)?.beginRead(),
+/**
+ * The files of KV states and of the prompt cache that one engine process uses, owned by the server process. Disposing of it
+ * deletes the states of a process that has ended, and what it was reading of the prompt cache: that may have made it crash.
+ * @param onEvict is called when the file of a state was deleted to make room for others.
+ */
+export function fileService(files: CacheFiles | undefined, onEvict: (path: string) => void) {
+  const states = new Map<string, StateFile>();
+  // The ids of the prompts that the process reads; one that it reads twice is here twice.
+  const open: string[] = [];
+  let isDisposed = false;
+  const dispose = async (): Promise<void> => {
+    isDisposed = true;
+    const dropped = [...states.values()];
+    states.clear();
+    await Promise.all(dropped.map((file) => file.drop()));
+    await Promise.all(open.splice(0).map((id) => files?.prompts.close(id, false)));
+  };
+  const handlers: Pick<RequestHandlers<ServerRequests>, StateRequest | PromptRequest> = {
+    reserveState: async ({ params: { bytes } }) => {
+      const file = await files?.states.reserve(bytes, () => {
+        if (file && states.delete(file.path)) onEvict(file.path);
+      });
+      if (!file) return undefined;
+      states.set(file.path, file);
+      if (isDisposed) await dispose();
+      return file.path;
+    },
+    commitState: ({ params: { path, bytes } }) => states.get(path)?.commit(bytes),
+    beginReadState: ({ params: { path } }) => states.get(path)?.beginRead(),
     dropState: async ({ params: { path } }) => {
-      const file = this.#states.get(path);
-      this.#states.delete(path);
+      const file = states.get(path);
+      states.delete(path);
       await file?.drop();
     },
-    stateFailed: ({ params: { reason } }) => this.#files?.states.writeFailed(reason),
-    listPrompts: async ({ params: { key } }) => (await this.#files?.prompts.list(key)) ?? [],
+    stateFailed: ({ params: { reason } }) => files?.states.writeFailed(reason),
+    listPrompts: async ({ params: { key } }) => (await files?.prompts.list(key)) ?? [],
     savePrompt: async ({ params: { path, ...prompt } }) => {
-      const file = this.#states.get(path);
-      return file && this.#files?.prompts.save(prompt, file);
+      const file = states.get(path);
+      return file && files?.prompts.save(prompt, file);
     },
     openPrompt: async ({ params: { id } }) => {
-      const path = await this.#files?.prompts.open(id);
-      if (path !== undefined) this.#open.push(id);
-      if (this.#disposed) await this[Symbol.asyncDispose]();
+      const path = await files?.prompts.open(id);
+      if (path !== undefined) open.push(id);
+      if (isDisposed) await dispose();
       return path;
     },
     closePrompt: async ({ params: { id, isUsable } }) => {
-      const index = this.#open.indexOf(id);
-      if (index >= 0) this.#open.splice(index, 1);
-      await this.#files?.prompts.close(id, isUsable);
+      const index = open.indexOf(id);
+      if (index >= 0) open.splice(index, 1);
+      await files?.prompts.close(id, isUsable);
     },
   };
-
-  /** Deletes the states of a process that has ended, and what it was reading of the prompt cache: that may have made it crash. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#disposed = true;
-    const states = [...this.#states.values()];
-    this.#states.clear();
-    await Promise.all(states.map((file) => file.drop()));
-    await Promise.all(this.#open.splice(0).map((id) => this.#files?.prompts.close(id, false)));
-  }
-
-  async #reserve(bytes: number): Promise<string | undefined> {
-    const file = await this.#files?.states.reserve(bytes, () => {
-      if (file && this.#states.delete(file.path)) this.#onEvict(file.path);
-    });
-    if (!file) return undefined;
-    this.#states.set(file.path, file);
-    if (this.#disposed) await this[Symbol.asyncDispose]();
-    return file.path;
-  }
+  return { handlers, [Symbol.asyncDispose]: dispose };
 }

@@ -7,10 +7,7 @@ export type ProcessPriority = 'normal' | 'below-normal' | 'low';
 const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority;
 const levels = { 'below-normal': PRIORITY_BELOW_NORMAL, low: PRIORITY_LOW } as const;
 
-/**
- * Lowers the priority of this process, so that the game goes first. It is never raised: the server may have a lower one. Where
- * the system does not allow it, the priority stays as it is.
- */
+/** Lowers the priority of this process, so that the game goes first. Never raises it; a refusal is no error. */
 export function lowerPriority(priority: ProcessPriority): void {
   if (priority === 'normal') return;
   for (const id of threadIds()) {

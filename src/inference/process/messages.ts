@@ -1,7 +1,7 @@
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
 import type { CallGrammar } from '../../chat/grammar/rule.ts';
 import type { AnswerScores, Completion, LoadOptions, Model, WarmUpResult } from '../contract/engine.ts';
-import type { ModelStats, LoadPlan, MemoryUse } from '../contract/memory.ts';
+import type { Hardware, ModelStats, LoadPlan, MemoryUse } from '../contract/memory.ts';
 import type { SamplingParams } from '../contract/samplingParams.ts';
 import type { NewPrompt, SavedPrompt } from '../llama/promptCache/promptFiles.ts';
 import type { EmbedOptions, Embeddings, ModelDetails } from '../contract/model.ts';
@@ -14,12 +14,9 @@ export type LoadedFacts = Pick<
   'contextSize' | 'toolDialect' | 'canSpeculate' | 'notes' | 'overhead' | 'replyMarks' | 'embedding'
 >;
 
-/** Load options as plain data. */
 export type PlainLoadOptions = Omit<LoadOptions, 'signal' | 'onProgress' | 'afterCrashes' | 'resizing'>;
-
 type NoParams = Readonly<Record<string, never>>;
 
-/** The limits of a pace, which the server process numbers. */
 interface NumberedPace {
   readonly id: number;
   readonly limits: PaceLimits;
@@ -31,7 +28,6 @@ export interface PlainSchedule {
   readonly pace?: NumberedPace;
 }
 
-/** The parameters of a request that concerns one sequence. Sequences are opened when they are first named. */
 interface OfSequence {
   /** Numbered by the server process. */
   readonly sequence: number;
@@ -44,17 +40,16 @@ interface GenerateParams extends OfSequence {
   readonly controlTokens: boolean | readonly string[];
   readonly maxThinkingTokens: number | undefined;
   readonly transcript: boolean;
+  readonly choices: boolean;
   /** `previous`: that of the sequence's last generation, so that what was derived from it is found again. */
   readonly grammar: CallGrammar | 'previous' | undefined;
 }
 
-/** The parameters of a load. */
 interface ModelToLoad {
   readonly file: string;
   readonly options: PlainLoadOptions;
 }
 
-/** The parameters of a request that concerns the file of a KV state. */
 interface OfFile {
   readonly path: string;
 }
@@ -67,6 +62,8 @@ export type EngineRequests = {
   readonly load: Request<ModelToLoad & { readonly isResizable: boolean }, LoadedFacts, number>;
   /** What a model would take. */
   readonly estimate: Request<ModelToLoad, LoadPlan>;
+  /** What memory and cards there are now. */
+  readonly readHardware: Request<Pick<LoadOptions, 'gpu'>, Hardware>;
   /** Ends all generations. */
   readonly stop: Request<NoParams>;
   /** Gives back the slots that the model has got on demand. */
@@ -93,7 +90,6 @@ export type EngineRequests = {
   readonly setPace: Request<NumberedPace>;
 };
 
-/** The batches of the model's context. */
 export interface BatchProgress {
   /** Whether a batch is being evaluated. */
   readonly running: boolean;

@@ -2,12 +2,11 @@ import { EngineCrashedFault, EngineProcess, type EngineProcessOptions, type Proc
 import { raceAbort } from '../../base/abort.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { LoadOptions } from '../contract/engine.ts';
-import type { EngineRequests, LoadedFacts, PlainLoadOptions } from './messages.ts';
-import { type EventOf, type RunningRequest, UnreceivedRequest } from './peer.ts';
+import type { LoadedFacts, PlainLoadOptions } from './messages.ts';
+import { UnreceivedRequest } from './peer.ts';
 import type { InferenceSchedule } from '../contract/pace.ts';
 import type { SentSchedule } from './paces.ts';
 
-/** What is loaded, where, and who is told about it. */
 export interface ModelLoad extends ProcessListener {
   readonly file: string;
   readonly options: PlainLoadOptions;
@@ -16,62 +15,42 @@ export interface ModelLoad extends ProcessListener {
   readonly onProgress: LoadOptions['onProgress'];
 }
 
-/** The requests that concern the model. */
-type ModelRequests = Omit<EngineRequests, 'prepare' | 'estimate' | 'load' | 'stateEvicted' | 'setPace'>;
-
 const maxStopMs = 1000;
 
 /** A model in its engine process, from its load to its unloading or the end of the process. */
-export class ModelProcess {
+export interface ModelProcess {
   readonly facts: LoadedFacts;
-  readonly #process: EngineProcess;
-
-  private constructor(facts: LoadedFacts, process: EngineProcess) {
-    this.facts = facts;
-    this.#process = process;
-  }
-
-  /**
-   * Loads a model in a process of the host. Aborting it ends the process.
-   * @throws Fault MODEL_LOAD_FAILED, or ENGINE_CRASHED when the process crashes.
-   */
-  static async load(load: ModelLoad): Promise<ModelProcess> {
-    const { file, options, host, signal, onProgress, resizing } = load;
-    if (signal.aborted) throw cancelledFault(file);
-    const process = host.acquire();
-    process.listen(load);
-    const request = process.request('load', { file, options, isResizable: resizing !== undefined }, onProgress);
-    try {
-      const facts = await raceAbort(request.result, signal);
-      if (!signal.aborted) return new ModelProcess(facts, process);
-    } catch (error) {
-      if (!signal.aborted) {
-        await process.kill();
-        throw error;
-      }
-    }
-    await process.kill();
-    throw cancelledFault(file);
-  }
-
   /** The schedule of a request that begins now. */
-  schedule(schedule: InferenceSchedule): SentSchedule {
-    return this.#process.paces.begin(schedule);
-  }
-
+  schedule(schedule: InferenceSchedule): SentSchedule;
   /** Sends a request about the model. */
-  request<Name extends keyof ModelRequests & string>(
-    name: Name,
-    params: ModelRequests[Name]['params'],
-    onEvent?: (event: EventOf<EngineRequests[Name]>) => void,
-  ): RunningRequest<EngineRequests[Name]> {
-    return this.#process.request(name, params, onEvent);
-  }
-
+  readonly request: EngineProcess['request'];
   /** Ends the generations of the model, and its process. */
-  async unload(): Promise<void> {
-    await settledWithin(maxStopMs, this.request('stop', {}).result);
-    await this.#process.kill();
+  unload(): Promise<void>;
+}
+
+/** Loads a model in a process. Aborting ends the process. @throws Fault MODEL_LOAD_FAILED, ENGINE_CRASHED */
+export async function loadInProcess(load: ModelLoad): Promise<ModelProcess> {
+  const { file, options, host, signal, onProgress, resizing } = load;
+  if (signal.aborted) throw cancelledFault(file);
+  const process = host.acquire();
+  process.listen(load);
+  const loading = process.request('load', { file, options, isResizable: resizing !== undefined }, onProgress);
+  try {
+    const facts = await raceAbort(loading.result, signal);
+    signal.throwIfAborted();
+    return {
+      facts,
+      schedule: (schedule) => process.paces.begin(schedule),
+      request: (...given) => process.request(...given),
+      async unload() {
+        await settledWithin(maxStopMs, process.request('stop', {}).result);
+        await process.kill();
+      },
+    };
+  } catch (error) {
+    const fault = signal.aborted ? cancelledFault(file) : error;
+    await process.kill();
+    throw fault;
   }
 }
 
@@ -96,30 +75,20 @@ export function toLoadFault(file: string, error: unknown): unknown {
 }
 
 /** Gives each model a process of its own to run in. */
-export class ProcessHost implements AsyncDisposable {
-  readonly #options: EngineProcessOptions;
-  #spare: EngineProcess | undefined;
+export type ProcessHost = ReturnType<typeof processHost>;
 
-  constructor(options: EngineProcessOptions) {
-    this.#options = options;
-  }
-
-  /** The process that the next model gets, unless it has ended by then; it is started if there is none. */
-  prepare(): EngineProcess {
-    if (!this.#spare?.alive) this.#spare = new EngineProcess(this.#options);
-    return this.#spare;
-  }
-
-  /**
-   * The process to load a model in, which the caller ends. @throws Fault MODEL_LOAD_FAILED when it cannot be started.
-   */
-  acquire(): EngineProcess {
-    const spare = this.#spare;
-    this.#spare = undefined;
-    return spare?.alive ? spare : new EngineProcess(this.#options);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#spare?.kill();
-  }
+/** Creates the host of the processes of an engine. */
+export function processHost(options: EngineProcessOptions) {
+  let spare: EngineProcess | undefined;
+  return {
+    /** The process that the next model gets, unless it has ended by then; it is started if there is none. */
+    prepare: () => (spare?.alive ? spare : (spare = new EngineProcess(options))),
+    /** The process to load a model in, which the caller ends. @throws Fault MODEL_LOAD_FAILED when it cannot be started. */
+    acquire(): EngineProcess {
+      const prepared = spare;
+      spare = undefined;
+      return prepared?.alive ? prepared : new EngineProcess(options);
+    },
+    [Symbol.asyncDispose]: async () => spare?.kill(),
+  };
 }

@@ -25,10 +25,7 @@ export class SentPaces {
   readonly #paces = new Map<Pace, SentPace>();
   #lastId = 0;
 
-  /**
-   * @param tell is called with the limits of a pace whenever they have changed.
-   * @param onEnd is called when a request has ended.
-   */
+  /** @param tell gets the limits of a pace when they change. @param onEnd is called when a request has ended. */
   constructor(tell: (id: number, limits: PaceLimits) => void, onEnd: () => void) {
     this.#tell = tell;
     this.#onEnd = onEnd;
@@ -39,7 +36,6 @@ export class SentPaces {
     return [...this.#paces].reduce((sum, [pace, { requests }]) => sum + (pace.limits.paused ? requests : 0), 0);
   }
 
-  /** A request with this schedule begins. */
   begin({ priority = 'NORMAL', pace }: InferenceSchedule): SentSchedule {
     if (!pace) return { plain: { priority }, end: () => undefined };
     const { id } = this.#enter(pace);
@@ -84,7 +80,6 @@ export class SentPaces {
   }
 }
 
-/** What one process has of a pace. */
 function shareOf(pace: Pace): PaceLimits {
   const processes = Math.max(1, processesOf.get(pace)?.size ?? 1);
   return { ...pace.limits, maxTokensPerSecond: pace.limits.maxTokensPerSecond / processes };
@@ -104,7 +99,6 @@ export class ReceivedPaces {
     this.#paces.get(id)?.pace.set(limits);
   }
 
-  /** Runs a request with its schedule. */
   async run<T>({ priority, pace }: PlainSchedule, request: (schedule: InferenceSchedule) => Promise<T>): Promise<T> {
     if (!pace) return request({ priority });
     const { id, limits } = pace;

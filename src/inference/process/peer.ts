@@ -18,14 +18,11 @@ export interface Request<Params, Result = undefined, Event = never> extends Requ
 
 /** What one kind of request emits before its answer. */
 export type EventOf<Shape extends RequestShape> = Shape extends { readonly event: infer Event } ? Event : never;
-
-/** Kinds of requests by name. */
 export type RequestShapes = Readonly<Record<string, RequestShape>>;
 
 /** What a requester can tell a request that runs. */
 export type RequestControl = 'abort' | 'pause' | 'resume';
 
-/** A request that runs on the other side. */
 export interface RunningRequest<Shape extends RequestShape> {
   /** @throws Fault the error of the other side, or what the peer was closed with; UnreceivedRequest. */
   readonly result: Promise<Shape['result']>;
@@ -42,7 +39,6 @@ export interface IncomingRequest<Shape extends RequestShape> {
   readonly emit: (event: EventOf<Shape>) => void;
 }
 
-/** One handler for each kind of request. */
 export type RequestHandlers<Shapes extends RequestShapes> = {
   readonly [Name in keyof Shapes]: (
     request: IncomingRequest<Shapes[Name]>,
@@ -52,7 +48,6 @@ export type RequestHandlers<Shapes extends RequestShapes> = {
 /** What a handler returns: nothing, where no result is sent. */
 type Answer<Result> = [Result] extends [undefined] ? void : Result;
 
-/** A Fault as plain data. */
 interface FaultData {
   readonly name: CodeName;
   readonly message: string;
@@ -60,7 +55,6 @@ interface FaultData {
   readonly cause: string;
 }
 
-/** A message between two processes. Requests are numbered by the side that makes them. */
 type Message =
   | readonly [kind: 'request', id: number, name: string, params: unknown]
   | readonly [kind: 'received', id: number]
@@ -89,10 +83,7 @@ interface PendingRequest {
 /** Sends all messages of one round of the event loop together. */
 export type SendBatch = (messages: readonly unknown[]) => void;
 
-/**
- * One of two processes that send each other requests over a message channel. Messages are plain data and arrive in order.
- * Those of one round of the event loop are sent as one.
- */
+/** One of two processes that send each other requests. Messages are in order; those of one event loop round are one. */
 export class Peer<Outgoing extends RequestShapes, Incoming extends RequestShapes> {
   readonly #sendBatch: SendBatch;
   readonly #handlers: RequestHandlers<Incoming>;
@@ -108,11 +99,6 @@ export class Peer<Outgoing extends RequestShapes, Incoming extends RequestShapes
     this.#sendBatch = sendBatch;
     this.#handlers = handlers;
     this.#beforeFlush = beforeFlush;
-  }
-
-  /** Requests of this side without an answer. */
-  get pending(): number {
-    return this.#pending.size;
   }
 
   /** Requests of the other side without an answer. */
@@ -176,7 +162,7 @@ export class Peer<Outgoing extends RequestShapes, Incoming extends RequestShapes
     }
     const emit = (event: unknown): void => this.#send(['event', id, event]);
     const handle = this.#handlers[name] as unknown as (request: IncomingRequest<RequestShape>) => unknown;
-    const result = (async () => handle({ params, emit, signal: running.signal, paused: () => running.paused() }))();
+    const result = (async () => handle({ params, emit, signal: running.signal, paused: () => running.paused }))();
     const end = (message: Message): void => {
       this.#running.delete(id);
       if (id !== unanswered) this.#send(message);
@@ -200,37 +186,20 @@ export class Peer<Outgoing extends RequestShapes, Incoming extends RequestShapes
   }
 }
 
-/** The controls of a request that runs on this side. */
 class RunningHere {
   readonly #abort = new AbortController();
-  #pause: PromiseWithResolve | undefined;
-
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  paused(): Promise<void> | undefined {
-    return this.#pause?.promise;
-  }
+  readonly signal = this.#abort.signal;
+  /** Resolves when the request is resumed; undefined while it is not paused. */
+  paused: Promise<void> | undefined;
+  #resume = (): void => undefined;
 
   control(control: RequestControl): void {
     if (control === 'abort') this.#abort.abort();
-    if (control === 'pause') this.#pause ??= promiseWithResolve();
+    if (control === 'pause') this.paused ??= new Promise((resolve) => (this.#resume = resolve));
     if (control !== 'resume') return;
-    this.#pause?.resolve();
-    this.#pause = undefined;
+    this.#resume();
+    this.paused = undefined;
   }
-}
-
-interface PromiseWithResolve {
-  readonly promise: Promise<void>;
-  readonly resolve: () => void;
-}
-
-function promiseWithResolve(): PromiseWithResolve {
-  let resolve = (): void => undefined;
-  const promise = new Promise<void>((done) => (resolve = done));
-  return { promise, resolve };
 }
 
 function toData(error: unknown): FaultData {

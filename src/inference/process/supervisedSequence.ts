@@ -1,4 +1,5 @@
 import { track, untilAborted } from '../../base/abort.ts';
+import { onAbort } from '../../base/events.ts';
 import type {
   AnswerScores,
   Completion,
@@ -16,7 +17,6 @@ import type { PlainSchedule } from './messages.ts';
 import type { SentSchedule } from './paces.ts';
 import type { Supervisor } from './supervisor.ts';
 
-/** A sequence in one process, and the grammar that it has last been sent. */
 interface OpenedSequence {
   readonly model: ModelProcess;
   grammar: CallGrammar | undefined;
@@ -122,13 +122,10 @@ export class SupervisedSequence implements Sequence {
     opened.grammar = grammar;
     const sentGrammar = isKnown ? ('previous' as const) : grammar;
     const request = { sequence: this.#id, prompt, schedule, sampling, controlTokens, maxThinkingTokens, transcript };
-    return { ...request, grammar: sentGrammar };
+    return { ...request, choices: options.choices === true, grammar: sentGrammar };
   }
 
-  /**
-   * Runs work in the process of the model, once it is ready; undefined when it was aborted while no process had received
-   * it, or by a disposal.
-   */
+  /** Runs work in the process of the model; undefined: aborted before a process received it, or by a disposal. */
   async #run<T>(signal: AbortSignal, work: (opened: OpenedSequence) => Promise<T>): Promise<T | undefined> {
     if (signal.aborted || this.#isClosing) return undefined;
     let isWaiting = true;
@@ -146,40 +143,38 @@ export class SupervisedSequence implements Sequence {
         throw error;
       }
     });
-    let onAbort = (): void => undefined;
+    let unsubscribe = (): void => undefined;
     const abortedWhileWaiting = new Promise<undefined>((resolve) => {
       // Work that a process has been sent ends by itself after an abort.
-      onAbort = () => void settledWithin(isWaiting ? 0 : maxAbortMs, running).then(() => resolve(undefined));
+      const end = (): unknown => settledWithin(isWaiting ? 0 : maxAbortMs, running).then(() => resolve(undefined));
+      unsubscribe = onAbort(signal)(end);
     });
-    signal.addEventListener('abort', onAbort);
     try {
       return await track(this.#running, Promise.race([running, abortedWhileWaiting]));
     } catch (error) {
       if (this.#isClosing) return undefined;
       throw error;
     } finally {
-      signal.removeEventListener('abort', onAbort);
+      unsubscribe();
     }
   }
 }
 
-/** The result of a request, which the signal aborts. */
 async function withAbort<Shape extends RequestShape>(
   request: RunningRequest<Shape>,
   signal: AbortSignal,
   sent: SentSchedule,
 ): Promise<Shape['result']> {
-  const abort = (): void => {
+  const unsubscribe = onAbort(signal)(() => {
     request.control('abort');
     // From now on an answer is expected, also while the session is paused.
     sent.end();
-  };
-  signal.addEventListener('abort', abort);
+  });
   try {
     return await request.result;
   } finally {
     sent.end();
-    signal.removeEventListener('abort', abort);
+    unsubscribe();
   }
 }
 
@@ -192,27 +187,12 @@ const abortedResult = (ms: number) => ({
   timings: { queuedMs: ms, firstTokenMs: 0, totalMs: ms },
 });
 
-/** Delivers the text of a generation in another process. */
-interface TextDelivery {
-  /** A piece has arrived. Does not throw. */
-  push(piece: string): void;
-  /** Sets how the generation is paused, resumed and aborted. */
-  control(send: (control: RequestControl) => void): void;
-  /** Resolves when all pieces are delivered. @throws what `onText` has thrown. */
-  delivered(): Promise<void>;
-  /** Delivers what has arrived, without backpressure. @throws what `onText` has thrown. */
-  flush(): void;
-}
-
-/**
- * Applies backpressure to a generation in another process: pauses it there, and holds back the pieces that were on their
- * way. After an abort nothing is held back. When `onText` throws, the generation is aborted.
- */
+/** Pauses a generation elsewhere and holds back its pieces, none after an abort. An `onText` that throws aborts it. */
 export function deliverText({
   signal,
   backpressure,
   onText,
-}: Pick<GenerateOptions, 'signal' | 'backpressure'> & { readonly onText: (piece: string) => void }): TextDelivery {
+}: Pick<GenerateOptions, 'signal' | 'backpressure'> & { readonly onText: (piece: string) => void }) {
   const held: string[] = [];
   let send: (control: RequestControl) => void = () => undefined;
   let pause: Promise<void> | undefined;
@@ -231,7 +211,6 @@ export function deliverText({
     if (failure) throw failure.error;
   };
   const flush = (): void => held.splice(0).forEach(deliver);
-
   const holdBack = async (first: Promise<void>): Promise<void> => {
     send('pause');
     let wait: Promise<void> | undefined = first;
@@ -248,18 +227,22 @@ export function deliverText({
   };
 
   return {
-    push(piece) {
+    /** A piece has arrived. Does not throw. */
+    push(piece: string): void {
       if (pause) return void held.push(piece);
       deliver(piece);
       const wait = failure ? undefined : backpressure?.();
       if (wait) pause = holdBack(wait).catch((error: unknown) => void (failure ??= { error }));
     },
-    control: (sender) => (send = sender),
-    async delivered() {
+    /** Sets how the generation is paused, resumed and aborted. */
+    control: (sender: (control: RequestControl) => void): void => void (send = sender),
+    /** Resolves when all pieces are delivered. @throws what `onText` has thrown. */
+    async delivered(): Promise<void> {
       await pause;
       rethrow();
     },
-    flush() {
+    /** Delivers what has arrived, without backpressure. @throws what `onText` has thrown. */
+    flush(): void {
       flush();
       rethrow();
     },

@@ -4,13 +4,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Fault } from '../../protocol/fault.ts';
 import { EitherSignal } from '../../base/abort.ts';
 import type { LoadOptions } from '../contract/engine.ts';
-import { Listeners, slowLoadMs } from '../contract/pace.ts';
+import { Listeners } from '../../base/events.ts';
+import { slowLoadMs } from '../contract/pace.ts';
 import type { ModelListener, ProcessEnd } from './engineProcess.ts';
 import type { PlainLoadOptions } from './messages.ts';
-import { ModelProcess, type ProcessHost, toLoadFault } from './modelProcess.ts';
+import { loadInProcess, type ModelProcess, type ProcessHost, toLoadFault } from './modelProcess.ts';
 import { UnreceivedRequest } from './peer.ts';
 
-/** A crash of the engine process of a model. */
 export interface EngineCrash {
   readonly file: string;
   readonly end: ProcessEnd;
@@ -18,7 +18,6 @@ export interface EngineCrash {
   readonly count: number;
 }
 
-/** What a supervisor uses of its engine. */
 export interface SupervisorOptions extends ModelListener {
   readonly file: string;
   readonly options: PlainLoadOptions;
@@ -27,7 +26,6 @@ export interface SupervisorOptions extends ModelListener {
   readonly onCrash: (crash: EngineCrash) => void;
 }
 
-/** What the caller of a load gives it. */
 export type LoadCallbacks = Pick<LoadOptions, 'signal' | 'onProgress'>;
 
 /** The wait before the second restart in a row; each later one waits twice as long. The first one does not wait. */
@@ -120,7 +118,7 @@ export class Supervisor implements AsyncDisposable {
     const { file, options, host, onStats, resizing } = this.#options;
     const loadNumber = ++this.#loadNumber;
     using abort = new EitherSignal([signal, this.#closing.signal]);
-    const model = await ModelProcess.load({
+    const model = await loadInProcess({
       file,
       options,
       host,

@@ -1,6 +1,5 @@
 import type { BatchProgress } from './messages.ts';
 
-/** Limits of a watchdog. */
 export interface WatchdogLimits {
   /** Milliseconds between two checks. Time counts by checks, so that a suspended machine is no hang. */
   readonly tickMs: number;
@@ -28,7 +27,8 @@ export class Watchdog {
   #silentMs = 0;
   #stuckMs = 0;
   #chunkMs: number | undefined;
-  #isLoading = false;
+  /** Whether a model or the library is being loaded, whose progress no heartbeat reports. */
+  isLoading = false;
 
   /** @param onHang is called once, with the seconds without progress. */
   constructor(limits: WatchdogLimits, onHang: (seconds: number) => void) {
@@ -55,29 +55,20 @@ export class Watchdog {
     this.#silentMs = 0;
   }
 
-  /** A request has progressed. */
   progressed(): void {
     this.#stuckMs = 0;
   }
 
-  /** Whether a model or the library is being loaded, whose progress no heartbeat reports. */
-  set isLoading(isLoading: boolean) {
-    this.#isLoading = isLoading;
-  }
-
-  /**
-   * A thread of the process that nothing blocks has sent a sign of life. It counts while something is loaded: a library on a
-   * slow disk blocks the event loop for long.
-   */
+  /** A thread that nothing blocks sent a sign of life. It counts in a load: a slow disk blocks the event loop. */
   guardHeard(): void {
-    if (this.#isLoading) this.heard();
+    if (this.isLoading) this.heard();
   }
 
   onHeartbeat(batches: BatchProgress | undefined): void {
     const isStuck = batches?.running === true && batches.ended === this.#endedBatches;
     this.#endedBatches = batches?.ended;
     this.#chunkMs = batches?.chunkMs;
-    if (!isStuck && !this.#isLoading) this.progressed();
+    if (!isStuck && !this.isLoading) this.progressed();
   }
 
   #check(): void {
@@ -85,8 +76,8 @@ export class Watchdog {
     this.#silentMs += tickMs;
     this.#stuckMs += tickMs;
     const limitMs = Math.max(minHangMs, chunksUntilHang * (this.#chunkMs ?? 0));
-    const stuckLimitMs = this.#isLoading || this.#chunkMs === undefined ? unmeasuredHangMs : limitMs;
-    const silentLimitMs = this.#isLoading ? Math.min(limitMs, unmeasuredHangMs) : limitMs;
+    const stuckLimitMs = this.isLoading || this.#chunkMs === undefined ? unmeasuredHangMs : limitMs;
+    const silentLimitMs = this.isLoading ? Math.min(limitMs, unmeasuredHangMs) : limitMs;
     if (this.#silentMs < silentLimitMs && this.#stuckMs < stuckLimitMs) return;
     this.stop();
     this.#onHang(Math.round(Math.max(this.#silentMs, this.#stuckMs) / 1000));

@@ -22,8 +22,7 @@ export const checkEndpoints = (remote: RemoteModel, signal: AbortSignal): Promis
 
 async function checkEndpoint(url: string, remote: RemoteModel, signal: AbortSignal): Promise<EndpointReport> {
   try {
-    const apiKey = readApiKey(remote, process.env);
-    using connection = new HttpConnection(url, apiKey, defaultTimeouts, process.env);
+    using connection = new HttpConnection(url, readApiKey(remote, process.env), defaultTimeouts, process.env);
     const chatTemplate = await readTemplate(remote);
     const server = serverApis[remote.api](connection, { model: remote.model, chatTemplate });
     const { model, build, contextSize, slots, limits, notes } = await server.props(signal);

@@ -13,7 +13,6 @@ export interface ServerProps {
   readonly chatTemplate: string | undefined;
   readonly bos: string;
   readonly eos: string;
-  /** Name of the model. */
   readonly model: string;
   /** Version of the server. */
   readonly build: string;
@@ -39,8 +38,8 @@ export interface RemoteRequest {
   readonly seed: number;
   /** Grammar of the text, in GBNF; undefined: it is unconstrained. */
   readonly gbnf?: string | undefined;
-  /** A token that is to be generated: its probability is wanted, and those of this many of the likeliest tokens. */
-  readonly probabilities?: { readonly of: Token; readonly likeliest: number };
+  /** For each token, the probabilities of this many of the likeliest ones are wanted, and its own; `of`: the token that is to be generated. */
+  readonly probabilities?: { readonly of?: Token; readonly likeliest: number } | undefined;
 }
 
 /** Sampling parameters that a server applies. */

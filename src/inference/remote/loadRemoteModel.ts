@@ -1,22 +1,24 @@
+import type { Environment } from '../../base/httpRoute.ts';
 import type { InferenceServer, ServerProps } from './inferenceServer.ts';
 import { ServerFault } from './connection/serverFault.ts';
-import { probeChatTemplate } from '../../chat/template/chatTemplate.ts';
+import { probeChatTemplate, type ChatTemplate } from '../../chat/template/chatTemplate.ts';
 import { describeError, Fault } from '../../protocol/fault.ts';
-import type { LoadOptions, Model } from '../contract/engine.ts';
+import type { LoadOptions, Model, Sequence } from '../contract/engine.ts';
 import { HttpConnection, type RemoteTimeouts } from './connection/httpConnection.ts';
 import { Endpoint, Endpoints } from './endpoints/endpoints.ts';
-import { replyEnd } from '../decoding/templateProbes.ts';
-import { measureOverhead, type RemoteModelParts, RemoteServedModel } from './model.ts';
+import { replyEnd, countTools, overheadDialogs, overheadOf } from '../decoding/templateProbes.ts';
 import type { RemoteModel } from '../contract/model.ts';
 import { readApiKey, readTemplate, serverApis } from './serverApis.ts';
 import { RemotePrompts, type RemoteTokenizer } from './sequence/remotePrompts.ts';
 import { RemoteSlots } from './endpoints/remoteSlots.ts';
+import type { Token } from '../decoding/tokenizer.ts';
+import { type ModelMemory, noModelMemory, noStats } from '../contract/memory.ts';
+import { RemoteSequence } from './sequence/sequence.ts';
 
-/** How a remote model is loaded. */
 export interface RemoteLoadOptions extends Pick<LoadOptions, 'contextSize' | 'slots'> {
   readonly signal: AbortSignal;
   readonly timeouts: RemoteTimeouts;
-  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly environment: Environment;
   readonly onClose: (model: Model) => unknown;
   /** Present where this process has started the server. */
   readonly own?: OwnServer;
@@ -71,7 +73,7 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
     const endTokens = [replyEnd(prompts), props.eos].flatMap((end) =>
       end === undefined ? [] : (vocabulary.controlToken(end) ?? []),
     );
-    return new RemoteServedModel({
+    return createRemoteModel({
       endpoints,
       prompts,
       chatTemplate,
@@ -129,7 +131,6 @@ function contextSizeOf(answering: readonly AnsweringServer[], wanted: number): n
   return size;
 }
 
-/** Tokenizes on any of the endpoints. */
 function tokenizerOf(endpoints: Endpoints): RemoteTokenizer {
   const attempt = <T>(work: (server: InferenceServer) => Promise<T>, signal: AbortSignal): Promise<T> =>
     endpoints.attempt(
@@ -145,7 +146,6 @@ function tokenizerOf(endpoints: Endpoints): RemoteTokenizer {
   };
 }
 
-/** Asks all servers. Those are used that serve the same model as the first that answers. */
 async function askAll(servers: readonly InferenceServer[], signal: AbortSignal): Promise<Answers> {
   const answers = await Promise.allSettled(
     servers.map(async (server): Promise<AnsweringServer> => ({ server, props: await server.props(signal) })),
@@ -170,7 +170,6 @@ const reducedContext = (wanted: number, served: number): readonly string[] =>
       ]
     : [];
 
-/** What a server has to serve, to be an endpoint of a loaded model. */
 interface ServedModel extends Pick<ServerProps, 'chatTemplate' | 'bos' | 'eos' | 'fingerprint'> {
   /** Tokens of each slot, at least. */
   readonly contextSize: number;
@@ -198,4 +197,67 @@ async function checkServed(server: InferenceServer, wanted: ServedModel, signal:
   const message = `${server.connection.url} ${difference}; start it with the same model, or unload the model and load it`;
   // Another endpoint may serve it.
   throw new ServerFault(message, { retryable: true });
+}
+
+/** What a remote model is made of; with `supervision` where this process has started the server. */
+interface RemoteModelParts extends Pick<Model, 'contextSize' | 'overhead' | 'limits' | 'notes' | 'supervision'> {
+  readonly endpoints: Endpoints;
+  readonly prompts: RemotePrompts;
+  readonly chatTemplate: ChatTemplate;
+  readonly endTokens: readonly Token[];
+  /** Ends all requests, and closes all connections. */
+  readonly onClose: (model: Model) => unknown;
+  /** What it takes on this machine; absent: nothing. */
+  readonly memory?: ModelMemory | undefined;
+}
+
+/** Creates a model that inference servers have in memory: prompts are rendered here, tokens are computed there. */
+function createRemoteModel(parts: RemoteModelParts): Model {
+  const { endpoints, prompts, chatTemplate, endTokens, onClose, memory = noModelMemory, ...facts } = parts;
+  const { toolDialect, replyMarks } = chatTemplate;
+  const { contextSize, supervision } = facts;
+  const sequences = new Set<Sequence>();
+  const sum = (read: (slots: Endpoint['slots']) => number): number =>
+    endpoints.all.reduce((total, { slots }) => total + read(slots), 0);
+  const model: Model = {
+    ...facts,
+    toolDialect,
+    replyMarks,
+    canSpeculate: false,
+    count: (texts) => Promise.all(texts.map(async (text) => (await prompts.plainTokens(text)).length)),
+    countTools: (tools) => countTools(prompts, tools, contextSize),
+    render: async (prompt) => prompts.render(prompt).text,
+    openSequence({ label = '' } = {}) {
+      const close = (closed: Sequence): void => void sequences.delete(closed);
+      const givesChoices = facts.limits?.confidence === undefined;
+      const own = { label, endpoints, prompts, endTokens, replyMarks, contextSize, givesChoices };
+      const sequence = new RemoteSequence({ ...own, onClose: close });
+      sequences.add(sequence);
+      return sequence;
+    },
+    // What is in the memory of another machine is not this server's.
+    stats: () => ({
+      ...noStats,
+      backend: supervision ? 'llama-server' : 'http',
+      memory,
+      slots: sum(({ count }) => count),
+      slotsBusy: sum(({ busy }) => busy),
+      waiting: sum(({ waiting }) => waiting),
+      sequences: sequences.size,
+    }),
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...sequences].map((sequence) => sequence[Symbol.asyncDispose]()));
+      await onClose(model);
+    },
+  };
+  return model;
+}
+
+async function measureOverhead(prompts: RemotePrompts): Promise<Model['overhead']> {
+  const addedTokens = overheadDialogs.map(async (messages) => {
+    const whole = await prompts.tokensYielding(prompts.render({ messages }));
+    const texts = await Promise.all(messages.map(({ text }) => prompts.plainTokens(text)));
+    return whole.length - texts.flat().length;
+  });
+  return overheadOf(await Promise.all(addedTokens));
 }

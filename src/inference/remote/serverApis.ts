@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import type { RemoteModel } from '../contract/model.ts';
 import type { HttpConnection } from './connection/httpConnection.ts';
+import type { Environment } from '../../base/httpRoute.ts';
 import type { InferenceServer } from './inferenceServer.ts';
-import { LlamaServer } from './llamaServer/llamaServer.ts';
-import { OpenAiServer } from './openAi/openAiServer.ts';
+import { llamaServer } from './llamaServer/llamaServer.ts';
+import { openAiServer } from './openAi/openAiServer.ts';
 import { withoutMark } from '../../base/jsonLocations.ts';
 
-/** What a server is asked for. */
 export interface ServedModelName extends Pick<RemoteModel, 'model'> {
   /** Source of the chat template that is named in the catalogue; undefined: that of the server. */
   readonly chatTemplate: string | undefined;
@@ -17,18 +17,12 @@ export interface ServedModelName extends Pick<RemoteModel, 'model'> {
 export const serverApis: Readonly<
   Record<RemoteModel['api'], (connection: HttpConnection, served: ServedModelName) => InferenceServer>
 > = {
-  'llama-server': (connection, { model }) => new LlamaServer(connection, model),
-  openai: (connection, { model, chatTemplate = '' }) => new OpenAiServer(connection, model, chatTemplate),
+  'llama-server': (connection, { model }) => llamaServer(connection, model),
+  openai: (connection, { model, chatTemplate = '' }) => openAiServer(connection, model, chatTemplate),
 };
 
-/**
- * The API key of a model; undefined: it needs none.
- * @throws Fault MODEL_LOAD_FAILED when its environment variable is not set.
- */
-export function readApiKey(
-  { apiKeyEnv }: RemoteModel,
-  environment: Readonly<Record<string, string | undefined>>,
-): string | undefined {
+/** The API key of a model, if it needs one. @throws Fault MODEL_LOAD_FAILED when its variable is not set. */
+export function readApiKey({ apiKeyEnv }: RemoteModel, environment: Environment): string | undefined {
   if (apiKeyEnv === undefined) return undefined;
   const key = environment[apiKeyEnv];
   if (key !== undefined && key !== '') return key;

@@ -33,7 +33,6 @@ export class Vocabulary {
 
   isControl = (token: Token): boolean => this.#control.has(token);
 
-  /** The spelling of a control token. */
   controlSpelling(token: Token): string {
     return this.#spelling(token) ?? '';
   }
@@ -44,7 +43,6 @@ export class Vocabulary {
     return spellings.includes(undefined) ? undefined : spellings.join('');
   }
 
-  /** The control token with a spelling. */
   controlToken(spelling: string): Token | undefined {
     return [...this.#control].find((token) => this.#spelling(token) === spelling);
   }

@@ -1,12 +1,11 @@
 import protobuf from 'protobufjs/minimal.js';
-import { type DecodeResult, type FieldEncoding, frameReader, malformed } from './frameReader.ts';
+import { type DecodeResult, type FieldEncoding, frameReader } from './frameReader.ts';
 import { type Fields, type Envelope, type Frames, messageOf, rewriters } from './frame.ts';
-import { describeError, Fault } from '../fault.ts';
+import { describeError, Fault, malformed } from '../fault.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 import { envelopes } from './frames.static.gen.ts';
 import { wellFormed } from './wellFormed.ts';
 
-/** Encodes a frame as protobuf. */
 export function encodeBinary(frame: ClientFrame | ServerFrame): Uint8Array<ArrayBuffer> {
   const envelope = 'seq' in frame ? 'ServerFrame' : 'ClientFrame';
   const rewrite = withNumbers[envelope].get(frame.body);

@@ -18,7 +18,6 @@ export interface Codec<Incoming, Outgoing> {
 /** The name of a WebSocket subprotocol of turngraph. */
 export type Subprotocol = 'turngraph.v1.proto' | 'turngraph.v1.json';
 
-/** The codecs of one side, by subprotocol. */
 export type Codecs<Incoming, Outgoing> = { readonly [Name in Subprotocol]: Codec<Incoming, Outgoing> };
 
 /** The codecs of the server: decode client frames, encode server frames. */

@@ -13,7 +13,6 @@ export interface Frames {
   readonly ServerFrame: ServerFrame;
 }
 
-/** The envelope of one direction. */
 export type Envelope = keyof Frames;
 
 /** The body of a frame. */
@@ -41,7 +40,6 @@ export function serverFrame<Body extends keyof ServerFrameBodies>(
   return { requestId, seq, body, [body]: { ...defaults.ServerFrame.get(body), ...fields } } as unknown as ServerFrame;
 }
 
-/** The name of a message of the proto. */
 export type MessageName = keyof typeof shapes;
 
 /** The field values of any message, by field name. */
@@ -78,7 +76,6 @@ const emptyMap: Readonly<Record<string, string>> = Object.freeze(Object.create(n
 
 const fields = byMessage((name) => Object.entries<FieldShape>(shapes[name]));
 
-/** Creates a table with one entry per direction. */
 const byEnvelope = <Entry>(createEntry: (envelope: Envelope) => Entry): Readonly<Record<Envelope, Entry>> => ({
   ClientFrame: createEntry('ClientFrame'),
   ServerFrame: createEntry('ServerFrame'),

@@ -1,4 +1,4 @@
-import { Fault } from '../fault.ts';
+import { Fault, malformed } from '../fault.ts';
 import type { FieldShape } from '../frames.gen.ts';
 import { type Envelope, type Frames, bodiesOf, defaultOf, fieldsOf, type Fields, type MessageName } from './frame.ts';
 
@@ -37,10 +37,6 @@ export interface UnknownField {
 export type DecodeResult<Frame> =
   | { readonly ok: true; readonly frame: Frame }
   | { readonly ok: false; readonly requestId: number; readonly fault: Fault };
-
-/** A MALFORMED_MESSAGE error that names the place and the fix: `text must be a string, not 3`. */
-export const malformed = (sentence: string, cause?: unknown): Fault =>
-  new Fault('MALFORMED_MESSAGE', sentence, { cause });
 
 /**
  * Creates the reader of frames of one direction: validates all fields and fills in their defaults. Unknown fields from

@@ -39,9 +39,16 @@ ClientFrame.prototype.destroyStringStorage = null;
 ClientFrame.prototype.appendDialog = null;
 ClientFrame.prototype.setPace = null;
 ClientFrame.prototype.searchStorage = null;
+ClientFrame.prototype.appendText = null;
+ClientFrame.prototype.setAgentMode = null;
+ClientFrame.prototype.setVariables = null;
+ClientFrame.prototype.addKnowledge = null;
+ClientFrame.prototype.removeKnowledge = null;
+ClientFrame.prototype.exportStorage = null;
+ClientFrame.prototype.suggestModels = null;
 var $oneOfFields;
 $Object.defineProperty(ClientFrame.prototype, "body", {
-get: $util.oneOfGetter($oneOfFields = ["configureSession", "resumeSession", "createAgent", "sendMessage", "cancelTurn", "submitToolResults", "changeParams", "exportDialog", "clearDialog", "destroyAgent", "listModels", "downloadModel", "cancelDownload", "loadModel", "unloadModel", "deleteModel", "createStringStorage", "destroyStringStorage", "appendDialog", "setPace", "searchStorage"]),
+get: $util.oneOfGetter($oneOfFields = ["configureSession", "resumeSession", "createAgent", "sendMessage", "cancelTurn", "submitToolResults", "changeParams", "exportDialog", "clearDialog", "destroyAgent", "listModels", "downloadModel", "cancelDownload", "loadModel", "unloadModel", "deleteModel", "createStringStorage", "destroyStringStorage", "appendDialog", "setPace", "searchStorage", "appendText", "setAgentMode", "setVariables", "addKnowledge", "removeKnowledge", "exportStorage", "suggestModels"]),
 set: $util.oneOfSetter($oneOfFields)
 });
 ClientFrame.encode = function (m, w, q) {
@@ -95,6 +102,20 @@ if (m.setPace != null && $Object.hasOwnProperty.call(m, "setPace"))
 $root.turngraph.v1.SetPaceRequest.encode(m.setPace, w.uint32(170).fork(), q + 1).ldelim();
 if (m.searchStorage != null && $Object.hasOwnProperty.call(m, "searchStorage"))
 $root.turngraph.v1.SearchStorageRequest.encode(m.searchStorage, w.uint32(178).fork(), q + 1).ldelim();
+if (m.appendText != null && $Object.hasOwnProperty.call(m, "appendText"))
+$root.turngraph.v1.AppendTextRequest.encode(m.appendText, w.uint32(186).fork(), q + 1).ldelim();
+if (m.setAgentMode != null && $Object.hasOwnProperty.call(m, "setAgentMode"))
+$root.turngraph.v1.SetAgentModeRequest.encode(m.setAgentMode, w.uint32(194).fork(), q + 1).ldelim();
+if (m.setVariables != null && $Object.hasOwnProperty.call(m, "setVariables"))
+$root.turngraph.v1.SetVariablesRequest.encode(m.setVariables, w.uint32(202).fork(), q + 1).ldelim();
+if (m.addKnowledge != null && $Object.hasOwnProperty.call(m, "addKnowledge"))
+$root.turngraph.v1.AddKnowledgeRequest.encode(m.addKnowledge, w.uint32(210).fork(), q + 1).ldelim();
+if (m.removeKnowledge != null && $Object.hasOwnProperty.call(m, "removeKnowledge"))
+$root.turngraph.v1.RemoveKnowledgeRequest.encode(m.removeKnowledge, w.uint32(218).fork(), q + 1).ldelim();
+if (m.exportStorage != null && $Object.hasOwnProperty.call(m, "exportStorage"))
+$root.turngraph.v1.ExportStorageRequest.encode(m.exportStorage, w.uint32(226).fork(), q + 1).ldelim();
+if (m.suggestModels != null && $Object.hasOwnProperty.call(m, "suggestModels"))
+$root.turngraph.v1.SuggestModelsRequest.encode(m.suggestModels, w.uint32(234).fork(), q + 1).ldelim();
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -262,6 +283,48 @@ break;
 m.searchStorage = $root.turngraph.v1.SearchStorageRequest.decode(r, r.size(), $undefined, q + 1, m.searchStorage);
 continue;
 }
+case 23: {
+if (u !== 2)
+break;
+m.appendText = $root.turngraph.v1.AppendTextRequest.decode(r, r.size(), $undefined, q + 1, m.appendText);
+continue;
+}
+case 24: {
+if (u !== 2)
+break;
+m.setAgentMode = $root.turngraph.v1.SetAgentModeRequest.decode(r, r.size(), $undefined, q + 1, m.setAgentMode);
+continue;
+}
+case 25: {
+if (u !== 2)
+break;
+m.setVariables = $root.turngraph.v1.SetVariablesRequest.decode(r, r.size(), $undefined, q + 1, m.setVariables);
+continue;
+}
+case 26: {
+if (u !== 2)
+break;
+m.addKnowledge = $root.turngraph.v1.AddKnowledgeRequest.decode(r, r.size(), $undefined, q + 1, m.addKnowledge);
+continue;
+}
+case 27: {
+if (u !== 2)
+break;
+m.removeKnowledge = $root.turngraph.v1.RemoveKnowledgeRequest.decode(r, r.size(), $undefined, q + 1, m.removeKnowledge);
+continue;
+}
+case 28: {
+if (u !== 2)
+break;
+m.exportStorage = $root.turngraph.v1.ExportStorageRequest.decode(r, r.size(), $undefined, q + 1, m.exportStorage);
+continue;
+}
+case 29: {
+if (u !== 2)
+break;
+m.suggestModels = $root.turngraph.v1.SuggestModelsRequest.decode(r, r.size(), $undefined, q + 1, m.suggestModels);
+continue;
+}
 }
 r.skipType(u, q, t);
 if (!r.discardUnknown) {
@@ -306,9 +369,13 @@ ServerFrame.prototype.createStringStorage = null;
 ServerFrame.prototype.ack = null;
 ServerFrame.prototype.error = null;
 ServerFrame.prototype.searchStorage = null;
+ServerFrame.prototype.exportStorage = null;
+ServerFrame.prototype.answerField = null;
+ServerFrame.prototype.addKnowledge = null;
+ServerFrame.prototype.suggestModels = null;
 var $oneOfFields;
 $Object.defineProperty(ServerFrame.prototype, "body", {
-get: $util.oneOfGetter($oneOfFields = ["sessionReady", "configureSession", "resumeSession", "createAgent", "answerText", "toolCallNotification", "nodeEvent", "turnComplete", "exportDialog", "listModels", "modelProgress", "downloadModel", "loadModel", "createStringStorage", "ack", "error", "searchStorage"]),
+get: $util.oneOfGetter($oneOfFields = ["sessionReady", "configureSession", "resumeSession", "createAgent", "answerText", "toolCallNotification", "nodeEvent", "turnComplete", "exportDialog", "listModels", "modelProgress", "downloadModel", "loadModel", "createStringStorage", "ack", "error", "searchStorage", "exportStorage", "answerField", "addKnowledge", "suggestModels"]),
 set: $util.oneOfSetter($oneOfFields)
 });
 ServerFrame.encode = function (m, w, q) {
@@ -356,6 +423,14 @@ if (m.error != null && $Object.hasOwnProperty.call(m, "error"))
 $root.turngraph.v1.ErrorResponse.encode(m.error, w.uint32(146).fork(), q + 1).ldelim();
 if (m.searchStorage != null && $Object.hasOwnProperty.call(m, "searchStorage"))
 $root.turngraph.v1.SearchStorageResponse.encode(m.searchStorage, w.uint32(154).fork(), q + 1).ldelim();
+if (m.exportStorage != null && $Object.hasOwnProperty.call(m, "exportStorage"))
+$root.turngraph.v1.ExportStorageResponse.encode(m.exportStorage, w.uint32(162).fork(), q + 1).ldelim();
+if (m.answerField != null && $Object.hasOwnProperty.call(m, "answerField"))
+$root.turngraph.v1.AnswerField.encode(m.answerField, w.uint32(170).fork(), q + 1).ldelim();
+if (m.addKnowledge != null && $Object.hasOwnProperty.call(m, "addKnowledge"))
+$root.turngraph.v1.AddKnowledgeResponse.encode(m.addKnowledge, w.uint32(178).fork(), q + 1).ldelim();
+if (m.suggestModels != null && $Object.hasOwnProperty.call(m, "suggestModels"))
+$root.turngraph.v1.SuggestModelsResponse.encode(m.suggestModels, w.uint32(186).fork(), q + 1).ldelim();
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -508,6 +583,30 @@ break;
 m.searchStorage = $root.turngraph.v1.SearchStorageResponse.decode(r, r.size(), $undefined, q + 1, m.searchStorage);
 continue;
 }
+case 20: {
+if (u !== 2)
+break;
+m.exportStorage = $root.turngraph.v1.ExportStorageResponse.decode(r, r.size(), $undefined, q + 1, m.exportStorage);
+continue;
+}
+case 21: {
+if (u !== 2)
+break;
+m.answerField = $root.turngraph.v1.AnswerField.decode(r, r.size(), $undefined, q + 1, m.answerField);
+continue;
+}
+case 22: {
+if (u !== 2)
+break;
+m.addKnowledge = $root.turngraph.v1.AddKnowledgeResponse.decode(r, r.size(), $undefined, q + 1, m.addKnowledge);
+continue;
+}
+case 23: {
+if (u !== 2)
+break;
+m.suggestModels = $root.turngraph.v1.SuggestModelsResponse.decode(r, r.size(), $undefined, q + 1, m.suggestModels);
+continue;
+}
 }
 r.skipType(u, q, t);
 if (!r.discardUnknown) {
@@ -648,6 +747,7 @@ this[ks[i]] = p[ks[i]];
 ConfigureSessionRequest.prototype.engine = "";
 ConfigureSessionRequest.prototype.storageDataFolder = "";
 ConfigureSessionRequest.prototype.allowAutoModelDownloading = false;
+ConfigureSessionRequest.prototype.memoryKey = "";
 ConfigureSessionRequest.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -661,6 +761,8 @@ if (m.storageDataFolder != null && $Object.hasOwnProperty.call(m, "storageDataFo
 w.uint32(18).string(m.storageDataFolder);
 if (m.allowAutoModelDownloading != null && $Object.hasOwnProperty.call(m, "allowAutoModelDownloading") && m.allowAutoModelDownloading !== false)
 w.uint32(24).bool(m.allowAutoModelDownloading);
+if (m.memoryKey != null && $Object.hasOwnProperty.call(m, "memoryKey") && m.memoryKey !== "")
+w.uint32(34).string(m.memoryKey);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -718,6 +820,15 @@ if (v = r.bool())
 m.allowAutoModelDownloading = v;
 else
 delete m.allowAutoModelDownloading;
+continue;
+}
+case 4: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.memoryKey = v;
+else
+delete m.memoryKey;
 continue;
 }
 }
@@ -1574,6 +1685,119 @@ return m;
 };
 return CancelTurnRequest;
 })();
+v1.AgentMode = (function() {
+var valuesById = $Object.create(null), values = $Object.create(valuesById);
+values[valuesById[0] = "AUTO"] = 0;
+values[valuesById[1] = "MANUAL"] = 1;
+return values;
+})();
+v1.ToolControl = (function() {
+var ToolControl = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ToolControl.prototype.mode = 0;
+ToolControl.prototype.endTurn = false;
+ToolControl.prototype.answer = "";
+ToolControl.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.mode != null && $Object.hasOwnProperty.call(m, "mode") && m.mode !== 0)
+w.uint32(8).int32(m.mode);
+if (m.endTurn != null && $Object.hasOwnProperty.call(m, "endTurn") && m.endTurn !== false)
+w.uint32(16).bool(m.endTurn);
+if (m.answer != null && $Object.hasOwnProperty.call(m, "answer") && m.answer !== "")
+w.uint32(26).string(m.answer);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ToolControl.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ToolControl();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.int32())
+m.mode = v;
+else
+delete m.mode;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.endTurn = v;
+else
+delete m.endTurn;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.answer = v;
+else
+delete m.answer;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+ToolControl.Mode = (function() {
+var valuesById = $Object.create(null), values = $Object.create(valuesById);
+values[valuesById[0] = "UNCHANGED"] = 0;
+values[valuesById[1] = "AUTO"] = 1;
+values[valuesById[2] = "MANUAL"] = 2;
+return values;
+})();
+return ToolControl;
+})();
 v1.ToolResult = (function() {
 var ToolResult = function (p) {
 if (p)
@@ -1585,6 +1809,8 @@ ToolResult.prototype.callId = "";
 ToolResult.prototype.ok = false;
 ToolResult.prototype.content = "";
 ToolResult.prototype.lifespan = 0;
+ToolResult.prototype.metadataJson = "";
+ToolResult.prototype.control = null;
 ToolResult.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -1600,6 +1826,10 @@ if (m.content != null && $Object.hasOwnProperty.call(m, "content") && m.content 
 w.uint32(26).string(m.content);
 if (m.lifespan != null && $Object.hasOwnProperty.call(m, "lifespan") && m.lifespan !== 0)
 w.uint32(32).int32(m.lifespan);
+if (m.metadataJson != null && $Object.hasOwnProperty.call(m, "metadataJson") && m.metadataJson !== "")
+w.uint32(42).string(m.metadataJson);
+if (m.control != null && $Object.hasOwnProperty.call(m, "control"))
+$root.turngraph.v1.ToolControl.encode(m.control, w.uint32(50).fork(), q + 1).ldelim();
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -1668,6 +1898,21 @@ else
 delete m.lifespan;
 continue;
 }
+case 5: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.metadataJson = v;
+else
+delete m.metadataJson;
+continue;
+}
+case 6: {
+if (u !== 2)
+break;
+m.control = $root.turngraph.v1.ToolControl.decode(r, r.size(), $undefined, q + 1, m.control);
+continue;
+}
 }
 r.skipType(u, q, t);
 if (!r.discardUnknown) {
@@ -1691,6 +1936,106 @@ values[valuesById[1] = "DIALOG"] = 1;
 return values;
 })();
 return ToolResult;
+})();
+v1.ResultMetadata = (function() {
+var ResultMetadata = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ResultMetadata.prototype.callId = "";
+ResultMetadata.prototype.toolName = "";
+ResultMetadata.prototype.metadataJson = "";
+ResultMetadata.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.callId != null && $Object.hasOwnProperty.call(m, "callId") && m.callId !== "")
+w.uint32(10).string(m.callId);
+if (m.toolName != null && $Object.hasOwnProperty.call(m, "toolName") && m.toolName !== "")
+w.uint32(18).string(m.toolName);
+if (m.metadataJson != null && $Object.hasOwnProperty.call(m, "metadataJson") && m.metadataJson !== "")
+w.uint32(26).string(m.metadataJson);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ResultMetadata.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ResultMetadata();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.callId = v;
+else
+delete m.callId;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.toolName = v;
+else
+delete m.toolName;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.metadataJson = v;
+else
+delete m.metadataJson;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ResultMetadata;
 })();
 v1.SubmitToolResultsRequest = (function() {
 var SubmitToolResultsRequest = function (p) {
@@ -2170,6 +2515,294 @@ return m;
 };
 return AppendDialogRequest;
 })();
+v1.AppendTextRequest = (function() {
+var AppendTextRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+AppendTextRequest.prototype.agentId = 0;
+AppendTextRequest.prototype.text = "";
+AppendTextRequest.prototype.role = "";
+AppendTextRequest.prototype.notify = false;
+AppendTextRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.text != null && $Object.hasOwnProperty.call(m, "text") && m.text !== "")
+w.uint32(18).string(m.text);
+if (m.role != null && $Object.hasOwnProperty.call(m, "role") && m.role !== "")
+w.uint32(26).string(m.role);
+if (m.notify != null && $Object.hasOwnProperty.call(m, "notify") && m.notify !== false)
+w.uint32(32).bool(m.notify);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+AppendTextRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.AppendTextRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.text = v;
+else
+delete m.text;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.role = v;
+else
+delete m.role;
+continue;
+}
+case 4: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.notify = v;
+else
+delete m.notify;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return AppendTextRequest;
+})();
+v1.SetAgentModeRequest = (function() {
+var SetAgentModeRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+SetAgentModeRequest.prototype.agentId = 0;
+SetAgentModeRequest.prototype.mode = 0;
+SetAgentModeRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.mode != null && $Object.hasOwnProperty.call(m, "mode") && m.mode !== 0)
+w.uint32(16).int32(m.mode);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+SetAgentModeRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.SetAgentModeRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.int32())
+m.mode = v;
+else
+delete m.mode;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return SetAgentModeRequest;
+})();
+v1.SetVariablesRequest = (function() {
+var SetVariablesRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+SetVariablesRequest.prototype.agentId = 0;
+SetVariablesRequest.prototype.variablesJson = "";
+SetVariablesRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.variablesJson != null && $Object.hasOwnProperty.call(m, "variablesJson") && m.variablesJson !== "")
+w.uint32(18).string(m.variablesJson);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+SetVariablesRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.SetVariablesRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.variablesJson = v;
+else
+delete m.variablesJson;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return SetVariablesRequest;
+})();
 v1.ClearDialogRequest = (function() {
 var ClearDialogRequest = function (p) {
 if (p)
@@ -2335,6 +2968,7 @@ AnswerText.prototype.nodeName = "";
 AnswerText.prototype.text = "";
 AnswerText.prototype.isDelta = false;
 AnswerText.prototype.isFinal = false;
+AnswerText.prototype.source = "";
 AnswerText.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -2354,6 +2988,8 @@ if (m.isDelta != null && $Object.hasOwnProperty.call(m, "isDelta") && m.isDelta 
 w.uint32(40).bool(m.isDelta);
 if (m.isFinal != null && $Object.hasOwnProperty.call(m, "isFinal") && m.isFinal !== false)
 w.uint32(48).bool(m.isFinal);
+if (m.source != null && $Object.hasOwnProperty.call(m, "source") && m.source !== "")
+w.uint32(58).string(m.source);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -2438,6 +3074,15 @@ if (v = r.bool())
 m.isFinal = v;
 else
 delete m.isFinal;
+continue;
+}
+case 7: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.source = v;
+else
+delete m.source;
 continue;
 }
 }
@@ -2558,6 +3203,130 @@ return m;
 };
 return ToolCallIssue;
 })();
+v1.AnswerField = (function() {
+var AnswerField = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+AnswerField.prototype.agentId = 0;
+AnswerField.prototype.turnId = 0;
+AnswerField.prototype.node = "";
+AnswerField.prototype.name = "";
+AnswerField.prototype.valueJson = "";
+AnswerField.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.agentId != null && $Object.hasOwnProperty.call(m, "agentId") && m.agentId !== 0)
+w.uint32(8).uint32(m.agentId);
+if (m.turnId != null && $Object.hasOwnProperty.call(m, "turnId") && m.turnId !== 0)
+w.uint32(16).uint32(m.turnId);
+if (m.node != null && $Object.hasOwnProperty.call(m, "node") && m.node !== "")
+w.uint32(26).string(m.node);
+if (m.name != null && $Object.hasOwnProperty.call(m, "name") && m.name !== "")
+w.uint32(34).string(m.name);
+if (m.valueJson != null && $Object.hasOwnProperty.call(m, "valueJson") && m.valueJson !== "")
+w.uint32(42).string(m.valueJson);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+AnswerField.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.AnswerField();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.agentId = v;
+else
+delete m.agentId;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.turnId = v;
+else
+delete m.turnId;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.node = v;
+else
+delete m.node;
+continue;
+}
+case 4: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.name = v;
+else
+delete m.name;
+continue;
+}
+case 5: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.valueJson = v;
+else
+delete m.valueJson;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return AnswerField;
+})();
 v1.ToolCallNotification = (function() {
 var ToolCallNotification = function (p) {
 this.issues = [];
@@ -2580,6 +3349,13 @@ ToolCallNotification.prototype.consequential = false;
 ToolCallNotification.prototype.because = "";
 ToolCallNotification.prototype.issues = $util.emptyArray;
 ToolCallNotification.prototype.awaitsResult = false;
+ToolCallNotification.prototype.confidence = null;
+var $oneOfFields;
+// Virtual OneOf for proto3 optional field
+$Object.defineProperty(ToolCallNotification.prototype, "_confidence", {
+get: $util.oneOfGetter($oneOfFields = ["confidence"]),
+set: $util.oneOfSetter($oneOfFields)
+});
 ToolCallNotification.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -2617,6 +3393,8 @@ $root.turngraph.v1.ToolCallIssue.encode(m.issues[i], w.uint32(106).fork(), q + 1
 }
 if (m.awaitsResult != null && $Object.hasOwnProperty.call(m, "awaitsResult") && m.awaitsResult !== false)
 w.uint32(112).bool(m.awaitsResult);
+if (m.confidence != null && $Object.hasOwnProperty.call(m, "confidence"))
+w.uint32(121).double(m.confidence);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -2774,6 +3552,12 @@ else
 delete m.awaitsResult;
 continue;
 }
+case 15: {
+if (u !== 1)
+break;
+m.confidence = r.double();
+continue;
+}
 }
 r.skipType(u, q, t);
 if (!r.discardUnknown) {
@@ -2806,6 +3590,7 @@ NodeEvent.prototype.eventType = "";
 NodeEvent.prototype.payloadJson = "";
 NodeEvent.prototype.part = 0;
 NodeEvent.prototype.of = 0;
+NodeEvent.prototype.mode = 0;
 NodeEvent.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -2827,6 +3612,8 @@ if (m.part != null && $Object.hasOwnProperty.call(m, "part") && m.part !== 0)
 w.uint32(48).uint32(m.part);
 if (m.of != null && $Object.hasOwnProperty.call(m, "of") && m.of !== 0)
 w.uint32(56).uint32(m.of);
+if (m.mode != null && $Object.hasOwnProperty.call(m, "mode") && m.mode !== 0)
+w.uint32(64).int32(m.mode);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -2920,6 +3707,15 @@ if (v = r.uint32())
 m.of = v;
 else
 delete m.of;
+continue;
+}
+case 8: {
+if (u !== 0)
+break;
+if (v = r.int32())
+m.mode = v;
+else
+delete m.mode;
 continue;
 }
 }
@@ -3132,6 +3928,7 @@ v1.TurnComplete = (function() {
 var TurnComplete = function (p) {
 this.path = [];
 this.warnings = [];
+this.resultMetadata = [];
 if (p)
 for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
 if (p[ks[i]] != null && ks[i] !== "__proto__")
@@ -3151,6 +3948,9 @@ TurnComplete.prototype.timeToFirstTokenMs = 0;
 TurnComplete.prototype.durationMs = 0;
 TurnComplete.prototype.warnings = $util.emptyArray;
 TurnComplete.prototype.debugInfo = "";
+TurnComplete.prototype.mode = 0;
+TurnComplete.prototype.resultMetadata = $util.emptyArray;
+TurnComplete.prototype.interactionsSummarised = 0;
 TurnComplete.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -3190,6 +3990,14 @@ w.uint32(106).string(m.warnings[i]);
 }
 if (m.debugInfo != null && $Object.hasOwnProperty.call(m, "debugInfo") && m.debugInfo !== "")
 w.uint32(114).string(m.debugInfo);
+if (m.mode != null && $Object.hasOwnProperty.call(m, "mode") && m.mode !== 0)
+w.uint32(120).int32(m.mode);
+if (m.resultMetadata != null && m.resultMetadata.length) {
+for (var i = 0; i < m.resultMetadata.length; ++i)
+$root.turngraph.v1.ResultMetadata.encode(m.resultMetadata[i], w.uint32(130).fork(), q + 1).ldelim();
+}
+if (m.interactionsSummarised != null && $Object.hasOwnProperty.call(m, "interactionsSummarised") && m.interactionsSummarised !== 0)
+w.uint32(136).uint32(m.interactionsSummarised);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -3341,6 +4149,32 @@ if ((v = r.stringVerify()).length)
 m.debugInfo = v;
 else
 delete m.debugInfo;
+continue;
+}
+case 15: {
+if (u !== 0)
+break;
+if (v = r.int32())
+m.mode = v;
+else
+delete m.mode;
+continue;
+}
+case 16: {
+if (u !== 2)
+break;
+if (!(m.resultMetadata && m.resultMetadata.length))
+m.resultMetadata = [];
+m.resultMetadata.push($root.turngraph.v1.ResultMetadata.decode(r, r.size(), $undefined, q + 1));
+continue;
+}
+case 17: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.interactionsSummarised = v;
+else
+delete m.interactionsSummarised;
 continue;
 }
 }
@@ -4087,6 +4921,643 @@ return m;
 };
 return ListModelsResponse;
 })();
+v1.SuggestModelsRequest = (function() {
+var SuggestModelsRequest = function (p) {
+this.languages = [];
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+SuggestModelsRequest.prototype.purpose = "";
+SuggestModelsRequest.prototype.minTokensPerSecond = 0;
+SuggestModelsRequest.prototype.maxBytes = 0;
+SuggestModelsRequest.prototype.languages = $util.emptyArray;
+SuggestModelsRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.purpose != null && $Object.hasOwnProperty.call(m, "purpose") && m.purpose !== "")
+w.uint32(10).string(m.purpose);
+if (m.minTokensPerSecond != null && $Object.hasOwnProperty.call(m, "minTokensPerSecond") && !$Object.is(m.minTokensPerSecond, 0))
+w.uint32(17).double(m.minTokensPerSecond);
+if (m.maxBytes != null && $Object.hasOwnProperty.call(m, "maxBytes") && !$Object.is(m.maxBytes, 0))
+w.uint32(25).double(m.maxBytes);
+if (m.languages != null && m.languages.length) {
+for (var i = 0; i < m.languages.length; ++i)
+w.uint32(34).string(m.languages[i]);
+}
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+SuggestModelsRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.SuggestModelsRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.purpose = v;
+else
+delete m.purpose;
+continue;
+}
+case 2: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.minTokensPerSecond = v;
+else
+delete m.minTokensPerSecond;
+continue;
+}
+case 3: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.maxBytes = v;
+else
+delete m.maxBytes;
+continue;
+}
+case 4: {
+if (u !== 2)
+break;
+if (!(m.languages && m.languages.length))
+m.languages = [];
+m.languages.push(r.stringVerify());
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return SuggestModelsRequest;
+})();
+v1.MachineInfo = (function() {
+var MachineInfo = function (p) {
+this.cards = [];
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+MachineInfo.prototype.memoryBytes = 0;
+MachineInfo.prototype.freeMemoryBytes = 0;
+MachineInfo.prototype.cards = $util.emptyArray;
+MachineInfo.prototype.cardMemoryBytes = 0;
+MachineInfo.prototype.freeCardMemoryBytes = 0;
+MachineInfo.prototype.cores = 0;
+MachineInfo.prototype.bandwidthBytesPerSecond = 0;
+MachineInfo.prototype.problem = "";
+MachineInfo.prototype.freeDiskBytes = 0;
+MachineInfo.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.memoryBytes != null && $Object.hasOwnProperty.call(m, "memoryBytes") && !$Object.is(m.memoryBytes, 0))
+w.uint32(9).double(m.memoryBytes);
+if (m.freeMemoryBytes != null && $Object.hasOwnProperty.call(m, "freeMemoryBytes") && !$Object.is(m.freeMemoryBytes, 0))
+w.uint32(17).double(m.freeMemoryBytes);
+if (m.cards != null && m.cards.length) {
+for (var i = 0; i < m.cards.length; ++i)
+w.uint32(26).string(m.cards[i]);
+}
+if (m.cardMemoryBytes != null && $Object.hasOwnProperty.call(m, "cardMemoryBytes") && !$Object.is(m.cardMemoryBytes, 0))
+w.uint32(33).double(m.cardMemoryBytes);
+if (m.freeCardMemoryBytes != null && $Object.hasOwnProperty.call(m, "freeCardMemoryBytes") && !$Object.is(m.freeCardMemoryBytes, 0))
+w.uint32(41).double(m.freeCardMemoryBytes);
+if (m.cores != null && $Object.hasOwnProperty.call(m, "cores") && m.cores !== 0)
+w.uint32(48).uint32(m.cores);
+if (m.bandwidthBytesPerSecond != null && $Object.hasOwnProperty.call(m, "bandwidthBytesPerSecond") && !$Object.is(m.bandwidthBytesPerSecond, 0))
+w.uint32(57).double(m.bandwidthBytesPerSecond);
+if (m.problem != null && $Object.hasOwnProperty.call(m, "problem") && m.problem !== "")
+w.uint32(66).string(m.problem);
+if (m.freeDiskBytes != null && $Object.hasOwnProperty.call(m, "freeDiskBytes") && !$Object.is(m.freeDiskBytes, 0))
+w.uint32(73).double(m.freeDiskBytes);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+MachineInfo.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.MachineInfo();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.memoryBytes = v;
+else
+delete m.memoryBytes;
+continue;
+}
+case 2: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.freeMemoryBytes = v;
+else
+delete m.freeMemoryBytes;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if (!(m.cards && m.cards.length))
+m.cards = [];
+m.cards.push(r.stringVerify());
+continue;
+}
+case 4: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.cardMemoryBytes = v;
+else
+delete m.cardMemoryBytes;
+continue;
+}
+case 5: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.freeCardMemoryBytes = v;
+else
+delete m.freeCardMemoryBytes;
+continue;
+}
+case 6: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.cores = v;
+else
+delete m.cores;
+continue;
+}
+case 7: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.bandwidthBytesPerSecond = v;
+else
+delete m.bandwidthBytesPerSecond;
+continue;
+}
+case 8: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.problem = v;
+else
+delete m.problem;
+continue;
+}
+case 9: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.freeDiskBytes = v;
+else
+delete m.freeDiskBytes;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return MachineInfo;
+})();
+v1.SuggestedModel = (function() {
+var SuggestedModel = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+SuggestedModel.prototype.name = "";
+SuggestedModel.prototype.variant = "";
+SuggestedModel.prototype.status = 0;
+SuggestedModel.prototype.downloadBytes = 0;
+SuggestedModel.prototype.memoryBytes = 0;
+SuggestedModel.prototype.tokensPerSecond = 0;
+SuggestedModel.prototype.why = "";
+SuggestedModel.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.name != null && $Object.hasOwnProperty.call(m, "name") && m.name !== "")
+w.uint32(10).string(m.name);
+if (m.variant != null && $Object.hasOwnProperty.call(m, "variant") && m.variant !== "")
+w.uint32(18).string(m.variant);
+if (m.status != null && $Object.hasOwnProperty.call(m, "status") && m.status !== 0)
+w.uint32(24).int32(m.status);
+if (m.downloadBytes != null && $Object.hasOwnProperty.call(m, "downloadBytes") && !$Object.is(m.downloadBytes, 0))
+w.uint32(33).double(m.downloadBytes);
+if (m.memoryBytes != null && $Object.hasOwnProperty.call(m, "memoryBytes") && !$Object.is(m.memoryBytes, 0))
+w.uint32(41).double(m.memoryBytes);
+if (m.tokensPerSecond != null && $Object.hasOwnProperty.call(m, "tokensPerSecond") && !$Object.is(m.tokensPerSecond, 0))
+w.uint32(49).double(m.tokensPerSecond);
+if (m.why != null && $Object.hasOwnProperty.call(m, "why") && m.why !== "")
+w.uint32(58).string(m.why);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+SuggestedModel.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.SuggestedModel();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.name = v;
+else
+delete m.name;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.variant = v;
+else
+delete m.variant;
+continue;
+}
+case 3: {
+if (u !== 0)
+break;
+if (v = r.int32())
+m.status = v;
+else
+delete m.status;
+continue;
+}
+case 4: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.downloadBytes = v;
+else
+delete m.downloadBytes;
+continue;
+}
+case 5: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.memoryBytes = v;
+else
+delete m.memoryBytes;
+continue;
+}
+case 6: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.tokensPerSecond = v;
+else
+delete m.tokensPerSecond;
+continue;
+}
+case 7: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.why = v;
+else
+delete m.why;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return SuggestedModel;
+})();
+v1.LeftOutModel = (function() {
+var LeftOutModel = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+LeftOutModel.prototype.name = "";
+LeftOutModel.prototype.why = "";
+LeftOutModel.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.name != null && $Object.hasOwnProperty.call(m, "name") && m.name !== "")
+w.uint32(10).string(m.name);
+if (m.why != null && $Object.hasOwnProperty.call(m, "why") && m.why !== "")
+w.uint32(18).string(m.why);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+LeftOutModel.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.LeftOutModel();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.name = v;
+else
+delete m.name;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.why = v;
+else
+delete m.why;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return LeftOutModel;
+})();
+v1.SuggestModelsResponse = (function() {
+var SuggestModelsResponse = function (p) {
+this.models = [];
+this.leftOut = [];
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+SuggestModelsResponse.prototype.machine = null;
+SuggestModelsResponse.prototype.models = $util.emptyArray;
+SuggestModelsResponse.prototype.leftOut = $util.emptyArray;
+SuggestModelsResponse.prototype.more = 0;
+SuggestModelsResponse.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.machine != null && $Object.hasOwnProperty.call(m, "machine"))
+$root.turngraph.v1.MachineInfo.encode(m.machine, w.uint32(10).fork(), q + 1).ldelim();
+if (m.models != null && m.models.length) {
+for (var i = 0; i < m.models.length; ++i)
+$root.turngraph.v1.SuggestedModel.encode(m.models[i], w.uint32(18).fork(), q + 1).ldelim();
+}
+if (m.leftOut != null && m.leftOut.length) {
+for (var i = 0; i < m.leftOut.length; ++i)
+$root.turngraph.v1.LeftOutModel.encode(m.leftOut[i], w.uint32(26).fork(), q + 1).ldelim();
+}
+if (m.more != null && $Object.hasOwnProperty.call(m, "more") && m.more !== 0)
+w.uint32(32).uint32(m.more);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+SuggestModelsResponse.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.SuggestModelsResponse();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+m.machine = $root.turngraph.v1.MachineInfo.decode(r, r.size(), $undefined, q + 1, m.machine);
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if (!(m.models && m.models.length))
+m.models = [];
+m.models.push($root.turngraph.v1.SuggestedModel.decode(r, r.size(), $undefined, q + 1));
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if (!(m.leftOut && m.leftOut.length))
+m.leftOut = [];
+m.leftOut.push($root.turngraph.v1.LeftOutModel.decode(r, r.size(), $undefined, q + 1));
+continue;
+}
+case 4: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.more = v;
+else
+delete m.more;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return SuggestModelsResponse;
+})();
 v1.DownloadModelRequest = (function() {
 var DownloadModelRequest = function (p) {
 if (p)
@@ -4739,6 +6210,7 @@ var CreateStringStorageRequest = function (p) {
 this.strings = [];
 this.keys = [];
 this.metadataJson = [];
+this.entries = [];
 if (p)
 for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
 if (p[ks[i]] != null && ks[i] !== "__proto__")
@@ -4750,6 +6222,8 @@ CreateStringStorageRequest.prototype.strings = $util.emptyArray;
 CreateStringStorageRequest.prototype.keys = $util.emptyArray;
 CreateStringStorageRequest.prototype.filePath = "";
 CreateStringStorageRequest.prototype.metadataJson = $util.emptyArray;
+CreateStringStorageRequest.prototype.persist = false;
+CreateStringStorageRequest.prototype.entries = $util.emptyArray;
 CreateStringStorageRequest.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -4774,6 +6248,12 @@ w.uint32(42).string(m.filePath);
 if (m.metadataJson != null && m.metadataJson.length) {
 for (var i = 0; i < m.metadataJson.length; ++i)
 w.uint32(50).string(m.metadataJson[i]);
+}
+if (m.persist != null && $Object.hasOwnProperty.call(m, "persist") && m.persist !== false)
+w.uint32(56).bool(m.persist);
+if (m.entries != null && m.entries.length) {
+for (var i = 0; i < m.entries.length; ++i)
+$root.turngraph.v1.StorageEntry.encode(m.entries[i], w.uint32(66).fork(), q + 1).ldelim();
 }
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
@@ -4858,6 +6338,23 @@ m.metadataJson = [];
 m.metadataJson.push(r.stringVerify());
 continue;
 }
+case 7: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.persist = v;
+else
+delete m.persist;
+continue;
+}
+case 8: {
+if (u !== 2)
+break;
+if (!(m.entries && m.entries.length))
+m.entries = [];
+m.entries.push($root.turngraph.v1.StorageEntry.decode(r, r.size(), $undefined, q + 1));
+continue;
+}
 }
 r.skipType(u, q, t);
 if (!r.discardUnknown) {
@@ -4883,6 +6380,582 @@ values[valuesById[3] = "KNOWLEDGE"] = 3;
 return values;
 })();
 return CreateStringStorageRequest;
+})();
+v1.StorageEntry = (function() {
+var StorageEntry = function (p) {
+this.keys = [];
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+StorageEntry.prototype.id = "";
+StorageEntry.prototype.text = "";
+StorageEntry.prototype.metadataJson = "";
+StorageEntry.prototype.keys = $util.emptyArray;
+StorageEntry.prototype.always = false;
+StorageEntry.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.id != null && $Object.hasOwnProperty.call(m, "id") && m.id !== "")
+w.uint32(10).string(m.id);
+if (m.text != null && $Object.hasOwnProperty.call(m, "text") && m.text !== "")
+w.uint32(18).string(m.text);
+if (m.metadataJson != null && $Object.hasOwnProperty.call(m, "metadataJson") && m.metadataJson !== "")
+w.uint32(26).string(m.metadataJson);
+if (m.keys != null && m.keys.length) {
+for (var i = 0; i < m.keys.length; ++i)
+w.uint32(34).string(m.keys[i]);
+}
+if (m.always != null && $Object.hasOwnProperty.call(m, "always") && m.always !== false)
+w.uint32(40).bool(m.always);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+StorageEntry.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.StorageEntry();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.id = v;
+else
+delete m.id;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.text = v;
+else
+delete m.text;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.metadataJson = v;
+else
+delete m.metadataJson;
+continue;
+}
+case 4: {
+if (u !== 2)
+break;
+if (!(m.keys && m.keys.length))
+m.keys = [];
+m.keys.push(r.stringVerify());
+continue;
+}
+case 5: {
+if (u !== 0)
+break;
+if (v = r.bool())
+m.always = v;
+else
+delete m.always;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return StorageEntry;
+})();
+v1.AddKnowledgeRequest = (function() {
+var AddKnowledgeRequest = function (p) {
+this.entries = [];
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+AddKnowledgeRequest.prototype.storage = "";
+AddKnowledgeRequest.prototype.entries = $util.emptyArray;
+AddKnowledgeRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.storage != null && $Object.hasOwnProperty.call(m, "storage") && m.storage !== "")
+w.uint32(10).string(m.storage);
+if (m.entries != null && m.entries.length) {
+for (var i = 0; i < m.entries.length; ++i)
+$root.turngraph.v1.StorageEntry.encode(m.entries[i], w.uint32(18).fork(), q + 1).ldelim();
+}
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+AddKnowledgeRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.AddKnowledgeRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.storage = v;
+else
+delete m.storage;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if (!(m.entries && m.entries.length))
+m.entries = [];
+m.entries.push($root.turngraph.v1.StorageEntry.decode(r, r.size(), $undefined, q + 1));
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return AddKnowledgeRequest;
+})();
+v1.AddKnowledgeResponse = (function() {
+var AddKnowledgeResponse = function (p) {
+this.ids = [];
+this.warnings = [];
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+AddKnowledgeResponse.prototype.ids = $util.emptyArray;
+AddKnowledgeResponse.prototype.warnings = $util.emptyArray;
+AddKnowledgeResponse.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.ids != null && m.ids.length) {
+for (var i = 0; i < m.ids.length; ++i)
+w.uint32(10).string(m.ids[i]);
+}
+if (m.warnings != null && m.warnings.length) {
+for (var i = 0; i < m.warnings.length; ++i)
+w.uint32(18).string(m.warnings[i]);
+}
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+AddKnowledgeResponse.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.AddKnowledgeResponse();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if (!(m.ids && m.ids.length))
+m.ids = [];
+m.ids.push(r.stringVerify());
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if (!(m.warnings && m.warnings.length))
+m.warnings = [];
+m.warnings.push(r.stringVerify());
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return AddKnowledgeResponse;
+})();
+v1.RemoveKnowledgeRequest = (function() {
+var RemoveKnowledgeRequest = function (p) {
+this.ids = [];
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+RemoveKnowledgeRequest.prototype.storage = "";
+RemoveKnowledgeRequest.prototype.ids = $util.emptyArray;
+RemoveKnowledgeRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.storage != null && $Object.hasOwnProperty.call(m, "storage") && m.storage !== "")
+w.uint32(10).string(m.storage);
+if (m.ids != null && m.ids.length) {
+for (var i = 0; i < m.ids.length; ++i)
+w.uint32(18).string(m.ids[i]);
+}
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+RemoveKnowledgeRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.RemoveKnowledgeRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.storage = v;
+else
+delete m.storage;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if (!(m.ids && m.ids.length))
+m.ids = [];
+m.ids.push(r.stringVerify());
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return RemoveKnowledgeRequest;
+})();
+v1.ExportStorageRequest = (function() {
+var ExportStorageRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ExportStorageRequest.prototype.storage = "";
+ExportStorageRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.storage != null && $Object.hasOwnProperty.call(m, "storage") && m.storage !== "")
+w.uint32(10).string(m.storage);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ExportStorageRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ExportStorageRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.storage = v;
+else
+delete m.storage;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ExportStorageRequest;
+})();
+v1.ExportStorageResponse = (function() {
+var ExportStorageResponse = function (p) {
+this.entries = [];
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ExportStorageResponse.prototype.part = 0;
+ExportStorageResponse.prototype.of = 0;
+ExportStorageResponse.prototype.entries = $util.emptyArray;
+ExportStorageResponse.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.part != null && $Object.hasOwnProperty.call(m, "part") && m.part !== 0)
+w.uint32(8).uint32(m.part);
+if (m.of != null && $Object.hasOwnProperty.call(m, "of") && m.of !== 0)
+w.uint32(16).uint32(m.of);
+if (m.entries != null && m.entries.length) {
+for (var i = 0; i < m.entries.length; ++i)
+$root.turngraph.v1.StorageEntry.encode(m.entries[i], w.uint32(26).fork(), q + 1).ldelim();
+}
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ExportStorageResponse.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ExportStorageResponse();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.part = v;
+else
+delete m.part;
+continue;
+}
+case 2: {
+if (u !== 0)
+break;
+if (v = r.uint32())
+m.of = v;
+else
+delete m.of;
+continue;
+}
+case 3: {
+if (u !== 2)
+break;
+if (!(m.entries && m.entries.length))
+m.entries = [];
+m.entries.push($root.turngraph.v1.StorageEntry.decode(r, r.size(), $undefined, q + 1));
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ExportStorageResponse;
 })();
 v1.CreateStringStorageResponse = (function() {
 var CreateStringStorageResponse = function (p) {

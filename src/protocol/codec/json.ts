@@ -1,6 +1,6 @@
 import { didYouMean } from '../../base/didYouMean.ts';
 import { findJsonExcess, jsonExcesses, maxClientValues } from '../../base/jsonBounds.ts';
-import { type DecodeResult, type FieldEncoding, frameReader, malformed, type UnknownField } from './frameReader.ts';
+import { type DecodeResult, type FieldEncoding, frameReader, type UnknownField } from './frameReader.ts';
 import {
   byMessage,
   type Envelope,
@@ -12,7 +12,7 @@ import {
   rewriters,
 } from './frame.ts';
 import { describeValue, isWellFormed, truncateForError, wellFormed } from './wellFormed.ts';
-import { describeError, Fault } from '../fault.ts';
+import { describeError, Fault, malformed } from '../fault.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 
 /** Encodes a frame as proto3 JSON. All fields are written, except absent messages. */
@@ -44,7 +44,6 @@ export function decodeJson<E extends Envelope>(envelope: E, data: string | Uint8
   }
 }
 
-/** What differs between JSON values from the wire and those that a program gives to the client. */
 interface JsonValueRules {
   /** Whether a field is given. */
   isSet(value: unknown): boolean;
@@ -55,7 +54,6 @@ interface JsonValueRules {
   documentText(value: unknown, path: string): string;
 }
 
-/** Creates the encoding of frame fields as JSON values. */
 export const jsonValueEncoding = (rules: JsonValueRules): FieldEncoding => ({
   isSet: rules.isSet,
   list: rules.list,
@@ -67,7 +65,6 @@ export const jsonValueEncoding = (rules: JsonValueRules): FieldEncoding => ({
   scalars: { string, bool, uint32, double },
 });
 
-/** The JSON encoding of frame fields, as JSON.parse returns them. */
 const jsonEncoding: FieldEncoding = jsonValueEncoding({
   isSet: (value) => value !== undefined && value !== null,
   object(value, path) {
@@ -99,9 +96,12 @@ export function unknownMember(members: Fields, known: ReadonlySet<string>, path:
 
 // Fields with a JSON document as text, by the alias under which a client may send the document as a JSON value instead.
 const documentAliases: { readonly [Name in MessageName]?: Readonly<Record<string, string>> } = {
+  StorageEntry: { metadata: 'metadataJson' },
   CreateAgentRequest: { graph: 'graphJson', history: 'historyJson', tools: 'toolsJson' },
   ChangeParamsRequest: { params: 'paramsJson' },
   SearchStorageRequest: { filter: 'filterJson' },
+  SetVariablesRequest: { variables: 'variablesJson' },
+  ToolResult: { metadata: 'metadataJson' },
 };
 
 const knownNames: Readonly<Record<MessageName, ReadonlySet<string>>> = byMessage((name) => {
@@ -109,7 +109,6 @@ const knownNames: Readonly<Record<MessageName, ReadonlySet<string>>> = byMessage
   return new Set([...names, ...Object.keys(documentAliases[name] ?? {})]);
 });
 
-/** The members of a message, with the documents that are given as JSON values as the texts of their fields. */
 function withDocumentTexts(
   name: MessageName,
   members: Fields,

@@ -1,5 +1,5 @@
-import { describeError } from '../fault.ts';
-import { frameReader, malformed } from './frameReader.ts';
+import { describeError, malformed } from '../fault.ts';
+import { frameReader } from './frameReader.ts';
 import { jsonValueEncoding, unknownMember, wrongType } from './json.ts';
 import { isPlainObject, isWellFormed } from './wellFormed.ts';
 import type { ClientFrame } from '../frames.gen.ts';
@@ -44,7 +44,6 @@ const read = frameReader(
   }),
 );
 
-/** A value inside a document, and its path. */
 interface Place {
   readonly value: object;
   readonly path: string;

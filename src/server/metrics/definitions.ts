@@ -1,12 +1,8 @@
 import { closeCodes } from '../../protocol/closeCodes.ts';
 
-/**
- * The labels of a metric: all values that a label can have, or a description of them when they are not known in advance.
- * Text that a client sends is never a label value: it would make the number of series unbounded.
- */
+/** All values of each label, or a description. No text of a client: the number of series must be bounded. */
 type Labels = Readonly<Record<string, string | readonly string[]>>;
 
-/** Definition of one Prometheus metric. */
 export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
@@ -126,7 +122,7 @@ export const metricDefinitions = {
   turngraph_turn_warnings_total: counter('Warnings in TurnComplete.'),
   turngraph_tool_calls_total: counter('Tool calls detected in generated text.', { known: yesOrNo, repaired: yesOrNo }),
   turngraph_tool_call_issues_total: counter('Issues of those calls.', { code: 'an issue code' }),
-  turngraph_tool_insights_total: counter('Calls held back because values are missing or invalid (insights).'),
+  turngraph_tool_insights_total: counter('Calls held back: values missing or invalid, or unsure (insights).'),
   turngraph_errors_total: counter('Errors reported to clients, by where they occurred.', {
     at: ['request', 'turn', 'connection'],
     code: 'a number of the protocol',
@@ -173,15 +169,12 @@ export const metricDefinitions = {
   }),
 } as const satisfies Readonly<Record<`turngraph_${string}`, MetricDefinition>>;
 
-/** The name of a metric. */
 export type MetricName = keyof typeof metricDefinitions;
 
-/** The names of the metrics of one type. */
 export type NameOf<Type extends MetricDefinition['type']> = {
   [K in MetricName]: (typeof metricDefinitions)[K]['type'] extends Type ? K : never;
 }[MetricName];
 
-/** The labels that a metric requires. */
 export type LabelsOf<K extends MetricName> = ValuesOf<(typeof metricDefinitions)[K]['labels']>;
 
 type ValuesOf<L extends Labels> = {

@@ -1,18 +1,12 @@
 import { performance } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from '../../base/packageFiles.ts';
-import {
-  type LabelsOf,
-  type MetricDefinition,
-  metricDefinitions,
-  type MetricName,
-  type NameOf,
-} from './definitions.ts';
+import type { LabelsOf, MetricDefinition, MetricName, NameOf } from './definitions.ts';
+import { metricDefinitions } from './definitions.ts';
 import type { TurnOutcome } from '../../graph/agent/turnOptions.ts';
 
 /** Sets a gauge, or a counter of which the whole reading is known, to a value. */
 export type SetMetric = <K extends NameOf<'gauge' | 'counter'>>(name: K, labels: LabelsOf<K>, value: number) => void;
-
 type Meter = Counter | Gauge | Histogram;
 
 /** Prometheus metrics of one server (prom-client): those of `metricDefinitions`, in a registry of their own. */
@@ -25,9 +19,8 @@ export class Metrics {
   readonly #scraped = new Set<MetricName>();
 
   constructor() {
-    for (const [name, definition] of Object.entries(metricDefinitions) as [MetricName, MetricDefinition][]) {
+    for (const [name, definition] of Object.entries(metricDefinitions) as [MetricName, MetricDefinition][])
       this.#meters.set(name, this.#createMeter(name, definition));
-    }
   }
 
   /** Increases a counter, or changes a gauge by a positive or negative value. */
@@ -36,7 +29,6 @@ export class Metrics {
     if (meter && !(meter instanceof Histogram)) meter.inc(labels, value);
   }
 
-  /** Adds a measurement to a histogram. */
   observe<K extends NameOf<'histogram'>>(name: K, labels: LabelsOf<K>, value: number): void {
     const meter = this.#meters.get(name);
     if (meter instanceof Histogram) meter.observe(labels, value);
@@ -93,10 +85,7 @@ export function countError(
   metrics.add('turngraph_errors_total', { at, code: String(code), name });
 }
 
-/**
- * Measures the process (memory, CPU, event loop): there is no timer.
- * @returns a function that exports the measurements.
- */
+/** Measures the process (memory, CPU, event loop), without a timer. @returns a function that exports the figures. */
 export async function readProcess(): Promise<(set: SetMetric) => void> {
   const scheduledAt = performance.now();
   await new Promise<void>((resolve) => setImmediate(resolve));
@@ -112,19 +101,14 @@ export async function readProcess(): Promise<(set: SetMetric) => void> {
     set('turngraph_process_heap_size_bytes', {}, memory.heapTotal);
     set('turngraph_process_external_memory_bytes', {}, memory.external);
     set('turngraph_process_event_loop_lag_seconds', {}, lagMs / 1000);
-    for (const [type, count] of countByName(process.getActiveResourcesInfo()))
-      set('turngraph_process_resources', { type }, count);
+    const resources = process.getActiveResourcesInfo();
+    for (const type of new Set(resources))
+      set('turngraph_process_resources', { type }, resources.filter((each) => each === type).length);
     for (const mode of ['user', 'system'] as const)
       set('turngraph_process_cpu_seconds_total', { mode }, cpu[mode] / 1e6);
     for (const state of ['active', 'idle'] as const)
       set('turngraph_process_event_loop_seconds_total', { state }, eventLoop[state] / 1000);
   };
-}
-
-function countByName(names: readonly string[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return counts;
 }
 
 /** Turns absolute readings of a counter into increments. */
@@ -140,17 +124,20 @@ export class CounterDelta {
 }
 
 /** Records the metrics of a turn that has ended: status, times, warnings, tool calls, insights, error. */
-export function recordTurnMetrics(metrics: Metrics, { summary, calls, insights }: TurnOutcome): void {
-  const { status, error, durationMs, timeToFirstTokenMs, warnings } = summary;
-  metrics.add('turngraph_turns_total', { status });
-  metrics.observe('turngraph_turn_duration_seconds', { status }, durationMs / 1000);
-  if (timeToFirstTokenMs > 0)
-    metrics.observe('turngraph_turn_time_to_first_token_seconds', {}, timeToFirstTokenMs / 1000);
-  metrics.add('turngraph_turn_warnings_total', {}, warnings.length);
-  metrics.add('turngraph_tool_insights_total', {}, insights.filter(({ unread }) => unread === undefined).length);
-  for (const { known, repaired, issues } of calls) {
-    metrics.add('turngraph_tool_calls_total', { known: `${known}`, repaired: `${repaired}` });
-    for (const { code } of issues) metrics.add('turngraph_tool_call_issues_total', { code });
-  }
-  if (error && status === 'ERROR') countError(metrics, 'turn', error);
-}
+export const turnRecorder =
+  (metrics: Metrics) =>
+  ({ summary, calls, insights }: TurnOutcome): void => {
+    const { status, error, durationMs, timeToFirstTokenMs, warnings } = summary;
+    metrics.add('turngraph_turns_running', {}, -1);
+    metrics.add('turngraph_turns_total', { status });
+    metrics.observe('turngraph_turn_duration_seconds', { status }, durationMs / 1000);
+    if (timeToFirstTokenMs > 0)
+      metrics.observe('turngraph_turn_time_to_first_token_seconds', {}, timeToFirstTokenMs / 1000);
+    metrics.add('turngraph_turn_warnings_total', {}, warnings.length);
+    metrics.add('turngraph_tool_insights_total', {}, insights.filter(({ unread }) => unread === undefined).length);
+    for (const { known, repaired, issues } of calls) {
+      metrics.add('turngraph_tool_calls_total', { known: `${known}`, repaired: `${repaired}` });
+      for (const { code } of issues) metrics.add('turngraph_tool_call_issues_total', { code });
+    }
+    if (error && status === 'ERROR') countError(metrics, 'turn', error);
+  };

@@ -11,7 +11,6 @@ interface Labels {
   readonly model: string;
 }
 
-/** Options of a pool that exports metrics. */
 export interface MeteredPoolOptions extends Omit<PoolOptions, 'wrapLoad'> {
   /** Called after each load, with its duration in milliseconds. */
   readonly onLoaded: (name: string, model: Model, ms: number) => void;
@@ -21,34 +20,26 @@ export interface MeteredPoolOptions extends Omit<PoolOptions, 'wrapLoad'> {
 export function createMeteredPool(engine: Engine, options: MeteredPoolOptions, metrics: Metrics): ModelPool {
   // Only models that were requested at least once export metrics.
   const requestedModels = new Set<string>();
-  const wrapLoad = async (model: string, load: () => Promise<Model>, signal: AbortSignal): Promise<Model> => {
-    requestedModels.add(model);
+  const wrapLoad = async (name: string, load: () => Promise<Model>, signal: AbortSignal): Promise<Model> => {
+    requestedModels.add(name);
+    const labels = { engine: engine.name, model: name };
     const start = performance.now();
-    const loaded = await meteredLoad({ engine: engine.name, model }, load, signal, metrics);
-    options.onLoaded(model, loaded, performance.now() - start);
-    return loaded;
+    const model = await load().catch((error: unknown) => {
+      // A load that no client waits for any more was given up, and did not fail.
+      if (!signal.aborted) metrics.add('turngraph_model_load_failures_total', labels);
+      throw error;
+    });
+    const ms = performance.now() - start;
+    metrics.observe('turngraph_model_load_duration_seconds', labels, seconds(ms));
+    const observed = observeModel(model, labels, metrics);
+    options.onLoaded(name, observed, ms);
+    return observed;
   };
   const pool = new ModelPool(engine, { ...options, wrapLoad });
   metrics.onScrape((set) => {
     for (const model of requestedModels) exportGauges({ engine: engine.name, model }, pool, set);
   });
   return pool;
-}
-
-async function meteredLoad(
-  labels: Labels,
-  load: () => Promise<Model>,
-  signal: AbortSignal,
-  metrics: Metrics,
-): Promise<Model> {
-  const start = performance.now();
-  const model = await load().catch((error: unknown) => {
-    // A load that no client waits for any more was given up, and did not fail.
-    if (!signal.aborted) metrics.add('turngraph_model_load_failures_total', labels);
-    throw error;
-  });
-  metrics.observe('turngraph_model_load_duration_seconds', labels, seconds(performance.now() - start));
-  return observeModel(model, labels, metrics);
 }
 
 function countInference(labels: Labels, { finishReason, tokens, timings }: InferenceResult, metrics: Metrics): void {

@@ -1,23 +1,22 @@
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { EitherSignal } from '../../base/abort.ts';
 import type { ServerContext } from '../session/session.ts';
-import { ApiError } from './apiError.ts';
+import { ApiError, invalidBody, invalidField, unwrapBody } from './apiError.ts';
 import { complete, type CompletionOutput } from './completion.ts';
 import { completionBody, newHead, EventStream } from './completionResponse.ts';
 import { SendBuffer, type SendBufferLimits } from '../sendBuffer.ts';
 import { corsHeaders, preflightHeaders, modelNameIn, routeOf, type ApiRoute } from './routes.ts';
-import { createEmbeddings } from './embeddings.ts';
 import { listModels, readModel, planRequest } from './planRequest.ts';
 import { readBody, readRequest } from './readRequest.ts';
+import type { Embeddings } from '../../inference/contract/model.ts';
+import { Fault } from '../../protocol/fault.ts';
+import { isObject } from '../../base/jsonTypes.ts';
+import { purposeProblem } from '../../inference/models/catalogue/catalogue.ts';
+import { createReader, type FromSchema } from '../../protocol/schema.ts';
+import { closedObject } from '../../protocol/schemaBuilders.ts';
 
-/** Why a request may not access the server. */
-interface Denial {
-  readonly status: 401 | 403;
-  readonly reason: string;
-}
-
-/** What the API needs of the server. */
 export interface ApiOptions {
   readonly context: ServerContext;
   /** Why no completion may begin now; undefined: it may. */
@@ -45,7 +44,6 @@ export class OpenAiApi implements AsyncDisposable {
     setMaxListeners(0, this.#disposal.signal);
   }
 
-  /** The number of completions that run. */
   get running(): number {
     return this.#running.size;
   }
@@ -70,7 +68,7 @@ export class OpenAiApi implements AsyncDisposable {
     request: IncomingMessage,
     response: ServerResponse,
     path: string,
-    denied: Denial | undefined,
+    denied: { readonly status: 401 | 403; readonly reason: string } | undefined,
   ): Promise<void> {
     response.shouldKeepAlive &&= !denied && request.method === 'GET';
     let isSent = false;
@@ -111,11 +109,8 @@ export class OpenAiApi implements AsyncDisposable {
       });
     }
     if (computes) return this.#admit(request, response, route);
-    sendJson(
-      response,
-      200,
-      route === 'models' ? await listModels(context) : await readModel(modelNameIn(path), context),
-    );
+    const body = route === 'models' ? await listModels(context) : await readModel(modelNameIn(path), context);
+    sendJson(response, 200, body);
   }
 
   #admit(request: IncomingMessage, response: ServerResponse, route: ApiRoute): Promise<void> {
@@ -133,11 +128,11 @@ export class OpenAiApi implements AsyncDisposable {
     const { context } = this.#options;
     // A request that is not read to its end has no socket any more.
     const { socket } = request;
-    const abort = new AbortController();
-    const { signal } = abort;
-    const cancel = (): void => abort.abort();
-    response.once('close', cancel);
-    this.#disposal.signal.addEventListener('abort', cancel, { once: true });
+    const closing = new AbortController();
+    const onClose = (): void => closing.abort();
+    response.once('close', onClose);
+    using either = new EitherSignal([closing.signal, this.#disposal.signal]);
+    const { signal } = either;
     try {
       const body = await readBody(request, response);
       if (route === 'embeddings') {
@@ -171,8 +166,7 @@ export class OpenAiApi implements AsyncDisposable {
         sendJson(response, 200, completionBody(head, { text: texts.join(''), calls }, end));
       }
     } finally {
-      response.off('close', cancel);
-      this.#disposal.signal.removeEventListener('abort', cancel);
+      response.off('close', onClose);
       socket.setTimeout(finalTimeoutMs);
     }
   }
@@ -213,4 +207,81 @@ const denialCodes = { 401: 'invalid_api_key', 403: 'forbidden' } as const;
 function sendJson(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { 'content-type': 'application/json' });
   response.end(`${JSON.stringify(body)}\n`);
+}
+
+/** Max texts of one request, as OpenAI has it. */
+const maxTexts = 2048;
+
+const embeddingsSchema = closedObject(['model', 'input'], {
+  model: { type: 'string', minLength: 1 },
+  input: { description: 'A text, or a list of texts.' },
+  encoding_format: { type: 'string', enum: ['float', 'base64'], default: 'float' },
+  dimensions: { type: 'integer', minimum: 1 },
+  user: { type: 'string', description: 'It is not read.' },
+});
+
+type EmbeddingsRequest = FromSchema<typeof embeddingsSchema>;
+
+const readFields = createReader(embeddingsSchema);
+
+/** The response of POST /v1/embeddings. @throws ApiError for a field, the Fault of a load, the signal's reason. */
+async function createEmbeddings(
+  body: unknown,
+  { pools: { 'llama-cpp': pool } }: Pick<ServerContext, 'pools'>,
+  signal: AbortSignal,
+): Promise<object> {
+  const { model: name, input, encoding_format: encoding, dimensions } = readEmbeddingsRequest(body);
+  const texts = readInput(input);
+  const problem = purposeProblem(pool.entry(name), 'embedding', pool.catalogue);
+  if (problem !== undefined) throw invalidField('model', problem, 'invalid_value');
+  await using lease = await pool.lease(name, { signal });
+  const { embedding, embed } = lease.model;
+  if (!embedding || !embed) throw invalidField('model', `"${name}" is run by an engine without embeddings`);
+  if (dimensions !== undefined && dimensions !== embedding.dimensions)
+    throw invalidField(
+      'dimensions',
+      `must be ${embedding.dimensions}, as "${name}" has it: its vectors are not cut; leave it out`,
+      'invalid_value',
+    );
+  const { vectors, tokens } = await embed.call(lease.model, texts, { signal }).catch(explainLongText);
+  const prompt_tokens = tokens.reduce((sum, count) => sum + count, 0);
+  return {
+    object: 'list',
+    data: vectors.map((vector, index) => ({ object: 'embedding', index, embedding: encode(vector, encoding) })),
+    model: name,
+    usage: { prompt_tokens, total_tokens: prompt_tokens },
+  };
+}
+
+function readEmbeddingsRequest(body: unknown): EmbeddingsRequest {
+  if (!isObject(body)) throw invalidBody('must be a JSON object, with model and input');
+  const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+  return unwrapBody(readFields(given), embeddingsSchema);
+}
+
+function readInput(input: unknown): readonly string[] {
+  const invalid = (param: string, message: string): ApiError => invalidField(param, message, 'invalid_value');
+  const list: readonly unknown[] = Array.isArray(input) ? input : [input];
+  if (list.length === 0) throw invalid('input', 'must not be empty');
+  if (list.length > maxTexts) throw invalid('input', `has ${list.length} texts, and ${maxTexts} are allowed`);
+  return list.map((text, index) => {
+    const param = Array.isArray(input) ? `input[${index}]` : 'input';
+    if (typeof text === 'number' || Array.isArray(text))
+      throw invalid('input', 'has token ids, which are those of another tokenizer; send texts');
+    if (typeof text !== 'string') throw invalid(param, 'must be a text');
+    if (text === '') throw invalid(param, 'must not be empty');
+    return text;
+  });
+}
+
+function encode(vector: Float32Array, encoding: EmbeddingsRequest['encoding_format']): readonly number[] | string {
+  if (encoding === 'float') return [...vector];
+  const bytes = Buffer.alloc(4 * vector.length);
+  for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, 4 * index);
+  return bytes.toString('base64');
+}
+
+function explainLongText(error: unknown): Embeddings {
+  if (!(error instanceof Fault) || error.name !== 'PROMPT_TOO_LARGE') throw error;
+  throw invalidField('input', error.message, 'context_length_exceeded');
 }

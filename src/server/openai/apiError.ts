@@ -4,9 +4,7 @@ import { Fault } from '../../protocol/fault.ts';
 import type { CodeName } from '../../protocol/frames.gen.ts';
 import { withoutDownloadRequests } from '../../inference/models/catalogue/catalogue.ts';
 
-/** What an ApiError says besides its message. */
 export interface ApiErrorFacts {
-  /** The HTTP status. */
   readonly status: number;
   /** The field of the request, such as `messages[0].content`. */
   readonly param?: string | undefined;
@@ -27,13 +25,11 @@ export class ApiError extends Error {
     this.code = code;
   }
 
-  /** The body of the response. */
   get body(): object {
     const { message, param = null, code = null } = this;
     return { error: { message, type: typeOf(this.status), param, code } };
   }
 
-  /** Any thrown value as an error of the API. */
   static from(thrown: unknown): ApiError {
     if (thrown instanceof ApiError) return thrown;
     const { name, message } = Fault.from(thrown);
@@ -43,11 +39,9 @@ export class ApiError extends Error {
   }
 }
 
-/** The error of a field whose value cannot be used. */
 export const invalidField = (param: string, message: string, code?: string): ApiError =>
   new ApiError(`${param} ${message}`, { status: 400, param, code });
 
-/** The error of a body that cannot be read. */
 export const invalidBody = (problem: string): ApiError =>
   new ApiError(`the body ${problem}`, { status: 400, code: 'invalid_json' });
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { onAbort } from '../../base/events.ts';
 import type { Agent } from '../../graph/agent/agent.ts';
 import type { Interaction, Message } from '../../chat/dialog.ts';
 import { Fault } from '../../protocol/fault.ts';
@@ -7,7 +8,7 @@ import type { Exchange } from '../../graph/compile/turn.ts';
 import { createExchange } from '../../graph/nodes/toolCall/recordCalls.ts';
 import { resolveFormat } from '../../graph/nodes/toolCall/toolCallParams.ts';
 import { Session, type ServerContext } from '../session/session.ts';
-import { recordTurnMetrics } from '../metrics/metrics.ts';
+import { turnRecorder } from '../metrics/metrics.ts';
 import { planFault, type TurnPlan } from './turnPlan.ts';
 import type { ConversationPart } from './messages.ts';
 
@@ -20,7 +21,6 @@ export interface CompletionOutput {
   backpressure(): Promise<void> | undefined;
 }
 
-/** How a completion ended. */
 export interface CompletionEnd {
   readonly finishReason: 'stop' | 'length' | 'tool_calls';
   readonly tokens: Pick<TurnComplete, 'tokensPrompt' | 'tokensReused' | 'tokensGenerated'>;
@@ -42,30 +42,20 @@ export async function complete(
   signal.throwIfAborted();
   await using session = new Session(`openai-${randomUUID()}`, context, () => output.backpressure());
   session.assertOpen();
-  const end = (): void => void session[Symbol.asyncDispose]();
-  signal.addEventListener('abort', end, { once: true });
+  const unsubscribe = onAbort(signal)(() => void session[Symbol.asyncDispose]());
   try {
-    const agent = await createAgent(session, plan);
+    const options = { graph: plan.graph, clientTools: new Map(), isPart: true, defaultModelName: '' };
+    const agent = await session.createAgent(options, () => undefined);
     return await runTurn(session, agent, plan, output);
   } catch (error) {
     signal.throwIfAborted();
     throw planFault(error, plan);
   } finally {
-    signal.removeEventListener('abort', end);
+    unsubscribe();
   }
 }
 
-async function createAgent(session: Session, { graph }: TurnPlan): Promise<Agent> {
-  const options = { graph, clientTools: new Map(), isPart: true, defaultModelName: '' };
-  return session.createAgent(options, () => undefined);
-}
-
-async function runTurn(
-  session: Session,
-  agent: Agent,
-  plan: TurnPlan,
-  output: CompletionOutput,
-): Promise<CompletionEnd> {
+async function runTurn(session: Session, agent: Agent, plan: TurnPlan, sink: CompletionOutput): Promise<CompletionEnd> {
   const { context, signal } = session;
   const exchanges = await addDialog(session, agent, plan);
   const warnings = [...agent.warnings];
@@ -73,23 +63,20 @@ async function runTurn(
   let lastNode: string | undefined;
   let summary: TurnComplete | undefined;
   const turn = agent.send(plan.message, plan.variables, {
-    backpressure: () => output.backpressure(),
+    backpressure: () => sink.backpressure(),
     endsWithCalls: true,
     continuation: { exchanges, ...(plan.after && { after: plan.after }) },
-    onEnd: (outcome) => {
-      recordTurnMetrics(context.metrics, outcome);
-      context.metrics.add('turngraph_turns_running', {}, -1);
-    },
+    onEnd: turnRecorder(context.metrics),
     emit: (body, frame) => {
       if (body === 'answerText') {
         const { text, nodeName } = frame as { readonly text: string; readonly nodeName: string };
         if (text === '') return;
         // As in the dialog: texts of different nodes are lines.
-        output.text(lastNode !== undefined && lastNode !== nodeName ? `\n${text}` : text);
+        sink.text(lastNode !== undefined && lastNode !== nodeName ? `\n${text}` : text);
         lastNode = nodeName;
       } else if (body === 'toolCallNotification') {
         const call = frame as ToolCallNotification;
-        if (calls < plan.maxCalls) output.call(call, calls++);
+        if (calls < plan.maxCalls) sink.call(call, calls++);
         else warnings.push(`a call of ${call.toolName} was left out: parallel_tool_calls is false`);
         warnings.push(...call.issues.map(({ message }) => `${call.toolName}: ${message}`));
       } else if (body === 'turnComplete') summary = frame as TurnComplete;
@@ -112,10 +99,8 @@ async function runTurn(
 async function addDialog(session: Session, agent: Agent, plan: TurnPlan): Promise<readonly Exchange[]> {
   const { earlier, parts, layout } = plan;
   const hasCalls = [...earlier.flatMap((turn) => turn.parts ?? []), ...parts].some(({ kind }) => kind === 'calls');
-  await using lease = hasCalls
-    ? await session.pool.lease(layout.model, { signal: session.signal })
-    : { [Symbol.asyncDispose]: async () => undefined, model: undefined };
-  const format = lease.model ? resolveFormat(layout.format, lease, session.context.formats).format : undefined;
+  await using lease = hasCalls ? await session.pool.lease(layout.model, { signal: session.signal }) : undefined;
+  const format = lease ? resolveFormat(layout.format, lease, session.context.formats).format : undefined;
   const exchangeOf = (part: ConversationPart): Exchange => {
     if (part.kind === 'text' || !format) return { calls: [], messages: part.kind === 'text' ? [part.message] : [] };
     return createExchange(part.calls, part.text, format);

@@ -5,14 +5,12 @@ import type { CompletionEnd, CompletionOutput } from './completion.ts';
 import type { SendBuffer } from '../sendBuffer.ts';
 import type { ApiError } from './apiError.ts';
 
-/** What all objects of one response have in common. */
 interface CompletionHead {
   readonly id: string;
   readonly created: number;
   readonly model: string;
 }
 
-/** The head of a new response. */
 export const newHead = (model: string): CompletionHead => ({
   id: `chatcmpl-${randomUUID()}`,
   created: Math.floor(Date.now() / 1000),
@@ -34,7 +32,6 @@ const toUsage = ({ tokens }: CompletionEnd) => ({
 /** What turngraph adds to a response: the warnings of the turn, if there are any. */
 const toExtras = ({ warnings }: CompletionEnd): object => (warnings.length === 0 ? {} : { turngraph: { warnings } });
 
-/** The response without streaming. */
 export function completionBody(
   { id, created, model }: CompletionHead,
   { text, calls }: { readonly text: string; readonly calls: readonly ToolCallNotification[] },
@@ -87,7 +84,6 @@ export class EventStream implements CompletionOutput {
     return this.#buffer.drained();
   }
 
-  /** Ends the stream. */
   end(end: CompletionEnd): void {
     this.#delta({}, end.finishReason, toExtras(end));
     if (this.#hasUsage) this.#send({ ...this.#chunk([]), usage: toUsage(end) });

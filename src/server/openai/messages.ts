@@ -1,8 +1,8 @@
 import { isObject } from '../../base/jsonTypes.ts';
 import { invalidField } from './apiError.ts';
 import type { Message } from '../../chat/dialog.ts';
-import { parseJsonAt } from '../../chat/json/lenientParser.ts';
-import { isJsonObject, type JsonObject } from '../../chat/json/value.ts';
+import { parseJsonObject } from '../../graph/compile/turn.ts';
+import type { JsonObject } from '../../chat/json/value.ts';
 import type { AnsweredCall } from '../../chat/tool.ts';
 import type { RequestMessage } from './requestSchema.ts';
 
@@ -123,15 +123,12 @@ function answer(
 
 function readArguments(text: string, place: string): JsonObject {
   if (text.trim() === '') return new Map();
-  const parsed = parseJsonAt(text, 0);
-  if (parsed.ok && isJsonObject(parsed.value) && text.slice(parsed.end).trim() === '') return parsed.value;
+  const args = parseJsonObject(text);
+  if (args) return args;
   throw invalidField(place, 'must be the JSON text of an object');
 }
 
-/**
- * The text of a message: a string, or text parts, which are joined. @throws ApiError with status 400 for parts of another
- * kind, such as images, and for a text that is too large
- */
+/** The text of a message: a string, or joined text parts. @throws ApiError for other parts, or too much text. */
 function readContent(content: unknown, place: string, maxBytes: number): string {
   const text = Array.isArray(content)
     ? content.map((part, index) => readPart(part, `${place}[${index}]`)).join('')

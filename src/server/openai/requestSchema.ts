@@ -29,7 +29,6 @@ const messageSchema = closedObject(['role'], {
   parsed: { description: 'What a client has parsed of `content`; it is not read.' },
 });
 
-/** What is about OpenAI's own service, or has nothing to act on here. */
 const unread = {
   user: { description: 'It is not read.' },
   safety_identifier: { description: 'It is not read.' },
@@ -95,8 +94,5 @@ export const requestSchema = closedObject(['model', 'messages'], {
   ...unread,
 });
 
-/** A request for a completion, checked against its schema. */
 export type CompletionRequest = FromSchema<typeof requestSchema>;
-
-/** A message of a request. */
 export type RequestMessage = FromSchema<typeof messageSchema>;

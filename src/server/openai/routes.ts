@@ -5,7 +5,6 @@ export type ApiRoute = 'chat_completions' | 'embeddings' | 'models' | 'model' | 
 
 const modelPath = '/v1/models/';
 
-/** The route of a path. */
 export function routeOf(path: string): ApiRoute {
   if (path === '/v1/chat/completions') return 'chat_completions';
   if (path === '/v1/embeddings') return 'embeddings';
@@ -16,10 +15,15 @@ export function routeOf(path: string): ApiRoute {
 /** The name of the model in a path of the route `model`. */
 export function modelNameIn(path: string): string {
   const name = path.slice(modelPath.length);
+  return decodePart(name) ?? name;
+}
+
+/** A part of a path without percent-encoding; undefined: it cannot be decoded. */
+export function decodePart(text: string): string | undefined {
   try {
-    return decodeURIComponent(name);
+    return decodeURIComponent(text);
   } catch {
-    return name;
+    return undefined;
   }
 }
 

@@ -7,9 +7,7 @@ import type { Message } from '../../chat/dialog.ts';
 import type { PathStep } from '../../protocol/frames.gen.ts';
 import type { ConversationPart } from './messages.ts';
 
-/** How a request becomes a turn of an agent. */
 export interface TurnPlan {
-  /** A graph document. */
   readonly graph: unknown;
   readonly message: string;
   readonly variables: Readonly<Record<string, string>>;
@@ -34,7 +32,6 @@ export interface PlannedInteraction {
   readonly parts: readonly ConversationPart[] | undefined;
 }
 
-/** A message as a part of a conversation. */
 export const textPart = (role: Message['role'], text: string): ConversationPart => ({
   kind: 'text',
   message: { role, text },

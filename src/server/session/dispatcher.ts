@@ -1,13 +1,12 @@
 import type { ClientFrame, ClientFrameBodies, ServerFrameBodies } from '../../protocol/frames.gen.ts';
 import type { DecodeResult } from '../../protocol/codec/frameReader.ts';
 import { Fault } from '../../protocol/fault.ts';
-import type { Admission } from '../../base/eventLoop.ts';
+import { sharedAdmission } from '../../base/eventLoop.ts';
 import { countError } from '../metrics/metrics.ts';
 import type { HandlerResult, Reply, Session } from './session.ts';
 import { handlers } from './handlers.ts';
 import type { QueuePlace, RequestQueue } from './requestQueue.ts';
 
-/** Receives what a dispatcher sends. */
 export interface DispatcherSink {
   /** Sends the next frame of the session. */
   emit<K extends keyof ServerFrameBodies>(requestId: number, body: K, fields: ServerFrameBodies[K]): void;
@@ -17,12 +16,6 @@ export interface DispatcherSink {
   closeWithError(fault: Fault): void;
   /** A request could not be answered, not even with an error: ends the session. */
   fail(fault: Fault): void;
-}
-
-/** What the dispatchers of all sessions share. */
-export interface DispatcherOptions {
-  readonly queue: RequestQueue;
-  readonly admission: Admission;
 }
 
 // A cancel above this size, which only white space can reach, waits for backpressure like any other request.
@@ -40,13 +33,12 @@ const maxCancelBytes = 1024;
  *
  * A handler that returns `{ background }` releases `#tail`, so that the next request is handled while that work
  * continues. Before each request except `cancelTurn`, both queues wait for backpressure: a client that does not read gets
- * no more answers. Requests of all sessions share the event loop by `admission`.
+ * no more answers. Requests of all sessions share the event loop by `sharedAdmission`.
  */
 export class RequestDispatcher implements AsyncDisposable {
   readonly #session: Session;
   readonly #sink: DispatcherSink;
   readonly #queue: RequestQueue;
-  readonly #admission: Admission;
   readonly #background = new Set<Promise<unknown>>();
   /** By agent id: settles when the last request that waits for the agent's creation has been handled. */
   readonly #pendingByAgent = new Map<number, Promise<unknown>>();
@@ -57,11 +49,10 @@ export class RequestDispatcher implements AsyncDisposable {
   /** Settles when the handler of the last request has returned. */
   #tail: Promise<void> = Promise.resolve();
 
-  constructor(session: Session, sink: DispatcherSink, { queue, admission }: DispatcherOptions) {
+  constructor(session: Session, sink: DispatcherSink, queue: RequestQueue) {
     this.#session = session;
     this.#sink = sink;
     this.#queue = queue;
-    this.#admission = admission;
   }
 
   /** Requests received, those included that were answered with an error; without resumeSession. */
@@ -74,10 +65,8 @@ export class RequestDispatcher implements AsyncDisposable {
     const { requests } = this.#session.context.limits;
     if (this.#disposed) return;
     if (this.#unanswered >= requests) {
-      this.#sink.closeWithError(
-        new Fault('LIMIT_EXCEEDED', `${requests} requests wait for their answer, and more are not allowed`),
-      );
-      return;
+      const message = `${requests} requests wait for their answer, and more are not allowed`;
+      return this.#sink.closeWithError(new Fault('LIMIT_EXCEEDED', message));
     }
     this.#unanswered++;
     this.#counter.add(request);
@@ -129,7 +118,7 @@ export class RequestDispatcher implements AsyncDisposable {
   async #untilReady(request: ReceivedRequest): Promise<void> {
     for (;;) {
       while (!this.#mayAnswer(request)) await this.#session.backpressure();
-      const admitted = this.#admission();
+      const admitted = sharedAdmission();
       if (!admitted) return;
       await admitted;
       if (this.#mayAnswer(request)) return;
@@ -185,13 +174,7 @@ export class RequestDispatcher implements AsyncDisposable {
   #answer(frame: ClientFrame): HandlerResult | Promise<HandlerResult> {
     const reply: Reply = (body, fields) => this.#sink.emit(frame.requestId, body, fields);
     // `handlers` maps each body name to its handler; TypeScript cannot correlate the two.
-    const handle = handlers[frame.body] as (
-      session: Session,
-      request: ClientFrameBodies[keyof ClientFrameBodies],
-      reply: Reply,
-    ) => HandlerResult | Promise<HandlerResult>;
-    const request = frame[frame.body as never] as ClientFrameBodies[keyof ClientFrameBodies];
-    return handle(this.#session, request, reply);
+    return handlers[frame.body](this.#session, frame[frame.body as never], reply);
   }
 
   #sendError(requestId: number, error: unknown): void {
@@ -227,7 +210,6 @@ export interface ReceivedRequest {
   decode(): DecodeResult<ClientFrame>;
 }
 
-/** A frame that asks to resume a session. */
 export type ResumeFrame = Extract<ClientFrame, { readonly body: 'resumeSession' }>;
 
 // The first frame of a connection is decoded as soon as it is received, without waiting for its turn: it must be small.
@@ -253,7 +235,6 @@ export class RequestCounter {
     return this.#received - [...this.#undecoded].filter(findResumeFrame).length;
   }
 
-  /** Counts a request. */
   add(request: ReceivedRequest): void {
     this.#received++;
     this.#undecoded.add(request);

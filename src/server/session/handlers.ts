@@ -1,7 +1,9 @@
 import type { Agent } from '../../graph/agent/agent.ts';
+import { maxVariableBytes } from '../../graph/agent/agentState.ts';
 import { splitHistory, parseHistory } from '../../graph/agent/history.ts';
-import type { TurnOutcome } from '../../graph/agent/turnOptions.ts';
-import { Fault } from '../../protocol/fault.ts';
+import { textFrames } from '../../graph/agent/turnAnswer.ts';
+import { Fault, malformed } from '../../protocol/fault.ts';
+import { describeValue } from '../../protocol/codec/wellFormed.ts';
 import { maxPartBytes, takeFitting } from '../../protocol/frameSize.ts';
 import type { ClientFrameBodies } from '../../protocol/frames.gen.ts';
 import { parseClientTools } from '../../graph/compile/clientTools.ts';
@@ -9,26 +11,29 @@ import { parseGraph } from '../../graph/compile/graphFolder.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import { createYielder } from '../../base/eventLoop.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
-import { findJsonExcess, jsonExcesses, maxClientValues } from '../../base/jsonBounds.ts';
 import { parseJson } from '../../base/jsonLocations.ts';
 import { isObject } from '../../base/jsonTypes.ts';
-import { type Handlers, engineNames, type EngineName, type NewAgent, type Session } from './session.ts';
+import { acknowledged, type Handlers, engineNames, type EngineName, type NewAgent, type Session } from './session.ts';
 import { modelHandlers, loadWaitFor } from './modelHandlers.ts';
-import { searchStorage } from './searchStorage.ts';
-import { recordTurnMetrics } from '../metrics/metrics.ts';
+import { checkSize, checkValues } from './requestChecks.ts';
+import { storageHandlers } from './storageHandlers.ts';
+import { turnRecorder } from '../metrics/metrics.ts';
+
+const maxKeyLength = 256;
 
 /** Request handlers: one for each client message of the proto. */
 export const handlers: Handlers = {
-  configureSession(session, { engine, storageDataFolder, allowAutoModelDownloading }, reply) {
-    session.configure({ engine: parseEngineName(engine), storageDataFolder, autoDownloads: allowAutoModelDownloading });
+  configureSession(session, { engine, storageDataFolder, allowAutoModelDownloading: autoDownloads, memoryKey }, reply) {
+    if (memoryKey.length > maxKeyLength)
+      throw new Fault('MALFORMED_MESSAGE', `configureSession.memoryKey has more than ${maxKeyLength} characters`);
+    session.configure({ engine: parseEngineName(engine), storageDataFolder, autoDownloads, memoryKey });
     reply('configureSession', {});
   },
 
   async createAgent(session, request, reply) {
     session.assertOpen();
-    checkValues('createAgent.graphJson', request.graphJson ?? '');
-    checkValues('createAgent.historyJson', request.historyJson);
-    checkValues('createAgent.toolsJson', request.toolsJson);
+    for (const field of ['graphJson', 'historyJson', 'toolsJson'] as const)
+      checkValues(`createAgent.${field}`, request[field] ?? '');
     const graph = await readRequestedGraph(session, request);
     const history = parseHistory(request.historyJson);
     const clientTools = parseClientTools(request.toolsJson);
@@ -47,54 +52,65 @@ export const handlers: Handlers = {
     return { background: creation.then((agent) => session.warmUp(agent).then(() => replyCreated(agent))) };
   },
 
-  setPace({ pace }, limits, reply) {
-    pace.set(limits);
-    reply('ack', {});
-  },
+  setPace: acknowledged(({ pace }, limits) => pace.set(limits)),
 
   sendMessage(session, { agentId, text, variables, priority }, reply) {
     session.assertOpen();
     const agent = session.agent(agentId);
     const { metrics, limits } = session.context;
     const { messageBytes } = limits;
-    checkSize('sendMessage.text', Buffer.byteLength(text), messageBytes);
-    checkSize('sendMessage.variables', Buffer.byteLength(JSON.stringify(variables)), messageBytes);
-    const onEnd = (outcome: TurnOutcome): void => {
-      recordTurnMetrics(metrics, outcome);
-      metrics.add('turngraph_turns_running', {}, -1);
-    };
-    const listener = { emit: reply, backpressure: session.backpressure, onEnd };
-    const turn = agent.send(text, variables, { ...listener, priority });
+    checkSize('sendMessage.text', text, messageBytes);
+    checkSize('sendMessage.variables', JSON.stringify(variables), messageBytes);
+    const { backpressure } = session;
+    const turn = agent.send(text, variables, { emit: reply, backpressure, onEnd: turnRecorder(metrics), priority });
     metrics.add('turngraph_turns_running', {});
     return { background: turn.then((fault) => fault && logFault(session, agentId, fault)) };
   },
 
-  cancelTurn(session, { agentId, turnId }, reply) {
-    session.agent(agentId).cancel(turnId);
-    reply('ack', {});
-  },
+  cancelTurn: acknowledged((session, { agentId, turnId }) => session.agent(agentId).cancel(turnId)),
 
-  submitToolResults(session, { agentId, turnId, results }, reply) {
+  submitToolResults: acknowledged((session, { agentId, turnId, results }) => {
     session.agent(agentId).submitResults(turnId, results);
-    reply('ack', {});
-  },
+  }),
 
-  appendDialog(session, { agentId, user, assistant }, reply) {
+  appendDialog: acknowledged((session, { agentId, user, assistant }) => {
     const agent = session.agent(agentId);
     if (user === '' && assistant === '')
-      throw new Fault('MALFORMED_MESSAGE', 'appendDialog has neither user nor assistant; give at least one of them');
+      throw malformed('appendDialog has neither user nor assistant; give at least one of them');
     const { messageBytes } = session.context.limits;
-    checkSize('appendDialog.user', Buffer.byteLength(user), messageBytes);
-    checkSize('appendDialog.assistant', Buffer.byteLength(assistant), messageBytes);
+    checkSize('appendDialog.user', user, messageBytes);
+    checkSize('appendDialog.assistant', assistant, messageBytes);
     agent.append([{ user, assistant }]);
+  }),
+
+  appendText(session, { agentId, text, role, notify }, reply) {
+    const agent = session.agent(agentId);
+    if (role !== '' && role !== 'assistant' && role !== 'user')
+      throw malformed(`appendText.role must be "assistant" or "user", not ${describeValue(role)}`);
+    if (text === '') throw malformed('appendText.text is empty; give what was said');
+    checkSize('appendText.text', text, session.context.limits.messageBytes);
+    const place = { agentId, turnId: 0, nodeName: '' };
+    const notifyHere = (): void => {
+      for (const frame of textFrames(text, 'whole', 'client')) reply('answerText', { ...place, ...frame });
+    };
+    const notifyTurn = agent.appendText(text, role || 'assistant');
+    if (notify) (notifyTurn ?? notifyHere)(text);
     reply('ack', {});
   },
 
-  async changeParams(session, { agentId, nodeName, paramsJson }, reply) {
+  setAgentMode: acknowledged((session, { agentId, mode }) => session.agent(agentId).setMode(mode)),
+
+  setVariables: acknowledged((session, { agentId, variablesJson }) => {
+    const agent = session.agent(agentId);
+    checkSize('setVariables.variablesJson', variablesJson, maxVariableBytes);
+    checkValues('setVariables.variablesJson', variablesJson);
+    agent.setVariables(variablesJson);
+  }),
+
+  changeParams: acknowledged((session, { agentId, nodeName, paramsJson }) => {
     checkValues('changeParams.paramsJson', paramsJson);
-    await session.agent(agentId).changeParams(nodeName, parseChanges(paramsJson));
-    reply('ack', {});
-  },
+    return session.agent(agentId).changeParams(nodeName, parseChanges(paramsJson));
+  }),
 
   async exportDialog(session, { agentId }, reply) {
     const parts = await splitHistory(session.agent(agentId).history);
@@ -105,37 +121,13 @@ export const handlers: Handlers = {
     }
   },
 
-  async clearDialog(session, { agentId }, reply) {
-    await session.agent(agentId).clear();
-    reply('ack', {});
-  },
+  clearDialog: acknowledged((session, { agentId }) => session.agent(agentId).clear()),
 
-  async destroyAgent(session, { agentId }, reply) {
-    await session.destroyAgent(agentId);
-    reply('ack', {});
-  },
+  destroyAgent: acknowledged((session, { agentId }) => session.destroyAgent(agentId)),
 
   ...modelHandlers,
 
-  async createStringStorage(session, request, reply) {
-    for (const json of request.metadataJson) checkValues('createStringStorage.metadataJson', json);
-    const { list } = await session.createStorage(request);
-    reply('createStringStorage', { entries: list.length });
-  },
-
-  destroyStringStorage(session, { name }, reply) {
-    session.storages.destroy(name);
-    reply('ack', {});
-  },
-
-  searchStorage(session, request, reply) {
-    session.assertOpen();
-    const { messageBytes } = session.context.limits;
-    checkSize('searchStorage.query', Buffer.byteLength(request.query), messageBytes);
-    checkSize('searchStorage.filterJson', Buffer.byteLength(request.filterJson), messageBytes);
-    checkValues('searchStorage.filterJson', request.filterJson);
-    return { background: searchStorage(session, request, reply) };
-  },
+  ...storageHandlers,
 
   // As the first request of a connection it is handled before the session gets it.
   resumeSession({ context }) {
@@ -157,22 +149,10 @@ function logFault({ id, context }: Session, agentId: number, fault: Fault): void
   if (!cause) context.log.debug({ ...facts, message: fault.message }, 'why a turn failed');
 }
 
-function checkSize(field: string, bytes: number, maxBytes: number): void {
-  if (bytes > maxBytes)
-    throw new Fault('LIMIT_EXCEEDED', `${field} has ${bytes} bytes, and ${maxBytes} are allowed; send less`);
-}
-
-/** Refuses a JSON text before it is parsed. */
-function checkValues(field: string, json: string): void {
-  if (findJsonExcess(json, maxClientValues) === 'values')
-    throw new Fault('LIMIT_EXCEEDED', `${field} ${jsonExcesses.values}`);
-}
-
 function parseEngineName(name: string): EngineName {
   const engine = engineNames.find((known) => known === (name || 'llama-cpp'));
   if (engine) return engine;
-  throw new Fault(
-    'MALFORMED_MESSAGE',
+  throw malformed(
     `configureSession.engine must be one of ${engineNames.join(', ')}, not "${name}"${didYouMean(name, engineNames)}`,
   );
 }

@@ -1,6 +1,6 @@
 import { type Downloads, filesKey } from '../../inference/download/downloads.ts';
 import { slowLoadMs } from '../../inference/contract/pace.ts';
-import { Fault } from '../../protocol/fault.ts';
+import { Fault, malformed } from '../../protocol/fault.ts';
 import { type MemoryUse, type ModelMemory, noModelMemory } from '../../inference/contract/memory.ts';
 import type { CodeName, ListModelsResponse, ModelInfo, Sampling } from '../../protocol/frames.gen.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
@@ -9,12 +9,19 @@ import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
 import { defaultSampling, renameSampling } from '../../inference/contract/samplingParams.ts';
 import type { OnDownload } from '../../inference/download/progress.ts';
 import type { LoadWait, OnProgress } from '../../inference/models/pool/loadWait.ts';
-import type { Handlers, Reply, ServerContext, Session } from './session.ts';
+import { readWish, replySuggestions } from './suggestModels.ts';
+import { acknowledged, type Handlers, type Reply, type ServerContext, type Session } from './session.ts';
 
-/** Request handlers for models: list, load, unload, download, cancel, delete. */
+/** Request handlers for models: list, suggest, load, unload, download, cancel, delete. */
 export const modelHandlers = {
   async listModels({ pool, context }, { pageToken }, reply) {
     reply('listModels', await modelInfos(pool, context.downloads, pageToken));
+  },
+
+  suggestModels(session, request, reply) {
+    session.assertOpen();
+    const wish = readWish(request);
+    return { background: replySuggestions(session, ...wish, reply) };
   },
 
   loadModel(session, { modelName }, reply) {
@@ -24,10 +31,7 @@ export const modelHandlers = {
     return { background: session.pool.pin(modelName, loadWait).then(() => reply('loadModel', {})) };
   },
 
-  async unloadModel({ pool }, { modelName }, reply) {
-    await pool.unpin(modelName);
-    reply('ack', {});
-  },
+  unloadModel: acknowledged(({ pool }, { modelName }) => pool.unpin(modelName)),
 
   downloadModel(session, { modelName }, reply) {
     session.assertOpen();
@@ -37,11 +41,10 @@ export const modelHandlers = {
     return { background: download.then(({ bytes }) => reply('downloadModel', { sizeBytes: bytes })) };
   },
 
-  cancelDownload(session, { modelName }, reply) {
+  cancelDownload: acknowledged((session, { modelName }) => {
     const { name } = session.pool.entry(modelName);
     for (const owner of session.downloadOwners) session.context.downloads.cancel(name, owner);
-    reply('ack', {});
-  },
+  }),
 
   async deleteModel({ pool, context, signal }, { modelName }, reply) {
     const entry = pool.entry(modelName);
@@ -50,11 +53,7 @@ export const modelHandlers = {
   },
 } as const satisfies Partial<Handlers>;
 
-/**
- * Unloads the models that use the files of an entry, under any name and in any engine, before the files are deleted.
- * New loads are blocked until the result is disposed of.
- * @throws Fault MODEL_IN_USE
- */
+/** Unloads the models of an entry's files; blocks loads until disposed of. @throws Fault MODEL_IN_USE */
 async function releaseModels({ pools }: ServerContext, entry: CatalogueEntry): Promise<Disposable> {
   const blocks: Disposable[] = [];
   const unblock = (): void => blocks.forEach((block) => block[Symbol.dispose]());
@@ -70,9 +69,7 @@ async function releaseModels({ pools }: ServerContext, entry: CatalogueEntry): P
   }
 }
 
-/**
- * How an agent waits for its model: reports progress to the client, and downloads the model if the session allows that.
- */
+/** How an agent waits for its model: reports progress, and downloads the model if the session allows that. */
 export function loadWaitFor(session: Session, model: string, reply: Reply): LoadWait {
   const onProgress = loadProgress(model, reply);
   if (!session.autoDownloads) return { onProgress };
@@ -128,16 +125,12 @@ const downloadProgress =
 // A page of 32 models is well under the 60 KiB of a frame.
 const modelsPerPage = 32;
 
-/**
- * One page of `listModels`: models of the catalogue, with their status on disk and in memory.
- * @throws Fault MALFORMED_MESSAGE for an unknown page token.
- */
+/** A page of `listModels`: models with their status on disk and in memory. @throws Fault MALFORMED_MESSAGE */
 async function modelInfos(pool: ModelPool, downloads: Downloads, pageToken: string): Promise<ListModelsResponse> {
   const entries = [...pool.catalogue.models.values()];
   const start = pageToken === '' ? 0 : Number(pageToken);
-  if (!Number.isInteger(start) || start < 0 || start >= Math.max(1, entries.length)) {
-    throw new Fault('MALFORMED_MESSAGE', `listModels.pageToken must be one that the server sent, not "${pageToken}"`);
-  }
+  if (!Number.isInteger(start) || start < 0 || start >= Math.max(1, entries.length))
+    throw malformed(`listModels.pageToken must be one that the server sent, not "${pageToken}"`);
   const end = start + modelsPerPage;
   const models = await Promise.all(entries.slice(start, end).map((entry) => readModelInfo(pool, downloads, entry)));
   return { models, nextPageToken: end < entries.length ? String(end) : '' };
@@ -146,6 +139,7 @@ async function modelInfos(pool: ModelPool, downloads: Downloads, pageToken: stri
 async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: CatalogueEntry): Promise<ModelInfo> {
   const state = pool.state(entry.name);
   const [variant] = entry.variants;
+  const { backend = '', gpuLayers = 0, threads = 0, prefillThreads = 0, slots = 0, memory } = state.stats ?? {};
   const [status, located] = await Promise.all([downloads.readStatus(entry), downloads.locate(entry)]);
   return {
     name: entry.name,
@@ -163,12 +157,12 @@ async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: Catal
     defaultSampling: readSampling(entry),
     description: entry.description,
     purpose: entry.purpose,
-    backend: state.stats?.backend ?? '',
-    gpuLayers: state.stats?.gpuLayers ?? 0,
-    threads: state.stats?.threads ?? 0,
-    prefillThreads: state.stats?.prefillThreads ?? 0,
-    slots: state.stats?.slots ?? 0,
-    ...memoryFigures(state.stats?.memory),
+    backend,
+    gpuLayers,
+    threads,
+    prefillThreads,
+    slots,
+    ...memoryFigures(memory),
   };
 }
 

@@ -12,14 +12,6 @@ export interface FrameWriter {
   drained(): Promise<void> | undefined;
 }
 
-/** Options of the outgoing frames of a session. */
-export interface OutgoingFramesOptions {
-  /** Bytes of frames that are kept for a client that resumes. */
-  readonly maxReplayBytes: number;
-  /** Is called when a kept frame cannot be sent again. */
-  readonly onReplayFailed: (error: unknown) => void;
-}
-
 // A replay gives way to other work after this many bytes, and after this many frames.
 const sliceBytes = 64 * 1024;
 const sliceFrames = 128;
@@ -42,12 +34,12 @@ export class OutgoingFrames {
   #lastSent = 0;
   #replaying: Promise<void> | undefined;
 
-  constructor({ maxReplayBytes, onReplayFailed }: OutgoingFramesOptions) {
+  /** @param maxReplayBytes kept for a client that resumes. @param onReplayFailed is called if a frame is lost. */
+  constructor(maxReplayBytes: number, onReplayFailed: (error: unknown) => void) {
     this.#replay = new ReplayBuffer(maxReplayBytes);
     this.#onReplayFailed = onReplayFailed;
   }
 
-  /** The number of the last frame. */
   get lastSeq(): number {
     return this.#seq;
   }
@@ -144,7 +136,6 @@ function encodedAs(subprotocol: Subprotocol, kept: KeptFrame): Uint8Array {
   return encodeFrame(subprotocol, decoded.frame);
 }
 
-/** An encoded frame that is kept. */
 interface KeptFrame {
   /** The codec that has encoded it. */
   readonly subprotocol: Subprotocol;
@@ -221,12 +212,7 @@ export class ReplayBuffer {
     this.#bytes -= this.get(this.#firstSeq)?.bytes.length ?? 0;
     this.#firstSeq++;
     // The last block is kept, because the next frames are written to it.
-    for (
-      let [first, next] = this.#blocks;
-      first && next && next.firstSeq <= this.#firstSeq;
-      [first, next] = this.#blocks
-    )
-      this.#blocks.shift();
+    while ((this.#blocks[1]?.firstSeq ?? Infinity) <= this.#firstSeq) this.#blocks.shift();
   }
 
   #blockFor(length: number, subprotocol: Subprotocol): Block {

@@ -14,7 +14,6 @@ export interface PausableReader {
   resume(): void;
 }
 
-/** The place of one request in a queue. */
 export interface QueuePlace {
   /**
    * From now on the request waits for the creation of its agent, while later requests are handled.
@@ -45,7 +44,6 @@ export class RequestQueues {
     return this.#bytes;
   }
 
-  /** How many connections are paused. */
   get pausedConnections(): number {
     return this.#paused.size;
   }
@@ -102,21 +100,17 @@ export class RequestQueue {
   #bytes = 0;
   /** Bytes of those that wait for the creation of an agent. */
   #deferredBytes = 0;
-  #reader: PausableReader;
+  /** The connection from which requests are read. */
+  reader: PausableReader;
 
   constructor(queues: RequestQueues, reader: PausableReader) {
     this.#queues = queues;
-    this.#reader = reader;
-  }
-
-  /** The connection from which requests are read. */
-  get reader(): PausableReader {
-    return this.#reader;
+    this.reader = reader;
   }
 
   /** Reads requests from another connection from now on; it is paused while the queue is over a limit. */
   attach(reader: PausableReader): void {
-    this.#reader = reader;
+    this.reader = reader;
     this.#queues.attach(this);
   }
 

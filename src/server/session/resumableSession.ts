@@ -1,11 +1,9 @@
 import { Fault } from '../../protocol/fault.ts';
-import type { Admission } from '../../base/eventLoop.ts';
 import { RequestDispatcher } from './dispatcher.ts';
 import { OutgoingFrames, type FrameWriter } from './outgoingFrames.ts';
 import type { PausableReader, RequestQueue, RequestQueues } from './requestQueue.ts';
-import { Session, type ServerContext } from './session.ts';
+import { type Reply, Session, type ServerContext } from './session.ts';
 
-/** What a session knows of its connection. */
 export interface SessionConnection extends FrameWriter, PausableReader {
   /** Sends the error and closes the connection: too many requests, or one that cannot be answered. */
   closeWithError(fault: Fault): void;
@@ -13,14 +11,12 @@ export interface SessionConnection extends FrameWriter, PausableReader {
   takenOver(): void;
 }
 
-/** Options of a resumable session. */
 export interface ResumableSessionOptions {
   readonly id: string;
   /** Secret that a client needs to resume the session. */
   readonly token: string;
   readonly context: ServerContext;
   readonly requestQueues: RequestQueues;
-  readonly admission: Admission;
   /** Bytes of sent frames that are kept. */
   readonly maxReplayBytes: number;
   /** Logs a request that is answered with an error. */
@@ -29,10 +25,7 @@ export interface ResumableSessionOptions {
   readonly onFailed: () => void;
 }
 
-/**
- * A session with its requests and outgoing frames. It outlives its connection: it can be detached, and attached to
- * another one.
- */
+/** A session with its requests and outgoing frames; it can be detached from its connection and attached to another. */
 export class ResumableSession implements AsyncDisposable {
   readonly id: string;
   readonly token: string;
@@ -44,22 +37,20 @@ export class ResumableSession implements AsyncDisposable {
   #connection: SessionConnection | undefined;
 
   constructor(connection: SessionConnection, options: ResumableSessionOptions) {
-    const { id, token, context, requestQueues, admission, maxReplayBytes, requestFailed, onFailed } = options;
+    const { id, token, context, requestQueues, maxReplayBytes, requestFailed, onFailed } = options;
     this.id = id;
     this.token = token;
     const fail = (fault: Fault): void => {
       this.#connection?.closeWithError(fault);
       onFailed();
     };
-    this.outgoing = new OutgoingFrames({
-      maxReplayBytes,
-      onReplayFailed: (error) => {
-        context.log.error({ session: id, err: error }, 'a kept frame could not be sent again');
-        fail(Fault.from(error));
-      },
+    this.outgoing = new OutgoingFrames(maxReplayBytes, (error) => {
+      context.log.error({ session: id, err: error }, 'a kept frame could not be sent again');
+      fail(Fault.from(error));
     });
     this.#queue = requestQueues.open(connection);
-    const session = new Session(id, context, () => this.outgoing.backpressure());
+    const emit: Reply = (body, fields) => this.outgoing.emit(0, body, fields);
+    const session = new Session(id, context, () => this.outgoing.backpressure(), emit);
     this.dispatcher = new RequestDispatcher(
       session,
       {
@@ -68,7 +59,7 @@ export class ResumableSession implements AsyncDisposable {
         closeWithError: (fault) => this.#connection?.closeWithError(fault),
         fail,
       },
-      { queue: this.#queue, admission },
+      this.#queue,
     );
     this.attach(connection, 0);
   }

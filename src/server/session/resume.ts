@@ -8,25 +8,20 @@ import type { ResumeFrame } from './dispatcher.ts';
 import type { ResumableSession, SessionConnection } from './resumableSession.ts';
 import type { Sessions } from './sessions.ts';
 
-/** Why a session is not resumed. */
 export interface ResumeRefusal {
   readonly reason: LabelsOf<'turngraph_resumes_refused_total'>['reason'];
   readonly fault: Fault;
 }
 
-/** A new connection with the session that began with it. */
-export interface NewConnection {
-  readonly connection: SessionConnection;
-  readonly session: ResumableSession;
-}
-
 /**
  * Resumes a session on a new connection, whose own session is discarded. Returns the resumed session, or why it is not
  * resumed: then the new connection keeps its own session.
+ * @param fresh the session that began with the connection.
  */
 export function resume(
   sessions: Sessions,
-  { connection, session: fresh }: NewConnection,
+  connection: SessionConnection,
+  fresh: ResumableSession,
   { requestId, resumeSession: request }: ResumeFrame,
 ): ResumableSession | ResumeRefusal {
   const { context } = sessions.options;

@@ -15,10 +15,7 @@ const names = { match: 'searchStorage.match', topK: 'searchStorage.topK', filter
 /** Max bytes of an answer, whose parts a client has to join. */
 const maxHitBytes = 8 * 1024 * 1024;
 
-/**
- * Searches a storage for a client, and replies with the hits.
- * @throws Fault STORAGE_FILE_NOT_FOUND and others of the storage, INVALID_PARAM_VALUE, LIMIT_EXCEEDED.
- */
+/** Replies with the hits of a search. @throws Fault of the storage, INVALID_PARAM_VALUE, LIMIT_EXCEEDED */
 export async function searchStorage(
   session: Session,
   { name, query, match, topK, filterJson }: SearchStorageRequest,
@@ -51,7 +48,6 @@ function toJson(hits: readonly Hit[]): string {
   return `[${items.join(',')}]`;
 }
 
-/** What a search outside a graph is done with. */
 export interface StorageSearch {
   readonly storage: StringStorage;
   /** What messages call the storage. */

@@ -4,12 +4,15 @@ import { Agent, type AgentOptions } from '../../graph/agent/agent.ts';
 import type { Limits } from '../../graph/compile/node.ts';
 import type { Downloads } from '../../inference/download/downloads.ts';
 import { Pace } from '../../inference/contract/pace.ts';
-import { Fault } from '../../protocol/fault.ts';
+import { Fault, malformed } from '../../protocol/fault.ts';
 import type { GraphFolder } from '../../graph/compile/graphFolder.ts';
 import type { Registry } from '../../graph/compile/registry.ts';
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
+import type { MemoryFolder } from '../../graph/storage/memoryFolder.ts';
+import type { MeasuredMachine } from '../../inference/models/suggestions/machine.ts';
+import type { TargetMachine } from '../../inference/models/suggestions/suggestModels.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
 import type { VectorPool } from '../../graph/retrieval/vectors/vectorPool.ts';
 import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
@@ -19,8 +22,10 @@ import type { StringStorage } from '../../graph/storage/stringStorage.ts';
 /** Names of the engines that a client can choose. */
 export const engineNames = ['llama-cpp', 'mock'] as const;
 
-/** The name of an engine. */
 export type EngineName = (typeof engineNames)[number];
+
+/** The machine of a server, with the slots of a model (0 = four). */
+export type ServerMachine = MeasuredMachine & Pick<TargetMachine, 'slots'>;
 
 /** Server context: the parts that all sessions of a server share. */
 export interface ServerContext {
@@ -29,10 +34,11 @@ export interface ServerContext {
   readonly formats: Formats;
   readonly pools: Readonly<Record<EngineName, ModelPool>>;
   readonly graphs: GraphFolder;
-  /** The vectors of storages. */
   readonly vectors: VectorPool;
   /** Root folder of string storage files. */
   readonly storageRoot: string;
+  /** Where storages with `persist` are kept; undefined: nowhere. */
+  readonly memory: MemoryFolder | undefined;
   readonly limits: Limits;
   /** Max milliseconds of one turn. */
   readonly turnTimeoutMs: number;
@@ -41,6 +47,8 @@ export interface ServerContext {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly downloads: Downloads;
+  /** Reads what models may use of the machine, and how many slots they have. */
+  readonly readMachine: () => Promise<ServerMachine>;
 }
 
 /** Settings of a session, from `configureSession`. */
@@ -50,6 +58,8 @@ export interface SessionSettings {
   readonly storageDataFolder: string;
   /** Whether a missing model of an agent is downloaded. */
   readonly autoDownloads: boolean;
+  /** By which its storages are kept, a secret; "" = none is. */
+  readonly memoryKey: string;
 }
 
 /** Options of a new agent that come from the client. */
@@ -71,22 +81,26 @@ export class Session implements AsyncDisposable {
   readonly #creations = new Map<number, Promise<unknown>>();
   /** Its searches without a graph. Those by vectors may wait long for the vectors. */
   readonly searches = { words: new SearchQueue(), vectors: new SearchQueue() };
-  /** The pace of its turns. */
   readonly pace = new Pace();
+  readonly #emit: Reply | undefined;
   readonly #end = new AbortController();
-  #settings: SessionSettings = { engine: 'llama-cpp', storageDataFolder: '', autoDownloads: false };
+  /** Aborted when the session ends. */
+  readonly signal: AbortSignal = this.#end.signal;
+  #settings: SessionSettings = { engine: 'llama-cpp', storageDataFolder: '', autoDownloads: false, memoryKey: '' };
   #storages: SessionStorages;
   /** Whether an agent or a storage was created; settings are fixed from then on. */
   #used = false;
   #lastAgentId = 0;
 
-  constructor(id: string, context: ServerContext, backpressure: () => Promise<void> | undefined) {
+  /** @param emit sends a frame that answers no request. Absent: there are none. */
+  constructor(id: string, context: ServerContext, backpressure: () => Promise<void> | undefined, emit?: Reply) {
     this.id = id;
+    this.#emit = emit;
     this.context = context;
     this.backpressure = backpressure;
-    this.#storages = this.#createStorages(this.#settings.storageDataFolder);
+    this.#storages = this.#createStorages(this.#settings);
     // Each agent that waits for its model adds a listener; Node warns of a leak above ten.
-    setMaxListeners(0, this.#end.signal);
+    setMaxListeners(0, this.signal);
     context.metrics.add('turngraph_sessions', {});
   }
 
@@ -95,7 +109,6 @@ export class Session implements AsyncDisposable {
     this.context.closing.throwIfAborted();
   }
 
-  /** The session's string storages. */
   get storages(): SessionStorages {
     return this.#storages;
   }
@@ -112,42 +125,24 @@ export class Session implements AsyncDisposable {
     return this.#settings.autoDownloads;
   }
 
-  /** Aborted when the session ends. */
-  get signal(): AbortSignal {
-    return this.#end.signal;
-  }
-
-  /** The model pool of the chosen engine. */
   get pool(): ModelPool {
     return this.context.pools[this.#settings.engine];
   }
 
-  /**
-   * Sets the engine, the storage folder and downloads; only before the first agent and the first storage.
-   * @throws Fault MALFORMED_MESSAGE after these, STORAGE_OUTSIDE_ROOT for a folder outside of the root.
-   */
+  /** Only before the first agent and storage. @throws Fault MALFORMED_MESSAGE after these, STORAGE_OUTSIDE_ROOT */
   configure(settings: SessionSettings): void {
-    if (this.#used || this.#creations.size > 0) {
-      throw new Fault(
-        'MALFORMED_MESSAGE',
-        'configureSession comes too late: the session has an agent or a storage; configure first',
-      );
-    }
-    this.#storages = this.#createStorages(settings.storageDataFolder);
+    const message = 'configureSession comes too late: the session has an agent or a storage; configure first';
+    if (this.#used || this.#creations.size > 0) throw malformed(message);
+    this.#storages = this.#createStorages(settings);
     this.#settings = settings;
   }
 
-  /**
-   * Creates an agent with the next id.
-   * @param onCreated is called before any other request can reach the agent.
-   * @throws Fault LIMIT_EXCEEDED, or why the graph or its models cannot be used.
-   */
+  /** Creates an agent. @param onCreated is called before requests can reach it. @throws Fault of graph, models. */
   async createAgent(options: NewAgent, onCreated: (agent: Agent) => void): Promise<Agent> {
-    this.#end.signal.throwIfAborted();
+    this.signal.throwIfAborted();
     const { agents: limit } = this.context.limits;
-    if (this.#agents.size + this.#creations.size >= limit) {
+    if (this.#agents.size + this.#creations.size >= limit)
       throw new Fault('LIMIT_EXCEEDED', `the session has ${limit} agents, and more are not allowed; destroy one first`);
-    }
     const id = ++this.#lastAgentId;
     const creation = this.#create(id, options, onCreated);
     this.#creations.set(id, creation);
@@ -169,8 +164,8 @@ export class Session implements AsyncDisposable {
 
   async #create(id: number, options: NewAgent, onCreated: (agent: Agent) => void): Promise<Agent> {
     const { registry, limits, turnTimeoutMs, metrics, vectors } = this.context;
-    const own = { id, pool: this.pool, storages: this.storages, pace: this.pace };
-    const { signal } = this.#end;
+    const own = { id, pool: this.pool, storages: this.storages, pace: this.pace, emitLater: this.#emit };
+    const { signal } = this;
     const agent = await Agent.create({
       ...options,
       ...own,
@@ -192,10 +187,7 @@ export class Session implements AsyncDisposable {
     return agent;
   }
 
-  /**
-   * Prefills the prompts of an agent as far as they are known.
-   * @throws what prefilling throws, after destroying the agent.
-   */
+  /** Prefills the prompts of an agent as far as known. @throws what prefilling throws, after destroying the agent. */
   async warmUp(agent: Agent): Promise<void> {
     try {
       await agent.warmUp();
@@ -214,10 +206,7 @@ export class Session implements AsyncDisposable {
     throw new Fault('INVALID_AGENT_ID', `there is no agent ${id} in this session; createAgent gives the ids`);
   }
 
-  /**
-   * Cancels the turns of an agent and frees what it holds.
-   * @throws Fault INVALID_AGENT_ID or AGENT_ALREADY_DESTROYED.
-   */
+  /** Cancels the turns of an agent and frees what it holds. @throws Fault INVALID_AGENT_ID, AGENT_ALREADY_DESTROYED */
   async destroyAgent(id: number): Promise<void> {
     const agent = this.agent(id);
     this.#agents.delete(id);
@@ -226,7 +215,7 @@ export class Session implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#end.signal.aborted) return;
+    if (this.signal.aborted) return;
     // Agents that wait for a model are rejected with this reason.
     this.#end.abort(this.context.closing.reason ?? new Fault('CONNECTION_DROPPED', 'the session has ended'));
     const agents = [...this.#agents.values()];
@@ -235,12 +224,14 @@ export class Session implements AsyncDisposable {
     this.#agents.clear();
     this.context.metrics.add('turngraph_agents', {}, -agents.length);
     this.context.metrics.add('turngraph_sessions', {}, -1);
-    await Promise.all(agents.map((agent) => agent[Symbol.asyncDispose]()));
+    await Promise.all([...agents, this.#storages].map((part) => part[Symbol.asyncDispose]()));
   }
 
-  #createStorages(folder: string): SessionStorages {
-    const { patterns, knowledgeEntries: entries, knowledgeBytes: bytes } = this.context.limits;
-    return new SessionStorages(new StorageRoot(this.context.storageRoot, folder), patterns, { entries, bytes });
+  #createStorages({ storageDataFolder, memoryKey: key }: SessionSettings): SessionStorages {
+    const { storageRoot, memory: folder, limits } = this.context;
+    const { patterns, knowledgeEntries: entries, knowledgeBytes: bytes } = limits;
+    const root = new StorageRoot(storageRoot, storageDataFolder);
+    return new SessionStorages(root, patterns, { entries, bytes }, { folder, key });
   }
 }
 
@@ -250,10 +241,7 @@ export type Reply = <K extends keyof ServerFrameBodies>(body: K, frame: ServerFr
 /** Result of a handler: nothing when the request is done, or work that continues while later requests are handled. */
 export type HandlerResult = void | { readonly background: Promise<unknown> };
 
-/**
- * One handler per client message of the proto; a message without one does not compile. A handler replies or throws a
- * Fault.
- */
+/** A handler per client message; a message without one does not compile. It replies or throws a Fault. */
 export type Handlers = {
   readonly [K in keyof ClientFrameBodies]: (
     session: Session,
@@ -262,23 +250,20 @@ export type Handlers = {
   ) => HandlerResult | Promise<HandlerResult>;
 };
 
-/** Whose searches they are. */
-interface Searcher {
-  /** Undefined while the client reads fast enough, else a promise to wait for. */
-  readonly backpressure: () => Promise<void> | undefined;
-  /** Aborted when the session ends. */
-  readonly signal: AbortSignal;
-}
+/** The handler of a request that is answered with an ack, as soon as it is done. */
+export const acknowledged =
+  <Request>(act: (session: Session, request: Request) => void | Promise<void>) =>
+  (session: Session, request: Request, reply: Reply): void | Promise<void> => {
+    const acting = act(session, request);
+    return acting ? acting.then(() => reply('ack', {})) : reply('ack', {});
+  };
 
 /** Runs the searches of one session one after another: those of other sessions do not wait for all of them. */
 export class SearchQueue {
   #last: Promise<unknown> = Promise.resolve();
 
-  /**
-   * Runs a search after those before it, and once the client reads fast enough.
-   * @throws what the search throws; the reason of the session's end.
-   */
-  run<T>({ backpressure, signal }: Searcher, search: () => Promise<T>): Promise<T> {
+  /** Runs a search after those before it, once the client reads fast enough. @throws its error; the session's end. */
+  run<T>({ backpressure, signal }: Pick<Session, 'backpressure' | 'signal'>, search: () => Promise<T>): Promise<T> {
     const result = this.#last.then(async () => {
       for (let wait = backpressure(); wait && !signal.aborted; wait = backpressure()) await wait;
       signal.throwIfAborted();

@@ -1,21 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Fault } from '../../protocol/fault.ts';
-import type { Admission } from '../../base/eventLoop.ts';
-import { ResumableSession, type SessionConnection } from './resumableSession.ts';
-import type { RequestQueues } from './requestQueue.ts';
-import type { ServerContext } from './session.ts';
+import { ResumableSession, type ResumableSessionOptions, type SessionConnection } from './resumableSession.ts';
 
-/** Options of the sessions of a server. */
-export interface SessionsOptions {
+export interface SessionsOptions extends Pick<ResumableSessionOptions, 'context' | 'requestQueues' | 'maxReplayBytes'> {
   /** Session ids begin with it and a dot; without a dot in it, so that a load balancer can read it. */
   readonly serverName: string;
-  readonly context: ServerContext;
-  readonly requestQueues: RequestQueues;
-  readonly admission: Admission;
   /** Milliseconds that a session lives without a connection; 0 = it ends with its connection. */
   readonly graceMs: number;
-  /** Bytes of sent frames that are kept per session. */
-  readonly maxReplayBytes: number;
   /** Max detached sessions: beyond, one without a request ends, else the one that is detached longest. */
   readonly maxDetached: number;
   /** Creates the log of a session's refused requests. */
@@ -50,17 +41,16 @@ export class Sessions implements AsyncDisposable {
 
   /** Begins a session on a new connection. */
   open(connection: SessionConnection): ResumableSession {
-    const { serverName, context, requestQueues, admission, graceMs, maxReplayBytes, logRequests } = this.options;
+    const { serverName, context, requestQueues, graceMs, maxReplayBytes, logRequests } = this.options;
     const id = `${serverName}.${randomUUID()}`;
     const session = new ResumableSession(connection, {
       id,
       token: randomUUID(),
       context,
       requestQueues,
-      admission,
       maxReplayBytes: graceMs > 0 ? maxReplayBytes : 0,
       requestFailed: logRequests(id),
-      onFailed: () => void this.#end(session, { reason: 'it failed' }),
+      onFailed: () => void this.end(session, { reason: 'it failed' }),
     });
     this.#all.set(id, session);
     context.log.info({ session: id, subprotocol: connection.subprotocol }, 'session began');
@@ -90,15 +80,15 @@ export class Sessions implements AsyncDisposable {
     const { context, graceMs, maxDetached } = this.options;
     session.detach();
     // While the server shuts down no session can be resumed.
-    if (graceMs === 0 || context.closing.aborted) return void this.#end(session, { code: closeCode });
+    if (graceMs === 0 || context.closing.aborted) return void this.end(session, { code: closeCode });
     context.log.info({ session: session.id, code: closeCode }, 'session detached');
-    const timer = setTimeout(() => void this.#end(session, { reason: 'no client has resumed it' }), graceMs).unref();
+    const timer = setTimeout(() => void this.end(session, { reason: 'no client has resumed it' }), graceMs).unref();
     this.#detached.set(session, timer);
     if (this.#detached.size <= maxDetached) return;
     const detachedSessions = [...this.#detached.keys()];
     // A client that only connects and leaves must not end the session of a player.
     const first = detachedSessions.find(({ dispatcher }) => dispatcher.requestsReceived === 0) ?? detachedSessions[0];
-    if (first) void this.#end(first, { reason: 'too many sessions are detached' });
+    if (first) void this.end(first, { reason: 'too many sessions are detached' });
   }
 
   /** Ends a session of which its client has seen nothing but its id. */
@@ -107,14 +97,9 @@ export class Sessions implements AsyncDisposable {
     void this.#dispose(session);
   }
 
-  /** Ends a session for a reason that is logged. */
-  close(session: ResumableSession, reason: string): Promise<void> {
-    return this.#end(session, { reason });
-  }
-
   /** Ends the detached sessions, for a reason that is logged. */
   async endDetached(reason: string): Promise<void> {
-    await Promise.all([...this.#detached.keys()].map((session) => this.close(session, reason)));
+    await Promise.all([...this.#detached.keys()].map((session) => this.end(session, { reason })));
   }
 
   /** Resolves when the requests of all sessions have been answered. */
@@ -123,10 +108,11 @@ export class Sessions implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#all.values()].map((session) => this.close(session, 'the server shuts down')));
+    await Promise.all([...this.#all.values()].map((session) => this.end(session, { reason: 'the server shuts down' })));
   }
 
-  async #end(session: ResumableSession, why: { readonly reason: string } | { readonly code: number }): Promise<void> {
+  /** Ends a session, unless it has ended, for a reason or with a close code that is logged. */
+  async end(session: ResumableSession, why: { readonly reason: string } | { readonly code: number }): Promise<void> {
     if (this.#all.get(session.id) !== session) return;
     this.options.context.log.info({ session: session.id, ...why }, 'session ended');
     await this.#dispose(session);

@@ -20,7 +20,6 @@ import { AnonymousSockets, rateLimit } from './socketLimits.ts';
 const pingMs = 30_000;
 const maxRefusedOrigins = 100;
 
-/** What an acceptor needs of its server. */
 export interface AcceptorParts {
   readonly context: ServerContext;
   readonly options: ServerOptions;

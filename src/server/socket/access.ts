@@ -37,12 +37,10 @@ export function createAccessCheck({ token, host, allowHost, allowOrigin }: Acces
     if (!hosts.has(name))
       return { status: 403, reason: `Host "${hostHeader}" is not this server; allow it with --allow-host` };
     const { origin } = request.headers;
-    if (origin !== undefined && origin !== `http://${hostHeader}` && !origins.has(origin)) {
+    if (origin !== undefined && origin !== `http://${hostHeader}` && !origins.has(origin))
       return { status: 403, reason: `Origin "${origin}" may not connect; allow it with --allow-origin`, origin };
-    }
-    if (token !== '' && !sameSecret(readToken(request), token)) {
+    if (token !== '' && !sameSecret(readToken(request), token))
       return { status: 401, reason: 'a token is needed: Authorization: Bearer, or ?token=' };
-    }
     return undefined;
   };
 }

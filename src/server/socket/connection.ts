@@ -18,10 +18,7 @@ import { SendBuffer, type SendBufferLimits } from '../sendBuffer.ts';
 
 const protocolVersion = 1;
 
-/**
- * The server's WebSocket class: calls `onTooLarge` before ws closes the connection over a frame of more than
- * `maxFrameBytes`.
- */
+/** The server's WebSocket class: calls `onTooLarge` before ws closes over a frame of more than `maxFrameBytes`. */
 export class ClientSocket extends WebSocket {
   onTooLarge: (() => void) | undefined;
 
@@ -31,7 +28,6 @@ export class ClientSocket extends WebSocket {
   }
 }
 
-/** Options of a connection. */
 export interface ConnectionOptions {
   readonly subprotocol: Subprotocol;
   readonly sessions: Sessions;
@@ -42,10 +38,7 @@ export interface ConnectionOptions {
   readonly coalesce: () => void;
 }
 
-/**
- * One client connection: a WebSocket, its codec and its send buffer. It begins a session, or resumes an older one, which
- * outlives it.
- */
+/** A client connection: a WebSocket, its codec and send buffer. It begins a session, or resumes an older one. */
 export class ClientConnection implements SessionConnection {
   readonly subprotocol: Subprotocol;
   readonly #socket: ClientSocket;
@@ -140,7 +133,7 @@ export class ClientConnection implements SessionConnection {
   async close(code: number, reason: string): Promise<void> {
     this.#closing = true;
     this.#sendBuffer.end();
-    await this.#sessions.close(this.#session, reason);
+    await this.#sessions.end(this.#session, { reason });
     this.#close(code, reason);
   }
 
@@ -160,13 +153,11 @@ export class ClientConnection implements SessionConnection {
   }
 
   #resumeSession(frame: ResumeFrame): void {
-    const result = resume(this.#sessions, { connection: this, session: this.#session }, frame);
-    if (!('fault' in result)) {
-      this.#session = result;
-      return;
-    }
-    this.#session.dispatcher.reject(frame.requestId, result.fault);
-    if (result.reason === 'wrong_token') void this.close(closeCodes.wrongResumeToken, 'a wrong resume token');
+    const result = resume(this.#sessions, this, this.#session, frame);
+    if ('fault' in result) {
+      this.#session.dispatcher.reject(frame.requestId, result.fault);
+      if (result.reason === 'wrong_token') void this.close(closeCodes.wrongResumeToken, 'a wrong resume token');
+    } else this.#session = result;
   }
 
   #sendError({ code, name, message, detail }: Fault): void {
@@ -214,10 +205,7 @@ function ownBytes(data: RawData): Buffer {
 const closeLabel = (code: number): LabelsOf<'turngraph_connections_closed_total'>['code'] =>
   metricDefinitions.turngraph_connections_closed_total.labels.code.find((known) => known === String(code)) ?? 'other';
 
-/**
- * The subprotocol for a client: the first one offered that the server knows; JSON when none is offered, undefined when
- * none is known.
- */
+/** The first offered subprotocol that the server knows; JSON when none is offered, undefined when none is known. */
 export function chooseSubprotocol(offered: ReadonlySet<string>): Subprotocol | undefined {
   if (offered.size === 0) return 'turngraph.v1.json';
   return [...offered].find((name): name is Subprotocol => Object.hasOwn(serverCodecs, name));
@@ -243,10 +231,7 @@ export function rejectConnection(socket: WebSocket, subprotocol: Subprotocol, fa
   closeSocket(socket, closeCode, name);
 }
 
-/**
- * Coalesces small writes (cork): everything that is written to a socket in one round of the event loop is sent with one
- * system call. Call the returned function before each write.
- */
+/** Coalesces small writes (cork): one system call for a round of the event loop. Call the result before each write. */
 export function coalesceWrites(socket: Duplex): () => void {
   let corked = false;
   const flush = (): void => {

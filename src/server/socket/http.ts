@@ -9,7 +9,6 @@ import type { ServerContext } from '../session/session.ts';
 import { splitTarget, type AccessCheck, type AccessDenied } from './access.ts';
 import type { Page } from './pageFiles.ts';
 
-/** An HTTP response. An object is sent as JSON. */
 interface HttpResponse {
   readonly status: number;
   /** Default: text/plain for a string, application/json for an object. */
@@ -18,7 +17,6 @@ interface HttpResponse {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What the handler of plain HTTP requests asks of the server. */
 interface HttpParts {
   readonly api: OpenAiApi | undefined;
   /** Why no more connections are accepted now; undefined: there is room. */
@@ -31,14 +29,10 @@ interface HttpParts {
  * with its files; with `api` also of those under /v1. It makes one response per socket at a time, so that pipelined requests
  * take no memory for theirs. A socket is closed after a request that has a body or may not access the server.
  */
-export function answerHttp(
-  checkAccess: AccessCheck,
-  context: ServerContext,
-  { api, ...parts }: HttpParts,
-): RequestListener {
+export function answerHttp(access: AccessCheck, context: ServerContext, { api, ...parts }: HttpParts): RequestListener {
   return (request, response) => {
     const { socket } = request;
-    const denied = checkAccess(request);
+    const denied = access(request);
     // Names of graphs, and what else is in a response, are never taken for a page or a script.
     response.setHeader('x-content-type-options', 'nosniff');
     const previous = lastResponses.get(socket);

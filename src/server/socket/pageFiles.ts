@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { isNoFileError } from '../../base/filesystem.ts';
+import { decodePart } from '../openai/routes.ts';
 
-/** A file of a web page that the server has. */
 export interface PageFile {
   readonly type: string;
   readonly body: Buffer;
@@ -45,48 +45,31 @@ const types: Readonly<Record<string, string>> = {
 
 const typeOf = (path: string): string => types[extname(path).toLowerCase()] ?? 'application/octet-stream';
 
-/** Where the server itself answers. */
 const ownPath = /^\/(?:health|metrics|schema|proto|graphs|v1)(?:\/|$)/;
 
-/**
- * The page in a folder. Its files are read at each request, so that a change shows at the next reload. Hidden files, and files
- * outside of the folder, are not there.
- */
+/** The page in a folder, read at each request. Hidden files, and files outside of the folder, are not there. */
 export function folderPage(folder: string): Page {
   const root = resolve(folder);
   return {
     has: (path) => !ownPath.test(path),
     async read(path) {
-      const file = resolve(root, `.${decodePath(path)}`);
+      const decoded = decodePart(path);
+      if (decoded === undefined) return undefined;
+      const file = resolve(root, `.${decoded}`);
       const isInside = file === root || file.startsWith(root + sep);
       if (!isInside || /[/\\]\.|\0/.test(file.slice(root.length))) return undefined;
-      const isFolder = await stat(file).then(
-        (found) => found.isDirectory(),
-        () => false,
-      );
-      const name = isFolder ? join(file, 'index.html') : file;
+      const found = await stat(file).catch(() => undefined);
+      const name = found?.isDirectory() ? join(file, 'index.html') : file;
       const body = await readFile(name).catch(() => undefined);
       return body && { type: typeOf(name), body, headers: { 'cache-control': 'no-cache' } };
     },
   };
 }
 
-/** A path without percent-encoding; one that cannot be decoded names no file. */
-function decodePath(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return '/\0';
-  }
-}
-
 /** Where `npm run build` writes the playground: `index.html`, and its other files in `playground/`. */
 const playgroundFolder = fileURLToPath(new URL('../../../dist/playground/', import.meta.url));
 
-/**
- * Only files and the WebSocket of the server itself. Inline styles are allowed, since libraries set positions with them;
- * inline scripts and `eval` are not.
- */
+/** Files and the WebSocket of the server only; inline styles, as libraries need them; no inline scripts or `eval`. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -106,7 +89,6 @@ const playgroundHeaders = {
 };
 
 const compress = promisify(gzip);
-
 let playgroundFiles: Promise<ReadonlyMap<string, PageFile>> | undefined;
 
 /** The playground. Its files are read once. */

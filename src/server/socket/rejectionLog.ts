@@ -17,22 +17,17 @@ const linesPerSecond = 5;
 export function createRejectionLog(log: Log, isAllowed = rateLimit(linesPerSecond)): LogRejection {
   let suppressed = 0;
   return (fields, message) => {
-    if (!isAllowed()) {
-      suppressed++;
-      return;
-    }
-    log.info({ ...fields, ...(suppressed > 0 && { suppressed }) }, message);
-    suppressed = 0;
+    if (isAllowed()) {
+      log.info({ ...fields, ...(suppressed > 0 && { suppressed }) }, message);
+      suppressed = 0;
+    } else suppressed++;
   };
 }
 
 const frameErrors = new Set<CodeName>(['MALFORMED_MESSAGE', 'UNKNOWN_MESSAGE_TYPE', 'FRAME_TOO_LARGE']);
 const maxPointers = 3;
 
-/**
- * Creates the log of a session's refused requests: code, name, and for a graph the JSON pointers of its first faults, rate-limited.
- * The message may quote what the user wrote, so it is logged at level debug only.
- */
+/** Logs refused requests, rate-limited: code, name, pointers. Messages quote users, so only at level debug. */
 export const createRequestLog =
   (session: string, log: Log, logRejection: LogRejection) =>
   (requestId: number, fault: Fault): void => {

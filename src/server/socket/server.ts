@@ -9,7 +9,6 @@ import type { ServerOptions } from '../config.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { OpenAiApi } from '../openai/api.ts';
 import type { ServerContext } from '../session/session.ts';
-import { sharedAdmission } from '../../base/eventLoop.ts';
 import { RequestQueues } from '../session/requestQueue.ts';
 import { Sessions } from '../session/sessions.ts';
 import { isLoopback } from './access.ts';
@@ -37,7 +36,6 @@ export interface ListenSettings {
   readonly graceMs?: number;
 }
 
-/** What a server that listens consists of. */
 interface ServerParts {
   readonly context: ServerContext;
   readonly acceptor: Acceptor;
@@ -46,10 +44,7 @@ interface ServerParts {
   readonly api: OpenAiApi | undefined;
 }
 
-/**
- * Starts the WebSocket server: accepts clients on "/" and answers plain HTTP on the same port.
- * @throws Fault UNAUTHORIZED when the host is not a loopback address and no token is set; Error when the port is taken.
- */
+/** Accepts WebSockets on "/", and HTTP. @throws Fault UNAUTHORIZED: no loopback, no token; Error: port taken. */
 export async function listen(
   context: ServerContext,
   options: ServerOptions,
@@ -98,17 +93,14 @@ async function createParts(
   options: ServerOptions,
   { sendBuffer, logRejection }: Pick<AcceptorParts, 'sendBuffer' | 'logRejection'>,
 ): Promise<ServerParts> {
-  const requestQueues = new RequestQueues({
-    connectionBytes: options.maxQueuedBytes,
-    totalBytes: options.maxTotalQueuedBytes,
-  });
+  const { maxQueuedBytes: connectionBytes, maxTotalQueuedBytes: totalBytes } = options;
+  const requestQueues = new RequestQueues({ connectionBytes, totalBytes });
   // A log of its own: one client with many wrong requests must not suppress the lines about others.
   const logRefusedRequest = createRejectionLog(context.log);
   const sessions = new Sessions({
     serverName: options.serverName || randomBytes(4).toString('hex'),
     context,
     requestQueues,
-    admission: sharedAdmission,
     graceMs: options.resumeGrace * 1000,
     maxReplayBytes: options.maxReplayBytes,
     maxDetached: options.maxConnections,
@@ -144,7 +136,6 @@ function exportGauges({ context, acceptor, sessions, requestQueues, api }: Serve
   });
 }
 
-/** Ends what runs, closes all connections and frees all models. */
 async function shutDown(
   { context, acceptor: { connections }, sessions, api }: ServerParts,
   servers: readonly Server[],
@@ -166,13 +157,10 @@ async function shutDown(
 }
 
 // Absolute, because the working directory of a started server is not always known.
-const pathsOf = ({ graphs, models, catalogue, cache, storageRoot }: ServerOptions): object => ({
-  graphs: resolve(graphs),
-  models: resolve(models),
-  catalogue: resolve(catalogue),
-  cache: resolve(cache),
-  storageRoot: resolve(storageRoot || graphs),
-});
+function pathsOf({ graphs, models, catalogue, cache, storageRoot }: ServerOptions): object {
+  const paths = { graphs, models, catalogue, cache, storageRoot: storageRoot || graphs };
+  return Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, resolve(path)]));
+}
 
 const closeHttpServer = (server: Server): Promise<unknown> => {
   const closed = new Promise((done) => server.close(done));
@@ -181,7 +169,6 @@ const closeHttpServer = (server: Server): Promise<unknown> => {
   return closed;
 };
 
-/** Address, port and limits of the HTTP servers. */
 type BindOptions = Pick<ServerOptions, 'host' | 'port' | 'maxConnections' | 'handshakeTimeout'>;
 
 /**

@@ -17,7 +17,6 @@ export class AnonymousSockets {
     this.#onLimit = onLimit;
   }
 
-  /** Adds a new socket. */
   add(socket: Socket): void {
     this.#sockets.add(socket);
     socket.once('close', () => this.remove(socket));
@@ -36,11 +35,7 @@ export class AnonymousSockets {
 
 const windowMs = 1000;
 
-/**
- * Rate limiter with a sliding window of one second: the returned function reports whether one more event is allowed
- * now, and counts it if so.
- * @param now monotonic clock in milliseconds.
- */
+/** Sliding window of one second: the result tells whether one more is allowed, and counts it. @param now in ms. */
 export function rateLimit(perSecond: number, now: () => number = () => performance.now()): () => boolean {
   const times: number[] = [];
   return () => {

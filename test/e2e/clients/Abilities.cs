@@ -38,6 +38,8 @@ internal static class Abilities
         await client.ReadyAsync();
         var models = await client.ListModelsAsync();
         Debug.Log("models " + string.Join(" ", models.Select(model => model.Text("name") + ":" + model.Text("status"))));
+        var suggested = await client.SuggestModelsAsync(new JsonObject { { "maxBytes", 1 } });
+        Debug.Log("suggested " + suggested.List("models").Count() + " of " + (suggested.List("leftOut").Count() > 0));
         var phases = new List<string>();
         var size = await client.DownloadModelAsync("Tiny", progress =>
             phases.Add(progress.ModelName + " " + progress.Phase + " " + progress.Fraction + " " + progress.BytesTotal));

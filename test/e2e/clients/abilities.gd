@@ -25,6 +25,8 @@ func _run(url, bundle):
 	for model in listed.models:
 		names.append(model.name + ":" + model.status)
 	print("models ", names.join(" "))
+	var suggested = yield(client.suggest_models({"maxBytes": 1}), "completed")
+	print("suggested ", suggested.body.models.size(), " of ", suggested.body.leftOut.size() > 0)
 	var downloaded = yield(client.download_model("Tiny"), "completed")
 	print("downloaded ", downloaded.body.sizeBytes, " after ", last.modelName, " ", last.phase, " ", last.fraction)
 	_show_answer("nowhere", yield(client.download_model("Nowhere"), "completed"))

@@ -67,13 +67,11 @@ describe.skipIf(isSkipped('browserClient'))('the client for browsers', () => {
   const open = (page: string) => startPage(browser(), `${origin}/${page}`);
 
   it.concurrent(
-    'streams, calls tools, cancels, and survives kill -TERM, kill -9 and a restart of the server',
+    'streams, calls tools, cancels, and survives the end, the loss and a restart of the server',
     async () => {
-      const lines = await runTrial(
-        (server, token) => open(`trial.html?${new URLSearchParams({ server, token })}`),
-        '--allow-origin',
-        origin,
-      );
+      const lines = await runTrial((server, token) => open(`trial.html?${new URLSearchParams({ server, token })}`), {
+        allowOrigin: [origin],
+      });
       expectSurvival(lines);
     },
   );

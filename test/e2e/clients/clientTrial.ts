@@ -1,18 +1,17 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
-import { readFirstLine, startCli } from '../../cli/command.ts';
+import type { TurngraphServer } from '../../../src/server/socket/server.ts';
+import { startTestServer, type TestServerOptions } from '../../helpers/server.ts';
+import { TcpProxy } from '../../helpers/tcpProxy.mjs';
 
 /*
- * The trial of a client: a program (Trial.cs, trial.gd, trial.html) uses the client of examples/ against the command
- * `serve`, and prints what happens, a line each, after "TRIAL ". It asks for the end of the server three times:
+ * The trial of a client: a program (Trial.cs, trial.gd, trial.html) uses the client of examples/ against a server, and
+ * prints what happens, a line each, after "TRIAL ". It asks for the end of the server three times:
  *
- * - "stop the server": SIGTERM between two turns; the server comes back after two refused attempts to connect;
- * - "kill the server": SIGKILL in a turn, likewise;
- * - "restart the server": SIGTERM in a turn, and a new server as soon as the port is free.
+ * - "stop the server": it shuts down between two turns, as at SIGTERM, and comes back after two refused attempts to connect;
+ * - "kill the server": its connections end without a close frame in a turn, as at SIGKILL; then likewise;
+ * - "restart the server": it shuts down in a turn, and there is a new server as soon as the port is free.
  */
 
 /** Starts the program with the URL of the server and its token. The caller ends it. */
@@ -25,50 +24,50 @@ const script = [
   { match: 'story', answer: 'once upon a time '.repeat(250), delay_ms: 100 },
 ];
 
-/** A server process, and others after it on the same port. */
+/** A server, and others after it on the same port, which is that of a proxy. */
 class ReplacedServer implements AsyncDisposable {
-  readonly #args: readonly string[];
-  #process: ChildProcessWithoutNullStreams | undefined;
+  readonly #options: TestServerOptions;
+  #server: TurngraphServer | undefined;
+  #proxy: TcpProxy | undefined;
   port = 0;
 
-  constructor(...args: readonly string[]) {
-    this.#args = args;
+  constructor(options: TestServerOptions) {
+    this.#options = options;
   }
 
   async start(): Promise<void> {
-    const child = startCli(['serve', '--json', '--token', token, '--port', String(this.port), ...this.#args]);
-    child.stderr.resume();
-    this.#process = child;
-    const { port } = JSON.parse(await readFirstLine(child)) as { readonly port: number };
-    this.port = port;
+    this.#server = await startTestServer({ script, token, ...this.#options });
+    this.#proxy = await TcpProxy.start(this.#server.url, { port: this.port });
+    this.port = this.#proxy.port;
   }
 
-  async end(signal: NodeJS.Signals): Promise<void> {
-    const child = this.#process;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const exited = new Promise((resolve) => child.once('exit', resolve));
-    child.kill(signal);
-    await exited;
+  /** Ends as at SIGTERM: no more connections are accepted, and those that there are get a close frame. */
+  async shutDown(): Promise<void> {
+    const closed = this.#proxy?.refuse();
+    await this.#server?.[Symbol.asyncDispose]();
+    await closed;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.end('SIGKILL');
+  /** Ends as at SIGKILL: the system closes the connections. */
+  async kill(): Promise<void> {
+    await this.#proxy?.stop();
+    await this.#server?.[Symbol.asyncDispose]();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.kill();
   }
 }
 
 /** Runs the trial to the line "done". Returns its lines, without reasons, which differ by platform. */
-export async function runTrial(start: StartTrial, ...serveArgs: readonly string[]): Promise<readonly string[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'turngraph-trial-'));
-  const mockScript = join(folder, 'mock.json');
-  await writeFile(mockScript, JSON.stringify(script));
-  await using server = new ReplacedServer('--mock-script', mockScript, ...serveArgs);
+export async function runTrial(start: StartTrial, options: TestServerOptions = {}): Promise<readonly string[]> {
+  await using server = new ReplacedServer(options);
   await server.start();
   const program = start(`ws://127.0.0.1:${server.port}/`, token);
   try {
     return await collectLines(program, server);
   } finally {
     program.kill('SIGKILL');
-    await rm(folder, { recursive: true });
   }
 }
 
@@ -83,11 +82,11 @@ function collectLines(program: ChildProcessWithoutNullStreams, server: ReplacedS
   };
   const handle = async (line: string): Promise<void> => {
     if (line === 'stop the server' || line === 'kill the server') {
-      await server.end(line.startsWith('stop') ? 'SIGTERM' : 'SIGKILL');
+      await (line.startsWith('stop') ? server.shutDown() : server.kill());
       await twoFailedAttempts();
       await server.start();
     } else if (line === 'restart the server') {
-      await server.end('SIGTERM');
+      await server.shutDown();
       await server.start();
     }
   };

@@ -48,7 +48,7 @@ export class ConformProgram implements AsyncDisposable {
 
   /** Waits for the final event of a command. */
   finalEvent(id: number): Promise<ConformEvent> {
-    return this.#until((event) => event.id === id && event.event !== 'text' && event.event !== 'call');
+    return this.#until((event) => event.id === id && !['text', 'field', 'call'].includes(event.event));
   }
 
   /** The pieces of text of a command so far, joined. */

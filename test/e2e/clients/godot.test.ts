@@ -42,7 +42,7 @@ describe.skipIf(isSkipped('godotClient'))('the GDScript client for Godot 3', () 
   const start = (script: string, ...args: readonly string[]) => startIn(folder, script, args);
 
   it.concurrent(
-    'streams, calls tools, cancels, and survives kill -TERM, kill -9 and a restart of the server',
+    'streams, calls tools, cancels, and survives the end, the loss and a restart of the server',
     async () => {
       await copyFile(repositoryPath('test/e2e/clients/trial.gd'), join(folder, 'trial.gd'));
       expectSurvival(await runTrial((url, token) => start('trial.gd', url, token)));
@@ -108,6 +108,7 @@ describe.skipIf(isSkipped('godotClient'))('the GDScript client for Godot 3', () 
     const done = await outputUntil(start('abilities.gd', fixture.server.url, bundle), /^stopped\n/m);
     expect(done.slice(done.indexOf('models ')).trimEnd().split('\n')).toEqual([
       expect.stringMatching(/^models Tiny:ABSENT .*turngraph-demo:(?:LOCAL|LOADED)/) as string,
+      'suggested 0 of True',
       'downloaded 300000 after Tiny DOWNLOADING 1',
       'nowhere 6002',
       'text 41202271756f74656422200974657874205c',

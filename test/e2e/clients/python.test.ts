@@ -177,6 +177,14 @@ describe.skipIf(isSkipped('pythonClient'))('the Python client', () => {
         ]) as unknown,
         pinned: true,
         after: false,
+        suggested: {
+          machine: { cores: expect.any(Number) as unknown },
+          models: expect.arrayContaining([
+            expect.objectContaining({ name: 'turngraph-demo', variant: 'turngraph-demo.gguf', download_bytes: 0 }),
+          ]) as unknown,
+        },
+        nothing: [],
+        wrong: { code: 5001 },
       });
     });
 

@@ -351,6 +351,32 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
       });
     });
 
+    it('lets people take part: lines at any time, the mode, variables, metadata and the end of a turn', () => {
+      const refusal = [5001, expect.any(String)];
+      expect(results['lets_people_take_part']).toMatchObject({
+        texts: [
+          ['One moment.', 'client'],
+          ['set_light: on. ', ''],
+        ],
+        text: 'set_light: on. ',
+        modes: ['MANUAL', 'MANUAL', 'AUTO', 'MANUAL'],
+        metadata: [{ watts: 9 }],
+        answers: ['', '3', 'Enough.'],
+        dialog: [
+          'light',
+          'One moment.',
+          'set_light: on. ',
+          'Is anybody there?',
+          'I am.',
+          'Good.',
+          'hello3',
+          'lightEnough.',
+        ],
+        wrong: [refusal, refusal],
+        no_json: refusal,
+      });
+    });
+
     it('runs the calls of a turn that is not read, or is read twice at the same time', () => {
       expect(results['runs_tools_of_turns_that_nobody_reads']).toBe('set_light: on. ');
       expect(results['is_read_twice']).toBe('set_light: on. ');

@@ -176,7 +176,17 @@ async def manages_models(client):
     await client.load_model(models[0]["name"])
     pinned = (await client.list_models())[0].pinned
     await client.unload_model(models[0]["name"])
-    return {"models": models, "pinned": pinned, "after": (await client.list_models())[0].pinned}
+    suggested = asdict(await client.suggest_models(languages=["en"]))
+    nothing = await client.suggest_models(max_bytes=1)
+    wrong = await failure(client.suggest_models(languages=["xx"]))
+    return {
+        "suggested": suggested,
+        "nothing": nothing.models,
+        "wrong": wrong,
+        "models": models,
+        "pinned": pinned,
+        "after": (await client.list_models())[0].pinned,
+    }
 
 
 async def downloads(client):

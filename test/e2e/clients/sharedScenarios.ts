@@ -14,7 +14,7 @@ import { ConformProgram } from './conformProgram.ts';
  * `request`.
  */
 
-/** A command of a scenario, and what must come of it: calls, and a final event. */
+/** A command of a scenario, and what must come of it: calls, fields, and a final event. */
 interface Step {
   readonly do: string;
   /** A graph of the file; the agent of the other commands is the one that was created last. */
@@ -28,7 +28,10 @@ interface Step {
   readonly meanwhile?: 'cancel' | 'cut';
   /** The result that is submitted for each call. */
   readonly submit?: object;
+  /** A request before that, while the turn waits for the result. */
+  readonly request?: object;
   readonly calls?: readonly object[];
+  readonly fields?: readonly object[];
   readonly expect: object;
 }
 
@@ -67,7 +70,17 @@ class ScenarioRun implements AsyncDisposable {
   }
 
   /** Runs a step. Resolves with its final event, and with its calls. */
-  async step({ do: command, graph, text, repeat = 1, dialog, meanwhile, submit, ...members }: Step): Promise<object> {
+  async step({
+    do: command,
+    graph,
+    text,
+    repeat = 1,
+    dialog,
+    meanwhile,
+    submit,
+    request,
+    ...members
+  }: Step): Promise<object> {
     if (command === 'connect') await this.#start();
     const program = this.#program;
     if (!program) throw new Error('the first step must be connect');
@@ -82,12 +95,14 @@ class ScenarioRun implements AsyncDisposable {
     if (meanwhile) await this.#disturb(program, id, meanwhile);
     if (submit) {
       const { call } = await program.call(id);
+      if (request) await program.run('request', request);
       await program.run('results', { agent: this.#agent, results: [{ call, ...submit }] });
     }
     const event = await program.finalEvent(id);
     if (event.event === 'agent') this.#agent = event['agent'];
     if (event.event === 'dialog') this.#dialog = event['dialog'];
-    return { ...event, calls: program.events.filter((each) => each.id === id && each.event === 'call') };
+    const eventsOf = (name: string) => program.events.filter((each) => each.id === id && each.event === name);
+    return { ...event, calls: eventsOf('call'), fields: eventsOf('field') };
   }
 
   async #disturb(program: ConformProgram, id: number, what: 'cancel' | 'cut'): Promise<void> {
@@ -130,7 +145,7 @@ export async function expectScenarios(
   }
   const expected = file.scenarios.map(({ title, steps }) => ({
     title,
-    events: steps.map(({ calls = [], expect: event }) => ({ ...event, calls })),
+    events: steps.map(({ calls = [], fields = [], expect: event }) => ({ ...event, calls, fields })),
   }));
   expect(outcomes).toMatchObject(expected);
 }

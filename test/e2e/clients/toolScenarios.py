@@ -567,6 +567,38 @@ async def appends_to_the_dialog(client: Client) -> Any:
     return {"dialog": dialog, "empty": empty and empty[0]}
 
 
+async def lets_people_take_part(client: Client) -> Any:
+    agent = await client.create_agent(graph=graph())
+
+    async def set_light(name: str, on: bool) -> ToolResult:
+        await agent.append_text("One moment.", notify=True)
+        return ToolResult("on", metadata={"watts": 9}, control={"mode": "MANUAL"})
+
+    turn = agent.send("light", tools=Executor({"set_light": set_light}))
+    texts = [[event.text, event.source] async for event in turn if isinstance(event, Text)]
+    result = await turn
+    manual = await agent.send("Is anybody there?")
+    await agent.append_text("I am.")
+    await agent.append_text("Good.", role="user")
+    await agent.set_agent_mode("AUTO")
+    await agent.set_variables({"previous_tool_results": 3})
+    auto = await agent.send("hello")
+    ends = Executor({"set_light": lambda name, on: ToolResult("on", control={"endTurn": True, "answer": "Enough."})})
+    ended = await agent.send("light", tools=ends)
+    detached = await client.create_agent(graph=graph(await_results=False))
+    await detached.send("light", tools=Executor({"set_light": lambda name, on: ToolResult("on", control={"mode": "MANUAL"})}))
+    return {
+        "texts": texts,
+        "text": result.text,
+        "modes": [result.mode, manual.mode, auto.mode, (await detached.send("hello")).mode],
+        "metadata": list(result.result_metadata.values()),
+        "answers": [manual.text, auto.text, ended.text],
+        "dialog": [entry["user"] + entry["assistant"] for entry in await agent.export_dialog()],
+        "wrong": [await code(agent.append_text("")), await code(agent.set_agent_mode("SHARED"))],  # type: ignore[arg-type]
+        "no_json": await code(agent.submit_tool_results({"x": ToolResult("on", metadata={1, 2})})),
+    }
+
+
 async def runs_tools_of_turns_that_nobody_reads(client: Client) -> Any:
     called = asyncio.Event()
 
@@ -770,6 +802,7 @@ async def main(url: str, form: str) -> None:
             brings_late_results_with_the_next_message, cancels_tools, brings_results_with_the_next_message,
             gives_back_results_of_a_refused_message, brings_long_results_one_after_the_other,
             forgets_results_with_the_dialog, submits_by_hand, sets_the_pace, appends_to_the_dialog,
+            lets_people_take_part,
             keeps_the_arguments_of_the_model, holds_up_no_later_node, cancels_the_turn_in_a_hook,
             runs_tools_of_turns_that_nobody_reads, is_read_twice, cancels_only_its_own_turn, tells_of_failed_turns,
             logs_errors, runs_tools_that_are_defined_once,

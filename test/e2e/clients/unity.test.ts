@@ -43,7 +43,7 @@ describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', ()
   }
 
   it.concurrent(
-    'streams, calls tools, cancels, and survives kill -TERM, kill -9 and a restart of the server',
+    'streams, calls tools, cancels, and survives the end, the loss and a restart of the server',
     async () => {
       const [mono, program] = await compile(repositoryPath('test/e2e/clients/Trial.cs'));
       expectSurvival(await runTrial((url, token) => spawn(mono, [program, url, token])));
@@ -114,6 +114,7 @@ describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', ()
       const done = await outputUntil(spawn(mono, [program, fixture.server.url, bundle]), /^done.*\n/m);
       expect(done.trimEnd().split('\n')).toEqual([
         expect.stringMatching(/^models Tiny:ABSENT .*turngraph-demo:(?:LOCAL|LOADED)/) as string,
+        'suggested 0 of True',
         'downloaded 300000 after Tiny DOWNLOADING 1 300000',
         'refused 6002 DOWNLOAD_NOT_AVAILABLE',
         'text 41 20 22 71 75 6f 74 65 64 22 20 d83e dd8a 20 6e e4 68 20 5c 20 1 a',

@@ -10,7 +10,7 @@ const has = (fault) => flags.has(fault);
 const { TURNGRAPH_URL: url, TURNGRAPH_CODEC: subprotocol } = process.env;
 if (subprotocol !== 'turngraph.v1.json' && !has('forgets-subprotocol')) process.exit(77);
 
-const partialBodies = ['answerText', 'toolCallNotification', 'nodeEvent', 'modelProgress'];
+const partialBodies = ['answerField', 'answerText', 'toolCallNotification', 'nodeEvent', 'modelProgress'];
 const finalCloseCodes = new Set([
   ...(has('resumes-after-1001') ? [] : [1001]),
   1002,
@@ -205,7 +205,14 @@ async function restart(ready) {
 
 async function send(id, agent, text) {
   let whole = '';
-  const onFrame = ({ answerText, toolCallNotification: call }) => {
+  const onFrame = ({ answerText, answerField: field, toolCallNotification: call }) => {
+    if (field)
+      write({
+        id,
+        event: 'field',
+        name: field.name,
+        value: has('raw-fields') ? field.valueJson : JSON.parse(field.valueJson),
+      });
     const piece = has('loses-surrogates')
       ? answerText?.text?.replaceAll(/[\ud800-\udfff]/g, '\ufffd')
       : answerText?.text;

@@ -12,10 +12,11 @@ import {
 import { commonPrefixLength } from '../../../src/base/commonPrefix.ts';
 import { type SamplingParams, defaultSampling } from '../../../src/inference/contract/samplingParams.ts';
 import { DrawSeeds } from '../../../src/inference/llama/sampling/drawSeeds.ts';
+import { watchCandidates } from '../../../src/inference/llama/sampling/candidates.ts';
 import { samplingOptions } from '../../../src/inference/llama/sampling/samplingOptions.ts';
-import { createTokenBiases } from '../../../src/inference/llama/sampling/tokenBiases.ts';
+import { createTokenBiases } from '../../../src/inference/llama/sampling/samplingOptions.ts';
 import { Tokenizer } from '../../../src/inference/decoding/tokenizer.ts';
-import { tokenProbabilities } from '../../../src/inference/llama/scoreAnswers.ts';
+import { tokenProbabilities } from '../../../src/inference/llama/sequence.ts';
 
 const file = fileURLToPath(new URL('../../../models/turngraph-demo.gguf', import.meta.url));
 
@@ -36,6 +37,8 @@ export class DemoSlot {
   readonly #model: DemoModel;
   #last: Promise<unknown> = Promise.resolve();
   #pending = 0;
+  /** The most probable tokens where the last one was generated, likeliest first. */
+  candidates: ReadonlyMap<Token, number> = new Map();
 
   constructor(sequence: LlamaContextSequence, model: DemoModel) {
     this.#sequence = sequence;
@@ -109,6 +112,10 @@ export class DemoSlot {
       return sums;
     };
     const state = grammar === undefined ? undefined : await this.#model.grammar(grammar);
+    const stopCandidates = watchCandidates(this.#sequence, {
+      areWanted: () => true,
+      receive: (found) => void (this.candidates = found ?? new Map()),
+    });
     const stop = new DrawSeeds(sampling.seed).applyTo(this.#sequence);
     try {
       const tokens = this.#sequence.evaluate(prompt.slice(reused), {
@@ -124,6 +131,7 @@ export class DemoSlot {
       }
     } finally {
       stop();
+      stopCandidates();
     }
   }
 }

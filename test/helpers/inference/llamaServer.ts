@@ -117,7 +117,9 @@ async function* events(model: DemoModel, slot: DemoSlot, body: Body): AsyncGener
     return void (yield { ...end, stop_type: 'limit' });
   }
   const biases = (body['logit_bias'] ?? []) as readonly (readonly [Token, number])[];
-  if (biases[0] && body['n_probs'] !== undefined) {
+  const probabilities = body['n_probs'];
+  // Of a token that is forced.
+  if (biases[0]?.[1] === 1000 && probabilities !== undefined) {
     const [[id]] = biases;
     const logprob = Math.log(Math.max(await slot.probability(prompt, reused, id), Number.MIN_VALUE));
     const completion_probabilities = [{ id, logprob, top_logprobs: [] }];
@@ -163,7 +165,17 @@ async function* events(model: DemoModel, slot: DemoSlot, body: Body): AsyncGener
     if (content.endsWith('\uFFFD') && !isEnd && pending.length < 4) continue;
     preceding = [...preceding, ...pending].slice(-3);
     pending = [];
-    yield { content, tokens: [token], tokens_predicted: count, stop: false };
+    const listed = [...slot.candidates].map(([id, probability]) => ({ id, logprob: Math.log(probability) }));
+    const own = { id: token, logprob: Math.log(slot.candidates.get(token) ?? Number.MIN_VALUE) };
+    yield {
+      content,
+      tokens: [token],
+      tokens_predicted: count,
+      stop: false,
+      ...(typeof probabilities === 'number' && {
+        completion_probabilities: [{ ...own, top_logprobs: listed.slice(0, probabilities) }],
+      }),
+    };
     if (isEnd) return void (yield { ...end, stop_type: 'eos' });
   }
   yield { ...end, stop_type: 'limit' };

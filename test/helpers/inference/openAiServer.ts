@@ -175,7 +175,7 @@ async function* events(
   const biases = (body['logit_bias'] ?? {}) as Readonly<Record<string, number>>;
   const number = (key: string): number => (typeof body[key] === 'number' ? body[key] : 0);
   const usage = { prompt_tokens: prompt.length, prompt_tokens_details: { cached_tokens: reused } };
-  if (typeof body['logprobs'] === 'number') {
+  if (typeof body['logprobs'] === 'number' && body['max_tokens'] === 1) {
     const probabilities = await slot.allProbabilities(prompt, reused);
     const likeliest = [...probabilities].sort(([, a], [, b]) => b - a).slice(0, body['logprobs']);
     const [forced] = Object.keys(biases).map(Number);
@@ -219,7 +219,15 @@ async function* events(
     pending.push(token);
     const text = weights.detokenize(pending, true, preceding);
     const isWhole = !text.endsWith('\uFFFD') || pending.length >= 4;
-    yield { choices: [{ text: isWhole ? text : '', token_ids: [token], finish_reason: null }] };
+    const { candidates } = slot;
+    const named = [...candidates].map(([id, p]) => [`token_id:${id}`, logarithm(p)] as const);
+    const logprobs = {
+      tokens: [`token_id:${token}`],
+      token_logprobs: [logarithm(candidates.get(token) ?? 0)],
+      top_logprobs: [Object.fromEntries(named.slice(0, number('logprobs')))],
+    };
+    const told = number('logprobs') > 0 && { logprobs };
+    yield { choices: [{ text: isWhole ? text : '', token_ids: [token], finish_reason: null, ...told }] };
     if (!isWhole) continue;
     preceding = [...preceding, ...pending].slice(-3);
     pending = [];

@@ -19,6 +19,8 @@ function textOf(update: TurnUpdate): string {
   switch (update.type) {
     case 'text':
       return `${update.nodeName}: ${update.text}`;
+    case 'field':
+      return `${update.name}=${update.value}`;
     case 'call':
       return `call ${update.call.toolName}`;
     case 'tool':
@@ -59,7 +61,7 @@ describe.each(codecs)('over %s, a turn in a loop', (codec) => {
     const agent = await client.createAgent({ graph: weather({}, { loops: true }), enableDiagnostics: true });
     const updates = await updatesOf(agent.turn('aunt', { tools: sunny }));
     const events = updates.flatMap((update) => (update.type === 'event' ? [update.event] : []));
-    expect(events[0]).toEqual({ nodeName: 'detect', eventType: 'node_started', payload: {} });
+    expect(events[0]).toEqual({ nodeName: 'detect', eventType: 'node_started', mode: 'AUTO', payload: {} });
     expect(updates.at(-1)).toMatchObject({ type: 'complete', summary: { events } });
   });
 

@@ -41,7 +41,8 @@ describe.each(codecs)('an executor over %s', (codec) => {
     ]);
     expect(resultsIn(engine)).toEqual(['{"degrees":18}']);
     const result = { ok: true, content: '{"degrees":18}', lifespan: 'TURN' };
-    expect(await turn.toolsDone).toEqual([{ call: (await turn).calls[0], state: 'completed', result }]);
+    const times = { startedAt: expect.any(Number) as unknown, completedAt: expect.any(Number) as unknown };
+    expect(await turn.toolsDone).toEqual([{ call: (await turn).calls[0], state: 'completed', result, ...times }]);
   });
 
   it('needs no executor where there are only functions', async () => {

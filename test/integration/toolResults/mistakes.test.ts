@@ -70,7 +70,7 @@ describe.each(subprotocols)('over %s, a call with a mistake', (subprotocol) => {
     await using client = await connect();
     const agentId = await client.createAgent(talking({ retries: 1 }));
     const turn = await client.sendMessage(agentId, 'late');
-    expect(eventsOf(turn).map(([type]) => type)).toEqual(['call_unread', 'tool_retry', 'tool_insight']);
+    expect(eventsOf(turn).map(([type]) => type)).toEqual(['call_unread', 'tool_retry', 'tool_insight', 'call_pending']);
     expect(turn.calls).toEqual([]);
   });
 
@@ -82,6 +82,7 @@ describe.each(subprotocols)('over %s, a call with a mistake', (subprotocol) => {
     expect(eventsOf(turn)).toMatchObject([
       ['tool_retry', { attempt: 1 }],
       ['tool_insight', { tool: 'get_weather', missing: [{ name: 'city' }] }],
+      ['call_pending', { tool_name: 'get_weather', missing: [{ name: 'city' }] }],
     ]);
   });
 
@@ -97,7 +98,10 @@ describe.each(subprotocols)('over %s, a call with a mistake', (subprotocol) => {
     await using client = await connect();
     const agentId = await client.createAgent(talking());
     const asked = await client.sendMessage(agentId, 'incomplete');
-    expect(eventsOf(asked)).toMatchObject([['tool_insight', { tool: 'get_weather' }]]);
+    expect(eventsOf(asked)).toMatchObject([
+      ['tool_insight', { tool: 'get_weather' }],
+      ['call_pending', { tool_name: 'get_weather' }],
+    ]);
     await client.request('changeParams', { agentId, nodeName: 'detect', paramsJson: '{"on_incomplete": "notify"}' });
     const notified = await client.sendMessage(agentId, 'incomplete');
     expect(notified.steps).toBe('detect:tool_called answer:default');

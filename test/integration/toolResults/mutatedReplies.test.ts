@@ -6,7 +6,7 @@ import { subprotocols, TestClient, useServer } from '../../helpers/server.ts';
 
 // The definition of markup is that of test/unit/chat/reply/malformed/mutatedReplies.test.ts. These go
 // the whole way, through node, socket and dialog, in the formats that a node can name.
-const count = isWhole ? 160 : 20;
+const count = isWhole ? 80 : 20;
 const formats = ['chatml', 'llama3', 'mistral', 'generic', 'react'];
 const replies = [
   ...[...mutatedReplies(4 * count, 7)].filter(({ dialect }) => formats.includes(dialect.name)).slice(0, count),

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { DiskQuota } from '../../../src/base/diskCache.ts';
 import { describeFsError, findPathProblem, makeFolder, readRegularFile } from '../../../src/base/filesystem.ts';
 import { GraphFolder } from '../../../src/graph/compile/graphFolder.ts';
-import { PromptStore } from '../../../src/inference/llama/promptCache/promptStore.ts';
+import { PromptStore } from '../../../src/inference/llama/cacheFiles.ts';
 import { readCatalogue } from '../../../src/inference/models/catalogue/catalogue.ts';
 import { isSkipped } from '../../helpers/requirements.mjs';
 

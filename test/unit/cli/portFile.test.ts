@@ -4,13 +4,13 @@ import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/prom
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { PortFile } from '../../../src/cli/portFile.ts';
+import { portFileAt } from '../../../src/cli/commands/serve.ts';
 
 describe('the port file', () => {
   it('is deleted by the server that wrote it last, and not by an earlier one', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
     const path = join(folder, 'port.json');
-    const [old, next] = [new PortFile(path), new PortFile(path)];
+    const [old, next] = [portFileAt(path), portFileAt(path)];
     await old.write('{"port":1}\n');
     await next.write('{"port":2}\n');
     await old[Symbol.asyncDispose]();
@@ -25,7 +25,7 @@ describe('the port file', () => {
     const [path, other] = [join(folder, 'port.json'), join(folder, 'other.txt')];
     await writeFile(other, 'of another program');
     await symlink(other, `${path}.part`);
-    await using file = new PortFile(path);
+    await using file = portFileAt(path);
     await file.prepare();
     await file.write('{"port":1}\n');
     expect(await readFile(other, 'utf8')).toBe('of another program');
@@ -43,7 +43,7 @@ describe('the port file', () => {
       ['?', true],
     ] as const) {
       await writeFile(path, JSON.stringify({ event: 'listening', port: 1, pid }));
-      await new PortFile(path).prepare();
+      await portFileAt(path).prepare();
       expect(existsSync(path), String(pid)).toBe(exists);
     }
     await rm(folder, { recursive: true });

@@ -283,6 +283,29 @@ const misuses: readonly Misuse[] = [
     call: (_, agent) => agent.appendDialog({ user: 5 }),
   },
   {
+    message: 'appendText.text must be a string, not 5',
+    // @ts-expect-error: a number
+    call: (_, agent) => agent.appendText(5),
+  },
+  {
+    message: 'appendText.notfy is not known here; did you mean "notify"?',
+    // @ts-expect-error: misspelt
+    call: (_, agent) => agent.appendText('hi', { notfy: true }),
+  },
+  {
+    message: 'setAgentMode.mode must be a string, not undefined',
+    // @ts-expect-error: missing
+    call: (_, agent) => agent.setAgentMode(),
+  },
+  {
+    message: 'setVariables.variables must be an object, not a list',
+    call: (_, agent) => agent.setVariables(['hp']),
+  },
+  {
+    message: 'setVariables.variables.hp must be a finite number, not NaN',
+    call: (_, agent) => agent.setVariables({ hp: NaN }),
+  },
+  {
     message: 'setPace.pause is not known here; did you mean "paused"?',
     // @ts-expect-error: misspelt
     call: (client) => client.setPace({ pause: true }),

@@ -71,7 +71,7 @@ describe.each(codecs)('a client over %s', (codec) => {
     });
     expect(await collect(turn)).toEqual(['Hel', 'lo']);
     expect(await collect(turn)).toEqual(['Hel', 'lo']);
-    const event = { nodeName: 'answer', eventType: 'guard', payload: { hit: true } };
+    const event = { nodeName: 'answer', eventType: 'guard', mode: 'AUTO', payload: { hit: true } };
     expect(callbackArgs).toEqual([['Hel', 'answer'], event, ['lo', 'answer'], { on: true }]);
     expect(await turn.done).toMatchObject({
       text: 'Hello',

@@ -144,7 +144,12 @@ describe('the wait of a call', () => {
   });
 
   it('is over when the node has gone on without a result, while the turn still runs', () => {
-    const event = { nodeName: 'detect', eventType: 'node_finished', payload: { exit: 'no_results', duration_ms: 90 } };
+    const event = {
+      nodeName: 'detect',
+      eventType: 'node_finished',
+      mode: 'AUTO' as const,
+      payload: { exit: 'no_results', duration_ms: 90 },
+    };
     expect(waitOf([...awaited.slice(0, afterCall), [91, { type: 'event', event }]])).toEqual(['over']);
   });
 

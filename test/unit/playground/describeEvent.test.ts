@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { describeEvent } from '../../../playground/src/conversation/describeEvent.ts';
 import { parseGraph } from '../../../playground/src/document/graphDocument.ts';
 
-const event = (eventType: string, payload: unknown) => ({ nodeName: 'guard', eventType, payload });
+const event = (eventType: string, payload: unknown) => ({
+  nodeName: 'guard',
+  eventType,
+  mode: 'AUTO' as const,
+  payload,
+});
 
 describe('an event on the page', () => {
   it.each([
@@ -43,6 +48,11 @@ describe('an event on the page', () => {
       },
     ],
     ['route', { label: '' }, { sentence: 'No label was chosen.' }],
+    [
+      'routed',
+      { label: 'lamp', similarity: 0.914, margin: 0.3, nearest: 'light on' },
+      { sentence: 'Route: lamp.', lines: ['nearest: light on', 'similarity 0.91, margin 0.30'] },
+    ],
     ['guardrail_triggered', { index: 1 }, { sentence: 'The pattern \\brobot\\b matched.' }],
     ['guardrail_triggered', { index: 7 }, { sentence: 'Pattern 7 matched.' }],
     [

@@ -85,13 +85,21 @@ describe('the timeline of a turn', () => {
       timings: { queued_ms: 2, first_token_ms: 0, total_ms: 12 },
     };
     const turn = replay([
-      [0, { type: 'event', event: { nodeName: 'route', eventType: 'node_started', payload: {} } }],
-      [13, { type: 'event', event: { nodeName: 'route', eventType: 'inference', payload } }],
+      [
+        0,
+        { type: 'event', event: { nodeName: 'route', eventType: 'node_started', mode: 'AUTO' as const, payload: {} } },
+      ],
+      [13, { type: 'event', event: { nodeName: 'route', eventType: 'inference', mode: 'AUTO' as const, payload } }],
       [
         14,
         {
           type: 'event',
-          event: { nodeName: 'route', eventType: 'node_finished', payload: { exit: 'a', duration_ms: 14 } },
+          event: {
+            nodeName: 'route',
+            eventType: 'node_finished',
+            mode: 'AUTO' as const,
+            payload: { exit: 'a', duration_ms: 14 },
+          },
         },
       ],
     ]);
@@ -104,15 +112,24 @@ describe('the timeline of a turn', () => {
     const inference = (totalMs: number) => ({
       nodeName: 'a',
       eventType: 'inference',
+      mode: 'AUTO' as const,
       payload: { timings: { queued_ms: 0, first_token_ms: 1, total_ms: totalMs }, tokens: {} },
     });
     const turn = replay([
-      [0, { type: 'event', event: { nodeName: 'a', eventType: 'node_started', payload: {} } }],
+      [0, { type: 'event', event: { nodeName: 'a', eventType: 'node_started', mode: 'AUTO' as const, payload: {} } }],
       [500, { type: 'event', event: inference(30) }],
       [500, { type: 'event', event: inference(40) }],
       [
         500,
-        { type: 'event', event: { nodeName: 'a', eventType: 'node_finished', payload: { exit: '', duration_ms: 80 } } },
+        {
+          type: 'event',
+          event: {
+            nodeName: 'a',
+            eventType: 'node_finished',
+            mode: 'AUTO' as const,
+            payload: { exit: '', duration_ms: 80 },
+          },
+        },
       ],
     ]);
     const row = rowOf(turn, startMs + 500);

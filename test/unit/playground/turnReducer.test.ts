@@ -36,7 +36,7 @@ describe('a turn on the page', () => {
 
   it('keeps texts of several nodes, calls and events apart and in order', () => {
     const text = (node: string, whole = false) => ({ type: 'text', text: node, node, whole }) as const;
-    const event = { nodeName: 'b', eventType: 'route', payload: { label: 'x' } };
+    const event = { nodeName: 'b', eventType: 'route', mode: 'AUTO' as const, payload: { label: 'x' } };
     const calls = recordedTurns.call.flatMap(([, change]) => (change.type === 'call' ? [change] : []));
     const changes = [
       text('a'),
@@ -44,6 +44,7 @@ describe('a turn on the page', () => {
       text('b'),
       { type: 'event', event },
       text('b'),
+      { type: 'field', node: 'b', name: 'mood', value: 'calm' },
       ...calls,
       text('b', true),
     ] as const;
@@ -53,6 +54,7 @@ describe('a turn on the page', () => {
       'b',
       'event',
       'b',
+      'field',
       'call',
       'b',
     ]);

@@ -37,7 +37,8 @@ function* invalidVariants(value: Json, pointer: string, withValue: (other: Json)
   const wrong = typeof value === 'number' ? 'many' : 4711;
   // A number is invalid in place of any string, including enums, types and exit targets.
   yield { what: `${JSON.stringify(wrong)} at ${pointer || 'the root'}`, document: withValue(wrong), pointer };
-  if (value === null || typeof value !== 'object') return;
+  // Conditions are on any name, with a value of any type.
+  if (value === null || typeof value !== 'object' || pointer.endsWith('/when')) return;
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
       yield* invalidVariants(item, pointer + token(index), (other) => withValue(value.with(index, other)));
@@ -132,5 +133,17 @@ describe("a graph with the model's own tool-call format", () => {
     const params = { model_name: 'turngraph-demo', tool_call_format: 'native', tool_choice: 'required', tools };
     const graph = { start_node: 'act', nodes: { act: { type: 'ToolCall', params } } };
     expect(await checkGraph(graph, { registry, catalogue, storageRoot: folder })).toMatchObject({ faults: [] });
+  });
+});
+
+describe('a graph that asks about unsure calls', () => {
+  it('gets no warning that calls have no confidence: that is so for some models only', async () => {
+    const tools = [{ name: 'look', description: 'Looks.' }];
+    const params = { model_name: 'turngraph-demo', min_confidence: 0.6, tools };
+    const ask = { type: 'CannedResponse', params: { inline_strings: ['{{#unsure}}Did you mean that?{{/unsure}}'] } };
+    const exits = { unsure: 'ask', no_tool_called: 'ask' };
+    const graph = { start_node: 'act', nodes: { act: { type: 'ToolCall', params, exits }, ask } };
+    const checked = await checkGraph(graph, { registry, catalogue, storageRoot: folder });
+    expect(checked).toEqual({ faults: [], warnings: [] });
   });
 });

@@ -1,12 +1,19 @@
 import { memoized } from '../../../base/memoized.ts';
-import { commonKind, commonMarkup, TagSet, type TagKind } from '../../reply/detect/tags.ts';
+import type { TagKind, BlockContext, Tag, TaggedBlock } from '../../reply/detect/tags.ts';
+import { commonKind, commonMarkup, TagSet } from '../../reply/detect/tags.ts';
 import { joinMarkup, type CallMarkup } from '../../tool.ts';
-import { callMarks, type CallLayout, type LayoutPart } from '../layout.ts';
-import { isMark, lexemes } from '../marks.ts';
-import { CallReader } from './callReader.ts';
+import { callMarks, type CallLayout, type LayoutPart, type ParameterLayout } from '../layout.ts';
+import { isMark, lexemes, marksIn } from '../marks.ts';
 import { TolerantPattern } from './pattern.ts';
+import { endOfMatch, skipWhiteSpace } from '../../json/lenientParser.ts';
+import { createCallSpan, type CallSpan, parseArguments } from '../../reply/detect/callShape.ts';
+import { parseObjectAt } from '../../json/objectList.ts';
+import type { JsonObject } from '../../json/value.ts';
+import type { TextRange } from '../../markSearch.ts';
+import { propertiesOf, resolvedParameters, type ResolvedSchema } from '../../tools/resolvedSchema.ts';
+import { SearchedText } from '../looseMark.ts';
+import { ParameterReader } from '../values/parameterList.ts';
 
-/** A mark before the name of a call, by which calls are found, and the rest of the layout up to the name. */
 interface Anchor {
   readonly text: string;
   /** What the layout has before it. */
@@ -14,7 +21,6 @@ interface Anchor {
   readonly rest: readonly LayoutPart[];
 }
 
-/** The tags of a layout, with their readers. */
 export const nativeTags = memoized((layout: CallLayout): TagSet => {
   const anchors = anchorsOf(layout);
   const closers = closersOf(layout);
@@ -31,7 +37,7 @@ export const nativeTags = memoized((layout: CallLayout): TagSet => {
       closes,
       holds,
       read: (text, { start }, outer, context) =>
-        reader.readBlock(text, { outer, opening, start, end: start + opens.length }, context),
+        reader.readBlock(text, { outer, start, end: start + opens.length }, opening, context),
     };
   });
   return new TagSet(kinds, closers);
@@ -92,10 +98,10 @@ const literalOf = (parts: readonly LayoutPart[]): string =>
 
 /** The marks that stand after the name of a call, and those that close what stands before it, also where the template leaves them out. */
 function closersOf({ open, close, separator = '', before, after, end }: CallLayout): readonly string[] {
-  const marksIn = (parts: readonly LayoutPart[]): string[] =>
-    parts.flatMap((part) => (typeof part === 'string' ? lexemes(part).filter(isMark) : []));
-  const counterparts = marksIn([open, ...before]).map(counterpartOf);
-  return [...new Set([...marksIn([...after, close, separator, end]), ...counterparts.filter((mark) => mark !== '')])];
+  const marksOf = (parts: readonly LayoutPart[]): readonly string[] =>
+    parts.flatMap((part) => (typeof part === 'string' ? marksIn(part) : []));
+  const counterparts = marksOf([open, ...before]).map(counterpartOf);
+  return [...new Set([...marksOf([...after, close, separator, end]), ...counterparts.filter((mark) => mark !== '')])];
 }
 
 /** The mark that closes what a mark with a word for the beginning opens: `<｜calls▁end｜>`; "" = it has no such word. */
@@ -103,3 +109,137 @@ const counterpartOf = (mark: string): string => {
   const closing = mark.replace(/(?<![a-z])(?:begin|start)(?![a-z])/i, 'end');
   return closing === mark ? '' : closing;
 };
+
+/** What stands at an index: a call, the beginning of one that the end of the text cuts off, or something else. */
+type CallRead = (ReadCall & { readonly kind: 'call' }) | { readonly kind: 'truncated' } | { readonly kind: 'other' };
+
+interface ReadCall {
+  readonly name: string;
+  readonly arguments: JsonObject;
+  readonly end: number;
+  readonly repaired: boolean;
+}
+
+// Some models write it between calls, whatever separator they know.
+const semicolon = /\s{0,40};/y;
+const namePattern = /[^\s<>()[\]{}"'`=,:|]{1,128}/y;
+
+/** Reads calls in a layout whose calls are no JSON objects. Never throws; takes time linear in the text that it reads. */
+class CallReader {
+  readonly #layout: CallLayout;
+  readonly #closing: RegExp;
+  readonly #before: TolerantPattern;
+  readonly #between: TolerantPattern;
+  readonly #after: TolerantPattern;
+  readonly #separator: TolerantPattern;
+  /** The last mark of calls that are complete; "" = none. */
+  readonly #lastMark: string;
+  /** Whether each call starts with a mark, by which it is found. */
+  readonly #isMarked: boolean;
+
+  /** @param closing sticky pattern of the marks that may follow the arguments. */
+  constructor(layout: CallLayout, closing: RegExp, isMarked: boolean) {
+    this.#layout = layout;
+    this.#closing = closing;
+    this.#before = new TolerantPattern(layout.before);
+    this.#between = new TolerantPattern(layout.between);
+    this.#after = new TolerantPattern(layout.after);
+    this.#separator = new TolerantPattern([layout.separator ?? '']);
+    this.#lastMark = new TolerantPattern([layout.close]).lastMark || this.#after.lastMark;
+    this.#isMarked = isMarked;
+  }
+
+  /** Reads a call after a tag, and those after it without a tag. @param opening what comes before the name. */
+  readBlock(
+    text: string,
+    { start, end: tagEnd, outer }: TextRange & { readonly outer: Tag },
+    opening: TolerantPattern,
+    context: BlockContext,
+  ): TaggedBlock | undefined {
+    if (opening.isCutOff(text, tagEnd)) return { spans: [], end: text.length, truncated: true };
+    const spans: CallSpan[] = [];
+    let rawStart = opening.skip(text, tagEnd);
+    for (;;) {
+      const read = this.#readCall(text, skipWhiteSpace(text, rawStart), context);
+      if (read.kind === 'truncated') return { spans, end: text.length, truncated: true };
+      if (read.kind === 'other') break;
+      const { name, arguments: args, end, repaired } = read;
+      const spanStart = spans.length === 0 ? start : skipWhiteSpace(text, rawStart);
+      const span = createCallSpan(text, { start: spanStart, end, repaired }, [{ name, arguments: args, repaired }]);
+      spans.push(spans.length === 0 ? { ...span, start: outer.start } : span);
+      if (this.#isMarked) break;
+      const next = Math.max(this.#separator.skip(text, end), endOfMatch(semicolon, text, end) ?? end);
+      if (next === end) break;
+      rawStart = this.#before.skip(text, next);
+    }
+    const last = spans.at(-1);
+    return last && { spans, end: last.end, truncated: false };
+  }
+
+  #readCall(text: string, start: number, context: BlockContext): CallRead {
+    if (start === text.length) return { kind: 'truncated' };
+    const nameEnd = endOfMatch(namePattern, text, start);
+    if (nameEnd === undefined) return { kind: 'other' };
+    const name = text.slice(start, nameEnd);
+    if (nameEnd === text.length) return { kind: 'truncated' };
+    const { arguments: layout } = this.#layout;
+    if (layout.kind === 'json') return this.#readJson(text, name, nameEnd);
+    const argumentsStart = this.#between.skip(text, nameEnd);
+    const source = sourceOf(text, context);
+    const tool = context.tools.find((each) => each.name === name);
+    const schema = tool && resolvedParameters(tool);
+    const read = new ParameterReader(source, { layout, schema, after: this.#after.start }).read(argumentsStart);
+    if (!read.ok) return { kind: read.truncated ? 'truncated' : 'other' };
+    const end = this.#after.skip(text, read.end);
+    // Where the closing quote is not sure, the end of the text may cut the string off.
+    const isUnsure = read.repaired && layout.style.quote !== '' && this.#lastMark !== '';
+    if (isUnsure && source.indexOf(this.#lastMark, read.end) === Infinity) return { kind: 'truncated' };
+    if (end > read.end || this.#after.first === '')
+      return { kind: 'call', name, arguments: read.arguments, end, repaired: read.repaired };
+    return this.#readUnclosed(source, { name, ...read }, isComplete(read.arguments, schema, layout));
+  }
+
+  /** A call that the end of the text or another mark cuts off. @param isWhole whether it has all its parameters. */
+  #readUnclosed(source: SearchedText, call: ReadCall, isWhole: boolean): CallRead {
+    const next = skipWhiteSpace(source.text, call.end);
+    if (isWhole && next === source.text.length) return { ...call, kind: 'call', repaired: true };
+    if (endOfMatch(this.#closing, source.text, next) !== undefined) return { ...call, kind: 'call', repaired: true };
+    // What follows is neither a parameter nor a mark: the beginning of one.
+    return { kind: source.indexOf(this.#after.first, next) === Infinity ? 'truncated' : 'other' };
+  }
+
+  #readJson(text: string, name: string, nameEnd: number): CallRead {
+    const argumentsStart = skipWhiteSpace(text, this.#between.find(text, nameEnd) ?? nameEnd);
+    if (argumentsStart === text.length) return { kind: 'truncated' };
+    if (text[argumentsStart] !== '{') {
+      // A call without arguments ends here: its closing mark follows.
+      if (endOfMatch(this.#closing, text, argumentsStart) === undefined)
+        return { kind: this.#between.isCutOff(text, nameEnd) ? 'truncated' : 'other' };
+      const end = this.#after.skip(text, argumentsStart);
+      return { kind: 'call', name, arguments: new Map(), end, repaired: true };
+    }
+    const object = parseObjectAt(text, argumentsStart, this.#closing);
+    if ('truncatedIn' in object) return { kind: object.truncatedIn === undefined ? 'other' : 'truncated' };
+    const parsed = parseArguments(object.value, true);
+    if (!parsed) return { kind: 'other' };
+    const end = this.#after.skip(text, object.end);
+    return { kind: 'call', name, arguments: parsed.arguments, end, repaired: object.repaired };
+  }
+}
+
+/** Whether arguments after which the text ends are complete: all that are declared are there, the last one closed. */
+const isComplete = (args: JsonObject, schema: ResolvedSchema | undefined, { other }: ParameterLayout): boolean =>
+  schema !== undefined &&
+  (args.size === 0 || other.close !== '') &&
+  Object.keys(propertiesOf(schema)).every((name) => args.has(name));
+
+// One for each text, so that a mark that is nowhere is looked for once.
+const sources = new WeakMap<BlockContext, SearchedText>();
+
+function sourceOf(text: string, context: BlockContext): SearchedText {
+  const known = sources.get(context);
+  if (known?.text === text) return known;
+  const source = new SearchedText(text);
+  sources.set(context, source);
+  return source;
+}

@@ -43,10 +43,8 @@ export class TolerantPattern {
   get start(): string {
     const end = this.#elements.findIndex(({ isMark, slot }) => isMark || slot);
     const start = end < 0 ? this.#elements : this.#elements.slice(0, end + 1);
-    return start
-      .map(({ text }) => text)
-      .join(' ')
-      .trim();
+    const texts = start.map(({ text }) => text);
+    return texts.join(' ').trim();
   }
 
   /** The last mark; "" = none. */

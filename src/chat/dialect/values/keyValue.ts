@@ -2,13 +2,13 @@ import { memoized } from '../../../base/memoized.ts';
 import { parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { JsonNumber, membersOf, stringifyJson } from '../../json/value.ts';
 import { onceForLimits, type RuleStyle } from '../../grammar/jsonRules.ts';
-import { all, anyOf, char, many, text, type Rule } from '../../grammar/rule.ts';
+import { all, anyOf, char, many, object, text, type Rule, withKeys } from '../../grammar/rule.ts';
 import { textWithout } from '../../grammar/textWithout.ts';
 import type { ValueStyle } from '../layout.ts';
 import { findMark, looseMark, type LooseMark, type SearchedText } from '../looseMark.ts';
 import { literalRule } from '../marks.ts';
 import { readLiteral, type LiteralSyntax, type QuotedString } from './literalReader.ts';
-import { anyValue, booleanRule, objectRule, onceForDepth } from './markedStyle.ts';
+import { anyValue, booleanRule, onceForDepth } from './markedStyle.ts';
 import type { ValueNotation } from './valueNotation.ts';
 
 /**
@@ -80,14 +80,15 @@ function styleOf(written: ValueStyle): RuleStyle {
   const style: RuleStyle = {
     boolean: booleanRule(written),
     null: text(written.null),
-    get nested() {
-      return style;
-    },
     string: onceForLimits((limits) => inMarks(textWithout([written.quote], limits))),
     formatted: inMarks,
     number: (rule) => rule,
     list: (item, limits) => all(text('['), many(item, { ...limits, separator: ',' }), text(']')),
-    object: (members) => objectRule(members, (key) => keyRule(key, mark), ','),
+    object: (members) =>
+      object(
+        withKeys(members, (key) => keyRule(key, mark)),
+        text(','),
+      ),
     any: onceForDepth((depth) => anyValue(style, depth)),
     anyObject: onceForDepth((depth) =>
       all(text('{'), many(all(bareKey, text(':'), style.any(depth)), { min: 0, separator: ',' }), text('}')),

@@ -6,11 +6,9 @@ import type { ValuePosition, ValueRead, MalformedValue } from './valueNotation.t
 /** Where a value stands; it tells what may follow. */
 export type LiteralPlace = 'argument' | 'item' | 'key' | 'member';
 
-/** A string in quotes. */
 export interface QuotedString {
   /** undefined: it is no literal, for something is put into it. */
   readonly value: string | undefined;
-  /** Index after the closing quote. */
   readonly end: number;
   readonly repaired: boolean;
 }
@@ -27,7 +25,6 @@ export interface LiteralSyntax {
 
 /** Deepest nesting of lists and objects. */
 const maxLiteralDepth = 64;
-
 const delimiter = /[,\]})\n]/g;
 /** UTF-16 units of text without quotes. */
 const maxBareLength = 1024;
@@ -52,7 +49,6 @@ export function readLiteral(
   return { ok: true, value, end, repaired: reader.repaired };
 }
 
-/** How the members of an object are written. */
 interface Members {
   readonly closer: '}' | ')';
   readonly separator: ':' | '=';
@@ -60,10 +56,7 @@ interface Members {
 
 const braced: Members = { closer: '}', separator: ':' };
 
-/**
- * Recursive descent parser of literals: numbers, booleans and null (as in JSON and in Python), strings of a syntax,
- * lists, tuples and objects with quoted or bare keys. Text without quotes is a string (repaired). Never throws.
- */
+/** Parses literals of JSON and Python, nested, with bare keys. Text without quotes is a string. Never throws. */
 class LiteralReader {
   readonly #source: SearchedText;
   readonly #syntax: LiteralSyntax;
@@ -96,7 +89,6 @@ class LiteralReader {
     return isCall ? this.#constructed(depth) : this.#bare();
   }
 
-  /** A string with those that follow it, as in `'a' 'b'` and `'a' + 'b'`. */
   #joined(first: QuotedString, place: LiteralPlace): string | undefined {
     let content = this.#contentOf(first);
     if (!this.#syntax.isPython || place === 'key') return content;
@@ -122,13 +114,11 @@ class LiteralReader {
     return Array.isArray(items) && this.#consume(')') ? items : undefined;
   }
 
-  /** An object, or a set of Python as a list. */
   #braces(depth: number): JsonValue | undefined {
     this.index++;
     return this.#syntax.isPython && this.#isSet() ? this.#list('}', depth) : this.#members(depth);
   }
 
-  /** Whether no colon follows the first item of a brace. */
   #isSet(): boolean {
     const { text } = this.#source;
     const start = skipWhiteSpace(text, this.index);
@@ -182,7 +172,6 @@ class LiteralReader {
     return end === undefined ? undefined : this.#source.text.slice(start, end);
   }
 
-  /** A number, a literal, or text without quotes. */
   #bare(): JsonValue | undefined {
     const { text } = this.#source;
     const start = this.index;
@@ -216,7 +205,6 @@ class LiteralReader {
   }
 }
 
-/** Whether text without quotes is what Python would have to compute. */
 function isExpression(content: string): boolean {
   const words = content.split(/\s+/);
   const hasAll = (...names: readonly string[]): boolean => names.every((name) => words.includes(name));

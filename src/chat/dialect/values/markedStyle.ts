@@ -1,5 +1,5 @@
 import { memoized, memoizedByKey } from '../../../base/memoized.ts';
-import { all, any, anyOf, type Member, type Rule, text } from '../../grammar/rule.ts';
+import { all, any, anyOf, type Rule, text } from '../../grammar/rule.ts';
 import { type RuleStyle, number } from '../../grammar/jsonRules.ts';
 import type { ParameterLayout } from '../layout.ts';
 import { literalRule } from '../marks.ts';
@@ -40,7 +40,6 @@ export function markedStyle(layout: ParameterLayout, { value, nested }: ValueRul
   return style;
 }
 
-/** true or false, as a layout writes them. */
 export const booleanRule = (style: ParameterLayout['style']): Rule => anyOf([text(style.true), text(style.false)]);
 
 /** Any value in a style with lists and objects nested at most `depth` deep. */
@@ -50,19 +49,7 @@ export const anyValue = (style: RuleStyle, depth: number): Rule =>
     style.number(number()),
     style.boolean,
     style.null,
-    ...(depth > 0 ? [style.list(style.nested.any(depth - 1), { min: 0 }), style.anyObject(depth - 1)] : []),
-  );
-
-/** The rule of an object in braces. @param before the rule of a key, with what stands between it and the value. */
-export const objectRule = (members: readonly Member[], before: (key: string) => Rule, separator = ', '): Rule =>
-  all(
-    text('{'),
-    {
-      kind: 'members',
-      members: members.map((member) => ({ ...member, before: before(member.key) })),
-      separator: text(separator),
-    },
-    text('}'),
+    ...(depth > 0 ? [style.list((style.nested ?? style).any(depth - 1), { min: 0 }), style.anyObject(depth - 1)] : []),
   );
 
 /** A function that makes one rule for a depth, which a grammar then has once. */

@@ -1,17 +1,13 @@
 import type { ParameterLayout } from '../layout.ts';
 import { indexOfMark, looseMark } from '../looseMark.ts';
 
-/** The key of a parameter. */
 export interface ParameterKey {
   readonly name: string;
   /** Index after it: the mark before the value follows. */
   readonly end: number;
 }
 
-/**
- * Reads the key of a parameter, which begins at an index (the mark before it is behind) and ends where the mark before a
- * value begins; quotes around it are no part of it. undefined: there is none within the length of a key.
- */
+/** The key from an index to the mark before a value, without quotes; undefined: none, or it is too long. */
 export function readKey(text: string, index: number, layout: ParameterLayout): ParameterKey | undefined {
   const near = text.slice(index, index + maxKeyLength);
   const { string, other } = layout;

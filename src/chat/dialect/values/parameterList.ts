@@ -4,21 +4,15 @@ import type { JsonObject, JsonValue } from '../../json/value.ts';
 import type { ArgumentsSchema } from '../../tool.ts';
 import { propertiesOf, type ResolvedSchema } from '../../tools/resolvedSchema.ts';
 import type { ParameterLayout } from '../layout.ts';
-import {
-  endsWithinMark,
-  looseMark,
-  type LooseMark,
-  matchMark,
-  matchMarkAfterSpace,
-  type SearchedText,
-} from '../looseMark.ts';
+import type { LooseMark, SearchedText } from '../looseMark.ts';
+import { endsWithinMark, looseMark, matchMark, matchMarkAfterSpace } from '../looseMark.ts';
 import { markedStyle } from './markedStyle.ts';
 import { keyProblem, maxKeyLength, readKey } from './parameterKey.ts';
 import type { MalformedValue, ValueNotation } from './valueNotation.ts';
-import type { ReadResult } from '../../../protocol/schema.ts';
+import { invalid, type ReadResult } from '../../../protocol/schema.ts';
 import { ruleFromSchema } from '../../grammar/jsonSchema/fromSchema.ts';
 import type { RuleStyle } from '../../grammar/jsonRules.ts';
-import { all, any, type Member, type Rule } from '../../grammar/rule.ts';
+import { all, any, type Member, type Rule, withKeys } from '../../grammar/rule.ts';
 import { literalRule } from '../marks.ts';
 import { valueNotations } from './index.ts';
 
@@ -40,19 +34,11 @@ export function writeParameters(args: JsonObject, layout: ParameterLayout): stri
   return layout.open + parameters.join(layout.separator);
 }
 
-/**
- * The grammar rule of the arguments of a tool: the declared parameters in their order, those not required may be absent,
- * without free white space. `errors` have what no grammar can express, with pointers into the schema.
- */
+/** The rule of the declared parameters in their order. `errors` have what no grammar can express, with pointers. */
 export function parametersRule(schema: ArgumentsSchema, layout: ParameterLayout): ReadResult<Rule> {
   const fixed = ['enum', 'const'].find((keyword) => keyword in schema);
   if (fixed !== undefined)
-    return {
-      ok: false,
-      errors: [
-        { pointer: `/${fixed}`, message: `is "${fixed}", which lists whole calls: a grammar cannot express it` },
-      ],
-    };
+    return invalid(`/${fixed}`, `is "${fixed}", which lists whole calls: a grammar cannot express it`);
   // An object of any members is the default of JSON Schema; a tool that declares no parameters takes none.
   return ruleFromSchema({ properties: {}, ...schema }, listStyle(layout));
 }
@@ -74,7 +60,7 @@ function listRule(members: readonly Member[], layout: ParameterLayout): Rule {
   if (members.length === 0) return literalRule(empty);
   const parameters: Rule = {
     kind: 'members',
-    members: members.map((member) => ({ ...member, before: literalRule(keyMark + member.key) })),
+    members: withKeys(members, (key) => literalRule(keyMark + key)),
     separator: literalRule(separator),
     nonEmpty: empty !== open,
   };
@@ -82,7 +68,6 @@ function listRule(members: readonly Member[], layout: ParameterLayout): Rule {
   return empty === open || members.some(({ required }) => required) ? given : any(given, literalRule(empty));
 }
 
-/** The arguments of a call that were read. */
 interface ParametersRead {
   readonly ok: true;
   readonly arguments: JsonObject;
@@ -92,7 +77,6 @@ interface ParametersRead {
   readonly repaired: boolean;
 }
 
-/** How parameters are read. */
 interface ReadParametersOptions {
   readonly layout: ParameterLayout;
   /** Schema of the arguments; undefined: the tool is unknown. */
@@ -101,20 +85,8 @@ interface ReadParametersOptions {
   readonly after: string;
 }
 
-/**
- * Reads the arguments of a call: parameters in any order, with free white space; the last one counts where one is
- * written twice. Never throws; takes linear time.
- * @param start index after the tool's name.
- */
-export function readParameters(
-  source: SearchedText,
-  start: number,
-  options: ReadParametersOptions,
-): ParametersRead | MalformedValue {
-  return new ParameterReader(source, options).read(start);
-}
-
-class ParameterReader {
+/** Reads parameters in any order, with free white space; the last of a name counts. Never throws; takes linear time. */
+export class ParameterReader {
   readonly #source: SearchedText;
   readonly #options: ReadParametersOptions;
   readonly #properties: NonNullable<ResolvedSchema['properties']>;
@@ -129,6 +101,7 @@ class ParameterReader {
     this.#nextKeys = new Set(Object.keys(this.#properties));
   }
 
+  /** @param start index after the tool's name. */
   read(start: number): ParametersRead | MalformedValue {
     const { layout } = this.#options;
     const { text } = this.#source;
@@ -143,9 +116,8 @@ class ParameterReader {
       if (typeof read !== 'number') return read;
       end = read;
     }
-    if (this.#arguments.size === 0) {
+    if (this.#arguments.size === 0)
       end = Math.max(end, matchMarkAfterSpace(looseMark(layout.empty), text, start) ?? end);
-    }
     return { ok: true, arguments: this.#arguments, end: this.#endAfterSeparator(end), repaired: this.#repaired };
   }
 

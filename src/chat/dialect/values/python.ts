@@ -1,19 +1,14 @@
 import { memoized } from '../../../base/memoized.ts';
-import {
-  hexCodePoint,
-  jsonStyle,
-  onceForLimits,
-  type RepetitionLimits,
-  type RuleStyle,
-} from '../../grammar/jsonRules.ts';
-import { all, any, anyOf, char, list, many, type Rule, text } from '../../grammar/rule.ts';
+import type { RepetitionLimits, RuleStyle } from '../../grammar/jsonRules.ts';
+import { hexCodePoint, jsonStyle, onceForLimits } from '../../grammar/jsonRules.ts';
+import { all, any, anyOf, char, list, many, object, type Rule, text, withKeys } from '../../grammar/rule.ts';
 import { charExcept } from '../../grammar/textWithout.ts';
 import { endOfMatch, parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { JsonNumber, membersOf, stringifyJson } from '../../json/value.ts';
 import type { ValueStyle } from '../layout.ts';
 import { looseMark, type SearchedText } from '../looseMark.ts';
 import { type LiteralPlace, type QuotedString, readLiteral } from './literalReader.ts';
-import { anyValue, objectRule, onceForDepth } from './markedStyle.ts';
+import { anyValue, onceForDepth } from './markedStyle.ts';
 import type { ValueNotation } from './valueNotation.ts';
 
 /**
@@ -81,14 +76,12 @@ function readPythonString(source: SearchedText, index: number, place: LiteralPla
 
 const stringPrefix = /(?:[rR][bBfF]?|[bBfF][rR]?|[uU])(?=["'])/y;
 
-/** A string with its content as it is written. */
 interface RawString extends QuotedString {
   readonly raw: string;
 }
 
 // What is done with a string.
 const operator = /\s{0,8}(?:[+*%[]|\.[a-z])/y;
-
 const unclosed: RawString = { value: '', raw: '', end: Infinity, repaired: false };
 
 const toString = (raw: string, end: number, repaired: boolean): RawString => ({
@@ -147,21 +140,15 @@ const canFollow = (text: string, index: number, place: LiteralPlace): boolean =>
   (place !== 'key' && endOfMatch(joined, text, index) !== undefined) ||
   endOfMatch(followers[place], text, skipWhiteSpace(text, index)) !== undefined;
 
-/** Whether an odd number of backslashes stands before an index. */
 function isEscaped(text: string, index: number): boolean {
   let start = index;
   while (text[start - 1] === '\\') start--;
   return (index - start) % 2 === 1;
 }
 
-const escapes: ReadonlyMap<string, string> = new Map([
-  ['n', '\n'],
-  ['r', '\r'],
-  ['t', '\t'],
-  ['"', '"'],
-  ["'", "'"],
-  ['\\', '\\'],
-]);
+const escapes: ReadonlyMap<string, string> = new Map(
+  Object.entries({ n: '\n', r: '\r', t: '\t', '"': '"', "'": "'", '\\': '\\' }),
+);
 
 /** Decodes escapes; both characters of an unknown one stay. */
 const decode = (content: string): string =>
@@ -169,7 +156,6 @@ const decode = (content: string): string =>
     digits === undefined ? (escapes.get(character) ?? escape) : String.fromCharCode(parseInt(digits, 16)),
   );
 
-/** A string in quotes, with escapes for the quote, backslashes and line breaks. */
 const writePythonString = (content: string, quote: string): string =>
   quote +
   content.replaceAll(/[\\'"\n\r\t]/g, (character) =>
@@ -207,15 +193,12 @@ export function pythonLiteralStyle(written: Pick<ValueStyle, 'true' | 'false' | 
   const style: RuleStyle = {
     boolean: textsRule([written.true, written.false, 'true', 'false']),
     null: textsRule([written.null, 'null']),
-    get nested() {
-      return style;
-    },
     string: onceForLimits((limits) => any(jsonStyle.string(limits), limitedText("'", limits))),
     formatted: memoized((content) => any(jsonStyle.formatted(content), all(apostrophe, content, apostrophe))),
     number: (rule) => rule,
     list,
     object: (members) =>
-      objectRule(members, (key) => all(textsRule([JSON.stringify(key), pythonLiteral(key)]), text(': '))),
+      object(withKeys(members, (key) => all(textsRule([JSON.stringify(key), pythonLiteral(key)]), text(': ')))),
     any: onceForDepth((depth) => anyValue(style, depth)),
     anyObject: onceForDepth((depth) =>
       all(
@@ -229,11 +212,9 @@ export function pythonLiteralStyle(written: Pick<ValueStyle, 'true' | 'false' | 
   return style;
 }
 
-/** One of these texts. */
 export const textsRule = (texts: readonly string[]): Rule => anyOf([...new Set(texts)].map(text));
 
 const escape = all(text('\\'), any(char('n', 'r', 't', '"', "'", '\\'), all(text('u'), hexCodePoint)));
 
-/** A string that has no quotes of its own but escaped ones. */
 const limitedText = (quote: string, limits: RepetitionLimits): Rule =>
   all(text(quote), many(any(charExcept([quote, '\\']), escape), limits), text(quote));

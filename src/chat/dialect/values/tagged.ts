@@ -1,13 +1,8 @@
-import {
-  endsWithinMark,
-  findMark,
-  looseMark,
-  type LooseMark,
-  matchMarkAfterSpace,
-  type SearchedText,
-} from '../looseMark.ts';
+import type { LooseMark, SearchedText } from '../looseMark.ts';
+import { endsWithinMark, findMark, looseMark, matchMarkAfterSpace } from '../looseMark.ts';
 import type { TextRange } from '../../markSearch.ts';
-import type { ParameterLayout, ValueMarks, ValueStyle } from '../layout.ts';
+import type { ParameterLayout, ValueStyle } from '../layout.ts';
+import type { MarkPair } from '../../replyMarks.ts';
 import { readKey } from './parameterKey.ts';
 import type { ValueNotation, ValuePosition, ValueRead } from './valueNotation.ts';
 import { jsonStyle, onceForLimits } from '../../grammar/jsonRules.ts';
@@ -76,7 +71,7 @@ function spell(value: unknown, style: ValueStyle): string {
 function readBracketed(
   { source, schema, layout }: ValuePosition,
   start: number,
-  { marks, isTyped }: { readonly marks: ValueMarks; readonly isTyped: boolean },
+  { marks, isTyped }: { readonly marks: MarkPair; readonly isTyped: boolean },
 ): ValueRead | undefined {
   const index = skipWhiteSpace(source.text, start);
   if (source.text[index] !== '{' && source.text[index] !== '[') return undefined;
@@ -93,7 +88,7 @@ function findOpen(
   content: string,
   start: number,
   { string, other }: ParameterLayout,
-): { readonly marks: ValueMarks; readonly end: number } | undefined {
+): { readonly marks: MarkPair; readonly end: number } | undefined {
   const stringEnd = matchMarkAfterSpace(looseMark(string.open), content, start);
   const otherEnd = matchMarkAfterSpace(looseMark(other.open), content, start);
   if (otherEnd !== undefined && otherEnd > (stringEnd ?? 0)) return { marks: other, end: otherEnd };
@@ -108,20 +103,18 @@ function endsWithinOpen(content: string, start: number, { string, other }: Param
 }
 
 /** A value without the white space that belongs to the marks. Any other is part of the value. */
-function withoutMarkSpace(value: string, { open, close }: ValueMarks): string {
+function withoutMarkSpace(value: string, { open, close }: MarkPair): string {
   const { trailing } = looseMark(open);
   const { leading } = looseMark(close);
   const rest = trailing !== '' && value.startsWith(trailing) ? value.slice(trailing.length) : value;
   return leading !== '' && rest.endsWith(leading) ? rest.slice(0, rest.length - leading.length) : rest;
 }
 
-/** Where a value between marks ends. */
 interface TaggedEnd {
   /** Index after the value, white space of the mark included. */
   readonly valueEnd: number;
   /** Index after the mark that closes it. */
   readonly end: number;
-  /** Whether that mark is missing. */
   readonly isUnclosed: boolean;
 }
 
@@ -150,9 +143,8 @@ function findTaggedEnd(position: ValuePosition, start: number, close: LooseMark)
   const nextKey = findNextKey(position, start);
   if (nextKey < first.start) return unclosed(nextKey);
   const bound = nextMark(first.end);
-  for (let match = first; match.start < bound; match = findMark(close, source, match.end)) {
+  for (let match = first; match.start < bound; match = findMark(close, source, match.end))
     if (isFollowedBy([key, after], position, match.end)) return closed(match);
-  }
   return closed(first);
 }
 
@@ -181,7 +173,6 @@ function isFollowedBy(marks: readonly LooseMark[], { source, layout }: ValuePosi
   return marks.some((mark) => mark.pieces.length > 0 && matchMarkAfterSpace(mark, source.text, start) !== undefined);
 }
 
-/** The value that a raw text stands for. */
 interface TypedText {
   readonly value: JsonValue;
   /** Whether it was no strict JSON where it had to be. */
@@ -200,17 +191,13 @@ interface TypedText {
  *
  * A text in a CDATA section of XML (MiniCPM5) is what the section holds: a string wherever the schema allows one.
  */
-function readTypedText(
-  text: string,
-  position: Pick<ValuePosition, 'schema' | 'mayBeNull'>,
-  style: ValueStyle,
-): TypedText {
-  const { schema } = position;
+function readTypedText(text: string, place: Pick<ValuePosition, 'schema' | 'mayBeNull'>, style: ValueStyle): TypedText {
+  const { schema } = place;
   const types = expectedTypes(schema);
   const section = cdataContent(text);
   if (section !== undefined)
     return !types || types.has('string') ? { value: section, repaired: false } : readJsonText(section, style);
-  if (!types || types.has('string')) return readMixed(text, { ...position, types, style });
+  if (!types || types.has('string')) return readMixed(text, place, types, style);
   return readJsonText(text, style);
 }
 
@@ -230,13 +217,12 @@ function readJsonText(text: string, style: ValueStyle): TypedText {
   return { value: repaired ?? text, repaired: repaired !== undefined };
 }
 
-/** What a raw text is read by. */
-interface MixedTypes extends Pick<ValuePosition, 'schema' | 'mayBeNull'> {
-  readonly types: ReadonlySet<string> | undefined;
-  readonly style: ValueStyle;
-}
-
-function readMixed(text: string, { schema, mayBeNull, types, style }: MixedTypes): TypedText {
+function readMixed(
+  text: string,
+  { schema, mayBeNull }: Pick<ValuePosition, 'schema' | 'mayBeNull'>,
+  types: ReadonlySet<string> | undefined,
+  style: ValueStyle,
+): TypedText {
   const strings = fixedStrings(schema);
   const content = text.trim();
   if (strings.includes(text)) return { value: text, repaired: false };
@@ -263,10 +249,8 @@ function parseWhole(content: string, lenient: boolean): JsonValue | undefined {
   return parsed.ok && parsed.end === content.length ? parsed.value : undefined;
 }
 
-/** The strings that a schema allows, where it lists them. */
 const fixedStrings = (schema: ResolvedSchema | undefined): readonly string[] =>
   (schema?.anyOf ?? [schema]).flatMap((each) => each?.enum ?? []).filter((value) => typeof value === 'string');
 
-/** Whether a value has one of these types. */
 const isExpected = (value: JsonValue, types: ReadonlySet<string>): boolean =>
   [...types].some((type) => isOfType(value, type));

@@ -4,7 +4,6 @@ import type { SearchedText } from '../looseMark.ts';
 import type { ResolvedSchema } from '../../tools/resolvedSchema.ts';
 import type { ValueRules } from './markedStyle.ts';
 
-/** Where a value stands, for its reader. */
 export interface ValuePosition {
   readonly source: SearchedText;
   /** Index of the first character after the parameter's key: the mark before the value comes first. */
@@ -20,7 +19,6 @@ export interface ValuePosition {
   readonly after: string;
 }
 
-/** A value that was read. */
 export interface ValueRead {
   readonly ok: true;
   readonly value: JsonValue;
@@ -30,7 +28,6 @@ export interface ValueRead {
   readonly repaired: boolean;
 }
 
-/** A value that could not be read. */
 export interface MalformedValue {
   readonly ok: false;
   /** Whether the text ends inside the value. */

@@ -1,7 +1,6 @@
 import { memoized } from '../../../base/memoized.ts';
-import { isObject, jsonTypeOf } from '../../../base/jsonTypes.ts';
+import { isObject, type JsonSchema, jsonTypeOf } from '../../../base/jsonTypes.ts';
 import { allowedValues } from '../../../base/schemaKeywords.ts';
-import type { JsonSchema } from './schemaCursor.ts';
 import { stringifyJson } from '../../json/value.ts';
 import { typesOf } from './types.ts';
 

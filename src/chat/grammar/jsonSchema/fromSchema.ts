@@ -1,9 +1,9 @@
 import type { ReadResult } from '../../../protocol/schema.ts';
-import { hasJsonType, isObject } from '../../../base/jsonTypes.ts';
+import { hasJsonType, isObject, type JsonSchema } from '../../../base/jsonTypes.ts';
 import { areDisjoint } from './disjoint.ts';
 import { defaultJsonDepth, json, type RuleStyle } from '../jsonRules.ts';
 import { type CallGrammar, anyOf, type Rule } from '../rule.ts';
-import { SchemaCursor, type JsonSchema } from './schemaCursor.ts';
+import { SchemaCursor } from './schemaCursor.ts';
 import { typeRules, typesOf } from './types.ts';
 
 /** The grammar of a whole answer that matches a rule. */
@@ -23,20 +23,9 @@ export function ruleFromSchema(schema: unknown, style?: RuleStyle): ReadResult<R
 
 const maxSchemaDepth = 32;
 
-const annotations: ReadonlySet<string> = new Set([
-  'title',
-  'description',
-  'default',
-  'examples',
-  'deprecated',
-  'readOnly',
-  'writeOnly',
-  '$schema',
-  '$id',
-  '$comment',
-  '$defs',
-  'definitions',
-]);
+const annotations: ReadonlySet<string> = new Set(
+  'title description default examples deprecated readOnly writeOnly $schema $id $comment $defs definitions'.split(' '),
+);
 
 /** The keywords that restrict values. */
 const constraintsOf = (schema: JsonSchema): readonly string[] =>

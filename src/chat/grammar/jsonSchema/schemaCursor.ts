@@ -4,23 +4,16 @@ import { text, type Rule } from '../rule.ts';
 import { jsonStyle, type RuleStyle } from '../jsonRules.ts';
 import { GrammarSize, maxGrammarSize, sizePerRule, sizeProblem } from '../size.ts';
 
-/** A JSON Schema that was not yet validated. */
-export type JsonSchema = Readonly<Record<string, unknown>>;
-
 /** What all positions in one schema share. */
-class Compilation {
+interface Compilation {
   /** The whole schema, which references name parts of. */
   readonly root: unknown;
-  readonly errors: SchemaError[] = [];
-  readonly size = new GrammarSize();
-  /** Schemas that were compiled. */
-  positions = 0;
+  readonly errors: SchemaError[];
+  readonly size: GrammarSize;
+  /** How many schemas were compiled. */
+  positions: number;
   /** Whether the grammar is too large or has too many alternatives: nothing more is compiled. */
-  isTooLarge = false;
-
-  constructor(root: unknown) {
-    this.root = root;
-  }
+  isTooLarge: boolean;
 }
 
 // A client is told of the first ones.
@@ -28,10 +21,7 @@ const maxErrors = 100;
 // As many rules are the largest grammar.
 const maxSchemas = maxGrammarSize / sizePerRule;
 
-interface Position {
-  readonly pointer: string;
-  readonly depth: number;
-  readonly style: RuleStyle;
+interface Position extends Pick<SchemaCursor, 'pointer' | 'depth' | 'style'> {
   /** The references that lead to it. */
   readonly references: readonly string[];
 }
@@ -54,12 +44,11 @@ export class SchemaCursor {
     this.#references = references;
   }
 
-  /** The root of a schema. */
   static root(schema: unknown, style: RuleStyle = jsonStyle): SchemaCursor {
-    return new SchemaCursor(new Compilation(schema), { pointer: '', depth: 0, style, references: ['#'] });
+    const compilation = { root: schema, errors: [], size: new GrammarSize(), positions: 0, isTooLarge: false };
+    return new SchemaCursor(compilation, { pointer: '', depth: 0, style, references: ['#'] });
   }
 
-  /** The errors at all positions of the schema. */
   get errors(): readonly SchemaError[] {
     return this.#compilation.errors;
   }
@@ -90,7 +79,7 @@ export class SchemaCursor {
 
   /** The position of the schema of an item or a member. */
   nested(...tokens: readonly (string | number)[]): SchemaCursor {
-    return this.#at(tokens, this.style.nested);
+    return this.#at(tokens, this.style.nested ?? this.style);
   }
 
   /** Records that no grammar can express the schema at this position; returns a placeholder, so that compiling continues. */

@@ -1,12 +1,11 @@
 import { all, any, char, many, optional, type Rule, text } from '../rule.ts';
 import { defaultJsonDepth, integer, number, type NumberBounds, type RepetitionLimits } from '../jsonRules.ts';
-import type { JsonSchema, SchemaCursor } from './schemaCursor.ts';
+import type { JsonSchema } from '../../../base/jsonTypes.ts';
+import type { SchemaCursor } from './schemaCursor.ts';
 import { maxCopiedRepetitions } from '../size.ts';
 
-/** Compiles a subschema. */
 type CompileSchema = (schema: unknown, cursor: SchemaCursor) => Rule;
 
-/** Compiler of schemas of one type. */
 interface TypeRule {
   /** The supported keywords, in addition to `type`. */
   readonly keywords: readonly string[];
@@ -52,7 +51,8 @@ function arrayRule(schema: JsonSchema, cursor: SchemaCursor, compile: CompileSch
   if (Array.isArray(items))
     return cursor.child('items').addError('is a list of schemas, which a grammar cannot express');
   const { style } = cursor;
-  const item = items === undefined ? style.nested.any(defaultJsonDepth - 1) : compile(items, cursor.nested('items'));
+  const item =
+    items === undefined ? (style.nested ?? style).any(defaultJsonDepth - 1) : compile(items, cursor.nested('items'));
   return style.list(item, lengthBounds(schema, 'minItems', 'maxItems', cursor));
 }
 
@@ -95,18 +95,10 @@ function lengthBounds(schema: JsonSchema, lower: string, upper: string, cursor: 
 const isCount = (value: unknown): value is number => Number.isInteger(value) && Number(value) >= 0;
 
 function integerRule(schema: JsonSchema, cursor: SchemaCursor): Rule {
-  const [exclusiveMin, exclusiveMax] = [
-    readBound(schema, 'exclusiveMinimum', cursor),
-    readBound(schema, 'exclusiveMaximum', cursor),
-  ];
-  const min = Math.max(
-    Math.ceil(readBound(schema, 'minimum', cursor) ?? -Infinity),
-    Math.floor(exclusiveMin ?? -Infinity) + 1,
-  );
-  const max = Math.min(
-    Math.floor(readBound(schema, 'maximum', cursor) ?? Infinity),
-    Math.ceil(exclusiveMax ?? Infinity) - 1,
-  );
+  const bound = (keyword: string, absent: number): number => readBound(schema, keyword, cursor) ?? absent;
+  const [above, below] = [bound('exclusiveMinimum', -Infinity), bound('exclusiveMaximum', Infinity)];
+  const min = Math.max(Math.ceil(bound('minimum', -Infinity)), Math.floor(above) + 1);
+  const max = Math.min(Math.floor(bound('maximum', Infinity)), Math.ceil(below) - 1);
   return checkBounds({ min, max }, cursor, integer);
 }
 
@@ -165,9 +157,7 @@ const hour = any(all(char('0-1'), digit), all(text('2'), char('0-3')));
 const fraction = optional(all(text('.'), many(digit, { min: 1, max: 9 })));
 const offset = any(text('Z'), all(char('+', '-'), hour, text(':'), minuteOrSecond));
 const time = all(hour, text(':'), minuteOrSecond, text(':'), minuteOrSecond, fraction, offset);
-
 const uuid = all(hexes(8), text('-'), hexes(4), text('-'), hexes(4), text('-'), hexes(4), text('-'), hexes(12));
-
 const alphanumerics = many(char('0-9', 'a-z', 'A-Z'), { min: 1, max: 24 });
 const email = all(
   many(many(char('0-9', 'a-z', 'A-Z', '_', '+', '-'), { min: 1, max: 32 }), { min: 1, max: 2, separator: '.' }),
@@ -175,11 +165,7 @@ const email = all(
   many(many(alphanumerics, { min: 1, max: 2, separator: '-' }), { min: 2, max: 4, separator: '.' }),
 );
 
-/**
- * The supported string formats: `date`, `time` and `date-time` of RFC 3339 (with an offset), `uuid` of RFC 4122, and
- * `email` addresses of ASCII letters, digits and `_ + - .`. The
- * rules are of the characters, without quotes.
- */
+/** Formats of RFC 3339 (`date-time` with an offset) and RFC 4122, and ASCII email addresses, without quotes. */
 const stringFormats: ReadonlyMap<string, Rule> = new Map(
   Object.entries({ date, time, 'date-time': all(date, text('T'), time), uuid, email }),
 );

@@ -11,7 +11,6 @@ export interface CallKeys {
   readonly arguments: string;
 }
 
-/** A call in a JSON value. */
 export interface ParsedCall {
   readonly name: string;
   readonly arguments: JsonObject;
@@ -21,7 +20,6 @@ export interface ParsedCall {
   readonly thought?: string;
 }
 
-/** The arguments of a call. */
 export type ParsedArguments = Pick<ParsedCall, 'arguments' | 'repaired'>;
 
 /** How tolerant the check for the shape of a call is. */
@@ -81,14 +79,12 @@ function toCall(members: JsonObject, keys: CallKeys, options: CallShapeOptions):
   return { ...parsed, name, repaired, ...(thought !== undefined && { thought }) };
 }
 
-/** The key of the thought that a call may begin with. */
 const thoughtKey = 'thought';
 
 /** Whether a member is none of a call, and does not make something else of it: a declaration, or a call with two names. */
 const canBeLeftAside = (key: string): boolean =>
   key !== 'description' && !nameKeys.includes(key) && !argumentKeys.includes(key) && !wrapperKeys.includes(key);
 
-/** A call whose only key is its name. */
 function toKeyedCall(members: JsonObject, { tagged, lenient }: CallShapeOptions): ParsedCall | undefined {
   const [[name, value] = ['', undefined]] = members;
   const isCall = tagged && members.size === 1 && name.trim() !== '' && value !== undefined && isJsonObject(value);
@@ -134,7 +130,6 @@ export interface CallSpans {
   readonly truncatedAt: number | undefined;
 }
 
-/** The spans of those objects that are calls. */
 export const callSpans = (
   text: string,
   objects: readonly ParsedObject[],

@@ -1,16 +1,25 @@
 import { callBlocks, isProse } from '../splitMarkup.ts';
-import { callWord } from '../tokens.ts';
+import { callWord, type Token, tokensOf } from '../tokens.ts';
 import type { TextRange } from '../../markSearch.ts';
-import { skipClosingFence, wholeJson } from '../../markdownCode.ts';
+import { skipClosingFence, wholeJson, skipOpeningFence } from '../../markdownCode.ts';
 import type { CallKeys, CallSpan, CallSpans } from './callShape.ts';
-import { canonicalJson } from '../../json/value.ts';
-import { skipSeparators } from '../../json/lenientParser.ts';
-import { commonTags, type DetectionContext, type TagSet, withoutEndTokens } from './tags.ts';
-import { untaggedCalls, type UntaggedCallSpans } from './untaggedCalls.ts';
-import { createReasoningSkipper, impliedReasoning, reasoningSpans, skipSpans } from '../reasoning/splitReply.ts';
-import { taggedCalls } from './taggedCalls.ts';
+import { callSpans, createCallSpan, parseArguments } from './callShape.ts';
+import { canonicalJson, isJsonObject } from '../../json/value.ts';
+import { skipSeparators, endOfMatch, parseJsonAt } from '../../json/lenientParser.ts';
+import type { DetectionContext, TagSet, Tag, TaggedBlock } from './tags.ts';
+import { commonTags, withoutEndTokens, toolNameIn, withLeadingText } from './tags.ts';
+import {
+  createReasoningSkipper,
+  impliedReasoning,
+  reasoningSpans,
+  skipSpans,
+  visibleStart,
+} from '../reasoning/splitReply.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../replyMarks.ts';
-import type { Detection, DetectOptions } from '../../tool.ts';
+import type { Detection, DetectOptions, DetectedCall } from '../../tool.ts';
+import { parseObjectAt, parseObjects, type ObjectListError, type ParsedObject } from '../../json/objectList.ts';
+import { noMarks } from '../markFinder.ts';
+import { isMisspelled } from '../whyNoCall.ts';
 
 /**
  * Tool-call parser: finds the calls in the complete output of a model. `keys` are the JSON keys under which the format
@@ -69,8 +78,7 @@ function findCalls(text: string, context: DetectionContext): CallSpans | Untagge
   const isInString =
     tagged.spans.length > 0 || untagged.spans.some(({ start, end }) => start < firstTag && firstTag < end);
   if (isInString) return untagged;
-  const beforeTag = untaggedCalls(text.slice(0, firstTag), context);
-  return { ...beforeTag, truncatedAt: firstTag };
+  return { ...untaggedCalls(text.slice(0, firstTag), context), truncatedAt: firstTag };
 }
 
 /**
@@ -106,7 +114,6 @@ function notInsideUntaggedCall(
   });
 }
 
-/** The calls with what closes them. */
 const closedRanges = (text: string, spans: readonly CallSpan[], tags: TagSet): readonly TextRange[] =>
   spans.map(({ start, rawStart, end }) => {
     const isFenced = text.slice(start, rawStart).includes('```');
@@ -114,10 +121,7 @@ const closedRanges = (text: string, spans: readonly CallSpan[], tags: TagSet): r
     return { start, end: tags.skipClosers(text, fenceEnd ?? end) };
   });
 
-/**
- * The text around the blocks of calls, without what only wraps the calls (closing tags, separators, end tokens) and without
- * JSON that only repeats the arguments of a call. The pieces between calls become lines.
- */
+/** The text without calls, what wraps them, and JSON that repeats their arguments. Pieces become lines. */
 function residualText(text: string, blocks: readonly TextRange[], spans: readonly CallSpan[], tags: TagSet): string {
   if (blocks.length === 0) return withoutEndTokens(text).trim();
   let from = 0;
@@ -137,4 +141,190 @@ function residualText(text: string, blocks: readonly TextRange[], spans: readonl
     return whole !== undefined && callArguments.has(canonicalJson(whole.value));
   };
   return lines.filter((line) => !isEcho(line)).join('\n');
+}
+
+/** Finds the calls in tags. The tags of all formats count, because models also write those of other families. */
+function taggedCalls(text: string, context: DetectionContext): CallSpans {
+  const { tags, skipReasoning } = context;
+  const blocks: (readonly CallSpan[])[] = [];
+  let end = 0;
+  for (let tag = tags.next(text, 0, skipReasoning); tag; tag = tags.next(text, end, skipReasoning)) {
+    const block = parseBlock(text, tag, context);
+    blocks.push(block.spans);
+    if (block.truncated) return { spans: blocks.flat(), truncatedAt: tag.start };
+    end = block.end;
+  }
+  return { spans: blocks.flat(), truncatedAt: undefined };
+}
+
+const beforeCalls = /[\s[]*/y;
+const callsStart = /(?:\[\s*)?\{\s*(?:["'}]|$)|\[\s*$/y;
+const compactCall = /([\w.-]{1,128})(?:\[CALL_ID\][\w-]{0,128})?(?:\[ARGS\]\s*|(?=\{))/y;
+const truncatedCompactCall = /[\w.-]{1,128}(?:\[CALL_ID\][\w-]{0,128})?(?:\[[A-Z_]{0,8})?$/y;
+
+/** Parses what follows a tag, or several such as `<tool_call><function=f>`: the last one decides what that may be. */
+function parseBlock(text: string, first: Tag, context: DetectionContext): TaggedBlock {
+  const outer = withLeadingText(first, text);
+  let [inner, start] = [first, first.end];
+  for (let tag: Tag | undefined = first; tag; tag = context.tags.at(text, start))
+    [inner, start] = [tag, skipOpeningFence(text, tag.end)];
+  const own = inner.kind.read?.(text, inner, outer, context);
+  if (own) return own;
+  const block = parseContent(text, inner, start, context);
+  const [call, ...others] = block.spans;
+  const isNext = call && call.start <= (endOfMatch(beforeCalls, text, start) ?? start);
+  return isNext ? { ...block, spans: [{ ...call, start: outer.start }, ...others] } : block;
+}
+
+/**
+ * Parses what follows nested tags and an opening code fence:
+ *
+ * | after the tag                                  | example                    | result                             |
+ * | ---------------------------------------------- | -------------------------- | ---------------------------------- |
+ * | the end of the text                            | `<tool_call>`              | truncated                          |
+ * | arguments, because the tag names the tool      | `<function=f>{...}`        | one call                           |
+ * | a name and arguments                           | `[TOOL_CALLS]f[ARGS]{...}` | one call                           |
+ * | the beginning of a name, then the end          | `[TOOL_CALLS]get_ti`       | truncated                          |
+ * | objects, or a list of them                     | `<tool_call>{...}`         | the calls in them                  |
+ * | anything else                                  | `<tool_call>hello`         | no calls; the search continues     |
+ */
+function parseContent(text: string, tag: Tag, start: number, context: DetectionContext): TaggedBlock {
+  const { keys, tags, thought } = context;
+  const { holds } = tag.kind;
+  const nothing = { spans: [], end: tag.end, truncated: false };
+  if (start === text.length) return { spans: [], end: start, truncated: true };
+  if (holds === 'arguments') {
+    const name = toolNameIn(text, tag);
+    return name === '' ? nothing : parseNamedCall(text, tag, { name, start: tag.start, end: start }, tags);
+  }
+  if (holds === 'calls or a name') {
+    compactCall.lastIndex = start;
+    const name = compactCall.exec(text)?.[1];
+    if (name !== undefined) return parseNamedCall(text, tag, { name, start, end: compactCall.lastIndex }, tags);
+    if (endOfMatch(truncatedCompactCall, text, start) !== undefined) return { spans: [], end: start, truncated: true };
+  }
+  if (endOfMatch(callsStart, text, start) === undefined) return nothing;
+  const { objects, list, end, error } = parseObjects(text, start, tags.closingTag);
+  const spans = callSpans(text, objects, keys, { tagged: true, lenient: true, thought });
+  if (error !== undefined) return recoverFrom(text, tag, error, spans);
+  const truncated = list === 'open' && objects.length === 0 && skipSeparators(text, start + 1) === text.length;
+  return { spans, end, truncated };
+}
+
+type NamedCall = TextRange & { readonly name: string };
+
+function parseNamedCall(text: string, tag: Tag, { name, start, end }: NamedCall, { closingTag }: TagSet): TaggedBlock {
+  if (end === text.length) return { spans: [], end, truncated: true };
+  const isEmpty = endOfMatch(closingTag, text, end) !== undefined;
+  if (!isEmpty && text[end] !== '{') return { spans: [], end: tag.end, truncated: false };
+  const object = isEmpty ? { value: null, end, repaired: false } : parseObjectAt(text, end, closingTag);
+  if ('truncatedIn' in object) return recoverFrom(text, tag, object, []);
+  const parsed = parseArguments(object.value, true);
+  const spans = parsed ? [createCallSpan(text, { ...object, start }, [{ name, ...parsed }])] : [];
+  return { spans, end: object.end, truncated: false };
+}
+
+/**
+ * Where the search for tags continues after a value that could not be parsed. A tag in a string of the parsed part is
+ * only text, unless it is one of the block's own kind: then that string has lost its closing quote.
+ *
+ * | the value                                      | the search continues at                                        |
+ * | ---------------------------------------------- | -------------------------------------------------------------- |
+ * | truncated for the strict parser                | nowhere: the text is truncated                                 |
+ * | truncated for the lenient parser               | the closing tag of the block; without one the text is truncated |
+ * | malformed                                      | the next opening or closing tag of the kind, or the error      |
+ */
+function recoverFrom(
+  text: string,
+  { kind }: Tag,
+  { start, failedAt, truncatedIn }: ObjectListError,
+  spans: readonly CallSpan[],
+): TaggedBlock {
+  if (truncatedIn === 'strict') return { spans, end: failedAt, truncated: true };
+  if (truncatedIn === 'lenient') {
+    const end = kind.closes === undefined ? -1 : text.indexOf(kind.closes, start);
+    return { spans, end, truncated: end < 0 };
+  }
+  const parsedPart = text.slice(start, failedAt);
+  const ends = [kind.opens, kind.closes ?? kind.opens].map((tag) => parsedPart.indexOf(tag)).filter((at) => at >= 0);
+  return { spans, end: Math.min(failedAt, ...ends.map((at) => start + at)), truncated: false };
+}
+
+interface UntaggedCallSpans extends CallSpans {
+  /** Whether everything from `truncatedAt` to the end of the text is one JSON value, so that a tag there is in a string. */
+  readonly truncatedInValue: boolean;
+}
+
+/**
+ * Finds calls that are bare JSON.
+ *
+ * | position                                         | parser  | counts as calls                                        |
+ * | ------------------------------------------------ | ------- | ------------------------------------------------------ |
+ * | start of the text, after white space and reasoning | lenient | objects that are calls; a list only if all of it is    |
+ * | anywhere after that, between outermost brackets  | strict  | an object that is a call; a closed list of calls only  |
+ */
+function untaggedCalls(text: string, context: DetectionContext): UntaggedCallSpans {
+  const { skipReasoning } = context;
+  const leading = leadingCalls(text, visibleStart(text, 0, skipReasoning), context);
+  if (leading.truncatedAt !== undefined) return { ...leading, truncatedInValue: true };
+  // Outside of all brackets of JSON, and before one that nothing closes.
+  const tokens = tokensOf(text, noMarks, {
+    toolNames: new Set(),
+    isBareSearched: false,
+    skip: (index) => skipReasoning(Math.max(index, leading.end)),
+  });
+  const truncatedAt = tokens.find(
+    ({ kind, pair, start, isJson }) => kind === 'opener' && isJson && pair === undefined && text[start] === '{',
+  )?.start;
+  const inside = new Set<Token>();
+  const values = tokens.filter((token) => {
+    const { kind, parent, start } = token;
+    if (parent && (inside.has(parent) || (parent.pair && '[{'.includes(parent.text)))) inside.add(token);
+    return kind === 'data' && !inside.has(token) && start < (truncatedAt ?? Infinity);
+  });
+  const truncatedValue = truncatedAt === undefined ? undefined : parseJsonAt(text, truncatedAt);
+  return {
+    spans: [...leading.spans, ...values.flatMap((value) => callsInBrackets(text, value, context))],
+    truncatedAt,
+    truncatedInValue: truncatedValue !== undefined && !truncatedValue.ok && truncatedValue.truncated,
+  };
+}
+
+// Lenient parsing is safe only here: a text that starts with a bracket is a call or an answer in JSON.
+function leadingCalls(text: string, start: number, context: DetectionContext): CallSpans & Pick<TextRange, 'end'> {
+  if (text[start] !== '{' && text[start] !== '[') return { spans: [], truncatedAt: undefined, end: start };
+  const { objects, list, end, error } = parseObjects(text, start, context.tags.closingTag);
+  const spans = offeredCalls(text, objects, true, context);
+  const truncated = error === undefined ? skipSeparators(text, end) === text.length : error.truncatedIn !== undefined;
+  const isData = list !== 'none' && (spans.length < objects.length || (list === 'open' && !truncated));
+  if (isData) return { spans: [], truncatedAt: undefined, end: list === 'closed' ? end : start };
+  return { spans, truncatedAt: error?.truncatedIn && error.start, end: error?.start ?? end };
+}
+
+function callsInBrackets(text: string, { start, end }: TextRange, context: DetectionContext): readonly CallSpan[] {
+  if (text[start] === '{') {
+    const parsed = parseJsonAt(text, start);
+    return parsed.ok ? offeredCalls(text, [{ value: parsed.value, start, end, repaired: false }], false, context) : [];
+  }
+  const { objects, list } = parseObjects(text, start, undefined);
+  const spans = offeredCalls(text, objects, false, context);
+  return list === 'closed' && spans.length === objects.length ? spans : [];
+}
+
+/** The calls of offered tools: without a tag, an object with another name is data. */
+function offeredCalls(
+  text: string,
+  objects: readonly ParsedObject[],
+  lenient: boolean,
+  { keys, thought, tools }: Pick<DetectionContext, 'keys' | 'thought' | 'tools'>,
+): readonly CallSpan[] {
+  const spans = callSpans(text, objects, keys, { tagged: false, anyKeys: tools.length > 0, lenient, thought });
+  const isOffered = (call: DetectedCall): boolean =>
+    tools.some(({ name }) => name === call.name || (call.arguments.size > 0 && isMisspelled(call.name, name)));
+  // Keys that only calls have tell as much as a tag.
+  const hasOwnKeys = ({ value }: ParsedObject): boolean =>
+    keys.name === 'tool' && isJsonObject(value) && value.has(keys.name) && value.has(keys.arguments);
+  const own = new Set(objects.filter(hasOwnKeys).map(({ start }) => start));
+  const isCall = ({ rawStart, calls }: CallSpan): boolean => own.has(rawStart) || calls.every(isOffered);
+  return tools.length === 0 ? spans : spans.filter(isCall);
 }

@@ -6,7 +6,6 @@ import { anyOfTexts, escapePattern } from '../../../base/patterns.ts';
 import type { TextRange } from '../../markSearch.ts';
 import { skipInlineCode } from '../../markdownCode.ts';
 
-/** A tag that models write before calls. */
 export interface TagKind {
   readonly opens: string;
   /** Text that belongs to the tag where it stands before it; white space between them does not count. */
@@ -23,7 +22,6 @@ export interface Tag extends TextRange {
   readonly kind: TagKind;
 }
 
-/** The calls of one tag. */
 export interface TaggedBlock {
   readonly spans: readonly CallSpan[];
   /** Index from which the next tag is searched. */
@@ -34,10 +32,7 @@ export interface TaggedBlock {
 /** What a reader knows of the text: the same object for all tags of it. */
 export type BlockContext = Pick<DetectionContext, 'tools'>;
 
-/**
- * Reads the calls after a tag.
- * @param outer the first of the tags before the calls, where their span starts; often `tag` itself.
- */
+/** Reads the calls after a tag. @param outer where their span starts: the first tag before them, often `tag` itself. */
 export type ReadBlock = (text: string, tag: Tag, outer: Tag, context: BlockContext) => TaggedBlock | undefined;
 
 const commonKinds: readonly TagKind[] = [
@@ -62,10 +57,7 @@ export class TagSet {
   readonly #openingAtIndex: RegExp;
   readonly #afterCall: RegExp;
 
-  /**
-   * @param own the tags of a model's own layout. One that is known to all models is read in its own layout first.
-   * @param ownClosers what may follow the calls of this layout.
-   */
+  /** @param own the tags of a model's own layout; it comes first. @param ownClosers what may follow its calls. */
   constructor(own: readonly TagKind[] = [], ownClosers: readonly string[] = []) {
     this.hasOwn = own.length > 0;
     const kinds = [...own, ...commonKinds.filter(({ opens }) => !own.some((kind) => kind.opens === opens))];
@@ -155,9 +147,7 @@ export const commonMarkup: CallMarkup = {
   inner: ['[ARGS]', '[CALL_ID]'],
 };
 
-/** What the parsers of one text share. */
 export interface DetectionContext {
-  /** The offered tools. */
   readonly tools: readonly Tool[];
   /** The JSON keys of a call's name and arguments. */
   readonly keys: CallKeys;

@@ -6,7 +6,6 @@ import { markFinder } from '../markFinder.ts';
 import { splitMarkup } from '../splitMarkup.ts';
 import { callStartPattern } from '../tokens.ts';
 
-/** What a StreamableText knows of the reply. */
 export interface StreamableTextOptions {
   /** The marks of the format's calls; default: those that all models know. */
   readonly markup?: CallMarkup | undefined;
@@ -24,9 +23,9 @@ export class StreamableText {
   readonly #marks: MarkSearch;
   readonly #calls: RegExp | undefined;
   readonly #words: ReadonlySet<string>;
-  #sent = '';
+  protected sent = '';
   /** Text that may be a part of a call. */
-  #held = '';
+  protected held = '';
   #isStopped = false;
 
   constructor({ markup = commonMarkup, toolNames }: StreamableTextOptions) {
@@ -36,42 +35,37 @@ export class StreamableText {
     this.#words = new Set([...callWords, ...[...(toolNames ?? [])].map((name) => name.toLowerCase())]);
   }
 
-  /** What was sent, and what waits for the end. */
-  protected get parts(): readonly [sent: string, held: string] {
-    return [this.#sent, this.#held];
-  }
-
   /** Takes the next piece of text and returns what can be sent. */
   push(piece: string): string {
-    this.#held += piece;
+    this.held += piece;
     if (this.#isStopped) return '';
-    if (this.#calls && this.#sent === '') this.#held = this.#held.trimStart();
-    const found = this.#marks.next(this.#held, 0, false);
+    if (this.#calls && this.sent === '') this.held = this.held.trimStart();
+    const found = this.#marks.next(this.held, 0, false);
     const decided = typeof found === 'number' ? found : found.start;
     // Another letter may make another word of it.
-    const isMark = typeof found !== 'number' && found.end < this.#held.length;
-    const call = this.#calls ? this.#held.search(this.#calls) : -1;
+    const isMark = typeof found !== 'number' && found.end < this.held.length;
+    const call = this.#calls ? this.held.search(this.#calls) : -1;
     this.#isStopped = isMark || call >= 0;
     const end = call < 0 ? decided : Math.min(decided, call);
-    const text = this.#held.slice(0, this.#calls ? this.#proseEnd(end) : contentEnd(this.#held, end));
-    this.#held = this.#held.slice(text.length);
-    this.#sent += text;
+    const text = this.held.slice(0, this.#calls ? this.#proseEnd(end) : contentEnd(this.held, end));
+    this.held = this.held.slice(text.length);
+    this.sent += text;
     return text;
   }
 
   /** What remains to be sent of the answer, once the whole reply is parsed. */
   rest(answer: string): string {
     // They differ only in white space at the start, and where markup with mistakes was taken out around what was sent.
-    const content = this.#sent === '' ? answer : answer.trimStart();
-    return content.slice(commonPrefixLength(content, this.#sent.trimStart()));
+    const content = this.sent === '' ? answer : answer.trimStart();
+    return content.slice(commonPrefixLength(content, this.sent.trimStart()));
   }
 
   /** Index up to which what is held is prose, looking no further than `end`. */
   #proseEnd(end: number): number {
     const from = Math.max(0, end - maxHeld);
-    const words = [...this.#held.slice(from, end).matchAll(word)];
+    const words = [...this.held.slice(from, end).matchAll(word)];
     // The last word may go on; marks and names have no letters of other scripts.
-    if (end === this.#held.length && /[!-~]$/.test(this.#held)) words.pop();
+    if (end === this.held.length && /[!-~]$/.test(this.held)) words.pop();
     for (const { 0: found, index } of words.reverse()) {
       const prose = this.#isMarkup(found) ? '' : found.replace(looseEnd, '');
       if (prose !== '') return from + index + prose.length;
@@ -103,9 +97,8 @@ export class CallMarkupFilter extends StreamableText {
 
   /** Returns what was held back and is no markup, at the end of the text. */
   flush(): string {
-    const [sent, held] = this.parts;
-    const options = { toolNames: new Set<string>(), isBareSearched: false, from: sent.length };
-    const [answer, unread] = splitMarkup(sent + held, this.#markup, false, options);
+    const options = { toolNames: new Set<string>(), isBareSearched: false, from: this.sent.length };
+    const [answer, unread] = splitMarkup(this.sent + this.held, this.#markup, false, options);
     this.unread = unread;
     return this.rest(answer);
   }

@@ -1,7 +1,6 @@
 import { memoized } from '../../../base/memoized.ts';
 import { type FoundMark, MarkSearch } from '../../markSearch.ts';
-import { MessageHeaders } from './messageHeaders.ts';
-import { hasTag, type ReasoningMarks, type ReplyMarks, tagsOf } from '../../replyMarks.ts';
+import { hasTag, type ReasoningMarks, type ReplyMarks, tagsOf, type MarkPair } from '../../replyMarks.ts';
 
 /** The searches for what ends the parts of a reply, made once: constrained decoding needs them for each token. */
 export const searchesFor = memoized((marks: ReplyMarks) => {
@@ -11,7 +10,7 @@ export const searchesFor = memoized((marks: ReplyMarks) => {
     inAnswer: new MarkSearch(tagsOf(marks)),
     inReasoning: new Map(reasoning.map((pair) => [pair, new MarkSearch([pair.close, ...messageMarks])])),
     inCall: new MarkSearch([...reasoning.map(({ close }) => close), ...messageMarks]),
-    headers: header && new MessageHeaders(header, marks),
+    readHeader: header && messageHeaderReader(header, marks),
   };
 });
 
@@ -30,7 +29,7 @@ export type OnPart = (part: ReplyPart, text: string, start: number) => void;
  * | start     | anything but white space and a plain mark   | (none)                                   |
  * | answer    | an opening mark of reasoning                | answer; all other marks are left out     |
  * | reasoning | its own closing mark                        | reasoning; other marks in it are text    |
- * | header    | the closing mark of the header              | left out (see MessageHeaders)            |
+ * | header    | the closing mark of the header              | left out (see messageHeaderReader)       |
  * | call      | the next header, or the end of the message  | a message to a tool                      |
  *
  * In a reply of messages (`marks.header`), the next header ends reasoning, too.
@@ -95,7 +94,6 @@ export class ReplyScanner {
     return true;
   }
 
-  /** What the text up to the next mark is, and the search for that mark. */
   get #current(): readonly [ReplyPart, MarkSearch] {
     const { inAnswer, inReasoning, inCall } = this.#searches;
     if (this.reasoning) return ['reasoning', inReasoning.get(this.reasoning) ?? inAnswer];
@@ -126,12 +124,12 @@ export class ReplyScanner {
     if (mark === undefined && !isComplete && known.some((open) => open.startsWith(text))) return false;
     const opened = reasoning.find(({ open }) => open === mark);
     if (mark !== undefined) this.#emit(opened ? 'reasoning' : 'other', from + mark.length);
-    this.#state = opened ?? (this.#searches.headers && mark === undefined ? 'header' : 'answer');
+    this.#state = opened ?? (this.#searches.readHeader && mark === undefined ? 'header' : 'answer');
     return true;
   }
 
   #header(isComplete: boolean): boolean {
-    const found = this.#searches.headers?.read(this.#pending.slice(this.#next), isComplete);
+    const found = this.#searches.readHeader?.(this.#pending.slice(this.#next), isComplete);
     if (!found) return false;
     this.#emit(found.part, this.#next + found.length);
     this.#state = found.next;
@@ -144,3 +142,66 @@ export class ReplyScanner {
     this.#next = Math.max(this.#next, end);
   }
 }
+
+interface ReadHeader {
+  /** UTF-16 units of the header; 0: there is none. */
+  readonly length: number;
+  /** What the header is: a mark of reasoning, that of a call, or left out. */
+  readonly part: 'mark' | 'call' | 'other';
+  /** The state after it. */
+  readonly next: 'answer' | 'call' | ReasoningMarks;
+}
+
+/** A header is not longer than this; what is longer is text that starts like one. */
+const maxHeaderLength = 400;
+
+/** A header may start with the recipient of the message; the prompt has its beginning already. */
+const beforeFirstMark = /^\s*(?:to=[^\s<[]*|to?)?\s*/;
+
+/** Reads the header that a text starts with; undefined: more text decides. `isComplete`: no text follows. */
+type ReadMessageHeader = (text: string, isComplete: boolean) => ReadHeader | undefined;
+
+/**
+ * Makes the reader of the headers of the messages of a reply, as gpt-oss writes them: ` to=functions.f<|channel|>commentary
+ * <|constrain|>json<|message|>`. A header with another recipient than the assistant is that of a call; else the last
+ * channel in it says whether the message is reasoning.
+ */
+function messageHeaderReader({ open, close }: MarkPair, { reasoning, restart }: ReplyMarks): ReadMessageHeader {
+  const marks = [open, restart].filter((mark) => mark !== '');
+  // The marks of reasoning by the channel in their header; of several with one channel the first counts.
+  const pairs = reasoning.filter((pair) => pair.open.startsWith(open) && pair.open.endsWith(close)).reverse();
+  const byChannel = new Map(pairs.map((pair) => [pair.open.slice(open.length, -close.length).trim(), pair]));
+
+  const classify = (header: string, length: number): ReadHeader => {
+    if (partOf(header) === 'call') return { length, part: 'call', next: 'call' };
+    const channelAt = header.lastIndexOf(open) + open.length;
+    const channel = /^\s*(\S*)/.exec(header.slice(channelAt))?.[1] ?? '';
+    const next = byChannel.get(channel);
+    return next ? { length, part: 'mark', next } : { ...noHeader, length };
+  };
+
+  return (text, isComplete) => {
+    const first = marks.find((mark) => text.startsWith(mark));
+    if (first === undefined) {
+      const recipient = beforeFirstMark.exec(text)?.[0] ?? '';
+      const rest = text.slice(recipient.length);
+      const isUndecided = marks.some((mark) => mark.startsWith(rest));
+      if (isUndecided && !isComplete && text.length <= maxHeaderLength) return undefined;
+      if (rest === '' && recipient.includes('=')) return { ...noHeader, part: partOf(text), length: text.length };
+      if (!rest.startsWith(open)) return noHeader;
+    }
+    const closeAt = text.slice(0, maxHeaderLength).indexOf(close);
+    if (closeAt >= 0) return classify(text.slice(0, closeAt), closeAt + close.length);
+    // Not a header: only its first mark is left out.
+    if (text.length > maxHeaderLength) return { ...noHeader, length: first?.length ?? 0 };
+    return isComplete ? { ...noHeader, part: partOf(text), length: text.length } : undefined;
+  };
+}
+
+/** Whether a header, perhaps cut off, is that of a call: it has another recipient than the assistant. */
+const partOf = (header: string): 'call' | 'other' => {
+  const recipients = [...header.matchAll(/\bto=([^\s<[]+)/g)].map(([, name]) => name);
+  return recipients.some((name) => name !== 'assistant') ? 'call' : 'other';
+};
+
+const noHeader: ReadHeader = { length: 0, part: 'other', next: 'answer' };

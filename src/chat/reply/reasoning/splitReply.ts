@@ -22,7 +22,6 @@ export function impliedReasoning(text: string, marks: ReplyMarks): ReasoningMark
   return first && reasoning.find(({ open, close }) => close === first.mark && open !== first.mark);
 }
 
-/** Options of a ReasoningFilter. */
 interface ReasoningFilterOptions {
   /** Reasoning that was opened before the text: it starts with reasoning. */
   readonly opened?: ReasoningMarks | undefined;
@@ -30,10 +29,7 @@ interface ReasoningFilterOptions {
   readonly keepReasoning?: boolean;
 }
 
-/**
- * Reasoning parser for streamed text: separates the reasoning (chain of thought) of a model from its answer, and leaves
- * the marks around both out. How the text is cut into pieces makes no difference.
- */
+/** Separates the reasoning of streamed text from the answer, without the marks, however the text is cut in pieces. */
 export class ReasoningFilter {
   readonly #scanner: ReplyScanner;
   #newAnswer = '';
@@ -60,7 +56,6 @@ export class ReasoningFilter {
     );
   }
 
-  /** The reasoning so far. */
   get reasoning(): string {
     return this.#reasoning.trim();
   }
@@ -91,10 +86,7 @@ export interface ReasoningSpan extends TextRange {
   readonly isUnclosed: boolean;
 }
 
-/**
- * Finds the reasoning (chain of thought) of a complete text. Reasoning that is never closed reaches to the end of the
- * text; a closing mark without an opening one ends reasoning that started with the text.
- */
+/** The reasoning of a text: unclosed, it reaches to the end; a lone closing mark ends one from the start. */
 export function reasoningSpans(text: string, marks: ReplyMarks): readonly ReasoningSpan[] {
   const spans: ReasoningSpan[] = [];
   const scanner = new ReplyScanner(

@@ -1,6 +1,7 @@
 import { parseJsonAt } from '../../json/lenientParser.ts';
 import { isJsonObject, type JsonObject, type JsonValue, stringifyJson } from '../../json/value.ts';
-import type { CallLayout, CallObjectKeys, LayoutPart, ParameterLayout } from '../../dialect/layout.ts';
+import type { CallLayout, LayoutPart, ParameterLayout } from '../../dialect/layout.ts';
+import type { CallKeys } from '../../reply/detect/callShape.ts';
 import { isMark, lexemes } from '../../dialect/marks.ts';
 import { createReasoningSkipper, visibleStart } from '../../reply/reasoning/splitReply.ts';
 import type { TextRange } from '../../markSearch.ts';
@@ -42,17 +43,11 @@ function checkLength({ header, open, close, separator = '', end, before, between
 /** Layouts that explain the same messages; the first is the likeliest. */
 export type CandidateLayouts = readonly [CallLayout, ...CallLayout[]];
 
-/** The keys of a call that is a JSON object. */
-function keysOf(frame: Frame, { calls: [call] }: CallSample): CallObjectKeys | undefined {
+function keysOf({ before, between, after }: Frame, { calls: [call] }: CallSample): CallKeys | undefined {
   const { name = '', arguments: args = {} } = call ?? {};
-  const written = [
-    writeParts(frame.before),
-    name,
-    writeParts(frame.between),
-    stringifyJson(args),
-    writeParts(frame.after),
-  ];
-  return callObjectKeys(written.join(''), name, (value) => stringifyJson(value) === stringifyJson(args));
+  const json = stringifyJson(args);
+  const written = [writeParts(before), name, writeParts(between), json, writeParts(after)].join('');
+  return callObjectKeys(written, name, (value) => stringifyJson(value) === json);
 }
 
 type LocateArguments = (text: string, call: CallSample['calls'][number], nameEnd: number) => TextRange | undefined;
@@ -82,7 +77,6 @@ function deriveArguments(samples: LayoutSamples): {
   return { layouts, locate };
 }
 
-/** The text around the name and the arguments of one call in a message. */
 interface SplitCall {
   /** From the end of the call before, or from the start of the message. */
   readonly before: string;
@@ -126,7 +120,6 @@ function frameOfOne(only: SplitCall, samples: LayoutSamples): Frame {
   };
 }
 
-/** The text around calls, of a template that writes several in a message. */
 function frameOfTwo(only: SplitCall, first: SplitCall, second: SplitCall, samples: LayoutSamples): Frame {
   const end = withoutEndOfMessage(second.after, samples);
   const { header, opening: before } = splitOpening(only.before, samples);
@@ -182,7 +175,6 @@ function withoutPreceding(before: string, { plain, preceded, one }: LayoutSample
   return opening.trimStart();
 }
 
-/** What follows the last call, without what ends every message. */
 function withoutEndOfMessage(after: string, samples: LayoutSamples): string {
   const trimmed = after.trimEnd();
   return withoutEnd(trimmed, commonEnd(trimmed, endOfMessage(samples))).trimEnd();
@@ -191,19 +183,11 @@ function withoutEndOfMessage(after: string, samples: LayoutSamples): string {
 const endOfMessage = ({ plain: { text, answer } }: LayoutSamples): string =>
   text.slice(text.indexOf(answer) + answer.length).trim();
 
-/** Parts as text, with something in each slot. */
 const writeParts = (parts: CallLayout['before']): string =>
   parts.map((part) => (typeof part === 'string' ? part : part.slot === 'id' ? 'a00000000' : '0')).join('');
 
-/**
- * The keys of a call that is a JSON object, from its text; undefined: the call is no JSON object. The object may be
- * nested in another one (`{"type": "function", "function": {"name": ...}}`).
- */
-function callObjectKeys(
-  text: string,
-  name: string,
-  isArguments: (value: JsonValue) => boolean,
-): CallObjectKeys | undefined {
+/** The keys of a call that is a JSON object, or one in another (`{"function": {"name": ...}}`); else undefined. */
+function callObjectKeys(text: string, name: string, isArguments: (value: JsonValue) => boolean): CallKeys | undefined {
   for (let start = text.indexOf('{'); start >= 0; start = text.indexOf('{', start + 1)) {
     const parsed = parseJsonAt(text, start);
     if (parsed.ok && isJsonObject(parsed.value)) return keysIn(parsed.value, name, isArguments);
@@ -211,11 +195,7 @@ function callObjectKeys(
   return undefined;
 }
 
-function keysIn(
-  object: JsonObject,
-  name: string,
-  isArguments: (value: JsonValue) => boolean,
-): CallObjectKeys | undefined {
+function keysIn(object: JsonObject, name: string, isArguments: (value: JsonValue) => boolean): CallKeys | undefined {
   const members = [...object];
   const argumentKey = members.find(([, value]) => isArguments(value))?.[0];
   if (argumentKey === name) return { name: undefined, arguments: '' };
@@ -232,7 +212,6 @@ function keysIn(
 const idMark = '\uE0F0';
 const indexMark = '\uE0F1';
 
-/** A text with the ids of calls replaced by a mark. */
 const markIds = (text: string, calls: CallSample['calls']): string =>
   calls.reduce((marked, { id }) => marked.replaceAll(id, idMark), text);
 
@@ -248,7 +227,6 @@ function* withIndexMarks(first: string, second: string): Generator<readonly [fir
   }
 }
 
-/** The literals and slots of a marked text. */
 const toParts = (text: string): readonly LayoutPart[] =>
   text
     .split(/([\uE0F0\uE0F1])/)

@@ -1,7 +1,8 @@
 import type { TextRange } from '../../markSearch.ts';
 import { commonEnd, commonStart, locateText, withoutEnd } from './texts.ts';
 import { UnknownLayout, type CallSample, type LayoutSamples } from './probes.ts';
-import type { ParameterLayout, ParameterMarks, ValueMarks, ValueStyle } from '../../dialect/layout.ts';
+import type { ParameterLayout, ParameterMarks, ValueStyle } from '../../dialect/layout.ts';
+import type { MarkPair } from '../../replyMarks.ts';
 import { valueNotations } from '../../dialect/values/index.ts';
 
 /**
@@ -48,7 +49,6 @@ function deriveMarks({ one, empty, list, literals }: LayoutSamples): ParameterMa
   return { ...layout, style: { quote, ...literalsOf(literals, layout), ...nestedStyleOf(list) } };
 }
 
-/** The places of the name, the keys and the values of the only call of a text. */
 function locateParameters({ text, calls: [call] }: CallSample): {
   readonly nameEnd: number;
   readonly keys: readonly TextRange[];
@@ -71,12 +71,11 @@ function locateParameters({ text, calls: [call] }: CallSample): {
 }
 
 /** What stands around a string, and not around another value. */
-function quoteOf(string: ValueMarks, other: ValueMarks): string {
+function quoteOf(string: MarkPair, other: MarkPair): string {
   const quote = string.open.slice(other.open.length);
   return string.open === other.open + quote && string.close === quote + other.close ? quote : '';
 }
 
-/** What stands between the name and the end of a call that has no arguments. */
 function emptyText(empty: CallSample | undefined, afterArguments: string): string {
   const nameEnd = empty && locateText(empty.text, empty.calls[0]?.name ?? '', 0)?.end;
   if (nameEnd === undefined) return '';

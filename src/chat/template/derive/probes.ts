@@ -1,6 +1,6 @@
 import type { ReplyMarks } from '../../replyMarks.ts';
 import type { CallLayout } from '../../dialect/layout.ts';
-import { isMark, lexemes } from '../../dialect/marks.ts';
+import { marksIn } from '../../dialect/marks.ts';
 import type { ArgumentsSchema, Tool } from '../../tool.ts';
 
 /** A call that a conversation had when it was rendered. */
@@ -45,7 +45,6 @@ export interface ToolProbe {
   /** Whether a format that fails it is not used; what is not required is a limit of the notation. */
   readonly required: boolean;
   readonly calls: readonly SampleCall[];
-  /** The declared tools. */
   readonly tools: readonly Tool[];
   /** Text of the assistant before the calls. */
   readonly text?: string;
@@ -71,7 +70,6 @@ const toolsWith = (
 // Sentinels: no template contains them. The keys are in alphabetical order, for some templates sort them. Few parameters
 // for each probe, because a template writes all of them each time.
 
-/** The tools that most probes declare. */
 export const probeTools = toolsWith({
   alpha_zq: { type: 'string', description: 'A name.' },
   beta_zq: { type: 'integer', description: 'A count.' },
@@ -172,23 +170,18 @@ export const proofProbes = (marks: readonly string[]): readonly ToolProbe[] => [
   limit('a string with line breaks at its ends', call({ alpha_zq: '\nZqword eleven\n' })),
 ];
 
-/**
- * Whether every template must write a probe: no call, or a single one of a tool with a string and nothing before it. What
- * another probe shows may be a limit of the template.
- */
+/** Whether every template must write a probe: no call, or one with a string alone. Others show limits. */
 export const isBasic = ({ calls: [call, ...others], text, reasoning }: ToolProbe): boolean =>
   !call ||
   (others.length === 0 && text === undefined && reasoning === undefined && call.arguments['alpha_zq'] !== undefined);
 
 /** The probe whose text must have no call. */
 export const probeWithoutCalls = required('a message without calls');
-
-/** The message without calls. */
 export const plainProbe = 'Zqword answer.';
 
 /** The last mark before a name, and what ends a value: what a value may not contain in some notations. */
 export function marksOf({ open, before, arguments: notation }: CallLayout): readonly string[] {
-  const opening = [open, ...before].flatMap((part) => (typeof part === 'string' ? lexemes(part).filter(isMark) : []));
+  const opening = [open, ...before].flatMap((part) => (typeof part === 'string' ? marksIn(part) : []));
   const marks = [opening.at(-1) ?? ''];
   if (notation.kind === 'parameters') marks.push(notation.string.close.trim(), notation.style.quote);
   return [...new Set(marks)].filter((mark) => mark !== '');

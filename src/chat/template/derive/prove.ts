@@ -1,8 +1,10 @@
+import { memoized } from '../../../base/memoized.ts';
 import type { CallGrammar, Rule, Trigger } from '../../grammar/rule.ts';
 import { GrammarMatcher } from '../../grammar/matcher.ts';
+import type { TextRange } from '../../markSearch.ts';
 import { findTrigger } from '../../triggers.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../replyMarks.ts';
-import { isMark, lexemes } from '../../dialect/marks.ts';
+import { lexemes, marksIn } from '../../dialect/marks.ts';
 import { describeError } from '../../../protocol/fault.ts';
 import type { Tool, ToolCallFormat } from '../../tool.ts';
 import { isBasic, type ToolProbe } from './probes.ts';
@@ -10,7 +12,6 @@ import { sortedJson } from './texts.ts';
 import { createReasoningSkipper, visibleStart } from '../../reply/reasoning/splitReply.ts';
 import type { ProbeVerdict } from '../../dialect/toolDialect.ts';
 
-/** What a template wrote for a probe. */
 export interface WrittenProbe {
   readonly probe: ToolProbe;
   /** The text that the template wrote; undefined: it refused. */
@@ -19,16 +20,14 @@ export interface WrittenProbe {
   readonly refusal: string;
 }
 
-/**
- * Proves a format: its reader must give the calls back that a template wrote, and its grammar must accept the text and
- * refuse it when it is cut off inside a call.
- */
+/** Proves a format: its reader gives back the calls of a template, its grammar accepts its text, but no cut call. */
 export class FormatProof {
   readonly #format: ToolCallFormat;
   readonly #probes: readonly WrittenProbe[];
   readonly #marks: ReplyMarks;
-  /** Compiled grammars, by the list of tools: several probes declare the same. */
-  readonly #grammars = new Map<readonly Tool[], Map<ProbeChoice, CallGrammar>>();
+  /** Compiled once for a list of tools: several probes declare the same. */
+  readonly #autoGrammar = memoized((tools: readonly Tool[]) => this.#format.grammar?.(tools, { kind: 'auto' }));
+  readonly #requiredGrammar = memoized((tools: readonly Tool[]) => this.#format.grammar?.(tools, { kind: 'required' }));
 
   /** @param marks of the model's replies: what they mark as reasoning is no call. */
   constructor(format: ToolCallFormat, probes: readonly WrittenProbe[], marks: ReplyMarks = defaultReplyMarks) {
@@ -37,7 +36,6 @@ export class FormatProof {
     this.#marks = marks;
   }
 
-  /** What each probe shows. */
   verdicts(): readonly ProbeVerdict[] {
     return this.#probes.map((written) => {
       const why = this.#failure(written);
@@ -72,7 +70,7 @@ export class FormatProof {
   }
 
   #grammarFailure(text: string, { calls, tools, text: preceding, reasoning }: ToolProbe): string {
-    const grammar = calls.length > 0 && this.#grammar(tools, 'auto');
+    const grammar = calls.length > 0 && this.#autoGrammar(tools);
     if (!grammar) return '';
     const accepted = acceptedCalls(text, grammar, this.#marks);
     const covered = accepted?.map(({ start, end }) => text.slice(start, end)).join('') ?? '';
@@ -87,7 +85,7 @@ export class FormatProof {
     if (acceptsCutCall(text, first, firstEnd)) return `is accepted by the grammar when it is cut off: ${quoted(text)}`;
     // A grammar of a required call accepts no text before it.
     if (second || preceding !== undefined || reasoning !== undefined) return '';
-    const required = this.#grammar(tools, 'required');
+    const required = this.#requiredGrammar(tools);
     const call = text.slice(visibleStart(text, 0, createReasoningSkipper(text, this.#marks)));
     if (required && !acceptsFromStart(call, required))
       return `is refused by the grammar of a required call: ${quoted(call)}`;
@@ -98,14 +96,6 @@ export class FormatProof {
       ? ''
       : `leaves a part of a call in the text: ${JSON.stringify(residual)}`;
   }
-
-  #grammar(tools: readonly Tool[], kind: ProbeChoice): CallGrammar | undefined {
-    const known = this.#grammars.get(tools) ?? new Map<ProbeChoice, CallGrammar>();
-    this.#grammars.set(tools, known);
-    const grammar = known.get(kind) ?? this.#format.grammar?.(tools, { kind });
-    if (grammar) known.set(kind, grammar);
-    return grammar;
-  }
 }
 
 const maxQuoted = 300;
@@ -113,8 +103,6 @@ const maxQuoted = 300;
 /** A text in quotes, cut off where it is long: some templates add instructions after each message. */
 const quoted = (text: string): string =>
   text.length <= maxQuoted ? JSON.stringify(text) : `${JSON.stringify(text.slice(0, maxQuoted))} ...`;
-
-type ProbeChoice = 'auto' | 'required';
 
 // What a template refuses to write, or leaves out, is a limit of the template and not of the reader.
 const isTemplateLimit = ({ probe, text }: WrittenProbe): boolean =>
@@ -129,12 +117,8 @@ function openMark(text: string, index: number): string | undefined {
   return marksIn(text.slice(0, index)).find((mark) => !after.includes(mark) && closed.has(mark));
 }
 
-const marksIn = (text: string): readonly string[] => lexemes(text).filter(isMark);
-
 /** A range of a text that matches a grammar; `end` is exclusive. */
-interface AcceptedText {
-  readonly start: number;
-  readonly end: number;
+interface AcceptedText extends TextRange {
   readonly rule: Rule;
 }
 

@@ -58,7 +58,6 @@ export function readToolDialect(
   return (first ? undefined : readSilentTemplate(render, formats, marks)) ?? unknownDialect(because, render, first);
 }
 
-/** The first layout that is proved, or the first of all. */
 function firstProved(layouts: CandidateLayouts, written: readonly WrittenProbe[], marks: ReplyMarks): CallLayout {
   const holds = (layout: CallLayout): boolean => new FormatProof(nativeFormat(layout), written, marks).holds();
   const [first, ...others] = layouts;
@@ -84,7 +83,6 @@ function readSilentTemplate(render: RenderTemplate, formats: Formats, marks: Rep
   });
 }
 
-/** Whether a template writes the declarations of tools. */
 const knowsTools = (render: RenderTemplate): boolean =>
   unlessRefused(() => new ProbeRenderer(render, anyForm).prompt())?.includes(probeTools[0]?.name ?? '') ?? false;
 
@@ -124,8 +122,7 @@ function chooseProved(
   for (const format of formats.values()) {
     const proof = new FormatProof(format, written, marks);
     if (!proof.holds()) continue;
-    const because = 'its chat template proves it';
-    return { ...common, format: format.name, because, probes: proof.verdicts() };
+    return { ...common, format: format.name, because: 'its chat template proves it', probes: proof.verdicts() };
   }
   if (failure) {
     // Without the text of the template, which the probe has.
@@ -140,11 +137,7 @@ function chooseProved(
 // Models are loaded again after they were unloaded, and several files of a family have the same template.
 const dialects = new LruCache<ToolDialect>({ maxEntries: 32 });
 
-/**
- * The tool-call dialect of a chat template, read off it once for each text.
- * @param total what `render` may take, all in all.
- * @throws Error when that is used up: what was read off is wrong then.
- */
+/** A template's dialect, read once for each text. @param total its steps. @throws Error when they are used up. */
 export function toolDialectOf(
   source: string,
   render: RenderTemplate,

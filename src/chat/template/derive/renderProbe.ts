@@ -1,21 +1,16 @@
+import { memoized } from '../../../base/memoized.ts';
+import type { ToolExchange } from '../../dialog.ts';
 import type { ReplyMarks } from '../../replyMarks.ts';
-import {
-  type CallSample,
-  layoutProbes,
-  type LayoutSamples,
-  plainProbe,
-  probeTools,
-  probeWithoutCalls,
-  type ToolProbe,
-} from './probes.ts';
+import type { CallSample, LayoutSamples, ToolProbe } from './probes.ts';
+import { layoutProbes, plainProbe, probeTools, probeWithoutCalls } from './probes.ts';
 import { describeError } from '../../../protocol/fault.ts';
-import { stringifyJson } from '../../json/value.ts';
 import type { WrittenProbe } from './prove.ts';
 import type { Tool } from '../../tool.ts';
 import { toFunctionDefinition } from '../../formats/toolText.ts';
 import { commonStart } from './texts.ts';
 import type { CallConvention, CallMessageForm } from '../../dialect/toolDialect.ts';
-import { type RenderTemplate, type TemplateMessage, type TemplateToolCall, unlessRefused } from '../templateInput.ts';
+import { type RenderTemplate, type TemplateMessage, unlessRefused } from '../templateInput.ts';
+import { toTemplateMessages } from '../templateMessages.ts';
 
 const question = 'Zqword question.';
 const user: TemplateMessage = { role: 'user', content: question };
@@ -24,10 +19,8 @@ const user: TemplateMessage = { role: 'user', content: question };
 export class ProbeRenderer {
   readonly #form: CallMessageForm;
   readonly #render: RenderTemplate;
-  /** The prompt from the end of the user's message to where the assistant's answer starts, by tools. */
-  readonly #generationPrompts = new Map<readonly Tool[], string>();
-  /** What was written: the layout is derived from some of the probes that prove it. */
-  readonly #written = new Map<ToolProbe, string>();
+  /** The prompt from the end of the user's message to where the assistant's answer starts. */
+  readonly #generationPrompt = memoized((tools: readonly Tool[]) => this.#afterUser([user], tools, true));
 
   constructor(render: RenderTemplate, form: CallMessageForm) {
     this.#render = render;
@@ -44,30 +37,24 @@ export class ProbeRenderer {
     return this.#afterGenerationPrompt([{ role: 'assistant', content: text }], probeTools);
   }
 
-  /** The same for a message with calls. */
-  calls(probe: ToolProbe): string {
-    const text = this.#written.get(probe) ?? this.#write(probe);
-    this.#written.set(probe, text);
-    return text;
-  }
+  /** The same for a message with calls. The layout is derived from some of the probes that prove it. */
+  readonly calls = memoized((probe: ToolProbe) => this.#write(probe));
 
-  #write({ calls, tools, text, reasoning, result }: ToolProbe): string {
-    const toolCalls = calls.map(({ id, name, arguments: args }, index): TemplateToolCall => {
-      const ownId = this.#form.ids === 'functions' ? `functions.${name}:${index}` : id;
-      const written = this.#form.arguments === 'object' ? args : stringifyJson(args);
-      return { id: ownId, type: 'function', function: { name, arguments: written } };
-    });
-    const message: TemplateMessage = {
-      role: 'assistant',
-      content: text ?? this.#form.content,
-      ...(reasoning !== undefined && { reasoning_content: reasoning, reasoning, thinking: reasoning }),
-      tool_calls: toolCalls,
-    };
-    const [first] = toolCalls;
-    if (result === undefined || !first) return this.#afterGenerationPrompt([message], tools);
-    const { id, function: called } = first;
-    const resultMessage: TemplateMessage = { role: 'tool', name: called.name, tool_call_id: id, content: result };
-    return this.#afterGenerationPrompt([message, resultMessage], tools);
+  #write({ calls, tools, text = '', reasoning, result }: ToolProbe): string {
+    const exchanges: ToolExchange[] = [{ kind: 'calls', text, calls }];
+    const [first] = calls;
+    if (result !== undefined && first)
+      exchanges.push({ kind: 'result', callId: first.id, name: first.name, content: result });
+    const convention = { ...this.#form, severalCalls: true, textWithCalls: true };
+    const messages = toTemplateMessages(
+      exchanges.map((toolExchange) => ({ role: 'assistant', text: '', toolExchange })),
+      { convention, layout: undefined },
+    );
+    const thought = reasoning !== undefined && { reasoning_content: reasoning, reasoning, thinking: reasoning };
+    return this.#afterGenerationPrompt(
+      messages.map((message) => (message.tool_calls ? { ...message, ...thought } : message)),
+      tools,
+    );
   }
 
   /** How the template takes calls, in the form of this renderer. */
@@ -101,10 +88,8 @@ export class ProbeRenderer {
   }
 
   #afterGenerationPrompt(messages: readonly TemplateMessage[], tools: readonly Tool[]): string {
-    const prompt = this.#generationPrompts.get(tools) ?? this.#afterUser([user], tools, true);
-    this.#generationPrompts.set(tools, prompt);
     const text = this.#afterUser([user, ...messages], tools, false);
-    return text.slice(commonStart(text, prompt).length);
+    return text.slice(commonStart(text, this.#generationPrompt(tools)).length);
   }
 
   #afterUser(messages: readonly TemplateMessage[], tools: readonly Tool[], addGenerationPrompt: boolean): string {
@@ -139,10 +124,7 @@ export function layoutSamples(renderer: ProbeRenderer, marks: ReplyMarks): Layou
   };
 }
 
-/**
- * What a template writes for probes, and for a message without calls.
- * @param write throws where the template refuses a probe; default: as the template writes calls.
- */
+/** What a template writes for probes, and for a message without calls. @param write throws where it refuses a probe. */
 export function writeProbes(
   probes: readonly ToolProbe[],
   renderer: ProbeRenderer,

@@ -1,6 +1,6 @@
 import { lexemes } from '../../dialect/marks.ts';
 import { parseJsonAt } from '../../json/lenientParser.ts';
-import { JsonNumber, membersOf } from '../../json/value.ts';
+import { canonicalJson } from '../../json/value.ts';
 import type { TextRange } from '../../markSearch.ts';
 
 /** The longest text of whole lexemes with which both texts start. */
@@ -31,10 +31,7 @@ interface ListMarks {
   readonly close: string;
 }
 
-/**
- * Reads the marks of a list off a text with two items: what stands `before` the first, `between` the two, and `after` the
- * last. White space at the outer edge of an item counts to the list or to the separator.
- */
+/** The marks of a list of two items. White space at an item's outer edge is the list's or the separator's. */
 export function deriveListMarks(before: string, between: string, after: string): ListMarks {
   const itemOpen = commonEnd(before, between).trimStart();
   const rest = withoutEnd(between, itemOpen);
@@ -47,14 +44,8 @@ export function deriveListMarks(before: string, between: string, after: string):
   };
 }
 
-/** JSON of a parsed value or of plain data, with sorted keys: equal values have equal texts. */
-export function sortedJson(value: unknown): string {
-  if (value instanceof JsonNumber) return value.digits;
-  if (Array.isArray(value)) return `[${value.map(sortedJson).join()}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const members = membersOf(value).map(([key, member]) => `${JSON.stringify(key)}:${sortedJson(member)}`);
-  return `{${members.sort().join()}}`;
-}
+/** JSON with sorted keys and with numbers as they are written. */
+export const sortedJson = (value: unknown): string => canonicalJson(value, ({ digits }) => digits);
 
 /** The first place of a text at or after an index. */
 export function locateText(text: string, wanted: string, from: number): TextRange | undefined {

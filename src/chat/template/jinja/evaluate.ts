@@ -1,29 +1,28 @@
+import type { CallArguments, JinjaFilter, JinjaRuntime, Value, JinjaTest } from './values/values.ts';
 import {
   Callable,
-  type CallArguments,
   Dict,
   Float,
   Loop,
   Tuple,
   typeName,
   Undefined,
-  type Value,
+  byName,
+  takes,
+  Generator,
+  View,
 } from './values/values.ts';
-import type { JinjaFilter, JinjaRuntime } from './runtime.ts';
 import { listFilters } from './filters/lists.ts';
 import { scalarFilters } from './filters/scalars.ts';
-import type { ArgumentList, Expression } from './syntax/ast.ts';
+import type { ArgumentList, Expression, ComparisonOperator } from './syntax/ast.ts';
 import type { StepBudget } from './stepBudget.ts';
-import { calculate, comparisons } from './operations/operators.ts';
+import { calculate, comparisons, areEqual, moduloOf } from './operations/operators.ts';
 import { attributeOf, itemOf, sliceOf } from './operations/attributes.ts';
-import { jinjaTests } from './operations/tests.ts';
 import { toText } from './values/text.ts';
-import { isTrue, iterate, numberOf, requireDefined, sizeOf, stringOf } from './values/coercion.ts';
+import { isTrue, iterate, numberOf, orUndefined, requireDefined, sizeOf, stringOf } from './values/coercion.ts';
 
-/** The filters of Jinja, with the `tojson` of Hugging Face's transformers. */
 const jinjaFilters: ReadonlyMap<string, JinjaFilter> = new Map([...scalarFilters, ...listFilters]);
 
-/** Expressions with an operator. */
 type Operation = Extract<
   Expression,
   { readonly type: 'not' | 'sign' | 'arithmetic' | 'concatenation' | 'and' | 'or' | 'comparison' | 'condition' }
@@ -33,7 +32,6 @@ type Operation = Extract<
 export class Evaluator implements JinjaRuntime {
   readonly budget: StepBudget;
 
-  /** @param budget of the rendering. */
   constructor(budget: StepBudget) {
     this.budget = budget;
   }
@@ -160,7 +158,6 @@ export class Evaluator implements JinjaRuntime {
     return filter(value, args, this, name);
   }
 
-  /** Counts a reading of all arguments. */
   #spendArguments({ positional, keywords }: CallArguments, operand: Value = null): void {
     const sizes = [operand, ...positional, ...keywords.values()].map(sizeOf);
     this.budget.spend(sizes.reduce((sum, size) => sum + size, sizes.length));
@@ -192,14 +189,86 @@ export class Scope {
   }
 
   get(name: string): Value {
+    return orUndefined(this.find(name), `'${name}' is undefined`);
+  }
+
+  find(name: string): Value | undefined {
     for (let scope: Scope | undefined = this; scope; scope = scope.#parent) {
       const value = scope.#variables.get(name);
       if (value !== undefined) return value;
     }
-    return new Undefined(`'${name}' is undefined`);
+    return undefined;
   }
 
   set(name: string, value: Value): void {
     this.#variables.set(name, value);
   }
 }
+
+const comparison = (operator: ComparisonOperator): JinjaTest =>
+  takes(['other'], (value, [other], { budget }) => comparisons[operator](value, other, budget));
+
+// As in Jinja, undefined can be called: it then says what is undefined.
+const isCallable = (value: Value): boolean =>
+  value instanceof Callable || value instanceof Undefined || (value instanceof Loop && value.recurse !== undefined);
+
+const isSequence = (value: Value): boolean =>
+  typeof value === 'string' ||
+  Array.isArray(value) ||
+  value instanceof Tuple ||
+  value instanceof Dict ||
+  value instanceof Undefined ||
+  (value instanceof View && value.type === 'range');
+
+/** The remainder of a division, with the sign of the divisor. */
+function remainder(value: Value, divisor: Value): number {
+  const [a, b] = [numberOf(requireDefined(value)), numberOf(divisor)];
+  if (a === undefined || b === undefined) throw new Error(`'${typeName(value)}' is not a number`);
+  return moduloOf(a, b);
+}
+
+const inCase =
+  (change: 'toLowerCase' | 'toUpperCase'): JinjaTest =>
+  (value, _, { budget }) => {
+    const text = toText(value, budget);
+    return text === text[change]() && text.toLowerCase() !== text.toUpperCase();
+  };
+
+const jinjaTests = byName<JinjaTest>({
+  boolean: (value) => typeof value === 'boolean',
+  callable: isCallable,
+  defined: (value) => !(value instanceof Undefined),
+  undefined: (value) => value instanceof Undefined,
+  none: (value) => value === null,
+  true: (value) => value === true,
+  false: (value) => value === false,
+  string: (value) => typeof value === 'string',
+  integer: (value) => typeof value === 'number',
+  float: (value) => value instanceof Float,
+  number: (value) => numberOf(value) !== undefined,
+  mapping: (value) => value instanceof Dict,
+  sequence: isSequence,
+  iterable: (value) =>
+    isSequence(value) || value instanceof View || value instanceof Generator || value instanceof Loop,
+  odd: (value) => remainder(value, 2) === 1,
+  even: (value) => remainder(value, 2) === 0,
+  divisibleby: takes(['num'], (value, [divisor]) => remainder(value, divisor) === 0),
+  lower: inCase('toLowerCase'),
+  upper: inCase('toUpperCase'),
+  in: comparison('in'),
+  eq: comparison('=='),
+  equalto: comparison('=='),
+  ne: comparison('!='),
+  lt: comparison('<'),
+  lessthan: comparison('<'),
+  le: comparison('<='),
+  gt: comparison('>'),
+  greaterthan: comparison('>'),
+  ge: comparison('>='),
+  sameas: takes(
+    ['other'],
+    (value, [other], { budget }) =>
+      value === other || (typeof value === typeof other && !isSequence(value) && areEqual(value, other, budget)),
+  ),
+  escaped: () => false,
+});

@@ -17,7 +17,6 @@ const range = new Callable('range', (args, budget) => {
   return new View('range', items, [from, to, ...(by === 1 ? [] : [by])].join(', '));
 });
 
-/** The entries of a dict, of pairs, and of keyword arguments. */
 function dictEntries(source: Value | undefined): readonly (readonly [Value, Value])[] {
   if (source === undefined) return [];
   if (source instanceof Dict) return source.entries();
@@ -44,9 +43,6 @@ const raiseException = new Callable('raise_exception', (args, budget) => {
 });
 
 /** The functions that every chat template has. */
-export const jinjaGlobals: ReadonlyMap<string, Callable> = new Map([
-  ['range', range],
-  ['dict', dict],
-  ['namespace', namespace],
-  ['raise_exception', raiseException],
-]);
+export const jinjaGlobals: ReadonlyMap<string, Callable> = new Map(
+  [range, dict, namespace, raiseException].map((each) => [each.name, each]),
+);

@@ -66,10 +66,7 @@ export class StepBudget {
     this.spend(1 + (length / 16) * (1 + soughtLength / 16));
   }
 
-  /**
-   * Counts a text of this length (UTF-16 units) before it is made.
-   * @throws TemplateLimitError when it is too long.
-   */
+  /** Counts a text of this length (UTF-16 units) before it is made. @throws TemplateLimitError when it is too long. */
   spendText(length: number): void {
     this.checkText(length);
     this.spend(1 + length / charactersPerStep);
@@ -81,20 +78,14 @@ export class StepBudget {
       throw new TemplateLimitError(`the template makes a text of more than ${maxTextLength} characters`);
   }
 
-  /**
-   * Counts a list of this length before it is made.
-   * @throws TemplateLimitError when it is too long.
-   */
+  /** Counts a list of this length before it is made. @throws TemplateLimitError when it is too long. */
   spendList(length: number): void {
     if (!(length <= maxListLength))
       throw new TemplateLimitError(`the template makes a list of more than ${maxListLength} items`);
     this.spend(1 + length);
   }
 
-  /**
-   * Runs a macro or a recursive loop.
-   * @throws TemplateLimitError when too many run inside each other.
-   */
+  /** Runs a macro or a recursive loop. @throws TemplateLimitError when too many run inside each other. */
   nested<T>(run: () => T): T {
     if (this.#nesting >= maxNesting) throw new TemplateLimitError(`the template nests more than ${maxNesting} calls`);
     this.#nesting++;
@@ -106,9 +97,6 @@ export class StepBudget {
   }
 }
 
-const parsedCharactersPerStep = 4;
-const stepsPerRendering = 1000;
-
 /** Limits the work of several renderings together, on top of the limits of each: many small ones may take as long. */
 export class TotalStepBudget {
   readonly clock = new ComputingClock();
@@ -118,16 +106,6 @@ export class TotalStepBudget {
   /** @param steps of all renderings, as a `StepBudget` counts them. */
   constructor(steps: number) {
     this.#steps = steps;
-  }
-
-  /** Counts a rendering before it begins. @throws TemplateLimitError when the steps are used up. */
-  begin(): void {
-    this.spend(stepsPerRendering);
-  }
-
-  /** Counts a rendered text (UTF-16 units), which is parsed then. @throws TemplateLimitError when the steps are used up. */
-  spendText(length: number): void {
-    this.spend(length / parsedCharactersPerStep);
   }
 
   /** @throws TemplateLimitError when the steps are used up. */

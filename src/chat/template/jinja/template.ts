@@ -1,11 +1,24 @@
 import { StepBudget, TemplateLimitError, type TotalStepBudget } from './stepBudget.ts';
-import type { Statement } from './syntax/ast.ts';
-import { fromData } from './values/coercion.ts';
-import { Executor } from './execute.ts';
+import type {
+  Statement,
+  AssignmentTarget,
+  FilterCall,
+  ForStatement,
+  MacroParameter,
+  MacroStatement,
+} from './syntax/ast.ts';
+import { fromData, isTrue, iterate, orUndefined } from './values/coercion.ts';
 import { jinjaGlobals } from './globals.ts';
 import { lineOf } from './syntax/lexer.ts';
 import { parseTemplate } from './syntax/parse.ts';
-import { Scope } from './evaluate.ts';
+import { Scope, Evaluator } from './evaluate.ts';
+import { areEqual } from './operations/operators.ts';
+import type { CallArguments, Value } from './values/values.ts';
+import { byName, Callable, Dict, Loop, Namespace, Tuple, Undefined } from './values/values.ts';
+import { toText } from './values/text.ts';
+
+const parsedCharactersPerStep = 4;
+const stepsPerRendering = 1000;
 
 /** A Jinja template, with the settings and filters that Hugging Face's transformers gives it. */
 export class JinjaTemplate {
@@ -29,7 +42,7 @@ export class JinjaTemplate {
     const budget = new StepBudget(total);
     const executor = new Executor(budget);
     const run = (): string => {
-      total?.begin();
+      total?.spend(stepsPerRendering);
       const scope = new Scope();
       for (const [name, value] of jinjaGlobals) scope.set(name, value);
       for (const [name, data] of Object.entries(variables)) {
@@ -38,7 +51,8 @@ export class JinjaTemplate {
         scope.set(name, value);
       }
       const text = executor.render(this.statements, scope);
-      total?.spendText(text.length);
+      // It is parsed then.
+      total?.spend(text.length / parsedCharactersPerStep);
       return text;
     };
     try {
@@ -55,8 +69,222 @@ function explainOverflow<T>(run: () => T): T {
   try {
     return run();
   } catch (error) {
-    throw error instanceof RangeError
-      ? new TemplateLimitError('the template nests too deeply', { cause: error })
-      : error;
+    if (!(error instanceof RangeError)) throw error;
+    throw new TemplateLimitError('the template nests too deeply', { cause: error });
   }
 }
+
+type LoopControl = 'break' | 'continue';
+
+/** The text that statements write; a part of a template has its own, for example a macro. */
+interface Output {
+  text: string;
+}
+
+class Executor {
+  readonly #evaluator: Evaluator;
+  /** Where the statement that runs, or ran last, is in the source. */
+  offset = 0;
+
+  constructor(budget: StepBudget) {
+    this.#evaluator = new Evaluator(budget);
+  }
+
+  /** The text that statements write. @throws Error when an operation fails, or the template takes too much work. */
+  render(statements: readonly Statement[], scope: Scope): string {
+    const output = { text: '' };
+    this.#runAll(statements, scope, output);
+    return output.text;
+  }
+
+  /** Runs statements; returns whether they ended by `break` or `continue`. */
+  #runAll(statements: readonly Statement[], scope: Scope, output: Output): LoopControl | undefined {
+    for (const statement of statements) {
+      const control = this.#run(statement, scope, output);
+      if (control) return control;
+    }
+    return undefined;
+  }
+
+  #run(statement: Statement, scope: Scope, output: Output): LoopControl | undefined {
+    const { budget } = this.#evaluator;
+    this.offset = statement.offset;
+    budget.spend(1);
+    switch (statement.type) {
+      case 'text':
+        this.#write(statement.text, output);
+        return undefined;
+      case 'output':
+        this.#write(toText(this.#evaluator.evaluate(statement.value, scope), budget), output);
+        return undefined;
+      case 'if': {
+        const branch = statement.branches.find(({ test }) => isTrue(this.#evaluator.evaluate(test, scope)));
+        return this.#runAll(branch?.body ?? statement.otherwise, scope, output);
+      }
+      case 'for':
+        this.#runFor(statement, this.#evaluator.evaluate(statement.iterable, scope), scope, output, 0);
+        return undefined;
+      case 'set':
+        this.#assign(statement.target, this.#evaluator.evaluate(statement.value, scope), scope);
+        return undefined;
+      case 'setBlock': {
+        const text = this.render(statement.body, new Scope(scope));
+        this.#assign(statement.target, this.#filtered(text, statement.filters, scope), scope);
+        return undefined;
+      }
+      case 'macro':
+        scope.set(statement.name, this.#createMacro(statement, scope));
+        return undefined;
+      case 'callBlock':
+        this.#write(this.#callText(statement, scope), output);
+        return undefined;
+      case 'filterBlock': {
+        const text = this.render(statement.body, new Scope(scope));
+        this.#write(toText(this.#filtered(text, statement.filters, scope), budget), output);
+        return undefined;
+      }
+      case 'with': {
+        const inner = new Scope(scope);
+        for (const { target, value } of statement.assignments)
+          this.#assign(target, this.#evaluator.evaluate(value, scope), inner);
+        return this.#runAll(statement.body, inner, output);
+      }
+      case 'break':
+      case 'continue':
+        return statement.type;
+      default:
+        return statement satisfies never;
+    }
+  }
+
+  #write(text: string, output: Output): void {
+    this.#evaluator.budget.spendText(text.length);
+    this.#evaluator.budget.checkText(output.text.length + text.length);
+    output.text += text;
+  }
+
+  #callText({ call, parameters, body }: Statement & { readonly type: 'callBlock' }, scope: Scope): string {
+    const caller = this.#createMacro({ name: 'caller', parameters, body }, scope);
+    const { positional, keywords } = this.#evaluator.evaluateArguments(call.args, scope);
+    const all = { positional, keywords: new Map([...keywords, ['caller', caller]]) };
+    return toText(this.#evaluator.call(this.#evaluator.evaluate(call.callee, scope), all), this.#evaluator.budget);
+  }
+
+  #filtered(text: string, filters: readonly FilterCall[], scope: Scope): Value {
+    return filters.reduce<Value>(
+      (value, { name, args }) =>
+        this.#evaluator.applyFilter(name, value, this.#evaluator.evaluateArguments(args, scope)),
+      text,
+    );
+  }
+
+  #assign(target: AssignmentTarget, value: Value, scope: Scope): void {
+    switch (target.type) {
+      case 'name':
+        scope.set(target.name, value);
+        return;
+      case 'namespace': {
+        const namespace = scope.get(target.name);
+        if (!(namespace instanceof Namespace)) throw new Error('cannot assign attribute on non-namespace object');
+        namespace.attributes.set(target.attribute, value);
+        return;
+      }
+      case 'tuple': {
+        const items = iterate(value);
+        if (items.length !== target.items.length)
+          throw new Error(`expected ${target.items.length} values to unpack, got ${items.length}`);
+        for (const [index, item] of target.items.entries()) this.#assign(item, items[index] ?? null, scope);
+        return;
+      }
+      default:
+        target satisfies never;
+    }
+  }
+
+  #runFor(statement: ForStatement, iterable: Value, scope: Scope, output: Output, depth: number): void {
+    const items = this.#selectItems(statement, iterable, scope);
+    const recurse = ({ positional: [children] }: CallArguments): Value => {
+      const inner = { text: '' };
+      this.#evaluator.budget.nested(() =>
+        this.#runFor(statement, orUndefined(children, 'the loop got no items'), scope, inner, depth + 1),
+      );
+      return inner.text;
+    };
+    let last: Tuple | undefined;
+    const isChanged = (values: Tuple): boolean => {
+      const previous = last;
+      last = values;
+      return !previous || !areEqual(previous, values, this.#evaluator.budget);
+    };
+    for (const [index, item] of items.entries()) {
+      const iteration = { items, index, depth, isChanged };
+      const attribute = (name: string): Value | undefined => loopAttributes.get(name)?.(iteration);
+      const inner = new Scope(scope);
+      inner.set('loop', new Loop(attribute, statement.recursive ? recurse : undefined));
+      this.#assign(statement.target, item, inner);
+      if (this.#runAll(statement.body, inner, output) === 'break') break;
+    }
+    if (items.length === 0) this.#runAll(statement.otherwise, new Scope(scope), output);
+  }
+
+  #selectItems({ target, test }: ForStatement, iterable: Value, scope: Scope): readonly Value[] {
+    const items = [...iterate(iterable)];
+    this.#evaluator.budget.spendList(items.length);
+    if (!test) return items;
+    return items.filter((item) => {
+      const inner = new Scope(scope);
+      this.#assign(target, item, inner);
+      return isTrue(this.#evaluator.evaluate(test, inner));
+    });
+  }
+
+  #createMacro({ name, parameters, body }: Omit<MacroStatement, 'type'>, scope: Scope): Callable {
+    return new Callable(name, ({ positional, keywords }) => {
+      const inner = new Scope(scope);
+      const others = new Map(keywords);
+      for (const [index, parameter] of parameters.entries()) {
+        const given = index < positional.length ? positional[index] : keywords.get(parameter.name);
+        others.delete(parameter.name);
+        inner.set(parameter.name, given === undefined ? this.#parameterDefault(parameter, inner) : given);
+      }
+      inner.set('caller', orUndefined(others.get('caller'), 'No caller defined'));
+      others.delete('caller');
+      inner.set('varargs', new Tuple(positional.slice(parameters.length)));
+      inner.set('kwargs', new Dict(others));
+      return this.render(body, inner);
+    });
+  }
+
+  #parameterDefault({ name, fallback }: MacroParameter, scope: Scope): Value {
+    return fallback ? this.#evaluator.evaluate(fallback, scope) : new Undefined(`parameter '${name}' was not provided`);
+  }
+}
+
+interface Iteration {
+  readonly items: readonly Value[];
+  readonly index: number;
+  readonly depth: number;
+  /** Whether values are others than those that it was asked for before in this loop. */
+  readonly isChanged: (values: Tuple) => boolean;
+}
+
+const loopAttributes = byName<(iteration: Iteration) => Value>({
+  index: ({ index }) => index + 1,
+  index0: ({ index }) => index,
+  revindex: ({ items, index }) => items.length - index,
+  revindex0: ({ items, index }) => items.length - index - 1,
+  first: ({ index }) => index === 0,
+  last: ({ items, index }) => index === items.length - 1,
+  length: ({ items }) => items.length,
+  depth: ({ depth }) => depth + 1,
+  depth0: ({ depth }) => depth,
+  previtem: ({ items, index }) => orUndefined(items[index - 1], 'there is no previous item'),
+  nextitem: ({ items, index }) => orUndefined(items[index + 1], 'there is no next item'),
+  cycle: ({ index }) =>
+    new Callable('cycle', ({ positional }) => {
+      const item = positional[index % positional.length];
+      if (item === undefined) throw new Error('no items for cycling given');
+      return item;
+    }),
+  changed: ({ isChanged }) => new Callable('changed', ({ positional }) => isChanged(new Tuple(positional))),
+});

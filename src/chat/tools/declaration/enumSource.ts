@@ -1,4 +1,4 @@
-import { hasJsonType, isObject } from '../../../base/jsonTypes.ts';
+import { hasJsonType, isObject, tryParseJson } from '../../../base/jsonTypes.ts';
 import type { EnumSource, Tool } from '../../tool.ts';
 import { escapePointerToken, pointerTokens } from '../../../base/jsonPointer.ts';
 
@@ -83,12 +83,8 @@ export function readEnumValues(text: string | undefined, { types }: Pick<EnumSou
 const failed = (problem: string): EnumReading => ({ ok: false, problem });
 
 function parseList(text: string): readonly unknown[] | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = tryParseJson(text);
+  return Array.isArray(value) ? value : undefined;
 }
 
 function problemOf(value: unknown, types: EnumSource['types']): string | undefined {
@@ -106,10 +102,7 @@ function describe(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 
-/**
- * The pointer into the declaration of a tool for one into its parameters. Where parameters were declared as a list, it has
- * the index of the parameter instead of its name.
- */
+/** The pointer into a declaration for one into its parameters, which may be a list there: by index, not by name. */
 export function declaredPointer(pointer: string, { origin = { pointer: '' } }: Tool): string {
   const place = `${origin.pointer}/parameters`;
   for (const [index, name] of (origin.list ?? []).entries()) {

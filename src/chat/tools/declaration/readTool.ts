@@ -1,21 +1,18 @@
 import { hasJsonType } from '../../../base/jsonTypes.ts';
-import type { ReadResult, SchemaError } from '../../../protocol/schema.ts';
+import { invalid, type ReadResult } from '../../../protocol/schema.ts';
 import type { ArgumentsSchema, Tool, ToolOrigin } from '../../tool.ts';
 import { referenceTarget } from '../../../base/jsonPointer.ts';
 import { schemaPointer } from './enumSource.ts';
 import { SchemaReader, type WarnOfDeclaration } from './schemaReader.ts';
 import type { DeclaredParameters, ListedParameter, ToolDeclaration } from './toolSchema.ts';
 
-/**
- * Reads a tool declaration of either form; the pointers of errors and warnings are into the declaration.
- * @param warn receives what is understood although it should be written in another way.
- */
+/** Reads a declaration of either form. @param warn receives what is understood, but should be written otherwise. */
 export function readTool(declaration: ToolDeclaration, warn: WarnOfDeclaration = () => undefined): ReadResult<Tool> {
   if (!('function' in declaration)) return readMembers(declaration, '', warn);
   const { function: definition, consequential: outer } = declaration;
   const { description = '', strict = false, consequential: inner } = definition;
   if (inner !== undefined && outer !== undefined && inner !== outer)
-    return failed([{ pointer: '/function/consequential', message: `is not what stands next to "function": ${outer}` }]);
+    return invalid('/function/consequential', `is not what stands next to "function": ${outer}`);
   if (strict) {
     const message = 'is not used: "strict" of the node is for all its tools; set it there';
     warn({ pointer: '/function/strict', message });
@@ -47,7 +44,7 @@ function readMembers(
         `refers to ${JSON.stringify(reference)}, which the parameters do not have: write "#/$defs/NAME"`,
       );
   reader.end(place);
-  if (reader.errors.length > 0) return failed(reader.errors);
+  if (reader.errors.length > 0) return { ok: false, errors: reader.errors };
   const list = isList(parameters) ? parameters.map((param) => param.name) : undefined;
   const origin: ToolOrigin = { pointer, ...(list && { list }) };
   const enumSources = reader.enumSources.map((source) => ({
@@ -57,8 +54,6 @@ function readMembers(
   const tool: Tool = { name, description, consequential, parameters: schema, notes: reader.notes, origin };
   return { ok: true, value: { ...tool, ...(enumSources.length > 0 && { enumSources }) } };
 }
-
-const failed = (errors: readonly SchemaError[]): ReadResult<Tool> => ({ ok: false, errors });
 
 const isList = (parameters: DeclaredParameters): parameters is readonly ListedParameter[] => Array.isArray(parameters);
 
@@ -81,11 +76,7 @@ function readList(params: readonly ListedParameter[], pointer: string, reader: S
     return [param.name, readParameter(param, place, reader)] as const;
   });
   const required = params.filter((param) => param.required ?? true).map(({ name }) => name);
-  return {
-    type: 'object',
-    properties: Object.fromEntries(properties),
-    ...(required.length > 0 && { required }),
-  };
+  return { type: 'object', properties: Object.fromEntries(properties), ...(required.length > 0 && { required }) };
 }
 
 // Keys in the order that model families were trained on; absent ones are omitted.

@@ -1,10 +1,9 @@
 import type { EnumSource, ParamNotes, Tool } from '../../tool.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
-import { isObject } from '../../../base/jsonTypes.ts';
+import { isObject, type JsonSchema, hasJsonType, tryParseJson } from '../../../base/jsonTypes.ts';
 import { createReader, type SchemaError } from '../../../protocol/schema.ts';
 import { enumTypes, enumTypesOf } from './enumSource.ts';
 import { branchKeywords, ownFacts, mapSchemas } from '../../../base/schemaKeywords.ts';
-import { readLooseKeywords } from './looseKeywords.ts';
 import { factSchemas, pythonTypes } from './toolSchema.ts';
 
 /** Receives what is understood in a declaration, and should be written in another way. */
@@ -21,8 +20,6 @@ export interface SchemaPosition {
   readonly depth?: number;
 }
 
-type JsonSchema = Readonly<Record<string, unknown>>;
-
 interface EnumDeclaration {
   readonly type?: unknown;
   readonly enum?: unknown;
@@ -30,20 +27,15 @@ interface EnumDeclaration {
 }
 
 const readFacts = createReader({ type: 'object', properties: factSchemas });
-
 const maxSchemaDepth = 64;
 const maxLooseWarnings = 10;
-
 const jsonTypeOf: ReadonlyMap<unknown, string> = new Map(Object.entries(pythonTypes));
 
 // Models are not shown facts, but the values of `enum_from` in their place.
 const hiddenFacts: ReadonlySet<string> = new Set(ownFacts.filter((name) => name !== 'enum_from'));
 const isOwnFact = (name: string): boolean => ownFacts.some((fact) => fact === name);
 
-/**
- * Reads the JSON Schemas of a tool's parameters: collects the facts of each parameter by its path, and returns the
- * schemas without them, with the type names of JSON.
- */
+/** Reads the JSON Schemas of parameters: collects facts by path, returns the schemas without them, in JSON's types. */
 export class SchemaReader {
   /** Facts of the parameters that have any, by path. */
   readonly notes = new Map<string, ParamNotes>();
@@ -59,7 +51,6 @@ export class SchemaReader {
     this.#warn = warn;
   }
 
-  /** Adds an error. */
   reject(pointer: string, message: string): void {
     this.errors.push({ pointer, message });
   }
@@ -210,3 +201,53 @@ export function notesOf({ notes }: Tool, path: string): Partial<ParamNotes> {
 }
 
 const parentOf = (key: string): string => key.slice(0, Math.max(key.lastIndexOf('.'), key.lastIndexOf('['), 0));
+
+/** Receives what was understood: the keyword and the end of a sentence about it. */
+type WarnOfKeyword = (keyword: string, message: string) => void;
+
+/**
+ * A schema whose keywords say what was meant: numbers and booleans that were written as texts, values of a list's items that
+ * stand next to `items`, and `optional`, which JSON Schema does not have.
+ * @param type its type, with the name of JSON.
+ */
+function readLooseKeywords(schema: JsonSchema, type: unknown, warn: WarnOfKeyword): JsonSchema {
+  const read = Object.entries(schema).flatMap(([keyword, value]): readonly (readonly [string, unknown])[] => {
+    if (keyword === 'optional') {
+      warn(keyword, 'is not used: a parameter is optional if "required" of its object does not name it');
+      return [];
+    }
+    if (keyword === 'enum') return [[keyword, typedValues(value, type, warn)]];
+    if (!counts.has(keyword) || typeof value !== 'string') return [[keyword, value]];
+    const count = typedValue(value, 'number');
+    if (count !== value) warn(keyword, `is a text, which is read as ${count}; write it without quotes`);
+    return [[keyword, count]];
+  });
+  return withItemValues(Object.fromEntries(read), type, warn);
+}
+
+const counts: ReadonlySet<string> = new Set(
+  'minItems maxItems minLength maxLength minimum maximum exclusiveMinimum exclusiveMaximum'.split(' '),
+);
+
+function typedValues(values: unknown, type: unknown, warn: WarnOfKeyword): unknown {
+  if (!Array.isArray(values) || type === 'string' || typeof type !== 'string') return values;
+  const typed = values.map((value: unknown) => (typeof value === 'string' ? typedValue(value, type) : value));
+  if (typed.some((value, index) => value !== values[index]))
+    warn('enum', `has texts, which are read as values of the type ${type}; write them without quotes`);
+  return typed;
+}
+
+/** What a text says as a value of a type; the text itself if it says none. */
+function typedValue(text: string, type: string): unknown {
+  const value = tryParseJson(/^(?:true|false)$/i.test(text) ? text.toLowerCase() : text);
+  return value !== undefined && hasJsonType(value, type) ? value : text;
+}
+
+// A list can equal none of them.
+function withItemValues(schema: JsonSchema, type: unknown, warn: WarnOfKeyword): JsonSchema {
+  const { items, enum: values, ...rest } = schema;
+  const isOfItems = type === 'array' && isObject(items) && Array.isArray(values) && !values.some(Array.isArray);
+  if (!isOfItems || 'enum' in items) return schema;
+  warn('enum', 'has no list, so it is read as the values of the items; move it into "items"');
+  return { ...rest, items: { ...items, enum: values } };
+}

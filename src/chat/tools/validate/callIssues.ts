@@ -23,14 +23,9 @@ export interface Mentions {
 }
 
 /** Validates a call, its arguments already coerced, against the declaration of its tool and where its values come from. */
-export function validateCall(
-  name: string,
-  args: JsonObject,
-  tool: Tool | undefined,
-  mentions: Mentions,
-): readonly Issue[] {
+export function validateCall(name: string, args: JsonObject, tool: Tool | undefined, said: Mentions): readonly Issue[] {
   if (!tool) return [issue('unknown_tool', '', `there is no tool "${name}"`)];
-  return [...valueIssues(args, resolvedParameters(tool), ''), ...groundingIssues(args, tool, mentions)];
+  return [...valueIssues(args, resolvedParameters(tool), ''), ...groundingIssues(args, tool, said)];
 }
 
 const issue = (code: IssueCode, param: string, message: string): Issue => ({
@@ -42,9 +37,8 @@ const issue = (code: IssueCode, param: string, message: string): Issue => ({
 function* memberIssues(members: JsonObject, schema: ResolvedSchema, path: string): Generator<Issue> {
   const { properties = {}, required = new Set(), additionalProperties = false } = schema;
   const pathOf = (name: string): string => (path === '' ? name : `${path}.${name}`);
-  for (const name of required) {
+  for (const name of required)
     if (!members.has(name)) yield issue('missing_param', pathOf(name), `${pathOf(name)} is required and missing`);
-  }
   for (const [name, value] of members) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
     const isLeftOut = value === null && property && (property.defaultsToNull || !required.has(name));
@@ -63,13 +57,12 @@ function* valueIssues(value: JsonValue, declared: ResolvedSchema, path: string):
     yield issue('wrong_type', path, `${path} must be of type ${[...types].join(' or ')}, not ${stringifyJson(value)}`);
     return;
   }
-  if (allowed && !allowed.some((each) => isSameValue(each, value))) {
+  if (allowed && !allowed.some((each) => isSameValue(each, value)))
     yield issue(
       'not_in_enum',
       path,
       `${path} must be one of ${allowed.map(stringifyJson).join(', ')}, not ${stringifyJson(value)}`,
     );
-  }
   if (isJsonObject(value) && (schema.properties || path === '')) yield* memberIssues(value, schema, path);
   if (isList(value) && items)
     for (const [index, item] of value.entries()) yield* valueIssues(item, items, `${path}[${index}]`);
@@ -117,12 +110,10 @@ function* ungroundedValues(value: JsonValue, place: ValuePlace, tool: Tool, ment
 
 function withoutOwnSources(value: JsonValue, path: string, tool: Tool): JsonValue {
   const hasOwnSource = (innerPath: string): boolean => sourceOf(tool, innerPath) !== undefined;
-  if (isJsonObject(value))
-    return new Map(
-      [...value]
-        .filter(([key]) => !hasOwnSource(`${path}.${key}`))
-        .map(([key, member]) => [key, withoutOwnSources(member, `${path}.${key}`, tool)]),
-    );
+  if (isJsonObject(value)) {
+    const members = [...value].filter(([key]) => !hasOwnSource(`${path}.${key}`));
+    return new Map(members.map(([key, member]) => [key, withoutOwnSources(member, `${path}.${key}`, tool)]));
+  }
   if (!isList(value)) return value;
   return hasOwnSource(`${path}[]`) ? [] : value.map((item) => withoutOwnSources(item, `${path}[]`, tool));
 }
@@ -138,7 +129,6 @@ function propertyOf(members: JsonObject, schema: ResolvedSchema, name: string): 
 const identifies =
   /(?:^|[_-])(?:id|index|number|no|nr|code|level|floor|room|gate|slot|row|column|page|port|channel|year|month|day|hour|minute|age)$|(?:Id|Index|Number|Code|Level)$/;
 
-/** A parameter that keeps a call from being sent. */
 interface InsightParam {
   readonly name: string;
   readonly message: string;
@@ -158,6 +148,8 @@ export interface Insight {
   readonly invalid: readonly InsightParam[];
   /** Why the call could not be read; absent: it was read. */
   readonly unread?: string;
+  /** How probable the call is, where it is too low; absent: that is not why it was not sent. */
+  readonly confidence?: number;
 }
 
 /**
@@ -176,7 +168,9 @@ export function createInsight(tool: Tool, args: JsonObject, issues: readonly Iss
 /** The insight of a call with these issues. */
 export function toInsight(tool: Tool, args: JsonObject, issues: readonly Issue[]): Insight {
   const paramsWith = (missing: boolean): InsightParam[] =>
-    issues.filter(({ code }) => (code === 'missing_param') === missing).map((issue) => toInsightParam(tool, issue));
+    issues
+      .filter(({ code }) => (code === 'missing_param') === missing)
+      .map((each) => toInsightParam(tool, each.param, each.message));
   return { tool: tool.name, arguments: args, missing: paramsWith(true), invalid: paramsWith(false) };
 }
 
@@ -188,7 +182,8 @@ export function visibleInsight({ missing, invalid, ...call }: Insight): Insight 
   return { ...call, missing: missing.filter(isShown), invalid: invalid.filter(isShown) };
 }
 
-function toInsightParam(tool: Tool, { param, message }: Issue): InsightParam {
+/** What is declared of a parameter that something is wrong with. */
+export function toInsightParam(tool: Tool, param: string, message: string): InsightParam {
   const {
     source,
     significance = '',

@@ -1,14 +1,7 @@
 import type { Tool } from '../../tool.ts';
 import { alternativeFor, resolvedParameters, type ResolvedSchema } from '../resolvedSchema.ts';
-import {
-  isJsonObject,
-  isList,
-  isOfType,
-  stringifyJson,
-  JsonNumber,
-  type JsonObject,
-  type JsonValue,
-} from '../../json/value.ts';
+import type { JsonObject, JsonValue } from '../../json/value.ts';
+import { isJsonObject, isList, isOfType, stringifyJson, JsonNumber } from '../../json/value.ts';
 
 /** Arguments as a flat JSON object whose values are all strings; values of other types are JSON in a string. */
 export const argumentsAsStrings = (args: JsonObject): string =>

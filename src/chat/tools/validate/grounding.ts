@@ -67,8 +67,93 @@ function isMentioned(text: string, { messages, numbers, dates, relativeDay }: Us
   return messages.some((message) => words.every((word) => message.has(word)));
 }
 
+/** A number of a message: its possible values, the indices of its words, and the word after it. */
+interface NumberMention {
+  readonly values: readonly number[];
+  readonly words: readonly number[];
+  readonly unit?: string | undefined;
+}
+
+// Of a longer message, the words behind are free for all values.
+const maxTakenCharacters = 4096;
+
+/** The words of one message, numbers included, each of which fills one value only. */
+export class SaidWords {
+  readonly #words: readonly string[];
+  /** Those of fewer words first. */
+  readonly #numbers: readonly NumberMention[];
+  readonly #taken = new Set<number>();
+  readonly #units = new Set<string>();
+
+  constructor(message: string) {
+    const text = fold(message.slice(0, maxTakenCharacters));
+    const words = [...text.matchAll(wordPattern)];
+    this.#words = words.map(([word]) => word);
+    const inDigits = [...text.matchAll(signedNumber)].map(({ 0: digits, index }): NumberMention => {
+      const end = index + digits.length;
+      const isPart = (word: RegExpExecArray): boolean => word.index < end && index < word.index + word[0].length;
+      const [, unit] = /^[ \u00a0](\p{L}+)/u.exec(text.slice(end, end + 64)) ?? [];
+      return { values: readingsOf(digits), words: words.flatMap((word, at) => (isPart(word) ? [at] : [])), unit };
+    });
+    const mentions = [...inDigits, ...numberPhrases(this.#words)];
+    this.#numbers = mentions.toSorted((one, other) => one.words.length - other.words.length);
+  }
+
+  /** Takes the words of a value. @returns whether they were free; what is not in the message needs none. */
+  take(value: JsonValue): boolean {
+    if (isJsonObject(value)) return [...value.values()].every((member) => this.take(member));
+    if (Array.isArray(value)) return value.every((item: JsonValue) => this.take(item));
+    if (value instanceof JsonNumber) return this.#takeNumber(Number(value.digits));
+    if (typeof value !== 'string') return true;
+    const text = fold(value);
+    return isNumber.test(text) ? this.#takeNumber(Number(text)) : this.#takeWords(wordsOf(text));
+  }
+
+  /** Whether a value is the word after a number that was taken: the coins of "20 coins". */
+  isUnit(value: JsonValue): boolean {
+    return typeof value === 'string' && this.#units.has(fold(value));
+  }
+
+  #takeNumber(number: number): boolean {
+    const mentions = this.#numbers.filter(({ values }) => values.includes(number));
+    if (mentions.length === 0) return true;
+    const free = mentions.find(({ words }) => !words.some((at) => this.#taken.has(at)));
+    for (const at of free?.words ?? []) this.#taken.add(at);
+    if (free?.unit !== undefined) this.#units.add(free.unit);
+    return free !== undefined;
+  }
+
+  #takeWords(words: readonly string[]): boolean {
+    if (!words.every((word) => this.#words.includes(word))) return true;
+    const places = new Set<number>();
+    for (const word of words) {
+      const place = this.#words.findIndex((said, at) => said === word && !this.#taken.has(at) && !places.has(at));
+      if (place < 0) return false;
+      places.add(place);
+    }
+    for (const place of places) this.#taken.add(place);
+    return true;
+  }
+}
+
+// Words of one number: "one thousand two hundred five".
+const maxNumberWords = 5;
+
+function* numberPhrases(words: readonly string[]): Generator<NumberMention> {
+  for (const start of words.keys()) {
+    const shorter = new Set<number>();
+    for (let length = 1; length <= maxNumberWords && start + length <= words.length; length++) {
+      const places = Array.from({ length }, (_, index) => start + index);
+      const values = [...numbersInWords(words.slice(start, start + length))].filter((value) => !shorter.has(value));
+      for (const value of values) shorter.add(value);
+      if (values.length > 0) yield { values, words: places };
+    }
+  }
+}
+
 const fold = (text: string): string => foldText(text).toLowerCase();
-const wordsOf = (text: string): string[] => text.match(/[\p{L}\p{N}]+/gu) ?? [];
+const wordPattern = /[\p{L}\p{N}]+/gu;
+const wordsOf = (text: string): string[] => text.match(wordPattern) ?? [];
 
 const isNumber = /^[+-]?\d+(?:\.\d+)?$/;
 const isoDate = /^(\d{4})-(\d{2})-(\d{2})(?:t.*)?$/;
@@ -77,13 +162,27 @@ const isoDate = /^(\d{4})-(\d{2})-(\d{2})(?:t.*)?$/;
 const signedNumber = /(?:(?<![\p{L}\p{N}])[+-])?(?:\d+(?:[,.\u00a0]\d{3})+(?!\d)|\d+(?:[.,]\d+)?)/gu;
 
 function* numbersIn(text: string): Generator<number> {
-  for (const [digits] of text.matchAll(signedNumber)) {
-    // A comma or a point may separate thousands or a fraction: both readings count.
-    yield Number(digits.replaceAll(/[,.\u00a0]/g, ''));
-    yield Number(digits.replace(',', '.').replaceAll('\u00a0', ''));
-  }
+  for (const [digits] of text.matchAll(signedNumber)) yield* readingsOf(digits);
   yield* numbersInWords(wordsOf(text));
 }
+
+// A comma or a point may separate thousands or a fraction: both readings count.
+const readingsOf = (digits: string): readonly number[] => [
+  Number(digits.replaceAll(/[,.\u00a0]/g, '')),
+  Number(digits.replace(',', '.').replaceAll('\u00a0', '')),
+];
+
+/** Whether a message refuses and says nothing else, in English: "No, thanks.", "Never mind!" */
+export const isRefusal = (message: string): boolean => refusal.test(wordsOf(fold(message)).join(' '));
+
+/** Whether a message agrees and says nothing else, in English: "Yes, please.", "That's right!" */
+export const isAgreement = (message: string): boolean => agreement.test(wordsOf(fold(message)).join(' '));
+
+const agreement =
+  /^(?:(?:oh|well|please) )*(?:yes|yeah|yep|yup|sure|ok|okay|right|correct|exactly|of course|absolutely|definitely|do (?:it|that|so)|go ahead|please do|i do|i did|that(?: i)?s? (?:right|it|correct)|sounds good)(?: (?:thanks|thank you|please|it|that|is|s|do|i|did|right|correct|exactly|sure|of course|go ahead|yes))*$/;
+
+const refusal =
+  /^(?:(?:oh|no|nope|nah|well|please|actually|sorry) )*(?:no|nope|nah|never ?mind|forget (?:it|that|about it)|cancel|stop|leave it|not now|do not|don t)(?: (?:thanks|thank you|please|it|that|then|all|now))*$/;
 
 const months = 'january february march april may june july august september october november december'.split(' ');
 const monthPattern = months.map((month) => `${month.slice(0, 3)}(?:${month.slice(3)})?`).join('|');
@@ -119,31 +218,16 @@ const units =
     ' ',
   );
 const tens = 'twenty thirty forty fifty sixty seventy eighty ninety'.split(' ');
-const scales: ReadonlyMap<string, number> = new Map([
-  ['hundred', 100],
-  ['thousand', 1000],
-  ['million', 1_000_000],
-  ['billion', 1_000_000_000],
-]);
+const scales: ReadonlyMap<string, number> = new Map(
+  Object.entries({ hundred: 100, thousand: 1000, million: 1_000_000, billion: 1_000_000_000 }),
+);
 
-/** Words for a quantity, as the number of single things. */
-const quantities: ReadonlyMap<string, number> = new Map([
-  ['single', 1],
-  ['once', 1],
-  ['both', 2],
-  ['double', 2],
-  ['twice', 2],
-  ['triple', 3],
-  ['thrice', 3],
-]);
+const quantities: ReadonlyMap<string, number> = new Map(
+  Object.entries({ single: 1, once: 1, both: 2, double: 2, twice: 2, triple: 3, thrice: 3 }),
+);
 
 /** Words for a group of things: "two dozen" are 24. */
-const groups: ReadonlyMap<string, number> = new Map([
-  ['dozen', 12],
-  ['couple', 2],
-  ['pair', 2],
-  ['pairs', 2],
-]);
+const groups: ReadonlyMap<string, number> = new Map(Object.entries({ dozen: 12, couple: 2, pair: 2, pairs: 2 }));
 
 /**
  * The numbers that English words may mean: "three hundred" is 3 and 300, "half a dozen" is 6. Both readings count where
@@ -175,6 +259,7 @@ const isNoThing = (word: string): boolean => noThings.has(word) || scales.has(wo
 function* numbersFrom(words: readonly string[], start: number): Generator<number> {
   const startsWithArticle = words[start] === 'a' && scales.has(words[start + 1] ?? '');
   let total = 0;
+  let lastScale = Infinity;
   let current = startsWithArticle ? 1 : undefined;
   for (let index = startsWithArticle ? start + 1 : start; index < words.length; index++) {
     const word = words[index] ?? '';
@@ -182,7 +267,8 @@ function* numbersFrom(words: readonly string[], start: number): Generator<number
     const scale = scales.get(word);
     const value = smallNumber(word);
     if (scale === 100 && current && current < 100) current *= 100;
-    else if (scale !== undefined && scale > 100 && current) [total, current] = [total + current * scale, 0];
+    else if (scale !== undefined && scale > 100 && scale < lastScale && current)
+      [total, current, lastScale] = [total + current * scale, 0, scale];
     else if (value !== undefined && hasRoomFor(value, current)) current = (current ?? 0) + value;
     else return;
     yield total + current;

@@ -1,14 +1,15 @@
 import { isObject, isSameJson } from '../../../base/jsonTypes.ts';
 import { type ToolOutcome, toolResult, type ToolReturn } from '../toolOutcome.ts';
 import { didYouMean } from '../../../base/didYouMean.ts';
-import { Fault } from '../../../protocol/fault.ts';
+import { type Fault, malformed } from '../../../protocol/fault.ts';
 import { wrongType } from '../../../protocol/codec/json.ts';
 import { readPages } from '../../limits.ts';
 import { checks, optionsCheck } from '../../options.ts';
 import { compileJsonSchema } from '../argumentSchemas.ts';
 import type { DeclaredTool } from '../defineTool.ts';
 import type { ToolContext } from '../toolRegistration.ts';
-import { inlineReferences } from './inlineReferences.ts';
+import { describePointer, escapePointerToken, referenceTarget } from '../../../base/jsonPointer.ts';
+import { namedKeywords, ownFacts, mapSchemas } from '../../../base/schemaKeywords.ts';
 
 /** A tool as a server of the Model Context Protocol lists it. */
 export interface McpTool {
@@ -120,7 +121,7 @@ export async function fromMcp<const Name extends string = string, const Prefix e
     const name = prefix + tool.name;
     if (used.has(name)) {
       const fix = 'give a `prefix`, or leave the tool out with `only`';
-      throw new Fault('MALFORMED_MESSAGE', `fromMcp.${tool.name}: there are two tools "${name}"; ${fix}`);
+      throw malformed(`fromMcp.${tool.name}: there are two tools "${name}"; ${fix}`);
     }
     used.add(name);
     declarations.push(declare(tool, name));
@@ -137,7 +138,7 @@ function select(tools: readonly McpTool[], only: readonly string[] | undefined):
   const names = tools.map(({ name }) => name);
   for (const [index, name] of only.entries()) {
     if (!names.includes(name))
-      throw new Fault('MALFORMED_MESSAGE', `fromMcp.only[${index}] is no tool: "${name}"${didYouMean(name, names)}`);
+      throw malformed(`fromMcp.only[${index}] is no tool: "${name}"${didYouMean(name, names)}`);
   }
   return tools.filter(({ name }) => only.includes(name));
 }
@@ -147,16 +148,11 @@ function declare(tool: McpTool, name: string): McpDeclaration {
   const path = `fromMcp.${tool.name}`;
   if (!/^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/.test(name)) {
     const rule = 'a letter or _, then at most 63 of A-Z a-z 0-9 _ . -';
-    throw new Fault(
-      'MALFORMED_MESSAGE',
-      `${path}: the name "${name}" must be ${rule}; leave the tool out with \`only\``,
-    );
+    throw malformed(`${path}: the name "${name}" must be ${rule}; leave the tool out with \`only\``);
   }
-  if (execution?.taskSupport === 'required')
-    throw new Fault('MALFORMED_MESSAGE', `${path} runs as a task only; leave it out with \`only\``);
+  if (execution?.taskSupport === 'required') throw malformed(`${path} runs as a task only; leave it out with \`only\``);
   const schema = inputSchema as Readonly<Record<string, unknown>>;
-  if (schema?.['type'] !== 'object')
-    throw new Fault('MALFORMED_MESSAGE', `${path}.inputSchema.type must be "object": arguments have names`);
+  if (schema?.['type'] !== 'object') throw malformed(`${path}.inputSchema.type must be "object": arguments have names`);
   const parameters = inlineReferences(schema, `${path}.inputSchema`);
   compileJsonSchema(parameters, `${path}.inputSchema`);
   const isConsequential = annotations?.destructiveHint === true;
@@ -237,4 +233,59 @@ function saysSame(part: unknown, structured: unknown): boolean {
   } catch {
     return false;
   }
+}
+
+type JsonSchema = Readonly<Record<string, unknown>>;
+
+// What a model is not shown: names and definitions, which stand where they are referred to.
+const omittedKeywords: ReadonlySet<string> = new Set(['$schema', '$id', '$comment', '$defs', 'definitions']);
+const dynamicReferences: ReadonlySet<string> = new Set(['$dynamicRef', '$recursiveRef']);
+// Keywords of turngraph would be read as such, whatever the server means by them.
+const ownKeywords: ReadonlySet<string> = new Set(ownFacts);
+const maxSchemas = 4096;
+
+/**
+ * A JSON Schema as the declaration of a tool takes it: what `$ref` refers to stands in its place.
+ * @param path names the schema in errors.
+ * @throws Fault MALFORMED_MESSAGE with the place for what a declaration cannot express.
+ */
+function inlineReferences(root: JsonSchema, path: string): JsonSchema {
+  let schemas = 0;
+  const refusal = (pointer: string, problem: string): Fault =>
+    malformed(`${path}${describePointer(pointer)} ${problem}`);
+
+  /** Reads a schema, or a boolean, which stays as it is; `within` are the references that led to it. */
+  function read(schema: unknown, pointer: string, within: readonly unknown[]): unknown {
+    if (!isObject(schema)) return schema;
+    if (++schemas > maxSchemas) throw refusal(pointer, `has more than ${maxSchemas} schemas, references included`);
+    for (const keyword of Object.keys(schema)) {
+      if (ownKeywords.has(keyword))
+        throw refusal(pointer, `has the keyword "${keyword}", which is no keyword of JSON Schema`);
+      if (dynamicReferences.has(keyword)) throw refusal(pointer, `has ${keyword}, which a declaration cannot express`);
+    }
+    const { $ref: reference, ...others } = schema;
+    const target =
+      reference === undefined ? {} : read(resolve(reference, pointer, within), pointer, [...within, reference]);
+    const shown = Object.entries(others).filter(([keyword]) => !omittedKeywords.has(keyword));
+    const own = shown.map(([keyword, value]) => {
+      const place = pointer + escapePointerToken(keyword);
+      if (namedKeywords.has(keyword) && !isObject(value)) throw refusal(place, 'must be an object of JSON Schemas');
+      if (keyword === 'examples' && !Array.isArray(value)) throw refusal(place, 'must be a list');
+      return [keyword, mapSchemas(keyword, value, (inner, below) => read(inner, pointer + below, within))];
+    });
+    return isObject(target) ? { ...target, ...Object.fromEntries(own) } : target;
+  }
+
+  function resolve(reference: unknown, pointer: string, within: readonly unknown[]): unknown {
+    const name = JSON.stringify(reference);
+    if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference))
+      throw refusal(pointer, `refers to ${name}; only references within the schema, such as "#/$defs/x", are read`);
+    if (reference === '#' || within.includes(reference))
+      throw refusal(pointer, `refers to ${name}, which contains itself`);
+    const target = referenceTarget(root, reference);
+    if (target === undefined) throw refusal(pointer, `refers to ${name}, which it does not have`);
+    return target;
+  }
+
+  return read(root, '', []) as JsonSchema;
 }

@@ -1,12 +1,11 @@
 import { memoized } from '../../../base/memoized.ts';
 import { randomInt } from 'node:crypto';
-import { answeredCalls, type Call, type Turn } from '../../compile/turn.ts';
+import { answeredCalls, parseJsonObject, type Call, type Turn } from '../../compile/turn.ts';
 import type { ParsedReply } from '../../../chat/reply/parseReply.ts';
 import type { DetectedCall, Tool, AnsweredCall } from '../../../chat/tool.ts';
 import { isAllowed } from './callConstraint.ts';
 import type { Dialog, DialogResult } from '../../../chat/dialog.ts';
-import { canonicalJson, isJsonObject, type JsonObject, stringifyJson } from '../../../chat/json/value.ts';
-import { parseJsonAt } from '../../../chat/json/lenientParser.ts';
+import { canonicalJson, type JsonObject, stringifyJson } from '../../../chat/json/value.ts';
 import {
   createInsight,
   type Insight,
@@ -31,8 +30,16 @@ export interface Attempt {
   readonly problem: string | undefined;
 }
 
+interface PendingValues {
+  /** How many values of a call are those of the pending one; -1: it is a call of another tool. */
+  agreement(call: DetectedCall): number;
+  complete(call: DetectedCall): DetectedCall;
+}
+
 interface AttemptOptions extends CallRules {
   readonly nodeName: string;
+  /** The pending call, whose values a call of its tool gets; undefined: there is none. */
+  readonly pending: PendingValues | undefined;
   /** Whether max_tokens ended the reply. */
   readonly isCutOff: boolean;
   /** Whether the node asks again after a mistake. */
@@ -70,7 +77,13 @@ export async function judgeReply(turn: Turn, reply: ParsedReply, options: Attemp
     unread.push({ text: raw, reason });
   }
   for (const { text, reason } of unread) turn.emitEvent('call_unread', { text, reason }, { always: true });
-  const judged = allowed.map((call) => judgeCall(turn, call, options));
+  const { pending } = options;
+  const agreements = allowed.map((call) => pending?.agreement(call) ?? -1);
+  // Of several calls, the one that agrees most.
+  const completed = agreements.indexOf(Math.max(0, ...agreements));
+  const judged = allowed.map((call, index) =>
+    judgeCall(turn, (index === completed && pending?.complete(call)) || call, options),
+  );
   const calls = options.sendsIncomplete ? judged : [...judged, ...unreadInsights(reply.unread, tools)];
   const problem = findProblem(calls, unread, retriesUnknown ? tools : undefined);
   return { calls, answer: echo === undefined ? reply.answer : '', warnings, problem };
@@ -112,7 +125,7 @@ function findProblem(
 const unknownName = (judged: JudgedCall): string | undefined =>
   judged.kind === 'new' && !judged.call.known ? judged.call.name : undefined;
 
-/** What becomes of a detected call: it is sent, it has a result already, or it lacks something. */
+/** What becomes of a detected call: it is sent, it has a result already, it is too uncertain, or it lacks something. */
 export type JudgedCall =
   | { readonly kind: 'new'; readonly call: Call; readonly arguments: JsonObject }
   | {
@@ -121,31 +134,37 @@ export type JudgedCall =
       readonly event: 'call_repeated' | 'already_known';
       readonly answered: AnsweredCall;
     }
+  /** Its confidence is too low: it is not sent. */
+  | { readonly kind: 'unsure'; readonly insight: Insight }
   | { readonly kind: 'incomplete'; readonly insight: Insight };
 
 /** What calls are judged by. */
-interface CallRules {
+export interface CallRules {
   readonly turnTools: TurnTools;
   readonly mentions: () => Mentions;
   /** Whether a call that lacks something is sent all the same, with its issues. */
   readonly sendsIncomplete: boolean;
+  /** The least confidence of a call that is sent, if it is known. */
+  readonly minConfidence: number;
 }
 
 /** Judges a detected call: checks it against its tool and looks for a result that it has already. */
-function judgeCall(
+export function judgeCall(
   turn: Turn,
   detected: DetectedCall,
-  { turnTools, mentions, sendsIncomplete }: CallRules,
+  { turnTools, mentions, sendsIncomplete, minConfidence }: CallRules,
 ): JudgedCall {
   const { call, thought } = splitThought(detected);
-  const { name, repaired } = call;
+  const { name, repaired, confidence } = call;
   const tool = turnTools.tools.get(name);
   const args = coerceArguments(call.arguments, tool);
   const answered = findAnswered(turn, name, args);
-  if (answered) return { kind: 'answered', ...answered };
+  if (answered) return answered;
   const issues = validateCall(name, args, tool, mentions());
   const insight = tool && !sendsIncomplete ? createInsight(tool, call.arguments, issues) : undefined;
   if (insight) return { kind: 'incomplete', insight };
+  if (confidence !== undefined && confidence < minConfidence)
+    return { kind: 'unsure', insight: { tool: name, arguments: call.arguments, missing: [], invalid: [], confidence } };
   const texts = { flatArguments: argumentsAsStrings(call.arguments), typedArguments: stringifyJson(args) };
   const facts = {
     because: guidelineOf(turn, name, turnTools) ?? turn.route,
@@ -154,12 +173,9 @@ function judgeCall(
     repaired,
     issues,
   };
-  const id = createCallId();
-  return {
-    kind: 'new',
-    call: { id, name, ...texts, ...facts, ...(thought !== undefined && { thought }) },
-    arguments: args,
-  };
+  const more = { ...(thought !== undefined && { thought }), ...(confidence !== undefined && { confidence }) };
+  const recorded = { id: createCallId(), name, ...texts, ...facts, ...more };
+  return { kind: 'new', call: recorded, arguments: args };
 }
 
 /** The guideline that selected a tool. Of several, the first counts. */
@@ -185,18 +201,15 @@ export function lazyMentions({ dialog, message, exchanges }: Turn, system: () =>
 }
 
 /** The result that a call with equal name and arguments has: of this turn, or of an earlier one that kept it. */
-function findAnswered(
-  turn: Turn,
-  name: string,
-  args: JsonObject,
-): { readonly event: 'call_repeated' | 'already_known'; readonly answered: AnsweredCall } | undefined {
+function findAnswered(turn: Turn, name: string, args: JsonObject): JudgedCall | undefined {
   const key = callKey(name, args);
   const inTurn = turn.exchanges.flatMap(({ calls }) => calls).find((call) => answeredKey(call) === key);
-  if (inTurn) return { event: 'call_repeated', answered: inTurn };
+  if (inTurn) return { kind: 'answered', event: 'call_repeated', answered: inTurn };
   const known = knownResults(turn.dialog).get(key);
   if (!known) return undefined;
   const { call_id: id, ok, content } = known;
-  return { event: 'already_known', answered: { id, name, arguments: args, ok, content, lifespan: 'TURN' } };
+  const answered = { id, name, arguments: args, ok, content, lifespan: 'TURN' } as const;
+  return { kind: 'answered', event: 'already_known', answered };
 }
 
 const idCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
@@ -206,17 +219,15 @@ const idLength = 9;
 const createCallId = (): string =>
   Array.from({ length: idLength }, () => idCharacters[randomInt(idCharacters.length)]).join('');
 
-/** A text that calls share if they are equal in name and arguments. */
 const callKey = (name: string, args: JsonObject): string => `${JSON.stringify(name)} ${canonicalJson(args)}`;
 
 // A loop compares each call with those before it, and each turn has all results of the dialog: keys are made once.
 
-/** The key of a call that has its result. */
 const answeredKey = memoized(({ name, arguments: args }: AnsweredCall) => callKey(name, args));
 
 const resultKey = memoized(({ name, arguments_json }: DialogResult) => {
-  const parsed = parseJsonAt(arguments_json, 0);
-  return parsed.ok && isJsonObject(parsed.value) ? callKey(name, parsed.value) : '';
+  const args = parseJsonObject(arguments_json);
+  return args ? callKey(name, args) : '';
 });
 
 /** The results that stay in a dialog, by the key of their call; of equal calls the newest. */

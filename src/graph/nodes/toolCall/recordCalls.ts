@@ -17,8 +17,8 @@ type CallSlot =
 export interface RecordedCalls {
   /** The calls that stand, in the order of the reply. */
   readonly slots: readonly CallSlot[];
-  /** The new ones. */
-  readonly sent: readonly Call[];
+  /** Whether one of them is new. */
+  readonly hasNew: boolean;
   /** Number of calls that had a result of this turn, and of an earlier one. */
   readonly repeats: number;
   readonly known: number;
@@ -28,33 +28,22 @@ export interface RecordedCalls {
 export function recordCalls(turn: Turn, calls: readonly JudgedCall[], delivery: Delivery): RecordedCalls {
   const { notify_client: notify, await_results: awaitsResult } = delivery;
   const slots: CallSlot[] = [];
-  const sent: Call[] = [];
   let [repeats, known] = [0, 0];
   for (const judged of calls) {
-    switch (judged.kind) {
-      case 'incomplete':
-        turn.recordInsight(judged.insight);
-        break;
-      case 'answered': {
-        const { event, answered } = judged;
-        const { id: of, name: tool, arguments: args } = answered;
-        turn.emitEvent(event, { tool, arguments: args, of }, { always: true });
-        slots.push({ answered });
-        if (event === 'call_repeated') repeats++;
-        else known++;
-        break;
-      }
-      case 'new': {
-        const { call, arguments: args } = judged;
-        sent.push(call);
-        slots.push({ call, arguments: args, isAwaited: turn.recordCall(call, { notify, awaitsResult }) });
-        break;
-      }
-      default:
-        judged satisfies never;
+    if (judged.kind === 'incomplete' || judged.kind === 'unsure') turn.recordInsight(judged.insight);
+    else if (judged.kind === 'new') {
+      const { call, arguments: args } = judged;
+      slots.push({ call, arguments: args, isAwaited: turn.recordCall(call, { notify, awaitsResult }) });
+    } else {
+      const { event, answered } = judged;
+      const { id: of, name: tool, arguments: args } = answered;
+      turn.emitEvent(event, { tool, arguments: args, of }, { always: true });
+      slots.push({ answered });
+      if (event === 'call_repeated') repeats++;
+      else known++;
     }
   }
-  return { slots, sent, repeats, known };
+  return { slots, hasNew: slots.some((slot) => 'call' in slot), repeats, known };
 }
 
 interface CollectOptions extends Delivery {

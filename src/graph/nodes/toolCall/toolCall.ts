@@ -12,10 +12,13 @@ import { usedKeywords } from '../../../chat/tools/promptedKeywords.ts';
 import type { ToolCallFormat } from '../../../chat/tool.ts';
 import type { StreamableTextOptions } from '../../../chat/reply/malformed/streamableText.ts';
 import type { ModelLease } from '../../../inference/models/pool/lease.ts';
+import { isRefusal } from '../../../chat/tools/validate/grounding.ts';
 import { completeAnswer } from '../answerWithoutCalls.ts';
 import { InferenceRunner, type PromptRequest, resolveModel } from '../inference.ts';
-import { type Attempt, judgeReply, lazyMentions } from './judgeReply.ts';
-import { isMatch } from './callConstraint.ts';
+import { type Attempt, type CallRules, judgeCall, type JudgedCall, judgeReply, lazyMentions } from './judgeReply.ts';
+import { dropPending, keepPending, PendingArguments } from './pendingCall.ts';
+import { warnOfConfidence, withConfidence } from './confidence.ts';
+import { isAllowed, isMatch } from './callConstraint.ts';
 import { proseLimit, readReply, ReplyText } from './reply.ts';
 import { collectResults, recordCalls } from './recordCalls.ts';
 import { hasSameDeclarations, readToolDeclarations, type ToolDeclarations } from './toolDeclarations.ts';
@@ -24,7 +27,6 @@ import { ToolCompiler, type TurnTools } from './turnTools.ts';
 // Calls of a turn that repeat an answered one, after which the loop ends.
 const maxRepeats = 2;
 
-/** How often a node was visited in one turn, and how often its calls had a result already. */
 interface LoopState {
   rounds: number;
   repeats: number;
@@ -40,7 +42,7 @@ export const toolCallWith = (formats: Formats) =>
     type: 'ToolCall',
     summary: 'Offers tools to a model, detects calls in its text and notifies the client of each.',
     params: toolCallParams(formats),
-    exits: ['tool_called', 'no_tool_called', 'no_results'],
+    exits: ['tool_called', 'no_tool_called', 'no_results', 'unsure'],
     effects: toolCallEffects,
     toolNames: ({ tools }) => tools.map(declaredToolName),
     async create(params, context) {
@@ -51,12 +53,12 @@ export const toolCallWith = (formats: Formats) =>
       const { format, reason, warning } = resolveFormat(params.tool_call_format, lease, formats);
       if (warning !== '') context.warn(`${nodeName}.params.tool_call_format ${warning}`);
       warnOfOmissions(declarations, format, lease.model.toolDialect, context);
+      warnOfConfidence(params, lease, context);
       const compiler = await ToolCompiler.create(declarations, { format, model: lease.model, nodeName });
       return new ToolCallNode({ context, settings, lease, format, reason, compiler });
     },
   });
 
-/** Warns of what the chat template leaves out of the tools that it writes. */
 function warnOfOmissions(
   { tools }: ToolDeclarations,
   { name: formatName }: ToolCallFormat,
@@ -67,14 +69,11 @@ function warnOfOmissions(
   for (const { name, parameters } of tools.values()) {
     const used = usedKeywords(parameters, omits);
     if (used.length === 0) continue;
-    const what = used.join(', ');
-    warn(
-      `${nodeName}: the model's chat template leaves ${what} of the tool ${name} out of prompts; put it in a description`,
-    );
+    const what = `${used.join(', ')} of the tool ${name}`;
+    warn(`${nodeName}: the model's chat template leaves ${what} out of prompts; put it in a description`);
   }
 }
 
-/** What a ToolCall node is created of. */
 interface ToolCallParts {
   readonly context: NodeContext;
   readonly settings: LiveParams<ToolCallParams, ReturnType<typeof readSettings>>;
@@ -85,7 +84,7 @@ interface ToolCallParts {
   readonly compiler: ToolCompiler;
 }
 
-type Exit = 'tool_called' | 'no_tool_called' | 'no_results';
+type Exit = 'tool_called' | 'no_tool_called' | 'no_results' | 'unsure';
 
 class ToolCallNode implements Node<Exit, ToolCallParams> {
   readonly #parts: ToolCallParts;
@@ -98,7 +97,7 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
     this.#parts = parts;
     this.#compiler = parts.compiler;
     this.#plainProjection = chatProjection(parts.lease.model);
-    this.#inference = new InferenceRunner(parts.lease, parts.context, { temperature: 0 });
+    this.#inference = new InferenceRunner(parts.lease, parts.context, { temperature: 0 }, parts.settings.current);
   }
 
   async run(turn: Turn): Promise<Exit> {
@@ -125,14 +124,12 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
 
   async change(changed: ToolCallParams): Promise<void> {
     const { context, settings, lease, format } = this.#parts;
+    const options = { format, model: lease.model, nodeName: this.#nodeName };
     const next = hasSameDeclarations(this.#settings, changed)
       ? this.#compiler
-      : await ToolCompiler.create(readToolDeclarations(changed, context), {
-          format,
-          model: lease.model,
-          nodeName: this.#nodeName,
-        });
+      : await ToolCompiler.create(readToolDeclarations(changed, context), options);
     await settings.change(changed);
+    warnOfConfidence(changed, lease, context);
     this.#compiler = next;
   }
 
@@ -154,17 +151,29 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
 
   /** One round: asks for calls, sends them, and waits for their results; or answers. */
   async #callTools(turn: Turn, tools: TurnTools, loop: LoopState): Promise<Exit> {
-    const { generate_on_no_tool, stream, spoken, ...delivery } = this.#settings;
+    const { generate_on_no_tool, stream, spoken, keep_pending, pending_turns, ...delivery } = this.#settings;
     const { format } = this.#parts;
     // What is sent cannot be taken back for another attempt.
     const isStreamed = stream && !tools.constraint.answer && !format.answersAtEnd && this.#maxRetries === 0;
     const output = new ReplyText(turn, loop.hasText, isStreamed ? this.#markupOf(tools) : undefined);
-    const { calls, answer } = await this.#askWithRetries(turn, tools, output);
+    const isFirst = loop.rounds === 1;
+    const pending = keep_pending && isFirst ? PendingArguments.of(turn, this.#nodeName, tools.tools) : undefined;
+    const isRefused = pending !== undefined && isRefusal(turn.message);
+    if (isRefused) dropPending(turn, this.#nodeName, 'declined');
+    const attempt =
+      (await this.#confirm(turn, tools, pending)) ??
+      (await this.#askWithRetries(turn, tools, output, isRefused ? undefined : pending));
+    const { answer } = attempt;
+    // About a call that the user has just refused nothing is asked.
+    const calls = isRefused ? attempt.calls.filter((call) => !('insight' in call)) : attempt.calls;
     if (isStreamed) output.end(answer);
     loop.hasText ||= isStreamed && answer !== '';
     const record = recordCalls(turn, calls, delivery);
+    if (keep_pending)
+      keepPending(turn, calls, { node: this.#nodeName, turns: pending_turns, isFirst, ...this.#rulesOf(turn, tools) });
     loop.repeats += record.repeats;
-    const isStuck = record.sent.length === 0 && record.known === 0 && loop.repeats >= maxRepeats;
+    const isStuck = !record.hasNew && record.known === 0 && loop.repeats >= maxRepeats;
+    if (record.slots.length === 0 && calls.some(({ kind }) => kind === 'unsure')) return 'unsure';
     if (isStuck || record.slots.length === 0) {
       if (generate_on_no_tool && !isStreamed) await this.#finish(turn, tools, output, answer);
       return 'no_tool_called';
@@ -176,13 +185,21 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
     return exit;
   }
 
-  async #askWithRetries(turn: Turn, tools: TurnTools, output: ReplyText): Promise<Attempt> {
-    let attempt = await this.#ask(turn, tools, output);
+  /** The pending call that lacks nothing, if the message agrees to it and its values are allowed still: the model is not asked. */
+  async #confirm(turn: Turn, tools: TurnTools, pending?: PendingArguments): Promise<Attempt | undefined> {
+    const rules = this.#rulesOf(turn, tools);
+    const call = pending?.confirmed(rules.sendsIncomplete);
+    if (!call || !(await isAllowed(call, tools.constraint))) return undefined;
+    return { calls: [judgeCall(turn, call, rules)], answer: '', warnings: [], problem: undefined };
+  }
+
+  async #askWithRetries(turn: Turn, tools: TurnTools, output: ReplyText, pending?: PendingArguments): Promise<Attempt> {
+    let attempt = await this.#ask(turn, tools, output, pending);
     const warnings = [...attempt.warnings];
     for (let retry = 1; attempt.problem !== undefined && retry <= this.#maxRetries; retry++) {
       turn.emitEvent('tool_retry', { reason: attempt.problem, attempt: retry }, { always: true });
       const correction = `Your last reply was no usable call: ${attempt.problem}. Write the whole call again.`;
-      const next = await this.#ask(turn, tools, output, correction);
+      const next = await this.#ask(turn, tools, output, pending, correction);
       // Without another call, what the last one lacks is still to be asked for. A tool that does not exist is given up.
       const incomplete = attempt.calls.filter(({ kind }) => kind === 'incomplete');
       attempt = next.calls.length > 0 ? next : { ...next, calls: incomplete };
@@ -190,12 +207,44 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
     }
     const isMended = attempt.problem === undefined && attempt.calls.length > 0;
     for (const warning of isMended ? attempt.warnings : new Set(warnings)) turn.warn(warning);
-    return attempt;
+    if (!pending || attempt.calls.length > 0) return attempt;
+    return { ...attempt, calls: await this.#askForMissing(turn, tools, pending) };
   }
 
-  async #ask(turn: Turn, tools: TurnTools, output: ReplyText, correction = ''): Promise<Attempt> {
+  /** Asks for what a pending call lacks, and for nothing else. @returns the call, if the message says more of it. */
+  async #askForMissing(turn: Turn, tools: TurnTools, pending: PendingArguments): Promise<readonly JudgedCall[]> {
+    const { format, lease } = this.#parts;
+    const { replyMarks: marks, limits } = lease.model;
+    const { tool } = pending;
+    const constraint =
+      limits?.grammars === undefined ? pending.question(format, this.#settings.max_tokens_per_call) : undefined;
+    if (!constraint?.grammar) return [];
+    const notes = { tool_call_format: format.name, because: `it asks for what the pending call of ${tool.name} lacks` };
+    const options = { controlTokens: true, choices: true, notes, grammar: constraint.grammar };
+    const completion = await this.#inference.complete(turn, this.#createRequest(turn, tools), options);
+    const { calls } = await readReply(completion.text, format, { tools: [tool], marks }, constraint);
+    const answer = withConfidence(calls, completion).find(({ name }) => name === tool.name);
+    if (!answer) return [];
+    if (pending.isRefusedBy(answer)) dropPending(turn, this.#nodeName, 'declined');
+    const call = pending.answeredBy(answer);
+    return call ? [judgeCall(turn, call, this.#rulesOf(turn, tools))] : [];
+  }
+
+  #rulesOf(turn: Turn, turnTools: TurnTools): CallRules {
+    const { on_incomplete, system, min_confidence: minConfidence } = this.#settings;
+    const mentions = lazyMentions(turn, () => system.render(turn));
+    return { turnTools, mentions, sendsIncomplete: on_incomplete === 'notify', minConfidence };
+  }
+
+  async #ask(
+    turn: Turn,
+    tools: TurnTools,
+    output: ReplyText,
+    pending: PendingArguments | undefined,
+    correction = '',
+  ): Promise<Attempt> {
     const { format, reason, lease } = this.#parts;
-    const { on_incomplete, thought } = this.#settings;
+    const { thought } = this.#settings;
     const { prompted, constraint } = tools;
     const { grammar } = constraint;
     const receiving =
@@ -203,17 +252,18 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
         ? proseLimit(this.#markupOf(tools))
         : { onText: (piece: string): void => output.push(piece) };
     const notes = { tool_call_format: format.name, because: reason };
-    const options = { controlTokens: true, notes, ...(grammar && { grammar }), ...receiving };
+    const options = { controlTokens: true, choices: true, notes, ...(grammar && { grammar }), ...receiving };
     const request = this.#createRequest(turn, tools, correction);
-    const { text, finishReason } = await this.#inference.complete(turn, request, options);
+    const completion = await this.#inference.complete(turn, request, options);
+    const { text, finishReason } = completion;
     const isCutOff = finishReason === 'length';
     const reading = { tools: prompted, marks: lease.model.replyMarks, thought, isCutOff };
     const reply = await readReply(text, format, reading, constraint);
-    return judgeReply(turn, reply, {
+    const judged = { ...reply, calls: withConfidence(reply.calls, completion) };
+    return judgeReply(turn, judged, {
+      ...this.#rulesOf(turn, tools),
       nodeName: this.#nodeName,
-      turnTools: tools,
-      mentions: lazyMentions(turn, () => this.#settings.system.render(turn)),
-      sendsIncomplete: on_incomplete === 'notify',
+      pending,
       isCutOff,
       canRetry: this.#maxRetries > 0,
       retriesUnknown: format.retriesUnknown ?? false,
@@ -261,7 +311,6 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
     };
   }
 
-  /** What is no part of an answer that has calls, too. */
   #markupOf({ tools }: TurnTools): StreamableTextOptions {
     return { markup: this.#parts.format.markup, toolNames: new Set(tools.keys()) };
   }
@@ -273,26 +322,30 @@ function initialLoop({ continuesAfter, exchanges }: Turn, nodeName: string): Loo
   return { rounds, repeats: 0, hasResults: rounds > 0, hasText: false };
 }
 
+/** The exits after a detected call. */
+const calledExits = ['tool_called', 'no_results', 'unsure'] as const;
+
 /** What a ToolCall node may do in a turn. */
 function toolCallEffects(params: ToolCallParams): NodeEffects {
-  const { tools, tool_choice, generate_on_no_tool, notify_client, await_results, stream } = params;
+  const { tools, tool_choice, generate_on_no_tool, notify_client, await_results, stream, min_confidence } = params;
   const isOffered = tool_choice !== 'none';
   const needsSelection = params.tools_from === 'selection';
   const named = tools.filter((tool) => declaredToolName(tool) === tool_choice);
   const isAsked = !needsSelection && !(named.length > 0 ? named : tools).every(dependsOnTurn);
   // With another choice the model has to call a tool. Where it is offered none, it is not asked.
   const alwaysAnswers = isOffered ? isAsked && (generate_on_no_tool || tool_choice !== 'auto') : generate_on_no_tool;
+  const canTake = { tool_called: true, no_results: await_results, unsure: min_confidence > 0 };
   return {
     // Without tools it only answers, or does nothing.
     infers: isOffered || generate_on_no_tool,
-    sends: generate_on_no_tool ? ['no_tool_called', ...(stream ? ['tool_called', 'no_results'] : [])] : [],
+    sends: generate_on_no_tool ? ['no_tool_called', ...(stream ? ['tool_called', 'no_results', 'unsure'] : [])] : [],
     showsCalls: false,
     held: 'kept',
     tools: isOffered ? callableTools(params) : [],
     // After max_rounds the exit is no_tool_called.
-    limitedExits: ['tool_called', 'no_results'],
-    unusedExits: isOffered ? (await_results ? [] : ['no_results']) : ['tool_called', 'no_results'],
-    silentExits: [...(notify_client ? [] : ['tool_called']), ...(alwaysAnswers ? [] : ['no_tool_called'])],
+    limitedExits: calledExits,
+    unusedExits: isOffered ? calledExits.filter((exit) => !canTake[exit]) : calledExits,
+    silentExits: ['unsure', ...(notify_client ? [] : ['tool_called']), ...(alwaysAnswers ? [] : ['no_tool_called'])],
     needsSelection: needsSelection && tools.map(declaredToolName),
   };
 }

@@ -1,6 +1,5 @@
 import { didYouMean, listNames } from '../../../base/didYouMean.ts';
-import { escapePointerToken } from '../../../base/jsonPointer.ts';
-import type { SchemaError } from '../../../protocol/schema.ts';
+import { errorsBelow, type SchemaError } from '../../../protocol/schema.ts';
 import type { ToolChoice, Rule } from '../../../chat/grammar/rule.ts';
 import { ruleFromSchema } from '../../../chat/grammar/jsonSchema/fromSchema.ts';
 import type { JsonObject } from '../../../chat/json/value.ts';
@@ -8,8 +7,8 @@ import type { DetectedCall, Tool } from '../../../chat/tool.ts';
 import { withSampleEnums } from '../../../chat/tools/declaration/enumSource.ts';
 import { readTool } from '../../../chat/tools/declaration/readTool.ts';
 import { findDeclaration } from '../../compile/clientTools.ts';
-import { describeGraphPointer } from '../../compile/document.ts';
-import { InvalidParams, unwrapParam, type NodeContext } from '../../compile/node.ts';
+import { describeParam } from '../../compile/document.ts';
+import { assertCount, InvalidParams, unwrapParam, type NodeContext } from '../../compile/node.ts';
 import { constrainArguments, toolsError } from './callConstraint.ts';
 import type { ToolCallParams } from './toolCallParams.ts';
 
@@ -58,10 +57,8 @@ export function readToolDeclarations(params: DeclaringParams, context: NodeConte
   const strict = params.strict || answer !== undefined;
   const declarations = { tools, choice, strict, maxTokensPerCall, answer, needsSelection, thought };
   try {
-    for (const { tools: group, choice: each } of groupsToCheck({
-      ...declarations,
-      tools: promptedTools(tools, thought),
-    }))
+    const prompted = { ...declarations, tools: promptedTools(tools, thought) };
+    for (const { tools: group, choice: each } of groupsToCheck(prompted))
       constrainArguments([...group.values()], { choice: each, strict });
   } catch (error) {
     throw toolsError(error, tools);
@@ -74,10 +71,7 @@ function readTools(
   { tools: declarations, strict }: DeclaringParams,
   { limits, nodeName, clientTools, warn }: NodeContext,
 ): ReadonlyMap<string, Tool> {
-  if (declarations.length > limits.tools) {
-    const message = `has ${declarations.length} entries, and ${limits.tools} are allowed`;
-    throw new InvalidParams([{ pointer: '/tools', message, code: 'LIMIT_EXCEEDED' }]);
-  }
+  assertCount('/tools', declarations.length, 'entries', limits.tools);
   const named = declarations.filter((entry) => typeof entry === 'string');
   if (!clientTools && named.length > 0)
     warn(`${nodeName}.params.tools only names ${listNames(named)}: the program brings them with createAgent`);
@@ -90,22 +84,18 @@ function readTools(
       errors.push({ pointer, message: declaration.problem });
       continue;
     }
-    const place = `/nodes${escapePointerToken(nodeName)}/params${pointer}`;
     const reading = readTool(declaration, (warning) => {
       // With a strict node this tool is strict, as it asks for.
       if (strict && warning.pointer === '/function/strict') return;
-      warn(`${describeGraphPointer(place + warning.pointer)} ${warning.message}`);
+      warn(`${describeParam(nodeName, pointer + warning.pointer)} ${warning.message}`);
     });
     if (!reading.ok) {
-      errors.push(...reading.errors.map((error) => ({ ...error, pointer: pointer + error.pointer })));
+      errors.push(...errorsBelow(pointer, reading.errors));
       continue;
     }
     const { name, origin } = reading.value;
     if (tools.has(name))
-      errors.push({
-        pointer: `${pointer}${origin?.pointer ?? ''}/name`,
-        message: `is declared twice: "${name}"`,
-      });
+      errors.push({ pointer: `${pointer}${origin?.pointer ?? ''}/name`, message: `is declared twice: "${name}"` });
     tools.set(name, reading.value);
   }
   if (errors.length > 0) throw new InvalidParams(errors);
@@ -148,7 +138,8 @@ export const hasSameDeclarations = (a: DeclaringParams, b: DeclaringParams): boo
 const keyOf = ({ tools, tool_choice, strict, max_tokens_per_call, thought }: DeclaringParams): string =>
   JSON.stringify([tools, tool_choice, strict, max_tokens_per_call, thought]);
 
-const thoughtName = 'thought';
+/** The parameter that `thought` adds. */
+export const thoughtName = 'thought';
 
 // In characters; `strict` enforces it.
 const maxThoughtLength = 200;
@@ -180,10 +171,7 @@ export function promptedTools(tools: ReadonlyMap<string, Tool>, thought: boolean
 }
 
 /** A call without its thought, and the thought. */
-export function splitThought(call: DetectedCall): {
-  readonly call: DetectedCall;
-  readonly thought: string | undefined;
-} {
+export function splitThought(call: DetectedCall) {
   const value = call.arguments.get(thoughtName);
   if (typeof value !== 'string') return { call, thought: call.thought };
   const rest: JsonObject = new Map([...call.arguments].filter(([name]) => name !== thoughtName));

@@ -27,7 +27,6 @@ export interface TurnTools {
   readonly constraint: CallConstraint;
 }
 
-/** Whose tools they are, and what they are compiled for. */
 interface CompilerOptions extends Pick<NodeContext, 'nodeName'> {
   readonly format: ToolCallFormat;
   readonly model: Model;
@@ -82,10 +81,15 @@ export class ToolCompiler {
     return undefined;
   }
 
-  #selectedTools({ selection }: Turn): ReadonlyMap<string, Tool> {
+  /** The answer to a question about the pending call need not select its tool again. */
+  #selectedTools({ selection, pending }: Turn): ReadonlyMap<string, Tool> {
     const { tools, needsSelection } = this.declarations;
     if (!needsSelection) return tools;
-    const selected = new Set(selection?.tools.map(({ name }) => name));
+    const asked = pending.filter(({ node }) => node === this.#options.nodeName);
+    const selected = new Set([
+      ...(selection?.tools ?? []).map(({ name }) => name),
+      ...asked.map((call) => call.tool_name),
+    ]);
     return new Map([...tools].filter(([name]) => selected.has(name)));
   }
 

@@ -1,38 +1,35 @@
 import type { KnowledgeEntry, ScalarType } from '../../storage/knowledge/knowledge.ts';
 
-/** The metadata of an entry. */
-export type Metadata = KnowledgeEntry['metadata'];
+export type Scalar = string | number | boolean;
+
+/** What a field holds: a value, or a list of them. */
+export type Held = Scalar | readonly Scalar[];
+
+/** The value of a field, if any. @param types of the literals that it is compared with; none if no literal counts. */
+export type ValueOf = (name: string, types: ReadonlySet<ScalarType>) => Held | undefined;
+
+export const metadataFields =
+  (metadata: KnowledgeEntry['metadata']): ValueOf =>
+  (name) =>
+    Object.hasOwn(metadata, name) ? metadata[name] : undefined;
 
 /** What waits for the values of the variables of a turn. */
 export type Open<Bound> = (variables: Readonly<Record<string, string>>) => Bound;
 
-/** The types of what a field is compared with; none where only its existence counts. */
-export type FilteredField = ReadonlySet<ScalarType>;
-
-/** A filter on the metadata of entries, as `readFilter` reads it. */
+/** A filter on the metadata of entries or on other values, as `readFilter` reads it. */
 export interface EntryFilter {
-  /** The fields that it has conditions on. */
-  readonly fields: ReadonlyMap<string, FilteredField>;
+  readonly fields: ReadonlySet<string>;
   /** The variables that it takes from the turn. */
   readonly variables: ReadonlySet<string>;
-  /**
-   * The filter for one search. A condition whose variable is missing, or is a text that is no value of the field's type,
-   * holds for no entry; neither does its negation.
-   */
-  readonly bind: Open<(metadata: Metadata) => boolean>;
+  /** The filter for one search. A condition on a missing or wrong variable never holds, nor does its negation. */
+  readonly bind: Open<(valueOf: ValueOf) => boolean>;
 }
 
-/**
- * Whether a condition holds for an entry. undefined: it cannot be told, as the entry lacks the field; then its negation
- * cannot be told either, as with NULL in SQL.
- */
+/** Whether a condition holds. undefined: the entry lacks the field; its negation is undefined then, as NULL in SQL. */
 export type Outcome = boolean | undefined;
 
-/** A condition for one search. */
-type Condition = (metadata: Metadata) => Outcome;
-
 /** A condition that still waits for the values of its variables. */
-export type OpenCondition = Open<Condition>;
+export type OpenCondition = Open<(valueOf: ValueOf) => Outcome>;
 
 /** The outcome of the opposite. */
 export const negate = (outcome: Outcome): Outcome => (outcome === undefined ? undefined : !outcome);
@@ -42,7 +39,7 @@ export const not =
   (condition: OpenCondition): OpenCondition =>
   (variables) => {
     const bound = condition(variables);
-    return (metadata) => negate(bound(metadata));
+    return (valueOf) => negate(bound(valueOf));
   };
 
 /** Holds when all do; fails when one fails; else it cannot be told. */
@@ -58,10 +55,10 @@ const combine =
     const bound = conditions.map((condition) => condition(variables));
     const [only] = bound;
     if (only && bound.length === 1) return only;
-    return (metadata) => {
+    return (valueOf) => {
       let isKnown = true;
       for (const condition of bound) {
-        const outcome = condition(metadata);
+        const outcome = condition(valueOf);
         if (outcome === decisive) return decisive;
         if (outcome === undefined) isKnown = false;
       }

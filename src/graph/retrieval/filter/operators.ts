@@ -1,13 +1,7 @@
-import { type FieldType, fieldTypes, type MetadataValue, type ScalarType } from '../../storage/knowledge/knowledge.ts';
-import { negate, type Outcome } from './filter.ts';
+import { type FieldType, fieldTypes, type ScalarType } from '../../storage/knowledge/knowledge.ts';
+import { type Held, negate, type Outcome, type Scalar } from './filter.ts';
 
-/** A value that a filter compares with. */
-export type Scalar = string | number | boolean;
-
-/**
- * The value of a filter for one search, to compare with a value of a type: a literal as it is written; a variable as that
- * type, or undefined when it is missing or no such value.
- */
+/** A value to compare with a type: a literal, or a variable as that type; undefined: missing or no such value. */
 export type Operand = (type: ScalarType) => Scalar | undefined;
 
 /** The list of `$in` and `$nin` for one search. */
@@ -22,38 +16,34 @@ interface Operator<Value> {
   readonly fieldTypes: readonly FieldType[];
   /** The types of values that it takes, where the type of the field does not say it. */
   readonly valueTypes: readonly ScalarType[];
-  readonly compare: (held: MetadataValue, value: Value) => Outcome;
+  readonly compare: (held: Held, value: Value) => Outcome;
 }
 
-/** An operator that takes a single value. */
 export type SingleOperator = Operator<Operand>;
 
 const allFields = Object.keys(fieldTypes) as FieldType[];
 const scalarFields = allFields.filter((type) => type !== 'set<string>');
 const scalars = ['string', 'number', 'boolean'] as const;
 
-// What is in a set is compared one by one.
-const typeOf = (held: MetadataValue): ScalarType => (typeof held === 'object' ? 'string' : (typeof held as ScalarType));
-
-const compareWith =
-  (holds: (held: MetadataValue, value: Scalar) => boolean, type?: ScalarType): SingleOperator['compare'] =>
-  (held, operand) => {
-    const value = operand(type ?? typeOf(held));
-    return value === undefined ? undefined : holds(held, value);
-  };
+const typeOf = (held: Scalar): ScalarType => typeof held as ScalarType;
 
 const order = (holds: (held: number, value: number) => boolean): SingleOperator => ({
   fieldTypes: ['int', 'float'],
   valueTypes: ['number'],
-  compare: compareWith((held, value) => typeof held === 'number' && holds(held, Number(value)), 'number'),
+  compare(held, operand) {
+    const value = operand('number');
+    return value === undefined ? undefined : typeof held === 'number' && holds(held, Number(value));
+  },
 });
 
-const equal = compareWith((held, value) => held === value);
+function equal(held: Held, operand: Operand): Outcome {
+  const value = operand(typeof held === 'object' ? 'string' : typeOf(held));
+  return value === undefined ? undefined : held === value;
+}
 
 /** `$eq`, which a value without an operator stands for, too. */
 export const equals: SingleOperator = { fieldTypes: scalarFields, valueTypes: scalars, compare: equal };
 
-/** The operators that take a single value, by name. */
 export const singleOperators: ReadonlyMap<string, SingleOperator> = new Map([
   ['$eq', equals],
   ['$ne', { ...equals, compare: (held, operand) => negate(equal(held, operand)) }],
@@ -65,23 +55,27 @@ export const singleOperators: ReadonlyMap<string, SingleOperator> = new Map([
     '$contains',
     {
       fieldTypes: ['set<string>'],
-      valueTypes: ['string'],
-      compare: compareWith((held, value) => Array.isArray(held) && held.includes(value), 'string'),
+      valueTypes: scalars,
+      compare(held, operand) {
+        if (operand('string') === undefined) return undefined;
+        return typeof held === 'object' && held.some((item) => item === operand(typeOf(item)));
+      },
     },
   ],
 ]);
 
-/** Whether the value, or one of a set, is in a list. */
-function isIn(held: MetadataValue, { literals, variables }: OperandList): Outcome {
-  const values = variables.map((operand) => operand(typeOf(held)));
+/** Whether the value, or one of a list of them, is in another list. */
+function isIn(held: Held, { literals, variables }: OperandList): Outcome {
   const items = typeof held === 'object' ? held : [held];
-  if (items.some((item) => literals.has(item) || values.includes(item))) return true;
-  return values.includes(undefined) ? undefined : false;
+  const equals = (item: Scalar): boolean =>
+    literals.has(item) || variables.some((operand) => operand(typeOf(item)) === item);
+  if (items.some(equals)) return true;
+  const [first = ''] = items;
+  return variables.some((operand) => operand(typeOf(first)) === undefined) ? undefined : false;
 }
 
 const within: Operator<OperandList> = { fieldTypes: allFields, valueTypes: scalars, compare: isIn };
 
-/** The operators that take a list, by name. */
 export const listOperators: ReadonlyMap<string, Operator<OperandList>> = new Map([
   ['$in', within],
   ['$nin', { ...within, compare: (held, list) => negate(isIn(held, list)) }],

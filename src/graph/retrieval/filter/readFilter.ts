@@ -2,23 +2,11 @@ import { didYouMean } from '../../../base/didYouMean.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { ReadResult } from '../../../protocol/schema.ts';
-import {
-  fieldTypes,
-  type KnowledgeField,
-  type MetadataValue,
-  type ScalarType,
-} from '../../storage/knowledge/knowledge.ts';
-import { allOf, anyOf, type EntryFilter, not, type Open, type OpenCondition, type Outcome } from './filter.ts';
-import {
-  equals,
-  listOperators,
-  type Operand,
-  type OperandList,
-  type Scalar,
-  type SingleOperator,
-  singleOperators,
-  variableOperand,
-} from './operators.ts';
+import { fieldTypes, type KnowledgeField, type ScalarType } from '../../storage/knowledge/knowledge.ts';
+import type { EntryFilter, Held, Open, OpenCondition, Outcome, Scalar } from './filter.ts';
+import { allOf, anyOf, not } from './filter.ts';
+import type { Operand, OperandList, SingleOperator } from './operators.ts';
+import { equals, listOperators, singleOperators, variableOperand } from './operators.ts';
 
 const maxDepth = 16;
 const maxConditions = 256;
@@ -39,9 +27,9 @@ export function readFilter(value: unknown, fields: readonly KnowledgeField[] | u
     const condition = reader.read(value, '', 1);
     const bind: EntryFilter['bind'] = (variables) => {
       const bound = condition(variables);
-      return (metadata) => bound(metadata) === true;
+      return (valueOf) => bound(valueOf) === true;
     };
-    return { ok: true, value: { fields: reader.compared, variables: reader.variables, bind } };
+    return { ok: true, value: { fields: reader.names, variables: reader.variables, bind } };
   } catch (error) {
     if (!(error instanceof FilterError)) throw error;
     return { ok: false, errors: [{ pointer: error.pointer, message: error.message }] };
@@ -71,7 +59,7 @@ interface Target {
 /** Reads one filter; all its methods throw a FilterError. */
 class FilterReader {
   readonly variables = new Set<string>();
-  readonly compared = new Map<string, Set<ScalarType>>();
+  readonly names = new Set<string>();
   readonly #fields: ReadonlyMap<string, KnowledgeField> | undefined;
   #conditions = 0;
 
@@ -105,7 +93,7 @@ class FilterReader {
     if (name === '__proto__') fail(pointer, 'is the name of no field');
     if (this.#fields && !field)
       fail(pointer, `is not among the fields of the storage${didYouMean(name, this.#fields.keys())}`);
-    if (!this.compared.has(name)) this.compared.set(name, new Set());
+    this.names.add(name);
     return { name, field };
   }
 
@@ -129,8 +117,7 @@ class FilterReader {
         if (!list) fail(at, `is no operator (there are ${operators.join(', ')})${didYouMean(operator, operators)}`);
         this.#count(1, at);
         const values = this.#readOperands(operand, allowedTypes(target, list.valueTypes), at);
-        this.#compare(target, Array.isArray(operand) ? operand : []);
-        return openCondition(target, values, list.compare);
+        return openCondition(target, literalTypes(operand), values, list.compare);
       }),
     );
   }
@@ -138,15 +125,7 @@ class FilterReader {
   #readExists({ name }: Target, value: unknown, pointer: string): OpenCondition {
     this.#count(1, pointer);
     if (typeof value !== 'boolean') fail(pointer, 'must be true or false');
-    return () => (metadata) => Object.hasOwn(metadata, name) === value;
-  }
-
-  /** Records the types of values that a field is compared with. */
-  #compare({ name }: Target, values: readonly unknown[], type?: ScalarType): void {
-    for (const value of values) {
-      const own = type ?? (isScalar(value) ? (typeof value as ScalarType) : undefined);
-      if (own) this.compared.get(name)?.add(own);
-    }
+    return () => (valueOf) => (valueOf(name, noTypes) !== undefined) === value;
   }
 
   #readSingle(
@@ -163,8 +142,8 @@ class FilterReader {
       fail(pointer, `cannot compare "${field}", which is of the type ${type}, by ${name}${fix}`);
     }
     const operand = this.#readOperand(value, allowedTypes(target, valueTypes), pointer);
-    this.#compare(target, [value], valueTypes.length === 1 ? valueTypes[0] : undefined);
-    return openCondition(target, operand, compare);
+    const types = valueTypes.length === 1 ? new Set(valueTypes) : literalTypes([value]);
+    return openCondition(target, types, operand, compare);
   }
 
   /** Reads a value, or `{"$variable": name}`. */
@@ -216,16 +195,26 @@ const allowedTypes = ({ field }: Target, types: readonly ScalarType[]): readonly
 const openCondition =
   <Value>(
     { name }: Target,
+    types: ReadonlySet<ScalarType>,
     value: Open<Value>,
-    compare: (held: MetadataValue, value: Value) => Outcome,
+    compare: (held: Held, value: Value) => Outcome,
   ): OpenCondition =>
   (variables) => {
     const bound = value(variables);
-    return (metadata) => {
-      const held = Object.hasOwn(metadata, name) ? metadata[name] : undefined;
+    return (valueOf) => {
+      const held = valueOf(name, types);
       return held === undefined ? undefined : compare(held, bound);
     };
   };
+
+const noTypes: ReadonlySet<ScalarType> = new Set();
+
+const literalTypes = (values: unknown): ReadonlySet<ScalarType> =>
+  new Set(
+    (Array.isArray(values) ? (values as readonly unknown[]) : []).flatMap((value) =>
+      isScalar(value) ? [typeof value as ScalarType] : [],
+    ),
+  );
 
 const isScalar = (value: unknown): value is Scalar =>
   typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value);

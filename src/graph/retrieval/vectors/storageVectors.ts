@@ -1,6 +1,8 @@
 import type { Embeddings, EmbedOptions } from '../../../inference/contract/model.ts';
 import type { VectorMatrix } from './vectorMatrix.ts';
+import type { SavedVectors } from './vectorFile.ts';
 import { raceAbort } from '../../../base/abort.ts';
+import { createYielder } from '../../../base/eventLoop.ts';
 import { describeError, Fault } from '../../../protocol/fault.ts';
 import type { Log } from '../../../base/log.ts';
 import type { VectorStore } from './vectorStore.ts';
@@ -10,7 +12,6 @@ export interface Embedder {
   embed(texts: readonly string[], options: EmbedOptions): Promise<Embeddings>;
 }
 
-/** What became of the vectors of a storage. */
 export interface VectorReport {
   /** The node or the storage that has asked for them first. */
   readonly name: string;
@@ -24,14 +25,12 @@ export interface VectorReport {
   readonly unsaved: string | undefined;
 }
 
-/** How far the vectors of a storage are computed. */
 export interface VectorProgress extends Pick<VectorReport, 'name' | 'model' | 'texts'> {
   readonly done: number;
 }
 
-/** What the vectors of one storage are made of. */
 export interface StorageVectorsOptions {
-  /** See `vectorsId`. */
+  /** Their name: a hash of all that they depend on. */
   readonly id: string;
   readonly texts: readonly string[];
   /** Stands before each text. */
@@ -46,9 +45,10 @@ export interface StorageVectorsOptions {
   readonly yieldToTurns: (batchMs: number, signal: AbortSignal) => Promise<void>;
   /** Called after each batch. */
   readonly onProgress: (progress: VectorProgress) => void;
+  /** Those of another state of the storage: what they have is not computed again. */
+  readonly former?: StorageVectors | undefined;
 }
 
-/** Vectors that are there. */
 export interface ReadyVectors {
   readonly matrix: VectorMatrix;
   readonly report: VectorReport;
@@ -60,18 +60,21 @@ const textsPerBatch = 8;
 
 /** The vectors of one storage and one model: read from the cache folder or computed, while they are used. */
 export class StorageVectors {
-  readonly #options: StorageVectorsOptions;
+  readonly #options: Omit<StorageVectorsOptions, 'former'>;
   /** The models of its users: the same one, unless it was loaded again in between. */
   readonly #embedders: Embedder[] = [];
   #draft: VectorDraft | undefined;
+  #former: StorageVectors | undefined;
   #working: Promise<ReadyVectors> | undefined;
   #ended: Promise<unknown> = Promise.resolve();
   #abort = new AbortController();
   /** Searches that wait for the vectors. */
   #waiting = 0;
 
-  constructor(options: StorageVectorsOptions) {
+  constructor({ former, ...options }: StorageVectorsOptions) {
     this.#options = options;
+    // One that was replaced before it had any has those of the one before it.
+    this.#former = former && (former.#draft ? former : former.#former);
   }
 
   get id(): string {
@@ -99,7 +102,7 @@ export class StorageVectors {
   stop(): void {
     this.#abort.abort(new Fault('INFERENCE_FAILED', 'nothing needs the vectors any more'));
     this.#abort = new AbortController();
-    if (!this.#draft || this.#draft.done < this.#options.texts.length) this.#working = undefined;
+    if (!this.#draft || this.#draft.missing.length > 0) this.#working = undefined;
   }
 
   /** The vectors, when all are there; a turn waits for them. @throws the reason of the signal; what the model throws. */
@@ -140,13 +143,34 @@ export class StorageVectors {
     const expected = { id, texts: texts.length, dimensions };
     const restored = typeof store === 'string' || this.#draft ? undefined : await store.read(expected);
     if (restored) {
-      this.#draft = { ...restored, done: texts.length };
+      this.#draft = { ...restored, missing: [] };
       return this.#toReady(this.#draft, true, undefined);
     }
-    const values = new Float32Array(texts.length * dimensions);
-    const draft = (this.#draft ??= { matrix: { values, dimensions }, done: 0, truncated: 0 });
+    const draft = (this.#draft ??= await this.#createDraft());
+    // Kept any longer, each state would keep all before it.
+    this.#former = undefined;
     await this.#compute(draft, signal);
     return this.#toReady(draft, false, typeof store === 'string' ? store : await store.write(id, draft));
+  }
+
+  /** A draft with the vectors of the texts that another state has. */
+  async #createDraft(): Promise<VectorDraft> {
+    const { texts, dimensions } = this.#options;
+    const yieldToOthers = createYielder();
+    const values = new Float32Array(texts.length * dimensions);
+    const rows = new Map<string, number>();
+    const former = this.#former && this.#former.#draft;
+    const unknown = new Set(former?.missing);
+    for (const [row, text] of former && this.#former ? this.#former.#options.texts.entries() : [])
+      if (!unknown.has(row)) rows.set(text, row * dimensions);
+    const missing: number[] = [];
+    for (const [index, text] of texts.entries()) {
+      const start = rows.get(text);
+      if (start === undefined) missing.push(index);
+      else values.set(former?.matrix.values.subarray(start, start + dimensions) ?? [], index * dimensions);
+      await yieldToOthers();
+    }
+    return { matrix: { values, dimensions }, missing, truncated: 0 };
   }
 
   /** Computes the vectors that a draft lacks, in batches that give way to turns. A draft that was interrupted is continued. */
@@ -155,21 +179,22 @@ export class StorageVectors {
     const started = performance.now();
     let loggedAt = started;
     const facts = { vectorsOf: name, model, texts: texts.length };
-    log.info(facts, 'the vectors of a storage are being computed');
-    while (draft.done < texts.length) {
+    const level = draft.missing.length > textsPerBatch ? 'info' : 'debug';
+    log[level](facts, 'the vectors of a storage are being computed');
+    while (draft.missing.length > 0) {
       signal.throwIfAborted();
       const batchStarted = performance.now();
       await this.#computeBatch(draft, signal);
-      onProgress({ name, model, texts: texts.length, done: draft.done });
+      const done = texts.length - draft.missing.length;
+      onProgress({ name, model, texts: texts.length, done });
       if (performance.now() - loggedAt >= logIntervalMs) {
         loggedAt = performance.now();
-        log.info({ ...facts, done: draft.done }, 'the vectors of a storage are being computed');
+        log.info({ ...facts, done }, 'the vectors of a storage are being computed');
       }
       // Of a search that waits a turn is waiting, too.
-      if (draft.done < texts.length && this.#waiting === 0)
-        await yieldToTurns(performance.now() - batchStarted, signal);
+      if (draft.missing.length > 0 && this.#waiting === 0) await yieldToTurns(performance.now() - batchStarted, signal);
     }
-    log.info({ ...facts, ms: Math.round(performance.now() - started) }, 'the vectors of a storage are computed');
+    log[level]({ ...facts, ms: Math.round(performance.now() - started) }, 'the vectors of a storage are computed');
   }
 
   async #computeBatch(draft: VectorDraft, signal: AbortSignal): Promise<void> {
@@ -177,10 +202,11 @@ export class StorageVectors {
     const { values, dimensions } = draft.matrix;
     const embedder = this.#embedders.at(-1);
     if (!embedder) throw signal.reason;
-    const batch = texts.slice(draft.done, draft.done + textsPerBatch).map((text) => prefix + text);
+    const indexes = draft.missing.slice(0, textsPerBatch);
+    const batch = indexes.map((index) => prefix + (texts[index] ?? ''));
     const { vectors, truncated } = await embedder.embed(batch, { priority: 'BACKGROUND', signal, truncate: true });
-    for (const [index, vector] of vectors.entries()) values.set(vector, (draft.done + index) * dimensions);
-    draft.done += batch.length;
+    for (const [at, index] of indexes.entries()) values.set(vectors[at] ?? [], index * dimensions);
+    draft.missing.splice(0, indexes.length);
     draft.truncated += truncated.length;
   }
 
@@ -197,11 +223,8 @@ export class StorageVectors {
   }
 }
 
-/** Vectors that are being computed. */
-interface VectorDraft {
-  readonly matrix: VectorMatrix;
-  /** The vectors that are computed: those before this index. */
-  done: number;
-  /** How many of their texts were cut. */
+interface VectorDraft extends SavedVectors {
+  /** The indexes of the texts whose vectors are not computed yet. */
+  readonly missing: number[];
   truncated: number;
 }

@@ -1,18 +1,16 @@
 import { createCipheriv } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
-import { writeAtomic } from '../../../base/filesystem.ts';
+import { writeAll, writeAtomic } from '../../../base/filesystem.ts';
 import { countRows, type VectorMatrix } from './vectorMatrix.ts';
 
-/** The content of a file of vectors. */
 export interface SavedVectors {
   readonly matrix: VectorMatrix;
   /** How many of the texts were cut. */
   readonly truncated: number;
 }
 
-/** What a file of vectors must have. */
 export interface ExpectedVectors {
-  /** See `vectorsId`. */
+  /** Their name: a hash of all that they depend on. */
   readonly id: string;
   readonly texts: number;
   readonly dimensions: number;
@@ -49,10 +47,7 @@ export function writeVectorFile(
   return writeAtomic(path, write, draft);
 }
 
-/**
- * Reads a file of vectors, in chunks between which the event loop runs.
- * @throws Error with the reason when it is damaged, cut, or of other texts or another model; the system's error.
- */
+/** Reads a file of vectors in chunks. @throws Error when it is damaged or of other texts or models; system errors. */
 export async function readVectorFile(path: string, expected: ExpectedVectors): Promise<SavedVectors> {
   const file = await open(path);
   try {
@@ -79,7 +74,6 @@ export async function readVectorFile(path: string, expected: ExpectedVectors): P
   }
 }
 
-/** The size of a file of vectors. */
 export const vectorFileBytes = ({ values }: VectorMatrix): number => headerBytes + values.byteLength;
 
 function headerOf({ id, texts, dimensions }: ExpectedVectors, truncated: number): Buffer {
@@ -89,17 +83,6 @@ function headerOf({ id, texts, dimensions }: ExpectedVectors, truncated: number)
 }
 
 const bytesOf = ({ values }: VectorMatrix): Buffer => Buffer.from(values.buffer, values.byteOffset, values.byteLength);
-
-/**
- * Writes all bytes at a position: a disk that becomes full in between takes a part of them without an error.
- * @throws the system's error.
- */
-export async function writeAll(file: Pick<FileHandle, 'write'>, bytes: Buffer, position: number): Promise<void> {
-  for (let at = 0; at < bytes.length;) {
-    const { bytesWritten } = await file.write(bytes, at, bytes.length - at, position + at);
-    at += bytesWritten;
-  }
-}
 
 async function readAll(file: FileHandle, target: Buffer, position: number): Promise<void> {
   for (let at = 0; at < target.length;) {

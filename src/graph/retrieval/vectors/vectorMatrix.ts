@@ -8,13 +8,9 @@ export interface VectorMatrix {
   readonly dimensions: number;
 }
 
-/** The number of vectors. */
 export const countRows = ({ values, dimensions }: VectorMatrix): number => values.length / dimensions;
 
-/**
- * The dot products of a vector with the rows from `from` to `to` (exclusive), written to `scores` from its beginning.
- * Four sums at a time: the processor adds them in parallel.
- */
+/** The dot products of a vector with rows, from `from` to before `to`. Four sums at a time: they run in parallel. */
 function dotRows(
   { values, dimensions }: VectorMatrix,
   vector: Float32Array,
@@ -42,9 +38,29 @@ function dotRows(
 const rowsPerSlice = 2048;
 
 /**
- * Finds the rows that are nearest to a vector: exact cosine similarity with all of them, in slices between which the event
- * loop runs.
- * @param vector of length 1.
+ * Calls `visit` with the cosine similarity of a vector of length 1 with each row, in slices between which the event loop runs.
+ * @throws the reason of the signal.
+ */
+export async function compareRows(
+  matrix: VectorMatrix,
+  vector: Float32Array,
+  signal: AbortSignal | undefined,
+  visit: (index: number, score: number) => void,
+): Promise<void> {
+  const scores = new Float64Array(rowsPerSlice);
+  const rows = countRows(matrix);
+  for (let from = 0; from < rows; from += rowsPerSlice) {
+    const admitted = sharedAdmission();
+    if (admitted) await admitted;
+    signal?.throwIfAborted();
+    const to = Math.min(rows, from + rowsPerSlice);
+    dotRows(matrix, vector, { from, to }, scores);
+    for (let index = from; index < to; index++) visit(index, scores[index - from] ?? 0);
+  }
+}
+
+/**
+ * Finds the rows that are nearest to a vector of length 1: exact cosine similarity with all of them.
  * @returns best first; of equal ones that with the lower index.
  * @throws the reason of the signal.
  */
@@ -56,18 +72,8 @@ export async function findNearest(
   const { topK, minSimilarity, isEligible, signal } = request;
   const best = new BestEntries(topK);
   const min = minSimilarity === 0 ? -Infinity : minSimilarity;
-  const scores = new Float64Array(rowsPerSlice);
-  const rows = countRows(matrix);
-  for (let from = 0; from < rows; from += rowsPerSlice) {
-    const admitted = sharedAdmission();
-    if (admitted) await admitted;
-    signal?.throwIfAborted();
-    const to = Math.min(rows, from + rowsPerSlice);
-    dotRows(matrix, vector, { from, to }, scores);
-    for (let index = from; index < to; index++) {
-      const score = scores[index - from] ?? 0;
-      if (score >= min && best.admits(index, score) && isEligible(index)) best.add({ index, score });
-    }
-  }
+  await compareRows(matrix, vector, signal, (index, score) => {
+    if (score >= min && best.admits(index, score) && isEligible(index)) best.add({ index, score });
+  });
   return best.sorted;
 }

@@ -4,13 +4,15 @@ import { createYielder } from '../../../base/eventLoop.ts';
 import type { Model } from '../../../inference/contract/engine.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { Log } from '../../../base/log.ts';
-import type { StringStorage } from '../../storage/stringStorage.ts';
-import type { VectorSearch } from '../ranking.ts';
-import { findNearest } from './vectorMatrix.ts';
-import { StorageVectors, type VectorProgress, type VectorReport } from './storageVectors.ts';
+import { memoized } from '../../../base/memoized.ts';
+import { stateOf, type StringStorage } from '../../storage/stringStorage.ts';
+import type { RankedEntry, VectorRequest, VectorSearch } from '../ranking.ts';
+import { findNearestGroups } from './nearestGroups.ts';
+import { findNearest, type VectorMatrix } from './vectorMatrix.ts';
+import type { Embedder, ReadyVectors, VectorProgress, VectorReport } from './storageVectors.ts';
+import { StorageVectors } from './storageVectors.ts';
 import type { VectorStore } from './vectorStore.ts';
 
-/** Options of a vector pool. */
 export interface VectorPoolOptions {
   readonly log: Log;
   /** Where vectors are kept over restarts; absent: nowhere. */
@@ -22,7 +24,6 @@ export interface VectorPoolOptions {
   readonly listener?: VectorListener | undefined;
 }
 
-/** Is told of the vectors of storages. */
 export interface VectorListener {
   /** Called for each use of the vectors of a storage, once they are there. */
   readonly onReady?: (report: VectorReport) => void;
@@ -49,8 +50,25 @@ export interface OpenVectors extends VectorSearch, Disposable {
   readonly ready: (signal?: AbortSignal) => Promise<VectorReport>;
 }
 
+/** One state of a storage, and what computes its vectors. */
+interface StateSource extends VectorSource, Embedder {
+  /** The storage whose state it is. */
+  readonly whole: StringStorage;
+  readonly embedding: NonNullable<Model['embedding']>;
+}
+
+/** A use of the vectors of one state of a storage. */
+interface VectorsUse extends Disposable {
+  readonly vectors: StorageVectors;
+  readonly computed: Promise<ReadyVectors>;
+}
+
 interface PooledVectors {
   readonly vectors: StorageVectors;
+  /** The storage that has asked for them first. */
+  readonly whole: StringStorage;
+  /** What of the model they depend on. */
+  readonly made: string;
   idleTimer: NodeJS.Timeout | undefined;
 }
 
@@ -63,54 +81,86 @@ export class VectorPool implements AsyncDisposable {
     this.#options = options;
   }
 
-  /**
-   * Opens the vectors of a storage, and begins to compute them if they are not there.
-   * @throws Fault INVALID_PARAM_VALUE when the engine of the model has no embeddings.
-   */
+  /** Opens the vectors of a storage, or begins to compute them. @throws Fault INVALID_PARAM_VALUE: no embeddings. */
   async open(source: VectorSource): Promise<OpenVectors> {
     const { storage, model, modelName, prefixes } = source;
     const { embedding } = model;
     const embed = model.embed?.bind(model);
     if (!embedding || !embed)
       throw new Fault('INVALID_PARAM_VALUE', `the engine of "${modelName}" has no embeddings; name another model`);
-    const { fingerprint, dimensions } = embedding;
-    const id = await vectorsId(storage.list, fingerprint ?? `${modelName}/${dimensions}`, prefixes.document);
-    const pooled = this.#pooled.get(id) ?? { vectors: this.#vectorsOf(id, source, embedding), idleTimer: undefined };
-    this.#pooled.set(id, pooled);
-    clearTimeout(pooled.idleTimer);
-    const { vectors } = pooled;
-    const embedder = { embed };
-    const computed = vectors.open(embedder).then(({ report }) => report);
+    const { dimensions } = embedding;
+    const options = { ...source, whole: storage, embedding, embed };
+    const use = (state: StringStorage): Promise<VectorsUse> => this.#use({ ...options, storage: state });
+    let kept = await use(stateOf(storage));
+    const computed = kept.computed.then(({ report }) => report);
     // Those who search are told what cannot be computed.
     computed.then(this.#options.listener?.onReady, () => undefined);
     let isOpen = true;
+    let following: Promise<unknown> = Promise.resolve();
+    const follow = async (): Promise<void> => {
+      if (!isOpen) return;
+      const former = kept;
+      kept = await use(stateOf(storage));
+      former[Symbol.dispose]();
+      if (!isOpen) kept[Symbol.dispose]();
+    };
+    const compare = async <Request extends Query>(prefix: string, find: Comparison<Request>, request: Request) => {
+      const { state = stateOf(storage), query, signal = neverAborted() } = request;
+      using used = await use(state);
+      const [{ matrix }, { vectors }] = await Promise.all([
+        used.vectors.ready(signal),
+        embed([prefix + query], { signal, truncate: true }),
+      ]);
+      return await find(matrix, vectors[0] ?? new Float32Array(dimensions), request);
+    };
+    const stopFollowing = storage.onChange?.(() => void (following = following.then(follow)));
     return {
       computed,
-      ready: async (signal) => (await vectors.ready(signal)).report,
-      async search({ query, signal = new AbortController().signal, ...request }) {
-        const [{ matrix }, vector] = await Promise.all([
-          vectors.ready(signal),
-          embed([prefixes.query + query], { signal, truncate: true }),
-        ]);
-        return findNearest(matrix, vector.vectors[0] ?? new Float32Array(dimensions), { ...request, signal });
-      },
+      ready: async (signal) => (await kept.vectors.ready(signal)).report,
+      search: (request) => compare(prefixes.query, findNearest, request),
+      nearestGroups: (request) => compare(prefixes.document, findNearestGroups, request),
       [Symbol.dispose]: () => {
         if (!isOpen) return;
         isOpen = false;
-        vectors.close(embedder);
-        if (!vectors.isUsed) pooled.idleTimer = setTimeout(() => this.#drop(pooled), this.#options.idleMs).unref();
+        stopFollowing?.();
+        kept[Symbol.dispose]();
       },
     };
   }
 
-  #vectorsOf(
-    id: string,
-    { storage, name, modelName, prefixes }: VectorSource,
-    { fingerprint, dimensions }: NonNullable<Model['embedding']>,
-  ): StorageVectors {
+  /** Uses the vectors of one state of a storage until the result is disposed of. */
+  async #use(source: StateSource): Promise<VectorsUse> {
+    const { storage, whole, embedding, embed, prefixes, modelName } = source;
+    const { fingerprint = `${modelName}/${embedding.dimensions}` } = embedding;
+    const id = idOf(fingerprint, prefixes.document, await hashTexts(storage));
+    const pooled = this.#pooled.get(id) ?? this.#create(id, source, idOf(fingerprint, prefixes.document, ''));
+    this.#pooled.set(id, pooled);
+    clearTimeout(pooled.idleTimer);
+    const { vectors } = pooled;
+    const embedder = { embed };
+    const computed = vectors.open(embedder);
+    computed.catch(() => undefined);
+    return {
+      vectors,
+      computed,
+      [Symbol.dispose]: () => {
+        vectors.close(embedder);
+        if (vectors.isUsed) return;
+        const idleMs = storage === stateOf(whole) ? this.#options.idleMs : 0;
+        pooled.idleTimer = setTimeout(() => this.#drop(pooled), idleMs).unref();
+      },
+    };
+  }
+
+  /** Vectors that take from those of another state of the storage what they have; that one goes, if nothing needs it. */
+  #create(id: string, source: StateSource, made: string): PooledVectors {
+    const { storage, whole, name, modelName, prefixes, embedding } = source;
+    const { fingerprint, dimensions } = embedding;
     const { log, yieldToTurns = async () => undefined, listener = {} } = this.#options;
     const { onProgress = () => undefined } = listener;
-    return new StorageVectors({
+    const former = [...this.#pooled.values()].findLast((other) => other.whole === whole && other.made === made);
+    if (former && !former.vectors.isUsed) this.#drop(former);
+    const vectors = new StorageVectors({
       id,
       texts: storage.list,
       prefix: prefixes.document,
@@ -121,7 +171,9 @@ export class VectorPool implements AsyncDisposable {
       log,
       yieldToTurns,
       onProgress,
+      former: former?.vectors,
     });
+    return { vectors, whole, made, idleTimer: undefined };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -145,18 +197,28 @@ export class VectorPool implements AsyncDisposable {
   }
 }
 
-/**
- * The name of the vectors of some texts: a hash of the texts and of all that their vectors depend on, in hexadecimal.
- * @param model the fingerprint of the model.
- * @param prefix stands before each text.
- */
-async function vectorsId(texts: readonly string[], model: string, prefix: string): Promise<string> {
+type Query = Pick<VectorRequest, 'state' | 'query' | 'signal'>;
+type Comparison<Request> = (
+  matrix: VectorMatrix,
+  vector: Float32Array,
+  request: Request,
+) => Promise<readonly RankedEntry[]>;
+
+const neverAborted = (): AbortSignal => new AbortController().signal;
+
+/** The name of vectors: a hash of all that they depend on, in hexadecimal. @param prefix stands before each text. */
+const idOf = (model: string, prefix: string, texts: string): string =>
+  createHash('sha256')
+    .update(JSON.stringify([model, prefix, texts]))
+    .digest('hex');
+
+const hashTexts = memoized(async ({ list }: StringStorage): Promise<string> => {
   const yieldToOthers = createYielder();
-  const hash = createHash('sha256').update(JSON.stringify([model, prefix, texts.length]));
-  for (const text of texts) {
+  const hash = createHash('sha256').update(`${list.length}`);
+  for (const text of list) {
     // With its length, so that the texts cannot be divided in another way.
-    hash.update(`${text.length}:`).update(text);
+    hash.update(`:${text.length}:${text}`);
     await yieldToOthers();
   }
   return hash.digest('hex');
-}
+});

@@ -4,24 +4,15 @@ import { DiskCache, type DiskQuota, type QuotaFile } from '../../../base/diskCac
 import { describeFsError } from '../../../base/filesystem.ts';
 import { describeError } from '../../../protocol/fault.ts';
 import type { Log } from '../../../base/log.ts';
-import {
-  readVectorFile,
-  vectorFileBytes,
-  writeVectorFile,
-  type ExpectedVectors,
-  type SavedVectors,
-} from './vectorFile.ts';
+import type { ExpectedVectors, SavedVectors } from './vectorFile.ts';
+import { readVectorFile, vectorFileBytes, writeVectorFile } from './vectorFile.ts';
 
-/**
- * The vectors of storages on disk, kept over restarts in the folder `vectors` of the cache folder: one file for each storage and
- * model, named by a hash of both. Files appear as a whole.
- */
+/** Vectors in the folder `vectors` of the cache folder, a file for each storage and model; written as a whole. */
 export class VectorStore {
   readonly #cache: DiskCache<undefined>;
   readonly #log: Log;
   #scanned: Promise<void> | undefined;
 
-  /** @param cache the cache folder. */
   constructor(cache: string, quota: DiskQuota, log: Log) {
     this.#cache = new DiskCache({
       folder: join(cache, 'vectors'),

@@ -1,4 +1,3 @@
-/** The words of a text. */
 export const setOf = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/).filter((word) => word !== ''));
 
 /**

@@ -1,11 +1,7 @@
 import { createYielder } from '../../../base/eventLoop.ts';
 import { Fault } from '../../../protocol/fault.ts';
-import {
-  defaultRules,
-  type KnowledgeEntry,
-  type LoreRules,
-  secondaryLogic,
-} from '../../storage/knowledge/knowledge.ts';
+import type { KnowledgeEntry, LoreRules } from '../../storage/knowledge/knowledge.ts';
+import { defaultRules, secondaryLogic } from '../../storage/knowledge/knowledge.ts';
 import { compilePatterns, readPatternKey } from '../../storage/patternSet.ts';
 import { functionWords } from './functionWords.ts';
 import { foldKey, keyWordsOf, splitPieces } from './splitWords.ts';
@@ -24,9 +20,8 @@ const maxKeyWords = 16;
 const maxSymbolKeyLength = 128;
 const keysPerPause = 256;
 
-/** A key of an entry. */
 interface Key {
-  readonly entry: number;
+  readonly entry: KnowledgeEntry;
   readonly rules: LoreRules;
   /** Its number among the secondary keys of the entry; undefined: it is none of them. */
   readonly secondary: number | undefined;
@@ -42,6 +37,11 @@ class SequenceIndex {
   readonly #keys = new Map<string, Key[]>();
   readonly #lengths = new Set<number>();
 
+  copyTo(other: SequenceIndex): void {
+    for (const [common, keys] of this.#keys) other.#keys.set(common, [...keys]);
+    for (const length of this.#lengths) other.#lengths.add(length);
+  }
+
   add(common: string, length: number, key: Key): void {
     this.#lengths.add(length);
     const keys = this.#keys.get(common);
@@ -49,10 +49,7 @@ class SequenceIndex {
     else this.#keys.set(common, [key]);
   }
 
-  /**
-   * Calls `visit` with the keys that may be in a query of so many words or characters, once for each text there.
-   * @param read what a part of the query has in common with keys, and as it is written.
-   */
+  /** Calls `visit` with the keys that may be in a query, once for each text. @param read what a part has of keys. */
   async find(
     count: number,
     read: {
@@ -88,20 +85,33 @@ const lowerCase = (text: string): string => text.toLowerCase().replaceAll('ς', 
 /** Begins a text that is a part of a longer word. */
 const partMark = '\0';
 
-/** The keys of entries, whose appearance in a query brings an entry: words, texts with symbols, or regular expressions. */
+/** The keys that bring entries: words, texts with symbols, patterns. It only grows; each state has a part. */
 export class KeyIndex {
   readonly #words = new SequenceIndex();
   readonly #texts = new SequenceIndex();
-  readonly #patterns: string[] = [];
-  readonly #patternKeys: Key[] = [];
+  #patternKeys: Key[] = [];
+  /** Those of the state that was searched last. */
+  #patterns: { readonly keys: readonly Key[]; readonly list: readonly string[] } = { keys: [], list: [] };
   #size = 0;
+
+  /** Another one with the same keys. */
+  copy(): KeyIndex {
+    const copy = new KeyIndex();
+    this.#words.copyTo(copy.#words);
+    this.#texts.copyTo(copy.#texts);
+    copy.#patternKeys = [...this.#patternKeys];
+    copy.#patterns = this.#patterns;
+    copy.#size = this.#size;
+    return copy;
+  }
 
   /** The keys of all entries. */
   get size(): number {
     return this.#size;
   }
 
-  add({ keys, rules = defaultRules }: KnowledgeEntry, entry: number): void {
+  add(entry: KnowledgeEntry): void {
+    const { keys, rules = defaultRules } = entry;
     for (const key of keys) {
       const parts = rules.joinsKeys && !key.startsWith('/') ? key.split(' & ') : [key];
       const all = parts.length > 1 ? new Set(parts) : undefined;
@@ -115,7 +125,6 @@ export class KeyIndex {
     const pattern = readPatternKey(text);
     if (pattern.ok && pattern.value !== undefined) {
       this.#patternKeys.push({ ...key, written: pattern.value });
-      this.#patterns.push(pattern.value);
       return;
     }
     const folded = oneSpace(foldKey(text)).trim();
@@ -136,29 +145,35 @@ export class KeyIndex {
   /**
    * @param messages the newest first.
    * @param depth of so many an entry is searched for, unless its rules say so.
+   * @param positions the indexes of the entries with keys that are searched.
    * @throws Fault LIMIT_EXCEEDED for regular expressions that are too large together; the signal's reason.
    */
-  async find(messages: readonly string[], depth: number, signal: AbortSignal | undefined): Promise<KeyMatches> {
-    const found = new Map<number, LoreRules>();
+  async find(
+    messages: readonly string[],
+    depth: number,
+    positions: ReadonlyMap<KnowledgeEntry, number>,
+    signal: AbortSignal | undefined,
+  ): Promise<KeyMatches> {
+    const found = new Map<KnowledgeEntry, LoreRules>();
     // What is found of the secondary keys of an entry, and of the parts of a key.
     const parts = new Map<unknown, Set<unknown>>();
     const addPart = (whole: unknown, part: unknown): number | undefined =>
       parts.set(whole, (parts.get(whole) ?? new Set()).add(part)).get(whole)?.size;
-    for (const [message, text] of this.#size === 0 ? [] : messages.entries()) {
+    for (const [message, text] of positions.size === 0 ? [] : messages.entries()) {
       const record = ({ entry, rules, secondary: number, all, part }: Key): void => {
-        if (message >= (rules.depth ?? depth)) return;
+        if (message >= (rules.depth ?? depth) || !positions.has(entry)) return;
         if (all && addPart(all, part) !== all.size) return;
         if (number === undefined) found.set(entry, rules);
         else addPart(entry, number);
       };
       await this.#findWords(text, record);
       await this.#findTexts(text, record);
-      await this.#findPatterns(text, record, signal);
+      await this.#findPatterns(text, positions, record, signal);
       signal?.throwIfAborted();
     }
     const [allowed, refused] = [new Set<number>(), new Set<number>()];
     for (const [entry, rules] of found)
-      (secondaryLogic(rules, parts.get(entry)?.size ?? 0) ? allowed : refused).add(entry);
+      (secondaryLogic(rules, parts.get(entry)?.size ?? 0) ? allowed : refused).add(positions.get(entry) ?? 0);
     return { found: allowed, refused };
   }
 
@@ -190,13 +205,22 @@ export class KeyIndex {
     });
   }
 
-  async #findPatterns(text: string, record: (key: Key) => void, signal: AbortSignal | undefined): Promise<void> {
-    if (this.#patterns.length === 0) return;
-    const compiled = await compilePatterns(this.#patterns);
+  async #findPatterns(
+    text: string,
+    positions: ReadonlyMap<KnowledgeEntry, number>,
+    record: (key: Key) => void,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const keys = this.#patternKeys.filter(({ entry }) => positions.has(entry));
+    if (keys.length === 0) return;
+    const { keys: known } = this.#patterns;
+    const isKnown = known.length === keys.length && keys.every((key, index) => key === known[index]);
+    if (!isKnown) this.#patterns = { keys, list: keys.map(({ written }) => written) };
+    const compiled = await compilePatterns(this.#patterns.list);
     if (!compiled.ok)
       throw new Fault('LIMIT_EXCEEDED', `the regular expressions among the keys: ${compiled.errors[0]?.message}`);
     for (const index of await compiled.value.matchEach(text, signal)) {
-      const key = this.#patternKeys[index];
+      const key = keys[index];
       if (key) record(key);
     }
   }

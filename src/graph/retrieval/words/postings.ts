@@ -9,6 +9,7 @@ export interface Postings {
 
 const maxCount = 255;
 const chunkLength = 1 << 16;
+const termsPerPause = 1024;
 
 /** So many postings, as they are collected. */
 class PostingsChunk {
@@ -80,4 +81,35 @@ export class PostingsBuilder {
     chunk.counts[index] = count;
     this.#length++;
   }
+}
+
+/** Merges postings. @param positions new numbers of former entries, from 1; 0 = gone. @param added has all terms. */
+export async function mergePostings(
+  former: Postings,
+  positions: Uint32Array,
+  added: Postings,
+  yieldToOthers: () => Promise<void>,
+): Promise<Postings> {
+  const terms = added.starts.length - 1;
+  const starts = new Uint32Array(terms + 1);
+  const entries = new Uint32Array(former.entries.length + added.entries.length);
+  const counts = new Uint8Array(entries.length);
+  let place = 0;
+  for (let term = 0; term < terms; term++) {
+    const end = former.starts[term + 1] ?? 0;
+    for (let posting = former.starts[term] ?? 0; posting < end; posting++) {
+      const position = positions[former.entries[posting] ?? 0] ?? 0;
+      if (position === 0) continue;
+      entries[place] = position - 1;
+      counts[place++] = former.counts[posting] ?? 0;
+    }
+    const addedEnd = added.starts[term + 1] ?? 0;
+    for (let posting = added.starts[term] ?? 0; posting < addedEnd; posting++) {
+      entries[place] = added.entries[posting] ?? 0;
+      counts[place++] = added.counts[posting] ?? 0;
+    }
+    starts[term + 1] = place;
+    if (term % termsPerPause === 0) await yieldToOthers();
+  }
+  return { starts, entries: entries.subarray(0, place), counts: counts.subarray(0, place) };
 }

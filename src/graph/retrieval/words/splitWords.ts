@@ -8,10 +8,7 @@ const spaceless =
 
 const spacelessRun = new RegExp(`${spaceless.source}+|[^${spaceless.source.slice(1, -1)}]+`, 'gu');
 
-/**
- * The words of a text, in lower case and without diacritics. Of a script without spaces each two adjacent characters are a
- * word, as search engines have them (bigrams).
- */
+/** The words of a text, lower case, no diacritics; in a script without spaces each pair of characters (bigrams). */
 export function splitWords(text: string): readonly string[] {
   const words = fold(text).match(/[\p{L}\p{N}]+/gu) ?? [];
   return words.some((word) => spaceless.test(word)) ? words.flatMap(splitSpaceless) : words;
@@ -27,10 +24,7 @@ const withoutMarks = (text: string, marks: RegExp): string =>
 
 const fold = (text: string): string => withoutMarks(text.toLowerCase().replaceAll(/n['’]t\b/g, ' not'), /\p{M}+/gu);
 
-/**
- * A text as keys are compared with it, upper and lower case as written: without accents and invisible characters. The marks
- * of other scripts, such as the vowels of Hindi, make other words.
- */
+/** A text as keys are compared: without accents and invisible marks, case kept. Other scripts keep their marks. */
 export const foldKey = (text: string): string =>
   isAscii(text)
     ? text

@@ -1,4 +1,6 @@
 import { distance } from 'fastest-levenshtein';
+import { unsearchedWords } from './functionWords.ts';
+import { wordStem } from './splitWords.ts';
 
 /** A term of the dictionary that a word of a query may mean. */
 export interface TermMatch {
@@ -25,57 +27,94 @@ const maxCompared = 20_000;
 const formsPerChunk = 1000;
 const qualities = { prefix: 0.8, shortened: 0.7, oneEdit: 0.8, twoEdits: 0.5 } as const;
 
-/** The words of a storage: finds those that a word of a query may mean, as a form, a prefix or a misspelling. */
-export class TermDictionary {
-  readonly #byStem: ReadonlyMap<string, number>;
-  /** Stems and words as they are written, and the term of each. */
-  readonly #forms: string[] = [];
-  readonly #terms: number[] = [];
-  /** Indexes of forms by their first letter and length. */
-  readonly #buckets = new Map<string, number[]>();
+/** The part of a dictionary that one state of a storage has. */
+export interface KnownTerms {
+  /** So many of the forms, the first ones. */
+  readonly forms: number;
+  /** Whether an entry has a term. */
+  has(term: number): boolean;
+}
 
-  private constructor(byStem: ReadonlyMap<string, number>) {
-    this.#byStem = byStem;
+/** Finds the words that a query's word may mean: forms, prefixes, misspellings. It only grows. */
+export class TermDictionary {
+  /** The numbers of stems, in the order of their appearance. */
+  #byStem = new Map<string, number>();
+  /** The number of each word as it is written, so that it is stemmed once; undefined: it is a function word. */
+  #byWord = new Map<string, number | undefined>();
+  /** Stems and words as they are written, and the term of each. */
+  #forms: string[] = [];
+  #terms: number[] = [];
+  /** Indexes of forms by their first letter and length. */
+  #buckets = new Map<string, number[]>();
+  /** What is no form yet. */
+  #newStems: string[] = [];
+  #newWords: string[] = [];
+
+  /** Another one with the same words. */
+  copy(): TermDictionary {
+    const copy = new TermDictionary();
+    copy.#byStem = new Map(this.#byStem);
+    copy.#byWord = new Map(this.#byWord);
+    copy.#forms = [...this.#forms];
+    copy.#terms = [...this.#terms];
+    copy.#buckets = new Map([...this.#buckets].map(([name, indexes]) => [name, [...indexes]]));
+    return copy;
   }
 
-  /**
-   * @param byStem the term of each stem.
-   * @param byWord the term of each word as it is written; undefined: the word is not searched.
-   */
-  static async create(
-    byStem: ReadonlyMap<string, number>,
-    byWord: ReadonlyMap<string, number | undefined>,
-    yieldToOthers: () => Promise<void>,
-  ): Promise<TermDictionary> {
-    const dictionary = new TermDictionary(byStem);
-    let visited = 0;
-    for (const [stem, term] of byStem) {
-      dictionary.#add(stem, term);
-      if (visited++ % formsPerChunk === 0) await yieldToOthers();
+  /** The number of terms. */
+  get size(): number {
+    return this.#byStem.size;
+  }
+
+  /** The number of different words. */
+  get words(): number {
+    return this.#byWord.size;
+  }
+
+  /** The term of a word, which is added if it is not there; undefined for a function word. */
+  add(word: string): number | undefined {
+    if (this.#byWord.has(word)) return this.#byWord.get(word);
+    const stem = unsearchedWords.has(word) ? undefined : wordStem(word);
+    const known = stem === undefined ? undefined : this.#byStem.get(stem);
+    const term = stem === undefined ? undefined : (known ?? this.#byStem.size);
+    this.#byWord.set(word, term);
+    if (stem !== undefined && term !== undefined && known === undefined) {
+      this.#byStem.set(stem, term);
+      this.#newStems.push(stem);
     }
-    for (const [word, term] of byWord) {
-      if (term !== undefined && !byStem.has(word)) dictionary.#add(word, term);
-      if (visited++ % formsPerChunk === 0) await yieldToOthers();
+    if (term !== undefined) this.#newWords.push(word);
+    return term;
+  }
+
+  /** Lets the words that were added be found. @returns the number of forms. */
+  async addForms(yieldToOthers: () => Promise<void>): Promise<number> {
+    const [stems, words] = [this.#newStems, this.#newWords];
+    [this.#newStems, this.#newWords] = [[], []];
+    for (const [index, form] of [...stems, ...words].entries()) {
+      const isStem = index < stems.length;
+      if (isStem || !this.#byStem.has(form)) this.#addForm(form, (isStem ? this.#byStem : this.#byWord).get(form) ?? 0);
+      if (index % formsPerChunk === 0) await yieldToOthers();
     }
-    return dictionary;
+    return this.#forms.length;
   }
 
   /** The terms that a word may mean, best first, each once. */
-  find(word: string, stem: string): readonly TermMatch[] {
-    const exact = this.#byStem.get(stem);
+  find(word: string, stem: string, { forms, has }: KnownTerms): readonly TermMatch[] {
+    const found = this.#byStem.get(stem);
+    const exact = found !== undefined && has(found) ? found : undefined;
     const written = new Set([word, stem]);
-    const matches = [...this.#shortened(stem)];
-    for (const start of written) matches.push(...this.#continuing(start));
+    let matches = [...this.#shortened(stem)];
+    for (const start of written) matches.push(...this.#continuing(start, forms));
     // A word that is known is not misspelled.
-    if (exact === undefined) for (const form of written) matches.push(...this.#edited(form));
-    matches.sort((a, b) => b.quality - a.quality || a.term - b.term);
+    if (exact === undefined) for (const form of written) matches.push(...this.#edited(form, forms));
+    matches = matches.filter(({ term }) => has(term)).sort((a, b) => b.quality - a.quality || a.term - b.term);
     const best = new Map<number, TermMatch>();
     if (exact !== undefined) best.set(exact, { term: exact, quality: 1, isSure: true });
     for (const match of matches) if (best.size < maxMatches && !best.has(match.term)) best.set(match.term, match);
     return [...best.values()];
   }
 
-  #add(form: string, term: number): void {
+  #addForm(form: string, term: number): void {
     const index = this.#forms.length;
     this.#forms.push(form);
     this.#terms.push(term);
@@ -84,11 +123,11 @@ export class TermDictionary {
     else this.#buckets.set(bucketOf(form, form.length), [index]);
   }
 
-  *#continuing(start: string): Generator<TermMatch> {
+  *#continuing(start: string, forms: number): Generator<TermMatch> {
     if (start.length < minPrefixLength) return;
     const isSure = start.length >= sureLength;
     for (let length = start.length + 1; length <= start.length + maxEndingLength; length++)
-      for (const [form, term] of this.#bucket(start, length))
+      for (const [form, term] of this.#bucket(start, length, forms))
         if (form.startsWith(start)) yield { term, quality: (qualities.prefix * start.length) / length, isSure };
   }
 
@@ -100,14 +139,14 @@ export class TermDictionary {
     }
   }
 
-  *#edited(word: string): Generator<TermMatch> {
+  *#edited(word: string, forms: number): Generator<TermMatch> {
     if (word.length < minEditedLength || word.length > maxEditedLength) return;
     const maxEdits = word.length >= minTwiceEditedLength ? 2 : 1;
     const isSure = word.length >= sureLength;
     // The first letter is seldom wrong, unless it is one too many or swapped with the second.
     for (const first of new Set([word, word.slice(1)]))
       for (let length = word.length - maxEdits; length <= word.length + maxEdits; length++)
-        for (const [form, term] of this.#bucket(first, length)) {
+        for (const [form, term] of this.#bucket(first, length, forms)) {
           if (isSingleEdit(word, form)) yield { term, quality: qualities.oneEdit - 1 / word.length, isSure };
           else if (maxEdits === 2 && distance(word, form) === 2)
             yield { term, quality: qualities.twoEdits, isSure: false };
@@ -115,19 +154,16 @@ export class TermDictionary {
   }
 
   /** Words of a length with the first letter of another word, at most so many. */
-  *#bucket(first: string, length: number): Generator<readonly [string, number]> {
+  *#bucket(first: string, length: number, forms: number): Generator<readonly [string, number]> {
     const bucket = this.#buckets.get(bucketOf(first, length)) ?? [];
     for (const index of bucket.length > maxCompared ? bucket.slice(0, maxCompared) : bucket)
-      yield [this.#forms[index] ?? '', this.#terms[index] ?? 0];
+      if (index < forms) yield [this.#forms[index] ?? '', this.#terms[index] ?? 0];
   }
 }
 
 const bucketOf = (form: string, length: number): string => `${form.slice(0, 1)}${length}`;
 
-/**
- * Whether one edit makes one word of another: a letter replaced, added or left out, or two adjacent letters swapped
- * (optimal string alignment, distance 1). Words that are equal are not.
- */
+/** Whether one edit makes one word of another: a letter replaced, added, left out, or swapped with the next. */
 export function isSingleEdit(one: string, other: string): boolean {
   const [short, long] = one.length <= other.length ? [one, other] : [other, one];
   if (long.length - short.length > 1) return false;

@@ -34,10 +34,7 @@ export function commonPart(word: string): string {
 export const isGerman = (words: readonly string[]): boolean =>
   words.some((word) => germanWords.has(word.toLowerCase()));
 
-/**
- * Whether two words are the same but for a plain plural: `wolf` and `wolves`. Upper and lower case are as written, which
- * tells names; they are not compared.
- */
+/** Whether two words differ at most by a plain plural: `wolf` and `wolves`. The case is not ignored: it tells names. */
 export function isForm(one: string, other: string, inGerman: boolean): boolean {
   const [short, long] = one.length <= other.length ? [one, other] : [other, one];
   const [singular, plural] = [short.toLowerCase(), long.toLowerCase()];

@@ -3,7 +3,7 @@ import { type RankedEntry, type RankingRequest, BestEntries } from '../ranking.t
 import { unsearchedWords } from './functionWords.ts';
 import { splitPieces, splitWords, wordStem } from './splitWords.ts';
 import type { Postings } from './postings.ts';
-import type { TermMatch, TermDictionary } from './termDictionary.ts';
+import type { KnownTerms, TermMatch, TermDictionary } from './termDictionary.ts';
 
 /** Parameters of BM25: how soon further occurrences stop to count, and how much long texts count less. */
 const saturation = 1.2;
@@ -22,7 +22,6 @@ const maxTellingEntries = 3;
 /** A word that more texts than this share have counts for nothing. */
 const maxShare = 0.5;
 const maxShareEntries = 4;
-
 const candidatesPerChunk = 1024;
 
 /** What the search of one query adds up, per entry. */
@@ -41,20 +40,21 @@ interface Sums {
 /** The search by words over one storage: BM25 over stems, with prefixes and misspellings. */
 export class WordSearch {
   readonly #dictionary: TermDictionary;
+  readonly #known: KnownTerms;
   readonly #postings: Postings;
   /** What the count of a term is added to, per entry: more for a long text. */
   readonly #lengthNorms: Float32Array;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** @param lengths words per entry. */
-  constructor(dictionary: TermDictionary, postings: Postings, lengths: Uint32Array) {
+  /** @param forms so many of the dictionary it has. @param lengths words per entry. */
+  constructor(dictionary: TermDictionary, forms: number, postings: Postings, lengths: Uint32Array) {
     this.#dictionary = dictionary;
+    this.#known = { forms, has: (term) => this.#countOf(term) > 0 };
     this.#postings = postings;
     const meanLength = lengths.reduce((sum, length) => sum + length, 0) / Math.max(lengths.length, 1) || 1;
-    this.#lengthNorms = Float32Array.from(
-      lengths,
-      (length) => saturation * (1 - lengthWeight + (lengthWeight * length) / meanLength),
-    );
+    this.#lengthNorms = new Float32Array(lengths.length);
+    for (let index = 0; index < lengths.length; index++)
+      this.#lengthNorms[index] = saturation * (1 - lengthWeight + (lengthWeight * (lengths[index] ?? 0)) / meanLength);
   }
 
   /** The best entries, best first. One search at a time: each needs memory for all entries. @throws the signal's reason. */
@@ -72,7 +72,7 @@ export class WordSearch {
     let queryWeight = 0;
     let word = 0;
     for (const [stem, written] of await wordsOf(query)) {
-      const matches = this.#dictionary.find(written, stem);
+      const matches = this.#dictionary.find(written, stem, this.#known);
       const [best] = matches;
       if (best?.quality === 1 && this.#isEverywhere(best.term)) continue;
       word++;
@@ -85,8 +85,9 @@ export class WordSearch {
     const best = new BestEntries(topK);
     for (const [visited, index] of sums.touched.entries()) {
       const score = sums.scores[index] ?? 0;
-      const isRelevant = sums.sure[index] === 1 || (sums.covered[index] ?? 0) >= minCoverage * queryWeight;
-      if (isRelevant && best.admits(index, score) && isEligible(index)) best.add({ index, score });
+      const coverage = (sums.covered[index] ?? 0) / queryWeight;
+      const isRelevant = sums.sure[index] === 1 || coverage >= minCoverage;
+      if (isRelevant && best.admits(index, score) && isEligible(index)) best.add({ index, score, coverage });
       if (visited % candidatesPerChunk > 0) continue;
       admitted = sharedAdmission();
       if (admitted) await admitted;

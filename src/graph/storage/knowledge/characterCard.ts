@@ -1,23 +1,16 @@
 import { invalidStorage } from '../invalidStorage.ts';
-
 import zlib from 'node:zlib';
 
 const signature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
 /** The texts of an image that can have a card, the newest first. */
 const keywords = ['ccv3', 'chara'];
 
-/** Whether a file is a PNG image. */
 export const isPng = (bytes: Uint8Array): boolean => signature.equals(bytes.subarray(0, signature.length));
 
 /** What is wrong with any other image. */
 export const noCard = 'is an image without a character card';
 
-/**
- * The JSON of the character card in a PNG image: base64 in a text chunk (tEXt).
- * @param name its path in messages.
- * @param warn is told what is damaged.
- * @throws Fault INVALID_STRING_STORAGE_DATA when there is none.
- */
+/** A character card in a PNG (tEXt, base64). @param warn of damage. @throws Fault INVALID_STRING_STORAGE_DATA */
 export function cardInPng(bytes: Uint8Array, name: string, warn: (warning: string) => void): Uint8Array {
   const image = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const cards = new Map<string, string>();

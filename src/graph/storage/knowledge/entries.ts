@@ -1,51 +1,98 @@
+import { randomUUID } from 'node:crypto';
 import { didYouMean } from '../../../base/didYouMean.ts';
+import type { CreateStringStorageRequest, StorageEntry } from '../../../protocol/frames.gen.ts';
+import { maxEntriesBytes } from '../../../protocol/frameSize.ts';
 import { describePointer, escapePointerToken } from '../../../base/jsonPointer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
-import type { ReadResult, SchemaError } from '../../../protocol/schema.ts';
-import {
-  canMatch,
-  failed,
-  isStringList,
-  type Knowledge,
-  type KnowledgeEntry,
-  limitAlways,
-  readMetadata,
-} from './knowledge.ts';
+import { invalid, type ReadResult, type SchemaError } from '../../../protocol/schema.ts';
+import type { Knowledge, KnowledgeEntry, KnowledgeField } from './knowledge.ts';
+import { canMatch, findMetadataError, isStringList, readMetadata } from './knowledge.ts';
+import { Fault } from '../../../protocol/fault.ts';
 import { parseJson } from '../../../base/jsonLocations.ts';
 import { invalidStorage } from '../invalidStorage.ts';
 import { patternErrors } from '../patternSet.ts';
 
 const maxIdLength = 256;
 
-/**
- * Reads a record of a knowledge file. Errors have the pointer `/member`.
- * @param apart id and text that come apart from the rest.
- */
+/** Reads a record of a knowledge file; errors have the pointer `/member`. @param apart id and text from elsewhere. */
 export function readRecord(value: unknown, apart?: { id: string; text: string }): ReadResult<KnowledgeEntry> {
   const described = [...(apart ? [] : ['"id"', '"text"']), '"metadata"?', '"keys"?', '"always"?'];
-  if (!isObject(value)) return failed('', `must be an object {${described.join(', ')}}`);
+  if (!isObject(value)) return invalid('', `must be an object {${described.join(', ')}}`);
   const names = described.map((name) => name.replaceAll(/["?]/g, ''));
   const unknown = Object.keys(value).find((name) => !names.includes(name));
   if (unknown !== undefined)
-    return failed(escapePointerToken(unknown), `is not known here${didYouMean(unknown, names)}`);
+    return invalid(escapePointerToken(unknown), `is not known here${didYouMean(unknown, names)}`);
   return readParts({ ...value, ...apart });
 }
 
 function readParts({ id, text, ...rest }: Readonly<Record<string, unknown>>): ReadResult<KnowledgeEntry> {
-  if (id === undefined) return failed('/id', 'is missing');
+  if (id === undefined) return invalid('/id', 'is missing');
   if (typeof id !== 'string' || id === '' || id.length > maxIdLength)
-    return failed('/id', `must be a string of 1 to ${maxIdLength} characters`);
-  if (text === undefined) return failed('/text', 'is missing');
-  if (typeof text !== 'string' || text.trim() === '') return failed('/text', 'must be a string, not empty');
+    return invalid('/id', `must be a string of 1 to ${maxIdLength} characters`);
+  if (text === undefined) return invalid('/text', 'is missing');
+  if (typeof text !== 'string' || text.trim() === '') return invalid('/text', 'must be a string that is not empty');
   const keys = rest['keys'] ?? [];
   const always = rest['always'] ?? false;
   if (!isStringList(keys) || !keys.every(canMatch))
-    return failed('/keys', 'must be a list of strings, none of them empty');
+    return invalid('/keys', 'must be a list of strings, none of them empty');
   const errors = patternErrors(keys.map((key, index) => [key, `/keys/${index}`]));
   if (errors.length > 0) return { ok: false, errors };
-  if (typeof always !== 'boolean') return failed('/always', 'must be true or false');
+  if (typeof always !== 'boolean') return invalid('/always', 'must be true or false');
   const metadata = readMetadata(rest['metadata'] ?? {});
   return metadata.ok ? { ok: true, value: { id, text, metadata: metadata.value, keys, always } } : metadata;
+}
+
+export type EntryRecord = Partial<Omit<KnowledgeEntry, 'keysOnly' | 'rules'>> & { readonly metadataJson?: string };
+
+/**
+ * Reads entries that are added to a storage. One without an id, or with "", gets one.
+ * @param records as in a knowledge file, or, as in a request, with the metadata as text.
+ * @param place what messages call the list.
+ * @throws Fault INVALID_STRING_STORAGE_DATA that names the first entry that cannot be used, LIMIT_EXCEEDED for one
+ * that is too large.
+ */
+export function readEntries(
+  records: readonly EntryRecord[],
+  { fields }: Pick<Knowledge, 'fields'>,
+  place: string,
+): readonly KnowledgeEntry[] {
+  const byName = fields && new Map(fields.map((field) => [field.name, field]));
+  const defaults = defaultsOf(fields);
+  const ids = new Set<string>();
+  return records.map((record, index) => {
+    const { metadataJson = '', ...rest } = record;
+    const onProblem = (problem: string): Fault => invalidStorage(`${place}[${index}].metadata ${problem}`);
+    const metadata = metadataJson === '' ? rest.metadata : parseJson(metadataJson, onProblem);
+    const reading = readRecord({ ...rest, metadata, id: rest.id || randomUUID() });
+    const fail = ({ pointer, message }: SchemaError): Fault =>
+      invalidStorage(`${place}[${index}]${describePointer(pointer)} ${message}`);
+    if (!reading.ok) throw fail(reading.errors[0] ?? { pointer: '', message: 'is invalid' });
+    const entry = reading.value;
+    const error = ids.has(entry.id) ? sameIdError(entry.id) : byName && findMetadataError(entry.metadata, byName);
+    if (error) throw fail(error);
+    ids.add(entry.id);
+    const added = defaults ? { ...entry, metadata: { ...defaults, ...entry.metadata } } : entry;
+    const { bytes } = entryForClient(added);
+    if (bytes <= maxEntriesBytes) return added;
+    // It could not be exported.
+    const has = `has ${bytes} bytes with its id and all its metadata, and ${maxEntriesBytes} are allowed`;
+    throw new Fault('LIMIT_EXCEEDED', `${place}[${index}] ${has}; divide it`);
+  });
+}
+
+/** An entry as clients get and send it, and its bytes in a frame. */
+export function entryForClient({ id, text, metadata, keys, always }: KnowledgeEntry) {
+  const metadataJson = Object.keys(metadata).length > 0 ? JSON.stringify(metadata) : '';
+  const entry: StorageEntry = { id, text, metadataJson, keys, always };
+  return { entry, bytes: Buffer.byteLength(JSON.stringify(entry)) };
+}
+
+/** What entries without a declared field have; undefined: no field has a default. */
+export function defaultsOf(fields: readonly KnowledgeField[] | undefined): KnowledgeEntry['metadata'] | undefined {
+  const withDefault = (fields ?? []).flatMap(({ name, default: value }) =>
+    value === undefined ? [] : [[name, value] as const],
+  );
+  return withDefault.length > 0 ? Object.fromEntries(withDefault) : undefined;
 }
 
 /** The error of an entry whose id another one has; its pointer is relative to the entry. */
@@ -54,20 +101,21 @@ export const sameIdError = (id: string): SchemaError => ({
   message: `is "${id}", as that of an earlier entry; give it another one`,
 });
 
-/** The lists of a request that creates a KNOWLEDGE storage. */
-interface KnowledgeLists {
-  readonly strings: readonly string[];
-  readonly keys: readonly string[];
-  /** One `{"metadata"?, "keys"?, "always"?}` per string, "" = nothing; [] = nothing for all. */
-  readonly metadataJson: readonly string[];
-}
-
 /**
- * Creates the knowledge of a request.
+ * Reads the entries of a request: metadataJson has one `{"metadata"?, "keys"?, "always"?}` per string, "" = nothing;
+ * [] = nothing for all.
  * @param name its name in messages.
  * @throws Fault INVALID_STRING_STORAGE_DATA with the index of the entry, LIMIT_EXCEEDED.
  */
-export function knowledgeOfRequest({ strings, keys, metadataJson }: KnowledgeLists, name: string): Knowledge {
+export function entriesOfRequest(
+  { strings, keys, metadataJson, entries }: CreateStringStorageRequest,
+  name: string,
+): readonly KnowledgeEntry[] {
+  if (entries.length > 0) {
+    if (strings.length + keys.length + metadataJson.length > 0)
+      throw invalidStorage(`${name} has entries, and strings, keys or metadataJson; give one or the other`);
+    return readEntries(entries, { fields: undefined }, `${name}: entries`);
+  }
   if (keys.length !== strings.length)
     throw invalidStorage(
       `${name} has ${strings.length} strings and ${keys.length} keys; each string needs a key, its id`,
@@ -77,7 +125,7 @@ export function knowledgeOfRequest({ strings, keys, metadataJson }: KnowledgeLis
       `${name} has ${strings.length} strings and ${metadataJson.length} metadataJson; give one per string, or none at all`,
     );
   const ids = new Set<string>();
-  const entries = strings.map((text, index): KnowledgeEntry => {
+  return strings.map((text, index) => {
     const json = metadataJson[index] ?? '';
     const subject = `${name}: metadataJson[${index}]`;
     const value =
@@ -87,7 +135,6 @@ export function knowledgeOfRequest({ strings, keys, metadataJson }: KnowledgeLis
     const error = reading.ok ? sameIdError(reading.value.id) : reading.errors[0];
     throw invalidStorage(`${name}: ${subjectOf(error?.pointer ?? '', index)} ${error?.message}`);
   });
-  return { ...limitAlways(entries), fields: undefined, embeddingModel: undefined, bytes: 0 };
 }
 
 function subjectOf(pointer: string, index: number): string {

@@ -169,9 +169,8 @@ class Scanner {
   /** The next character that is no white space; "" = the end. */
   peek(): string {
     const limit = this.at + maxSliceBytes;
-    while (isSpace(this.#bytes[this.at])) {
+    while (isSpace(this.#bytes[this.at]))
       if (++this.at > limit) throw this.fault(`has more than ${maxSliceBytes} bytes of white space`);
-    }
     const byte = this.#bytes[this.at];
     return byte === undefined ? '' : String.fromCharCode(byte);
   }
@@ -201,7 +200,6 @@ class Scanner {
     }
   }
 
-  /** Reads a value. */
   value(maxBytes = maxSliceBytes): { readonly start: number; readonly end: number; readonly names: number } {
     this.peek();
     const start = this.at;

@@ -1,12 +1,11 @@
 import { didYouMean } from '../../../base/didYouMean.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
-import type { ReadResult, SchemaError } from '../../../protocol/schema.ts';
+import { memoized } from '../../../base/memoized.ts';
+import { errorsBelow, invalid, type ReadResult, type SchemaError } from '../../../protocol/schema.ts';
 
-/** A value in the metadata of an entry. */
 export type MetadataValue = string | number | boolean | readonly string[];
 
-/** One entry of a KNOWLEDGE storage. */
 export interface KnowledgeEntry {
   /** Unique in the storage. */
   readonly id: string;
@@ -75,7 +74,6 @@ interface FieldFacts {
   readonly scalar: ScalarType;
 }
 
-/** The types that a field of the metadata can have. */
 export const fieldTypes = {
   int: { described: 'an integer', holds: Number.isSafeInteger, scalar: 'number' },
   float: { described: 'a number', holds: Number.isFinite, scalar: 'number' },
@@ -84,10 +82,8 @@ export const fieldTypes = {
   'set<string>': { described: 'a list of strings', holds: (value) => isStringList(value), scalar: 'string' },
 } as const satisfies Readonly<Record<string, FieldFacts>>;
 
-/** A type of a field. */
 export type FieldType = keyof typeof fieldTypes;
 
-/** A field that the metadata of the entries may have. */
 export interface KnowledgeField {
   readonly name: string;
   readonly type: FieldType;
@@ -103,19 +99,23 @@ export interface Knowledge {
   readonly fields: readonly KnowledgeField[] | undefined;
   /** The model of its vectors, unless a node names another one. */
   readonly embeddingModel: string | undefined;
+  /** About so many tokens of its entries come with every search; undefined: the default. */
+  readonly alwaysTokens?: number | undefined;
   /** Bytes of the file, or of the strings of the request. */
   readonly bytes: number;
   /** What of it is not used, and why. */
   readonly warnings?: readonly string[];
 }
 
-/** What the KNOWLEDGE storages of a session may hold. */
 export interface KnowledgeLimits {
   /** Max entries of one storage. */
   readonly entries: number;
   /** Max bytes of all storages of the session together. */
   readonly bytes: number;
 }
+
+// The same for the same entry: the index of a storage that grows tells by the object whether it has an entry.
+const withoutAlways = memoized((entry: KnowledgeEntry): KnowledgeEntry => ({ ...entry, always: false }));
 
 /** About so many tokens of the entries of one storage come with every search, unless it says another number. */
 const defaultAlwaysTokens = 2048;
@@ -141,7 +141,7 @@ export function limitAlways(
   const more = left.size > maxNamed ? ` and ${left.size - maxNamed} more` : '';
   const warning = `${always.length} entries have always (in a lorebook: constant), and only about ${tokens} tokens come with every search: ${names.join(', ')}${more} come only as other entries do; shorten them, or set "always_tokens" (in a lorebook: "token_budget")`;
   return {
-    entries: entries.map((entry) => (left.has(entry) ? { ...entry, always: false } : entry)),
+    entries: entries.map((entry) => (left.has(entry) ? withoutAlways(entry) : entry)),
     warnings: [warning],
   };
 }
@@ -151,44 +151,42 @@ const members = ['name', 'type', 'default'];
 
 /** Reads the `fields` of a knowledge file. Errors have the pointer `/index`. */
 export function readFields(value: unknown): ReadResult<readonly KnowledgeField[]> {
-  if (!Array.isArray(value)) return failed('', 'must be a list of {"name", "type", "default"?}');
-  if (value.length > maxFields) return failed('', `has ${value.length} fields, and ${maxFields} are allowed`);
+  if (!Array.isArray(value)) return invalid('', 'must be a list of {"name", "type", "default"?}');
+  if (value.length > maxFields) return invalid('', `has ${value.length} fields, and ${maxFields} are allowed`);
   const fields: KnowledgeField[] = [];
   for (const [index, field] of value.entries()) {
-    const error = findFieldError(field, fields);
-    if (error) return failed(`/${index}${error.pointer}`, error.message);
-    fields.push(field as KnowledgeField);
+    const reading = readField(field, fields);
+    if (!reading.ok) return { ok: false, errors: errorsBelow(`/${index}`, reading.errors) };
+    fields.push(reading.value);
   }
   return { ok: true, value: fields };
 }
 
-function findFieldError(field: unknown, others: readonly KnowledgeField[]): SchemaError | undefined {
-  if (!isObject(field)) return { pointer: '', message: 'must be {"name", "type", "default"?}' };
+function readField(field: unknown, others: readonly KnowledgeField[]): ReadResult<KnowledgeField> {
+  if (!isObject(field)) return invalid('', 'must be {"name", "type", "default"?}');
   const unknown = Object.keys(field).find((name) => !members.includes(name));
   if (unknown !== undefined)
-    return { pointer: escapePointerToken(unknown), message: `is not known here${didYouMean(unknown, members)}` };
+    return invalid(escapePointerToken(unknown), `is not known here${didYouMean(unknown, members)}`);
   const { name, type, default: value } = field;
-  if (typeof name !== 'string' || name === '') return { pointer: '/name', message: 'must be a string, not empty' };
-  if (name === '__proto__') return { pointer: '/name', message: 'cannot be "__proto__"; choose another name' };
+  if (typeof name !== 'string' || name === '') return invalid('/name', 'must be a string that is not empty');
+  if (name === '__proto__') return invalid('/name', 'cannot be "__proto__"; choose another name');
   if (others.some((other) => other.name === name))
-    return { pointer: '/name', message: `is "${name}", as that of another field; remove one` };
+    return invalid('/name', `is "${name}", as that of another field; remove one`);
   if (!isFieldType(type))
-    return {
-      pointer: '/type',
-      message: `must be one of ${typeNames.join(', ')}${didYouMean(String(type), typeNames)}`,
-    };
+    return invalid('/type', `must be one of ${typeNames.join(', ')}${didYouMean(String(type), typeNames)}`);
   const { described, holds } = fieldTypes[type];
-  return value === undefined || holds(value) ? undefined : { pointer: '/default', message: `must be ${described}` };
+  if (value !== undefined && !holds(value)) return invalid('/default', `must be ${described}`);
+  return { ok: true, value: field as object as KnowledgeField };
 }
 
 /** Reads the `metadata` of an entry. Errors have the pointer `/metadata/name`. */
 export function readMetadata(value: unknown): ReadResult<Readonly<Record<string, MetadataValue>>> {
-  if (!isObject(value)) return failed('/metadata', 'must be an object');
+  if (!isObject(value)) return invalid('/metadata', 'must be an object');
   for (const [name, held] of Object.entries(value)) {
     const pointer = `/metadata${escapePointerToken(name)}`;
-    if (name === '__proto__') return failed(pointer, 'cannot be the name of a field; choose another name');
+    if (name === '__proto__') return invalid(pointer, 'cannot be the name of a field; choose another name');
     if (!isMetadataValue(held))
-      return failed(pointer, 'must be a string, a number, true, false, or a list of strings; leave out what is empty');
+      return invalid(pointer, 'must be a string, a number, true, false, or a list of strings; leave out what is empty');
   }
   return { ok: true, value: value as Readonly<Record<string, MetadataValue>> };
 }
@@ -213,15 +211,8 @@ const typeNames = Object.keys(fieldTypes);
 
 const isFieldType = (type: unknown): type is FieldType => typeNames.some((name) => name === type);
 
-/** Whether a value is a list of strings. */
 export const isStringList = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string');
 
 const isMetadataValue = (value: unknown): value is MetadataValue =>
   typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value) || isStringList(value);
-
-/** A reading with one error. */
-export const failed = (pointer: string, message: string): ReadResult<never> => ({
-  ok: false,
-  errors: [{ pointer, message }],
-});

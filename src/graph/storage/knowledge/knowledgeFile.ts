@@ -4,21 +4,13 @@ import { Fault } from '../../../protocol/fault.ts';
 import { InvalidEntries, invalidStorage, maxProblems } from '../invalidStorage.ts';
 import { didYouMean } from '../../../base/didYouMean.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
-import {
-  defaultRules,
-  findMetadataError,
-  type Knowledge,
-  type KnowledgeEntry,
-  type KnowledgeField,
-  limitAlways,
-  readFields,
-} from './knowledge.ts';
+import type { Knowledge, KnowledgeEntry, KnowledgeField } from './knowledge.ts';
+import { defaultRules, findMetadataError, limitAlways, readFields } from './knowledge.ts';
 import { type JsonSlice, JsonSource } from './jsonSource.ts';
 import { cardInPng, isPng } from './characterCard.ts';
-import { readRecord, sameIdError } from './entries.ts';
+import { defaultsOf, readRecord, sameIdError } from './entries.ts';
 import { readLorebookEntry } from './lorebook.ts';
 
-/** Max bytes of a knowledge file. */
 export const maxFileBytes = 64 * 1024 * 1024;
 
 /**
@@ -80,7 +72,8 @@ async function complete({
     await yieldToOthers();
   }
   const limited = limitAlways(entries, alwaysTokens);
-  return { entries: limited.entries, fields, embeddingModel, warnings: [...notes.list, ...limited.warnings] };
+  const warnings = [...notes.list, ...limited.warnings];
+  return { entries: limited.entries, fields, embeddingModel, alwaysTokens, warnings };
 }
 
 /** The ids of entries: those that are written, each once, and others for those of a lorebook without. */
@@ -131,14 +124,6 @@ class Notes {
   }
 }
 
-function defaultsOf(fields: readonly KnowledgeField[] | undefined): KnowledgeEntry['metadata'] | undefined {
-  const withDefault = (fields ?? []).flatMap(({ name, default: value }) =>
-    value === undefined ? [] : [[name, value] as const],
-  );
-  return withDefault.length > 0 ? Object.fromEntries(withDefault) : undefined;
-}
-
-/** An entry, and where it is written. */
 interface PlacedEntry {
   readonly entry: KnowledgeEntry;
   readonly source: JsonSource;
@@ -147,11 +132,8 @@ interface PlacedEntry {
   readonly isLore: boolean;
 }
 
-/** One file of a KNOWLEDGE storage. */
-interface KnowledgeDocument {
+interface KnowledgeDocument extends Pick<Knowledge, 'fields' | 'embeddingModel'> {
   readonly placed: readonly PlacedEntry[];
-  readonly fields: readonly KnowledgeField[] | undefined;
-  readonly embeddingModel: string | undefined;
   readonly recordsFile: string | undefined;
   /** About so many tokens of entries may come with every search. */
   readonly alwaysTokens: number | undefined;
@@ -212,10 +194,7 @@ class DocumentReader {
   }
 
   read(slice: JsonSlice): void {
-    if (slice.key === undefined) {
-      this.#readMember(slice);
-      return;
-    }
+    if (slice.key === undefined) return this.#readMember(slice);
     const value = this.#source.parse(slice);
     const isBare = slice.member === '' && isObject(value) && !Object.hasOwn(value, 'text') && 'content' in value;
     const isLore = isBookList(slice.member) || isBare;
@@ -278,7 +257,7 @@ class DocumentReader {
       if (typeof value !== 'number' || !(value >= 0)) throw fail('must be a number from 0');
       this.#ofBook.set(member, value);
     } else if (lists.includes(member)) throw fail('must be a list');
-    else if (typeof value !== 'string' || value === '') throw fail('must be a string, not empty');
+    else if (typeof value !== 'string' || value === '') throw fail('must be a string that is not empty');
     else if (member === 'embedding_model') this.#embeddingModel = value;
     else this.#recordsFile = value;
   }

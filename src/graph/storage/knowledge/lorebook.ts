@@ -24,14 +24,12 @@ const harmless = new Set(
   useprobability scandepth useregex vectorized addmemo bookversion category contextconfig createdat displayindex extensions folder
   lastupdatedat`.split(/\s+/),
 );
-/** Values with which members have no effect in the programs that know them. */
+/** Values with which members have no effect in the programs that know them: all members, and some. */
+const emptyValues: readonly unknown[] = [null, false, '', 0];
 const inert = new Set(['depth 4', 'groupweight 100', 'mode normal', 'position before_char']);
 
 const isInert = (name: string, value: unknown): boolean =>
-  value === null ||
-  value === false ||
-  value === '' ||
-  value === 0 ||
+  emptyValues.includes(value) ||
   inert.has(`${name} ${String(value)}`) ||
   (value instanceof Object && Object.values(value).every((item) => isInert('', item)));
 
@@ -130,10 +128,7 @@ function splitKeys(text: string): readonly string[] {
   return keys;
 }
 
-/**
- * Reads an entry of a lorebook, as one of `aliases` writes it; undefined for one that is disabled or has no content. Its id is
- * "" if it has none. Only a regular expression that RE2 does not have refuses it.
- */
+/** An entry by one of `aliases`; undefined: disabled or empty. Only a pattern that RE2 lacks refuses it. */
 export function readLorebookEntry(entry: unknown, note: Note): ReadResult<KnowledgeEntry | undefined> {
   const skipped = { ok: true, value: undefined } as const;
   const members = new EntryMembers(isObject(entry) ? entry : {}, note);

@@ -18,10 +18,7 @@ type LockHolder = FromSchema<typeof holderSchema>;
 
 /** A lock that is held. Disposing of it deletes the lock file. */
 export interface Lock extends AsyncDisposable {
-  /**
-   * Checks that the lock is still ours: after a sleep of the machine another process may have taken it over.
-   * @throws Fault DOWNLOAD_FAILED when it is lost; the system's error when the lock file cannot be read.
-   */
+  /** Checks that the lock is still ours after a sleep. @throws Fault DOWNLOAD_FAILED when it is lost; system errors. */
   check(): Promise<void>;
 }
 
@@ -93,15 +90,8 @@ async function tryCreate(path: string, token: string): Promise<boolean> {
   }
 }
 
-interface LockFileState {
-  /** Content of the lock file; undefined = there is none. */
-  readonly text: string | undefined;
-  /** undefined = the content is invalid. */
-  readonly holder: LockHolder | undefined;
-  readonly isStale: boolean;
-}
-
-async function readLockFile(file: string): Promise<LockFileState> {
+/** @returns a text that is undefined when there is no lock file, and a holder that is undefined when its content is invalid. */
+async function readLockFile(file: string) {
   const path = lockPath(file);
   const stats = await lstat(path).catch(undefinedIfMissing);
   if (stats?.isSymbolicLink()) return { text: undefined, holder: undefined, isStale: true };

@@ -38,69 +38,59 @@ const readManifest = createReader(manifestSchema);
 const maxLockAttempts = 100;
 const lockRetryMs = 100;
 
-/**
- * Manifest of a models folder: `downloads.json`, with the size, hash and commit of every complete file by its path within
- * the folder. Written atomically, by one process at a time (lock file); rebuilt from the folder when it is lost or invalid.
- */
-export class DownloadManifest {
-  readonly #folder: string;
-  readonly #path: string;
+/** Size, hash and commit of complete files, by path. Atomic and locked; rebuilt from the folder when it is lost. */
+export type DownloadManifest = ReturnType<typeof downloadManifest>;
 
-  constructor(folder: string) {
-    this.#folder = folder;
-    this.#path = join(folder, 'downloads.json');
-  }
-
-  /** All records; none when the manifest is lost or invalid, until the next update rebuilds it, or cannot be read now. */
-  async read(): Promise<ReadonlyMap<string, FileRecord>> {
-    return (await this.#parse().catch(() => undefined)) ?? new Map();
-  }
-
-  /**
-   * Edits the records, and drops those whose files no longer exist. A manifest that cannot be read stays as it is.
-   * @throws Fault DOWNLOAD_ALREADY_ACTIVE when another process keeps the lock for ten seconds; the signal's reason; the system's error.
-   */
-  async update(edit: (records: Map<string, FileRecord>) => void, { wait, signal }: LockWait): Promise<void> {
-    await makeFolder(this.#folder);
-    await using _ = await this.#lock({ wait, signal });
-    const records = new Map((await this.#parse()) ?? (await this.#scanFolder()));
-    edit(records);
-    for (const key of records.keys()) if (await isMissing(join(this.#folder, key))) records.delete(key);
-    const files = Object.fromEntries([...records].sort(([a], [b]) => (a < b ? -1 : 1)));
-    await writeAtomic(this.#path, `${JSON.stringify({ files }, undefined, 2)}\n`);
-  }
-
-  async #lock({ wait, signal }: LockWait): Promise<Lock> {
-    for (let attempts = 1; ; attempts++) {
-      try {
-        return await acquireLock(this.#path);
-      } catch (error) {
-        const isHeld = error instanceof Fault && error.name === 'DOWNLOAD_ALREADY_ACTIVE';
-        if (!isHeld || attempts === maxLockAttempts) throw error;
-        await wait(lockRetryMs, signal);
-      }
-    }
-  }
-
-  async #parse(): Promise<ReadonlyMap<string, FileRecord> | undefined> {
-    const manifest = readJsonText(await readTextIfFile(this.#path), readManifest);
+export function downloadManifest(folder: string) {
+  const path = join(folder, 'downloads.json');
+  const parse = async (): Promise<ReadonlyMap<string, FileRecord> | undefined> => {
+    const manifest = readJsonText(await readTextIfFile(path), readManifest);
     return manifest && new Map(Object.entries(manifest.files));
-  }
+  };
+  return {
+    /** All records; none when the manifest is lost or invalid, until the next update rebuilds it, or cannot be read now. */
+    read: async (): Promise<ReadonlyMap<string, FileRecord>> => (await parse().catch(() => undefined)) ?? new Map(),
+    /**
+     * Edits the records, and drops those whose files no longer exist. A manifest that cannot be read stays as it is.
+     * @throws Fault DOWNLOAD_ALREADY_ACTIVE when another process keeps the lock for ten seconds; the signal's reason; the system's error.
+     */
+    async update(edit: (records: Map<string, FileRecord>) => void, lockWait: LockWait): Promise<void> {
+      await makeFolder(folder);
+      await using _ = await lockManifest(path, lockWait);
+      const records = new Map((await parse()) ?? (await scanFolder(folder)));
+      edit(records);
+      for (const key of records.keys()) if (await isMissing(join(folder, key))) records.delete(key);
+      const files = Object.fromEntries([...records].sort(([a], [b]) => (a < b ? -1 : 1)));
+      await writeAtomic(path, `${JSON.stringify({ files }, undefined, 2)}\n`);
+    },
+  };
+}
 
-  // A file gets its name only when it is complete (`PartialFile.commit`), so every model file in the folder counts.
-  async #scanFolder(): Promise<ReadonlyMap<string, FileRecord>> {
-    const paths = await readdir(this.#folder, { recursive: true }).catch((error: unknown) => {
-      if (!isNoFileError(error)) throw error;
-      return [];
-    });
-    const records = new Map<string, FileRecord>();
-    for (const path of paths) {
-      const key = path.split(sep).join('/');
-      const bytes = isModelKey(key) ? await fileSize(join(this.#folder, path)) : undefined;
-      if (bytes !== undefined) records.set(key, { bytes, sha256: '', commit: '', completed: '' });
+async function lockManifest(path: string, { wait, signal }: LockWait): Promise<Lock> {
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return await acquireLock(path);
+    } catch (error) {
+      const isHeld = error instanceof Fault && error.name === 'DOWNLOAD_ALREADY_ACTIVE';
+      if (!isHeld || attempts === maxLockAttempts) throw error;
+      await wait(lockRetryMs, signal);
     }
-    return records;
   }
+}
+
+// A file gets its name only when it is complete (`PartialFile.commit`), so every model file in the folder counts.
+async function scanFolder(folder: string): Promise<ReadonlyMap<string, FileRecord>> {
+  const paths = await readdir(folder, { recursive: true }).catch((error: unknown) => {
+    if (!isNoFileError(error)) throw error;
+    return [];
+  });
+  const records = new Map<string, FileRecord>();
+  for (const path of paths) {
+    const key = path.split(sep).join('/');
+    const bytes = isModelKey(key) ? await fileSize(join(folder, path)) : undefined;
+    if (bytes !== undefined) records.set(key, { bytes, sha256: '', commit: '', completed: '' });
+  }
+  return records;
 }
 
 const isMissing = (path: string): Promise<boolean> => stat(path).then((stats) => !stats.isFile(), isNoFileError);

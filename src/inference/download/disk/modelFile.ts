@@ -4,10 +4,8 @@ import { constants, type FileHandle, lstat, open, stat } from 'node:fs/promises'
 import { createFile } from '../../../base/filesystem.ts';
 import { type ExpectedFile, listDifferences } from '../target.ts';
 
-/** The first four characters of every GGUF file. */
 export const ggufMagic = 'GGUF';
 
-/** Content of a file on disk. */
 export interface ActualFile {
   readonly bytes: number;
   readonly sha256: string;
@@ -31,12 +29,6 @@ export async function readMagic(file: FileHandle): Promise<string> {
   return buffer.toString('latin1', 0, bytesRead);
 }
 
-/** The first characters of a file, as many as `ggufMagic` has. */
-async function readFileMagic(path: string): Promise<string> {
-  await using file = await open(path);
-  return await readMagic(file);
-}
-
 /** Size of a file in bytes; undefined when there is none. */
 export async function fileSize(path: string): Promise<number | undefined> {
   const stats = await stat(path).catch(() => undefined);
@@ -51,31 +43,28 @@ export async function partialFileSize(path: string): Promise<number | undefined>
 
 /** Whether a file begins like a model. One that cannot be read counts: the error of its load says why. */
 export async function hasModelMagic(path: string): Promise<boolean> {
-  return (await readFileMagic(path).catch(() => ggufMagic)) === ggufMagic;
+  try {
+    await using file = await open(path);
+    return (await readMagic(file)) === ggufMagic;
+  } catch {
+    return true;
+  }
 }
 
 const printable = (text: string): string => text.replaceAll(/[^ -~]/g, '.');
 
-/** How a file is read. */
 export interface ReadOptions {
   readonly signal: AbortSignal;
   /** Receives the size of each chunk that has been read. */
   readonly onBytes?: (bytes: number) => void;
 }
 
-/** A byte range of a file, and how it is read. */
-interface ByteRange extends ReadOptions {
-  /** Offset of the first byte. */
-  readonly from: number;
-  /** Offset after the last byte. */
-  readonly to: number;
-}
-
-/**
- * Adds a byte range of an open file to a hash.
- * @throws the signal's reason when it is aborted; the system's error.
- */
-export async function hashRange(hash: Hash, file: FileHandle, { from, to, signal, onBytes }: ByteRange): Promise<void> {
+/** Adds the bytes of a file between two offsets to a hash. @throws the signal's reason; the system's error. */
+export async function hashRange(
+  hash: Hash,
+  file: FileHandle,
+  { from, to, signal, onBytes }: ReadOptions & { readonly from: number; readonly to: number },
+): Promise<void> {
   if (to <= from) return;
   const range = { start: from, end: to - 1, highWaterMark: 2 ** 18, autoClose: false };
   for await (const chunk of file.createReadStream(range)) {
@@ -85,16 +74,15 @@ export async function hashRange(hash: Hash, file: FileHandle, { from, to, signal
   }
 }
 
-/** The content of a file, and which file it was. */
-export interface IdentifiedFile extends ActualFile {
-  readonly identity: BigIntStats;
-}
-
 /**
  * Reads a file completely. Size, magic and hash are those of one open file, also when another takes its name meanwhile.
+ * @returns the content, and which file it was.
  * @throws the signal's reason when it is aborted; the system's error.
  */
-export async function readContent(path: string, { signal, onBytes }: ReadOptions): Promise<IdentifiedFile> {
+export async function readContent(
+  path: string,
+  { signal, onBytes }: ReadOptions,
+): Promise<ActualFile & { readonly identity: BigIntStats }> {
   await using file = await open(path);
   const identity = await file.stat({ bigint: true });
   const hash = createHash('sha256');

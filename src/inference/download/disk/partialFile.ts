@@ -39,9 +39,7 @@ type ResumeInfo = FromSchema<typeof resumeInfoSchema>;
 const validateResumeInfo = createReader(resumeInfoSchema);
 const bootToleranceSeconds = 60;
 
-/** Path of the partial file of a target. */
 export const partialPath = (target: string): string => `${target}.part`;
-/** Path of the resume metadata of a partial file. */
 export const resumeInfoPath = (partialFile: string): string => `${partialFile}.json`;
 
 /** Resume metadata of a partial file without bytes. */
@@ -57,24 +55,16 @@ const createResumeInfo = ({ repo, revision, file }: Target, { etag, bytes = 0 }:
   bootedAt: currentBootedAt(),
 });
 
-/**
- * Reads the resume metadata of a partial file; undefined when it is missing or invalid.
- * @throws the system's error when it cannot be read, for example for want of file handles: the partial file is kept then.
- */
+/** Resume metadata; undefined: missing or invalid. @throws the system's error: the partial file is kept then. */
 const readResumeInfo = async (partialFile: string): Promise<ResumeInfo | undefined> =>
   readJsonText(await readTextIfFile(resumeInfoPath(partialFile)), validateResumeInfo);
 
-/** Whether two are of the same version of one file. */
 const isSameVersion = (a: ResumeInfo, b: ResumeInfo): boolean =>
   (['repo', 'revision', 'file', 'etag', 'bytes'] as const).every((name) => a[name] === b[name]);
 
-/** Whether the machine runs without interruption since the metadata was written. */
 const isSameBoot = ({ bootedAt }: ResumeInfo): boolean => Math.abs(currentBootedAt() - bootedAt) < bootToleranceSeconds;
 
-/**
- * Bytes of an earlier attempt at this version of the file; `PartialFile.open` may trust fewer of them.
- * @throws as `readResumeInfo`.
- */
+/** Bytes of an earlier attempt at this version; `PartialFile.open` may trust fewer. @throws as `readResumeInfo`. */
 export async function resumableBytes(target: Target, remoteFile: RemoteFile): Promise<number> {
   const path = partialPath(target.path);
   const previous = await readResumeInfo(path);
@@ -146,7 +136,6 @@ export class PartialFile implements AsyncDisposable {
     }
   }
 
-  /** Bytes so far. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -194,10 +183,7 @@ export class PartialFile implements AsyncDisposable {
     return readMagic(this.#file);
   }
 
-  /**
-   * Flushes the complete file and renames it to its target, atomically.
-   * @throws Fault DOWNLOAD_FAILED when another file is in its place now; the system's error.
-   */
+  /** Flushes and renames the file, atomically. @throws Fault DOWNLOAD_FAILED when its place is taken; system errors. */
   async commit(): Promise<void> {
     await this.#flushing;
     await this.#file.sync();

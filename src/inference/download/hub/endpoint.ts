@@ -5,7 +5,6 @@ import type { Environment } from '../../../base/httpRoute.ts';
 import type { Target } from '../target.ts';
 import { Fault } from '../../../protocol/fault.ts';
 
-/** The hub that models are downloaded from. */
 export interface HubSettings {
   readonly endpoint: URL;
   /** Access token, sent to the endpoint only; "" = none. */
@@ -16,10 +15,7 @@ export interface HubSettings {
 
 const publicHub = 'https://huggingface.co';
 
-/**
- * Reads HF_ENDPOINT, HF_HUB_OFFLINE, and HF_TOKEN, else the token that `hf auth login` has saved.
- * @throws Fault DOWNLOAD_NOT_AVAILABLE when offline is set, or a value is invalid.
- */
+/** HF_ENDPOINT, HF_HUB_OFFLINE, HF_TOKEN, else that of `hf auth login`. @throws Fault DOWNLOAD_NOT_AVAILABLE */
 export async function readHubSettings(env: Environment, home = homedir()): Promise<HubSettings> {
   if (/^(1|on|yes|true)$/i.test(env['HF_HUB_OFFLINE'] ?? ''))
     throw new Fault('DOWNLOAD_NOT_AVAILABLE', 'nothing is downloaded while HF_HUB_OFFLINE is set');
@@ -65,10 +61,7 @@ export function hubCacheFolder(env: Environment, home = homedir()): string {
 const hubHome = (env: Environment, home: string): string =>
   env['HF_HOME'] || join(env['XDG_CACHE_HOME'] || join(home, '.cache'), 'huggingface');
 
-/**
- * Finds a file in the Hugging Face cache, which `huggingface_hub` and other programs fill:
- * `models--OWNER--NAME/{refs,snapshots,blobs}`. It is used in place and never changed.
- */
+/** Finds a file in the Hugging Face cache: `models--OWNER--NAME/{refs,snapshots,blobs}`. It is never changed. */
 export async function findInHubCache(
   cache: string,
   { repo, revision, file, expected }: Target,

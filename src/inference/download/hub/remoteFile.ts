@@ -11,10 +11,7 @@ export interface RemoteFile extends ExpectedFile {
   readonly commit: string;
 }
 
-/**
- * Fetches the metadata of a file with a HEAD request, without its content.
- * @throws TransientError or Fault as `requestFile`; Fault CHECKSUM_MISMATCH when the hub has another file than the catalogue.
- */
+/** A file's metadata (HEAD). @throws as `requestFile`; Fault CHECKSUM_MISMATCH: not the catalogue's file. */
 export async function fetchRemoteFile(
   hub: HubSettings,
   target: Target,

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { addAbortSignal } from 'node:stream';
 import { type Environment, lastingProblem, parseRetryAfter, routeTo } from '../../../base/httpRoute.ts';
+import { onAbort } from '../../../base/events.ts';
 import { TransientError } from '../retry.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import { version } from '../../../base/packageFiles.ts';
@@ -26,17 +27,13 @@ export interface FileHeaders {
   readonly commit: string | undefined;
 }
 
-/** One HTTP request to the hub. */
 export interface HubRequest {
   readonly method: 'GET' | 'HEAD';
   readonly headers?: Readonly<Record<string, string>>;
   readonly stallTimeout: StallTimeout;
 }
 
-/**
- * Requests a file of a repository. Status 416 of a GET (the range is not satisfiable) is left to the caller.
- * @throws TransientError when a retry may help; Fault DOWNLOAD_FAILED or DOWNLOAD_NOT_AVAILABLE for other error statuses.
- */
+/** Requests a file; 416 of a GET is left to the caller. @throws TransientError, Fault for other error statuses. */
 export async function requestFile(hub: HubSettings, target: Target, options: HubRequest): Promise<HubResponse> {
   const response = await request(hub, fileUrl(hub, target), options);
   if (response.status < 400 || (response.status === 416 && options.method === 'GET')) return response;
@@ -74,7 +71,7 @@ export async function request(
       .catch((cause: unknown) => {
         const lasting = lastingProblem(cause);
         throw (
-          stallTimeout.reason() ??
+          stallTimeout.signal.reason ??
           (lasting === undefined
             ? new TransientError(`${host} cannot be reached (${networkErrorCode(cause)})`, { cause })
             : new Fault('DOWNLOAD_FAILED', `${host} cannot be reached: ${lasting}`, { cause }))
@@ -181,24 +178,14 @@ function networkErrorCode(thrown: unknown): string {
  */
 export class StallTimeout implements Disposable {
   readonly #controller = new AbortController();
-  readonly #downloadSignal: AbortSignal;
+  readonly #unsubscribe: () => void;
   readonly #stallMs: number;
+  /** Aborts the exchange; its reason is why this side did so. */
+  readonly signal: AbortSignal = this.#controller.signal;
 
   constructor(downloadSignal: AbortSignal, stallMs: number) {
-    this.#downloadSignal = downloadSignal;
     this.#stallMs = stallMs;
-    downloadSignal.addEventListener('abort', this.#onAbort);
-    if (downloadSignal.aborted) this.#onAbort();
-  }
-
-  /** Aborts the exchange; for `fetch`. */
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Why this side aborted the exchange; undefined = it did not. */
-  reason(): unknown {
-    return this.signal.aborted ? this.signal.reason : undefined;
+    this.#unsubscribe = onAbort(downloadSignal)(() => this.#controller.abort(downloadSignal.reason));
   }
 
   /** Waits for one read, and aborts the exchange with a TransientError when it takes longer than `stallMs`. */
@@ -214,9 +201,7 @@ export class StallTimeout implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#downloadSignal.removeEventListener('abort', this.#onAbort);
+    this.#unsubscribe();
     this.#controller.abort();
   }
-
-  readonly #onAbort = (): void => this.#controller.abort(this.#downloadSignal.reason);
 }

@@ -31,10 +31,7 @@ export interface LocalModels {
 const maxStoreDepth = 8;
 const maxStoreEntries = 50_000;
 
-/**
- * Finds the GGUF files in the stores of other programs: each file once, in the order of the stores. What cannot be read is
- * left out.
- */
+/** The GGUF files of other programs: each once, in the order of the stores. What cannot be read is left out. */
 export async function findLocalFiles(stores: readonly ModelStore[]): Promise<readonly LocalFile[]> {
   const found = new Map<string, LocalFile>();
   for (const store of stores) {
@@ -63,7 +60,6 @@ async function resolveFile(link: string): Promise<Pick<LocalFile, 'path' | 'byte
   return bytes === undefined ? undefined : { path, bytes };
 }
 
-/** Repository and file of a path within a store. */
 function sourceOf(program: ModelStore['program'], parts: readonly string[]): LocalFile['source'] {
   const [first = '', second = '', ...rest] = parts;
   // models--OWNER--NAME/snapshots/COMMIT/FILE
@@ -111,10 +107,7 @@ const readManifest = createReader(manifestSchema);
 const modelMediaType = 'application/vnd.ollama.image.model';
 const maxManifests = 10_000;
 
-/**
- * Finds the models of an Ollama folder: `manifests/REGISTRY/NAMESPACE/NAME/TAG` are JSON files that name the blob of the
- * model, `blobs/sha256-HASH`.
- */
+/** The models of an Ollama folder: `manifests/REGISTRY/NAMESPACE/NAME/TAG` names the blob `blobs/sha256-HASH`. */
 async function findOllamaFiles(folder: string): Promise<readonly LocalFile[]> {
   const manifests = await readdir(join(folder, 'manifests'), { recursive: true }).catch(() => []);
   const files: LocalFile[] = [];
@@ -123,8 +116,7 @@ async function findOllamaFiles(folder: string): Promise<readonly LocalFile[]> {
     if (sha256 === undefined) continue;
     const file = await resolveFile(join(folder, 'blobs', `sha256-${sha256}`));
     if (!file) continue;
-    const name = modelName(manifest.split(sep));
-    files.push({ program: 'Ollama', name, ...file, sha256, source: undefined });
+    files.push({ program: 'Ollama', name: modelName(manifest.split(sep)), ...file, sha256, source: undefined });
   }
   return files;
 }

@@ -13,7 +13,6 @@ export interface ModelStore {
   readonly folder: string;
 }
 
-/** The machine whose folders are searched. */
 export interface Machine {
   readonly env: Environment;
   /** Home folder of the user; default: that of the system. */

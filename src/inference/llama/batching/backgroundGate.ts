@@ -1,34 +1,31 @@
-import { Listeners } from '../../contract/pace.ts';
+import { Listeners } from '../../../base/events.ts';
 
-/** While an urgent inference runs, background steps take at most one part in so many of the time. */
+/** While the gate is closed, background steps take at most one part in so many of the time. */
 const shareDivisor = 20;
 /** Shortest time between two background steps then, in milliseconds. */
 const minIntervalMs = 200;
 
-/**
- * Lets background inferences of a context compute while no urgent one runs. While one does, they get a step now and then, so
- * that they are not starved for ever.
- */
+/** Background inferences compute while no urgent one runs and no prompt of another is evaluated; now and then meanwhile. */
 export class BackgroundGate {
   readonly #listeners = new Listeners();
-  /** Calls a listener when the last urgent inference has ended. */
+  /** Calls a listener when the gate opens. */
   readonly onOpen = this.#listeners.add;
-  #urgent = 0;
+  #closing = 0;
   #nextAt = 0;
 
-  /** Whether an urgent inference runs. */
+  /** Whether an inference runs that goes first. */
   get isClosed(): boolean {
-    return this.#urgent > 0;
+    return this.#closing > 0;
   }
 
-  /** An urgent inference begins to compute. */
-  close(): void {
-    this.#urgent++;
+  /** An inference that goes first begins to compute. If it is the only one, no background step begins with it at once. */
+  close(now = performance.now()): void {
+    if (this.#closing++ === 0) this.#nextAt = Math.max(this.#nextAt, now + minIntervalMs);
   }
 
-  /** An urgent inference has ended, or waits. */
+  /** It has ended, or waits, or is in the background's way no more. */
   open(): void {
-    if (--this.#urgent === 0) this.#listeners.call();
+    if (--this.#closing === 0) this.#listeners.call();
   }
 
   /** Milliseconds until the next background step may begin; 0 = now. */

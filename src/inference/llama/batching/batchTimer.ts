@@ -18,7 +18,6 @@ const smoothingFactor = 0.2;
 /** Smaller batches say little about the prefill speed. */
 const minPrefillTokens = 16;
 
-/** A batch that has ended. */
 export interface TimedBatch {
   readonly load: BatchLoad;
   readonly ms: number;

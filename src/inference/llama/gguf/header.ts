@@ -1,4 +1,3 @@
-/** A tensor's entry in a GGUF header. */
 export interface TensorInfo {
   readonly name: string;
   readonly dimensions: readonly number[];
@@ -16,14 +15,11 @@ export interface NumberList {
   readonly numbers: readonly number[];
 }
 
-/** The type of a metadata value. */
 export type ValueKind = NumberKind | 'text' | 'list';
 
-/** The contents of a GGUF header. */
 export interface GgufHeader {
   /** Metadata values by key; for an array, the number of its entries. */
   readonly values: ReadonlyMap<string, string | number | boolean>;
-  /** The types of these values. */
   readonly kinds: ReadonlyMap<string, ValueKind>;
   /** The arrays among these values, without those of the tokenizer. */
   readonly lists: ReadonlyMap<string, NumberList>;
@@ -132,7 +128,6 @@ class TokenSet {
   }
 }
 
-/** Reads values of a GGUF header in file order. */
 class HeaderReader {
   readonly #bytes: Buffer;
   #offset = 0;
@@ -162,13 +157,10 @@ class HeaderReader {
     return this.bytes(this.number('u64')).toString('utf8');
   }
 
-  /** @param vocabulary receives the entries if the value is an array of strings. */
-  value(
-    kind: ValueKind,
-    vocabulary?: TokenSet,
-  ): string | number | boolean | (NumberList & { readonly length: number }) {
+  /** @param tokens receives the entries if the value is an array of strings. */
+  value(kind: ValueKind, tokens?: TokenSet): string | number | boolean | (NumberList & { readonly length: number }) {
     if (kind === 'text') return this.text();
-    if (kind === 'list') return this.#list(vocabulary);
+    if (kind === 'list') return this.#list(tokens);
     return kind === 'bool' ? this.number(kind) !== 0 : this.number(kind);
   }
 

@@ -19,7 +19,6 @@ export async function readFilePurpose(file: string): Promise<ModelPurpose> {
   }
 }
 
-/** What a GGUF file says of its context. */
 export interface KvCacheShape {
   /** Context size that the model was trained with, in tokens. */
   readonly trainedContext: number;

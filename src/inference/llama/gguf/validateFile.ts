@@ -6,23 +6,14 @@ import { describeFsError } from '../../../base/filesystem.ts';
 import { missingPart, splitFileNames } from '../../contract/model.ts';
 import { findHyperparameterProblem } from './hyperparameters.ts';
 
-/**
- * Validates the header of a GGUF file before llama.cpp reads it: llama.cpp aborts the process on some invalid headers.
- * @param file path of the file; of a split model, the path of its first split.
- * @returns the size in bytes, all splits together.
- * @throws Fault MODEL_LOAD_FAILED
- */
+/** Validates a header: llama.cpp aborts on some. @returns bytes of all splits. @throws Fault MODEL_LOAD_FAILED */
 export async function validateGgufFile(file: string): Promise<number> {
   const { header, bytes } = await readGguf(file);
   validateModel(header);
   return bytes;
 }
 
-/**
- * Reads the header of a GGUF file; of a split model, the path of its first split is given.
- * @returns the header, with the tensors of all splits, and the size of all of them in bytes.
- * @throws Fault MODEL_LOAD_FAILED
- */
+/** Reads the header of a GGUF file, or of all splits after the first. @throws Fault MODEL_LOAD_FAILED */
 export async function readGguf(file: string): Promise<{ readonly header: GgufHeader; readonly bytes: number }> {
   const names = splitFileNames(basename(file));
   const parts: Part[] = [];
@@ -38,7 +29,6 @@ export async function readGguf(file: string): Promise<{ readonly header: GgufHea
   return { header: { ...header, tensors }, bytes: parts.reduce((sum, { size }) => sum + size, 0) };
 }
 
-/** A file of a model. */
 interface Part {
   readonly header: ReturnType<typeof parseHeader>;
   readonly size: number;
@@ -109,8 +99,6 @@ const maxTensorDimension = 2 ** 40;
 
 /** Keys without the architecture in front of them (`llama.block_count`). */
 const requiredKeys = ['block_count', 'embedding_length', 'context_length'];
-
-/** Keys that are required if a tensor's name ends so. */
 const keysByTensor = { 'ffn_up.weight': 'feed_forward_length', 'attn_q.weight': 'attention.head_count' };
 
 /** Validates the metadata that llama.cpp calculates with, or relies on, without validating it itself. */

@@ -1,4 +1,5 @@
 import type { LlamaContext, LlamaContextSequence } from 'node-llama-cpp';
+import { isObject } from '../../../base/jsonTypes.ts';
 import { type MemoryUse, type ModelMemory, noMemory, totalMemory } from '../../contract/memory.ts';
 
 /**
@@ -8,10 +9,8 @@ import { type MemoryUse, type ModelMemory, noMemory, totalMemory } from '../../c
  */
 export const checkpointKinds = ['answers', 'head', 'message', 'interaction'] as const;
 
-/** A kind of checkpoint. */
 export type CheckpointKind = (typeof checkpointKinds)[number];
 
-/** A checkpoint of a cache. */
 export interface Checkpoint {
   /** Undefined: the library has taken it. */
   readonly kind: CheckpointKind | undefined;
@@ -22,7 +21,6 @@ export interface Checkpoint {
 
 // Of all slots of a model, each of which has its share of it.
 const maxCheckpointBytes = 512 * 2 ** 20;
-
 const limits = new WeakMap<LlamaContext, number>();
 
 /** Limits the memory of all checkpoints of a context. @returns the limit, which is never above the usual one. */
@@ -32,10 +30,7 @@ export function limitCheckpoints(context: LlamaContext, bytes: number): number {
   return limit;
 }
 
-/**
- * Limits the checkpoints of a model to what its load has left of a limit of memory.
- * @returns the memory of the model, with what its checkpoints may take.
- */
+/** Limits the checkpoints of a model to what its load has left of a limit. @returns its memory with checkpoints. */
 export function withCheckpoints(context: LlamaContext, memory: ModelMemory, within: MemoryUse): ModelMemory {
   const { isRecurrent, isHybrid, swaSize } = context.model.fileInsights;
   const needsCheckpoints = isRecurrent || isHybrid || swaSize !== undefined;
@@ -59,10 +54,7 @@ export const checkpointsOf = (cache: LlamaContextSequence): readonly Checkpoint[
     bytes: size,
   }));
 
-/**
- * Takes a checkpoint of the state that a cache has now, if the cache needs checkpoints and the memory allows it.
- * @param maxBytes of all checkpoints of this cache.
- */
+/** Takes a checkpoint of a cache, if it needs one and memory allows it. @param maxBytes of all of this cache. */
 export async function takeCheckpoint(
   cache: LlamaContextSequence,
   kind: CheckpointKind,
@@ -86,31 +78,23 @@ export function dropCheckpoint(cache: LlamaContextSequence, kind: CheckpointKind
   if (cache.needsCheckpoints) checkpointStore(cache).remove(kind);
 }
 
-/** Memory of the checkpoints of a cache. */
 export const checkpointBytesOf = (cache: LlamaContextSequence): number =>
   cache.needsCheckpoints ? totalBytes(checkpointsOf(cache)) : 0;
 
 const totalBytes = (checkpoints: readonly Checkpoint[]): number =>
   checkpoints.reduce((sum, { bytes }) => sum + bytes, 0);
 
-/** The library's checkpoints of a cache, by name. */
-interface CheckpointStore {
-  /** In the order of their positions. */
-  readonly entries: readonly (readonly [
-    name: string | undefined,
-    checkpoint: { readonly maxPos: number; readonly size: number },
-  ])[];
-  /** Takes one with this name, in place of an earlier one. */
-  readonly take: (name: string) => Promise<void>;
-  readonly remove: (name: string) => void;
-}
+type NamedCheckpoint = readonly [
+  name: string | undefined,
+  checkpoint: { readonly maxPos: number; readonly size: number },
+];
 
 /**
  * The checkpoints of a cache. The library declares only those without a name, of which it drops the oldest first: the one of
  * the head of all prompts.
  * @throws Error when this release of node-llama-cpp has other checkpoints.
  */
-function checkpointStore(cache: LlamaContextSequence): CheckpointStore {
+function checkpointStore(cache: LlamaContextSequence) {
   const store: unknown = Reflect.get(cache, '_checkpoints');
   const entries: unknown = isObject(store) && Reflect.get(store, '_checkpoints');
   const remove: unknown = isObject(store) && Reflect.get(store, '_pruneOldCheckpoints');
@@ -118,10 +102,10 @@ function checkpointStore(cache: LlamaContextSequence): CheckpointStore {
   if (!Array.isArray(entries) || typeof remove !== 'function' || typeof take !== 'function')
     throw new Error('this release of node-llama-cpp is not supported: it has other checkpoints');
   return {
-    entries,
-    take: (name) => Reflect.apply(take, cache, [name, 1]) as Promise<void>,
-    remove: (name) => void Reflect.apply(remove, store, [name, 1]),
+    /** In the order of their positions. */
+    entries: entries as readonly NamedCheckpoint[],
+    /** Takes one with this name, in place of an earlier one. */
+    take: (name: string) => Reflect.apply(take, cache, [name, 1]) as Promise<void>,
+    remove: (name: string) => void Reflect.apply(remove, store, [name, 1]),
   };
 }
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;

@@ -93,7 +93,6 @@ interface FileRange {
   readonly to: number;
 }
 
-/** What a saved state has of one KV cache of its context. */
 interface SavedCache extends FileRange {
   /** The cells of each stream that has some. All other streams are a count of 0. */
   readonly streams: readonly FileRange[];
@@ -105,10 +104,7 @@ const wordBytes = 4;
 const cellBytes = 3 * wordBytes;
 const maxStreams = 256;
 
-/**
- * The number of streams (sequences of the context) in the file of a state that llama.cpp has saved of a KV cache; undefined
- * when the file is of another version.
- */
+/** The number of streams (sequences) in the file of a KV state; undefined: the file is of another version. */
 async function readStreamCount(file: FileHandle): Promise<number | undefined> {
   const start = await readStart(file);
   return start && (await readWords(file, start, 1))[0];

@@ -1,11 +1,7 @@
 import type { EvaluationPriority, LlamaContextSequence, Token } from 'node-llama-cpp';
 import { checkpointsOf } from './checkpoints.ts';
 
-/**
- * Prefix reuse (prefix caching): keeps the part of a KV cache that equals the start of a prompt, token for token, and
- * erases the rest.
- * @returns the number of reused tokens: see `resumableLength`.
- */
+/** Keeps what a KV cache has of a prompt's start, and erases the rest. @returns reused tokens. */
 export async function reusePrefix(cache: LlamaContextSequence, tokens: Token[]): Promise<number> {
   const length = reusableLength(cache, tokens);
   // No context shift (the `false`): it would also keep later tokens that were computed after text that is now erased.
@@ -13,10 +9,7 @@ export async function reusePrefix(cache: LlamaContextSequence, tokens: Token[]):
   return cache.nextTokenIndex;
 }
 
-/**
- * After how many of its first `count` tokens a cache can resume: less than all of them where it needs checkpoints. At
- * another length the library would evaluate tokens again in one step that cannot be cancelled.
- */
+/** After how many of `count` tokens a cache can resume. Elsewhere it would evaluate some in a step without cancel. */
 function resumableLength(cache: LlamaContextSequence, count: number): number {
   if (count >= minResumableLength(cache)) return count;
   return checkpointsOf(cache).findLast(({ tokens }) => tokens <= count && tokens > 1)?.tokens ?? 0;
@@ -35,7 +28,6 @@ function minResumableLength(cache: LlamaContextSequence): number {
 export const isRecurrent = ({ model }: LlamaContextSequence): boolean =>
   model.fileInsights.isRecurrent || model.fileInsights.isHybrid;
 
-/** How a prompt is evaluated. */
 export interface PrefillOptions {
   readonly chunkTokens: number;
   readonly shouldStop: () => boolean;

@@ -13,7 +13,6 @@ import { SlotRun } from './slotRun.ts';
 import type { Slot, SlotOwner, SlotPool } from './slots.ts';
 import type { StateSwap } from './stateSwap.ts';
 
-/** What the KV cache of a sequence needs. */
 export interface SequenceCacheParts {
   readonly slots: SlotPool;
   readonly backgroundGate: BackgroundGate;
@@ -26,23 +25,16 @@ export interface SequenceCacheParts {
   readonly prefillChunkTokens: number;
 }
 
-/** When work may have a slot. */
 export type SlotSchedule = Pick<GenerateOptions, 'signal' | 'backpressure' | 'pace' | 'priority'> & {
   readonly throttle?: TokenThrottle;
   /** See `SlotRequest`. */
   readonly isWarmUp?: boolean;
 };
 
-/**
- * Work with a slot. Once the run `shouldPause` it ends as soon as it can with `paused`, and is called again when it may
- * continue.
- */
+/** Work with a slot: ends with `paused` soon after the run `shouldPause`, and is called again when it may continue. */
 export type SlotWork<T> = (run: SlotRun) => Promise<T | 'paused'>;
 
-/**
- * The KV cache of a sequence, in the slot that it has at the time. Each run acquires a slot, swaps the KV state in, works,
- * and releases the slot.
- */
+/** The KV cache of a sequence. Each run acquires a slot, swaps the KV state in, works, and releases the slot. */
 export class SequenceCache {
   readonly #owner: SlotOwner;
   readonly #parts: SequenceCacheParts;
@@ -64,10 +56,7 @@ export class SequenceCache {
     return () => signal.aborted || this.#closing.signal.aborted;
   }
 
-  /**
-   * Runs work with a slot for the prompt. While it may not compute (backpressure, a pause), it has none.
-   * @returns undefined when a wait was aborted.
-   */
+  /** Runs work with a slot; without one during backpressure and pauses. @returns undefined: a wait was aborted. */
   run<T>(prompt: Token[], schedule: SlotSchedule, work: SlotWork<T>): Promise<T | undefined> {
     return track(this.#running, this.#run(prompt, schedule, work));
   }
@@ -89,11 +78,7 @@ export class SequenceCache {
     return this.step(run.slot, () => prefillPrompt(run.slot.cache, tokens, options));
   }
 
-  /**
-   * Prefills tokens that a later prompt begins with, and takes a checkpoint at their end where the cache needs one.
-   * @param keep whether their state goes to the prompt cache on disk.
-   * @returns whether it is there.
-   */
+  /** Prefills tokens that later prompts begin with, with a checkpoint. @param keep on disk. @returns whether it is. */
   prefillAll(
     run: SlotRun,
     tokens: Token[],
@@ -175,7 +160,6 @@ export class SequenceCache {
     }
   }
 
-  /** Swaps out the KV state of the slot's evicted owner, and swaps in this sequence's own, or copies what another slot has. */
   async #swap(slot: Slot, prompt: Token[]): Promise<void> {
     const { stateSwap, promptCache, slots } = this.#parts;
     if (slot.evicted) await stateSwap?.swapOut(slot.evicted, slot.cache, slot.stableTokens);
@@ -195,16 +179,12 @@ export class SequenceCache {
 export interface HeadCache {
   /** How many heads were loaded. */
   readonly restored: number;
-  /**
-   * Loads the longest head that a prompt begins with, if that is worth it.
-   * @throws when it cannot be read; the contents of `cache` are unknown then.
-   */
+  /** Loads the longest head of a prompt, if worth it. @throws for a failed read: `cache` is unknown then. */
   restore(cache: LlamaContextSequence, prompt: Token[]): Promise<void>;
   /** Saves the state of all tokens of a cache, if that is worth it. @returns whether it is saved. */
   save(cache: LlamaContextSequence): Promise<KeptState>;
 }
 
-/** Where checkpoints of a prompt are taken, in tokens from its start. */
 type CheckpointPlaces = Readonly<Partial<Record<CheckpointKind, number>>>;
 
 /**
@@ -234,10 +214,7 @@ async function prefillPrompt(
   return reused;
 }
 
-/**
- * How many of the tokens that are to be evaluated remain after whole chunks. Fewer than `fastTokens` take longer, so the last
- * chunk leaves more to them.
- */
+/** The tokens after whole chunks. Fewer than `fastTokens` take longer, so the last chunk leaves more to them. */
 function remainderOf(tokens: number, chunkTokens: number): number {
   const remainder = ((tokens - 1) % chunkTokens) + 1;
   return tokens > chunkTokens && chunkTokens >= 2 * fastTokens ? Math.max(remainder, fastTokens) : remainder;
@@ -248,7 +225,6 @@ const inOrder = (places: CheckpointPlaces): readonly (readonly [CheckpointKind, 
     .flatMap((kind) => (places[kind] === undefined ? [] : [[kind, places[kind]] as const]))
     .toSorted(([, a], [, b]) => a - b);
 
-/** Whether a checkpoint that stays as long as one of this kind is almost at its place. */
 const isNear = (cache: LlamaContextSequence, kind: CheckpointKind, place: number): boolean =>
   checkpointsOf(cache).some(
     (checkpoint) =>

@@ -1,11 +1,6 @@
 import type { LlamaContext } from 'node-llama-cpp';
-import {
-  type MemoryUse,
-  type ModelMemory,
-  type SlotResizing,
-  subtractMemory,
-  totalMemory,
-} from '../../contract/memory.ts';
+import type { MemoryUse, ModelMemory, SlotResizing } from '../../contract/memory.ts';
+import { subtractMemory, totalMemory } from '../../contract/memory.ts';
 import { describeError, Fault } from '../../../protocol/fault.ts';
 import type { SlotPool } from './slots.ts';
 import type { StateSwap } from './stateSwap.ts';
@@ -25,7 +20,6 @@ export interface ResizableContext {
   readonly resizing: SlotResizing | undefined;
 }
 
-/** What a resizer changes. */
 export interface SlotResizerParts {
   readonly slots: SlotPool;
   /** Undefined: the caches are filled again. */
@@ -154,7 +148,6 @@ export class SlotResizer implements AsyncDisposable {
     }
   }
 
-  /** Makes a context with the first of these numbers of slots that is possible. */
   async #make([wanted = 1, ...others]: readonly number[]): Promise<LlamaContext> {
     const { closing } = this.#parts;
     try {

@@ -1,5 +1,6 @@
 import type { EvaluationPriority } from 'node-llama-cpp';
-import { type Pace, type Priority, type TokenThrottle, afterMs, onAbort, onceAny } from '../../contract/pace.ts';
+import { afterMs, onAbort, onceAny } from '../../../base/events.ts';
+import type { Pace, Priority, TokenThrottle } from '../../contract/pace.ts';
 import type { BackgroundGate } from '../batching/backgroundGate.ts';
 import type { ThreadCap } from '../threads/batchThreads.ts';
 import { rankOf } from '../../decoding/slotQueue.ts';
@@ -16,7 +17,6 @@ const evaluationPriorities = {
   URGENT: 5,
 } as const satisfies Readonly<Record<Priority, EvaluationPriority>>;
 
-/** What a run in a slot depends on. */
 export interface SlotRunOptions {
   readonly slot: Slot;
   readonly slots: SlotPool;
@@ -45,13 +45,14 @@ export class SlotRun implements Disposable {
   losses = 0;
   readonly #options: SlotRunOptions;
   #isPausing = false;
+  #isReading = true;
   #isClosingGate = false;
   #steps = 0;
 
   constructor(options: SlotRunOptions) {
     this.#options = options;
     this.slot = options.slot;
-    this.#setUrgent(true);
+    this.#setRunning(true);
   }
 
   /** Its place in a batch. */
@@ -76,10 +77,10 @@ export class SlotRun implements Disposable {
   /** Waits until the next token may be computed. It may end early: ask again. */
   async wait(ms: number): Promise<void> {
     const { pace, slots, gate, signals } = this.#options;
-    this.#setUrgent(false);
+    this.#setRunning(false);
     const events = [afterMs(ms), slots.onWait, gate.onOpen, ...signals.map(onAbort)];
     await onceAny(...events, ...(pace ? [pace.onChange] : []));
-    this.#setUrgent(true);
+    this.#setRunning(true);
   }
 
   /** Takes a step. One in the background waits for its turn first, and is not taken if the slot has to be given back. */
@@ -94,7 +95,6 @@ export class SlotRun implements Disposable {
       await this.wait(ms);
   }
 
-  /** Takes a step now. */
   async takeStep<T>(work: () => Promise<T>): Promise<T> {
     this.#steps++;
     const { gate, threadCap, pace } = this.#options;
@@ -110,11 +110,16 @@ export class SlotRun implements Disposable {
     }
   }
 
-  [Symbol.dispose](): void {
-    this.#setUrgent(false);
+  /** The prompt has been evaluated. Unless it is urgent, those in the background compute again. */
+  onPromptEvaluated(): void {
+    this.#isReading = false;
+    this.#setRunning(true);
   }
 
-  /** Its priority, or that to which a long wait for the slot has raised it. */
+  [Symbol.dispose](): void {
+    this.#setRunning(false);
+  }
+
   get #rank(): number {
     const { slot, priority } = this.#options;
     return this.#steps < agedSteps ? Math.max(slot.rank, rankOf(priority)) : rankOf(priority);
@@ -136,11 +141,12 @@ export class SlotRun implements Disposable {
     return this.#options.signals.some(({ aborted }) => aborted);
   }
 
-  #setUrgent(isRunning: boolean): void {
+  #setRunning(isRunning: boolean): void {
     const { gate, priority } = this.#options;
-    if (priority !== 'URGENT' || isRunning === this.#isClosingGate) return;
-    this.#isClosingGate = isRunning;
-    if (isRunning) gate.close();
+    const closesGate = isRunning && (priority === 'URGENT' || (priority === 'NORMAL' && this.#isReading));
+    if (closesGate === this.#isClosingGate) return;
+    this.#isClosingGate = closesGate;
+    if (closesGate) gate.close();
     else gate.open();
   }
 }

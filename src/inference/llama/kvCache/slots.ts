@@ -3,7 +3,7 @@ import { checkpointBytesOf, openCache } from './checkpoints.ts';
 import { cachedPrefixLength, reusableLength } from './prefixReuse.ts';
 import type { ModelStats } from '../../contract/memory.ts';
 import type { Fault } from '../../../protocol/fault.ts';
-import { Listeners, onceAny, type Subscribe } from '../../contract/pace.ts';
+import { Listeners, onceAny, type Subscribe } from '../../../base/events.ts';
 import { rankOf, SlotQueue, type SlotRequest } from '../../decoding/slotQueue.ts';
 
 /** A slot, as in llama-server: one KV cache of the context, acquired by one owner at a time. */
@@ -21,13 +21,6 @@ export interface Slot {
 
 /** What acquires slots: a sequence. Compared by identity. */
 export type SlotOwner = object;
-
-/** Options of a pool of slots. */
-export interface SlotPoolOptions {
-  /** Whether the state of a slot can be copied to another one. */
-  readonly canCopy?: boolean;
-  readonly now?: () => number;
-}
 
 /**
  * Slot pool: shares the few KV caches of a context among many sequences. Slot selection, the first that applies:
@@ -50,7 +43,8 @@ export class SlotPool {
   #fault: Fault | undefined;
   readonly #canCopy: boolean;
 
-  constructor(context: LlamaContext, { now = () => performance.now(), canCopy = false }: SlotPoolOptions = {}) {
+  /** @param canCopy whether the state of a slot can be copied to another one. */
+  constructor(context: LlamaContext, canCopy = false, now = () => performance.now()) {
     this.#canCopy = canCopy;
     this.#context = context;
     this.#queue = new SlotQueue((request, rank) => this.#takeSlot(request, rank), now);
@@ -72,16 +66,11 @@ export class SlotPool {
     return !this.#slots.some(({ busy }) => busy);
   }
 
-  /** The slots with the tokens of an owner. */
   get owned(): readonly { readonly owner: SlotOwner; readonly slot: Slot }[] {
     return this.#slots.flatMap((slot) => (slot.owner ? [{ owner: slot.owner, slot }] : []));
   }
 
-  /**
-   * Acquires a slot for a prompt, or waits in the queue for one. The caller releases it.
-   * @returns undefined when the signal is aborted or the owner is forgotten first.
-   * @throws Fault that of `fail`.
-   */
+  /** Acquires a slot, or waits for one; undefined: aborted, or its owner is gone. @throws Fault that of `fail`. */
   async acquire(request: SlotRequest, signal: AbortSignal): Promise<Slot | undefined> {
     if (this.#fault && !signal.aborted) throw this.#fault;
     return this.#queue.acquire(request, signal);
@@ -163,7 +152,6 @@ export class SlotPool {
     return { slots: this.#slots.length, slotsBusy, waiting: this.#queue.length, checkpointBytes };
   }
 
-  /** Gives a request a slot, if there is one for it. */
   #takeSlot({ owner, prompt }: SlotRequest, rank: number): Slot | undefined {
     const chosen = this.#isVacating ? undefined : this.#selectSlot(owner, prompt);
     if (!chosen) return undefined;
@@ -200,7 +188,6 @@ export class SlotPool {
   }
 }
 
-/** A slot as its pool sees it. */
 interface SlotState extends Slot {
   cache: LlamaContextSequence;
   evicted: SlotOwner | undefined;
@@ -216,7 +203,6 @@ interface SlotState extends Slot {
   promptTokens: number;
 }
 
-/** The slots of a new context. */
 const emptySlots = (context: LlamaContext): readonly SlotState[] =>
   Array.from({ length: context.totalSequences }, () => ({
     cache: openCache(context),
@@ -230,7 +216,6 @@ const emptySlots = (context: LlamaContext): readonly SlotState[] =>
     lastUse: 0,
   }));
 
-/** The slot for a prompt, and another one whose state is to be copied into it, as it holds more of the prompt. */
 interface ChosenSlot {
   readonly slot: SlotState;
   readonly source?: SlotState;
@@ -258,10 +243,7 @@ function chooseFreeSlot(free: readonly SlotState[], prompt: Token[], canCopy: bo
   return canCopy && slot !== longest ? { slot, source: longest } : { slot };
 }
 
-/**
- * Whether a prompt goes on where the last one of a slot ended, whatever became of the answer: it may have been shortened, or
- * have had reasoning that later prompts leave out. Also whether the slot holds all of it.
- */
+/** Whether a prompt goes on where a slot's last one ended, whatever its answer became, or the slot has all of it. */
 function continues({ cache, promptTokens }: SlotState, prompt: Token[]): boolean {
   const cached = cachedPrefixLength(cache, prompt);
   return cached > 0 && cached >= Math.min(promptTokens, prompt.length) - maxOpeningTokens;
@@ -270,7 +252,6 @@ function continues({ cache, promptTokens }: SlotState, prompt: Token[]): boolean
 /** The end of a prompt may open an answer in another way than later prompts show it: `<think>\n\n</think>\n\n`. */
 const maxOpeningTokens = 4;
 
-/** The first item with the largest measure. */
 function maxBy<T>(items: readonly T[], measure: (item: T) => number): T | undefined {
   const measures = items.map(measure);
   return items[measures.indexOf(Math.max(...measures))];

@@ -11,12 +11,7 @@ export interface StateFile {
 
 /** Where KV states are written: files with a quota. */
 export interface StateFiles {
-  /**
-   * Reserves space for a state; evicts the oldest states that are not in use, if necessary.
-   * @param onDrop called when the file is dropped or evicted.
-   * @returns undefined when the quota does not allow it.
-   * @throws when the folder cannot be created.
-   */
+  /** Reserves space, evicting the oldest unused states. @param onDrop of the file. @returns undefined: no quota. */
   reserve(bytes: number, onDrop: () => void): Promise<StateFile | undefined>;
   /** A state could not be written: reports it, and creates the folder again before the next one. */
   writeFailed(error: unknown): void;

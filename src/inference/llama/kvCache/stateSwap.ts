@@ -6,7 +6,6 @@ import { reusableLength, reusePrefix } from './prefixReuse.ts';
 import type { SlotOwner } from './slots.ts';
 import type { StateFile, StateFiles } from './stateFiles.ts';
 
-/** A KV state on disk. */
 interface SwappedState {
   readonly tokens: readonly Token[];
   readonly bytes: number;
@@ -66,10 +65,7 @@ export class StateSwap {
     await writing;
   }
 
-  /**
-   * Swaps in: loads the owner's state into its new slot, if that is faster than prefilling the prompt.
-   * @throws when the state cannot be read; the cache's contents are unknown then.
-   */
+  /** Loads the owner's state, if faster than prefill. @throws when it cannot be read: `cache` is unknown then. */
   async swapIn(owner: SlotOwner, cache: LlamaContextSequence, prompt: Token[]): Promise<void> {
     const state = await this.#states.get(owner);
     this.#states.delete(owner);
@@ -93,10 +89,7 @@ export class StateSwap {
     }
   }
 
-  /**
-   * Copies the state of another slot, if that is faster than prefilling what it has more of the prompt.
-   * @throws when the state cannot be read; the cache's contents are unknown then.
-   */
+  /** Copies another slot's state, if faster than prefill. @throws when it cannot be read: `cache` is unknown then. */
   async copy(source: LlamaContextSequence, cache: LlamaContextSequence, prompt: Token[]): Promise<void> {
     const gained = reusableLength(source, prompt) - reusableLength(cache, prompt);
     const tokens = source.nextTokenIndex;
@@ -117,7 +110,6 @@ export class StateSwap {
     }
   }
 
-  /** Removes the state of an owner that is disposed. */
   async discard(owner: SlotOwner): Promise<void> {
     this.#disposedOwners.add(owner);
     const state = this.#states.get(owner);

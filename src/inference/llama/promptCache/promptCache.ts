@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { getModuleVersion, type LlamaContextSequence, type LlamaModel as Weights, type Token } from 'node-llama-cpp';
-import type { KeptState, KvCacheType, LoadOptions } from '../../contract/engine.ts';
+import type { KeptState, LoadOptions } from '../../contract/engine.ts';
 import type { ModelFile } from '../threads/threadTimingsCache.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { type BatchTimer, MovingAverage } from '../batching/batchTimer.ts';
@@ -12,7 +12,6 @@ import type { StateFile, StateFiles } from '../kvCache/stateFiles.ts';
 import { fileChecksum } from './fileChecksum.ts';
 import type { PromptFiles, SavedPrompt } from './promptFiles.ts';
 
-/** What a prompt cache has of its model. */
 export interface PromptCacheOptions {
   /** See `NewPrompt`. */
   readonly key: string;
@@ -30,21 +29,15 @@ export interface PromptCacheOptions {
  */
 export class PromptCache implements HeadCache {
   readonly #files: PromptFiles;
-  readonly #states: StateFiles;
-  readonly #key: string;
-  readonly #batchTimer: BatchTimer;
-  readonly #bytesPerToken: number;
+  readonly #options: PromptCacheOptions;
   readonly #readMsPerByte = new MovingAverage();
   readonly #prompts: Promise<Map<string, SavedPrompt>>;
   #restored = 0;
 
-  constructor(files: PromptFiles, { key, states, batchTimer, bytesPerToken }: PromptCacheOptions) {
+  constructor(files: PromptFiles, options: PromptCacheOptions) {
     this.#files = files;
-    this.#states = states;
-    this.#key = key;
-    this.#batchTimer = batchTimer;
-    this.#bytesPerToken = bytesPerToken;
-    this.#prompts = files.list(key).then(
+    this.#options = options;
+    this.#prompts = files.list(options.key).then(
       (prompts) => new Map(prompts.map((prompt) => [prompt.id, prompt])),
       () => new Map<string, SavedPrompt>(),
     );
@@ -62,15 +55,14 @@ export class PromptCache implements HeadCache {
     if (!best) return;
     const { saved } = best;
     const gained = best.length - reusableLength(cache, prompt);
-    const prefillMs = gained * (this.#batchTimer.prefillMsPerToken.value ?? Infinity);
+    const prefillMs = gained * (this.#options.batchTimer.prefillMsPerToken.value ?? Infinity);
     if (gained < minTokens || prefillMs < saved.bytes * (this.#readMsPerByte.value ?? 0)) return;
     const path = await this.#files.open(saved.id);
     if (path === undefined) return void prompts.delete(saved.id);
     let isUsable = false;
     try {
       const start = performance.now();
-      const isLoaded = await loadState(cache, path, this.#states);
-      if (!isLoaded) {
+      if (!(await loadState(cache, path, this.#options.states))) {
         prompts.delete(saved.id);
         isUsable = true;
         return;
@@ -89,6 +81,7 @@ export class PromptCache implements HeadCache {
   // Unless the tokens are few, or saved already.
   async save(cache: LlamaContextSequence): Promise<KeptState> {
     const prompts = await this.#prompts;
+    const { key, states, bytesPerToken } = this.#options;
     const tokens: readonly number[] = cache.contextTokens;
     const isSaved = [...prompts.values()].some(
       (saved) => saved.tokens.length === tokens.length && commonPrefixLength(saved.tokens, tokens) === tokens.length,
@@ -97,14 +90,14 @@ export class PromptCache implements HeadCache {
     if (isSaved) return 'present';
     let file: StateFile | undefined;
     try {
-      file = await this.#states.reserve(Math.ceil(tokens.length * this.#bytesPerToken), () => undefined);
+      file = await states.reserve(Math.ceil(tokens.length * bytesPerToken), () => undefined);
       if (!file) return 'failed';
       await cache.saveStateToFile(file.path);
-      const saved = await this.#files.save({ key: this.#key, tokens }, file);
+      const saved = await this.#files.save({ key, tokens }, file);
       if (saved) prompts.set(saved.id, saved);
       return saved ? 'saved' : 'failed';
     } catch (error) {
-      this.#states.writeFailed(error);
+      states.writeFailed(error);
       return 'failed';
     } finally {
       await file?.drop().catch(() => undefined);
@@ -121,25 +114,14 @@ function usableLength({ tokens }: SavedPrompt, cache: LlamaContextSequence, prom
 /** Prefilling fewer tokens takes less time than checking a file. */
 const minTokens = 64;
 
-/** Settings that a KV state depends on. */
-interface PromptSettings extends Pick<LoadOptions, 'loras'> {
-  /** Tokens. */
-  readonly contextSize: number;
-  readonly kvCacheType?: KvCacheType;
-}
-
-/**
- * What the state of a prompt depends on apart from its tokens: the model file, its LoRA adapters, the release of the engine, and settings. The
- * number of slots is none of them: see `loadState`.
- */
+/** What a state depends on apart from its tokens: model file, adapters, engine, settings; see `loadState`. */
 export async function promptKey(
   weights: Weights,
   { file, size }: ModelFile,
-  settings: PromptSettings,
+  { contextSize, kvCacheType = 'f16', loras = [] }: Pick<LoadOptions, 'contextSize' | 'kvCacheType' | 'loras'>,
 ): Promise<string> {
   const { mtimeMs } = await stat(file);
   const { llama, gpuLayers } = weights;
-  const { contextSize, kvCacheType = 'f16', loras = [] } = settings;
   const engine = `${await getModuleVersion()} ${llama.llamaCppRelease.release}`;
   // Adapters change every KV state. Their order changes none, but rounds differently.
   const adapters = await Promise.all(

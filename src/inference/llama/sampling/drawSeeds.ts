@@ -18,15 +18,11 @@ export class DrawSeeds {
     this.#seed = seed === 0 ? randomInt(1, maxSeed) : seed;
   }
 
-  /** The seed of the next draw. */
   next(): number {
     return mixBits((this.#seed + Math.imul(++this.#draws, 0x9e3779b9)) >>> 0) % maxSeed;
   }
 
-  /**
-   * Draws the tokens of a sequence with these seeds until the returned function is called.
-   * @throws Error when this release of node-llama-cpp has no such method.
-   */
+  /** Draws with these seeds until the returned function is called. @throws Error when this release cannot. */
   applyTo(cache: LlamaContextSequence): () => void {
     return patchMethod<(options: unknown) => object>(cache, '_resolveSamplerConfig', (resolve) => (options) => ({
       ...resolve(options),

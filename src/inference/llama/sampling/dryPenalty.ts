@@ -5,51 +5,38 @@ import type { DryParams } from '../../contract/samplingParams.ts';
 export type BreakerTails = (token: Token) => readonly (readonly Token[])[];
 
 /**
- * DRY (llama.cpp: `llama_sampler_dry`). A token that followed earlier on the tokens that the context ends with would continue a
- * repetition. Its penalty grows with the length of the repetition, which ends at a sequence breaker.
+ * DRY (llama.cpp: `llama_sampler_dry`): what is subtracted from the logits of the tokens that would continue a repetition at the
+ * end of a context. These are tokens that followed earlier on the tokens that the context ends with. Their penalty grows with the
+ * length of the repetition, which ends at a sequence breaker.
  *
  * Not the sampler of the library: it knows the tokens that it has drawn since the last pause. Neither the prompt, forced text
  * nor what was generated before a pause is among them, and without a limit of tokens it does nothing (3.21.1).
  */
-export class DryPenalty {
-  readonly #params: DryParams;
-  readonly #tailsOf: BreakerTails;
+export function dryPenalties(
+  context: readonly Token[],
+  { multiplier, base, allowed_length: allowed, penalty_last_n: lastN }: DryParams,
+  tailsOf: BreakerTails,
+): ReadonlyMap<Token, number> {
+  // The last token first.
+  const recent = context.slice(Math.max(0, context.length - lastN)).toReversed();
+  const maxLength = lengthAfterBreaker(recent, tailsOf);
+  const penalties = new Map<Token, number>();
+  if (recent.length <= allowed || maxLength < allowed) return penalties;
+  const containsBreaker = (token: Token): boolean => tailsOf(token).some(({ length }) => length === 0);
+  for (const [next, length] of longestRepetitions(recent, maxLength))
+    if (length >= allowed && !containsBreaker(next))
+      penalties.set(next, Math.min(multiplier * base ** (length - allowed), maxPenalty));
+  return penalties;
+}
 
-  constructor(params: DryParams, tailsOf: BreakerTails) {
-    this.#params = params;
-    this.#tailsOf = tailsOf;
+function lengthAfterBreaker(recent: readonly Token[], tailsOf: BreakerTails): number {
+  for (const [age, token] of recent.entries()) {
+    const complete = tailsOf(token).filter(
+      (tail) => tail.length <= age && tail.every((next, index) => next === recent[age - 1 - index]),
+    );
+    if (complete.length > 0) return age - Math.max(...complete.map(({ length }) => length));
   }
-
-  /** What is subtracted from the logits of the tokens that would continue a repetition at the end of a context. */
-  penalties(context: readonly Token[]): ReadonlyMap<Token, number> {
-    const { multiplier, base, allowed_length: allowed, penalty_last_n: lastN } = this.#params;
-    // The last token first.
-    const recent = context.slice(Math.max(0, context.length - lastN)).toReversed();
-    const maxLength = this.#lengthAfterBreaker(recent);
-    const penalties = new Map<Token, number>();
-    if (recent.length <= allowed || maxLength < allowed) return penalties;
-    for (const [next, length] of longestRepetitions(recent, maxLength))
-      if (length >= allowed && !this.#containsBreaker(next))
-        penalties.set(next, Math.min(multiplier * base ** (length - allowed), maxPenalty));
-    return penalties;
-  }
-
-  /** Tokens at the end of the context that no sequence breaker is among. */
-  #lengthAfterBreaker(recent: readonly Token[]): number {
-    for (const [age, token] of recent.entries()) {
-      const tails = this.#tailsOf(token);
-      if (tails.length === 0) continue;
-      const complete = tails.filter(
-        (tail) => tail.length <= age && tail.every((next, index) => next === recent[age - 1 - index]),
-      );
-      if (complete.length > 0) return age - Math.max(...complete.map(({ length }) => length));
-    }
-    return recent.length;
-  }
-
-  #containsBreaker(token: Token): boolean {
-    return this.#tailsOf(token).some(({ length }) => length === 0);
-  }
+  return recent.length;
 }
 
 /** More than any difference of logits; a 32-bit float. */

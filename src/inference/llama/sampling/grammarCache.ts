@@ -7,39 +7,32 @@ import { toGbnf } from '../../../chat/grammar/gbnf.ts';
 const maxCachedGrammars = 128;
 /** Characters of GBNF, together. A parsed grammar takes about three bytes for each. */
 const maxCachedLength = 8_000_000;
-/**
- * To copy a state, llama.cpp looks for the place of each of its alternatives in the whole grammar. From this product of
- * the two numbers on, it is faster to parse the grammar again.
- */
+/** llama.cpp copies a state by a search for each alternative. From this product on, it is faster to parse again. */
 const maxCopyWork = 4_000_000;
 
 type CreateState = () => LlamaGrammarEvaluationState;
 
 /** LRU cache of a model's grammars as llama.cpp has parsed them, by their GBNF text. */
-export class GrammarCache {
-  readonly #model: LlamaModel;
-  readonly #states = new LruCache<CreateState>({ maxEntries: maxCachedGrammars, maxKeyLength: maxCachedLength });
+export type GrammarCache = ReturnType<typeof grammarCache>;
 
-  constructor(model: LlamaModel) {
-    this.#model = model;
-  }
-
-  /** A new evaluation state that accepts what may follow at a matcher's position. */
-  async stateFor(matcher: GrammarMatcher): Promise<LlamaGrammarEvaluationState> {
-    const gbnf = toGbnf(matcher);
-    const known = this.#states.get(gbnf);
-    if (known) return known();
-    const createState = await this.#parse(gbnf, matcher.stacks.length);
-    this.#states.set(gbnf, createState);
-    return createState();
-  }
-
-  async #parse(gbnf: string, alternatives: number): Promise<CreateState> {
-    const model = this.#model;
+export function grammarCache(model: LlamaModel) {
+  const states = new LruCache<CreateState>({ maxEntries: maxCachedGrammars, maxKeyLength: maxCachedLength });
+  const parse = async (gbnf: string, alternatives: number): Promise<CreateState> => {
     const grammar = await model.llama.createGrammar({ grammar: gbnf });
     const createState: CreateState = () => new LlamaGrammarEvaluationState({ model, grammar });
     if (alternatives * gbnf.length > maxCopyWork) return createState;
     const initialState = createState();
     return () => initialState.clone();
-  }
+  };
+  return {
+    /** A new evaluation state that accepts what may follow at a matcher's position. */
+    async stateFor(matcher: GrammarMatcher): Promise<LlamaGrammarEvaluationState> {
+      const gbnf = toGbnf(matcher);
+      const known = states.get(gbnf);
+      if (known) return known();
+      const createState = await parse(gbnf, matcher.stacks.length);
+      states.set(gbnf, createState);
+      return createState();
+    },
+  };
 }

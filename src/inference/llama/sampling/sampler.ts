@@ -1,26 +1,22 @@
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp';
 import type { GrammarMatcher } from '../../../chat/grammar/matcher.ts';
-import type { FinishReason, GenerateOptions } from '../../contract/engine.ts';
-import { type DecodingModel, DecodingState } from '../../decoding/decodingState.ts';
+import type { FinishReason, GenerateOptions, TokenChoice } from '../../contract/engine.ts';
+import { type DecodingModel, DecodingState, type GrammarEntry } from '../../decoding/decodingState.ts';
+import { choiceProbability, mayBeginCall } from '../../decoding/tokenChoices.ts';
 import type { GenerationStart } from '../../decoding/sequencePrompts.ts';
 import { endsMidCharacter, StreamingDetokenizer } from '../../decoding/streamingDetokenizer.ts';
 import type { PromptRenderer } from '../promptRenderer.ts';
 import type { GrammarCache } from './grammarCache.ts';
-import { MarkEscaper } from './markEscaper.ts';
+import { defaultReplyMarks, type ReplyMarks, tagsOf } from '../../../chat/replyMarks.ts';
+import { MarkSearch } from '../../../chat/markSearch.ts';
 
-/** What the samplers of a model share. */
 interface SamplerModel extends DecodingModel {
   readonly prompts: PromptRenderer;
   readonly grammarCache: GrammarCache;
 }
 
 /** The text of a sampled token, tokens of an incomplete character before it included. */
-interface SampledText {
-  /** The part before the constrained text; it ends with the trigger. Empty but for the token that completes a trigger. */
-  readonly before: string;
-  /** The part inside the constrained text. */
-  readonly inside: string;
-}
+type SampledText = Pick<GrammarEntry, 'before' | 'inside'>;
 
 /**
  * Sampler of one generation, as decodeLoop drives it: receives each sampled token and returns the tokens to append to the
@@ -30,9 +26,14 @@ interface SampledText {
  */
 export class Sampler {
   readonly text: StreamingDetokenizer;
+  /** What of the text was chosen, as far as it may be a part of a call; undefined: it is not asked for. */
+  readonly choices: TokenChoice[] | undefined;
+  /** The most probable tokens, of which the next one to accept was sampled; undefined: they do not count. */
+  candidates: ReadonlyMap<Token, number> | undefined;
+  #mayBeCall = false;
   readonly #model: SamplerModel;
   readonly #state: DecodingState;
-  readonly #markEscaper: MarkEscaper;
+  readonly #escapeMarks: ReturnType<typeof markEscaper>;
   #grammarState: LlamaGrammarEvaluationState | undefined;
   /** Whether text was appended that llama.cpp's grammar state has not accepted: it is then made anew. */
   #grammarStale = true;
@@ -45,7 +46,8 @@ export class Sampler {
     this.#model = model;
     this.text = new StreamingDetokenizer(model.prompts.vocabulary, start.tokens, options);
     this.#state = new DecodingState(options, model, start, this.text);
-    this.#markEscaper = new MarkEscaper(model.replyMarks);
+    this.#escapeMarks = markEscaper(model.replyMarks);
+    this.choices = options.choices ? [] : undefined;
   }
 
   /** Why no more tokens are to be sampled; undefined: continue. */
@@ -56,6 +58,13 @@ export class Sampler {
   /** The grammar that the next token has to fit; undefined: unconstrained. */
   get grammar(): LlamaGrammarEvaluationState | undefined {
     return this.#grammarState;
+  }
+
+  /** Whether it counts which tokens are most probable next. */
+  get isChoosing(): boolean {
+    if (!this.choices || this.#state.matcher) return this.choices !== undefined;
+    this.#mayBeCall ||= mayBeginCall(this.text.decoded);
+    return this.#mayBeCall;
   }
 
   /** Tokens to append to the prompt before the first token is sampled. */
@@ -75,6 +84,7 @@ export class Sampler {
   /** Receives a sampled token, which is not in the context yet; returns the tokens to append in its place. */
   async accept(token: Token): Promise<readonly Token[]> {
     const state = this.#state;
+    this.#recordChoice(token);
     if (state.isFree) {
       this.#unflushed.push(token);
       state.freeTokens++;
@@ -91,6 +101,25 @@ export class Sampler {
     for (const token of this.#unflushed.splice(0)) this.text.push(token);
   }
 
+  #recordChoice(token: Token): void {
+    const { candidates } = this;
+    this.candidates = undefined;
+    if (!candidates || !this.choices) return;
+    this.flushText();
+    const { matcher } = this.#state;
+    const allows = matcher && ((other: Token): boolean => this.#isAllowed(other, matcher));
+    const start = this.text.decoded.length;
+    const end = start + Math.max(1, this.text.peek(token).length);
+    this.choices.push({ start, end, probability: choiceProbability(candidates, token, allows) });
+  }
+
+  #isAllowed(token: Token, matcher: GrammarMatcher): boolean {
+    const { inside } = this.#constrainedText(token);
+    if (this.#model.prompts.vocabulary.isControl(token)) return matcher.allowsTag(inside);
+    const whole = endsMidCharacter(inside) ? inside.slice(0, -1) : inside;
+    return matcher.accept(whole).length === whole.length;
+  }
+
   async #accept(token: Token): Promise<readonly Token[]> {
     const { matcher } = this.#state;
     if (matcher) return this.#acceptConstrained(token, matcher, this.#constrainedText(token));
@@ -101,7 +130,6 @@ export class Sampler {
     return [token];
   }
 
-  /** Ends reasoning whose budget is spent, and starts what follows reasoning. Returns the appended tokens. */
   async #endReasoning(): Promise<readonly Token[]> {
     const wasFree = !this.#state.matcher;
     // Within a character the model goes on.
@@ -145,7 +173,7 @@ export class Sampler {
     const isWhole = !endsMidCharacter(inside) && stream.pending === '';
     // A mark of reasoning inside a JSON string would hide the call from detection, which skips reasoning.
     const accepts = (text: string): boolean => isWhole && matcher.accept(text).length === text.length;
-    const escaped = this.#markEscaper.escape(stream.decoded + before, inside, accepts);
+    const escaped = this.#escapeMarks(stream.decoded + before, inside, accepts);
     if (escaped !== undefined) return this.#repair(matcher, before + escaped, before);
     const { matcher: nextMatcher, length: fittingLength } = matcher.accept(inside);
     const isKept = fittingLength === inside.length && (before === '' ? !isControl || isTag : isWhole);
@@ -182,3 +210,31 @@ export class Sampler {
     return this.#state.force(ownText, matcher);
   }
 }
+
+/**
+ * Makes the function that escapes the marks of a reply in the text of JSON strings, so that the text has no mark any more. It
+ * gives a piece of JSON text in which the last character of each mark is escaped (`<think\u003e`), also of a mark that starts
+ * in the text before the piece. Within a JSON string the value stays the same. Undefined: there is nothing to escape, or the
+ * piece is not in a JSON string. Its `accepts` says whether a text may stand in place of the piece.
+ */
+export function markEscaper(marks: ReplyMarks = defaultReplyMarks) {
+  const search = new MarkSearch(tagsOf(marks));
+  /** Replaces the last character of each mark that ends in the piece. */
+  const replace = (before: string, piece: string, replacement: (character: string) => string): string => {
+    const lastCharacters = before.slice(Math.max(0, before.length - search.maxLength + 1));
+    const from = lastCharacters.length;
+    const replaced = search.replace(lastCharacters + piece, (mark, start) =>
+      start + mark.length <= from ? mark : mark.slice(0, -1) + replacement(mark.slice(-1)),
+    );
+    return replaced.slice(from);
+  };
+  return (before: string, piece: string, accepts: (text: string) => boolean): string | undefined => {
+    const escaped = replace(before, piece, unicodeEscape);
+    if (escaped === piece || !accepts(escaped)) return undefined;
+    // Where an invalid escape is text, too, the value is written raw.
+    return accepts(replace(before, piece, () => invalidEscape)) ? undefined : escaped;
+  };
+}
+
+const unicodeEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+const invalidEscape = '\\q';

@@ -1,3 +1,4 @@
+import { memoizedByKey } from '../../../base/memoized.ts';
 import type { Pace } from '../../contract/pace.ts';
 import type { BatchLoad } from '../batching/batchScheduler.ts';
 import type { TimedBatch } from '../batching/batchTimer.ts';
@@ -8,30 +9,21 @@ import { ThreadTuner, type ThreadTunerOptions } from './threadTuner.ts';
 /**
  * The tuners of batches that decode, by width: the number of sequences, rounded up to a power of two. The more tokens a batch
  * has, the more arithmetic is there between two barriers, and the more threads it can use.
+ * @param options of batches of one sequence, on which the timings were made.
  */
-export class DecodeTuners {
-  readonly #options: ThreadTunerOptions;
-  readonly #tuners = new Map<number, ThreadTuner>();
-
-  /** @param options of batches of one sequence, on which the timings were made. */
-  constructor(options: ThreadTunerOptions) {
-    this.#options = options;
-  }
-
-  for(sequences: number): ThreadTuner {
-    const width = 2 ** Math.ceil(Math.log2(Math.max(1, sequences)));
-    const tuner = this.#tuners.get(width) ?? this.#create(width);
-    this.#tuners.set(width, tuner);
-    return tuner;
-  }
-
-  #create(width: number): ThreadTuner {
-    if (width === 1) return new ThreadTuner(this.#options);
-    return new ThreadTuner({ ...this.#options, timings: new Map(), initialThreads: this.for(1).more });
-  }
+export function decodeTuners(options: ThreadTunerOptions): DecodeTuners {
+  const tunerFor: DecodeTuners = memoizedByKey(widthOf, (sequences: number) => {
+    if (widthOf(sequences) === 1) return new ThreadTuner(options);
+    return new ThreadTuner({ ...options, timings: new Map(), initialThreads: tunerFor(1).more });
+  });
+  return tunerFor;
 }
 
-/** The tuners of a context. */
+const widthOf = (sequences: number): number => 2 ** Math.ceil(Math.log2(Math.max(1, sequences)));
+
+/** The tuner of batches of so many sequences. */
+export type DecodeTuners = (sequences: number) => ThreadTuner;
+
 export interface ThreadTuners {
   readonly decode: DecodeTuners;
   /** Undefined where the GPU computes: prefill has the number of threads of decoding. */
@@ -59,7 +51,7 @@ export class BatchThreads {
 
   /** The number of threads of batches that decode, as the last one had them. */
   get decode(): number {
-    return this.#tuners?.decode.for(this.#sequences).count ?? this.#fixed;
+    return this.#tuners?.decode(this.#sequences).count ?? this.#fixed;
   }
 
   /** The number of threads of batches with many prompt tokens. */
@@ -89,21 +81,18 @@ export class BatchThreads {
     return this.#countFor(load);
   }
 
-  /**
-   * Records a batch for the tuner of its kind.
-   * @param threads its number of threads; with another number than the tuner's own the batch says nothing about it.
-   */
+  /** Records a batch for the tuner of its kind. @param threads of the batch: if not the tuner's, it says nothing. */
   onBatch(batch: TimedBatch, threads: number): void {
     const { load, ms, endedAt } = batch;
     if (isBoundByArithmetic(load)) this.#prefillEndedAt = endedAt;
     if (threads !== this.#countFor(load)) return;
-    if (load.prefill === 0) this.#tuners?.decode.for(load.decode).onDecodeBatch(ms, endedAt);
+    if (load.prefill === 0) this.#tuners?.decode(load.decode).onDecodeBatch(ms, endedAt);
     else if (isBoundByArithmetic(load)) this.#tuners?.prefill?.onPrefillBatch(batch, this.#freeCores.mean(endedAt));
   }
 
   #countFor(load: BatchLoad): number {
     if (isBoundByArithmetic(load)) return this.prefill;
-    return this.#tuners?.decode.for(load.decode).count ?? this.#fixed;
+    return this.#tuners?.decode(load.decode).count ?? this.#fixed;
   }
 }
 
@@ -133,7 +122,6 @@ export class ThreadCap {
     if (pace) this.#paces.set(inference, pace);
   }
 
-  /** It has what it asked for. */
   leave(inference: object): void {
     this.#paces.delete(inference);
   }

@@ -56,7 +56,6 @@ const minMeanMs = 100;
 
 /** What all programs together, and this process alone, do with the cores of the machine. */
 export interface CpuUse {
-  /** Cores of the machine. */
   readonly cores: number;
   /** Milliseconds that cores had nothing to do, of all cores together, since some moment. */
   readonly idleMs: number;

@@ -1,6 +1,5 @@
 import type { TimedBatch } from '../batching/batchTimer.ts';
 
-/** Measurements of the latest batches of about the same size. */
 interface PrefillWindow {
   /** Tokens of such a batch, rounded up to a power of two. */
   readonly width: number;
@@ -64,10 +63,7 @@ export class PrefillTuner {
     this.#endTrial(this.#freeCount());
   }
 
-  /**
-   * Records a batch with prefill tokens that was computed with `count` threads.
-   * @param freeCores meanwhile, with those that its threads had; undefined when it is unknown.
-   */
+  /** Records a prefill batch of `count` threads. @param freeCores meanwhile, with its own; undefined: unknown. */
   onPrefillBatch({ load, ms, cpuMs, endedAt }: TimedBatch, freeCores: number | undefined): void {
     this.#freeCores = freeCores ?? this.#freeCores;
     const tokens = load.prefill + load.decode;

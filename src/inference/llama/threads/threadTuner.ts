@@ -4,7 +4,6 @@ import type { LlamaContext } from 'node-llama-cpp';
 export type ThreadTimings = ReadonlyMap<number, number>;
 
 export interface ThreadTunerOptions {
-  /** Maximum number of threads. */
   readonly maxThreads: number;
   /** Benchmarked at load, while the model was otherwise idle; empty: they are not known. */
   readonly timings: ThreadTimings;
@@ -43,7 +42,6 @@ interface ThreadTrial {
   readonly maxTimeRatio: number;
 }
 
-/** Durations of the latest batches. */
 interface TimingWindow {
   readonly batchMs: number[];
   /** When the first of them began, in milliseconds. */
@@ -95,10 +93,7 @@ export class ThreadTuner {
     return this.#neighbour(1) ?? this.#count;
   }
 
-  /**
-   * Records a batch without prefill.
-   * @param ms how long it took; @param now when it ended, in milliseconds.
-   */
+  /** Records a batch without prefill. @param ms how long it took; @param now when it ended, in milliseconds. */
   onDecodeBatch(ms: number, now: number): void {
     const window = (this.#window ??= { batchMs: [], since: now - ms });
     window.batchMs.push(ms);
@@ -202,7 +197,6 @@ const minTrialSamples = 6;
 /** Time until another count is tried; after each failed trial it doubles, up to `max`. */
 const retuneDelayMs = { initial: 1_000, afterSuccess: 10_000, unpromising: 120_000, max: 600_000 } as const;
 
-/** The sum of a list. */
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /** The mean of a list; NaN for an empty list. */

@@ -6,7 +6,7 @@ import type { ModelPurpose } from '../../contract/model.ts';
 import { modelSchema } from './modelSchema.ts';
 import { defaultSampling, samplingSchema } from '../../contract/samplingParams.ts';
 import { Fault } from '../../../protocol/fault.ts';
-import { readRegularFile } from '../../../base/filesystem.ts';
+import { readRegularFile, whyUnreadable } from '../../../base/filesystem.ts';
 import { findDuplicateKeys, findSyntaxError, locateInJson, withoutMark } from '../../../base/jsonLocations.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import { createReader, type FromSchema, type SchemaError } from '../../../protocol/schema.ts';
@@ -87,11 +87,11 @@ function withAbsolutePaths(entry: CatalogueEntry, catalogue: string): CatalogueE
  */
 async function readCatalogueFile(path: string): Promise<ParsedCatalogue> {
   const bytes = await readRegularFile(path).catch((cause: NodeJS.ErrnoException) => {
-    const reasons = { ENOENT: 'there is no such file', EISDIR: 'it is a folder', ENOTREG: 'it is not a regular file' };
-    const reason = new Map(Object.entries(reasons)).get(cause.code ?? '') ?? cause.message;
     const hint =
       'name another with --catalogue; without that option, and without a models.json here, the bundled one is used';
-    throw new Fault('UNKNOWN_MODEL', `the model catalogue ${path} cannot be read: ${reason}; ${hint}`, { cause });
+    throw new Fault('UNKNOWN_MODEL', `the model catalogue ${path} cannot be read: ${whyUnreadable(cause)}; ${hint}`, {
+      cause,
+    });
   });
   return parseCatalogue(bytes.toString('utf8'), path);
 }
@@ -169,7 +169,6 @@ function readContent(
 const nameOf = (entry: unknown): string =>
   typeof entry === 'object' && entry !== null && 'name' in entry && typeof entry.name === 'string' ? entry.name : '';
 
-/** The absolute paths of what an entry names relative to the folder of its catalogue. */
 function ownPaths(
   { variants: [variant] }: FromSchema<typeof modelSchema>,
   folder: string,
@@ -193,6 +192,10 @@ export async function findOwnFiles({ file, loraFiles = [] }: CatalogueEntry): Pr
   return found === undefined || loras.length < loraFiles.length ? undefined : { files: [found], loras };
 }
 
+/** Whether a file of a model can be downloaded. */
+export const isDownloadable = ({ variants: [variant] }: Pick<CatalogueEntry, 'variants'>): boolean =>
+  variant?.huggingface_repo !== undefined || (variant?.lora ?? []).some(({ url }) => url !== undefined);
+
 const autoDownloadHint = ', or createAgent does where allowAutoModelDownloading is set';
 
 /** The message of `fileMissingFault` for a caller without the requests of the WebSocket protocol. */
@@ -201,17 +204,16 @@ export const withoutDownloadRequests = (message: string): string =>
 
 /** MODEL_NOT_ON_DISK for a model whose files are not on disk, with how to get them. */
 export function fileMissingFault(entry: CatalogueEntry): Fault {
-  const { name, variants } = entry;
+  const { name } = entry;
   const files = localFiles(entry);
   const missing = findMissingFile(files);
   const lora = entry.loraFiles?.find((path) => path !== undefined && !existsSync(path));
   const problem = missing ?? (lora === undefined ? undefined : `there is no file ${lora}`);
   const place = problem === undefined ? '' : `: ${problem}`;
-  const canDownload = variants[0]?.huggingface_repo ?? variants[0]?.lora?.find(({ url }) => url !== undefined);
   const hint =
     problem !== missing
       ? ', which is a LoRA of its entry in the catalogue'
-      : canDownload !== undefined
+      : isDownloadable(entry)
         ? `; downloadModel or turngraph models download "${name}" gets it${autoDownloadHint}`
         : files.length > 1 && missing !== undefined
           ? ''

@@ -3,7 +3,6 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { describeFsError } from '../../../base/filesystem.ts';
 
-/** Options of a file watcher. */
 export interface FileWatcherOptions {
   readonly path: string;
   /**
@@ -28,7 +27,7 @@ export const retryDelayMs = 5000;
  */
 export class FileWatcher implements AsyncDisposable {
   readonly #options: FileWatcherOptions;
-  readonly #watches = new Map<string, FolderWatch>();
+  readonly #watches = new Map<string, { readonly watcher: FSWatcher; readonly id: string }>();
   #timer: NodeJS.Timeout | undefined;
   /** When the timer fires, in ms of `performance.now()`. */
   #dueMs = Infinity;
@@ -114,11 +113,6 @@ function describeWatchError(error: unknown): string {
   const { code } = Object(error) as { readonly code?: unknown };
   if (code !== 'ENOSPC') return describeFsError(error);
   return 'the system watches no more files (ENOSPC); raise fs.inotify.max_user_watches';
-}
-
-interface FolderWatch {
-  readonly watcher: FSWatcher;
-  readonly id: string;
 }
 
 /** Identifies a folder: another one in its place has another id. */

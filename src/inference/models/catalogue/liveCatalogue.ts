@@ -16,27 +16,19 @@ export interface CatalogueChange {
 
 /** A catalogue that can be updated while it is used. */
 export class LiveCatalogue implements Catalogue {
-  #current: Catalogue;
+  models: Catalogue['models'];
+  problems: Catalogue['problems'];
+  rejected: Catalogue['rejected'];
 
-  constructor(initial: Catalogue) {
-    this.#current = initial;
-  }
-
-  get models(): Catalogue['models'] {
-    return this.#current.models;
-  }
-
-  get problems(): Catalogue['problems'] {
-    return this.#current.problems;
-  }
-
-  get rejected(): Catalogue['rejected'] {
-    return this.#current.rejected;
+  constructor({ models, problems, rejected }: Catalogue) {
+    this.models = models;
+    this.problems = problems;
+    this.rejected = rejected;
   }
 
   /** Takes over what was read anew. Undefined when nothing has changed. */
   update(next: Catalogue): CatalogueChange | undefined {
-    const { models, problems } = this.#current;
+    const { models, problems } = this;
     const kept = [...models].filter(([name]) => next.rejected.has(name));
     const merged = new Map([...next.models, ...kept]);
     const change: CatalogueChange = {
@@ -46,8 +38,9 @@ export class LiveCatalogue implements Catalogue {
       kept: kept.map(([name]) => name),
       problems: next.problems.filter((problem) => !problems.includes(problem)),
     };
-    const rejected = new Map([...next.rejected].filter(([name]) => !merged.has(name)));
-    this.#current = { models: merged, problems: next.problems, rejected };
+    this.models = merged;
+    this.problems = next.problems;
+    this.rejected = new Map([...next.rejected].filter(([name]) => !merged.has(name)));
     const { added, changed, removed, problems: newProblems } = change;
     return [added, changed, removed, newProblems].some((names) => names.length > 0) ? change : undefined;
   }
@@ -56,22 +49,17 @@ export class LiveCatalogue implements Catalogue {
 const isChanged = (old: CatalogueEntry | undefined, entry: CatalogueEntry): boolean =>
   old !== undefined && JSON.stringify(old) !== JSON.stringify(entry);
 
-/** Options of `watchCatalogue`. */
-interface WatchCatalogueOptions {
-  /** The catalogue file. */
-  readonly path: string;
-  /** Reads the catalogue anew. */
-  readonly read: () => Promise<Catalogue>;
-  readonly catalogue: LiveCatalogue;
-  readonly log: Log;
-}
-
 /**
  * Watches a catalogue file, and updates the catalogue when its content changes. A file that cannot be read, and an entry that
  * has become invalid, leave the last valid entries in place. A file that cannot be read for want of file handles is read
  * again later.
  */
-export function watchCatalogue({ path, read, catalogue, log }: WatchCatalogueOptions): FileWatcher {
+export function watchCatalogue(
+  path: string,
+  catalogue: LiveCatalogue,
+  read: () => Promise<Catalogue>,
+  log: Log,
+): FileWatcher {
   let lastProblem: string | undefined;
   return new FileWatcher({
     path,

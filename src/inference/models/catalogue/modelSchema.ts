@@ -6,7 +6,6 @@ import { samplingSchema } from '../../contract/samplingParams.ts';
 
 const sha256 = { type: 'string', pattern: '^[0-9a-f]{64}$' } as const;
 
-/** JSON Schema of a LoRA adapter of a variant. */
 const loraSchema = partialObject({
   file: string(
     { minLength: 1, maxLength: 1000 },
@@ -135,6 +134,10 @@ export const modelSchema = closedObject(['name', 'variants'], {
   purpose: string(
     { enum: modelPurposes, default: 'chat' },
     'chat = it generates text; embedding = it computes vectors of texts, for searches.',
+  ),
+  languages: string(
+    { pattern: '^[a-z]{2,3}( [a-z]{2,3})*$', maxLength: 1000 },
+    'Languages that it knows well: codes of ISO 639, such as "en de"; absent = not known.',
   ),
   embedding: {
     ...partialObject({

@@ -7,7 +7,6 @@ import { engineErrors } from './remoteEntry.ts';
 
 type Model = FromSchema<typeof modelSchema>;
 
-/** Result of parsing one catalogue entry. */
 export interface ParsedEntry {
   /** Undefined when an error makes the whole entry unusable. */
   readonly model: Model | undefined;

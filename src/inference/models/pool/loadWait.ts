@@ -6,7 +6,6 @@ import type { CatalogueEntry } from '../catalogue/catalogue.ts';
 /** Receives the progress of a load: the fraction done, 0 to 1. */
 export type OnProgress = (fraction: number) => void;
 
-/** Downloads a model. */
 export type DownloadModel = (entry: CatalogueEntry) => Promise<void>;
 
 /** How a caller waits for a model that is not in memory. */

@@ -11,7 +11,6 @@ export interface LoadedModel {
   readonly entry: CatalogueEntry;
   /** The load; stays after it has settled. */
   readonly loading: Promise<Model>;
-  /** Aborts the load. */
   readonly loadAbort: AbortController;
   /** Undefined while loading. */
   model: Model | undefined;

@@ -160,7 +160,6 @@ export class MemoryBudget {
 
 const bytesOf = (megabytes: number): number => (megabytes === 0 ? Infinity : megabytes * 1_000_000);
 
-/** A load that a memory budget limits. */
 interface BudgetedLoad {
   readonly engine: Engine;
   readonly file: string;

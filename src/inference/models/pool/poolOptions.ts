@@ -5,7 +5,6 @@ import type { Catalogue, CatalogueEntry, ModelFiles } from '../catalogue/catalog
 import { remoteModelOf } from '../catalogue/remoteEntry.ts';
 import type { MemoryBudget } from './memoryBudget.ts';
 
-/** Options of a model pool. */
 export interface PoolOptions extends Pick<LoadOptions, 'slots' | 'threads' | 'gpu' | 'gpuLayers'> {
   readonly catalogue: Catalogue;
   /** The context size of all models; default: that of each entry. */

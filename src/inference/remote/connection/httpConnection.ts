@@ -20,7 +20,6 @@ export interface RemoteTimeouts {
   readonly recheckMs: number;
 }
 
-/** The time-outs of a server without others. */
 export const defaultTimeouts: RemoteTimeouts = {
   connectMs: 5_000,
   firstByteMs: 120_000,
@@ -31,7 +30,6 @@ export const defaultTimeouts: RemoteTimeouts = {
   recheckMs: 1_000,
 };
 
-/** A request to an inference server. */
 export interface ServerRequest {
   readonly path: string;
   /** Sent as JSON by POST; undefined: GET. */
@@ -53,11 +51,7 @@ export class HttpConnection implements Disposable {
   readonly #route: HttpRoute;
   readonly #ready: ((signal: AbortSignal) => Promise<void>) | undefined;
 
-  /**
-   * @param apiKey is sent with each request, and is in no message.
-   * @param env names the proxy, if there is one.
-   * @param ready is waited for before each request.
-   */
+  /** @param apiKey is in requests, not in messages. @param env names the proxy. @param ready precedes each request. */
   constructor(
     url: string,
     apiKey: string | undefined,
@@ -79,8 +73,7 @@ export class HttpConnection implements Disposable {
 
   /** The JSON of a response. @throws ServerFault, or the reason of the signal. */
   async json(request: ServerRequest): Promise<unknown> {
-    const response = await this.#send(request);
-    const text = await this.#readText(response, request.signal);
+    const text = await this.#readText(await this.#send(request), request.signal);
     return this.#parse(text, `${request.path} answers with something that is not JSON`);
   }
 
@@ -129,7 +122,6 @@ export class HttpConnection implements Disposable {
     }
   }
 
-  /** Sends a request and waits for the head of its response. */
   async #send({ path, body, signal }: ServerRequest): Promise<IncomingMessage> {
     const text = body && JSON.stringify(body);
     signal.throwIfAborted();
@@ -259,7 +251,6 @@ export class HttpConnection implements Disposable {
 
 /** How long a response may bring nothing that counts. */
 class IdleTimeout {
-  /** What is waited for. */
   readonly what: string;
   limitMs: number;
   #since = performance.now();
@@ -315,10 +306,7 @@ const maxEventLength = 4_000_000;
 /** An event of a stream is larger than any that has a token. */
 class EventTooLarge extends Error {}
 
-/**
- * Reads a stream of server-sent events: the data of each event, in order. Comments and other fields are left out.
- * @throws EventTooLarge
- */
+/** The data of each server-sent event, in order. Comments and other fields are left out. @throws EventTooLarge */
 export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let pending = '';

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { isObject, tryParseJson } from '../../../base/jsonTypes.ts';
 import { parseRetryAfter } from '../../../base/httpRoute.ts';
 import { Fault } from '../../../protocol/fault.ts';
 
@@ -52,16 +53,8 @@ const maxWords = 500;
 
 /** What an error response says: its message, where it is JSON as llama-server and OpenAI write it; else its text. */
 function serverWords(body: string): string {
-  let words: unknown = body;
-  try {
-    const parsed: unknown = JSON.parse(body);
-    if (typeof parsed === 'object' && parsed !== null) {
-      const error: unknown = 'error' in parsed ? parsed.error : parsed;
-      words = typeof error === 'object' && error !== null && 'message' in error ? error.message : error;
-    }
-  } catch {
-    // No JSON: its text as it is.
-  }
-  const text = typeof words === 'string' ? words : body;
-  return text.trim().slice(0, maxWords);
+  const parsed = tryParseJson(body);
+  const { error = parsed } = isObject(parsed) ? parsed : { error: body };
+  const words = isObject(error) && 'message' in error ? error['message'] : error;
+  return (typeof words === 'string' ? words : body).trim().slice(0, maxWords);
 }

@@ -3,7 +3,6 @@ import type { Token } from '../../decoding/tokenizer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { HttpConnection } from './httpConnection.ts';
 
-/** An object that a server has sent. */
 export type ServerObject = Readonly<Record<string, unknown>>;
 
 /** Requests to a server whose responses are JSON objects. */
@@ -32,7 +31,6 @@ export class ServerJson {
     throw this.malformed('/tokenize', 'it has no list of tokens');
   }
 
-  /** A body that names the model. */
   withModel(body: object): object {
     return this.#model === undefined ? body : { ...body, model: this.#model };
   }

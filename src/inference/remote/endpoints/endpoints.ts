@@ -89,13 +89,8 @@ export class Endpoints {
 /** Failures in a row after which an endpoint is not asked for a while. */
 const maxFailures = 3;
 
-/** How an endpoint begins, and how it comes back. */
 interface EndpointOptions extends Pick<RemoteTimeouts, 'breakMs' | 'recheckMs'> {
-  /**
-   * Asks whether it serves the model, and how many slots it has.
-   * @param isAnother whether its slots are likely to be empty: it has been started again.
-   * @throws ServerFault when it cannot be used.
-   */
+  /** Asks for the model and its slots. @param isAnother whether they are likely to be empty. @throws ServerFault */
   readonly check: (slots: RemoteSlots, isAnother: boolean) => Promise<void>;
   /** Why it could not be used when the model was loaded. */
   readonly problem?: string;
@@ -155,10 +150,7 @@ export class Endpoint {
     return (this.#checking ??= this.#runCheck());
   }
 
-  /**
-   * Checks it, if it has been silent for a while: another server may have taken its place without a failed request.
-   * @throws ServerFault when it cannot be used, or the reason of the signal.
-   */
+  /** Checks it after a silence: it may be another server. @throws ServerFault, or the reason of the signal. */
   async verify(signal: AbortSignal): Promise<void> {
     const isSilent = performance.now() - this.#answeredAt >= this.#options.recheckMs;
     if (isSilent) await raceAbort(this.check(), signal);

@@ -9,114 +9,102 @@ import {
   type RemoteRequest,
   type RemoteSampling,
   type ServerProps,
-  type TokenizeOptions,
 } from '../inferenceServer.ts';
 import { ServerJson, type ServerObject } from '../connection/serverJson.ts';
 import { Vocabulary } from '../vocabulary.ts';
 
-/** The HTTP API of llama-server, as far as the engine uses it. */
-export class LlamaServer implements InferenceServer {
-  readonly connection: HttpConnection;
-  readonly #json: ServerJson;
-  readonly #model: string | undefined;
+/** The HTTP API of llama-server, as far as the engine uses it. @param model where the server has several. */
+export function llamaServer(connection: HttpConnection, model: string | undefined): InferenceServer {
+  const json = new ServerJson(connection, model);
+  return {
+    connection,
+    props: (signal) => readProps(json, model, signal),
+    vocabulary: (props, signal) => readVocabulary(json, props, signal),
+    tokenize: (content, { special, signal }) =>
+      json.tokens({ content, parse_special: special, add_special: false }, signal),
+    async detokenize(tokens, signal) {
+      const { content } = await json.post('/detokenize', { tokens }, signal);
+      if (typeof content === 'string') return content;
+      throw json.malformed('/detokenize', 'it has no content');
+    },
+    async *complete(request, signal) {
+      let generated = 0;
+      const options = { signal, isLast: isEnd };
+      for await (const event of json.events('/completion', completionBody(request), options)) {
+        if (isEnd(event)) return readEnd(json, event);
+        const part = readPart(json, event, generated);
+        generated += part.count;
+        yield part;
+      }
+      throw json.brokenOff();
+    },
+  };
+}
 
-  /** @param model where the server has several. */
-  constructor(connection: HttpConnection, model: string | undefined) {
-    this.connection = connection;
-    this.#json = new ServerJson(connection, model);
-    this.#model = model;
-  }
+async function readProps(json: ServerJson, model: string | undefined, signal: AbortSignal): Promise<ServerProps> {
+  const query = model === undefined ? '' : `?model=${encodeURIComponent(model)}`;
+  const props = await json.get(`/props${query}`, signal);
+  const settings = props['default_generation_settings'];
+  const contextSize = isObject(settings) ? settings['n_ctx'] : undefined;
+  const slots = props['total_slots'];
+  if (typeof contextSize !== 'number' || typeof slots !== 'number' || slots < 1)
+    throw json.malformed('/props', 'it has no n_ctx and total_slots: is it a llama-server?');
+  const textOf = (key: string): string => (typeof props[key] === 'string' ? props[key] : '');
+  return {
+    contextSize,
+    slots,
+    chatTemplate: textOf('chat_template') || undefined,
+    bos: textOf('bos_token'),
+    eos: textOf('eos_token'),
+    model: textOf('model_alias') || textOf('model_path'),
+    build: textOf('build_info'),
+    fingerprint: textOf('chat_template'),
+    limits: {},
+    notes: [],
+  };
+}
 
-  async props(signal: AbortSignal): Promise<ServerProps> {
-    const query = this.#model === undefined ? '' : `?model=${encodeURIComponent(this.#model)}`;
-    const props = await this.#json.get(`/props${query}`, signal);
-    const settings = props['default_generation_settings'];
-    const contextSize = isObject(settings) ? settings['n_ctx'] : undefined;
-    const slots = props['total_slots'];
-    if (typeof contextSize !== 'number' || typeof slots !== 'number' || slots < 1)
-      throw this.#json.malformed('/props', 'it has no n_ctx and total_slots: is it a llama-server?');
-    const textOf = (key: string): string => (typeof props[key] === 'string' ? props[key] : '');
-    return {
-      contextSize,
-      slots,
-      chatTemplate: textOf('chat_template') || undefined,
-      bos: textOf('bos_token'),
-      eos: textOf('eos_token'),
-      model: textOf('model_alias') || textOf('model_path'),
-      build: textOf('build_info'),
-      fingerprint: textOf('chat_template'),
-      limits: {},
-      notes: [],
-    };
-  }
+async function readVocabulary(json: ServerJson, { bos, eos }: ServerProps, signal: AbortSignal): Promise<Vocabulary> {
+  const spellings = await readSpellings(json, signal);
+  const tokenize = (content: string, special: boolean, withBos = false): Promise<readonly Token[]> =>
+    json.tokens({ content, parse_special: special, add_special: withBos }, signal);
+  // A control token is one that a text has only where special tokens are read in it.
+  const candidates = spellings.filter((text) => text === bos || text === eos || /[<>[\]|]/.test(text));
+  const joined = [...new Set(candidates)].filter((text) => text.length > 1).join(separator);
+  const [special, plain] = await Promise.all([tokenize(joined, true), tokenize(joined, false)]);
+  const inPlain = new Set(plain);
+  const control = special.filter((token) => !inPlain.has(token) && (spellings[token] ?? '').length > 1);
+  const [bosToken] = await tokenize('', false, true);
+  const twice = spellings[(await tokenize('a', false))[0] ?? -1] ?? '';
+  return new Vocabulary((token) => spellings[token] ?? '', new Set(control), {
+    bosToken,
+    addsLeadingSpace: twice !== 'a' && twice.trimStart() !== twice,
+  });
+}
 
-  async vocabulary({ bos, eos }: ServerProps, signal: AbortSignal): Promise<Vocabulary> {
-    const spellings = await readSpellings(this.#json, signal);
-    const tokenize = (content: string, special: boolean, withBos = false): Promise<readonly Token[]> =>
-      this.#json.tokens({ content, parse_special: special, add_special: withBos }, signal);
-    // A control token is one that a text has only where special tokens are read in it.
-    const candidates = spellings.filter((text) => text === bos || text === eos || /[<>[\]|]/.test(text));
-    const joined = [...new Set(candidates)].filter((text) => text.length > 1).join(separator);
-    const [special, plain] = await Promise.all([tokenize(joined, true), tokenize(joined, false)]);
-    const inPlain = new Set(plain);
-    const control = special.filter((token) => !inPlain.has(token) && (spellings[token] ?? '').length > 1);
-    const [bosToken] = await tokenize('', false, true);
-    const twice = spellings[(await tokenize('a', false))[0] ?? -1] ?? '';
-    return new Vocabulary((token) => spellings[token] ?? '', new Set(control), {
-      bosToken,
-      addsLeadingSpace: twice !== 'a' && twice.trimStart() !== twice,
-    });
+/** @param before tokens generated before it. */
+function readPart(json: ServerJson, event: ServerObject, before: number): RemoteCompletionPart {
+  const { content, tokens, tokens_predicted: generated, prompt_progress: progress } = event;
+  if (isObject(progress)) {
+    const { cache } = progress;
+    return { text: '', tokens: [], count: 0, reused: typeof cache === 'number' ? cache : undefined };
   }
+  if (typeof content !== 'string' || !Array.isArray(tokens))
+    throw json.malformed('/completion', 'an event has no content and tokens');
+  const token: unknown = tokens[0];
+  if (typeof token !== 'number') return { text: '', tokens: [], count: 0 };
+  return {
+    text: content,
+    tokens: [token as Token],
+    // More than one where a character has several tokens.
+    count: Math.max(1, (typeof generated === 'number' ? generated : 0) - before),
+    logprobs: readLogprobs(event['completion_probabilities']),
+  };
+}
 
-  async tokenize(content: string, { special, signal }: TokenizeOptions): Promise<readonly Token[]> {
-    return this.#json.tokens({ content, parse_special: special, add_special: false }, signal);
-  }
-
-  async detokenize(tokens: readonly Token[], signal: AbortSignal): Promise<string> {
-    const { content } = await this.#json.post('/detokenize', { tokens }, signal);
-    if (typeof content === 'string') return content;
-    throw this.#json.malformed('/detokenize', 'it has no content');
-  }
-
-  async *complete(
-    request: RemoteRequest,
-    signal: AbortSignal,
-  ): AsyncGenerator<RemoteCompletionPart, RemoteCompletionEnd> {
-    let generated = 0;
-    const options = { signal, isLast: isEnd };
-    for await (const event of this.#json.events('/completion', completionBody(request), options)) {
-      if (isEnd(event)) return this.#end(event);
-      const part = this.#part(event, generated);
-      generated += part.count;
-      yield part;
-    }
-    throw this.#json.brokenOff();
-  }
-
-  /** @param before tokens generated before it. */
-  #part(event: ServerObject, before: number): RemoteCompletionPart {
-    const { content, tokens, tokens_predicted: generated, prompt_progress: progress } = event;
-    if (isObject(progress)) {
-      const { cache } = progress;
-      return { text: '', tokens: [], count: 0, reused: typeof cache === 'number' ? cache : undefined };
-    }
-    if (typeof content !== 'string' || !Array.isArray(tokens))
-      throw this.#json.malformed('/completion', 'an event has no content and tokens');
-    const token: unknown = tokens[0];
-    if (typeof token !== 'number') return { text: '', tokens: [], count: 0 };
-    return {
-      text: content,
-      tokens: [token as Token],
-      // More than one where a character has several tokens.
-      count: Math.max(1, (typeof generated === 'number' ? generated : 0) - before),
-      logprobs: readLogprobs(event['completion_probabilities']),
-    };
-  }
-
-  #end({ stop_type: reason }: ServerObject): RemoteCompletionEnd {
-    if (reason === 'eos' || reason === 'limit') return reason;
-    throw this.#json.malformed('/completion', `it ends for an unknown reason: ${String(reason)}`);
-  }
+function readEnd(json: ServerJson, { stop_type: reason }: ServerObject): RemoteCompletionEnd {
+  if (reason === 'eos' || reason === 'limit') return reason;
+  throw json.malformed('/completion', `it ends for an unknown reason: ${String(reason)}`);
 }
 
 const isEnd = (event: unknown): boolean => isObject(event) && event['stop'] === true;
@@ -133,7 +121,7 @@ function completionBody(request: RemoteRequest): object {
     id_slot: slot,
     n_predict: maxTokens,
     ...Object.fromEntries(samplingNames.flatMap((name) => fieldsOf(name, sampling[name]))),
-    logit_bias: probabilities ? [[probabilities.of, bias]] : [...biases],
+    logit_bias: probabilities?.of === undefined ? [...biases] : [[probabilities.of, bias]],
     seed,
     repeat_last_n: penaltyWindowTokens,
     typical_p: 1,
@@ -151,7 +139,6 @@ function completionBody(request: RemoteRequest): object {
 
 const samplingNames = Object.keys(greedySampling) as (keyof RemoteSampling)[];
 
-/** The field of a sampling parameter, or those of its members. The server refuses an empty list. */
 const fieldsOf = (name: string, value: unknown): readonly (readonly [name: string, value: unknown])[] => {
   if (Array.isArray(value) && value.length === 0) return [];
   return isObject(value)

@@ -15,14 +15,12 @@ const maxBias = 100;
 /** The most that a server reports without an option of its own. */
 const maxLogprobs = 20;
 
-/** The field with a grammar. */
 export const grammarBody = (field: GrammarField, gbnf: string): object =>
   field === 'structured_outputs' ? { [field]: { grammar: gbnf } } : { [field]: gbnf };
 
 /** The field that has a token generated. */
 export const forcedBody = (token: Token): object => biasBody(new Map([[token, maxBias]]));
 
-/** The field with what is added to the logits of tokens. */
 const biasBody = (biases: ReadonlyMap<Token, number>): object => ({
   logit_bias: Object.fromEntries(
     [...biases].map(([token, value]) => [token, Math.min(maxBias, Math.max(-maxBias, value))]),
@@ -50,7 +48,8 @@ export const completionBody = (
   ...(biases.size > 0 && biasBody(biases)),
   ...(seed !== 0 && { seed }),
   ...(gbnf !== undefined && grammarField && grammarBody(grammarField, gbnf)),
-  ...(probabilities && { ...forcedBody(probabilities.of), ...logprobsBody(probabilities.likeliest) }),
+  ...(probabilities && logprobsBody(probabilities.likeliest)),
+  ...(probabilities?.of !== undefined && forcedBody(probabilities.of)),
   skip_special_tokens: false,
   spaces_between_special_tokens: false,
   return_token_ids: true,

@@ -1,21 +1,9 @@
-import type {
-  InferenceServer,
-  RemoteCompletionEnd,
-  RemoteCompletionPart,
-  RemoteRequest,
-  ServerProps,
-  TokenizeOptions,
-} from '../inferenceServer.ts';
+import type { InferenceServer, ServerProps, RemoteCompletionEnd, RemoteCompletionPart } from '../inferenceServer.ts';
 import { optional, ServerJson, type ServerObject } from '../connection/serverJson.ts';
 import type { Token } from '../../decoding/tokenizer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
-import {
-  EstimatedTokenizer,
-  type OpenAiTokenizer,
-  openServerTokenizer,
-  readControlStrings,
-} from './openAiTokenizer.ts';
-import { OpenAiEvents, readLogprobs } from './openAiEvents.ts';
+import type { OpenAiTokenizer } from './openAiTokenizer.ts';
+import { estimatedTokenizer, openServerTokenizer, readControlStrings } from './openAiTokenizer.ts';
 import {
   completionBody,
   completionPath,
@@ -31,79 +19,54 @@ import type { Vocabulary } from '../vocabulary.ts';
 /** Requests that are sent at once. The server has a queue of its own. */
 const maxRequests = 128;
 
-/** The completion API of OpenAI-style servers (vLLM, SGLang), as far as the engine uses it. */
-export class OpenAiServer implements InferenceServer {
-  readonly connection: HttpConnection;
-  readonly #json: ServerJson;
-  readonly #template: string;
-  #abilities: Promise<ServerAbilities> | undefined;
-  /** What the server was when its abilities were tried. */
-  #identity = '';
-
-  /**
-   * @param model where the server has several.
-   * @param template source of the chat template: the control strings of the model are searched in it.
-   */
-  constructor(connection: HttpConnection, model: string | undefined, template: string) {
-    this.connection = connection;
-    this.#json = new ServerJson(connection, model);
-    this.#template = template;
-  }
-
-  async props(signal: AbortSignal): Promise<ServerProps> {
-    const { identity, ...known } = await readIdentity(this.#json, signal);
-    if (identity !== this.#identity) this.#abilities = undefined;
-    this.#identity = identity;
-    const { tokenizer, grammarField, limits, notes, build, bos, eos } = await this.#probed(signal);
-    const { controlStrings } = tokenizer;
-    const fingerprint = JSON.stringify([identity, tokenizer.kind, controlStrings, grammarField, Object.keys(limits)]);
-    return { ...known, slots: maxRequests, chatTemplate: undefined, build, bos, eos, fingerprint, limits, notes };
-  }
-
-  async vocabulary(_: ServerProps, signal: AbortSignal): Promise<Vocabulary> {
-    return (await this.#probed(signal)).tokenizer.vocabulary;
-  }
-
-  async tokenize(text: string, options: TokenizeOptions): Promise<readonly Token[]> {
-    return (await this.#probed(options.signal)).tokenizer.tokenize(text, options);
-  }
-
-  async detokenize(tokens: readonly Token[], signal: AbortSignal): Promise<string> {
-    return (await this.#probed(signal)).tokenizer.detokenize(tokens, signal);
-  }
-
-  async *complete(
-    request: RemoteRequest,
-    signal: AbortSignal,
-  ): AsyncGenerator<RemoteCompletionPart, RemoteCompletionEnd> {
-    const { tokenizer, grammarField } = await this.#probed(signal);
-    const body = completionBody(request, tokenizer.promptOf(request.prompt), grammarField);
-    const reader = new OpenAiEvents(this.#json, tokenizer.vocabulary);
-    for await (const event of this.#json.events(completionPath, body, { signal })) yield* reader.read(event);
-    return reader.end();
-  }
-
-  /** What the server can do, tried once. */
-  async #probed(signal: AbortSignal): Promise<ServerAbilities> {
-    this.#abilities ??= probeAbilities(this.#json, this.#template, signal);
-    const abilities = this.#abilities;
+/**
+ * The completion API of OpenAI-style servers (vLLM, SGLang), as far as the engine uses it.
+ * @param model where the server has several.
+ * @param template source of the chat template: the control strings of the model are searched in it.
+ */
+export function openAiServer(connection: HttpConnection, model: string | undefined, template: string): InferenceServer {
+  const json = new ServerJson(connection, model);
+  let tried: Promise<ServerAbilities> | undefined;
+  // What the server was when its abilities were tried.
+  let triedIdentity = '';
+  const probed = async (signal: AbortSignal): Promise<ServerAbilities> => {
+    const abilities = (tried ??= probeAbilities(json, template, signal));
     try {
       return await abilities;
     } catch (error) {
-      if (this.#abilities === abilities) this.#abilities = undefined;
+      if (tried === abilities) tried = undefined;
       throw error;
     }
-  }
+  };
+  return {
+    connection,
+    async props(signal) {
+      const { identity, ...known } = await readIdentity(json, signal);
+      if (identity !== triedIdentity) tried = undefined;
+      triedIdentity = identity;
+      const { tokenizer, grammarField, limits, notes, build, bos, eos } = await probed(signal);
+      const { controlStrings } = tokenizer;
+      const fingerprint = JSON.stringify([identity, tokenizer.kind, controlStrings, grammarField, Object.keys(limits)]);
+      return { ...known, slots: maxRequests, chatTemplate: undefined, build, bos, eos, fingerprint, limits, notes };
+    },
+    vocabulary: async (_, signal) => (await probed(signal)).tokenizer.vocabulary,
+    tokenize: async (text, options) => (await probed(options.signal)).tokenizer.tokenize(text, options),
+    detokenize: async (tokens, signal) => (await probed(signal)).tokenizer.detokenize(tokens, signal),
+    async *complete(request, signal) {
+      const { tokenizer, grammarField } = await probed(signal);
+      const body = completionBody(request, tokenizer.promptOf(request.prompt), grammarField);
+      const reader = new OpenAiEvents(json, tokenizer.vocabulary);
+      for await (const event of json.events(completionPath, body, { signal })) yield* reader.read(event);
+      return reader.end();
+    },
+  };
 }
 
-/** What a server says of its model at no cost. */
-interface ServerIdentity extends Pick<ServerProps, 'contextSize' | 'model'> {
-  /** Equal texts: it is likely to be the same server. */
-  readonly identity: string;
-}
-
-/** Asks a server for its list of models. @throws ServerFault when it has no such model. */
-async function readIdentity(json: ServerJson, signal: AbortSignal): Promise<ServerIdentity> {
+/** A server's list of models, as its identity: equal ones are likely the same server. @throws ServerFault */
+async function readIdentity(
+  json: ServerJson,
+  signal: AbortSignal,
+): Promise<Pick<ServerProps, 'contextSize' | 'model'> & { readonly identity: string }> {
   const { data } = await json.get('/v1/models', signal);
   const own = json.ownModel(data);
   if (!own) throw json.malformed('/v1/models', 'it does not list the model: check model in models.json');
@@ -125,7 +88,7 @@ async function probeAbilities(json: ServerJson, template: string, signal: AbortS
   const { url } = json.connection;
   const controls = await readControlStrings(json, template, signal);
   const served = await openServerTokenizer(json, controls, signal);
-  const tokenizer = served ?? new EstimatedTokenizer(controls.strings);
+  const tokenizer = served ?? estimatedTokenizer(controls.strings);
   const prompt = tokenizer.promptOf(await tokenizer.tokenize(probeText, { special: false, signal }));
   const grammarField = await findGrammarField(json, prompt, signal);
   const scores = served ? await findScoringProblem(json, prompt, signal) : 'its probabilities are not known by token';
@@ -140,7 +103,10 @@ async function probeAbilities(json: ServerJson, template: string, signal: AbortS
     limits: {
       samplers: `dry and xtc have no effect on the inference server at ${url}, which has no such samplers`,
       ...(grammarField === undefined && { grammars: `the inference server at ${url} follows no grammar in GBNF` }),
-      ...(scores !== undefined && { scores: `the inference server at ${url} cannot score answers: ${scores}` }),
+      ...(scores !== undefined && {
+        scores: `the inference server at ${url} cannot score answers: ${scores}`,
+        confidence: `the inference server at ${url} does not tell how probable a call is: ${scores}`,
+      }),
     },
     notes: [
       ...(served
@@ -157,10 +123,7 @@ async function probeAbilities(json: ServerJson, template: string, signal: AbortS
 
 // No control token, and nothing that a prompt begins with.
 const probeText = 'The';
-
 const probeAnswer = '#7Q';
-
-/** All kinds of notation that grammars are written in. */
 const probeGrammar = 'root ::= r0 ("x" | "")\nr0 ::= "\\U00000023" "7" [\\U00000051-\\U00000051]{1,1} ("" | r0)';
 
 async function findGrammarField(
@@ -203,4 +166,103 @@ const maxDeviation = 0.5;
 function firstChoice({ choices }: ServerObject): ServerObject {
   const [choice] = Array.isArray(choices) ? (choices as readonly unknown[]) : [];
   return isObject(choice) ? choice : {};
+}
+
+/** Reads the events of one completion. An event may have several tokens, and the text of a character comes with its last token. */
+export class OpenAiEvents {
+  readonly #json: ServerJson;
+  readonly #vocabulary: Vocabulary;
+  /** Tokens whose text has not come yet. */
+  #pending: readonly Token[] = [];
+  #end: RemoteCompletionEnd | undefined;
+
+  constructor(json: ServerJson, vocabulary: Vocabulary) {
+    this.#json = json;
+    this.#vocabulary = vocabulary;
+  }
+
+  *read(event: ServerObject): Generator<RemoteCompletionPart> {
+    const { choices, usage } = event;
+    if (!Array.isArray(choices)) throw this.#json.malformed(completionPath, 'an event has no choices');
+    // The last event has none: it reports what was used.
+    const [choice] = choices as readonly unknown[];
+    if (isObject(choice)) {
+      const { text, token_ids: ids, finish_reason: reason } = choice;
+      if (typeof text !== 'string') throw this.#json.malformed(completionPath, 'a choice has no text');
+      const tokens = Array.isArray(ids) ? (ids as readonly Token[]) : undefined;
+      if (reason !== null && reason !== undefined) this.#end = this.#endOf(reason);
+      const logprobs = readLogprobs(choice['logprobs']);
+      const parts = tokens ? this.#withTokens(text, tokens) : this.#withoutTokens(text);
+      for (const part of parts) yield { ...part, logprobs };
+    }
+    const details = isObject(usage) ? usage['prompt_tokens_details'] : undefined;
+    const reused = isObject(details) ? details['cached_tokens'] : undefined;
+    if (typeof reused === 'number') yield { text: '', tokens: [], count: 0, reused };
+  }
+
+  /** Why the completion ended. @throws ServerFault when it did not. */
+  end(): RemoteCompletionEnd {
+    if (this.#end) return this.#end;
+    throw this.#json.brokenOff();
+  }
+
+  #endOf(reason: unknown): RemoteCompletionEnd {
+    if (reason === 'stop') return 'eos';
+    if (reason === 'length') return 'limit';
+    throw this.#json.malformed(completionPath, `it ends for an unknown reason: ${String(reason)}`);
+  }
+
+  *#withTokens(text: string, tokens: readonly Token[]): Generator<RemoteCompletionPart> {
+    const { isControl } = this.#vocabulary;
+    let rest = text;
+    for (const token of tokens) {
+      if (!isControl(token)) {
+        this.#pending = [...this.#pending, token];
+        continue;
+      }
+      const spelling = this.#vocabulary.controlSpelling(token);
+      const at = rest.indexOf(spelling);
+      // The end of generation token has no text.
+      yield* this.#flush(at < 0 ? rest : rest.slice(0, at));
+      rest = at < 0 ? '' : rest.slice(at + spelling.length);
+      yield { text: spelling, tokens: [token], count: 1 };
+    }
+    yield* this.#flush(rest);
+  }
+
+  *#flush(text: string): Generator<RemoteCompletionPart> {
+    if (text === '') return;
+    const tokens = this.#pending;
+    this.#pending = [];
+    yield { text, tokens, count: Math.max(1, tokens.length) };
+  }
+
+  /** A server that sends no ids writes control tokens as text. */
+  *#withoutTokens(text: string): Generator<RemoteCompletionPart> {
+    let end = 0;
+    for (const span of this.#vocabulary.controlTokens.find(text)) {
+      if (span.start > end) yield { text: text.slice(end, span.start), tokens: [], count: 1 };
+      const spelling = text.slice(span.start, span.end);
+      const token = this.#vocabulary.controlToken(spelling);
+      yield { text: spelling, tokens: token === undefined ? [] : [token], count: 1 };
+      ({ end } = span);
+    }
+    if (end < text.length) yield { text: text.slice(end), tokens: [], count: 1 };
+  }
+}
+
+/** The logarithms of probabilities of the first token of a choice, by token id; empty where the server names them by text. */
+function readLogprobs(logprobs: unknown): ReadonlyMap<number, number> {
+  const found = new Map<number, number>();
+  if (!isObject(logprobs)) return found;
+  const { tokens, token_logprobs: own, top_logprobs: top } = logprobs;
+  const [likeliest] = Array.isArray(top) ? (top as readonly unknown[]) : [];
+  const entries = isObject(likeliest) ? Object.entries(likeliest) : [];
+  const [name] = Array.isArray(tokens) ? (tokens as readonly unknown[]) : [];
+  const [logprob] = Array.isArray(own) ? (own as readonly unknown[]) : [];
+  for (const [token, value] of [...entries, [name, logprob] as const]) {
+    const id = /^token_id:(\d+)$/.exec(String(token))?.[1];
+    if (id !== undefined && typeof value === 'number') found.set(Number(id), value);
+  }
+  return found;
 }

@@ -17,51 +17,15 @@ export interface OpenAiTokenizer {
 }
 
 /**
- * Tokenizes by the /tokenize of a server. It reads control strings in every text, so a text without control tokens is sent in
- * parts: cut within each string that is a control string, or looks like one where they are not all known.
+ * A tokenizer over the /tokenize of a server; undefined: it has none. The server reads control strings in every text, so a text
+ * without control tokens is sent in parts: cut within each string that is a control string, or looks like one where they are
+ * not all known.
  */
-class ServerTokenizer implements OpenAiTokenizer {
-  readonly kind = 'server';
-  readonly vocabulary: Vocabulary;
-  readonly controlStrings: readonly string[];
-  readonly bosSpelling: string;
-  readonly #json: ServerJson;
-  readonly #areAll: boolean;
-
-  constructor(json: ServerJson, vocabulary: Vocabulary, controls: ControlStrings, bosSpelling: string) {
-    this.#json = json;
-    this.vocabulary = vocabulary;
-    this.controlStrings = controls.strings;
-    this.#areAll = controls.areAll;
-    this.bosSpelling = bosSpelling;
-  }
-
-  async tokenize(text: string, { special, signal }: TokenizeOptions): Promise<readonly Token[]> {
-    const parts = special ? [text] : this.#cut(text);
-    return (await Promise.all(parts.map((part) => readTokens(this.#json, part, signal)))).flat();
-  }
-
-  detokenize(tokens: readonly Token[], signal: AbortSignal): Promise<string> {
-    return readText(this.#json, tokens, signal);
-  }
-
-  promptOf(tokens: readonly Token[]): readonly Token[] {
-    return tokens;
-  }
-
-  #cut(text: string): readonly string[] {
-    const { controlTokens } = this.vocabulary;
-    const matcher = this.#areAll ? controlTokens : withLikely(text, this.controlStrings, controlTokens);
-    return matcher.split(text).filter((part) => part !== '');
-  }
-}
-
-/** A tokenizer over the /tokenize of a server; undefined: it has none. */
 export async function openServerTokenizer(
   json: ServerJson,
   controls: ControlStrings,
   signal: AbortSignal,
-): Promise<ServerTokenizer | undefined> {
+): Promise<(OpenAiTokenizer & { readonly bosSpelling: string }) | undefined> {
   const { tokens: sample } = await optional(json.post('/tokenize', tokenizeBody('a', false), signal));
   if (!Array.isArray(sample) || sample.length === 0) return undefined;
   const tokenize = (text: string, withBos = false): Promise<readonly Token[]> =>
@@ -85,7 +49,23 @@ export async function openServerTokenizer(
     bosToken: bosSpelling === '' ? undefined : first,
     addsLeadingSpace: led.slice(lead.length).join() !== plain.join(),
   });
-  return new ServerTokenizer(json, vocabulary, controls, bosSpelling);
+  const { controlTokens } = vocabulary;
+  const cut = (text: string): readonly string[] => {
+    const matcher = controls.areAll ? controlTokens : withLikely(text, controls.strings, controlTokens);
+    return matcher.split(text).filter((part) => part !== '');
+  };
+  return {
+    kind: 'server',
+    vocabulary,
+    controlStrings: controls.strings,
+    bosSpelling,
+    async tokenize(text, options) {
+      const parts = options.special ? [text] : cut(text);
+      return (await Promise.all(parts.map((part) => readTokens(json, part, options.signal)))).flat();
+    },
+    detokenize: (tokens, ending) => readText(json, tokens, ending),
+    promptOf: (tokens) => tokens,
+  };
 }
 
 const tokenizeBody = (prompt: string, withBos: boolean): object => ({ prompt, add_special_tokens: withBos });
@@ -112,64 +92,58 @@ async function readText(json: ServerJson, tokens: readonly Token[], signal: Abor
  * | 2^22                                   | nothing: the rest of such a character                   |
  * | above                                  | a control string                                        |
  */
-export class EstimatedTokenizer implements OpenAiTokenizer {
-  readonly kind = 'estimated';
-  readonly vocabulary: Vocabulary;
-  readonly controlStrings: readonly string[];
-  readonly #matcher: ControlTokenMatcher;
-
-  constructor(controlStrings: readonly string[]) {
-    this.controlStrings = controlStrings;
-    this.#matcher = new ControlTokenMatcher(controlStrings);
-    const control = new Set(controlStrings.map((_, index) => tokenOf(firstControl + index)));
-    const options = { bosToken: undefined, addsLeadingSpace: false, isExact: false };
-    this.vocabulary = new Vocabulary((token) => this.#spelling(token), control, options);
-  }
-
-  async tokenize(text: string, { special }: TokenizeOptions): Promise<readonly Token[]> {
-    if (!special) return plainTokens(text);
-    const tokens: Token[] = [];
-    let end = 0;
-    for (const span of this.#matcher.find(text)) {
-      tokens.push(...plainTokens(text.slice(end, span.start)));
-      tokens.push(tokenOf(firstControl + this.controlStrings.indexOf(text.slice(span.start, span.end))));
-      ({ end } = span);
-    }
-    return [...tokens, ...plainTokens(text.slice(end))];
-  }
-
-  async detokenize(tokens: readonly Token[]): Promise<string> {
-    return tokens.map((token) => this.#spelling(token)).join('');
-  }
-
-  /** The text of a prompt: control strings that are no control tokens in it are broken up. */
-  promptOf(tokens: readonly Token[]): string {
-    let text = '';
-    let plain = '';
-    const flush = (): void => {
-      text += withLikely(plain, this.controlStrings, this.#matcher).split(plain).join(invisible);
-      plain = '';
-    };
-    for (const token of tokens) {
-      if (!this.vocabulary.isControl(token)) {
-        plain += this.#spelling(token);
-        continue;
-      }
-      flush();
-      text += this.#spelling(token);
-    }
-    flush();
-    return text;
-  }
-
-  #spelling(token: Token): string {
+export function estimatedTokenizer(controlStrings: readonly string[]): OpenAiTokenizer {
+  const matcher = new ControlTokenMatcher(controlStrings);
+  const spelling = (token: Token): string => {
     const id = Number(token);
-    if (id >= firstControl) return this.controlStrings[id - firstControl] ?? '';
+    if (id >= firstControl) return controlStrings[id - firstControl] ?? '';
     if (id === filler) return '';
     if (id >= firstOther) return String.fromCodePoint(id - firstOther);
     const second = id % asciiCount;
     return String.fromCharCode(Math.floor(id / asciiCount), ...(second === 0 ? [] : [second]));
-  }
+  };
+  const control = new Set(controlStrings.map((_, index) => tokenOf(firstControl + index)));
+  const vocabulary = new Vocabulary(spelling, control, {
+    bosToken: undefined,
+    addsLeadingSpace: false,
+    isExact: false,
+  });
+  return {
+    kind: 'estimated',
+    vocabulary,
+    controlStrings,
+    async tokenize(text, { special }) {
+      if (!special) return plainTokens(text);
+      const tokens: Token[] = [];
+      let end = 0;
+      for (const span of matcher.find(text)) {
+        tokens.push(...plainTokens(text.slice(end, span.start)));
+        tokens.push(tokenOf(firstControl + controlStrings.indexOf(text.slice(span.start, span.end))));
+        ({ end } = span);
+      }
+      return [...tokens, ...plainTokens(text.slice(end))];
+    },
+    detokenize: async (tokens) => tokens.map(spelling).join(''),
+    // Control strings that are no control tokens in the prompt are broken up.
+    promptOf(tokens) {
+      let text = '';
+      let plain = '';
+      const flush = (): void => {
+        text += withLikely(plain, controlStrings, matcher).split(plain).join(invisible);
+        plain = '';
+      };
+      for (const token of tokens) {
+        if (!vocabulary.isControl(token)) {
+          plain += spelling(token);
+          continue;
+        }
+        flush();
+        text += spelling(token);
+      }
+      flush();
+      return text;
+    },
+  };
 }
 
 const asciiCount = 2 ** 7;
@@ -191,7 +165,6 @@ function plainTokens(text: string): readonly Token[] {
   return tokens;
 }
 
-/** The control strings of a model, as far as they are known. */
 interface ControlStrings {
   readonly strings: readonly string[];
   /** Whether there are no others. */
@@ -202,10 +175,7 @@ interface ControlStrings {
   readonly eos: string;
 }
 
-/**
- * Asks a server for the control strings of its model. vLLM tells them (/tokenizer_info) where an option allows it; else they
- * are those in the chat template that look like one.
- */
+/** The control strings of a server's model: as vLLM tells them (/tokenizer_info), else those in its template. */
 export async function readControlStrings(
   json: ServerJson,
   template: string,

@@ -1,5 +1,6 @@
 import type { Token } from '../../decoding/tokenizer.ts';
-import { EmittedText, type GeneratedText, type TextOptions } from '../../decoding/streamingDetokenizer.ts';
+import type { GeneratedText, TextOptions } from '../../decoding/streamingDetokenizer.ts';
+import { EmittedText, nothingGenerated } from '../../decoding/streamingDetokenizer.ts';
 import type { RemotePrompts } from './remotePrompts.ts';
 
 /** A piece of generated text, as a server has sent it or as it was appended here. */
@@ -11,6 +12,8 @@ export interface GeneratedPiece {
   /** Number of tokens. */
   readonly count: number;
   readonly isControl: boolean;
+  /** One of its tokens, and natural logarithms of the probabilities of this one and of others; absent: they are not known. */
+  readonly chosen?: { readonly token: Token; readonly logprobs: ReadonlyMap<number, number> };
 }
 
 /** The text of one generation: its pieces, and what of them is emitted. */
@@ -29,7 +32,6 @@ export class GenerationText extends EmittedText {
     this.#controlTokens = options.controlTokens ?? false;
   }
 
-  /** Number of tokens. */
   get count(): number {
     return this.#count;
   }
@@ -39,10 +41,7 @@ export class GenerationText extends EmittedText {
     return isControl && tokens?.length === 1 && !this.#isShown(text) ? '' : text;
   }
 
-  /**
-   * Adds a piece and emits its text.
-   * @param constrained whether a grammar chose the text: no stop string is searched in it.
-   */
+  /** Adds a piece and emits its text. @param constrained by a grammar: no stop string is searched in it. */
   push(piece: GeneratedPiece, constrained: boolean): void {
     this.pieces.push(piece);
     this.#count += piece.count;
@@ -90,7 +89,7 @@ export class GenerationText extends EmittedText {
       text += piece.text;
       tokens.push(...piece.tokens);
     }
-    return text === this.text ? { text, tokens, controlOffsets } : { text: '', tokens: [], controlOffsets: [] };
+    return text === this.text ? { text, tokens, controlOffsets } : nothingGenerated;
   }
 
   #isShown(control: string): boolean {

@@ -2,24 +2,24 @@ import type { GrammarMatcher } from '../../../chat/grammar/matcher.ts';
 import { toGbnf } from '../../../chat/grammar/gbnf.ts';
 import { tagsOf } from '../../../chat/replyMarks.ts';
 import { Fault } from '../../../protocol/fault.ts';
-import type { GenerateOptions } from '../../contract/engine.ts';
+import type { Token } from '../../decoding/tokenizer.ts';
+import type { GenerateOptions, TokenChoice } from '../../contract/engine.ts';
 import { type DecodingModel, DecodingState } from '../../decoding/decodingState.ts';
 import type { GenerationStart } from '../../decoding/sequencePrompts.ts';
+import { choiceProbability } from '../../decoding/tokenChoices.ts';
 import { GenerationText, type GeneratedPiece } from './generatedText.ts';
 import type { RemotePrompts } from './remotePrompts.ts';
 
-/** What a remote generation is made with. */
 interface GenerationModel extends DecodingModel {
   readonly prompts: RemotePrompts;
 }
 
-/**
- * A generation on a server: its text, and its state. The server is asked for one segment after the other, in which the state is
- * the same, and each continues the tokens so far.
- */
+/** A generation: its text and its state. Each segment has one state, and continues the tokens so far. */
 export class Generation {
   readonly text: GenerationText;
   readonly state: DecodingState;
+  /** What of the text the model has chosen; undefined: it is not asked for, or not known of all. */
+  choices: TokenChoice[] | undefined;
   readonly #model: GenerationModel;
   /** Text of the last piece, which is not added yet: forced text follows it, and both are tokenized together. */
   #ownText = '';
@@ -28,6 +28,7 @@ export class Generation {
     this.#model = model;
     this.text = new GenerationText(model.prompts, tagsOf(model.replyMarks), options);
     this.state = new DecodingState(options, model, start, this.text);
+    this.choices = options.choices ? [] : undefined;
   }
 
   /** The grammar that the next segment has to fit, in GBNF; undefined: it is unconstrained. */
@@ -47,6 +48,7 @@ export class Generation {
   /** Adds a piece that the server has generated. Returns whether the segment ends with it. */
   accept(piece: GeneratedPiece): boolean {
     const { state } = this;
+    this.#recordChoice(piece);
     if (state.matcher) return this.#acceptConstrained(piece, state.matcher, '', piece.text);
     const shown = this.text.shown(piece);
     const entry = state.enterGrammar(shown);
@@ -60,11 +62,26 @@ export class Generation {
     return true;
   }
 
-  /**
-   * Adds a piece inside the constrained text.
-   * @param before its part before the constrained text; it ends with a trigger.
-   * @param inside the rest of it.
-   */
+  #recordChoice(piece: GeneratedPiece): void {
+    const { chosen } = piece;
+    if (!chosen) this.choices = undefined;
+    if (!chosen || !this.choices) return;
+    const { matcher } = this.state;
+    const { vocabulary } = this.#model.prompts;
+    const allows = (token: Token): boolean => {
+      const text = vocabulary.text([token]);
+      // What is not known may be allowed.
+      if (text === undefined) return true;
+      if (vocabulary.isControl(token)) return matcher?.allowsTag(text) === true;
+      return text !== '' && matcher?.accept(text).length === text.length;
+    };
+    const candidates = new Map([...chosen.logprobs].map(([token, logprob]) => [token as Token, Math.exp(logprob)]));
+    const start = this.text.decoded.length + this.#ownText.length;
+    const end = start + Math.max(1, this.text.shown(piece).length);
+    this.choices.push({ start, end, probability: choiceProbability(candidates, chosen.token, matcher && allows) });
+  }
+
+  /** Adds a piece of the constrained text. @param before its part up to the trigger. @param inside the rest. */
   #acceptConstrained(piece: GeneratedPiece, matcher: GrammarMatcher, before: string, inside: string): boolean {
     const { matcher: next, length } = matcher.accept(inside);
     // What follows a trigger was not bound yet. Everything else was.

@@ -4,16 +4,11 @@ import type { Token } from '../../decoding/tokenizer.ts';
 import type { ChatTemplate } from '../../../chat/template/chatTemplate.ts';
 import type { SamplingParams } from '../../contract/samplingParams.ts';
 import { sumBiases } from '../../decoding/logitBias.ts';
-import {
-  promptParts,
-  type PromptTokenizer,
-  TemplateRenderer,
-  type RenderedPrompt,
-} from '../../decoding/templateRenderer.ts';
+import type { PromptTokenizer, RenderedPrompt } from '../../decoding/templateRenderer.ts';
+import { promptParts, TemplateRenderer } from '../../decoding/templateRenderer.ts';
 import type { InferenceServer } from '../inferenceServer.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 
-/** Tokenizes and spells on a server. */
 export type RemoteTokenizer = Pick<InferenceServer, 'tokenize' | 'detokenize'>;
 
 /** UTF-16 units of all texts whose tokens are kept. */
@@ -27,7 +22,6 @@ export class RemotePrompts extends TemplateRenderer implements PromptTokenizer {
   readonly vocabulary: Vocabulary;
   readonly #tokenizer: RemoteTokenizer;
   readonly #signal: AbortSignal;
-  /** Tokens of texts. */
   readonly #kept = new LruCache<readonly Token[]>({ maxKeyLength: maxKeptLength });
 
   /** @param signal ends all requests. */
@@ -38,10 +32,7 @@ export class RemotePrompts extends TemplateRenderer implements PromptTokenizer {
     this.#signal = signal;
   }
 
-  /**
-   * The tokens of a prompt, or of its rest.
-   * @param from where the rest starts: at the `start` of one of its control spans.
-   */
+  /** The tokens of a prompt, or of its rest. @param from the `start` of one of its control spans. */
   async tokensYielding(prompt: RenderedPrompt, from = 0): Promise<Token[]> {
     const { bosToken } = this.vocabulary;
     const tokens: Token[] = [];
@@ -54,20 +45,16 @@ export class RemotePrompts extends TemplateRenderer implements PromptTokenizer {
     return tokens;
   }
 
-  /**
-   * The tokens of a text that continues another one, after a control token.
-   * @param withControl whether its control strings become control tokens.
-   */
+  /** The tokens of a text after a control token. @param withControl whether its control strings become tokens. */
   continuation(text: string, withControl: boolean): Promise<readonly Token[]> {
     return withControl ? this.#tokens(text, true, true) : this.plainTokens(text, true);
   }
 
   /** What is added to the logits of tokens. @param biases of texts; false = forbidden. */
   async biases(biases: SamplingParams['logit_bias']): Promise<ReadonlyMap<Token, number>> {
-    const texts = Object.entries(biases).map(async ([text, bias]) => ({
-      bias,
-      tokens: await this.plainTokens(text, true),
-    }));
+    const texts = Object.entries(biases).map(
+      async ([text, bias]) => [await this.plainTokens(text, true), bias] as const,
+    );
     return sumBiases(await Promise.all(texts));
   }
 
@@ -81,7 +68,6 @@ export class RemotePrompts extends TemplateRenderer implements PromptTokenizer {
     return cut.flat();
   }
 
-  /** The text of tokens. */
   async spell(tokens: readonly Token[]): Promise<string> {
     return this.vocabulary.text(tokens) ?? (await this.#tokenizer.detokenize(tokens, this.#signal));
   }

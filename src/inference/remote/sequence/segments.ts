@@ -1,6 +1,7 @@
 import type { Token } from '../../decoding/tokenizer.ts';
 import type { FinishReason, GenerateOptions } from '../../contract/engine.ts';
-import { type TokenThrottle, afterMs, onAbort, onceAny } from '../../contract/pace.ts';
+import { afterMs, onAbort, onceAny } from '../../../base/events.ts';
+import type { TokenThrottle } from '../../contract/pace.ts';
 import type { Generation } from './generation.ts';
 import type { GeneratedPiece } from './generatedText.ts';
 import type { RemoteCompletionPart, RemoteRequest } from '../inferenceServer.ts';
@@ -14,6 +15,8 @@ export interface SegmentOptions extends Pick<GenerateOptions, 'pace' | 'backpres
   readonly vocabulary: Vocabulary;
   readonly throttle: TokenThrottle;
   readonly onToken: () => void;
+  /** Whether the probabilities of tokens are wanted. */
+  readonly choices: boolean;
   /** Called once with the tokens of the prompt that were in the KV cache. */
   readonly onReused: (tokens: number) => void;
 }
@@ -83,11 +86,12 @@ export class Segments {
       biases: this.#options.biases,
       seed: segment.seed,
       gbnf: segment.gbnf,
+      ...(this.#options.choices && { probabilities: { likeliest: likeliestTokens } }),
     };
     const parts = endpoint.server.complete(request, signal);
     const isFirst = !this.#hasAsked;
     this.#hasAsked = true;
-    const reader = new PieceReader(this.#options.vocabulary);
+    const reader = pieceReader(this.#options.vocabulary);
     let index = 0;
     let received = 0;
     try {
@@ -151,29 +155,30 @@ export class Segments {
 }
 
 const maxSeed = 0xffffffff;
+/** Each is a line of JSON for every token. */
+const likeliestTokens = 10;
 
 /** Makes pieces of the parts of a completion. A control token waits for the next part: it may be the end of the text. */
-class PieceReader {
-  readonly #vocabulary: Vocabulary;
-  #held: GeneratedPiece | undefined;
-
-  constructor(vocabulary: Vocabulary) {
-    this.#vocabulary = vocabulary;
-  }
-
-  read({ text, tokens, count }: RemoteCompletionPart): readonly GeneratedPiece[] {
-    if (count === 0) return [];
-    const ready = this.last();
-    const [token] = tokens;
-    if (tokens.length !== 1 || token === undefined || !this.#vocabulary.isControl(token))
-      return [...ready, { text, tokens: tokens.length === count ? tokens : undefined, count, isControl: false }];
-    this.#held = { text: this.#vocabulary.controlSpelling(token), tokens, count: 1, isControl: true };
+function pieceReader(vocabulary: Vocabulary) {
+  let held: readonly GeneratedPiece[] = [];
+  const last = (): readonly GeneratedPiece[] => {
+    const ready = held;
+    held = [];
     return ready;
-  }
-
-  last(): readonly GeneratedPiece[] {
-    const held = this.#held;
-    this.#held = undefined;
-    return held ? [held] : [];
-  }
+  };
+  const read = ({ text, tokens, count, logprobs }: RemoteCompletionPart): readonly GeneratedPiece[] => {
+    if (count === 0) return [];
+    const ready = last();
+    const [token] = tokens;
+    const known = tokens.find((each) => logprobs?.has(each));
+    const more = logprobs && known !== undefined && { chosen: { token: known, logprobs } };
+    if (tokens.length !== 1 || token === undefined || !vocabulary.isControl(token))
+      return [
+        ...ready,
+        { text, tokens: tokens.length === count ? tokens : undefined, count, isControl: false, ...more },
+      ];
+    held = [{ text: vocabulary.controlSpelling(token), tokens, count: 1, isControl: true, ...more }];
+    return ready;
+  };
+  return { read, last };
 }

@@ -27,13 +27,14 @@ import { Generation } from './generation.ts';
 import type { RemotePrompts } from './remotePrompts.ts';
 import { Segments } from './segments.ts';
 
-/** What a remote sequence uses of its model. */
 export interface RemoteSequenceParts {
   readonly label: string;
   readonly endpoints: Endpoints;
   readonly prompts: RemotePrompts;
   readonly replyMarks: ReplyMarks;
   readonly endTokens: readonly Token[];
+  /** Whether its server gives the probabilities of tokens. */
+  readonly givesChoices: boolean;
   /** Tokens. */
   readonly contextSize: number;
   readonly onClose: (sequence: Sequence) => void;
@@ -67,6 +68,7 @@ export class RemoteSequence implements Sequence {
         vocabulary: prompts.vocabulary,
         throttle,
         onToken: course.onToken,
+        choices: options.choices === true && this.#parts.givesChoices,
         onReused: (count) => (course.reused ??= count),
       });
       const finishReason = await this.#runner.run({
@@ -79,7 +81,7 @@ export class RemoteSequence implements Sequence {
           return segments.compute(lease);
         },
       });
-      return { finishReason, text: generation.text };
+      return { finishReason, text: generation.text, choices: generation.choices };
     });
   }
 
@@ -119,10 +121,7 @@ export class RemoteSequence implements Sequence {
     return { tokens: length, kept: done ? 'no_cache' : 'stopped' };
   }
 
-  /**
-   * The logarithms of the probabilities of answers after a context, each with its end of generation. Each position of the tree of
-   * answers is one request for one token, of which the server reports the probability.
-   */
+  /** Log probabilities of answers with their ends: a request for one token at each position of their tree. */
   async #score(
     { context, answers, course }: ScoringStart,
     { pace }: ScoreOptions,

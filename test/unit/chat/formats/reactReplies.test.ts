@@ -35,7 +35,7 @@ describe('replies in react', () => {
   });
 
   it('with mistakes put no keyword into the answer, and lose no call that they open', () => {
-    const count = isWhole ? 1600 : 200;
+    const count = isWhole ? 800 : 200;
     let [withCalls, withUnread] = [0, 0];
     for (const { text } of mutatedReplies(count, 20, reactDialect)) {
       // Tags of other formats within keywords are another matter.
@@ -52,7 +52,7 @@ describe('replies in react', () => {
   });
 
   it('that are cut off put no keyword into the answer, wherever the cut is', () => {
-    for (const { text } of wholeReplies(isWhole ? 6 : 1, 7, reactDialect))
+    for (const { text } of wholeReplies(isWhole ? 3 : 1, 7, reactDialect))
       for (let length = 0; length <= text.length; length++) {
         const cut = text.slice(0, length);
         const { calls, unread, answer } = read(cut);

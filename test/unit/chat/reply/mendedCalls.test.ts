@@ -3,7 +3,7 @@ import { formatsOf } from '../../../../src/chat/dialect/nativeFormat.ts';
 import { chatml } from '../../../../src/chat/formats/chatml.ts';
 import { formats } from '../../../../src/chat/formats/index.ts';
 import { parseReply } from '../../../../src/chat/reply/parseReply.ts';
-import { withOfferedName } from '../../../../src/chat/reply/mendedCalls.ts';
+import { withOfferedName } from '../../../../src/chat/reply/parseReply.ts';
 import { probeChatTemplate } from '../../../../src/chat/template/chatTemplate.ts';
 import { namedJsonTemplate } from '../../../helpers/dialectTemplates.ts';
 import { createTool } from '../../../helpers/toolCalls.ts';

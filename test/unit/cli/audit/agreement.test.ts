@@ -2,10 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { createRng } from '../../../../scripts/seededRandom.mjs';
 import { checkGraph } from '../../../../src/server/checkGraph.ts';
 import { auditDocument, type GraphAudit } from '../../../../src/cli/audit/audit.ts';
-import type { AuditProperty, PropertyVerdict } from '../../../../src/cli/audit/walk.ts';
+import type { AuditProperty, PropertyVerdict } from '../../../../src/cli/audit/guardProofs.ts';
 import { graphSchema } from '../../../../src/graph/compile/document.ts';
 import { readCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';
+import { SessionStorages } from '../../../../src/graph/storage/sessionStorages.ts';
+import { StorageRoot } from '../../../../src/graph/storage/storageRoot.ts';
 import { createReader } from '../../../../src/protocol/schema.ts';
 import { isWhole } from '../../../helpers/depth.ts';
 import {
@@ -22,18 +24,19 @@ import { repositoryPath } from '../../../helpers/server.ts';
 
 const registry = registryWith();
 const readGraph = createReader(graphSchema);
+const storages = new SessionStorages(new StorageRoot(repositoryPath('examples/help-desk')), Infinity);
 
 function audit(graph: PlainGraph): Promise<GraphAudit> {
   const reading = readGraph(graph);
   if (!reading.ok) throw new Error('no graph');
-  return auditDocument(reading.value, registry, () => Promise.reject(new Error('there is no storage')));
+  return auditDocument(reading.value, registry, (name) => storages.find(name));
 }
 
 /** The number of nodes up to the one by which something happens on the path of a property; undefined: it is proven. */
 const lengthOf = (graph: PlainGraph, verdict: PropertyVerdict, happens: (turn: PathTurn) => boolean) =>
   verdict.proven ? undefined : (nodesUntil(graph, verdict.path, happens) ?? 'it does not happen');
 
-const graphs = isWhole ? 1500 : 500;
+const graphs = isWhole ? 800 : 500;
 
 describe('the audit of random graphs', () => {
   const random = createRng(20_261_124);
@@ -43,7 +46,11 @@ describe('the audit of random graphs', () => {
   it('is of graphs that the server accepts', async () => {
     const catalogue = await readCatalogue(repositoryPath('models.json'));
     for (const graph of documents.slice(0, 100)) {
-      const { faults } = await checkGraph(graph, { registry, catalogue, storageRoot: repositoryPath('graphs') });
+      const { faults } = await checkGraph(graph, {
+        registry,
+        catalogue,
+        storageRoot: repositoryPath('examples/help-desk'),
+      });
       expect({ graph, faults }).toEqual({ graph, faults: [] });
     }
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { auditDocument, type GraphAudit } from '../../../../src/cli/audit/audit.ts';
-import { auditProperties, formatPath, type AuditProperty } from '../../../../src/cli/audit/walk.ts';
+import { auditProperties, formatPath, type AuditProperty } from '../../../../src/cli/audit/guardProofs.ts';
 import { graphSchema } from '../../../../src/graph/compile/document.ts';
 import { defineNode, routingEffects, type NodeEffects } from '../../../../src/graph/compile/node.ts';
 import { registryWith } from '../../../../src/graph/nodes/index.ts';
@@ -516,12 +516,13 @@ describe('the node types', () => {
       Route: { labels: [{ name: 'a' }] },
       Branch: { cases: [{ exit: 'a', when: {} }] },
       SelectTools: { guidelines: [] },
+      Remember: { string_storage: 'memories' },
     };
     const complete = ['infers', 'sends', 'showsCalls', 'held', 'tools'];
     for (const type of registryWith().values()) {
       const reading = type.read(params[type.type] ?? {});
       if (!reading.ok) throw new Error(`no parameters for ${type.type}`);
-      const effects = type.effects(reading.value) ?? {};
+      const effects = type.effects(reading.value, type.exits(reading.value, [])) ?? {};
       expect({ type: type.type, effects: Object.keys(effects) }).toEqual({
         type: type.type,
         effects: expect.arrayContaining(complete) as unknown,

@@ -14,6 +14,7 @@ import { createReader } from '../../../../src/protocol/schema.ts';
 import { StorageRoot } from '../../../../src/graph/storage/storageRoot.ts';
 import { SessionStorages } from '../../../../src/graph/storage/sessionStorages.ts';
 import { randomGraph, type PlainGraph } from '../../../helpers/randomGraphs.ts';
+import { result } from '../../../helpers/resultGraphs.ts';
 import { repositoryPath } from '../../../helpers/server.ts';
 
 // The audit only knows what node types declare of themselves. Here random graphs run, with a model that writes what it likes:
@@ -60,7 +61,7 @@ const pool = new ModelPool(mockEngine({ script }), {
   gpu: 'off',
   needsName: true,
 });
-const storages = new SessionStorages(new StorageRoot(repositoryPath('graphs')), Infinity);
+const storages = new SessionStorages(new StorageRoot(repositoryPath('examples/help-desk')), Infinity);
 afterAll(() => pool[Symbol.asyncDispose]());
 
 const createAgent = (graph: PlainGraph): Promise<Agent> =>
@@ -101,8 +102,7 @@ async function runTurn(
 ): Promise<{ happened: readonly Happening[]; summary: TurnComplete }> {
   const happened: Happening[] = [];
   let summary: TurnComplete | undefined;
-  const submit = (callId: string): void =>
-    agent.submitResults(0, [{ callId, ok: true, content: 'fine', lifespan: 'TURN' }]);
+  const submit = (callId: string): void => agent.submitResults(0, [result({ callId, content: 'fine' })]);
   const see = (kind: Happening['kind'], { nodeName: node }: { readonly nodeName: string }, text: string): void =>
     void happened.push({ kind, node, text });
   const emit: Emit = (body, frame) => {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readLlamaLicense, readNodeLicense, readPackageLicense } from '../../../../src/cli/bundle/licenses.ts';
+import { readLlamaLicense, readNodeLicense, readPackageLicense } from '../../../../src/cli/bundle/planBundle.ts';
 import { repositoryPath } from '../../../helpers/server.ts';
 
 let folder = '';

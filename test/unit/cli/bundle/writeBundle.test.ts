@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { BundleFile } from '../../../../src/cli/bundle/bundlePart.ts';
-import { writeBundle } from '../../../../src/cli/bundle/writeBundle.ts';
+import { writeBundle } from '../../../../src/cli/commands/bundle.ts';
 import { isSkipped } from '../../../helpers/requirements.mjs';
 import { SmallDisk } from '../../../helpers/smallDisk.ts';
 

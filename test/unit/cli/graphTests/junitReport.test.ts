@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { junitReport } from '../../../../src/cli/output/junitReport.ts';
+import { junitReport } from '../../../../src/cli/commands/test.ts';
 import type { CaseResult, CheckedTurn } from '../../../../src/cli/graphTests/runCase.ts';
 import type { FileResult } from '../../../../src/cli/graphTests/testFile.ts';
 

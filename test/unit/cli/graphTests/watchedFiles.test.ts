@@ -1,7 +1,7 @@
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readWatchedFiles, untilChanged } from '../../../../src/cli/graphTests/watchedFiles.ts';
+import { readWatchedFiles, untilChanged } from '../../../../src/cli/commands/test.ts';
 import { CasesFolder } from '../../../helpers/graphCases.ts';
 
 let folder: CasesFolder;

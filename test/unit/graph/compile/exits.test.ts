@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { checkGraph } from '../../../../src/server/checkGraph.ts';
 import { compile } from '../../../../src/graph/compile/compile.ts';
 import { editorSchema } from '../../../../src/graph/compile/editorSchema.ts';
-import { toMermaid } from '../../../../src/graph/compile/mermaid.ts';
+import { toMermaid } from '../../../../src/cli/commands/draw.ts';
 import { exitsFromParam } from '../../../../src/graph/compile/exits.ts';
 import { defineNode } from '../../../../src/graph/compile/node.ts';
 import { readCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
@@ -112,14 +112,19 @@ describe('a node type whose exits follow from its parameters', () => {
 });
 
 describe('exits that follow from a list', () => {
+  const edge = { param: 'on', is: 'edge', exits: ['edge'] };
   it.each([
     ['the entries', { param: 'sides' }, { sides: ['one', 'two'] }, ['one', 'two']],
     ['a member of the entries', { param: 'labels', member: 'name' }, { labels: [{ name: 'a' }, {}] }, ['a']],
     ['other names after them', { param: 'sides', and: ['lost'] }, { sides: ['one'] }, ['one', 'lost']],
     ['only the others where there is no list', { param: 'sides', and: ['lost'] }, { sides: 6 }, ['lost']],
     ['each name once', { param: 'sides', and: ['one'] }, { sides: ['one', 'one'] }, ['one']],
+    ['more with a value of a parameter', { param: 'sides', if: edge }, { sides: ['one'], on: 'edge' }, ['one', 'edge']],
+    ['no more with another value', { param: 'sides', if: edge }, { sides: ['one'], on: 'face' }, ['one']],
+    ['those of the graph without the list', { param: 'sides', withoutList: ['lost'] }, {}, ['connected', 'lost']],
+    ['those of the list', { param: 'sides', withoutList: ['lost'] }, { sides: ['one'] }, ['one']],
   ])('are %s', (_, exits, params, expected) => {
-    expect(exitsFromParam(exits, params)).toEqual(expected);
+    expect(exitsFromParam(exits, params, ['connected'])).toEqual(expected);
   });
 
   it('are checked in a graph, and named in the editor schema', async () => {

@@ -17,7 +17,8 @@ function warningsOf(nodes: Nodes, types = registry): readonly string[] {
     if (!type || !reading?.ok) throw new Error(`${name} is invalid`);
     const targets = new Map(Object.entries(exits).filter(([, target]) => target !== ''));
     const valid = reading.value;
-    return [name, analyseNode(name, { type, params: valid, targets }, type.effects(valid))] as const;
+    const all = type.exits(valid, [...targets.keys()]);
+    return [name, analyseNode(name, { type, exits: all, targets }, type.effects(valid, all))] as const;
   });
   return [...lintGraph(Object.keys(nodes)[0] ?? '', new Map(analysed))];
 }

@@ -1,8 +1,7 @@
 import { runInNewContext } from 'node:vm';
 import Mustache from 'mustache';
 import { describe, expect, it, vi } from 'vitest';
-import { compileTemplate } from '../../../../src/graph/compile/template.ts';
-import type { TemplateScope } from '../../../../src/graph/compile/templateData.ts';
+import { compileTemplate, type TemplateScope } from '../../../../src/graph/compile/template.ts';
 import { JsonNumber } from '../../../../src/chat/json/value.ts';
 
 const scope = (
@@ -102,6 +101,7 @@ describe('a template', () => {
     'user_message.length',
     'tool_calls.map',
     'mood.constructor',
+    'route.length',
   ])('has no access to %s of JavaScript objects', (name) => {
     const templateScope = scope({ mood: 'calm' }, { calls: [call] });
     expect(render(`[{{${name}}}{{#${name}}}x{{/${name}}}]`, templateScope)).toBe('[]');

@@ -1,6 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { compileTemplate } from '../../../../src/graph/compile/template.ts';
-import type { TemplateScope } from '../../../../src/graph/compile/templateData.ts';
+import { compileTemplate, type TemplateScope } from '../../../../src/graph/compile/template.ts';
 import type { AnsweredCall } from '../../../../src/chat/tool.ts';
 import { parseJsonAt } from '../../../../src/chat/json/lenientParser.ts';
 

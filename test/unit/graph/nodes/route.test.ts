@@ -49,12 +49,15 @@ describe('a Route', () => {
     const reading = type?.read(params);
     if (!type || !reading?.ok) throw new Error('the parameters are invalid');
     const targets = new Map(Object.entries(exits));
-    const sort = analyseNode('sort', { type, params: reading.value, targets }, type.effects(reading.value));
+    const all = type.exits(reading.value, Object.keys(exits));
+    const sort = analyseNode('sort', { type, exits: all, targets }, type.effects(reading.value, all));
     const say = { ...sort, name: 'say', type: 'Say', exits: ['default'], targets: new Map(), effects: undefined };
     return [...lintGraph('sort', new Map(Object.entries({ sort, say })))];
   }
 
   const labels = [{ name: 'a', patterns: ['a'] }, { name: 'b' }];
+  const told = [{ name: 'a', examples: ['a'] }, { name: 'b' }];
+  const ofStorage = { match: 'vectors', labels: undefined, string_storage: 'x.kb.json', label_field: 'x' };
   const silent = (exit: string): string =>
     `sort.exits.${exit} can end a turn in which the client gets neither a text nor a call; lead it to a node that answers`;
 
@@ -64,6 +67,15 @@ describe('a Route', () => {
     ['by a model with a threshold', { threshold: 0.1 }, { a: 'say', b: 'say' }, ['not_matched']],
     ['by a model, but not_matched with one label', { labels: labels.slice(1), threshold: 0.5 }, { b: 'say' }, []],
     ['by patterns, but a label that has none', { match: 'patterns' }, { a: 'say' }, ['not_matched']],
+    [
+      'by examples, but a label that has none',
+      { match: 'vectors', labels: told, threshold: 0.1 },
+      { not_matched: 'say' },
+      ['a', 'no_match'],
+    ],
+    ['by examples without a threshold', { match: 'vectors', labels: told }, { a: 'say' }, []],
+    ['by examples with a margin', { match: 'vectors', labels: told, margin: 0.1 }, { a: 'say' }, ['no_match']],
+    ['by examples of a storage', ofStorage, { x: 'say', no_match: 'say' }, ['otherwise']],
   ])('is linted for exits that end a turn without a word: %s', (_, params, exits, silentExits) => {
     expect(warningsOf({ labels, ...params }, exits)).toEqual(silentExits.map(silent));
   });

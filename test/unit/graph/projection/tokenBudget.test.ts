@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Interaction } from '../../../../src/chat/dialog.ts';
 import type { Model } from '../../../../src/inference/contract/engine.ts';
-import { ContextWindow } from '../../../../src/graph/projection/tokenBudget.ts';
+import { TokenBudget } from '../../../../src/graph/projection/tokenBudget.ts';
 
 /** A model that counts one token per character, and which texts it was asked to count. */
 function countingModel(contextSize: number): { readonly model: Model; readonly counted: string[] } {
@@ -25,7 +25,7 @@ describe('the context window', () => {
   it('counts as much of a long dialog as fits, however long it is', async () => {
     const countedOf = async (interactions: number): Promise<number> => {
       const { model, counted } = countingModel(200);
-      const { visible } = await new ContextWindow(model).fit(dialogOf(interactions), system, 10);
+      const { visible } = await new TokenBudget(model).fit(dialogOf(interactions), system, 10);
       expect(visible.length).toBeGreaterThan(5);
       return counted.length;
     };
@@ -34,7 +34,7 @@ describe('the context window', () => {
 
   it('counts each interaction once, and no old one again', async () => {
     const { model, counted } = countingModel(200);
-    const window = new ContextWindow(model);
+    const window = new TokenBudget(model);
     const dialog = dialogOf(1000);
     await window.fit(dialog, system, 10);
     counted.length = 0;
@@ -44,7 +44,7 @@ describe('the context window', () => {
 
   it('has a limited number of interactions, also in a large context', async () => {
     const { model } = countingModel(1_000_000);
-    const window = new ContextWindow(model);
+    const window = new TokenBudget(model);
     expect(await window.fit(dialogOf(500), system, 10)).toMatchObject({ dropped: 0 });
     const { visible, dropped } = await window.fit(dialogOf(5000), system, 10);
     expect(visible).toHaveLength(375);
@@ -53,7 +53,7 @@ describe('the context window', () => {
 
   it('says that a message is too large without its exact size, where the model stopped counting', async () => {
     const { model } = countingModel(200);
-    const fit = new ContextWindow(model).fit([], { texts: ['x'.repeat(1000)], tokens: 0 }, 10);
+    const fit = new TokenBudget(model).fit([], { texts: ['x'.repeat(1000)], tokens: 0 }, 10);
     await expect(fit).rejects.toMatchObject({
       name: 'PROMPT_TOO_LARGE',
       message: expect.stringContaining('take more than 200 tokens'),

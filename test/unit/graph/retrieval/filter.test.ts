@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readFilter } from '../../../../src/graph/retrieval/filter/readFilter.ts';
-import type { Metadata } from '../../../../src/graph/retrieval/filter/filter.ts';
-import type { KnowledgeField } from '../../../../src/graph/storage/knowledge/knowledge.ts';
+import { metadataFields } from '../../../../src/graph/retrieval/filter/filter.ts';
+import type { KnowledgeEntry, KnowledgeField } from '../../../../src/graph/storage/knowledge/knowledge.ts';
 
 const fields: readonly KnowledgeField[] = [
   { name: 'place', type: 'string' },
@@ -10,16 +10,22 @@ const fields: readonly KnowledgeField[] = [
   { name: 'secret', type: 'bool' },
   { name: 'tags', type: 'set<string>' },
 ];
-const smith: Metadata = { place: 'Pellmoor', min_level: 3, price: 2.5, secret: false, tags: ['town', 'trade'] };
+const smith: KnowledgeEntry['metadata'] = {
+  place: 'Pellmoor',
+  min_level: 3,
+  price: 2.5,
+  secret: false,
+  tags: ['town', 'trade'],
+};
 
 function passes(
   filter: unknown,
-  metadata: Metadata = smith,
+  metadata: KnowledgeEntry['metadata'] = smith,
   variables: Readonly<Record<string, string>> = {},
 ): boolean {
   const reading = readFilter(filter, fields);
   if (!reading.ok) throw new Error(reading.errors.map(({ pointer, message }) => `${pointer} ${message}`).join());
-  return reading.value.bind(variables)(metadata);
+  return reading.value.bind(variables)(metadataFields(metadata));
 }
 
 function errorOf(filter: unknown, declared: readonly KnowledgeField[] | undefined = fields): string {
@@ -89,7 +95,7 @@ describe('a filter', () => {
     expect(passes({ min_level: { $nin: [1, missing] } })).toBe(false);
     expect(passes({ min_level: { $in: [3, missing] } })).toBe(true);
     const undeclared = readFilter({ tags: { $ne: missing } }, undefined);
-    expect(undeclared.ok && undeclared.value.bind({})(smith)).toBe(false);
+    expect(undeclared.ok && undeclared.value.bind({})(metadataFields(smith))).toBe(false);
   });
 
   it('names the variables that it needs', () => {
@@ -160,10 +166,10 @@ describe('a hostile filter', () => {
     for (const name of ['constructor', 'toString', 'hasOwnProperty']) {
       expect(errorOf({ [name]: { $ne: 'x' } })).toMatch(/is not among the fields/);
       const reading = readFilter({ [name]: { $ne: 'x' } }, undefined);
-      expect(reading.ok && reading.value.bind({})({})).toBe(false);
+      expect(reading.ok && reading.value.bind({})(metadataFields({}))).toBe(false);
       expect(errorOf({ place: { [name]: 1 } })).toMatch(/is no operator/);
       const variable = readFilter({ place: { $ne: { $variable: name } } }, undefined);
-      expect(variable.ok && variable.value.bind({})({ place: 'a' })).toBe(false);
+      expect(variable.ok && variable.value.bind({})(metadataFields({ place: 'a' }))).toBe(false);
     }
   });
 });

@@ -100,7 +100,7 @@ describe('a retriever', () => {
       });
   });
 
-  it('asks the vectors for entries that are neither filtered out nor always there, and fuses their ranks', async () => {
+  it('asks the vectors for entries that are neither filtered out nor always there, and fuses both rankings', async () => {
     const asked: string[] = [];
     const vectors: VectorSearch = {
       search({ query, topK, minSimilarity, isEligible }) {
@@ -110,6 +110,7 @@ describe('a retriever', () => {
           { index: 2, score: 0.5 },
         ]);
       },
+      nearestGroups: async () => [],
     };
     const options: Partial<SearchRequest> = { match: 'vectors', topK: 2, minSimilarity: 0.4 };
     expect(await search(town, 'blades', options, vectors)).toMatchObject({
@@ -117,5 +118,17 @@ describe('a retriever', () => {
     });
     expect(asked).toEqual(['blades 2 0.4 false true true true true']);
     expect(ids(await search(town, 'blades', { match: 'both' }, vectors))).toEqual(['smith', 'abbey', 'town']);
+  });
+
+  it('goes by the meaning if a question has one word of an entry by chance, and by the words if it has all of them', async () => {
+    const lore = createList(['The smith sharpens blades.', 'The inn rents rooms.', 'The ferry leaves at dawn.']);
+    const meaning = (...best: readonly number[]): VectorSearch => ({
+      search: async () => best.map((index, rank) => ({ index, score: 0.6 - rank / 10 })),
+      nearestGroups: async () => [],
+    });
+    const both = async (query: string, vectors: VectorSearch): Promise<readonly string[]> =>
+      ids(await search(lore, query, { match: 'both' }, vectors));
+    expect(await both('Can I sleep somewhere tonight until dawn?', meaning(1, 0, 2))).toEqual(['1', '0', '2']);
+    expect(await both('when does the ferry leave', meaning(0, 2, 1))).toEqual(['2', '0', '1']);
   });
 });

@@ -122,7 +122,7 @@ describe('a knowledge file', () => {
     ['a null', '[null]', '1:2: [0] must be an object'],
     ['no text', '[{"id": "é"}, {"id": "a"}]', '[0].text is missing'],
     ['an id that is a number', '[{"id": 1, "text": "A"}]', '1:3: [0].id must be a string of 1 to 256 characters'],
-    ['an empty text', '[{"id": "a", "text": " "}]', '1:14: [0].text must be a string, not empty'],
+    ['an empty text', '[{"id": "a", "text": " "}]', '1:14: [0].text must be a string that is not empty'],
     [
       'an id twice',
       '[{"id": "a", "text": "A"},\n{"id": "a", "text": "B"}]',

@@ -71,7 +71,7 @@ describe('the fields of a lorebook', () => {
 
   it('do not matter for vectors, which bring every entry', async () => {
     const lore = await loreOf(book({ uid: 'a' }, { uid: 'b', key: ['ferry'] }));
-    const vectors = { search: () => Promise.resolve([{ index: 0, score: 0.9 }]) };
+    const vectors = { search: async () => [{ index: 0, score: 0.9 }], nearestGroups: async () => [] };
     const request = { query: 'ferry', topK: 3, minSimilarity: 0, filter: undefined, variables: {} };
     for (const match of ['vectors', 'both'] as const) {
       const { hits } = await createRetriever(lore, vectors).search({ ...request, match });

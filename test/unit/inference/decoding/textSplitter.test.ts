@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isWellFormed } from '../../../../src/protocol/codec/wellFormed.ts';
-import { TextSplitter } from '../../../../src/inference/decoding/textSplitter.ts';
+import { textSplitter } from '../../../../src/inference/decoding/textSplitter.ts';
 
 const splitter = ({
   lookedUp = [],
@@ -10,14 +10,14 @@ const splitter = ({
   readonly lookedUp?: readonly string[];
   readonly words?: readonly string[];
   readonly addsLeadingSpace?: boolean;
-} = {}): TextSplitter => new TextSplitter({ lookedUp, words, addsLeadingSpace });
+} = {}) => textSplitter({ lookedUp, words, addsLeadingSpace });
 
 const piecesOf = (text: string, rules?: Parameters<typeof splitter>[0]): string[] =>
-  [...splitter(rules).pieces(text)].map((piece) => piece.text);
+  [...splitter(rules)(text)].map((piece) => piece.text);
 
 describe('splitting a text for the tokenizer', () => {
   it('leaves a short text as it is', () => {
-    expect([...splitter().pieces('')]).toEqual([{ text: '', continuesWord: false }]);
+    expect([...splitter()('')]).toEqual([{ text: '', continuesWord: false }]);
     expect(piecesOf('one two')).toEqual(['one two']);
   });
 
@@ -48,7 +48,7 @@ describe('splitting a text for the tokenizer', () => {
   });
 
   it('cuts words that are too long, but no character', () => {
-    const pieces = [...splitter().pieces(`a${'🎉'.repeat(10_000)}`)];
+    const pieces = [...splitter()(`a${'🎉'.repeat(10_000)}`)];
     expect(pieces.every(({ text }) => isWellFormed(text))).toBe(true);
     expect(pieces.slice(1).every(({ continuesWord }) => continuesWord)).toBe(true);
   });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { ProgressThrottle, progressOf } from '../../../../src/inference/download/progress.ts';
+import { throttleProgress, progressOf } from '../../../../src/inference/download/progress.ts';
 
 describe('a progress throttle', () => {
   it('reports at most four times in any second, and always the last update', () => {
     let now = 0;
     const updates: number[] = [];
-    const listener = new ProgressThrottle(
+    const listener = throttleProgress(
       () => updates.push(now),
       () => now,
     );

@@ -1,6 +1,6 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { describe, expect, it } from 'vitest';
-import { scoreAnswers } from '../../../../src/inference/llama/scoreAnswers.ts';
+import { scoreAnswers } from '../../../../src/inference/llama/sequence.ts';
 
 const context = [100, 101, 102] as Token[];
 const end = 9 as Token;

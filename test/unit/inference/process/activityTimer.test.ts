@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ActivityTimer } from '../../../../src/inference/process/activityTimer.ts';
+import { activityTimer } from '../../../../src/inference/process/engineServer.ts';
 
 describe('an activity timer', () => {
   beforeEach(() => void vi.useFakeTimers());
@@ -8,7 +8,7 @@ describe('an activity timer', () => {
   it('repeats its work while something is active, once more after that, and then has no timer', () => {
     const seen: string[] = [];
     let isActive = false;
-    const timer = new ActivityTimer(
+    const timer = activityTimer(
       100,
       () => isActive,
       () => seen.push('work'),

@@ -53,7 +53,6 @@ describe('a peer', () => {
     const { asking } = connectPeers();
     const requests = [1, 2, 3].map((value) => asking.request('double', value).result);
     expect(await Promise.all(requests)).toEqual([2, 4, 6]);
-    expect(asking.pending).toBe(0);
   });
 
   it('sends what belongs to one round of the event loop as one message', async () => {

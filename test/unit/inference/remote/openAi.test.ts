@@ -6,9 +6,9 @@ import { httpEngine } from '../../../../src/inference/remote/engine.ts';
 import { generate, userPrompt } from '../../../contracts/generation.ts';
 import { scriptedTemplate, startScriptedServer } from '../../../helpers/inference/scriptedServer.ts';
 import type { RemoteCompletionPart } from '../../../../src/inference/remote/inferenceServer.ts';
-import { EstimatedTokenizer } from '../../../../src/inference/remote/openAi/openAiTokenizer.ts';
+import { estimatedTokenizer } from '../../../../src/inference/remote/openAi/openAiTokenizer.ts';
 import { HttpConnection, defaultTimeouts } from '../../../../src/inference/remote/connection/httpConnection.ts';
-import { OpenAiEvents } from '../../../../src/inference/remote/openAi/openAiEvents.ts';
+import { OpenAiEvents } from '../../../../src/inference/remote/openAi/openAiServer.ts';
 import { ServerJson } from '../../../../src/inference/remote/connection/serverJson.ts';
 import { Vocabulary } from '../../../../src/inference/remote/vocabulary.ts';
 import type { Token } from '../../../../src/inference/decoding/tokenizer.ts';
@@ -131,13 +131,13 @@ describe('a server with the API openai', () => {
 });
 
 describe('estimated tokens', () => {
-  const tokenizer = new EstimatedTokenizer(['<|im_end|>', '[INST]']);
+  const tokenizer = estimatedTokenizer(['<|im_end|>', '[INST]']);
 
   it.each(['', 'Hello!', 'Zürich, 東京 and 🎉🎊', '\u0000 and \n', 'नमस्ते'])(
     'stand for their text: %j',
     async (text) => {
       const tokens = await tokenizer.tokenize(text, { special: false, signal });
-      expect(await tokenizer.detokenize(tokens)).toBe(text);
+      expect(await tokenizer.detokenize(tokens, signal)).toBe(text);
       expect(tokenizer.promptOf(tokens)).toBe(text);
       expect(tokens.length).toBeGreaterThanOrEqual(Buffer.byteLength(text) / 2);
     },
@@ -156,7 +156,7 @@ describe('estimated tokens', () => {
   it('are broken up in a prompt where they look like control strings that are not known', async () => {
     const texts = ['<|fim_prefix|>', '<｜User｜>', '[TOOL_CALLS]', '</s>', '<start_of_turn>'];
     for (const text of texts) {
-      const prompt = tokenizer.promptOf(await tokenizer.tokenize(`a ${text} b`, { special: false, signal }));
+      const prompt = String(tokenizer.promptOf(await tokenizer.tokenize(`a ${text} b`, { special: false, signal })));
       expect(prompt).not.toContain(text);
       expect(prompt.replaceAll('\u200B', '')).toBe(`a ${text} b`);
     }

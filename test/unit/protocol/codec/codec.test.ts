@@ -41,7 +41,7 @@ const errorOf = (decoded: ReturnType<typeof json.decode>): string =>
 describe('a JSON frame', () => {
   it('is encoded with every scalar and list, and without absent messages', () => {
     expect(json.encode(serverFrame(3, 12, 'answerText', { agentId: 1, text: 'hi' }))).toBe(
-      '{"requestId":3,"seq":12,"answerText":{"agentId":1,"turnId":0,"nodeName":"","text":"hi","isDelta":false,"isFinal":false}}',
+      '{"requestId":3,"seq":12,"answerText":{"agentId":1,"turnId":0,"nodeName":"","text":"hi","isDelta":false,"isFinal":false,"source":""}}',
     );
     expect(json.encode(serverFrame(0, 0, 'turnComplete'))).toMatch(/^(?!.*"error").*"status":"SUCCESS".*"path":\[\]/);
     expect(clientCodecs['turngraph.v1.json'].encode(clientFrame(1, 'createAgent', { graphName: 'a' }))).toBe(

@@ -31,7 +31,7 @@ const from = (first: number, last: number): readonly number[] =>
 
 function createFrames(maxReplayBytes = 1_000_000): { readonly frames: OutgoingFrames; readonly errors: unknown[] } {
   const errors: unknown[] = [];
-  return { frames: new OutgoingFrames({ maxReplayBytes, onReplayFailed: (error) => errors.push(error) }), errors };
+  return { frames: new OutgoingFrames(maxReplayBytes, (error) => errors.push(error)), errors };
 }
 
 const emit = (frames: OutgoingFrames, count: number): void => {

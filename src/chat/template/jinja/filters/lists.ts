@@ -1,14 +1,11 @@
 import type { StepBudget } from '../stepBudget.ts';
 import { itemOf } from '../operations/attributes.ts';
 import { integerOf, isTrue, iterate, orUndefined, requireDefined, sizeOf, stringOf } from '../values/coercion.ts';
-import { Dict, Generator, takes, Tuple, typeName, Undefined, type Value } from '../values/values.ts';
+import type { JinjaFilter, JinjaRuntime, Value } from '../values/values.ts';
+import { byName, Dict, Generator, takes, Tuple, typeName, Undefined } from '../values/values.ts';
 import { areEqual, compareValues } from '../operations/operators.ts';
-import type { JinjaFilter, JinjaRuntime } from '../runtime.ts';
 
-/**
- * A function that reads an attribute of an item, as filters name it: `a.b.0`, or an index.
- * @param fallback in place of an undefined attribute.
- */
+/** Reads an attribute of an item as filters name it: `a.b.0`, or an index. @param fallback in place of undefined. */
 function attributeReader(attribute: Value, budget: StepBudget, fallback?: Value): (item: Value) => Value {
   const path = typeof attribute === 'number' ? [attribute] : stringOf(attribute).split('.');
   const keys = path.map((part) => (typeof part === 'string' && /^\d+$/.test(part) ? Number(part) : part));
@@ -52,7 +49,6 @@ const map: JinjaFilter = (value, { positional, keywords }, runtime, ownName) => 
   return new Generator(itemsOf(value).map((item) => runtime.applyFilter(filter, item, { positional: rest, keywords })));
 };
 
-/** `select`, `reject`, and the same by an attribute. */
 const selection =
   (isKept: boolean, byAttribute: boolean): JinjaFilter =>
   (value, { positional, keywords }, runtime, ownName) => {
@@ -118,7 +114,6 @@ const unique: JinjaFilter = takes(keyParameters, (value, given, { budget }) => {
   );
 });
 
-/** `min` and `max`. */
 const extreme = (sign: 1 | -1): JinjaFilter =>
   takes(keyParameters, (value, given, { budget }) => {
     const key = keyReader(given, budget);
@@ -159,26 +154,25 @@ const defaultOf: JinjaFilter = takes(['default_value?', 'boolean?'], (value, [fa
   value instanceof Undefined || (isTrue(boolean) && !isTrue(value)) ? fallback : value,
 );
 
-/** Filters of lists and dicts. */
-export const listFilters: ReadonlyMap<string, JinjaFilter> = new Map<string, JinjaFilter>([
-  ['default', defaultOf],
-  ['d', defaultOf],
-  ['list', (value) => [...iterate(value)]],
-  ['items', (value) => new Generator(pairs(value))],
-  ['first', (value) => orUndefined(iterate(value)[0], 'No first item, sequence was empty.')],
-  ['last', (value) => orUndefined(iterate(value).at(-1), 'No last item, sequence was empty.')],
-  ['reverse', reverse],
-  ['map', map],
-  ['select', selection(true, false)],
-  ['reject', selection(false, false)],
-  ['selectattr', selection(true, true)],
-  ['rejectattr', selection(false, true)],
-  ['sort', sort],
-  ['dictsort', dictsort],
-  ['unique', unique],
-  ['min', extreme(1)],
-  ['max', extreme(-1)],
-  ['groupby', groupby],
-  ['batch', batch],
-  ['attr', takes(['name'], (value, [name], { budget }) => attributeReader(name, budget)(value))],
-]);
+export const listFilters = byName<JinjaFilter>({
+  default: defaultOf,
+  d: defaultOf,
+  list: (value) => [...iterate(value)],
+  items: (value) => new Generator(pairs(value)),
+  first: (value) => orUndefined(iterate(value)[0], 'No first item, sequence was empty.'),
+  last: (value) => orUndefined(iterate(value).at(-1), 'No last item, sequence was empty.'),
+  reverse,
+  map,
+  select: selection(true, false),
+  reject: selection(false, false),
+  selectattr: selection(true, true),
+  rejectattr: selection(false, true),
+  sort,
+  dictsort,
+  unique,
+  min: extreme(1),
+  max: extreme(-1),
+  groupby,
+  batch,
+  attr: takes(['name'], (value, [name], { budget }) => attributeReader(name, budget)(value)),
+});

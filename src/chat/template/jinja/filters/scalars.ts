@@ -1,14 +1,13 @@
-import { Dict, Float, takes, Tuple, typeName, Undefined, type Value, View } from '../values/values.ts';
+import type { JinjaFilter, Value } from '../values/values.ts';
+import { byName, Dict, Float, takes, Tuple, typeName, Undefined, View } from '../values/values.ts';
 import { lengthOf, splitLines } from '../values/characters.ts';
 import { toJson, toText } from '../values/text.ts';
 import { calculate, numberResult, repeatText } from '../operations/operators.ts';
 import { formatPercent } from '../operations/format.ts';
-import type { JinjaFilter } from '../runtime.ts';
 import { mapAttribute } from './lists.ts';
 import { capitalize, replaceText, stripText } from '../operations/stringMethods.ts';
 import { integerOf, isTrue, iterate, numberOf, requireDefined, stringOf } from '../values/coercion.ts';
 
-/** A filter of the text that a value is printed as. */
 const ofText =
   (change: (text: string) => string): JinjaFilter =>
   (value, _, { budget }) => {
@@ -132,45 +131,37 @@ function requireNumber(value: Value): number {
   return number;
 }
 
-/** Filters whose result is a text or a number. */
-export const scalarFilters: ReadonlyMap<string, JinjaFilter> = new Map<string, JinjaFilter>([
-  ['string', ofText((text) => text)],
+export const scalarFilters = byName<JinjaFilter>({
+  string: ofText((text) => text),
   // Jinja would escape HTML in what is then added to the text, which no chat template wants.
-  ['safe', ofText((text) => text)],
-  ['e', escape],
-  ['escape', escape],
-  ['forceescape', escape],
-  ['upper', ofText((text) => text.toUpperCase())],
-  ['lower', ofText((text) => text.toLowerCase())],
-  ['capitalize', ofText(capitalize)],
-  ['title', ofText((text) => text.replace(/[^-\s({[<]+/g, capitalize))],
-  ['trim', takes(['chars?'], (value, [chars = null], { budget }) => stripText(toText(value, budget), chars))],
-  ['indent', indent],
-  ['join', join],
-  ['tojson', tojson],
-  ['center', center],
-  ['truncate', truncate],
-  [
-    'replace',
-    takes(['old', 'new', 'count?'], (value, given, { budget }) => replaceText(toText(value, budget), given, budget)),
-  ],
-  [
-    'format',
-    (value, { positional, keywords }, { budget }) =>
-      formatPercent(toText(value, budget), keywords.size > 0 ? new Dict(keywords) : new Tuple(positional), budget),
-  ],
-  ['urlencode', ofText((text) => encodeURIComponent(text).replaceAll('%2F', '/'))],
-  ['length', length],
-  ['count', length],
-  ['int', toInteger],
-  ['float', toFloat],
-  ['round', round],
-  ['abs', (value) => numberResult(Math.abs(requireNumber(value)), value instanceof Float)],
-  ['wordcount', (value, _, { budget }) => toText(value, budget).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0],
-  [
-    'sum',
-    takes(['attribute?', 'start?'], (value, [attribute = null, start = 0], { budget }) =>
-      iterate(mapAttribute(value, attribute, budget)).reduce((sum, item) => calculate('+', sum, item, budget), start),
-    ),
-  ],
-]);
+  safe: ofText((text) => text),
+  e: escape,
+  escape,
+  forceescape: escape,
+  upper: ofText((text) => text.toUpperCase()),
+  lower: ofText((text) => text.toLowerCase()),
+  capitalize: ofText(capitalize),
+  title: ofText((text) => text.replace(/[^-\s({[<]+/g, capitalize)),
+  trim: takes(['chars?'], (value, [chars = null], { budget }) => stripText(toText(value, budget), chars)),
+  indent,
+  join,
+  tojson,
+  center,
+  truncate,
+  replace: takes(['old', 'new', 'count?'], (value, given, { budget }) =>
+    replaceText(toText(value, budget), given, budget),
+  ),
+  format: (value, { positional, keywords }, { budget }) =>
+    formatPercent(toText(value, budget), keywords.size > 0 ? new Dict(keywords) : new Tuple(positional), budget),
+  urlencode: ofText((text) => encodeURIComponent(text).replaceAll('%2F', '/')),
+  length,
+  count: length,
+  int: toInteger,
+  float: toFloat,
+  round,
+  abs: (value) => numberResult(Math.abs(requireNumber(value)), value instanceof Float),
+  wordcount: (value, _, { budget }) => toText(value, budget).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0,
+  sum: takes(['attribute?', 'start?'], (value, [attribute = null, start = 0], { budget }) =>
+    iterate(mapAttribute(value, attribute, budget)).reduce((sum, item) => calculate('+', sum, item, budget), start),
+  ),
+});

@@ -1,17 +1,6 @@
 import type { StepBudget } from '../stepBudget.ts';
-import {
-  Callable,
-  Dict,
-  Loop,
-  Namespace,
-  type PythonFunction,
-  takes,
-  Tuple,
-  typeName,
-  Undefined,
-  type Value,
-  View,
-} from '../values/values.ts';
+import type { PythonFunction, Value } from '../values/values.ts';
+import { byName, Callable, Dict, Loop, Namespace, takes, Tuple, typeName, Undefined, View } from '../values/values.ts';
 import { areEqual } from './operators.ts';
 import { stringMethods } from './stringMethods.ts';
 import { integerOf, iterate, orUndefined, requireDefined, sizeOf } from '../values/coercion.ts';
@@ -53,7 +42,6 @@ function ownItem(object: Value, key: Value, budget: StepBudget): Value | undefin
   return indexable(object, budget)?.at(Number(key));
 }
 
-/** The items of a value that has indices. */
 function indexable(object: Value, budget: StepBudget): readonly Value[] | undefined {
   if (Array.isArray(object)) return object;
   if (object instanceof Tuple || (object instanceof View && object.type === 'range')) return object.items;
@@ -62,10 +50,7 @@ function indexable(object: Value, budget: StepBudget): readonly Value[] | undefi
   return [...object];
 }
 
-/**
- * `object[start:stop:step]`.
- * @throws Error for a value without indices, bounds that are no integers, a step of 0.
- */
+/** `object[start:stop:step]`. @throws Error for a value without indices, bounds that are no integers, a step of 0. */
 export function sliceOf(value: Value, bounds: readonly (Value | undefined)[], budget: StepBudget): Value {
   const object = requireDefined(value);
   const [start, stop, step = 1] = bounds.map((bound) =>
@@ -112,96 +97,66 @@ function methodOf(value: Value, name: string): Callable | undefined {
   return value instanceof Tuple ? bind(value.items, sequenceMethods) : undefined;
 }
 
-const dictMethods = new Map<string, Method<Dict>>([
-  ['items', (dict) => new View('dict_items', dict.items())],
-  ['keys', (dict) => new View('dict_keys', dict.keys())],
-  ['values', (dict) => new View('dict_values', dict.values())],
-  ['copy', (dict) => new Dict(dict.entries())],
-  [
-    'get',
-    takes(['key', 'default?'], (dict, [key, fallback = null]) => {
-      const value = dict.get(key);
-      return value === undefined ? fallback : value;
-    }),
-  ],
-  [
-    'pop',
-    takes(['key', 'default?'], (dict, [key, fallback]) => {
-      const found = dict.get(key);
-      const value = found === undefined ? fallback : found;
-      if (value === undefined) throw new Error('pop(): the dict has no such key');
-      dict.delete(key);
-      return value;
-    }),
-  ],
-  [
-    'update',
-    (dict, { positional: [other], keywords }) => {
-      if (other instanceof Dict) for (const [key, value] of other.entries()) dict.set(key, value);
-      for (const [key, value] of keywords) dict.set(key, value);
-      return null;
-    },
-  ],
-  [
-    'setdefault',
-    takes(['key', 'default?'], (dict, [key, fallback = null]) => {
-      const found = dict.get(key);
-      if (found !== undefined) return found;
-      dict.set(key, fallback);
-      return fallback;
-    }),
-  ],
-]);
+const dictMethods = byName<Method<Dict>>({
+  items: (dict) => new View('dict_items', dict.items()),
+  keys: (dict) => new View('dict_keys', dict.keys()),
+  values: (dict) => new View('dict_values', dict.values()),
+  copy: (dict) => new Dict(dict.entries()),
+  get: takes(['key', 'default?'], (dict, [key, fallback = null]) => {
+    const value = dict.get(key);
+    return value === undefined ? fallback : value;
+  }),
+  pop: takes(['key', 'default?'], (dict, [key, fallback]) => {
+    const found = dict.get(key);
+    const value = found === undefined ? fallback : found;
+    if (value === undefined) throw new Error('pop(): the dict has no such key');
+    dict.delete(key);
+    return value;
+  }),
+  update: (dict, { positional: [other], keywords }) => {
+    if (other instanceof Dict) for (const [key, value] of other.entries()) dict.set(key, value);
+    for (const [key, value] of keywords) dict.set(key, value);
+    return null;
+  },
+  setdefault: takes(['key', 'default?'], (dict, [key, fallback = null]) => {
+    const found = dict.get(key);
+    if (found !== undefined) return found;
+    dict.set(key, fallback);
+    return fallback;
+  }),
+});
 
-const sequenceMethods = new Map<string, Method<readonly Value[]>>([
-  [
-    'index',
-    takes(['value'], (items, [sought], budget) => {
-      const index = items.findIndex((item) => areEqual(item, sought, budget));
-      if (index < 0) throw new Error('index(): the value is not in the list');
-      return index;
-    }),
-  ],
-  [
-    'count',
-    takes(['value'], (items, [sought], budget) => items.filter((item) => areEqual(item, sought, budget)).length),
-  ],
-]);
+const sequenceMethods = byName<Method<readonly Value[]>>({
+  index: takes(['value'], (items, [sought], budget) => {
+    const index = items.findIndex((item) => areEqual(item, sought, budget));
+    if (index < 0) throw new Error('index(): the value is not in the list');
+    return index;
+  }),
+  count: takes(['value'], (items, [sought], budget) => items.filter((item) => areEqual(item, sought, budget)).length),
+});
 
 // Transformers' sandbox refuses the methods that change a list. Some published templates use them all the same; other
 // runtimes allow them, and the lists belong to one rendering.
-const listMethods = new Map<string, Method<Value[]>>([
-  ...sequenceMethods,
-  ['copy', (list) => [...list]],
-  [
-    'append',
-    takes(['value'], (list, [item]) => {
-      list.push(item);
-      return null;
-    }),
-  ],
-  [
-    'extend',
-    takes(['value'], (list, [others], budget) => {
-      const items = iterate(others);
-      budget.spendList(list.length + items.length);
-      for (const item of items.slice()) list.push(item);
-      return null;
-    }),
-  ],
-  [
-    'insert',
-    takes(['index', 'object'], (list, [index, item]) => {
-      list.splice(integerOf(index), 0, item);
-      return null;
-    }),
-  ],
-  [
-    'pop',
-    takes(['index?'], (list, [index = -1]) => {
-      const [item] = list.splice(integerOf(index), 1);
-      if (item === undefined) throw new Error('pop(): the list has no such item');
-      return item;
-    }),
-  ],
-]);
+const listMethods = byName<Method<Value[]>>({
+  ...Object.fromEntries(sequenceMethods),
+  copy: (list) => [...list],
+  append: takes(['value'], (list, [item]) => {
+    list.push(item);
+    return null;
+  }),
+  extend: takes(['value'], (list, [others], budget) => {
+    const items = iterate(others);
+    budget.spendList(list.length + items.length);
+    for (const item of items.slice()) list.push(item);
+    return null;
+  }),
+  insert: takes(['index', 'object'], (list, [index, item]) => {
+    list.splice(integerOf(index), 0, item);
+    return null;
+  }),
+  pop: takes(['index?'], (list, [index = -1]) => {
+    const [item] = list.splice(integerOf(index), 1);
+    if (item === undefined) throw new Error('pop(): the list has no such item');
+    return item;
+  }),
+});

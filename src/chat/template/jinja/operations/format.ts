@@ -6,11 +6,7 @@ import { type CallArguments, Dict, Tuple, typeName, Undefined, type Value } from
 const maxWidth = 1000;
 const directive = /%(?:\(([^()%]{0,100})\))?([-+ 0#]{0,5})(\d{0,4})(?:\.(\d{0,4}))?(.)/gs;
 
-/**
- * Python's `text % values`, with the directives s, r, d, i, u, f, x and %.
- * @param values a tuple of values, a dict for `%(name)s`, or one value.
- * @throws Error when a directive is unknown, or the values do not fit.
- */
+/** Python's `text % values`: s, r, d, i, u, f, x, %. @throws Error for another directive, or values that do not fit. */
 export function formatPercent(text: string, values: Value, budget: StepBudget): string {
   budget.spend(text.length);
   const items = values instanceof Tuple ? values.items : [values];
@@ -74,10 +70,7 @@ function requireNumber(value: Value): number {
 
 const field = /\{\{|\}\}|\{([^{}!:]{0,100})(?:!([rs]))?(?::([^{}]{0,100}))?\}/g;
 
-/**
- * Python's `text.format(...)` with positions and names, without format specifications.
- * @throws Error when a value is missing, or a field has a specification.
- */
+/** Python's `text.format(...)`. @throws Error when a value is missing, or for a format specification. */
 export function formatBraces(text: string, { positional, keywords }: CallArguments, budget: StepBudget): string {
   budget.spend(text.length);
   let automatic = 0;

@@ -27,10 +27,7 @@ const areAllEqual = (left: readonly Value[], right: readonly Value[], budget: St
   left.length === right.length &&
   budget.nested(() => left.every((item, index) => areEqual(item, right[index] ?? null, budget)));
 
-/**
- * Orders two values: negative, 0 or positive.
- * @throws Error for types that have no order.
- */
+/** Orders two values: negative, 0 or positive. @throws Error for types that have no order. */
 export function compareValues(left: Value, right: Value, budget: StepBudget): number {
   budget.spend(1 + Math.min(sizeOf(left), sizeOf(right)));
   const [a, b] = [numberOf(left), numberOf(right)];
@@ -52,7 +49,6 @@ function compareLists(left: readonly Value[], right: readonly Value[], budget: S
   return left.length - right.length;
 }
 
-/** Whether a container has an item, a dict a key, a text a part. */
 function contains(container: Value, item: Value, budget: StepBudget): boolean {
   budget.spend(1 + sizeOf(container instanceof Dict ? item : container));
   if (typeof container === 'string') {

@@ -1,5 +1,5 @@
 import type { StepBudget } from '../stepBudget.ts';
-import { takes, Tuple, type PythonFunction, type Value } from '../values/values.ts';
+import { byName, takes, Tuple, type PythonFunction, type Value } from '../values/values.ts';
 import {
   isWhitespace,
   lengthOf,
@@ -15,7 +15,6 @@ import { integerOf, isTrue, iterate, stringOf } from '../values/coercion.ts';
 
 type StringMethod = PythonFunction<string, StepBudget>;
 
-/** A method that searches for its argument in the text. */
 const search = (run: (text: string, sought: string) => Value): StringMethod =>
   takes(['text'], (text, [sought], budget) => {
     const part = stringOf(sought);
@@ -50,68 +49,55 @@ const pad = (join: (text: string, padding: string) => string): StringMethod =>
     join(text, repeatText(stringOf(fill), integerOf(width) - lengthOf(text), budget)),
   );
 
-/** Python's methods of `str`. */
-export const stringMethods = new Map<string, StringMethod>([
-  ['upper', (text) => text.toUpperCase()],
-  ['lower', (text) => text.toLowerCase()],
-  ['casefold', (text) => text.toLowerCase()],
-  ['capitalize', (text) => capitalize(text)],
-  ['title', (text) => text.replace(/\p{L}+/gu, capitalize)],
-  ['strip', strip(true, true)],
-  ['lstrip', strip(true, false)],
-  ['rstrip', strip(false, true)],
-  ['split', split(false)],
-  ['rsplit', split(true)],
-  ['splitlines', takes(['keepends?'], (text, [keepEnds = false]) => splitLines(text, isTrue(keepEnds)))],
-  ['startswith', hasOne((text, prefix) => text.startsWith(prefix))],
-  ['endswith', hasOne((text, suffix) => text.endsWith(suffix))],
-  ['replace', takes(['old', 'new', 'count?'], replaceText)],
-  [
-    'removeprefix',
-    takes(['text'], (text, [prefix]) =>
-      text.startsWith(stringOf(prefix)) ? text.slice(stringOf(prefix).length) : text,
-    ),
-  ],
-  [
-    'removesuffix',
-    takes(['text'], (text, [suffix]) =>
-      text.endsWith(stringOf(suffix)) ? text.slice(0, text.length - stringOf(suffix).length) : text,
-    ),
-  ],
-  ['find', search((text, part) => codePointIndex(text, text.indexOf(part)))],
-  ['rfind', search((text, part) => codePointIndex(text, text.lastIndexOf(part)))],
-  ['index', search((text, part) => requireFound(codePointIndex(text, text.indexOf(part))))],
-  ['rindex', search((text, part) => requireFound(codePointIndex(text, text.lastIndexOf(part))))],
-  ['count', takes(['text'], (text, [part], budget) => splitText(text, stringOf(part), Infinity, budget).length - 1)],
-  ['partition', search((text, separator) => partition(text, separator, text.indexOf(separator)))],
-  [
-    'rpartition',
-    search((text, separator) => {
-      const at = text.lastIndexOf(separator);
-      return at < 0 ? new Tuple(['', '', text]) : partition(text, separator, at);
-    }),
-  ],
-  [
-    'join',
-    takes(['iterable?'], (text, [iterable = null], budget) => {
-      const items = iterate(iterable).map(stringOf);
-      budget.spendText(items.reduce((length, item) => length + item.length + text.length, 0));
-      return items.join(text);
-    }),
-  ],
-  ['format', formatBraces],
-  ['ljust', pad((text, padding) => text + padding)],
-  ['rjust', pad((text, padding) => padding + text)],
-  ['zfill', takes(['width'], zeroFill)],
-  ['isdigit', (text) => /^\p{Nd}+$/u.test(text)],
-  ['isdecimal', (text) => /^\p{Nd}+$/u.test(text)],
-  ['isnumeric', (text) => /^\p{N}+$/u.test(text)],
-  ['isalpha', (text) => /^\p{L}+$/u.test(text)],
-  ['isalnum', (text) => /^[\p{L}\p{N}]+$/u.test(text)],
-  ['isspace', (text) => text !== '' && [...text].every(isWhitespace)],
-  ['isupper', (text) => text !== text.toLowerCase() && text === text.toUpperCase()],
-  ['islower', (text) => text !== text.toUpperCase() && text === text.toLowerCase()],
-]);
+export const stringMethods = byName<StringMethod>({
+  upper: (text) => text.toUpperCase(),
+  lower: (text) => text.toLowerCase(),
+  casefold: (text) => text.toLowerCase(),
+  capitalize: (text) => capitalize(text),
+  title: (text) => text.replace(/\p{L}+/gu, capitalize),
+  strip: strip(true, true),
+  lstrip: strip(true, false),
+  rstrip: strip(false, true),
+  split: split(false),
+  rsplit: split(true),
+  splitlines: takes(['keepends?'], (text, [keepEnds = false]) => splitLines(text, isTrue(keepEnds))),
+  startswith: hasOne((text, prefix) => text.startsWith(prefix)),
+  endswith: hasOne((text, suffix) => text.endsWith(suffix)),
+  replace: takes(['old', 'new', 'count?'], replaceText),
+  removeprefix: takes(['text'], (text, [prefix]) =>
+    text.startsWith(stringOf(prefix)) ? text.slice(stringOf(prefix).length) : text,
+  ),
+  removesuffix: takes(['text'], (text, [suffix]) =>
+    text.endsWith(stringOf(suffix)) ? text.slice(0, text.length - stringOf(suffix).length) : text,
+  ),
+  find: search((text, part) => codePointIndex(text, text.indexOf(part))),
+  rfind: search((text, part) => codePointIndex(text, text.lastIndexOf(part))),
+  index: search((text, part) => requireFound(codePointIndex(text, text.indexOf(part)))),
+  rindex: search((text, part) => requireFound(codePointIndex(text, text.lastIndexOf(part)))),
+  count: takes(['text'], (text, [part], budget) => splitText(text, stringOf(part), Infinity, budget).length - 1),
+  partition: search((text, separator) => partition(text, separator, text.indexOf(separator))),
+  rpartition: search((text, separator) => {
+    const at = text.lastIndexOf(separator);
+    return at < 0 ? new Tuple(['', '', text]) : partition(text, separator, at);
+  }),
+  join: takes(['iterable?'], (text, [iterable = null], budget) => {
+    const items = iterate(iterable).map(stringOf);
+    budget.spendText(items.reduce((length, item) => length + item.length + text.length, 0));
+    return items.join(text);
+  }),
+  format: formatBraces,
+  ljust: pad((text, padding) => text + padding),
+  rjust: pad((text, padding) => padding + text),
+  zfill: takes(['width'], zeroFill),
+  isdigit: (text) => /^\p{Nd}+$/u.test(text),
+  isdecimal: (text) => /^\p{Nd}+$/u.test(text),
+  isnumeric: (text) => /^\p{N}+$/u.test(text),
+  isalpha: (text) => /^\p{L}+$/u.test(text),
+  isalnum: (text) => /^[\p{L}\p{N}]+$/u.test(text),
+  isspace: (text) => text !== '' && [...text].every(isWhitespace),
+  isupper: (text) => text !== text.toLowerCase() && text === text.toUpperCase(),
+  islower: (text) => text !== text.toUpperCase() && text === text.toLowerCase(),
+});
 
 /** The first character in upper case, the others in lower case. */
 export function capitalize(text: string): string {

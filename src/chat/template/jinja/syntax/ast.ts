@@ -1,6 +1,5 @@
 import type { Float } from '../values/values.ts';
 
-/** An expression of a template. */
 export type Expression =
   | { readonly type: 'literal'; readonly value: string | number | boolean | null | Float }
   | { readonly type: 'name'; readonly name: string }
@@ -15,8 +14,7 @@ export type Expression =
       readonly bounds: readonly (Expression | undefined)[];
     }
   | { readonly type: 'call'; readonly callee: Expression; readonly args: ArgumentList }
-  | ({ readonly type: 'filter'; readonly operand: Expression } & FilterCall)
-  | { readonly type: 'test'; readonly operand: Expression; readonly name: string; readonly args: ArgumentList }
+  | ({ readonly type: 'filter' | 'test'; readonly operand: Expression } & FilterCall)
   | { readonly type: 'not'; readonly operand: Expression }
   | { readonly type: 'sign'; readonly operator: '+' | '-'; readonly operand: Expression }
   | {
@@ -41,7 +39,6 @@ export type Expression =
     };
 
 export type ArithmeticOperator = '+' | '-' | '*' | '/' | '//' | '%' | '**';
-
 export type ComparisonOperator = '==' | '!=' | '<' | '<=' | '>' | '>=' | 'in' | 'not in';
 
 /** The arguments of a call, a filter or a test, before they are evaluated. */
@@ -54,7 +51,7 @@ export interface ArgumentList {
   readonly keywordSpread?: Expression | undefined;
 }
 
-/** A filter without what it is applied to. */
+/** A filter or a test without what it is applied to. */
 export interface FilterCall {
   readonly name: string;
   readonly args: ArgumentList;
@@ -66,7 +63,6 @@ export type AssignmentTarget =
   | { readonly type: 'tuple'; readonly items: readonly AssignmentTarget[] }
   | { readonly type: 'namespace'; readonly name: string; readonly attribute: string };
 
-/** A parameter of a macro or of a call block. */
 export interface MacroParameter {
   readonly name: string;
   readonly fallback?: Expression | undefined;

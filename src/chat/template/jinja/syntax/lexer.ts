@@ -5,15 +5,10 @@ export interface JinjaToken {
   readonly type: 'text' | 'name' | 'string' | 'integer' | 'float' | 'operator' | 'end';
   /** The text, name, operator or digits; of a string what it stands for. `{{`, `}}`, `{%` and `%}` are operators. */
   readonly text: string;
-  /** Where it starts in the source. */
   readonly offset: number;
 }
 
-/**
- * The tokens of a template, with the settings of Hugging Face's transformers: `trim_blocks` and `lstrip_blocks`. Linear
- * in the length of the source.
- * @throws Error when the source is not valid, with its line.
- */
+/** The tokens of a template, with transformers' `trim_blocks` and `lstrip_blocks`. @throws Error with the line. */
 function tokenizeTemplate(source: string): readonly JinjaToken[] {
   if (source.length > maxSourceLength) throw new Error(`the template has more than ${maxSourceLength} characters`);
   const normalized = source.replace(/\r\n?/g, '\n');
@@ -57,15 +52,12 @@ class Lexer {
     return this.#tokens;
   }
 
-  /** Where the next tag or comment begins, or the end. */
   #findTag(): number {
-    for (let at = this.#source.indexOf('{', this.#position); at >= 0; at = this.#source.indexOf('{', at + 1)) {
+    for (let at = this.#source.indexOf('{', this.#position); at >= 0; at = this.#source.indexOf('{', at + 1))
       if ('{%#'.includes(this.#source.charAt(at + 1) || ' ')) return at;
-    }
     return this.#source.length;
   }
 
-  /** The text before a tag, without the white space that the tag removes. */
   #pushText(start: number, end: number, sign: string, isBlock: boolean): void {
     const text = this.#source.slice(start, end);
     if (end === this.#source.length) this.#push('text', text, start);
@@ -179,16 +171,7 @@ class Lexer {
 export const lineOf = (source: string, offset: number): number => source.slice(0, offset).split('\n').length;
 
 const escaped = /\\(?:([0-7]{1,3})|x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|(\n)|([abfnrtv\\'"]))/g;
-
-const simple: Readonly<Record<string, string>> = {
-  a: '\x07',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-};
+const simple: Readonly<Record<string, string>> = { a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
 
 /** What a string of a template stands for, by its source between the quotes. As in Python, an unknown escape stays. */
 const unescapeString = (source: string): string =>
@@ -231,7 +214,6 @@ export class TokenStream {
     return this.#tokens[index] ?? { type: 'end', text: '', offset: this.#source.length };
   }
 
-  /** Returns the current token and goes to the next. */
   take(): JinjaToken {
     const token = this.current;
     this.#index++;

@@ -2,10 +2,7 @@ import type { AssignmentTarget, Expression, FilterCall, MacroParameter, Statemen
 import { parseExpression, parseFilter, parseItems, parseOr, parseTuple } from './parseExpression.ts';
 import { TokenStream } from './lexer.ts';
 
-/**
- * Parses a template.
- * @throws Error when it is not valid, with its line.
- */
+/** Parses a template. @throws Error when it is not valid, with its line. */
 export function parseTemplate(source: string): readonly Statement[] {
   const stream = new TokenStream(source);
   const body = parseBody(stream);
@@ -13,7 +10,6 @@ export function parseTemplate(source: string): readonly Statement[] {
   return body;
 }
 
-/** Statements up to a tag with one of these names, which is then the current token, or to the end. */
 function parseBody(stream: TokenStream, ...ends: readonly string[]): readonly Statement[] {
   return stream.nested(() => {
     const statements: Statement[] = [];
@@ -35,7 +31,6 @@ function parseBody(stream: TokenStream, ...ends: readonly string[]): readonly St
   });
 }
 
-/** Statements up to the end tag of a block, which is skipped. */
 function parseBlock(stream: TokenStream, end: string): readonly Statement[] {
   stream.expect('%}');
   const body = parseBody(stream, end);
@@ -44,7 +39,6 @@ function parseBlock(stream: TokenStream, end: string): readonly Statement[] {
   return body;
 }
 
-/** Parses a tag after its `{%`. */
 function parseTag(stream: TokenStream): StatementParts {
   const name = stream.expectName();
   switch (name) {
@@ -152,7 +146,6 @@ function parseAssignments(stream: TokenStream): readonly { target: AssignmentTar
   return assignments;
 }
 
-/** Parses a name, an attribute of a namespace, or several of them. */
 function parseTarget(stream: TokenStream): AssignmentTarget {
   const items = [parseSingleTarget(stream)];
   let isTuple = false;

@@ -15,10 +15,7 @@ export function parseExpression(stream: TokenStream): Expression {
   });
 }
 
-/**
- * Parses an expression, or a tuple of them without parentheses.
- * @param parseItem what parses each of them.
- */
+/** Parses an expression, or a tuple of them without parentheses. @param parseItem what parses each of them. */
 export function parseTuple(stream: TokenStream, parseItem = parseExpression): Expression {
   const first = parseItem(stream);
   if (!stream.is(',')) return first;
@@ -68,7 +65,6 @@ function takeComparison(stream: TokenStream): ComparisonOperator | undefined {
   return comparisons.find((operator) => stream.skip(operator));
 }
 
-/** Operands with operators of one precedence between them, from the left. */
 function parseArithmetic(
   stream: TokenStream,
   operators: readonly ArithmeticOperator[],
@@ -130,14 +126,9 @@ function parsePrimary(stream: TokenStream): Expression {
   return stream.fail('expected an expression');
 }
 
-const constants = new Map([
-  ['true', true],
-  ['True', true],
-  ['false', false],
-  ['False', false],
-  ['none', null],
-  ['None', null],
-]);
+const constants = new Map(
+  Object.entries({ true: true, True: true, false: false, False: false, none: null, None: null }),
+);
 
 function parseName(name: string): Expression {
   const value = constants.get(name);
@@ -198,7 +189,6 @@ function parseFiltersAndTests(stream: TokenStream, start: Expression): Expressio
   }
 }
 
-/** Parses the name of a filter and its arguments. */
 export function parseFilter(stream: TokenStream): FilterCall {
   const name = stream.expectName();
   return { name, args: stream.is('(') ? parseArguments(stream) : noArguments };
@@ -223,7 +213,6 @@ function parseTestArguments(stream: TokenStream): ArgumentList {
   return { positional: [parsePostfix(stream, parsePrimary(stream))], keywords: [] };
 }
 
-/** Parses the arguments of a call, with the parentheses. */
 function parseArguments(stream: TokenStream): ArgumentList {
   const positional: Expression[] = [];
   const keywords: (readonly [string, Expression])[] = [];

@@ -5,14 +5,12 @@ const whitespace = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f
 
 export const isWhitespace = (character: string): boolean => whitespace.test(character);
 
-/** A text without characters of a set at its start. */
 export function stripStart(text: string, isStripped: (character: string) => boolean = isWhitespace): string {
   let start = 0;
   while (start < text.length && isStripped(text.charAt(start))) start++;
   return text.slice(start);
 }
 
-/** A text without characters of a set at its end. */
 export function stripEnd(text: string, isStripped: (character: string) => boolean = isWhitespace): string {
   let end = text.length;
   while (end > 0 && isStripped(text.charAt(end - 1))) end--;
@@ -36,10 +34,7 @@ export function compareText(left: string, right: string): number {
   return (left.codePointAt(index) ?? -1) - (right.codePointAt(index) ?? -1);
 }
 
-/**
- * The parts of a text between a separator; an empty one is between all characters, and at both ends.
- * @param maxSplits splits after which the rest is one part.
- */
+/** Splits as Python's `split(separator)`; "" splits between all characters. @param maxSplits at most so often. */
 export function splitText(text: string, separator: string, maxSplits: number, budget: StepBudget): string[] {
   budget.spendSearch(text.length, separator.length);
   const parts: string[] = [];
@@ -60,10 +55,7 @@ export function splitText(text: string, separator: string, maxSplits: number, bu
   return [...parts, text.slice(start)];
 }
 
-/**
- * The words of a text, as Python's `split()`.
- * @param maxSplits splits after which the rest is one part; negative: from the end.
- */
+/** The words of a text, as Python's `split()`. @param maxSplits at most so often; negative: from the end. */
 export function splitWhitespace(text: string, maxSplits: number): string[] {
   const words: { readonly start: number; readonly end: number }[] = [];
   for (let start = 0; start < text.length;) {

@@ -1,16 +1,7 @@
 import { Callable, Dict, Float, Generator, Tuple, typeName, Undefined, type Value, View } from './values.ts';
 
-/** A value of a template, with the length of what it contains, in characters. */
-interface ConvertedData {
-  readonly value: Value;
-  readonly size: number;
-}
-
-/**
- * Plain data as a value of a template: a number without a fraction is an int; a function takes and returns texts.
- * @throws Error for data that is no JSON and no function, or too deep.
- */
-export function fromData(data: unknown, depth = 0): ConvertedData {
+/** Plain data as a value: whole numbers are ints, functions take and return texts. @throws Error for others. */
+export function fromData(data: unknown, depth = 0): { readonly value: Value; readonly size: number } {
   if (depth > maxDataDepth) throw new Error(`the messages or tools nest data more than ${maxDataDepth} times`);
   if (data === null || data === undefined) return { value: null, size: 1 };
   if (typeof data === 'boolean') return { value: data, size: 1 };

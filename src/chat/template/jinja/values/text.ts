@@ -1,18 +1,7 @@
 import type { StepBudget } from '../stepBudget.ts';
 import { compareText } from './characters.ts';
-import {
-  Callable,
-  Dict,
-  Float,
-  Generator,
-  Loop,
-  Namespace,
-  Tuple,
-  typeName,
-  Undefined,
-  type Value,
-  View,
-} from './values.ts';
+import type { Value } from './values.ts';
+import { Callable, Dict, Float, Generator, Loop, Namespace, Tuple, typeName, Undefined, View } from './values.ts';
 
 /** The text that a value is printed as: Python's `str`; undefined is empty. */
 export function toText(value: Value, budget: StepBudget): string {
@@ -54,7 +43,6 @@ const dictRepr = (entries: readonly (readonly [Value, Value])[], budget: StepBud
     () => `{${entries.map(([key, value]) => `${toRepr(key, budget)}: ${toRepr(value, budget)}`).join(', ')}}`,
   );
 
-/** All digits of an integer. */
 const integerText = (value: number): string => (Math.abs(value) < 1e21 ? String(value) : String(BigInt(value)));
 
 /** A float as Python prints it: the fewest digits, and an exponent below 0.0001 and from 1e16. */
@@ -97,11 +85,7 @@ interface JsonSettings {
   readonly sortKeys: boolean;
 }
 
-/**
- * The JSON of a value, as Python's `json.dumps` writes it. A generator becomes a list, as in llama.cpp, whose own templates
- * rely on it.
- * @throws Error for a value that JSON does not have, such as undefined.
- */
+/** JSON as Python's `json.dumps` writes it; a generator is a list, as in llama.cpp. @throws Error for undefined. */
 export function toJson(value: Value, settings: JsonSettings, budget: StepBudget, margin = '\n'): string {
   budget.spend(4);
   budget.spendText(margin.length);

@@ -1,9 +1,6 @@
 import type { StepBudget } from '../stepBudget.ts';
 
-/**
- * A value of a template, with Python's types: an int is a JavaScript number, a list an array.
- * A string is indexed by code points.
- */
+/** A value with Python's types: an int is a number, a list an array; a string is indexed by code points. */
 export type Value =
   | null
   | boolean
@@ -89,7 +86,6 @@ export class Dict {
     return [...this.#entries.values()];
   }
 
-  /** The entries as values of a template. */
   items(): Tuple[] {
     return this.entries().map((entry) => new Tuple(entry));
   }
@@ -148,7 +144,6 @@ export class Loop {
   }
 }
 
-/** The evaluated arguments of a call, a filter or a test. */
 export interface CallArguments {
   readonly positional: readonly Value[];
   readonly keywords: ReadonlyMap<string, Value>;
@@ -175,7 +170,6 @@ function hashOf(key: Value): unknown {
   return typeof key === 'string' ? `str ${key}` : key;
 }
 
-/** Python's name of the type of a value. */
 export function typeName(value: Value): string {
   if (value === null) return 'NoneType';
   if (Array.isArray(value)) return 'list';
@@ -204,7 +198,25 @@ export type PythonFunction<Subject, Context, Result = Value> = (
   name: string,
 ) => Result;
 
-/** A function with these parameters. */
+/** What filters and tests need of the interpreter. */
+export interface JinjaRuntime {
+  readonly budget: StepBudget;
+  /** @throws Error when there is no filter of this name. */
+  applyFilter(name: string, value: Value, args: CallArguments): Value;
+  /** @throws Error when there is no test of this name. */
+  applyTest(name: string, value: Value, args: CallArguments): boolean;
+}
+
+/** A filter: `value | name(args)`. */
+export type JinjaFilter = PythonFunction<Value, JinjaRuntime>;
+
+/** A test: `value is name(args)`. */
+export type JinjaTest = PythonFunction<Value, JinjaRuntime, boolean>;
+
+/** Functions by name: a name that none of them has, such as `constructor`, is not found. */
+export const byName = <T>(functions: Readonly<Record<string, T>>): ReadonlyMap<string, T> =>
+  new Map(Object.entries(functions));
+
 export const takes =
   <Subject, Context, Result, const Names extends readonly string[]>(
     parameters: Names,
@@ -213,10 +225,7 @@ export const takes =
   (subject, args, context, name) =>
     run(subject, bindArguments(name, args, parameters), context);
 
-/**
- * The arguments of a call by its parameters, in their order.
- * @throws Error when there are too many, one is missing, or one has another name.
- */
+/** The arguments of a call in the order of its parameters. @throws Error for one too many, missing or unknown. */
 export function bindArguments<const Names extends readonly string[]>(
   name: string,
   { positional, keywords }: CallArguments,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { JsonNumber } from '../../../../../src/chat/json/value.ts';
 import { SearchedText } from '../../../../../src/chat/dialect/looseMark.ts';
-import { readParameters } from '../../../../../src/chat/dialect/values/parameterList.ts';
+import { ParameterReader } from '../../../../../src/chat/dialect/values/parameterList.ts';
 import { resolvedParameters } from '../../../../../src/chat/tools/resolvedSchema.ts';
 import {
   argumentsSchema,
@@ -83,17 +83,17 @@ describe('a value between marks', () => {
     ['nullable', { type: 'string' }, [], 'nullable'],
     ['[]', { type: 'array' }, [], []],
   ])('%j under %j, of which %j is required, is %j', (text, schema, required, value) => {
-    const result = readParameters(new SearchedText(one(text)), 0, {
+    const result = new ParameterReader(new SearchedText(one(text)), {
       layout: linesLayout,
       after,
       schema: resolvedParameters({ parameters: argumentsSchema({ a: schema }, required) }),
-    });
+    }).read(0);
     expect(result.ok && result.arguments.get('a')).toEqual(value);
   });
 
   it('keeps the digits of a number', () => {
     const source = new SearchedText(one('12345678901234567890'));
-    const result = readParameters(source, 0, { layout: linesLayout, after, schema: undefined });
+    const result = new ParameterReader(source, { layout: linesLayout, after, schema: undefined }).read(0);
     expect(result.ok && result.arguments.get('a')).toEqual(new JsonNumber('12345678901234567890'));
   });
 

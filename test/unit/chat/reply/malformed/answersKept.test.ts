@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { dialects, replyTools } from '../../../../helpers/mutatedReplies.ts';
 import { parseReply } from '../../../../../src/chat/reply/parseReply.ts';
 import { formats } from '../../../../../src/chat/formats/index.ts';
-import cases from '../../../../fixtures/cases/tool-calls.json' with { type: 'json' };
-import moreCases from '../../../../fixtures/cases/tool-calls-more.json' with { type: 'json' };
+import { collectedReplies } from '../../../../helpers/collectedReplies.ts';
 
 const chatml = dialects.filter(({ name }) => name === 'chatml');
 
@@ -158,7 +157,7 @@ describe('what stands beside a call', () => {
 });
 
 describe('the collected model outputs', () => {
-  it.each([...cases, ...moreCases].map((one) => [one.id, one] as const))(
+  it.each(collectedReplies.map((one) => [one.id, one] as const))(
     'keep each answer that has neither a bracket nor a tag nor a keyword of react: %s',
     (_id, { format, text }) => {
       const found = formats.get(format);

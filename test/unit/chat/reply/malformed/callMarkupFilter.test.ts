@@ -83,7 +83,7 @@ describe('streamed text without call markup', () => {
 
   it('has no mark, however replies with mistakes are cut', () => {
     const random = createRng(3);
-    for (const { dialect, text } of mutatedReplies(isWhole ? 1500 : 200, 31)) {
+    for (const { dialect, text } of mutatedReplies(isWhole ? 600 : 200, 31)) {
       if (text.includes('`')) continue;
       const whole = filter([text], dialect.format.markup);
       const pieces: string[] = [];

@@ -118,7 +118,7 @@ describe('the definition of markup', () => {
 describe('replies with mistakes', () => {
   it('put no markup of a call into the answer, and lose no call that they open', () => {
     const failures: string[] = [];
-    const count = isWhole ? 4000 : 500;
+    const count = isWhole ? 1600 : 500;
     let [withCalls, withUnread, withBoth] = [0, 0, 0];
     for (const { dialect, text } of mutatedReplies(count, 20)) {
       const reply = read(text, dialect);
@@ -135,7 +135,7 @@ describe('replies with mistakes', () => {
   });
 
   it('have all that they say in the answer, the calls or the markup that gave none', () => {
-    for (const { dialect, text } of mutatedReplies(isWhole ? 1000 : 100, 21)) {
+    for (const { dialect, text } of mutatedReplies(isWhole ? 500 : 100, 21)) {
       const { calls, content, answer, unread } = read(text, dialect);
       for (const call of unread) {
         expect(call.text.trim(), text).not.toBe('');
@@ -155,7 +155,7 @@ describe('replies that are cut off', () => {
   it.each(dialects.map((dialect) => [dialect.name, dialect] as const))(
     'put no markup into the answer, wherever the cut is: %s',
     (name, dialect) => {
-      for (const { text } of wholeReplies(isWhole ? 3 : 1, 7, dialect))
+      for (const { text } of wholeReplies(isWhole ? 2 : 1, 7, dialect))
         for (let length = 0; length <= text.length; length++) {
           const cut = text.slice(0, length);
           const reply = read(cut, dialect);

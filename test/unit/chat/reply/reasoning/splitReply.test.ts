@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MarkEscaper } from '../../../../../src/inference/llama/sampling/markEscaper.ts';
+import { markEscaper } from '../../../../../src/inference/llama/sampling/sampler.ts';
 import {
   createReasoningSkipper,
   ReasoningFilter,
@@ -222,7 +222,7 @@ describe('the marks of a model', () => {
   });
 
   it('are escaped in the text of a JSON string, also where they started before', () => {
-    const escaper = new MarkEscaper(channelMarks);
+    const escape = markEscaper(channelMarks);
     const isJson = (text: string): boolean => {
       try {
         JSON.parse(`{"text": "a <chan${text}`);
@@ -231,10 +231,10 @@ describe('the marks of a model', () => {
         return false;
       }
     };
-    const escaped = escaper.escape('{"text": "a <chan', 'nel|> b <|channel>thought"}', isJson);
+    const escaped = escape('{"text": "a <chan', 'nel|> b <|channel>thought"}', isJson);
     expect(escaped).not.toContain('<|channel>thought');
     expect(JSON.parse(`{"text": "a <chan${escaped}`)).toEqual({ text: 'a <channel|> b <|channel>thought' });
-    expect(escaper.escape('<channel|>', ' <think>', () => true)).toBeUndefined();
+    expect(escape('<channel|>', ' <think>', () => true)).toBeUndefined();
   });
 });
 

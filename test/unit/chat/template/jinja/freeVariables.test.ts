@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { freeVariables } from '../../../../../src/chat/template/jinja/freeVariables.ts';
+import { freeVariables } from '../../../../../src/chat/template/thinkingVariable.ts';
 import { JinjaTemplate } from '../../../../../src/chat/template/jinja/template.ts';
 
 describe('the free variables of a template', () => {

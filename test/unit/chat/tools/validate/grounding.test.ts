@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { isGrounded, collectMentions } from '../../../../../src/chat/tools/validate/grounding.ts';
+import { isGrounded, collectMentions, isRefusal, SaidWords } from '../../../../../src/chat/tools/validate/grounding.ts';
 import { parseArguments } from '../../../../helpers/toolCalls.ts';
 
 describe('the grounding of a value', () => {
@@ -107,3 +107,21 @@ describe('the grounding of a value', () => {
     expect(grounded('Ada Lovelace', 'I am Ada', 'not Lovelace')).toBe(false);
   });
 });
+
+describe('a message with many number words', () => {
+  it('has as many numbers as it has words, not the square of them', () => {
+    const message = 'one thousand '.repeat(5000);
+    expect(collectMentions([message]).numbers).toEqual(new Set([1, 1000, 1001]));
+    expect(new SaidWords(message).take(parseArguments({ n: 1000 }).get('n') ?? null)).toBe(true);
+  });
+});
+
+it.each(['No.', 'Never mind!', 'Oh no, forget it, please', 'no thanks', 'Cancel that.', "Don't."])(
+  '"%s" is a refusal',
+  (message) => expect(isRefusal(message)).toBe(true),
+);
+
+it.each(['No, to Bob.', 'Stop at the inn.', 'Not Ada.', 'Now.', '', 'Cancel my order 5.'])(
+  '"%s" says more than a refusal',
+  (message) => expect(isRefusal(message)).toBe(false),
+);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { normalizeVector } from '../../../../../src/inference/contract/model.ts';
+import { findNearestGroups } from '../../../../../src/graph/retrieval/vectors/nearestGroups.ts';
 import { findNearest } from '../../../../../src/graph/retrieval/vectors/vectorMatrix.ts';
 import { createRandom } from '../../../../../scripts/seededRandom.mjs';
 
@@ -106,5 +107,50 @@ describe('the nearest vectors', () => {
     expect(await findNearest(toMatrix([], 4), randomVector(4), { ...everything, topK: 3, minSimilarity: 0 })).toEqual(
       [],
     );
+  });
+});
+
+describe('the nearest groups of vectors', () => {
+  const groupsOf = (rows: readonly Float32Array[], vector: Float32Array, names: readonly (string | undefined)[]) =>
+    findNearestGroups(toMatrix(rows, 16), vector, { ...everything, groupOf: (index) => names[index] });
+
+  it('of one row each are the nearest rows', async () => {
+    const rows = createRows(300, 16);
+    const names = rows.map((_, index) => (index % 11 === 0 ? undefined : `${index}`));
+    const vector = randomVector(16);
+    const expected = rank(rows, vector, 0).filter(({ index }) => names[index] !== undefined);
+    const found = await groupsOf(rows, vector, names);
+    expect(found.map(({ score }) => score.toFixed(5))).toEqual(expected.map(({ score }) => score.toFixed(5)));
+  });
+
+  it('have the similarity 1 with each of their rows, and name it', async () => {
+    const rows = Array.from({ length: 60 }, () => randomVector(16));
+    const names = rows.map((_, index) => `g${index % 9}`);
+    for (const [index, row] of rows.entries()) {
+      const [best, next] = await groupsOf(rows, row, names);
+      expect(best).toEqual({ index, score: expect.closeTo(1, 5) as unknown });
+      expect(next?.score).toBeLessThan(1);
+      expect(names[next?.index ?? 0]).not.toBe(names[index]);
+    }
+  });
+
+  it('are those with more rows near to the vector, or with less in common, if their nearest rows are as near', async () => {
+    const axis = (...values: readonly number[]) =>
+      normalizeVector(Float32Array.from({ length: 16 }, (_, at) => values[at] ?? 0));
+    const vector = axis(1);
+    const near = axis(1, 1);
+    const order = async (one: readonly Float32Array[], other: readonly Float32Array[]) => {
+      const names = [...one.map(() => 'one'), ...other.map(() => 'other')];
+      const rows = [...one, ...other];
+      return (await groupsOf(rows, vector, names)).map(({ index }) => names[index]);
+    };
+    expect(await order([near, axis(0, 1)], [near, axis(1, 0, 0.01)])).toEqual(['other', 'one']);
+    expect(await order([near, axis(1, 0, 0, 1)], [near, axis(1, 1, 0, 0.1)])).toEqual(['one', 'other']);
+  });
+
+  it('of zeros are no number of their own', async () => {
+    const zeros = new Float32Array(16);
+    const found = await groupsOf([zeros, zeros, randomVector(16)], randomVector(16), ['a', 'a', 'b']);
+    expect(found.every(({ score }) => Number.isFinite(score))).toBe(true);
   });
 });

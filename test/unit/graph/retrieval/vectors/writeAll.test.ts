@@ -2,7 +2,7 @@ import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { writeAll } from '../../../../../src/graph/retrieval/vectors/vectorFile.ts';
+import { writeAll } from '../../../../../src/base/filesystem.ts';
 
 type Write = Parameters<typeof writeAll>[0]['write'];
 

@@ -11,7 +11,7 @@ describe('the background gate', () => {
 
   it('lets through one part in twenty of the time while one runs', () => {
     const gate = new BackgroundGate();
-    gate.close();
+    gate.close(0);
     let now = 10_000;
     let busyMs = 0;
     while (now < 110_000) {
@@ -27,7 +27,8 @@ describe('the background gate', () => {
 
   it('lets through one step at a time, and short ones not at once', () => {
     const gate = new BackgroundGate();
-    gate.close();
+    gate.close(800);
+    expect(gate.waitMs(801)).toBe(199);
     expect(gate.waitMs(1000)).toBe(0);
     gate.begin(1000);
     expect(gate.waitMs(1000)).toBe(200);
@@ -39,8 +40,8 @@ describe('the background gate', () => {
     const gate = new BackgroundGate();
     let opened = 0;
     gate.onOpen(() => opened++);
-    gate.close();
-    gate.close();
+    gate.close(0);
+    gate.close(0);
     gate.begin(1000);
     gate.open();
     expect([gate.isClosed, opened]).toEqual([true, 0]);

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { LlamaContext, Token } from 'node-llama-cpp';
 import { Fault } from '../../../../../src/protocol/fault.ts';
-import { type Slot, SlotPool, type SlotPoolOptions } from '../../../../../src/inference/llama/kvCache/slots.ts';
+import type { Priority } from '../../../../../src/inference/contract/pace.ts';
+import { BackgroundGate } from '../../../../../src/inference/llama/batching/backgroundGate.ts';
+import { SlotRun } from '../../../../../src/inference/llama/kvCache/slotRun.ts';
+import { type Slot, SlotPool } from '../../../../../src/inference/llama/kvCache/slots.ts';
+import { ThreadCap } from '../../../../../src/inference/llama/threads/batchThreads.ts';
 
 const neverAborted = new AbortController().signal;
 
@@ -10,11 +14,11 @@ function createSlots(
   count: number,
   cachedPrefixLengths: Readonly<Record<string, number>> = {},
   now: () => number = () => 0,
-  { canCopy = false, cachedTokens = {} }: SlotPoolOptions & { cachedTokens?: Readonly<Record<string, number>> } = {},
+  { canCopy = false, cachedTokens = {} }: { canCopy?: boolean; cachedTokens?: Readonly<Record<string, number>> } = {},
 ): SlotPool {
   // SlotPool uses no other members of a context.
   const context = createContext(count, cachedPrefixLengths, ['a', 'b', 'c', 'd'], cachedTokens);
-  return new SlotPool(context, { now, canCopy });
+  return new SlotPool(context, canCopy, now);
 }
 
 function createContext(
@@ -298,5 +302,27 @@ describe('slots', () => {
     slots.fail(new Fault('INFERENCE_FAILED', 'there is no context'));
     await expect(waiting).rejects.toThrow('there is no context');
     await expect(acquire(slots, {})).rejects.toThrow('there is no context');
+  });
+});
+
+describe('a run in a slot', () => {
+  async function gateDuring(priority: Priority): Promise<readonly boolean[]> {
+    const slots = createSlots(1);
+    const [slot, gate] = [await acquire(slots, {}), new BackgroundGate()];
+    const parts = { slot, slots, gate, threadCap: new ThreadCap(), pace: undefined, throttle: undefined, signals: [] };
+    const run = new SlotRun({ ...parts, priority });
+    const seen = [gate.isClosed];
+    run.onPromptEvaluated();
+    seen.push(gate.isClosed);
+    await run.wait(0);
+    seen.push(gate.isClosed);
+    run[Symbol.dispose]();
+    return [...seen, gate.isClosed];
+  }
+
+  it('holds inferences in the background back while its prompt is evaluated, and until its end if it is urgent', async () => {
+    expect(await gateDuring('NORMAL')).toEqual([true, false, false, false]);
+    expect(await gateDuring('URGENT')).toEqual([true, true, true, false]);
+    expect(await gateDuring('BACKGROUND')).toEqual([false, false, false, false]);
   });
 });

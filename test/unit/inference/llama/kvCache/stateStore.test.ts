@@ -3,14 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { StateFile } from '../../../../../src/inference/llama/kvCache/stateFiles.ts';
-import { StateStore } from '../../../../../src/inference/llama/kvCache/stateStore.ts';
+import { DiskQuota } from '../../../../../src/base/diskCache.ts';
+import { StateStore } from '../../../../../src/inference/llama/cacheFiles.ts';
 
 describe('the state store', () => {
   let cache: string;
+  let quota: DiskQuota;
   let store: StateStore;
   beforeEach(async () => {
     cache = await mkdtemp(join(tmpdir(), 'turngraph-'));
-    store = new StateStore(cache, 100);
+    quota = new DiskQuota(100);
+    store = new StateStore(cache, quota);
   });
   afterEach(async () => {
     await store[Symbol.asyncDispose]();
@@ -30,7 +33,7 @@ describe('the state store', () => {
     const dropped: string[] = [];
     for (const name of ['a', 'b', 'c']) await saveState(40, dropped, name);
     expect(dropped).toEqual(['a']);
-    expect(store.bytes).toBe(80);
+    expect(quota.bytes).toBe(80);
     const [ownFolder] = await readdir(join(cache, 'states'));
     expect(await readdir(join(cache, 'states', ownFolder ?? ''))).toHaveLength(2);
     expect((await stat(join(cache, 'states', ownFolder ?? ''))).mode & 0o77).toBe(0);
@@ -50,7 +53,7 @@ describe('the state store', () => {
 
   it('rejects a state above its quota', async () => {
     expect(await saveState(101)).toBeUndefined();
-    expect(store.bytes).toBe(0);
+    expect(quota.bytes).toBe(0);
   });
 
   it('reserves space although a file cannot be deleted', async () => {
@@ -59,7 +62,7 @@ describe('the state store', () => {
     await mkdir(stuck?.path ?? '');
     expect(await saveState(80)).toBeDefined();
     expect(await saveState(80)).toBeDefined();
-    expect(store.bytes).toBe(80);
+    expect(quota.bytes).toBe(80);
   });
 
   it('can be recreated after its folder was deleted', async () => {

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DiskQuota } from '../../../../../src/base/diskCache.ts';
-import { StateStore } from '../../../../../src/inference/llama/kvCache/stateStore.ts';
-import { PromptStore } from '../../../../../src/inference/llama/promptCache/promptStore.ts';
+import { StateStore } from '../../../../../src/inference/llama/cacheFiles.ts';
+import { PromptStore } from '../../../../../src/inference/llama/cacheFiles.ts';
 import { failFiles } from '../../../../helpers/failingFiles.ts';
-import { FileService } from '../../../../../src/inference/process/fileServices.ts';
+import { fileService } from '../../../../../src/inference/process/fileServices.ts';
 
 let cache = '';
 let states: StateStore;
 beforeEach(async () => {
   cache = await mkdtemp(join(tmpdir(), 'turngraph-'));
-  states = new StateStore(cache, 1e6);
+  states = new StateStore(cache, new DiskQuota(1e6));
 });
 afterEach(async () => {
   await states[Symbol.asyncDispose]();
@@ -129,7 +129,7 @@ describe('the files of the prompt cache', () => {
   it('are deleted when an engine process ends while it reads them, and so are those that it was writing', async () => {
     const store = open();
     const saved = await save(store, [1]);
-    const service = new FileService({ states, prompts: store }, () => undefined);
+    const service = fileService({ states, prompts: store }, () => undefined);
     const request = <T>(params: T) => ({
       params,
       signal: AbortSignal.abort(),

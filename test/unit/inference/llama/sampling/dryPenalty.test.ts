@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Token } from 'node-llama-cpp';
 import type { DryParams } from '../../../../../src/inference/contract/samplingParams.ts';
-import { DryPenalty, findBreakers } from '../../../../../src/inference/llama/sampling/dryPenalty.ts';
+import { dryPenalties, findBreakers } from '../../../../../src/inference/llama/sampling/dryPenalty.ts';
 import { createRandom } from '../../../../../scripts/seededRandom.mjs';
 import { scaled } from '../../../../helpers/depth.ts';
 
@@ -28,7 +28,7 @@ const tokenizer = {
 
 function penaltiesAfter(text: string, changes: Partial<DryParams> = {}): Record<string, number> {
   const dry = { ...params, ...changes };
-  const penalties = new DryPenalty(dry, findBreakers(dry.sequence_breakers, tokenizer)).penalties(tokensOf(text));
+  const penalties = dryPenalties(tokensOf(text), dry, findBreakers(dry.sequence_breakers, tokenizer));
   return Object.fromEntries([...penalties].map(([token, penalty]) => [texts[token], penalty]));
 }
 

@@ -1,6 +1,6 @@
 import type { Token } from 'node-llama-cpp';
 import { describe, expect, it } from 'vitest';
-import { draftFrom } from '../../../../../src/inference/llama/sampling/speculation.ts';
+import { draftFrom } from '../../../../../src/inference/llama/sampling/decodeLoop.ts';
 
 /** One token for each character. */
 const tokens = (text: string): Token[] => Array.from(text, (character) => character.charCodeAt(0) as Token);

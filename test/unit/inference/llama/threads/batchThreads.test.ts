@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { BatchThreads, DecodeTuners, ThreadCap } from '../../../../../src/inference/llama/threads/batchThreads.ts';
+import {
+  BatchThreads,
+  decodeTuners,
+  type DecodeTuners,
+  ThreadCap,
+} from '../../../../../src/inference/llama/threads/batchThreads.ts';
 import { fullPace, Pace } from '../../../../../src/inference/contract/pace.ts';
 import type { BatchLoad } from '../../../../../src/inference/llama/batching/batchScheduler.ts';
 import { PrefillTuner } from '../../../../../src/inference/llama/threads/prefillTuner.ts';
@@ -8,7 +13,7 @@ const timings = new Map([
   [1, 10],
   [2, 16],
 ]);
-const createDecodeTuners = (): DecodeTuners => new DecodeTuners({ maxThreads: 2, timings, initialThreads: 1 });
+const createDecodeTuners = (): DecodeTuners => decodeTuners({ maxThreads: 2, timings, initialThreads: 1 });
 
 const unknownCores = { current: () => undefined, mean: () => undefined };
 

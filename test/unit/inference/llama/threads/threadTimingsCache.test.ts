@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import os, { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ThreadTimingsCache } from '../../../../../src/inference/llama/threads/threadTimingsCache.ts';
+import { threadTimingsCache } from '../../../../../src/inference/llama/threads/threadTimingsCache.ts';
 import { failFiles } from '../../../../helpers/failingFiles.ts';
 
 const [one, two] = [
@@ -27,7 +27,7 @@ afterEach(async () => {
 
 describe('the cache of thread timings', () => {
   it('keeps the timings of other models when its file cannot be read for want of file handles', async () => {
-    const cache = new ThreadTimingsCache(folder);
+    const cache = threadTimingsCache(folder);
     await cache.set(one, 4, timings);
     {
       using _ = failFiles('EMFILE', (path) => path.endsWith('threads.json'));
@@ -40,13 +40,13 @@ describe('the cache of thread timings', () => {
 
   it('leaves no draft behind on a full disk', async () => {
     using _ = failFiles('ENOSPC', (path) => path.startsWith(folder), ['rename']);
-    await new ThreadTimingsCache(folder).set(one, 4, timings);
+    await threadTimingsCache(folder).set(one, 4, timings);
     expect(await readdir(folder)).toEqual([]);
   });
 
   it('starts anew when a killed process or a user has left half a file', async () => {
     await writeFile(join(folder, 'threads.json'), '{"model": [[1,');
-    const cache = new ThreadTimingsCache(folder);
+    const cache = threadTimingsCache(folder);
     expect(await cache.get(one, 4)).toBeUndefined();
     await cache.set(one, 4, timings);
     expect(await cache.get(one, 4)).toEqual(timings);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseCatalogue, modelsSchema } from '../../../../../src/inference/models/catalogue/catalogue.ts';
-import { estimateSize } from '../../../../../src/cli/suggest/suggest.ts';
+import { estimateSize } from '../../../../../src/inference/models/suggestions/modelSize.ts';
 import { formats } from '../../../../../src/chat/formats/index.ts';
 import { repositoryPath } from '../../../../helpers/server.ts';
 
@@ -106,6 +106,10 @@ interface SchemaNode {
 
 describe('models.schema.json', () => {
   const { definitions } = modelsSchema() as { readonly definitions: { readonly model: SchemaNode } };
+
+  it('is what the server reads models.json by', () => {
+    expect(JSON.parse(textOf('models.schema.json'))).toEqual(modelsSchema());
+  });
 
   it.each(fieldsOf(definitions.model))('describes %s and its default', (_, field, isRequired) => {
     expect(field.description).toMatch(/\S/);

@@ -1,0 +1,240 @@
+import type { PendingCall } from '../../../chat/dialog.ts';
+import { compileArguments } from '../../../chat/formats/callGrammar.ts';
+import {
+  canonicalJson,
+  isJsonObject,
+  isList,
+  type JsonObject,
+  type JsonValue,
+  stringifyJson,
+} from '../../../chat/json/value.ts';
+import type { DetectedCall, Tool, ToolCallFormat } from '../../../chat/tool.ts';
+import { type Insight, toInsightParam, validateCall } from '../../../chat/tools/validate/callIssues.ts';
+import { coerceArguments } from '../../../chat/tools/validate/coerceArguments.ts';
+import {
+  collectMentions,
+  isAgreement,
+  isGrounded,
+  SaidWords,
+  type UserMentions,
+} from '../../../chat/tools/validate/grounding.ts';
+import { parseJsonObject, type Turn } from '../../compile/turn.ts';
+import { constrainCalls, type CallConstraint } from './callConstraint.ts';
+import type { CallRules, JudgedCall } from './judgeReply.ts';
+
+/** The pending call of a ToolCall node, and what a message adds to it. */
+export class PendingArguments {
+  readonly tool: Tool;
+  readonly #values: JsonObject;
+  /** The values as they were kept, those of undeclared parameters included. */
+  readonly #kept: JsonObject;
+  /** What the user is asked for. */
+  readonly #asked: readonly string[];
+  /** All that is missing, first what the user is asked for. */
+  readonly #missing: readonly string[];
+  readonly #message: string;
+  readonly #said: UserMentions;
+
+  private constructor(tool: Tool, { arguments_json, missing }: PendingCall, message: string) {
+    const { properties = {}, required = [] } = tool.parameters;
+    // The declaration may have changed since.
+    const isDeclared = (name: string): boolean => Object.hasOwn(properties, name);
+    const values = parseJsonObject(arguments_json) ?? new Map<string, JsonValue>();
+    this.tool = tool;
+    this.#kept = values;
+    this.#values = new Map([...values].filter(([name]) => isDeclared(name)));
+    this.#asked = [...new Set(missing.map(({ name }) => rootOf(name)))].filter(isDeclared);
+    const others = required.filter((name) => !this.#values.has(name));
+    this.#missing = [...new Set([...this.#asked, ...others])];
+    this.#message = message;
+    this.#said = collectMentions([message]);
+  }
+
+  /**
+   * The call as it was, if the message agrees to it.
+   * @param sendsIncomplete whether what it lacks, and the user was not asked for, does not matter.
+   */
+  confirmed(sendsIncomplete: boolean): DetectedCall | undefined {
+    const lacking = sendsIncomplete ? this.#asked : this.#missing;
+    if (lacking.length > 0 || !isAgreement(this.#message)) return undefined;
+    return { name: this.tool.name, arguments: this.#kept, raw: '', repaired: false };
+  }
+
+  /** undefined: the node has no pending call, or its tool is not offered in this turn. */
+  static of({ pending, message }: Turn, node: string, tools: ReadonlyMap<string, Tool>): PendingArguments | undefined {
+    const call = pending.find((each) => each.node === node);
+    const tool = call && tools.get(call.tool_name);
+    return tool && new PendingArguments(tool, call, message);
+  }
+
+  /**
+   * How the model is asked for what is missing alone: a call that has the pending values, and for each missing one a value
+   * or null. undefined: nothing is missing, or the format or the tool has no grammar.
+   */
+  question(format: ToolCallFormat, maxTokensPerCall: number): CallConstraint | undefined {
+    if (this.#missing.length === 0) return undefined;
+    const { properties = {} } = this.tool.parameters;
+    const asked: Record<string, Readonly<Record<string, unknown>>> = {};
+    for (const [name, schema] of Object.entries(properties)) {
+      const value = this.#values.get(name);
+      if (this.#missing.includes(name)) asked[name] = { anyOf: [schema, { type: 'null' }] };
+      else if (value !== undefined) asked[name] = { const: JSON.parse(stringifyJson(value)) as unknown };
+    }
+    const parameters = { ...this.tool.parameters, properties: asked, required: Object.keys(asked) };
+    const tool: Tool = { ...this.tool, parameters };
+    if (!format.grammar || !compileArguments(tool).ok) return undefined;
+    const choice = { kind: 'tool', name: tool.name } as const;
+    return constrainCalls([tool], { choice, strict: true, maxTokensPerCall }, format);
+  }
+
+  /** Whether an answer to the question says that the user refuses: it has no value of what is missing. */
+  isRefusedBy({ arguments: args }: DetectedCall): boolean {
+    return this.#asked.length > 0 && this.#asked.every((name) => (args.get(name) ?? null) === null);
+  }
+
+  /** The call with those values of an answer that the message may say; undefined: there are none. */
+  answeredBy(answer: DetectedCall): DetectedCall | undefined {
+    const given = new Map(
+      [...answer.arguments].filter(([name, value]) => this.#missing.includes(name) && value !== null),
+    );
+    const issues = validateCall(this.tool.name, given, this.tool, { user: this.#said, context: () => this.#said });
+    // Of several values in one, some may have been said before: they are judged with the call.
+    const isUnsaid = (name: string, value: JsonValue): boolean =>
+      typeof value !== 'object' && issues.some(({ code, param }) => code === 'ungrounded_value' && param === name);
+    const values = new Map([...given].filter(([name, value]) => !isUnsaid(name, value)));
+    const call = this.complete({ ...answer, arguments: values });
+    return [...values.keys()].some((name) => call.arguments.has(name)) ? call : undefined;
+  }
+
+  /** How many values of a call are those of the pending one; -1: it is a call of another tool. */
+  agreement({ name: tool, arguments: args }: DetectedCall): number {
+    if (tool !== this.tool.name) return -1;
+    const written = coerceArguments(args, this.tool);
+    const isEqual = ([name, value]: readonly [string, JsonValue]): boolean => {
+      const other = written.get(name);
+      return other !== undefined && canonicalJson(other) === canonicalJson(value);
+    };
+    return [...this.#values].filter(isEqual).length;
+  }
+
+  /**
+   * A call of the tool with the pending values. What the message says takes the place of a pending value. No word of the
+   * message fills two parameters, unless it is there twice.
+   */
+  complete(call: DetectedCall): DetectedCall {
+    const { properties = {}, required = [] } = this.tool.parameters;
+    const written = coerceArguments(call.arguments, this.tool);
+    const words = new SaidWords(this.#message);
+    const values = new Map(this.#values);
+    const declared = Object.keys(properties);
+    for (const name of new Set([...this.#missing, ...required, ...declared])) {
+      const value = written.get(name);
+      if (value === undefined || (values.has(name) && !this.#isNew(name, value, words))) continue;
+      if (words.take(value)) values.set(name, value);
+    }
+    const undeclared = [...call.arguments].filter(([name]) => !declared.includes(name));
+    const inOrder = declared.flatMap((name) => (values.has(name) ? [[name, values.get(name) ?? null] as const] : []));
+    return { ...call, arguments: new Map([...undeclared, ...inOrder]) };
+  }
+
+  /** Whether a value may replace a pending one: the message has it, or a part of it, or the user need not give it. */
+  #isNew(name: string, value: JsonValue, words: SaidWords): boolean {
+    const source = this.tool.notes.get(name)?.source;
+    const isChecked = source === 'customer' || (source === undefined && this.tool.consequential);
+    if (isJsonObject(value)) return [...value.values()].some((member) => this.#isNew(name, member, words));
+    if (isList(value)) return value.some((item) => this.#isNew(name, item, words));
+    return isGrounded(value, this.#said) ? !words.isUnit(value) : !isChecked;
+  }
+}
+
+interface KeepOptions extends Pick<CallRules, 'turnTools' | 'mentions'> {
+  readonly node: string;
+  /** How many turns without progress a call is kept. */
+  readonly turns: number;
+  /** Whether it is the first reply of the node in the turn. */
+  readonly isFirst: boolean;
+}
+
+/**
+ * Keeps the first call of a reply that lacks something, else the first one that is unsure. The pending call before it is
+ * over if it was sent, or another was made.
+ */
+export function keepPending(turn: Turn, judged: readonly JudgedCall[], options: KeepOptions): void {
+  const { node, turnTools, mentions, turns, isFirst } = options;
+  // What could not be read, and names that are no tool, say nothing of what the user wants.
+  const calls = judged.filter(
+    (call) => turnTools.tools.has(toolOf(call)) && (call.kind !== 'incomplete' || call.insight.unread === undefined),
+  );
+  const old = turn.pending.find((each) => each.node === node);
+  const sent = calls.find((each) => !('insight' in each) && toolOf(each) === old?.tool_name);
+  if (sent && !('insight' in sent)) {
+    const args = sent.kind === 'new' ? sent.arguments : sent.answered.arguments;
+    turn.emitEvent('call_completed', { tool_name: toolOf(sent), arguments: args }, { always: true });
+    turn.setPending(node, undefined);
+  }
+  const held = calls.find(({ kind }) => kind === 'incomplete') ?? calls.find(({ kind }) => kind === 'unsure');
+  const isOther = calls.length > 0 && !calls.some((call) => toolOf(call) === old?.tool_name);
+  // In a later round, a call that follows from results does not say that the user wants no other one.
+  if (isOther && (isFirst || held)) dropPending(turn, node, 'other_call');
+  const insight = held && 'insight' in held ? held.insight : undefined;
+  const tool = insight && turnTools.tools.get(insight.tool);
+  const kept = tool && toPending(insight, tool, mentions().user);
+  // If the user is asked again whether the call is meant, a yes still counts.
+  if (kept && (sent || !old || held?.kind === 'unsure' || !isSameCall(old, kept))) {
+    turn.setPending(node, { node, ...kept, turns_left: turns });
+    const { tool_name, arguments_json, missing } = kept;
+    turn.emitEvent(
+      'call_pending',
+      { tool_name, arguments: parseJsonObject(arguments_json), missing },
+      { always: true },
+    );
+  } else if (isFirst && !sent && old && old.turns_left <= 1) dropPending(turn, node, 'expired');
+}
+
+function toolOf(judged: JudgedCall): string {
+  if ('insight' in judged) return judged.insight.tool;
+  return judged.kind === 'new' ? judged.call.name : judged.answered.name;
+}
+
+const isSameCall = (old: PendingCall, kept: Omit<PendingCall, 'node' | 'turns_left'>): boolean =>
+  [old, kept]
+    .map(({ tool_name, arguments_json, missing }) =>
+      JSON.stringify([tool_name, arguments_json, missing.map(({ name }) => name)]),
+    )
+    .every((text, _, [first]) => text === first);
+
+/** Ends the pending call of a node, if it has one. */
+export function dropPending(turn: Turn, node: string, reason: 'declined' | 'other_call' | 'expired'): void {
+  const call = turn.pending.find((each) => each.node === node);
+  if (!call) return;
+  turn.emitEvent('call_dropped', { tool_name: call.tool_name, reason }, { always: true });
+  turn.setPending(node, undefined);
+}
+
+/** What stays of a call that was not sent; undefined: there is nothing to ask for. */
+function toPending(
+  { tool: tool_name, arguments: written, missing, invalid, confidence }: Insight,
+  tool: Tool,
+  user: UserMentions,
+): Omit<PendingCall, 'node' | 'turns_left'> | undefined {
+  if (confidence !== undefined)
+    return { tool_name, arguments_json: stringifyJson(coerceArguments(written, tool)), missing: [] };
+  const { properties = {}, required = [] } = tool.parameters;
+  const lacking = [...missing, ...invalid];
+  const faulty = new Set(lacking.map(({ name }) => rootOf(name)));
+  const said = ([name, value]: readonly [string, JsonValue]): boolean =>
+    !tool.consequential || tool.notes.get(name)?.source === 'context' || isGrounded(value, user);
+  const valid = [...coerceArguments(written, tool)].filter(([name]) => !faulty.has(name));
+  const unsaid = valid.filter((each) => !said(each) && required.includes(each[0]));
+  const asked = [...lacking, ...unsaid.map(([name]) => toInsightParam(tool, name, `the user never said ${name}`))]
+    .filter(({ name }) => Object.hasOwn(properties, rootOf(name)))
+    .toSorted((one, other) => one.precedence - other.precedence);
+  if (asked.length === 0) return undefined;
+  const kept = stringifyJson(new Map(valid.filter(said)));
+  const shown = asked
+    .filter(({ hidden }) => !hidden)
+    .map(({ name, message, significance, examples }) => ({ name, message, significance, examples }));
+  return { tool_name, arguments_json: kept, missing: shown };
+}
+
+const rootOf = (path: string): string => path.split(/[.[]/, 1)[0] ?? path;

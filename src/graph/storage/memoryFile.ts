@@ -1,0 +1,184 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { createYielder } from '../../base/eventLoop.ts';
+import { decodeUtf8, describeFsError, draftPath, syncFolder, writeAll, writeAtomic } from '../../base/filesystem.ts';
+import { isObject } from '../../base/jsonTypes.ts';
+import { parseJson } from '../../base/jsonLocations.ts';
+import { acquireLock, type Lock } from '../../inference/download/disk/lockFile.ts';
+import { Fault } from '../../protocol/fault.ts';
+import type { WriteChange } from './growingStorage.ts';
+import { invalidStorage } from './invalidStorage.ts';
+import { readEntries } from './knowledge/entries.ts';
+import type { KnowledgeEntry } from './knowledge/knowledge.ts';
+import { readBytes } from './storageFile.ts';
+
+const header = { turngraph: 'memory', version: 1 } as const;
+/** A file is written anew when more than half of it, and so many bytes, are of entries that are not there any more. */
+const minStaleBytes = 65_536;
+const batchBytes = 2 ** 20;
+
+const toLine = (value: object): string => `${JSON.stringify(value)}\n`;
+
+/**
+ * The file of a storage that is kept: a header, then one JSON line a change, `{"add": [...], "remove": [...]}`. A change is on
+ * the disk before it is acknowledged. What a killed process has left of a line is not read, and cut off by the next change.
+ */
+export class MemoryFile implements AsyncDisposable {
+  readonly #path: string;
+  readonly #name: string;
+  readonly #maxBytes: number;
+  #lock: Lock | undefined;
+  #file: FileHandle | undefined;
+  /** Bytes of its whole lines; 0 = it is not there yet. */
+  #length = 0;
+  /** Whether there may be a part of a line after them. */
+  #isTorn = true;
+
+  /** @param name the name of the storage, for messages: the path tells nothing. */
+  constructor(path: string, name: string, maxBytes: number) {
+    this.#path = path;
+    this.#name = name;
+    this.#maxBytes = maxBytes;
+  }
+
+  /**
+   * Locks the file and reads the entries; undefined: there is no file yet.
+   * @throws Fault STORAGE_NAME_IN_USE when another server has it open; LIMIT_EXCEEDED, INVALID_STRING_STORAGE_DATA with the
+   * line, STORAGE_FILE_NOT_FOUND, INSUFFICIENT_DISK_SPACE.
+   */
+  async open(): Promise<readonly KnowledgeEntry[] | undefined> {
+    this.#lock = await acquireLock(this.#path).catch((cause: unknown) => {
+      if (!(cause instanceof Fault)) throw this.#unwritable(cause);
+      const message = `the storage "${this.#name}" is open in another server; end that, or the session there`;
+      throw new Fault('STORAGE_NAME_IN_USE', message, { cause });
+    });
+    try {
+      return await this.#read();
+    } catch (error) {
+      await this[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async #read(): Promise<readonly KnowledgeEntry[] | undefined> {
+    await unlink(draftPath(this.#path)).catch(() => undefined);
+    const bytes = await readBytes(this.#path, this.#name, this.#maxBytes).catch((error: Fault) => {
+      if ((error.cause as NodeJS.ErrnoException).code === 'ENOENT') return new Uint8Array();
+      throw error;
+    });
+    this.#length = bytes.lastIndexOf(0x0a) + 1;
+    if (this.#length === 0) return undefined;
+    const yieldToOthers = createYielder();
+    const entries = new Map<string, KnowledgeEntry>();
+    for (let [start, number] = [0, 1]; start < this.#length; number++) {
+      const end = bytes.indexOf(0x0a, start);
+      this.#readLine(bytes.subarray(start, end), number, entries);
+      start = end + 1;
+      await yieldToOthers();
+    }
+    return [...entries.values()];
+  }
+
+  /** Writes a change, or the state if much is stale. @throws Fault LIMIT_EXCEEDED, INSUFFICIENT_DISK_SPACE */
+  async write(...[{ added, removed }, next]: Parameters<WriteChange>): Promise<void> {
+    const line = toLine({ ...(added.length > 0 && { add: added }), ...(removed.length > 0 && { remove: removed }) });
+    const bytes = Buffer.from(this.#length === 0 ? toLine(header) + line : line);
+    const length = this.#length + bytes.length;
+    const isStale = length > 2 * next.bytes + minStaleBytes || next.entries.length === 0;
+    const isTooLong = length > this.#maxBytes;
+    try {
+      await this.#lock?.check();
+      if (isTooLong) await this.#rewrite(next.entries);
+      // It may lack the room for a second file.
+      else if (!isStale || (await this.#rewrite(next.entries).catch(() => true))) await this.#append(bytes);
+    } catch (cause) {
+      throw cause instanceof Fault && cause.name === 'LIMIT_EXCEEDED' ? cause : this.#unwritable(cause);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#close();
+    await this.#lock?.[Symbol.asyncDispose]();
+  }
+
+  #unwritable(cause: unknown): Fault {
+    const { code } = cause as NodeJS.ErrnoException;
+    const name = code === 'ENOSPC' || code === 'EDQUOT' ? 'INSUFFICIENT_DISK_SPACE' : 'INTERNAL';
+    const why = cause instanceof Fault ? 'another server has taken it over' : describeFsError(cause);
+    return new Fault(name, `the memory of "${this.#name}" cannot be written: ${why}; nothing has changed`, { cause });
+  }
+
+  async #close(): Promise<void> {
+    await this.#file?.close().catch(() => undefined);
+    this.#file = undefined;
+  }
+
+  async #append(bytes: Buffer): Promise<void> {
+    const isNew = this.#length === 0;
+    this.#file ??= await open(this.#path, constants.O_RDWR | constants.O_CREAT, 0o600);
+    if (this.#isTorn) await this.#file.truncate(this.#length);
+    this.#isTorn = true;
+    try {
+      await writeAll(this.#file, bytes, this.#length);
+      await this.#file.datasync();
+    } catch (error) {
+      await this.#file.truncate(this.#length).catch(() => undefined);
+      throw error;
+    }
+    if (isNew) await syncFolder(dirname(this.#path));
+    this.#length += bytes.length;
+    this.#isTorn = false;
+  }
+
+  async #rewrite(entries: readonly KnowledgeEntry[]): Promise<void> {
+    let length = 0;
+    await writeAtomic(this.#path, async (file) => {
+      await file.chmod(0o600);
+      let batch = toLine(header);
+      for (const [index, entry] of entries.entries()) {
+        batch += toLine({ add: [entry] });
+        if (batch.length < batchBytes && index < entries.length - 1) continue;
+        length += await this.#writeBatch(file, batch, length);
+        batch = '';
+      }
+      length += await this.#writeBatch(file, batch, length);
+      // Windows replaces no open file.
+      await this.#close();
+    });
+    this.#length = length;
+    this.#isTorn = false;
+  }
+
+  async #writeBatch(file: FileHandle, text: string, at: number): Promise<number> {
+    const bytes = Buffer.from(text);
+    const max = this.#maxBytes;
+    if (at + bytes.length > max)
+      throw new Fault(
+        'LIMIT_EXCEEDED',
+        `the memory of "${this.#name}" would have more than ${max} bytes; remove entries first`,
+      );
+    await writeAll(file, bytes, at);
+    return bytes.length;
+  }
+
+  #readLine(bytes: Uint8Array, number: number, entries: Map<string, KnowledgeEntry>): void {
+    const place = `the memory of "${this.#name}", line ${number}`;
+    const text = decodeUtf8(bytes);
+    const value = text === undefined ? undefined : parseJson(text, (problem) => invalidStorage(`${place}: ${problem}`));
+    if (!isObject(value)) throw invalidStorage(`${place}: is no JSON object`);
+    if (number === 1) {
+      if (value['turngraph'] === header.turngraph && value['version'] === header.version) return;
+      throw invalidStorage(`${place}: is not ${JSON.stringify(header)}`);
+    }
+    const { add = [], remove = [] } = value as {
+      readonly add?: Parameters<typeof readEntries>[0];
+      readonly remove?: string[];
+    };
+    for (const id of remove) entries.delete(id);
+    for (const entry of readEntries(add, { fields: undefined }, `${place}: add`)) {
+      entries.delete(entry.id);
+      entries.set(entry.id, entry);
+    }
+  }
+}

@@ -1,0 +1,246 @@
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createGrowing } from '../../../../src/graph/storage/growingStorage.ts';
+import type { KnowledgeEntry } from '../../../../src/graph/storage/knowledge/knowledge.ts';
+import { MemoryFile } from '../../../../src/graph/storage/memoryFile.ts';
+import { MemoryFolder } from '../../../../src/graph/storage/memoryFolder.ts';
+import { renameAsWindows } from '../../../helpers/failingFiles.ts';
+import { isSkipped } from '../../../helpers/requirements.mjs';
+import { SmallDisk } from '../../../helpers/smallDisk.ts';
+
+let folder = '';
+beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'turngraph-'))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const entryOf = (id: string, text = `Fact ${id}`): KnowledgeEntry => ({
+  id,
+  text,
+  metadata: { act: 2 },
+  keys: [],
+  always: false,
+});
+
+/** A storage in a file, as a session opens it. */
+async function openFile(path = join(folder, 'facts.jsonl'), maxBytes = 1e6) {
+  const file = new MemoryFile(path, 'facts', maxBytes);
+  const storage = createGrowing((await file.open()) ?? [], (...change) => file.write(...change));
+  const change = (added: readonly KnowledgeEntry[], removed: readonly string[] = []) =>
+    storage.change(
+      () => ({ added, removed }),
+      () => undefined,
+    );
+  return { storage, change, path, [Symbol.asyncDispose]: () => file[Symbol.asyncDispose]() };
+}
+/** What a server would find that opened the file now. */
+async function idsIn(path = join(folder, 'facts.jsonl')): Promise<readonly string[]> {
+  const copy = join(folder, 'copy.jsonl');
+  copyFileSync(path, copy);
+  try {
+    await using opened = await openFile(copy);
+    return opened.storage.keys;
+  } finally {
+    rmSync(copy);
+  }
+}
+
+/** Lets writes to files fail after some bytes, until it is disposed of. */
+async function failWrites(
+  code: string,
+  methods: readonly ('write' | 'datasync' | 'sync' | 'truncate')[],
+  bytes = 10,
+): Promise<Disposable> {
+  const handle = await open(join(folder, 'probe'), 'w');
+  await handle.close();
+  const prototype = Object.getPrototypeOf(handle) as FileHandle;
+  const originals = methods.map((name) => [name, prototype[name]] as const);
+  for (const [name, original] of originals)
+    Object.assign(prototype, {
+      async [name](this: FileHandle, ...given: never[]) {
+        const [buffer, offset, , position] = given as unknown as readonly [Buffer, number, number, number];
+        if (name === 'write') await Reflect.apply(original, this, [buffer, offset, bytes, position]);
+        throw Object.assign(new Error(code), { code });
+      },
+    });
+  return { [Symbol.dispose]: () => void Object.assign(prototype, Object.fromEntries(originals)) };
+}
+
+describe('the file of a storage that is kept', () => {
+  it('has a JSON line for each change, and gives the entries back in order', async () => {
+    {
+      await using opened = await openFile();
+      await opened.change([entryOf('a'), entryOf('b')]);
+      await opened.change([entryOf('a', 'Another fact')], ['b']);
+      await opened.change([entryOf('c')]);
+    }
+    expect(
+      readFileSync(join(folder, 'facts.jsonl'), 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as object),
+    ).toEqual([
+      { turngraph: 'memory', version: 1 },
+      { add: [entryOf('a'), entryOf('b')] },
+      { add: [entryOf('a', 'Another fact')], remove: ['b'] },
+      { add: [entryOf('c')] },
+    ]);
+    await using again = await openFile();
+    expect(again.storage.entries).toEqual([entryOf('a', 'Another fact'), entryOf('c')]);
+    if (process.platform !== 'win32') expect(statSync(again.path).mode & 0o777).toBe(0o600);
+  });
+
+  it.each(['{"add": [{"id": "x", "te', '\0\0\0', '{"add": []}'])(
+    'drops a last line without an end: %j',
+    async (torn) => {
+      {
+        await using opened = await openFile();
+        await opened.change([entryOf('a')]);
+        appendFileSync(opened.path, torn);
+      }
+      expect(await idsIn()).toEqual(['a']);
+      {
+        await using opened = await openFile();
+        await opened.change([entryOf('b')]);
+      }
+      expect(await idsIn()).toEqual(['a', 'b']);
+    },
+  );
+
+  it('is refused with its line where it is damaged, and stays as it is', async () => {
+    const path = join(folder, 'facts.jsonl');
+    const header = '{"turngraph":"memory","version":1}\n';
+    for (const [text, message] of [
+      ['{"turngraph":"memory","version":2}\n', 'line 1: is not {"turngraph":"memory","version":1}'],
+      [`${header}{"add":[{"id":"a"}]}\n`, 'line 2: add[0].text is missing'],
+      [`${header}{"add":[\n{}\n`, 'line 2: is not valid JSON'],
+      [`${header}[]\n`, 'line 2: is no JSON object'],
+    ] as const) {
+      writeFileSync(path, text);
+      await expect(openFile()).rejects.toMatchObject({
+        name: 'INVALID_STRING_STORAGE_DATA',
+        message: expect.stringContaining(`the memory of "facts", ${message}`) as string,
+      });
+      expect(readFileSync(path, 'utf8')).toBe(text);
+    }
+  });
+
+  it('is written anew when most of it is stale, and when all entries are removed', async () => {
+    // Windows replaces no file that is open.
+    using _ = renameAsWindows();
+    await using opened = await openFile();
+    for (let round = 0; round < 200; round++)
+      await opened.change([entryOf('a', `${round} ${'x'.repeat(2000)}`), entryOf(`${round % 3}`)]);
+    expect(statSync(opened.path).size).toBeLessThan(100_000);
+    expect(await idsIn()).toEqual(opened.storage.keys);
+    await opened.change([], opened.storage.keys);
+    expect(readFileSync(opened.path, 'utf8')).toBe('{"turngraph":"memory","version":1}\n');
+    expect([await idsIn(), readdirSync(folder).toSorted()]).toEqual([[], ['facts.jsonl', 'facts.jsonl.lock']]);
+  });
+
+  it('takes no more bytes than are allowed, and nothing of what is beyond', async () => {
+    const path = join(folder, 'small.jsonl');
+    await using opened = await openFile(path, 2000);
+    for (let round = 0; round < 9; round++) await opened.change([entryOf('a', `${round} ${'x'.repeat(900)}`)]);
+    await expect(opened.change([entryOf('b', 'y'.repeat(1100))])).rejects.toMatchObject({
+      name: 'LIMIT_EXCEEDED',
+      message: expect.stringContaining('more than 2000 bytes') as string,
+    });
+    await opened.change([entryOf('c', 'z')]);
+    expect([opened.storage.keys, await idsIn(path)]).toEqual([
+      ['a', 'c'],
+      ['a', 'c'],
+    ]);
+  });
+
+  it.each([
+    ['a full disk', 'ENOSPC', ['write'], 'INSUFFICIENT_DISK_SPACE'],
+    ['a full disk that cannot be cut, either', 'ENOSPC', ['write', 'truncate'], 'INSUFFICIENT_DISK_SPACE'],
+    ['a disk that does not take what was written', 'EIO', ['datasync', 'sync'], 'INTERNAL'],
+  ] as const)('is as it was after %s', async (_, code, methods, name) => {
+    await using opened = await openFile();
+    await opened.change([entryOf('a')]);
+    const before = readFileSync(opened.path, 'utf8');
+    {
+      using failing = await failWrites(code, methods);
+      void failing;
+      await expect(opened.change([entryOf('b')])).rejects.toMatchObject({
+        name,
+        message: expect.stringMatching(/^the memory of "facts" cannot be written: .*; nothing has changed$/) as string,
+      });
+      await expect(opened.change([], ['a'])).rejects.toMatchObject({ name });
+    }
+    expect([opened.storage.keys, await idsIn()]).toEqual([['a'], ['a']]);
+    if (!(methods as readonly string[]).includes('truncate')) expect(readFileSync(opened.path, 'utf8')).toBe(before);
+    await opened.change([entryOf('c')]);
+    expect([opened.storage.keys, await idsIn()]).toEqual([
+      ['a', 'c'],
+      ['a', 'c'],
+    ]);
+  });
+
+  it.skipIf(isSkipped('memoryDisk'))('keeps what was acknowledged on a real disk that is full', async () => {
+    await using disk = await SmallDisk.mount(256);
+    await using opened = await openFile(join(disk.folder, 'facts.jsonl'));
+    await opened.change([entryOf('a')]);
+    let refused = 0;
+    for (let round = 0; round < 80; round++)
+      await opened.change([entryOf(`${round}`, 'x'.repeat(8000))]).catch(({ name }: Error) => {
+        expect(name).toBe('INSUFFICIENT_DISK_SPACE');
+        refused++;
+      });
+    expect(refused).toBeGreaterThan(40);
+    expect(await idsIn(opened.path)).toEqual(opened.storage.keys);
+  });
+});
+
+describe('the folder of storages that are kept', () => {
+  it('gives a storage to one server at a time', async () => {
+    const [one, two] = [new MemoryFolder(join(folder, 'memory'), 1e6), new MemoryFolder(join(folder, 'memory'), 1e6)];
+    const kept = await one.use('k', 'facts', []);
+    await expect(two.use('k', 'facts', [])).rejects.toMatchObject({
+      name: 'STORAGE_NAME_IN_USE',
+      message: expect.stringContaining('"facts" is open in another server') as string,
+    });
+    await (await two.use('k', 'others', [])).release();
+    await kept.release();
+    await (await two.use('k', 'facts', [])).release();
+    writeFileSync(join(folder, 'file'), '');
+    await expect(new MemoryFolder(join(folder, 'file'), 1e6).use('k', 'facts', [])).rejects.toMatchObject({
+      message: expect.stringContaining('a file is in the place of a folder') as string,
+    });
+  });
+
+  it('has files whose names tell nothing, and that no name leads out of', async () => {
+    const memory = new MemoryFolder(join(folder, 'memory'), 1e6);
+    const kept = await memory.use('../../secret', 'facts', [entryOf('a')]);
+    await kept.release();
+    expect(readdirSync(join(folder, 'memory'))).toEqual([expect.stringMatching(/^[0-9a-f]{64}\.jsonl$/)]);
+    expect(existsSync(join(folder, 'secret'))).toBe(false);
+  });
+
+  it('gives sessions with the same key one storage, until the last one releases it', async () => {
+    const memory = new MemoryFolder(join(folder, 'memory'), 1e6);
+    const [one, two] = await Promise.all([memory.use('k', 'facts', [entryOf('a')]), memory.use('k', 'facts', [])]);
+    expect(one.storage).toBe(two.storage);
+    const changing = two.storage.change(
+      () => ({ added: [entryOf('b')], removed: [] }),
+      () => undefined,
+    );
+    await Promise.all([one.release(), two.release(), changing]);
+    const [again, other] = [await memory.use('k', 'facts', [entryOf('c')]), await memory.use('k', 'other', [])];
+    expect([again.storage.keys, other.storage.keys]).toEqual([['a', 'b'], []]);
+    await Promise.all([again.release(), other.release()]);
+  });
+});

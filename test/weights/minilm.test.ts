@@ -1,0 +1,66 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { measureIntents, readIntents } from '../../scripts/evals/intents.mjs';
+import { measureRecall, readLores } from '../../scripts/evals/recall.mjs';
+import { weightsFile } from '../../scripts/weights.mjs';
+import { connect, type Client } from '../../src/client/index.ts';
+import type { TurngraphServer } from '../../src/server/socket/server.ts';
+import { isSkipped } from '../helpers/requirements.mjs';
+import { startTestServer } from '../helpers/server.ts';
+
+describe.skipIf(isSkipped('embeddingWeights'))('with the weights of MiniLM', () => {
+  let folder = '';
+  let server: TurngraphServer;
+  let client: Client;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'turngraph-weights-'));
+    const file = await weightsFile('minilm');
+    const variant = { engine: 'llama-cpp', local_path: dirname(file), files: [basename(file)] };
+    const models = [{ name: 'minilm', purpose: 'embedding', variants: [variant] }];
+    await writeFile(join(folder, 'models.json'), JSON.stringify({ models, extends: false }));
+    const places = { catalogue: join(folder, 'models.json'), cache: join(folder, 'cache'), storageRoot: folder };
+    server = await startTestServer(places);
+    client = await connect(server.url);
+  });
+  afterAll(async () => {
+    await client.close();
+    await server[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
+  });
+  describe('a Route by examples', () => {
+    const route = (bounds: object) =>
+      measureIntents(client, { match: 'vectors', embedding_model: 'minilm', ...bounds });
+
+    it('has five examples and five other phrasings of 40 intents, and 50 messages about something else', async () => {
+      const { labels, messages } = await readIntents();
+      const examples = labels.flatMap((label) => label.examples);
+      const texts = messages.map(({ text }) => text);
+      expect([labels.length, examples.length, texts.length]).toEqual([40, 200, 250]);
+      expect(messages.filter(({ label }) => label === '')).toHaveLength(50);
+      expect(new Set([...examples, ...texts]).size).toBe(450);
+    });
+
+    it('takes the right exit for 185 of 200 phrasings that no example has, and is led astray by 3 of 50 others', async () => {
+      const { right, unrelated } = await route({ threshold: 0.4 });
+      expect(right).toBeGreaterThanOrEqual(184);
+      expect(unrelated).toBeLessThanOrEqual(3);
+    });
+
+    it('is led astray by none with a higher threshold, and still takes about nine of ten', async () => {
+      const { right, unrelated } = await route({ threshold: 0.5 });
+      expect(right).toBeGreaterThanOrEqual(178);
+      expect(unrelated).toBe(0);
+    });
+  });
+
+  it('finds about as much of a lore by words and vectors together as by the better of the two', async () => {
+    for (const lore of await readLores()) {
+      const { words, vectors, both } = await measureRecall(client, lore, folder, 'minilm');
+      expect(both.first).toBeGreaterThanOrEqual(Math.max(words.first, vectors.first) - 1);
+      expect(both.amongThree).toBeGreaterThanOrEqual(Math.max(words.amongThree, vectors.amongThree) - 1);
+      expect(both.amongThree).toBeGreaterThanOrEqual(0.8 * lore.questions.length);
+    }
+  });
+});
