@@ -64,7 +64,11 @@ export function parseReply(
   const mended = malformed.slice(0, maxMended).map((part) => {
     return formatMalformed.includes(part) ? [] : mendedCalls(part.text, format, options);
   });
-  const calls = [...parsed.calls.map((call) => withOfferedName(call, tools)), ...mended.flat()];
+  const read = parsed.calls.map((call) => ({ text: call.raw, calls: [withOfferedName(call, tools)] }));
+  const calls = inOrder(reply, [
+    read,
+    mended.map((found, index) => ({ text: malformed[index]?.text ?? '', calls: found })),
+  ]);
   const isRead = (index: number): boolean => (mended[index]?.length ?? 0) > 0;
   // What stood around a call that was mended may be markup, too.
   const [answer, around] = mended.flat().length > 0 ? split(outside, true) : [outside, []];
@@ -83,8 +87,22 @@ function callsInReasoning(reasoning: string, format: ToolCallFormat, options: De
   return [...offered, ...inProse].map((text) => ({ text, reason: 'it is within the reasoning, and nothing follows' }));
 }
 
+interface ReadPart {
+  readonly text: string;
+  readonly calls: readonly DetectedCall[];
+}
+
+/** The calls of lists of parts, as they stand in a text. */
+function inOrder(text: string, lists: readonly (readonly ReadPart[])[]): readonly DetectedCall[] {
+  const placed = lists.flatMap((parts) => {
+    const ranges = rangesOf(parts, text);
+    return parts.map(({ calls }, index) => ({ calls, start: ranges[index]?.start ?? 0 }));
+  });
+  return placed.toSorted((a, b) => a.start - b.start).flatMap(({ calls }) => calls);
+}
+
 /** Where parts of a text are, which are in its order; an empty range where one is not. */
-function rangesOf(parts: readonly MalformedCall[], text: string): readonly TextRange[] {
+function rangesOf(parts: readonly Pick<MalformedCall, 'text'>[], text: string): readonly TextRange[] {
   let from = 0;
   return parts.map((part) => {
     const start = text.indexOf(part.text, from);

@@ -77,6 +77,19 @@ describe('a damaged call of an offered tool', () => {
     expect(read(text, 'chatml').calls).toEqual([]);
   });
 
+  it('stands in the order of the text, between the calls around it', () => {
+    const call = (name: string): string => `<tool_call>{"name": "${name}", "arguments": {}}</tool_call>`;
+    const damaged = '<tool_call>{"name": "read", "arguments": {"on": 5 times}}</tool_call>';
+    const texts = [
+      [call('lamp'), damaged, call('set_light')],
+      [damaged, call('lamp'), call('lamp')],
+    ];
+    expect(texts.map((parts) => read(parts.join('\n'), 'chatml').calls.map(([name]) => name))).toEqual([
+      ['lamp', 'read', 'set_light'],
+      ['read', 'lamp', 'lamp'],
+    ]);
+  });
+
   it('of another tool stays what it is', () => {
     expect(read('<act>door:door<with>{"on": yes}</act>')).toMatchObject({ calls: [], unread: 1 });
     expect(read('<tool_call>{"name": "lamps", "arguments": {}}</tool_call>', 'chatml').calls).toEqual([
