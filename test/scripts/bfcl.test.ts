@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { whyWrong } from '../../scripts/evals/bfcl/check.mjs';
+import { trueCalls } from '../../scripts/evals/roundTrip/trueCalls.mjs';
 
 const parameters = {
   type: 'dict',
@@ -60,4 +61,17 @@ describe('the comparison of the Berkeley leaderboard', () => {
     expect(whyWrong([], [], functions)).toBeUndefined();
     expect(whyWrong([call({ city: 'Oban' })], [], functions)).toBe('call');
   });
+});
+
+it('the true calls have the first accepted values, also of members, and leave out what has none', () => {
+  const filter = [{ wind: ['strong', 'gale'], sea: ['', 'calm'] }];
+  const accepted = { city: ['Oban', 'Skye'], days: ['', 3], limit: [''], filter, at: [[1, 2]], raw: [{ x: 1 }] };
+  expect(trueCalls([{ forecast: accepted }, { history: {} }])).toEqual([
+    {
+      id: 'call00000',
+      name: 'forecast',
+      arguments: { city: 'Oban', days: 3, filter: { wind: 'strong', sea: 'calm' }, at: [1, 2], raw: { x: 1 } },
+    },
+    { id: 'call00001', name: 'history', arguments: {} },
+  ]);
 });

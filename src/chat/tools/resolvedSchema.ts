@@ -14,8 +14,8 @@ export interface ResolvedSchema {
   readonly type?: readonly string[];
   /** The only values, also those of `const`. */
   readonly enum?: readonly unknown[];
-  /** Its default value is null. */
-  readonly defaultsToNull?: true;
+  /** Its default values, one from each of its parts that has one. */
+  readonly defaults?: readonly unknown[];
   readonly properties?: Readonly<Record<string, ResolvedSchema>>;
   readonly required?: ReadonlySet<string>;
   readonly additionalProperties?: unknown;
@@ -113,13 +113,14 @@ class SchemaResolver {
     const names = new Set(properties.flatMap(Object.keys));
     const items = parts.map((part) => part['items']).filter(isObject);
     const additional = parts.map((part) => part['additionalProperties']).filter((value) => value !== undefined);
+    const defaults = parts.flatMap((part) => ('default' in part ? [part['default']] : []));
     const required = parts.flatMap((part) => (Array.isArray(part['required']) ? part['required'].map(String) : []));
     const member = (name: string): ResolvedSchema =>
       this.#schemaOf(properties.filter((each) => Object.hasOwn(each, name)).map((each) => each[name]));
     return {
       ...(type && { type }),
       ...(values && { enum: values }),
-      ...(parts.some((part) => part['default'] === null) && { defaultsToNull: true }),
+      ...(defaults.length > 0 && { defaults }),
       ...(properties.length > 0 && { properties: Object.fromEntries([...names].map((name) => [name, member(name)])) }),
       ...(required.length > 0 && { required: new Set(required) }),
       ...(additional.length > 0 && { additionalProperties: !additional.includes(false) && additional[0] }),

@@ -162,7 +162,7 @@ export class ParameterReader {
       start: key.end,
       layout,
       schema,
-      mayBeNull: schema !== undefined && (!isRequired || schema.defaultsToNull === true),
+      mayBeNull: schema !== undefined && (!isRequired || schema.defaults?.includes(null) === true),
       nextKeys: this.#nextKeys,
       after,
     });

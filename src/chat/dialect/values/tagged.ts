@@ -184,7 +184,7 @@ interface TypedText {
  *
  * | the schema allows     | the value is                                                                      |
  * | --------------------- | --------------------------------------------------------------------------------- |
- * | only strings          | the text, but null where it may be null                                           |
+ * | only strings          | the text, but null where it may be null, unless the text is the declared default  |
  * | no string             | JSON, else lenient JSON (Python's literals included), else the text               |
  * | strings and others    | the text, unless it is JSON of one of the other types                             |
  * | anything, or unknown  | the text, unless it is a number, a boolean, null, a list or an object in JSON     |
@@ -225,7 +225,8 @@ function readMixed(
 ): TypedText {
   const strings = fixedStrings(schema);
   const content = text.trim();
-  if (strings.includes(text)) return { value: text, repaired: false };
+  // A declaration may name "null" as a text: its template writes None for null.
+  if (strings.includes(text) || schema?.defaults?.includes(text)) return { value: text, repaired: false };
   if (strings.includes(content)) return { value: content, repaired: true };
   if (mayBeNull && [style.null, 'null', 'None'].includes(content)) return { value: null, repaired: false };
   if (types?.size === 1) return { value: text, repaired: false };

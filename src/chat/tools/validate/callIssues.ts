@@ -41,7 +41,7 @@ function* memberIssues(members: JsonObject, schema: ResolvedSchema, path: string
     if (!members.has(name)) yield issue('missing_param', pathOf(name), `${pathOf(name)} is required and missing`);
   for (const [name, value] of members) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    const isLeftOut = value === null && property && (property.defaultsToNull || !required.has(name));
+    const isLeftOut = value === null && property && (property.defaults?.includes(null) || !required.has(name));
     if (isLeftOut) continue;
     if (property) yield* valueIssues(value, property, pathOf(name));
     else if (!additionalProperties)

@@ -80,6 +80,8 @@ describe('a value between marks', () => {
     ['None', { anyOf: [{ type: 'string' }, { type: 'null' }] }, ['a'], null],
     ['null', { type: 'string' }, ['a'], 'null'],
     ['null', { enum: ['null', 'one'] }, [], 'null'],
+    ['null', { type: 'string', default: 'null' }, [], 'null'],
+    ['None', { type: 'string', default: 'null' }, [], null],
     ['nullable', { type: 'string' }, [], 'nullable'],
     ['[]', { type: 'array' }, [], []],
   ])('%j under %j, of which %j is required, is %j', (text, schema, required, value) => {
