@@ -190,11 +190,13 @@ describe.each(subprotocols)('over %s, a Remember node', (subprotocol) => {
     await using game = await serve(script, { memories: ['The user hates rats.'], maxKnowledgeEntries: 1 });
     await game.say('My name is Ada');
     expect(await game.warnings()).toEqual([
-      'memory on visit 1 failed: what the model wrote as the list of facts is none; choose another model',
+      'memory on visit 1 ("My name is Ada") failed: what the model wrote as the list of facts is none; choose another model',
     ]);
     await game.say('I am tall');
     expect(await game.warnings()).toEqual([
-      expect.stringMatching(/^memory on visit \d+ failed: "memories" has 2 entries, and 1 are allowed$/),
+      expect.stringMatching(
+        /^memory on visit \d+ \("I am tall"\) failed: "memories" has 2 entries, and 1 are allowed$/,
+      ),
     ]);
   });
 

@@ -4,7 +4,7 @@ import { isObject } from '../../base/jsonTypes.ts';
 import { createReader } from '../../protocol/schema.ts';
 import { didYouMean, listNames } from '../../base/didYouMean.ts';
 import { Fault } from '../../protocol/fault.ts';
-import { analyseNode, lintGraph } from './analysis.ts';
+import { analyseNode, lintGraph, lintNeeds } from './analysis.ts';
 import { changeParams } from './liveParams.ts';
 import type { GraphDocument, GraphFault } from './document.ts';
 import { graphSchema, nodeSchema, createGraphFault, faultsBelow, invalidGraph } from './document.ts';
@@ -34,7 +34,7 @@ export interface CompileOptions {
   contextFor(
     nodeName: string,
     defaultModel: string,
-  ): Omit<NodeContext, 'toolNames' | 'knowledgeSources' | 'connectedExits'>;
+  ): Omit<NodeContext, 'toolNames' | 'knowledgeSources' | 'fieldNames' | 'connectedExits'>;
 }
 
 // In characters. Every frame of a turn contains a node name.
@@ -71,13 +71,14 @@ export async function compile(
     toolNames: () => declarations.toolNames(),
     clientTools,
     knowledgeSources: () => declarations.knowledgeSources(),
+    fieldNames: () => declarations.fieldNames(),
   });
   const steps = await createNodes(plans, contextOf, faults);
   const analysed = () =>
     new Map(
       [...plans].map(([name, plan]) => [name, analyseNode(name, plan, plan.type.effects(plan.params, plan.exits))]),
     );
-  const lint = () => [...lintGraph(graph.start_node, analysed()), ...declarations.warnings()];
+  const lint = () => [...lintGraph(graph.start_node, analysed()), ...lintNeeds(plans), ...declarations.warnings()];
   if (warn) await runChunk(() => lint().forEach(warn));
   return {
     start: graph.start_node,

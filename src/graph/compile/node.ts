@@ -100,6 +100,8 @@ export interface NodeContext {
    * parameters are not valid.
    */
   knowledgeSources(): ReadonlySet<string> | undefined;
+  /** The names of the fields in which nodes of the graph answer; undefined as above. */
+  fieldNames(): ReadonlySet<string> | undefined;
   /** Adds a sentence to the warnings of the agent, or, once the agent is created, to those of its next turn. */
   warn(warning: string): void;
 }
@@ -120,6 +122,10 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
   toolNames?(params: FromSchema<P>): readonly string[];
   /** The name of the block of knowledge that a node with these parameters finds; absent or undefined: it finds none. */
   knowledgeSource?(params: FromSchema<P>, nodeName: string): string | undefined;
+  /** The names of the fields in which a node with these parameters answers; absent: none. */
+  fieldNames?(params: FromSchema<P>): readonly string[];
+  /** Parameters, and exits as `exits.NAME`, that have no effect without a value of another parameter, its name. */
+  readonly needs?: Readonly<Record<string, string>>;
   /**
    * Creates a node from validated parameters. The node disposes of what it opens.
    * @throws InvalidParams, or the Fault of a resource that cannot be opened.
@@ -128,12 +134,16 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
 }
 
 /** A node type of any kind, as a registry takes it. */
-export type AnyNodeType = Omit<NodeType, 'create' | 'effects' | 'exits' | 'toolNames' | 'knowledgeSource'> & {
+export type AnyNodeType = Omit<
+  NodeType,
+  'create' | 'effects' | 'exits' | 'toolNames' | 'knowledgeSource' | 'fieldNames'
+> & {
   readonly exits: readonly string[] | ExitsFromParam | ((params: never) => readonly string[]);
   create(params: never, context: NodeContext): Promise<Node>;
   effects?(params: never, exits: readonly string[]): NodeEffects;
   toolNames?(params: never): readonly string[];
   knowledgeSource?(params: never, nodeName: string): string | undefined;
+  fieldNames?(params: never): readonly string[];
 };
 
 /** Defines a node type. TypeScript infers its types from its values; returning an undeclared exit does not compile. */

@@ -3,7 +3,7 @@ import { exitsFromParam, type ExitsFromParam } from './exits.ts';
 import type { NodeEffects, AnyNodeType, Node, NodeContext } from './node.ts';
 
 /** A node type with its compiled parameter schema. */
-export interface RegisteredType extends Pick<AnyNodeType, 'type' | 'summary' | 'params'> {
+export interface RegisteredType extends Pick<AnyNodeType, 'type' | 'summary' | 'params' | 'needs'> {
   /** The exits of every node of the type; undefined where they follow from its parameters. */
   readonly fixedExits: readonly string[] | undefined;
   /** The parameter that the exits follow from; undefined where they are fixed, or a function of the parameters. */
@@ -17,6 +17,7 @@ export interface RegisteredType extends Pick<AnyNodeType, 'type' | 'summary' | '
   toolNames(params: object): readonly string[];
   /** The name of the block of knowledge that a node with such parameters finds; undefined: it finds none. */
   knowledgeSource(params: object, nodeName: string): string | undefined;
+  fieldNames(params: object): readonly string[];
   /** Creates a node from parameters that `read` has accepted. @throws InvalidParams, or the Fault of a resource. */
   create(params: object, context: NodeContext): Promise<Node>;
 }
@@ -51,6 +52,7 @@ function register(type: AnyNodeType): RegisteredType {
     effects: (params, exits) => type.effects?.(params as never, exits),
     toolNames: (params) => type.toolNames?.(params as never) ?? [],
     knowledgeSource: (params, nodeName) => type.knowledgeSource?.(params as never, nodeName),
+    fieldNames: (params) => type.fieldNames?.(params as never) ?? [],
     create: (params, context) => type.create(params as never, context),
   };
 }

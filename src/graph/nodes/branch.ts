@@ -3,6 +3,7 @@ import { isObject, tryParseJson } from '../../base/jsonTypes.ts';
 import type { FromSchema } from '../../protocol/schema.ts';
 import { array, closedObject, object, string } from '../../protocol/schemaBuilders.ts';
 import { JsonNumber, type JsonValue } from '../../chat/json/value.ts';
+import { fieldPrefix, warnOfUnknownFields } from '../compile/graphDeclarations.ts';
 import { defineNode, InvalidParams, type NodeContext, routingEffects, unwrapParam } from '../compile/node.ts';
 import { answeredCalls, type Turn } from '../compile/turn.ts';
 import type { EntryFilter, Held, Scalar, ValueOf } from '../retrieval/filter/filter.ts';
@@ -44,7 +45,10 @@ export const branch = defineNode({
   async create({ cases }, context) {
     const filters = cases.map(({ when }, index) => readCase(when, `/cases/${index}/when`));
     warnOfUnreached(cases, context);
-    for (const [index, { fields }] of filters.entries()) warnOfUnknownTools(fields, index, context);
+    for (const [index, { fields }] of filters.entries()) {
+      warnOfUnknownTools(fields, index, context);
+      warnOfUnknownFields(fields, `${context.nodeName}.params.cases[${index}]`, context);
+    }
     return {
       run(turn) {
         const index = filters.findIndex((filter) => filter.bind(turn.variables)(valuesOf(turn)));
@@ -63,7 +67,6 @@ const turnValues: Readonly<Record<string, (turn: Turn) => Held | undefined>> = {
 };
 
 const resultPrefix = 'result.';
-const fieldPrefix = 'fields.';
 
 function readCase(when: object, pointer: string): EntryFilter {
   const filter = unwrapParam(pointer, readFilter(when, undefined));

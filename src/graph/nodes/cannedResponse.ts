@@ -1,5 +1,5 @@
 import { runChunk } from '../../base/eventLoop.ts';
-import { templateParam, warnOfUnknownKnowledge } from '../compile/graphDeclarations.ts';
+import { templateParam, warnOfUnknownNames } from '../compile/graphDeclarations.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import { defineNode, InvalidParams, type NodeContext, routingEffects } from '../compile/node.ts';
 import { showsCalls, compileTemplate, type Template } from '../compile/template.ts';
@@ -24,6 +24,7 @@ export const cannedResponse = defineNode({
     ),
   }),
   exits: ['default', 'missing'],
+  needs: { 'exits.missing': 'key' },
   effects: (params) => ({
     ...routingEffects,
     held: 'discarded',
@@ -87,7 +88,7 @@ async function compileLines(strings: ResolvedStrings, context: NodeContext) {
     const place = `${context.nodeName}, line ${index}`;
     const template = await runChunk(() => compileTemplate(line, place));
     if (!template.ok) throw invalidStrings(strings, errorsBelow(`/${index}`, template.errors));
-    warnOfUnknownKnowledge(template.value, place, context);
+    warnOfUnknownNames(template.value, place, context);
     lines.push(template.value);
   }
   context.setMade(lines, sizeOf(strings.list));

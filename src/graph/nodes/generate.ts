@@ -41,6 +41,8 @@ export const generate = defineNode({
   summary: 'Answers with the text of a model: streamed, in one frame, or held for a later node to check.',
   params,
   exits: ['default'],
+  needs: { summary_tokens: 'summary', placement: 'template' },
+  fieldNames: ({ answer_fields: fields = [] }) => fields.map(({ name }) => name),
   effects: ({ hold }) => ({
     infers: true,
     sends: hold ? [] : ['default'],

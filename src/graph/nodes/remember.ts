@@ -27,6 +27,8 @@ const maxSearched = 50;
 // Tokens of the context for our own words and the kept facts, and the characters that surely fit in a token.
 const reservedTokens = 512;
 const charactersPerToken = 2;
+/** Characters of a message in the warning about it. */
+const maxNamedLength = 60;
 
 const ownPrompt =
   'You keep the memory of a character in a game. Read the new messages and write down the facts that are worth ' +
@@ -111,8 +113,9 @@ export const remember = defineNode({
         const { every_turns: every, priority, system } = settings.current;
         if (++visits % every > 0) return 'default';
         const prompt = system.render(turn);
+        const name = `${nodeName} on visit ${visits} (${JSON.stringify(turn.message.slice(0, maxNamedLength))})`;
         const work = (run: FactRun): Promise<void> => rememberFrom(turn, prompt, every, run);
-        if (priority === 'BACKGROUND') turn.later(`${nodeName} on visit ${visits}`, work);
+        if (priority === 'BACKGROUND') turn.later(name, work);
         else await withinTurn(turn, work, { priority, nodeName });
         return 'default';
       },

@@ -43,6 +43,12 @@ export const toolCallWith = (formats: Formats) =>
     summary: 'Offers tools to a model, detects calls in its text and notifies the client of each.',
     params: toolCallParams(formats),
     exits: ['tool_called', 'no_tool_called', 'no_results', 'unsure'],
+    needs: {
+      'exits.unsure': 'min_confidence',
+      'exits.no_results': 'await_results',
+      results_timeout_ms: 'await_results',
+      summary_tokens: 'summary',
+    },
     effects: toolCallEffects,
     toolNames: ({ tools }) => tools.map(declaredToolName),
     async create(params, context) {
