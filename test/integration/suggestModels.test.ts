@@ -1,9 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../src/client/index.ts';
 import { parseCatalogue } from '../../src/inference/models/catalogue/catalogue.ts';
+import { Downloads } from '../../src/inference/download/downloads.ts';
 import { mockEngine } from '../../src/inference/mock/engine.ts';
 import type { ServerFrameBodies, SuggestModelsRequest } from '../../src/protocol/frames.gen.ts';
 import type { ServerMachine } from '../../src/server/session/session.ts';
@@ -204,6 +205,20 @@ describe('a server that is asked many times at once', () => {
     expect(readings).toBe(1);
     await client.suggestModels();
     expect(readings).toBe(2);
+  });
+});
+
+describe('a server that is asked by many clients at once', () => {
+  const server = useServer({ readMachine: async () => laptop });
+
+  it('looks for the files of a model at most twice', async () => {
+    using locate = vi.spyOn(Downloads.prototype, 'locate');
+    await using first = await connect(server().url);
+    await using second = await connect(server().url);
+    const wishes = Array.from({ length: 20 }, (_, minTokensPerSecond) => ({ minTokensPerSecond }));
+    await Promise.all([first, second].flatMap((client) => wishes.map((wish) => client.suggestModels(wish))));
+    const ofOne = locate.mock.calls.filter(([{ name }]) => name === 'turngraph-demo');
+    expect([1, 2]).toContain(ofOne.length);
   });
 });
 

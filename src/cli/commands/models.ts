@@ -4,7 +4,7 @@ import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.
 import { formatBytes } from '../../base/units.ts';
 import { onInterrupt } from '../interrupt.ts';
 import { type ServerFlags, serverFlags } from '../options.ts';
-import { findFileProblem } from '../../inference/models/suggestions/modelFacts.ts';
+import { readModelFacts } from '../../inference/models/suggestions/modelFacts.ts';
 import { requireEntry, openCatalogue, type OpenCatalogue } from '../catalogue.ts';
 import { printLine } from '../output/terminalText.ts';
 import { download } from './modelsDownload.ts';
@@ -65,14 +65,14 @@ async function info(name: string, flags: ServerFlags): Promise<void> {
 async function readDetails({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<object> {
   const { name, description, tool_call_format, purpose, embedding, variants } = entry;
   const [variant] = variants;
-  const status = await downloads.readStatus(entry);
+  const { status, problem, bytesOnDisk = variant?.size_bytes, keptBytes } = await readModelFacts(downloads, entry);
   return {
     name,
     status,
     file: (await downloads.locate(entry))?.files[0],
-    size_bytes: await readSize(downloads, entry),
-    problem: await findFileProblem(downloads, entry),
-    kept_bytes: status === 'ABSENT' ? (await downloads.readKeptBytes(entry)) || undefined : undefined,
+    size_bytes: bytesOnDisk,
+    problem,
+    kept_bytes: status === 'ABSENT' ? keptBytes || undefined : undefined,
     huggingface_repo: variant?.huggingface_repo,
     revision: variant?.huggingface_repo === undefined ? undefined : variant.revision,
     files: variant?.files,

@@ -1,6 +1,6 @@
 import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
 import { readMachine } from '../../inference/models/suggestions/machine.ts';
-import { readModelFacts } from '../../inference/models/suggestions/modelFacts.ts';
+import { readAllFacts } from '../../inference/models/suggestions/modelFacts.ts';
 import {
   type Suggestion,
   suggestModels,
@@ -20,9 +20,10 @@ export async function printSuggestions(flags: Readonly<Record<string, unknown>>)
   const freeDisk = await downloads.readFreeBytes();
   const machine: TargetMachine = { freeRam, card, bandwidth, slots: options.slots, freeDisk };
   // What generates text: a model for searches is chosen by what it finds.
-  const ownModels = [...catalogue.models.values()].filter((entry) => !isRemote(entry) && entry.purpose === 'chat');
-  const facts = await Promise.all(ownModels.map((entry) => readModelFacts(downloads, entry)));
-  const suggestions = suggestModels(facts, machine);
+  const facts = (await readAllFacts(downloads, catalogue)).filter(
+    ({ entry }) => !isRemote(entry) && entry.purpose === 'chat',
+  );
+  const suggestions = await suggestModels(facts, machine);
   if (options.json) return printComplete({ machine, models: suggestions });
   const rows = suggestions.map((model) => [
     model.name,

@@ -103,8 +103,8 @@ export class Downloads implements AsyncDisposable {
   }
 
   /** Where a model is now. DOWNLOADING also when another process downloads it. */
-  async readStatus(source: ModelSource): Promise<DownloadStatus> {
-    const located = await this.locate(source);
+  async readStatus(source: ModelSource, locating = this.locate(source)): Promise<DownloadStatus> {
+    const located = await locating;
     if (located) return located.source === 'own' ? 'LOCAL' : 'DOWNLOADED';
     const locked = await Promise.all(allTargets(source, this.#paths.folder).map(({ path }) => isLocked(path)));
     return this.#running.has(filesKey(source)) || locked.includes(true) ? 'DOWNLOADING' : 'ABSENT';
@@ -116,8 +116,8 @@ export class Downloads implements AsyncDisposable {
   }
 
   /** Which file of a model is missing though others of it are there, or though it is one of the user's own; undefined: none. */
-  async findMissing(source: ModelSource): Promise<string | undefined> {
-    if (await this.locate(source)) return undefined;
+  async findMissing(source: ModelSource, locating = this.locate(source)): Promise<string | undefined> {
+    if (await locating) return undefined;
     const own = localFiles(source);
     const files = own.length > 0 ? own : targetsOrEmpty(source, this.#paths.folder).map(({ path }) => path);
     const isOwn = own.length > 0 && source.variants[0]?.huggingface_repo === undefined;

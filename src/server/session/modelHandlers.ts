@@ -140,7 +140,8 @@ async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: Catal
   const state = pool.state(entry.name);
   const [variant] = entry.variants;
   const { backend = '', gpuLayers = 0, threads = 0, prefillThreads = 0, slots = 0, memory } = state.stats ?? {};
-  const [status, located] = await Promise.all([downloads.readStatus(entry), downloads.locate(entry)]);
+  const locating = downloads.locate(entry);
+  const [status, located] = await Promise.all([downloads.readStatus(entry, locating), locating]);
   return {
     name: entry.name,
     // One that other machines serve has no files that could be missing.

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { MeasuredMachine } from '../../inference/models/suggestions/machine.ts';
-import { type ModelFacts, readModelFacts } from '../../inference/models/suggestions/modelFacts.ts';
+import { type ModelFacts, readAllFacts } from '../../inference/models/suggestions/modelFacts.ts';
 import { type ModelWish, type Suggestion, suggestModels } from '../../inference/models/suggestions/suggestModels.ts';
 import { type ModelPurpose, modelPurposes } from '../../inference/contract/model.ts';
 import { totalMemory } from '../../inference/contract/memory.ts';
@@ -25,16 +25,15 @@ export async function replySuggestions(
   const [machine, freeDisk] = await Promise.all([context.readMachine(), downloads.readFreeBytes()]);
   // It may have paths.
   if (machine.problem !== undefined) context.log.warn({ why: machine.problem }, unknownCard);
-  const entries = [...pool.catalogue.models.values()].filter((entry) => entry.purpose === purpose);
-  const facts = await Promise.all(
-    entries.map(async (entry): Promise<ModelFacts> => {
-      const { loaded, stats } = pool.state(entry.name);
-      const held = loaded && stats ? { status: 'LOADED' as const, held: totalMemory(stats.memory) } : {};
-      return { ...(await readModelFacts(downloads, entry)), ...held };
-    }),
-  );
+  const allFacts = await readAllFacts(downloads, pool.catalogue);
+  const facts = allFacts
+    .filter(({ entry }) => entry.purpose === purpose)
+    .map((read): ModelFacts => {
+      const { loaded, stats } = pool.state(read.entry.name);
+      return loaded && stats ? { ...read, status: 'LOADED', held: totalMemory(stats.memory) } : read;
+    });
   const factsOf = new Map(facts.map((each) => [each.entry.name, each]));
-  const suggestions = suggestModels(facts, { ...machine, freeDisk }, wish);
+  const suggestions = await suggestModels(facts, { ...machine, freeDisk }, wish);
   const fitting = suggestions.filter(({ isLeftOut }) => !isLeftOut);
   const models = fitting.flatMap((suggestion) => {
     const found = factsOf.get(suggestion.name);

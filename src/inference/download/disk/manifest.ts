@@ -1,6 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { Fault } from '../../../protocol/fault.ts';
+import { coalesced } from '../../../base/coalesced.ts';
 import { isNoFileError, makeFolder, readTextIfFile, writeAtomic } from '../../../base/filesystem.ts';
 import { createReader, readJsonText, type FromSchema, type ObjectSchema } from '../../../protocol/schema.ts';
 import { integer, string } from '../../../protocol/schemaBuilders.ts';
@@ -49,7 +50,9 @@ export function downloadManifest(folder: string) {
   };
   return {
     /** All records; none when the manifest is lost or invalid, until the next update rebuilds it, or cannot be read now. */
-    read: async (): Promise<ReadonlyMap<string, FileRecord>> => (await parse().catch(() => undefined)) ?? new Map(),
+    read: coalesced(
+      async (): Promise<ReadonlyMap<string, FileRecord>> => (await parse().catch(() => undefined)) ?? new Map(),
+    ),
     /**
      * Edits the records, and drops those whose files no longer exist. A manifest that cannot be read stays as it is.
      * @throws Fault DOWNLOAD_ALREADY_ACTIVE when another process keeps the lock for ten seconds; the signal's reason; the system's error.

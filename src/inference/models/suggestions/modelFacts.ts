@@ -1,11 +1,14 @@
 import { stat } from 'node:fs/promises';
-import { memoizedByKey } from '../../../base/memoized.ts';
+import { basename, dirname, join } from 'node:path';
+import { coalesced } from '../../../base/coalesced.ts';
+import { memoized, memoizedByKey } from '../../../base/memoized.ts';
 import { describeError } from '../../../protocol/fault.ts';
 import type { MemoryUse } from '../../contract/memory.ts';
+import { splitFileNames } from '../../contract/model.ts';
 import type { Downloads, DownloadStatus } from '../../download/downloads.ts';
 import type { KvCacheShape } from '../../llama/gguf/metadata.ts';
 import { readGguf } from '../../llama/gguf/validateFile.ts';
-import type { CatalogueEntry } from '../catalogue/catalogue.ts';
+import type { Catalogue, CatalogueEntry } from '../catalogue/catalogue.ts';
 
 /** What is known of the files of a model. */
 export interface ModelFacts {
@@ -23,30 +26,58 @@ export interface ModelFacts {
   readonly shape: KvCacheShape | undefined;
 }
 
-/** Reads what is known of the files of a model. */
-export async function readModelFacts(downloads: Downloads, entry: CatalogueEntry): Promise<ModelFacts> {
-  const located = await downloads.locate(entry);
-  const [file] = located?.files ?? [];
-  const version = file === undefined ? undefined : await stat(file).catch(() => undefined);
-  const shape =
-    file === undefined ? undefined : await readShape({ file, version: `${version?.mtimeMs} ${version?.size}` });
-  const [status, problem] = [await downloads.readStatus(entry), await findFileProblem(downloads, entry)];
-  const keptBytes = located ? 0 : await downloads.readKeptBytes(entry);
-  return { entry, status, problem, bytesOnDisk: located?.bytes, keptBytes, shape };
-}
+// So that a large catalogue does not open more files than a process may.
+const modelsAtATime = 100;
 
-const readShape = memoizedByKey(
-  ({ file, version }: { readonly file: string; readonly version: string }) => `${version} ${file}`,
-  async ({ file }) => {
-    // Imported on demand: it loads the library, which a server does not use itself.
-    const { readKvCacheShape } = await import('../../llama/gguf/metadata.ts');
-    return readKvCacheShape(file);
-  },
+/** Reads what is known of the files of all models; for all who ask at the same time, they are read together. */
+export const readAllFacts = (downloads: Downloads, catalogue: Catalogue): Promise<readonly ModelFacts[]> =>
+  readersOf(downloads)(catalogue)();
+
+const readersOf = memoized((downloads: Downloads) =>
+  memoized((catalogue: Catalogue) =>
+    coalesced(async () => {
+      const entries = [...catalogue.models.values()];
+      const facts: ModelFacts[] = [];
+      for (let start = 0; start < entries.length; start += modelsAtATime) {
+        const some = entries.slice(start, start + modelsAtATime);
+        facts.push(...(await Promise.all(some.map((entry) => readModelFacts(downloads, entry)))));
+      }
+      return facts;
+    }),
+  ),
 );
 
-/** Why the files of a model cannot be used, a missing part included; undefined: they can, or there are none. */
-export async function findFileProblem(downloads: Downloads, entry: CatalogueEntry): Promise<string | undefined> {
-  const [file] = (await downloads.locate(entry))?.files ?? [];
-  if (file === undefined) return downloads.findMissing(entry);
-  return readGguf(file).then(() => undefined, describeError);
+/** Reads what is known of the files of a model. */
+export async function readModelFacts(downloads: Downloads, entry: CatalogueEntry): Promise<ModelFacts> {
+  const locating = downloads.locate(entry);
+  const located = await locating;
+  const status = await downloads.readStatus(entry, locating);
+  const [file] = located?.files ?? [];
+  if (file !== undefined)
+    return {
+      entry,
+      status,
+      bytesOnDisk: located?.bytes,
+      ...(await readFile({ file, version: await versionOf(file) })),
+    };
+  // Also of a model of which a part is missing.
+  const problem = await downloads.findMissing(entry, locating);
+  const keptBytes = await downloads.readKeptBytes(entry);
+  return { entry, status, problem, bytesOnDisk: undefined, keptBytes, shape: undefined };
 }
+
+/** Size and time of the last change of a file, and of the other parts of its model. */
+async function versionOf(file: string): Promise<string> {
+  const parts = splitFileNames(basename(file)).map((name) => stat(join(dirname(file), name)).catch(() => undefined));
+  return (await Promise.all(parts)).map((part) => `${part?.ctimeMs} ${part?.size}`).join();
+}
+
+const readFile = memoizedByKey(
+  ({ file, version }: { readonly file: string; readonly version: string }) => `${version} ${file}`,
+  async ({ file }): Promise<Pick<ModelFacts, 'problem' | 'shape'>> => {
+    // Imported on demand: it loads the library, which a server does not use itself.
+    const { readKvCacheShape } = await import('../../llama/gguf/metadata.ts');
+    const problem = await readGguf(file).then(() => undefined, describeError);
+    return { problem, shape: await readKvCacheShape(file) };
+  },
+);

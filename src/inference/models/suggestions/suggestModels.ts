@@ -1,3 +1,5 @@
+import { runChunk } from '../../../base/eventLoop.ts';
+import { memoizedByKey } from '../../../base/memoized.ts';
 import { formatBytes } from '../../../base/units.ts';
 import { type MemoryUse, noMemory } from '../../contract/memory.ts';
 import { isDownloadable } from '../catalogue/catalogue.ts';
@@ -69,6 +71,8 @@ const assumedBytesPerToken = 128 * 1024;
 const cacheTypeShare = { f16: 1, q8_0: 0.53, q4_0: 0.28 } as const;
 // A person reads about five tokens per second.
 const minTokensPerSecond = 5;
+// Milliseconds, also with a wish for a hundred languages.
+const modelsPerChunk = 32;
 const order: readonly Fit[] = ['card', 'memory', 'slow', 'one-slot', 'unknown', 'no'];
 
 /**
@@ -76,13 +80,18 @@ const order: readonly Fit[] = ['card', 'memory', 'slow', 'one-slot', 'unknown', 
  * those that fit best, then those that were trained for tool calls (others have the format `generic`), larger ones first, because
  * they answer better.
  */
-export const suggestModels = (
+export async function suggestModels(
   models: readonly ModelFacts[],
   machine: TargetMachine,
   wish: ModelWish = noWish,
-): readonly Suggestion[] =>
-  models
-    .map((model) => ({ model, suggestion: suggest(model, machine, wish) }))
+): Promise<readonly Suggestion[]> {
+  const suggested: { readonly model: ModelFacts; readonly suggestion: Suggestion }[] = [];
+  for (let start = 0; start < models.length; start += modelsPerChunk)
+    await runChunk(() => {
+      for (const model of models.slice(start, start + modelsPerChunk))
+        suggested.push({ model, suggestion: suggest(model, machine, wish) });
+    });
+  return suggested
     .toSorted(
       (a, b) =>
         Number(a.suggestion.isLeftOut) - Number(b.suggestion.isLeftOut) ||
@@ -92,6 +101,7 @@ export const suggestModels = (
         (b.suggestion.size?.value ?? 0) - (a.suggestion.size?.value ?? 0),
     )
     .map(({ suggestion }) => suggestion);
+}
 
 const compareBy = (a: ModelFacts, b: ModelFacts, comesLater: (facts: ModelFacts) => boolean): number =>
   Number(comesLater(a)) - Number(comesLater(b));
@@ -193,7 +203,7 @@ function findObstacle(
 }
 
 /** Of codes for one language the same one: `deu` and `de` are `de`. */
-const shortCode = (code: string): string => new Intl.Locale(code).language;
+const shortCode = memoizedByKey(String, (code: string) => new Intl.Locale(code).language);
 
 const showRate = (rate: number): number => Number(rate.toPrecision(2));
 
