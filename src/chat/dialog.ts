@@ -114,7 +114,7 @@ export interface Interaction {
   readonly messages?: readonly Message[];
 }
 
-/** A detected call that lacks something, which is kept for later turns. */
+/** A detected call that lacks something or is unsure, which is kept for later turns. */
 export interface PendingCall {
   /** The node that detected it. */
   readonly node: string;

@@ -23,6 +23,7 @@ export interface ScriptLine {
   readonly answer?: string;
   readonly scores?: Readonly<Record<string, number>>;
   readonly confidence?: number;
+  readonly choices?: string;
   readonly delay_ms?: number;
   readonly chunk?: number;
   /** The answer waits at this gate. */

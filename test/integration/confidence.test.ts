@@ -18,6 +18,10 @@ const server = useServer({
     { match: '^Nope', answer: call(porch), confidence: 0.4 },
     { match: 'Be free', answer: call({ why: 'so' }, 'free'), confidence: 0.4 },
     { match: 'A lamp', answer: call({ on: true }), confidence: 0.4 },
+    { match: 'Lamp and music', answer: `${call(porch)}${call({}, 'play')}`, choices: `${call(porch).length}-200:0.25` },
+    { match: 'Just music', answer: call({}, 'play'), confidence: 0.9 },
+    { match: 'Both of you|The first of you', node: 'act', answer: call(porch), confidence: 0.4 },
+    { match: 'Both of you|The second of you', node: 'other', answer: call({}, 'play'), confidence: 0.4 },
     { match: 'Unmeasured', answer: call(porch) },
     { match: '', answer: 'How are you?' },
   ],
@@ -175,6 +179,48 @@ describe.each(subprotocols)('the confidence of a call over %s', (subprotocol) =>
     // What is missing is asked for first.
     const another = await client.createAgent(graph());
     expect((await client.sendMessage(another, 'A lamp!')).steps).toBe('act:no_tool_called');
+  });
+
+  it.each([
+    ['all of one reply', 'Hall on, and music!', ['set_light', 'play']],
+    ['one of an unknown tool', 'Sing!', ['sing']],
+    ['what was held back beside a call that was sent', 'Lamp and music', ['play']],
+  ])('sends after a yes %s', async (_, message, expected) => {
+    await using client = await open();
+    const agent = await client.createAgent(graph());
+    await client.sendMessage(agent, message);
+    const confirmed = await client.sendMessage(agent, 'Yes, please.');
+    expect(confirmed.calls.map(({ toolName }) => toolName)).toEqual(expected);
+    expect(confirmed.events.map(({ eventType }) => eventType)).toEqual(expected.map(() => 'call_completed'));
+    expect((await client.sendMessage(agent, 'Yes.')).calls).toEqual([]);
+  });
+
+  it.each([
+    ['one of them drops the others', 'Just music', ['play'], ['call_completed', 'call_dropped']],
+    ['a no drops all', 'No, thanks.', [], ['call_dropped', 'call_dropped']],
+  ])('asks about several calls at once: %s', async (_, message, expected, events) => {
+    await using client = await open();
+    const agent = await client.createAgent(graph());
+    await client.sendMessage(agent, 'Hall on, and music!');
+    const turn = await client.sendMessage(agent, message);
+    expect(turn.calls.map(({ toolName }) => toolName)).toEqual(expected);
+    expect(turn.events.map(({ eventType }) => eventType)).toEqual(events);
+    expect((await client.sendMessage(agent, 'Yes.')).calls).toEqual([]);
+  });
+
+  it('of two nodes is sent by a yes to both, and an older question is over when another one is asked', async () => {
+    await using client = await open();
+    const { nodes } = graph();
+    const act = { ...nodes.act, exits: { unsure: 'other', tool_called: 'other', no_tool_called: 'other' } };
+    const other = { ...nodes.act, params: { ...nodes.act.params, tools: tools.slice(1) } };
+    const agent = await client.createAgent({ start_node: 'act', nodes: { act, other, ask: nodes.ask } });
+    await client.sendMessage(agent, 'Both of you');
+    const both = await client.sendMessage(agent, 'Yes.');
+    expect(both.calls.map(({ toolName }) => toolName)).toEqual(['set_light', 'play']);
+    await client.sendMessage(agent, 'The first of you');
+    const second = await client.sendMessage(agent, 'The second of you');
+    expect(second.events.map(({ eventType }) => eventType)).toEqual(['tool_insight', 'call_pending', 'call_dropped']);
+    expect((await client.sendMessage(agent, 'Yes.')).calls.map(({ toolName }) => toolName)).toEqual(['play']);
   });
 
   it('can be asked for while the agent lives, and without the exit unsure the turn ends', async () => {

@@ -10,7 +10,7 @@ export interface RecordedInference {
   readonly node: string;
   /** The number of the inference within its turn. */
   readonly inference: number;
-  readonly answer: Pick<MockScriptEntry, 'answer' | 'finish' | 'confidence' | 'scores'>;
+  readonly answer: Pick<MockScriptEntry, 'answer' | 'finish' | 'choices' | 'scores'>;
 }
 
 /** Lets a listener know of each finished inference of the models that an engine loads from now on. */
@@ -26,11 +26,14 @@ function recordSequence(sequence: Sequence, onInference: (recorded: RecordedInfe
       const { text } = transcript;
       // The tokens of the mock engine are fewer or more: it would cut the answer elsewhere.
       const isNearLimit = text.length > options.sampling.max_tokens;
-      const confidence = Number(Math.min(1, ...choices.map(({ probability }) => probability)).toFixed(2));
+      // In full: a rounded one could be above or below a limit.
+      const unsure = choices
+        .filter(({ probability }) => probability < 1)
+        .map(({ start, end, probability }) => `${start}-${end}:${probability}`);
       const answer = {
         answer: text,
         ...((finish !== 'end' || isNearLimit) && { finish }),
-        ...(confidence < 1 && { confidence }),
+        ...(unsure.length > 0 && { choices: unsure.join(' ') }),
       };
       onInference({ ...scriptedRequest(prompt, options, sequence.label), answer });
       return completion;

@@ -13,7 +13,7 @@ export const maxVariableBytes = 64 * 1024;
 export class AgentState {
   /** Who answers messages: the graph (AUTO) or people (MANUAL). */
   mode: NonNullable<SavedState['mode']>;
-  /** The calls that lack something, of each node one at most. */
+  /** The calls that lack something or are unsure. */
   pending: NonNullable<SavedState['pending']>;
   readonly summaries: DialogSummaries;
   readonly #memory: AgentMemory;

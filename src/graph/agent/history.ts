@@ -50,7 +50,7 @@ const historySchema = {
       variables: object({ additionalProperties: { type: 'string' } }, 'Variables of all turns.'),
       pending: {
         type: 'array',
-        description: 'The calls that lack something, of each node one at most.',
+        description: 'The calls that lack something or are unsure.',
         items: closedObject(['node', 'tool_name', 'arguments_json', 'missing', 'turns_left'], {
           node: string('The node that detected it.'),
           tool_name: string('The name of the tool.'),

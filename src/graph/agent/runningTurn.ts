@@ -242,9 +242,9 @@ export class RunningTurn implements WalkedTurn {
     if (insight.unread === undefined) this.#sendEvent('tool_insight', insight);
   }
 
-  setPending(node: string, call: PendingCall | undefined): void {
-    this.pending = [...this.pending.filter((each) => each.node !== node), ...(call ? [call] : [])];
-    (call ? this.#newlyPending : this.#noLongerPending).add(node);
+  setPending(node: string, calls: readonly PendingCall[]): void {
+    this.pending = [...this.pending.filter((each) => each.node !== node), ...calls];
+    (calls.length > 0 ? this.#newlyPending : this.#noLongerPending).add(node);
   }
 
   emitEvent(event: string, payload: object, { always } = { always: false }): void {
@@ -307,10 +307,14 @@ export class RunningTurn implements WalkedTurn {
     if (ended !== undefined || this.#isForgotten) {
       return this.#options.state.pending.filter(({ node }) => !this.#noLongerPending.has(node));
     }
+    const isAnotherAsked = this.#newlyPending.size > 0 || this.#noLongerPending.size > 0;
     return this.pending.flatMap((call) => {
       if (this.#newlyPending.has(call.node)) return [call];
-      if (call.turns_left > 1) return [{ ...call, turns_left: call.turns_left - 1 }];
-      this.#sendEvent('call_dropped', { tool_name: call.tool_name, reason: 'expired' }, { nodeName: call.node });
+      // A yes answers what was asked last.
+      const isOver = isAnotherAsked && call.missing.length === 0;
+      if (!isOver && call.turns_left > 1) return [{ ...call, turns_left: call.turns_left - 1 }];
+      const dropped = { tool_name: call.tool_name, reason: isOver ? 'other_call' : 'expired' };
+      this.#sendEvent('call_dropped', dropped, { nodeName: call.node });
       return [];
     });
   }

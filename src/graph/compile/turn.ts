@@ -143,7 +143,7 @@ export interface Turn {
   readonly inferences: number;
   /** Insights of this turn so far: why detected calls were not sent. */
   readonly insights: readonly Insight[];
-  /** The calls that lack something and are kept for later turns, of each node one at most. */
+  /** The calls that lack something and are kept for later turns; of each node one, or all that were unsure. */
   readonly pending: readonly PendingCall[];
   /** Calls of this turn that have results, in the order of the replies. */
   readonly exchanges: readonly Exchange[];
@@ -200,8 +200,8 @@ export interface Turn {
   forget(): void;
   /** Records why a call was not sent, and sends that to the client (NodeEvent tool_insight). */
   recordInsight(insight: Insight): void;
-  /** Sets the pending call of a node; undefined: it has none. */
-  setPending(node: string, call: PendingCall | undefined): void;
+  /** Sets the pending calls of a node. */
+  setPending(node: string, calls: readonly PendingCall[]): void;
   /** Records the statistics of an inference. */
   recordInference(inference: InferenceRecord): void;
   /** Whether NodeEvents of diagnostics are sent. */

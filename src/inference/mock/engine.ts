@@ -32,7 +32,7 @@ export type MockEngine = Engine & { readonly prompts: readonly Prompt[] };
 /** A deterministic engine for tests. It answers by a script, else `You said: ...`, and records its prompts. */
 export function mockEngine(options: MockOptions = {}): MockEngine {
   const { script = [], contextSize: defaultContextSize = 8192, replyMarks = defaultReplyMarks } = options;
-  const hasConfidence = script.some(({ reply }) => reply?.confidence !== undefined);
+  const hasConfidence = script.some(({ reply }) => reply?.choices !== undefined);
   const { limits = hasConfidence ? {} : { confidence: noConfidence } } = options;
   const prompts: Prompt[] = [];
   const models = new Set<Model>();

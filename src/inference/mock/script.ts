@@ -4,7 +4,9 @@ import { Fault } from '../../protocol/fault.ts';
 import { parseJson } from '../../base/jsonLocations.ts';
 import { createReader, type FromSchema } from '../../protocol/schema.ts';
 import { integer, number, object, partialObject, string } from '../../protocol/schemaBuilders.ts';
-import type { GenerateOptions } from '../contract/engine.ts';
+import type { GenerateOptions, TokenChoice } from '../contract/engine.ts';
+
+const choicesPattern = '^\\d+-\\d+:[\\d.e-]+(?: \\d+-\\d+:[\\d.e-]+)*$';
 
 const entrySchema = partialObject({
   match: string(
@@ -19,6 +21,10 @@ const entrySchema = partialObject({
     'Where a node scores answers: the probability of each answer. Others are improbable.',
   ),
   confidence: number({ minimum: 0, maximum: 1 }, 'How probable the calls of the answer are; absent: it is not known.'),
+  choices: string(
+    { pattern: choicesPattern },
+    'How probable parts of a recorded answer are, as "start-end:probability" with spaces between; others are certain.',
+  ),
   finish: string(
     { enum: ['end', 'length', 'stop'] },
     'Why a recorded answer ended: by itself, at max_tokens, or at a stop string. It is not cut at max_tokens then.',
@@ -39,8 +45,10 @@ const readEntries = createReader({ type: 'array', items: entrySchema });
 type ScriptEntry = FromSchema<typeof entrySchema>;
 
 /** An answer of the mock engine, and how fast it is generated. */
-export interface ScriptedReply extends Pick<ScriptEntry, 'delay_ms' | 'chunk' | 'finish' | 'confidence'> {
+export interface ScriptedReply extends Pick<ScriptEntry, 'delay_ms' | 'chunk' | 'finish'> {
   readonly answer: string;
+  /** How probable parts of the answer are; undefined: it is not known. */
+  readonly choices?: readonly TokenChoice[];
 }
 
 export interface ScriptedScores extends Pick<ScriptEntry, 'delay_ms'> {
@@ -78,7 +86,9 @@ export function readMockScript(text: string, file: string): MockScript {
       entries.errors.map(({ pointer, message }) => `${pointer || 'the script'} ${message}`).join('; '),
     );
   }
-  return entries.value.map(({ match, node, nth, answer, scores, finish, case: testCase, turn, ...rest }, index) => {
+  return entries.value.map(({ match, node, nth, scores, case: testCase, turn, ...given }, index) => {
+    const { answer, finish, delay_ms, chunk } = given;
+    const rest = { delay_ms, chunk };
     if (answer === undefined && scores === undefined)
       throw scriptFault(file, `/${index} must have an answer, or scores for a node that scores answers`);
     const total = Object.values(scores ?? {}).reduce((sum, probability) => sum + probability, 0);
@@ -92,10 +102,19 @@ export function readMockScript(text: string, file: string): MockScript {
       pattern.matcher(request.message).find();
     return {
       matches,
-      reply: answer === undefined ? undefined : { answer, ...(finish && { finish }), ...rest },
+      reply: answer === undefined ? undefined : { answer, ...(finish && { finish }), ...readChoices(given), ...rest },
       scores: scores && { scores, ...rest },
     };
   });
+}
+
+type WithChoices = Pick<Partial<ScriptEntry>, 'answer' | 'confidence' | 'choices'>;
+
+function readChoices({ answer = '', confidence, choices }: WithChoices): Pick<ScriptedReply, 'choices'> {
+  if (choices === undefined && confidence === undefined) return {};
+  const parts = (choices ?? `0-${answer.length}:${confidence}`).matchAll(/(\d+)-(\d+):(\S+)/g);
+  const numbers = [...parts].map((part) => part.slice(1).map(Number));
+  return { choices: numbers.map(([start = 0, end = 0, probability = 1]) => ({ start, end, probability })) };
 }
 
 /** What the script is asked for an inference of a node. */

@@ -64,10 +64,7 @@ export class MockSequence implements Sequence {
         tokens: { prompt: tokens, reused, generated: countText(text) },
         timings: { queuedMs: 0, firstTokenMs: firstTextAt && firstTextAt - start, totalMs: performance.now() - start },
         ...(options.transcript && { transcript: { prompt: mockPieces(messages), text: rawText } }),
-        ...(options.choices &&
-          scripted.confidence !== undefined && {
-            choices: [{ start: 0, end: text.length, probability: scripted.confidence }],
-          }),
+        ...(options.choices && scripted.choices && { choices: scripted.choices }),
       };
     });
   }

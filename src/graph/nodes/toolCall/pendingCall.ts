@@ -35,7 +35,7 @@ export class PendingArguments {
   readonly #message: string;
   readonly #said: UserMentions;
 
-  private constructor(tool: Tool, { arguments_json, missing }: PendingCall, message: string) {
+  constructor(tool: Tool, { arguments_json, missing }: PendingCall, message: string) {
     const { properties = {}, required = [] } = tool.parameters;
     // The declaration may have changed since.
     const isDeclared = (name: string): boolean => Object.hasOwn(properties, name);
@@ -51,16 +51,16 @@ export class PendingArguments {
   }
 
   /**
-   * The call as it was, if the message agrees to it.
+   * The call as it was, if the message agrees to it; else none.
    * @param sendsIncomplete whether what it lacks, and the user was not asked for, does not matter.
    */
-  confirmed(sendsIncomplete: boolean): DetectedCall | undefined {
+  confirmed(sendsIncomplete: boolean): readonly DetectedCall[] {
     const lacking = sendsIncomplete ? this.#asked : this.#missing;
-    if (lacking.length > 0 || !isAgreement(this.#message)) return undefined;
-    return { name: this.tool.name, arguments: this.#kept, raw: '', repaired: false };
+    if (lacking.length > 0 || !isAgreement(this.#message)) return [];
+    return [{ name: this.tool.name, arguments: this.#kept, raw: '', repaired: false }];
   }
 
-  /** undefined: the node has no pending call, or its tool is not offered in this turn. */
+  /** Of several, the first. undefined: the node has no pending call, or its tool is not offered in this turn. */
   static of({ pending, message }: Turn, node: string, tools: ReadonlyMap<string, Tool>): PendingArguments | undefined {
     const call = pending.find((each) => each.node === node);
     const tool = call && tools.get(call.tool_name);
@@ -147,6 +147,25 @@ export class PendingArguments {
   }
 }
 
+/** The pending calls of a node as they were, if the message agrees to them and each may be sent still; else none. */
+export function confirmedCalls(
+  { pending, message }: Turn,
+  node: string,
+  { turnTools, sendsIncomplete }: Pick<CallRules, 'turnTools' | 'sendsIncomplete'>,
+): readonly DetectedCall[] {
+  const { tools, declarations } = turnTools;
+  const calls = pending.filter((each) => each.node === node);
+  const confirmed = calls.flatMap((call): readonly DetectedCall[] => {
+    const { tool_name: name, arguments_json } = call;
+    const tool = tools.get(name);
+    if (tool) return new PendingArguments(tool, call, message).confirmed(sendsIncomplete);
+    // One that is declared is not offered in this turn.
+    if (declarations.tools.has(name) || !isAgreement(message)) return [];
+    return [{ name, arguments: parseJsonObject(arguments_json) ?? new Map(), raw: '', repaired: false }];
+  });
+  return confirmed.length === calls.length ? confirmed : [];
+}
+
 interface KeepOptions extends Pick<CallRules, 'turnTools' | 'mentions'> {
   readonly node: string;
   /** How many turns without progress a call is kept. */
@@ -156,39 +175,50 @@ interface KeepOptions extends Pick<CallRules, 'turnTools' | 'mentions'> {
 }
 
 /**
- * Keeps the first call of a reply that lacks something, else the first one that is unsure. The pending call before it is
- * over if it was sent, or another was made.
+ * Keeps the first call of a reply that lacks something, else all that are unsure. The pending calls before them are over if
+ * one was sent, or others were made.
  */
 export function keepPending(turn: Turn, judged: readonly JudgedCall[], options: KeepOptions): void {
   const { node, turnTools, mentions, turns, isFirst } = options;
-  // What could not be read, and names that are no tool, say nothing of what the user wants.
-  const calls = judged.filter(
-    (call) => turnTools.tools.has(toolOf(call)) && (call.kind !== 'incomplete' || call.insight.unread === undefined),
+  const old = turn.pending.filter((each) => each.node === node);
+  const isOld = (call: JudgedCall): boolean => old.some(({ tool_name }) => tool_name === toolOf(call));
+  // What could not be read, and names that are no tool, say nothing of what the user wants, unless the user is asked about them.
+  const calls = judged.filter((call) =>
+    call.kind === 'incomplete'
+      ? call.insight.unread === undefined
+      : call.kind === 'unsure' || isOld(call) || turnTools.tools.has(toolOf(call)),
   );
-  const old = turn.pending.find((each) => each.node === node);
-  const sent = calls.find((each) => !('insight' in each) && toolOf(each) === old?.tool_name);
-  if (sent && !('insight' in sent)) {
-    const args = sent.kind === 'new' ? sent.arguments : sent.answered.arguments;
-    turn.emitEvent('call_completed', { tool_name: toolOf(sent), arguments: args }, { always: true });
-    turn.setPending(node, undefined);
-  }
-  const held = calls.find(({ kind }) => kind === 'incomplete') ?? calls.find(({ kind }) => kind === 'unsure');
-  const isOther = calls.length > 0 && !calls.some((call) => toolOf(call) === old?.tool_name);
+  const sent = calls.filter((call) => call.kind === 'new' || call.kind === 'answered');
+  const unsent = old.filter(({ tool_name }) => {
+    const index = sent.findIndex((call) => toolOf(call) === tool_name);
+    const [call] = index < 0 ? [] : sent.splice(index, 1);
+    if (!call) return true;
+    const args = call.kind === 'new' ? call.arguments : call.answered.arguments;
+    turn.emitEvent('call_completed', { tool_name, arguments: args }, { always: true });
+    return false;
+  });
+  const isSent = unsent.length < old.length;
+  if (isSent) turn.setPending(node, unsent);
+  const incomplete = calls.find(({ kind }) => kind === 'incomplete');
+  const held = incomplete ? [incomplete] : calls.filter(({ kind }) => kind === 'unsure');
+  const isOther = calls.length > 0 && !calls.some(isOld);
   // In a later round, a call that follows from results does not say that the user wants no other one.
-  if (isOther && (isFirst || held)) dropPending(turn, node, 'other_call');
-  const insight = held && 'insight' in held ? held.insight : undefined;
-  const tool = insight && turnTools.tools.get(insight.tool);
-  const kept = tool && toPending(insight, tool, mentions().user);
-  // If the user is asked again whether the call is meant, a yes still counts.
-  if (kept && (sent || !old || held?.kind === 'unsure' || !isSameCall(old, kept))) {
-    turn.setPending(node, { node, ...kept, turns_left: turns });
-    const { tool_name, arguments_json, missing } = kept;
-    turn.emitEvent(
-      'call_pending',
-      { tool_name, arguments: parseJsonObject(arguments_json), missing },
-      { always: true },
-    );
-  } else if (isFirst && !sent && old && old.turns_left <= 1) dropPending(turn, node, 'expired');
+  if (isSent || (isOther && (isFirst || held.length > 0))) dropPending(turn, node, 'other_call');
+  const kept = held.flatMap((call) => {
+    const pending =
+      'insight' in call ? toPending(call.insight, turnTools.tools.get(toolOf(call)), mentions().user) : [];
+    return pending.map((each) => ({ node, ...each, turns_left: turns }));
+  });
+  // If the user is asked again whether calls are meant, a yes still counts.
+  if (kept.length > 0 && (isSent || !incomplete || !areSameCalls(old, kept))) {
+    turn.setPending(node, kept);
+    for (const { tool_name, arguments_json, missing } of kept)
+      turn.emitEvent(
+        'call_pending',
+        { tool_name, arguments: parseJsonObject(arguments_json), missing },
+        { always: true },
+      );
+  } else if (isFirst && !isSent && (old[0]?.turns_left ?? Infinity) <= 1) dropPending(turn, node, 'expired');
 }
 
 function toolOf(judged: JudgedCall): string {
@@ -196,29 +226,30 @@ function toolOf(judged: JudgedCall): string {
   return judged.kind === 'new' ? judged.call.name : judged.answered.name;
 }
 
-const isSameCall = (old: PendingCall, kept: Omit<PendingCall, 'node' | 'turns_left'>): boolean =>
-  [old, kept]
-    .map(({ tool_name, arguments_json, missing }) =>
-      JSON.stringify([tool_name, arguments_json, missing.map(({ name }) => name)]),
-    )
-    .every((text, _, [first]) => text === first);
+const areSameCalls = (old: readonly PendingCall[], kept: readonly PendingCall[]): boolean =>
+  new Set([old, kept].map(describeCalls)).size === 1;
 
-/** Ends the pending call of a node, if it has one. */
+const describeCalls = (calls: readonly PendingCall[]): string =>
+  JSON.stringify(
+    calls.map(({ tool_name, arguments_json, missing }) => [tool_name, arguments_json, missing.map(({ name }) => name)]),
+  );
+
+/** Ends the pending calls of a node, if it has any. */
 export function dropPending(turn: Turn, node: string, reason: 'declined' | 'other_call' | 'expired'): void {
-  const call = turn.pending.find((each) => each.node === node);
-  if (!call) return;
-  turn.emitEvent('call_dropped', { tool_name: call.tool_name, reason }, { always: true });
-  turn.setPending(node, undefined);
+  const calls = turn.pending.filter((each) => each.node === node);
+  for (const call of calls) turn.emitEvent('call_dropped', { tool_name: call.tool_name, reason }, { always: true });
+  if (calls.length > 0) turn.setPending(node, []);
 }
 
-/** What stays of a call that was not sent; undefined: there is nothing to ask for. */
+/** What stays of a call that was not sent; none: there is nothing to ask for. */
 function toPending(
   { tool: tool_name, arguments: written, missing, invalid, confidence }: Insight,
-  tool: Tool,
+  tool: Tool | undefined,
   user: UserMentions,
-): Omit<PendingCall, 'node' | 'turns_left'> | undefined {
+): readonly Omit<PendingCall, 'node' | 'turns_left'>[] {
   if (confidence !== undefined)
-    return { tool_name, arguments_json: stringifyJson(coerceArguments(written, tool)), missing: [] };
+    return [{ tool_name, arguments_json: stringifyJson(coerceArguments(written, tool)), missing: [] }];
+  if (!tool) return [];
   const { properties = {}, required = [] } = tool.parameters;
   const lacking = [...missing, ...invalid];
   const faulty = new Set(lacking.map(({ name }) => rootOf(name)));
@@ -229,12 +260,12 @@ function toPending(
   const asked = [...lacking, ...unsaid.map(([name]) => toInsightParam(tool, name, `the user never said ${name}`))]
     .filter(({ name }) => Object.hasOwn(properties, rootOf(name)))
     .toSorted((one, other) => one.precedence - other.precedence);
-  if (asked.length === 0) return undefined;
+  if (asked.length === 0) return [];
   const kept = stringifyJson(new Map(valid.filter(said)));
   const shown = asked
     .filter(({ hidden }) => !hidden)
     .map(({ name, message, significance, examples }) => ({ name, message, significance, examples }));
-  return { tool_name, arguments_json: kept, missing: shown };
+  return [{ tool_name, arguments_json: kept, missing: shown }];
 }
 
 const rootOf = (path: string): string => path.split(/[.[]/, 1)[0] ?? path;

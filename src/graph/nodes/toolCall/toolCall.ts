@@ -16,7 +16,7 @@ import { isRefusal } from '../../../chat/tools/validate/grounding.ts';
 import { completeAnswer } from '../answerWithoutCalls.ts';
 import { InferenceRunner, type PromptRequest, resolveModel } from '../inference.ts';
 import { type Attempt, type CallRules, judgeCall, type JudgedCall, judgeReply, lazyMentions } from './judgeReply.ts';
-import { dropPending, keepPending, PendingArguments } from './pendingCall.ts';
+import { confirmedCalls, dropPending, keepPending, PendingArguments } from './pendingCall.ts';
 import { warnOfConfidence, withConfidence } from './confidence.ts';
 import { isAllowed, isMatch } from './callConstraint.ts';
 import { proseLimit, readReply, ReplyText } from './reply.ts';
@@ -163,11 +163,12 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
     const isStreamed = stream && !tools.constraint.answer && !format.answersAtEnd && this.#maxRetries === 0;
     const output = new ReplyText(turn, loop.hasText, isStreamed ? this.#markupOf(tools) : undefined);
     const isFirst = loop.rounds === 1;
-    const pending = keep_pending && isFirst ? PendingArguments.of(turn, this.#nodeName, tools.tools) : undefined;
-    const isRefused = pending !== undefined && isRefusal(turn.message);
+    const isAsked = keep_pending && isFirst && turn.pending.some(({ node }) => node === this.#nodeName);
+    const pending = isAsked ? PendingArguments.of(turn, this.#nodeName, tools.tools) : undefined;
+    const isRefused = isAsked && isRefusal(turn.message);
     if (isRefused) dropPending(turn, this.#nodeName, 'declined');
     const attempt =
-      (await this.#confirm(turn, tools, pending)) ??
+      (isAsked ? await this.#confirm(turn, tools) : undefined) ??
       (await this.#askWithRetries(turn, tools, output, isRefused ? undefined : pending));
     const { answer } = attempt;
     // About a call that the user has just refused nothing is asked.
@@ -191,12 +192,14 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
     return exit;
   }
 
-  /** The pending call that lacks nothing, if the message agrees to it and its values are allowed still: the model is not asked. */
-  async #confirm(turn: Turn, tools: TurnTools, pending?: PendingArguments): Promise<Attempt | undefined> {
+  /** The pending calls that lack nothing, if the message agrees to them and they are allowed still: the model is not asked. */
+  async #confirm(turn: Turn, tools: TurnTools): Promise<Attempt | undefined> {
     const rules = this.#rulesOf(turn, tools);
-    const call = pending?.confirmed(rules.sendsIncomplete);
-    if (!call || !(await isAllowed(call, tools.constraint))) return undefined;
-    return { calls: [judgeCall(turn, call, rules)], answer: '', warnings: [], problem: undefined };
+    const confirmed = confirmedCalls(turn, this.#nodeName, rules);
+    for (const call of confirmed) if (!(await isAllowed(call, tools.constraint))) return undefined;
+    if (confirmed.length === 0) return undefined;
+    const calls = confirmed.map((call) => judgeCall(turn, call, rules));
+    return { calls, answer: '', warnings: [], problem: undefined };
   }
 
   async #askWithRetries(turn: Turn, tools: TurnTools, output: ReplyText, pending?: PendingArguments): Promise<Attempt> {

@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import {
   isRecording,
+  recordInferences,
   recordingEntries,
   type PlacedInference,
+  type RecordedInference,
 } from '../../../../src/cli/graphTests/recordInferences.ts';
+import { generate, userPrompt } from '../../../contracts/generation.ts';
+import { mockEngine } from '../../../../src/inference/mock/engine.ts';
 import { findReply, readMockScript } from '../../../../src/inference/mock/script.ts';
 
 const inference = (fields: Partial<PlacedInference>): PlacedInference => ({
@@ -17,6 +21,25 @@ const inference = (fields: Partial<PlacedInference>): PlacedInference => ({
 });
 
 describe('the entries of a recording', () => {
+  it('have how probable each call of an answer is, in full', async () => {
+    const completionOf = async (script: string, onInference: (recorded: RecordedInference) => void) => {
+      const engine = recordInferences(mockEngine({ script: readMockScript(script, 'r.json') }), onInference);
+      const model = await engine.load('', { contextSize: 0, slots: 1, threads: 1, gpu: 'off' });
+      return generate(model.openSequence({ label: 'answer' }), userPrompt('yes'), { choices: true });
+    };
+    const recorded: PlacedInference[] = [];
+    const choices = '0-7:0.5999999 10-12:1e-7';
+    const first = await completionOf(JSON.stringify([{ answer: '{"f": 1}, {"g": 2}', choices }]), (one) =>
+      recorded.push(inference(one)),
+    );
+    const replayed = await completionOf(JSON.stringify(recordingEntries(recorded)), () => undefined);
+    expect(replayed.choices).toEqual([
+      { start: 0, end: 7, probability: 0.5999999 },
+      { start: 10, end: 12, probability: 1e-7 },
+    ]);
+    expect(replayed).toMatchObject({ text: first.text, choices: first.choices });
+  });
+
   it('match their message only, whatever its characters', () => {
     const messages = ['a.b*c (x) "q"', 'line\nline', '$5^2 \\d', '', '[é] 🙂', 'a.b*c (x) "q" and more'];
     const entries = recordingEntries(messages.map((message) => inference({ message, answer: { answer: message } })));
