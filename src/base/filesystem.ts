@@ -1,6 +1,11 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, mkdtemp, open, rename, rmdir, stat, unlink } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
+
+/** A path below a folder, absolute; `~` at its start is the home folder of the user. */
+export const resolveWithHome = (folder: string, path: string): string =>
+  /^~(?:[/\\]|$)/.test(path) ? join(homedir(), path.slice(1)) : resolve(folder, path);
 
 /**
  * Creates a folder and its missing parents, like `mkdir -p`. Node's own `recursive` option is not used: it retries

@@ -1,6 +1,7 @@
+import { didYouMean } from '../base/didYouMean.ts';
 import { Option, type Command } from 'commander';
 import type { OptionSchema, ServerOptions } from '../server/config.ts';
-import { readServerOptions, serverSchema, variableOf } from '../server/config.ts';
+import { readServerOptions, serverSchema, variableOf, variablePrefix } from '../server/config.ts';
 
 /** Wrong usage of a command: the message is printed to stderr, and the exit code is 2. */
 export class UsageError extends Error {}
@@ -67,6 +68,17 @@ export function serverOptions(flags: ServerFlags): ServerOptions {
   const [error] = reading.errors;
   const name = error?.pointer.split('/')[1] ?? '';
   throw new UsageError(`${flagOf(name)} (${variableOf(name)}) ${error?.message ?? 'is not allowed'}`);
+}
+
+/** A sentence for each environment variable that is a misspelt option. */
+export function misspeltVariables(env: NodeJS.ProcessEnv): readonly string[] {
+  const known = Object.keys(properties).map(variableOf);
+  return Object.keys(env).flatMap((name) => {
+    if (!name.startsWith(variablePrefix) || known.includes(name)) return [];
+    const withoutPrefix = (variable: string): string => variable.slice(variablePrefix.length);
+    const hint = didYouMean(withoutPrefix(name), known.map(withoutPrefix));
+    return hint ? [`${name} is no option, and is ignored${hint.replace('"', `"${variablePrefix}`)}`] : [];
+  });
 }
 
 /** The flags of a command that are server options, before they are read. */

@@ -235,8 +235,12 @@ function errorMessage(error: ErrorObject): SchemaError {
     case 'maxLength':
     case 'maxProperties':
       return { pointer: '', message: describeSize(error.keyword, Number(error.schema), actual()) };
-    case 'type':
-      return { pointer: '', message: `must be ${article(String(params['type']))}, not ${actual()}` };
+    case 'type': {
+      const [meaning = ''] = (error.parentSchema as Schema).description?.split(/;|\.$/, 1) ?? [];
+      // With a unit: which one is meant, the description says.
+      const unit = meaning && /^\s*[\d.]+\s*[a-z%]/i.test(String(error.data)) ? ` (${meaning})` : '';
+      return { pointer: '', message: `must be ${article(String(params['type']))}${unit}, not ${actual()}` };
+    }
     case 'pattern': {
       const { description } = error.parentSchema as Schema;
       return { pointer: '', message: `must fit (${description ?? String(error.schema)}), not ${actual()}` };

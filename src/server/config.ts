@@ -157,8 +157,11 @@ export const serverSchema = partialObject({
 export type ServerOptions = FromSchema<typeof serverSchema>;
 export type OptionSchema = Schema & { readonly description: string };
 
+export const variablePrefix = 'TURNGRAPH_';
+
 /** The environment variable of an option: `maxNodes` -> `TURNGRAPH_MAX_NODES`. */
-export const variableOf = (option: string): string => `TURNGRAPH_${option.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`;
+export const variableOf = (option: string): string =>
+  `${variablePrefix}${option.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`;
 
 const read = createReader(serverSchema);
 

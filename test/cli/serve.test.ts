@@ -287,6 +287,12 @@ describe('turngraph serve', () => {
 
   it.each([
     ['a port that is no number', ['--port', 'x'], {}, '--port (TURNGRAPH_PORT) must be an integer, not "x"'],
+    [
+      'a limit with a unit',
+      ['--memory-limit', '1500MB'],
+      {},
+      '--memory-limit (TURNGRAPH_MEMORY_LIMIT) must be an integer (max megabytes of RAM',
+    ],
     ['a port out of range', [], { TURNGRAPH_PORT: '70000' }, '--port (TURNGRAPH_PORT) must be <= 65535, not 70000'],
     ['a flag with a typo', ['--prot', '1'], {}, "unknown option '--prot'"],
     ['an invalid choice', ['--gpu', 'maybe'], {}, 'Allowed choices are auto, off, vulkan, cuda, metal'],
@@ -354,6 +360,7 @@ describe('a server with many options', () => {
     child = startCli([...mockArgs, ...folders, '--port-file', portFile, '--stdin', '--max-agents', '1'], {
       TURNGRAPH_MAX_AGENTS: '5',
       TURNGRAPH_MAX_MESSAGE_BYTES: '3',
+      TURNGRAPH_TURN_TIMOUT: '5',
     });
     end = untilExit(child);
     child.stderr.on('data', (text: string) => (log += text));
@@ -392,6 +399,13 @@ describe('a server with many options', () => {
       cache,
       why: expect.stringMatching(/package.json.*a file is in the place of a folder/) as unknown,
       msg: 'no states and measurements can be saved; name another folder with --cache',
+    });
+  });
+
+  it('warns of variables that are misspelt options', async () => {
+    expect(await logged('TURNGRAPH_TURN_TIMOUT')).toMatchObject({
+      level: 40,
+      msg: 'TURNGRAPH_TURN_TIMOUT is no option, and is ignored; did you mean "TURNGRAPH_TURN_TIMEOUT"?',
     });
   });
 

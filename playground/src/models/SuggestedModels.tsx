@@ -37,7 +37,9 @@ export function SuggestedModels() {
           </ol>
           {answer.leftOut.length > 0 && (
             <details>
-              <summary>{answer.leftOut.length} others do not fit</summary>
+              <summary>
+                {answer.leftOut.length === 1 ? '1 other does' : `${answer.leftOut.length} others do`} not fit
+              </summary>
               <dl>
                 {answer.leftOut.map(({ name, why }) => (
                   <div key={name}>

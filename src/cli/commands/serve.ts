@@ -4,7 +4,7 @@ import type { ServerOptions } from '../../server/config.ts';
 import { createLog, type Log } from '../../base/log.ts';
 import { isProcessAlive } from '../../base/ownership.ts';
 import { interruptedExitCode } from '../interrupt.ts';
-import { serverFlags, serverOptions } from '../options.ts';
+import { misspeltVariables, serverFlags, serverOptions } from '../options.ts';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { createFile, describeFsError, writeAtomic } from '../../base/filesystem.ts';
@@ -14,6 +14,7 @@ export const serveCommand = (): Command =>
   serverFlags(new Command('serve').description('start the server')).action(async (flags: Record<string, unknown>) => {
     const options = serverOptions(flags);
     const log = createLog({ level: options.logLevel, json: options.json, file: options.logFile });
+    for (const sentence of misspeltVariables(process.env)) log.warn(sentence);
     const stop = watchForStop(options, log);
     await serve(options, log, stop).catch((error: unknown) => {
       if (error !== stop.reason) throw error;

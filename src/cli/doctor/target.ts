@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { resolveWithHome } from '../../base/filesystem.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { type Catalogue, type CatalogueEntry, findModel } from '../../inference/models/catalogue/catalogue.ts';
 import { createFileEntry, isGgufPath, localPath } from '../../inference/models/catalogue/fileEntry.ts';
@@ -45,7 +46,7 @@ function moveEntry(entry: CatalogueEntry, folders: TargetFolders): CatalogueEntr
   const isSameFolder = resolve(folders.catalogue) === resolve(folders.entry);
   // A relative path is left as the user wrote it.
   const move = (path: string): string =>
-    isSameFolder && !isAbsolute(path) ? path : localPath(resolve(folders.catalogue, path), folders.entry);
+    isSameFolder && !isAbsolute(path) ? path : localPath(resolveWithHome(folders.catalogue, path), folders.entry);
   const variants = entry.variants.map((variant) => {
     const { local_path: path, lora } = variant;
     return {

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import type { MeasuredMachine } from '../../inference/models/suggestions/machine.ts';
 import { type ModelFacts, readAllFacts } from '../../inference/models/suggestions/modelFacts.ts';
 import { type ModelWish, type Suggestion, suggestModels } from '../../inference/models/suggestions/suggestModels.ts';
+import { isLanguage } from '../../inference/models/catalogue/parseEntry.ts';
 import { type ModelPurpose, modelPurposes } from '../../inference/contract/model.ts';
 import { totalMemory } from '../../inference/contract/memory.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
@@ -104,7 +105,3 @@ export function readWish(request: SuggestModelsRequest): readonly [ModelPurpose,
 }
 
 const maxLanguages = 100;
-
-const languageNames = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' });
-
-const isLanguage = (code: string): boolean => /^[a-z]{2,3}$/.test(code) && languageNames.of(code) !== undefined;

@@ -6,7 +6,7 @@ import type { ModelPurpose } from '../../contract/model.ts';
 import { modelSchema } from './modelSchema.ts';
 import { defaultSampling, samplingSchema } from '../../contract/samplingParams.ts';
 import { Fault } from '../../../protocol/fault.ts';
-import { readRegularFile, whyUnreadable } from '../../../base/filesystem.ts';
+import { readRegularFile, resolveWithHome, whyUnreadable } from '../../../base/filesystem.ts';
 import { findDuplicateKeys, findSyntaxError, locateInJson, withoutMark } from '../../../base/jsonLocations.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import { createReader, type FromSchema, type SchemaError } from '../../../protocol/schema.ts';
@@ -76,7 +76,7 @@ export async function readCatalogue(path: string, bundled = bundledPath('models.
 
 function withAbsolutePaths(entry: CatalogueEntry, catalogue: string): CatalogueEntry {
   const variants = entry.variants.map(({ local_path: path, ...variant }) =>
-    path === undefined ? variant : { ...variant, local_path: resolve(dirname(catalogue), path) },
+    path === undefined ? variant : { ...variant, local_path: resolveWithHome(dirname(catalogue), path) },
   );
   return { ...entry, variants };
 }
@@ -174,9 +174,10 @@ function ownPaths(
   folder: string,
 ): Pick<CatalogueEntry, 'file' | 'loraFiles' | 'templateFile'> {
   const { local_path: ownFolder, files: [first] = [], lora, chat_template: template } = variant ?? {};
-  const absolute = (path: string | undefined) => (path === undefined ? undefined : resolve(folder, path));
+  const absolute = (path: string | undefined) => (path === undefined ? undefined : resolveWithHome(folder, path));
   return {
-    file: ownFolder === undefined || first === undefined ? undefined : resolve(folder, ownFolder, first),
+    file:
+      ownFolder === undefined || first === undefined ? undefined : resolve(resolveWithHome(folder, ownFolder), first),
     loraFiles: lora?.map(({ file }) => absolute(file)),
     templateFile: absolute(template),
   };

@@ -59,6 +59,7 @@ function validateEntry(value: unknown, originalIndex: (index: number) => number)
         ),
         ...purposeErrors(reading.value, value),
         ...loraErrors(reading.value),
+        ...languageErrors(reading.value),
         ...splitFileHashErrors(reading.value),
         ...pathErrors(reading.value),
       ]
@@ -84,6 +85,20 @@ function* purposeErrors({ purpose, embedding, variants }: Model, written: unknow
   const remote = variants.findIndex(({ engine }) => engine !== 'llama-cpp');
   const message = `is ${variants[remote]?.engine}, which computes no embeddings: use the engine llama-cpp, or remove the purpose`;
   if (remote >= 0) yield { pointer: `/variants/${remote}/engine`, message };
+}
+
+const languageNames = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' });
+
+/** Whether a text is the code of a language (ISO 639). */
+export const isLanguage = (code: string): boolean => /^[a-z]{2,3}$/.test(code) && languageNames.of(code) !== undefined;
+
+function* languageErrors({ languages = 'en' }: Model): Generator<SchemaError> {
+  for (const code of languages.split(' '))
+    if (!isLanguage(code))
+      yield {
+        pointer: '/languages',
+        message: `has "${code}", which is no code of ISO 639; write codes such as "en de"`,
+      };
 }
 
 function* splitFileHashErrors({ variants }: Model): Generator<SchemaError> {

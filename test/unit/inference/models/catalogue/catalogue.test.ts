@@ -147,7 +147,7 @@ describe('a catalogue with an invalid entry', () => {
     [
       'a context in words',
       inVariant('"context_size": "8k"'),
-      '3:77: /models/0/variants/0/context_size must be an integer, not "8k"',
+      '3:77: /models/0/variants/0/context_size must be an integer (Tokens), not "8k"',
     ],
     [
       'an unknown cache type',
@@ -258,6 +258,11 @@ describe('a catalogue with an invalid entry', () => {
       'a share above one',
       withSampling('"top_p": 1.1'),
       '3:102: /models/0/default_sampling/top_p must be <= 1, not 1.1',
+    ],
+    [
+      'a language that there is not',
+      withModels(model('bad', ', "languages": "en xx"')),
+      '3:80: /models/0/languages has "xx", which is no code of ISO 639; write codes such as "en de"',
     ],
     [
       'a fraction of tokens',

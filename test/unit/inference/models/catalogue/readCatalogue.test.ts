@@ -1,5 +1,5 @@
 import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { unknownModel, readCatalogue } from '../../../../../src/inference/models/catalogue/catalogue.ts';
@@ -30,6 +30,16 @@ describe('a catalogue of one’s own', () => {
     const { models, problems } = await readCatalogue(await write({ models: [entry('mine')] }), bundled);
     expect([...models.keys()]).toEqual(['mine', 'demo', 'small']);
     expect(problems).toEqual([]);
+  });
+
+  it('finds files in the home folder', async () => {
+    const lora = [{ file: '~/loras/ann.gguf' }];
+    const variants = [{ ...variant, local_path: '~/gguf', lora }];
+    const { models } = await readCatalogue(await write({ models: [entry('mine', { variants })] }), bundled);
+    expect(models.get('mine')).toMatchObject({
+      file: join(homedir(), 'gguf', 'x.gguf'),
+      loraFiles: [join(homedir(), 'loras', 'ann.gguf')],
+    });
   });
 
   it('stands alone with "extends": false', async () => {
