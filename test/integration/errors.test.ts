@@ -366,6 +366,20 @@ function useServerWithCatalogue(catalogue: () => string): ReturnType<typeof useS
   });
 }
 
+it('work after a turn that fails is logged by its code', async () => {
+  const lines: string[] = [];
+  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
+  const script = [{ node: 'answer.summary', answer: ' ' }, { answer: 'Well.' }];
+  await using server = await startTestServer({ log, script });
+  await using client = await TestClient.connect(server.url, 'turngraph.v1.json');
+  const agentId = await client.createAgent(chat({ summary: true, summary_tokens: 40, sampling: { max_tokens: 16 } }));
+  const isLogged = (): boolean => lines.some((line) => line.includes('work after a turn failed'));
+  for (let turn = 0; turn < 40 && !isLogged(); turn++) await client.sendMessage(agentId, 'a secret '.repeat(200));
+  const failed = lines.filter((line) => line.includes('work after a turn failed'));
+  expect(failed[0]).toContain(`"agentId":${agentId},"code":`);
+  expect(lines.join('')).not.toContain('a secret');
+});
+
 it.each(['info', 'debug'] as const)('a turn that a client cannot have is logged at %s by its code', async (level) => {
   const lines: string[] = [];
   const log = pino({ level }, { write: (line: string) => void lines.push(line) });

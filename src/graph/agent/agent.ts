@@ -53,6 +53,8 @@ export interface AgentOptions {
   readonly loadWaitFor?: (model: string) => LoadWait;
   /** Sends a frame that answers no request: of work after a turn. Absent: there are none. */
   readonly emitLater?: Emit | undefined;
+  /** Receives why work after a turn failed; the next turn has a warning of it, too. */
+  readonly onWorkFailed?: (fault: Fault) => void;
 }
 
 /** Receives the frames of a turn, limits their rate, and says how urgent the turn is. */
@@ -105,7 +107,10 @@ export class Agent implements AsyncDisposable {
     this.#options = options;
     this.#state = state;
     this.#dialog = [...dialog];
-    this.#background = new Background(options.pace, (warning) => warnings.push(truncateMessage(warning)));
+    this.#background = new Background(options.pace, (warning, thrown) => {
+      warnings.push(truncateMessage(warning));
+      if (thrown !== undefined) options.onWorkFailed?.(Fault.from(thrown));
+    });
   }
 
   get modelNames(): readonly string[] {

@@ -10,13 +10,13 @@ const maxWaiting = 64;
 /** The work of one agent that goes on after its turns, one after another. */
 export class Background {
   readonly #schedule: BackgroundRun['schedule'];
-  readonly #warn: (warning: string) => void;
+  readonly #warn: (warning: string, thrown?: unknown) => void;
   readonly #waiting = new Map<string, BackgroundWork>();
   #abort = new AbortController();
   #running: Promise<void> | undefined;
 
   /** @param warn receives what the work throws, and what is left out. */
-  constructor(pace: Pace | undefined, warn: (warning: string) => void) {
+  constructor(pace: Pace | undefined, warn: (warning: string, thrown?: unknown) => void) {
     this.#schedule = { priority: 'BACKGROUND', ...(pace && { pace }) };
     this.#warn = warn;
   }
@@ -46,7 +46,7 @@ export class Background {
       try {
         await work({ signal, schedule: this.#schedule });
       } catch (error) {
-        if (!signal.aborted) this.#warn(`${name} failed: ${describeError(error)}`);
+        if (!signal.aborted) this.#warn(`${name} failed: ${describeError(error)}`, error);
       }
     }
   }

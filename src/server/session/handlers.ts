@@ -13,7 +13,15 @@ import { createYielder } from '../../base/eventLoop.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { parseJson } from '../../base/jsonLocations.ts';
 import { isObject } from '../../base/jsonTypes.ts';
-import { acknowledged, type Handlers, engineNames, type EngineName, type NewAgent, type Session } from './session.ts';
+import {
+  acknowledged,
+  type Handlers,
+  engineNames,
+  type EngineName,
+  logFault,
+  type NewAgent,
+  type Session,
+} from './session.ts';
 import { modelHandlers, loadWaitFor } from './modelHandlers.ts';
 import { checkSize, checkValues } from './requestChecks.ts';
 import { storageHandlers } from './storageHandlers.ts';
@@ -64,7 +72,7 @@ export const handlers: Handlers = {
     const { backpressure } = session;
     const turn = agent.send(text, variables, { emit: reply, backpressure, onEnd: turnRecorder(metrics), priority });
     metrics.add('turngraph_turns_running', {});
-    return { background: turn.then((fault) => fault && logFault(session, agentId, fault)) };
+    return { background: turn.then((fault) => fault && logFault(session, agentId, fault, 'turn')) };
   },
 
   cancelTurn: acknowledged((session, { agentId, turnId }) => session.agent(agentId).cancel(turnId)),
@@ -138,16 +146,6 @@ export const handlers: Handlers = {
     );
   },
 };
-
-function logFault({ id, context }: Session, agentId: number, fault: Fault): void {
-  const facts = { session: id, agentId, code: fault.code, name: fault.name };
-  const { cause } = fault;
-  if (fault.name === 'INTERNAL')
-    context.log.error({ ...facts, err: cause ?? fault }, 'turn failed with an internal error');
-  else context.log.warn(cause ? { ...facts, err: cause } : facts, 'turn failed');
-  // It may quote a client, which a cause does not: that is an error of an engine or of the system.
-  if (!cause) context.log.debug({ ...facts, message: fault.message }, 'why a turn failed');
-}
 
 function parseEngineName(name: string): EngineName {
   const engine = engineNames.find((known) => known === (name || 'llama-cpp'));

@@ -68,6 +68,17 @@ export type NewAgent = Pick<
   'graph' | 'clientTools' | 'isPart' | 'defaultModelName' | 'diagnostics' | 'maxSteps' | 'history' | 'loadWaitFor'
 >;
 
+/** Logs a failure in an agent. @param what failed. */
+export function logFault({ id, context }: Session, agentId: number, fault: Fault, what: string): void {
+  const facts = { session: id, agentId, code: fault.code, name: fault.name };
+  const { cause } = fault;
+  if (fault.name === 'INTERNAL')
+    context.log.error({ ...facts, err: cause ?? fault }, `${what} failed with an internal error`);
+  else context.log.warn(cause ? { ...facts, err: cause } : facts, `${what} failed`);
+  // It may quote a client, which a cause does not: that is an error of an engine or of the system.
+  if (!cause) context.log.debug({ ...facts, message: fault.message }, `why ${what} failed`);
+}
+
 /** The session of one client: owns its settings, agents and string storages. It knows no socket. */
 export class Session implements AsyncDisposable {
   readonly id: string;
@@ -174,6 +185,7 @@ export class Session implements AsyncDisposable {
       limits,
       turnTimeoutMs,
       loadWaitFor: (model) => ({ ...options.loadWaitFor?.(model), signal }),
+      onWorkFailed: (fault) => logFault(this, id, fault, 'work after a turn'),
     });
     // The session may have ended while a model was loading.
     if (signal.aborted) await agent[Symbol.asyncDispose]();
