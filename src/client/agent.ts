@@ -1,4 +1,5 @@
 import type {
+  ServerFrame,
   AppendDialogRequest,
   AppendTextRequest,
   CreateAgentResponse,
@@ -121,10 +122,16 @@ export class AgentHandle implements AsyncDisposable {
   /**
    * Adds a line to the dialog, at any time: while a turn runs, between its message and its answer. With `notify` it is a text
    * of that turn, too, whose source is "client"; it is no part of the answer.
+   * @returns the text that no turn has, because none runs, with `notify`; else "".
    */
-  async appendText(text: string, options: AppendTextOptions = {}): Promise<void> {
+  async appendText(text: string, options: AppendTextOptions = {}): Promise<string> {
     checkTextOptions(options);
-    await this.#connection.request('appendText', { ...options, agentId: this.id, text });
+    let sent = '';
+    const onFrame = (frame: ServerFrame): void => {
+      if (frame.body === 'answerText') sent += frame.answerText.text;
+    };
+    await this.#connection.request('appendText', { ...options, agentId: this.id, text }, { onFrame });
+    return sent;
   }
 
   /**

@@ -241,6 +241,28 @@ describe('a graph that a command names', () => {
     expect((await run(project, 'check', 'there', '--graphs', join(project, 'graphs'))).code).toBe(0);
   });
 
+  it('may need models that are not on disk: check says which, and how to get them', async () => {
+    const variant = { engine: 'llama-cpp', files: ['a.gguf'] };
+    const hub = { ...variant, huggingface_repo: 'ann/x' };
+    const models = [
+      { name: 'finder', purpose: 'embedding', variants: [hub] },
+      { name: 'talker', variants: [{ ...variant, local_path: 'gone' }] },
+    ];
+    await writeFile(join(project, 'absent.models.json'), JSON.stringify({ models }));
+    const inline_strings = ['a'];
+    const params = { inline_strings, match: 'vectors', embedding_model: 'finder' };
+    const nodes = {
+      find: { type: 'Retrieve', params, exits: { found: 'say' } },
+      say: { type: 'Generate', params: {} },
+    };
+    const graph = { start_node: 'find', default_model_name: 'talker', nodes };
+    await writeFile(join(project, 'finding.json'), JSON.stringify(graph));
+    const { code, err } = await run(project, 'check', 'finding.json', '--catalogue', 'absent.models.json');
+    expect(code).toBe(0);
+    expect(err).toMatch(/warning: the model "finder" is not on disk.*turngraph models download "finder" gets it$/m);
+    expect(err).toMatch(/warning: the model "talker" is not on disk: there is no file .*gone/);
+  });
+
   it('may name tools that a program brings: check says which, draw and audit need none', async () => {
     const parameters = [{ name: 'pier', type: 'integer', description: 'Number of the pier.' }];
     const tools = ['ring_bell', { name: 'moor', description: 'Tie up.', parameters }, 'open_door'];

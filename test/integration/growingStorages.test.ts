@@ -179,6 +179,12 @@ describe.each(subprotocols)('a storage that grows, over %s', (subprotocol) => {
       'entries[0].metadata is not valid',
     ],
     [
+      'no object as metadata',
+      [entry('a', { metadataJson: 'null' })],
+      'INVALID_STRING_STORAGE_DATA',
+      'entries[0].metadata must be an object, not null',
+    ],
+    [
       'deep metadata',
       [entry('a', { metadataJson: '{"a": {}}' })],
       'INVALID_STRING_STORAGE_DATA',
@@ -242,6 +248,11 @@ describe.each(subprotocols)('a storage that grows, over %s', (subprotocol) => {
       code: 7001,
       message: expect.stringContaining('did you mean "facts"') as string,
     });
+    for (const storage of ['', 'other'])
+      expect(await addTo(storage)).toMatchObject({
+        code: 7001,
+        message: `there is no storage "${storage}"; create it first`,
+      });
     expect(await addTo('lines')).toMatchObject({ code: 3011, message: expect.stringContaining('is a LIST') as string });
     expect(await addTo('tales.kb.json')).toMatchObject({
       code: 7001,

@@ -77,6 +77,7 @@ describe.each(subprotocols)('a search without a graph, over %s', (subprotocol) =
   });
 
   it.each<[Partial<ClientFrameBodies['searchStorage']>, string, RegExp]>([
+    [{ name: '' }, 'STORAGE_FILE_NOT_FOUND', /"" is neither a storage .*; create it first$/],
     [{ name: 'lore/none.kb.json' }, 'STORAGE_FILE_NOT_FOUND', /"lore\/none.kb.json" is neither a storage/],
     [{ match: 'word' }, 'INVALID_PARAM_VALUE', /searchStorage\.match must be one of .*; did you mean "words"\?/],
     [{ match: 'vectors' }, 'INVALID_PARAM_VALUE', /match "vectors" needs an embedding model/],

@@ -3,10 +3,15 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { memoizedByKey } from '../../base/memoized.ts';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
-import type { Catalogue } from '../../inference/models/catalogue/catalogue.ts';
+import {
+  type Catalogue,
+  fileMissingFault,
+  withoutDownloadRequests,
+} from '../../inference/models/catalogue/catalogue.ts';
+import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
 import { readGguf } from '../../inference/llama/gguf/validateFile.ts';
 import { noTemplateNote } from '../../chat/template/familyLayouts.ts';
-import { localCatalogue } from '../catalogue.ts';
+import { isOnDisk, localCatalogue } from '../catalogue.ts';
 import { checkedGraphs, type CheckedFile, checkStorage, isStorageFile } from '../checkedGraphs.ts';
 import { noCard } from '../../graph/storage/knowledge/characterCard.ts';
 import { isFile, isFolder } from '../findGraph.ts';
@@ -28,7 +33,7 @@ export const checkCommand = (): Command =>
     const graphs = files.filter((file) => !isStorageFile(file));
     const registry = registryWith(await loadExtension(options.extend));
     const catalogue = await localCatalogue(options);
-    const notesOf = memoizedByKey((name: string) => name, templateNotes(catalogue));
+    const notesOf = memoizedByKey((name: string) => name, modelNotes(catalogue));
     const context = { registry, catalogue, notesOf };
     for await (const checked of checkedGraphs(graphs, options, context)) report(checked, options);
     for (const file of files.filter(isStorageFile)) {
@@ -38,10 +43,13 @@ export const checkCommand = (): Command =>
     }
   });
 
-const templateNotes =
-  ({ models }: Catalogue) =>
+const modelNotes =
+  (catalogue: Catalogue) =>
   async (name: string): Promise<readonly string[]> => {
-    const { purpose, file } = models.get(name) ?? {};
+    const entry = catalogue.models.get(name);
+    if (entry && !isRemote(entry) && !isOnDisk(catalogue, name))
+      return [`the model ${withoutDownloadRequests(fileMissingFault(entry).message)}`];
+    const { purpose, file } = entry ?? {};
     if (purpose !== 'chat' || file === undefined) return [];
     const gguf = await readGguf(file).catch(() => undefined);
     const hasTemplate = gguf?.header.values.has('tokenizer.chat_template');

@@ -33,7 +33,7 @@ export interface ToolContext {
     appendText(
       text: string,
       options?: { readonly role?: 'assistant' | 'user'; readonly notify?: boolean },
-    ): Promise<void>;
+    ): Promise<string>;
     setAgentMode(mode: 'AUTO' | 'MANUAL'): Promise<void>;
     setVariables(variables: object): Promise<void>;
   };

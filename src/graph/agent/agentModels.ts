@@ -28,15 +28,16 @@ export class AgentModels implements AsyncDisposable {
   readonly #leases = new Map<string, Promise<ModelLease>>();
   readonly #leased: ModelLease[] = [];
   readonly #vectors: OpenVectors[] = [];
+  readonly #names = new Set<string>();
   #isDefaultUsed = false;
 
   constructor(options: AgentModelsOptions) {
     this.#options = options;
   }
 
-  /** The models that are in use. */
+  /** The models that are in use, also those that are not loaded because nothing is computed. */
   get names(): readonly string[] {
-    return [...this.#leases.keys()];
+    return [...this.#names];
   }
 
   /** Checks the name of a model, and its purpose, without loading it. @returns the name. @throws the error that `lease` would. */
@@ -47,6 +48,7 @@ export class AgentModels implements AsyncDisposable {
     if (wanted === '' && pool.needsName) throw new InvalidParams([noModelError]);
     try {
       const problem = purposeProblem(pool.entry(wanted), purpose, pool.catalogue);
+      this.#names.add(wanted);
       if (problem === undefined) return wanted;
       throw new Fault('GRAPH_COMPILATION_FAILED', problem);
     } catch (error) {

@@ -123,7 +123,7 @@ export class SessionStorages implements AsyncDisposable {
     if (storage) return storage;
     throw new Fault(
       'STORAGE_FILE_NOT_FOUND',
-      `"${nameOrPath}" is neither a storage of this session nor a file of its storage folder${didYouMean(nameOrPath, this.#named.keys())}`,
+      `"${nameOrPath}" is neither a storage of this session nor a file of its storage folder; create it first${didYouMean(nameOrPath, this.#named.keys())}`,
     );
   }
 
@@ -229,7 +229,7 @@ export class SessionStorages implements AsyncDisposable {
     const isFile = (await this.#root.find(name)) !== undefined;
     const problem = isFile
       ? `"${name}" is a file of the storage folder, which does not change; create a storage from it (filePath), and name that`
-      : `there is no storage "${name}"${didYouMean(name, this.#named.keys())}`;
+      : `there is no storage "${name}"; create it first${didYouMean(name, this.#named.keys())}`;
     throw new Fault('INVALID_STRING_STORAGE_NAME', problem);
   }
 

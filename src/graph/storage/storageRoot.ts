@@ -20,6 +20,7 @@ export class StorageRoot {
 
   /** The real path of a file, if it exists. @throws Fault STORAGE_OUTSIDE_ROOT for what leads out of the folder. */
   async find(path: string): Promise<string | undefined> {
+    if (path === '') return undefined;
     const relativePath = normalizeRelative(path);
     const [root, folder, file] = await Promise.all(
       [this.#root, join(this.#root, this.#folder), join(this.#root, this.#folder, relativePath)].map((place) =>

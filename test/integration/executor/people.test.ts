@@ -35,6 +35,13 @@ describe.each(codecs)('a tool over %s', (codec) => {
     expect(lines).toEqual(['Paris', 'Looking it up.', 'It is fine.']);
   });
 
+  it('leaves to the program what is said between turns', async () => {
+    await using client = await open();
+    const agent = await client.createAgent({ graph: weather() });
+    expect(await agent.appendText('The door opens.', { notify: true })).toBe('The door opens.');
+    expect(await agent.appendText('The door closes.')).toBe('');
+  });
+
   it.each([
     ['with an answer', 'We are closed.', 'We are closed.'],
     ['without one', undefined, ''],

@@ -63,6 +63,7 @@ export function readEntries(
     const { metadataJson = '', ...rest } = record;
     const onProblem = (problem: string): Fault => invalidStorage(`${place}[${index}].metadata ${problem}`);
     const metadata = metadataJson === '' ? rest.metadata : parseJson(metadataJson, onProblem);
+    if (metadata === null) throw onProblem('must be an object, not null');
     const reading = readRecord({ ...rest, metadata, id: rest.id || randomUUID() });
     const fail = ({ pointer, message }: SchemaError): Fault =>
       invalidStorage(`${place}[${index}]${describePointer(pointer)} ${message}`);
