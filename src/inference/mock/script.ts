@@ -112,9 +112,12 @@ type WithChoices = Pick<Partial<ScriptEntry>, 'answer' | 'confidence' | 'choices
 
 function readChoices({ answer = '', confidence, choices }: WithChoices): Pick<ScriptedReply, 'choices'> {
   if (choices === undefined && confidence === undefined) return {};
-  const parts = (choices ?? `0-${answer.length}:${confidence}`).matchAll(/(\d+)-(\d+):(\S+)/g);
-  const numbers = [...parts].map((part) => part.slice(1).map(Number));
-  return { choices: numbers.map(([start = 0, end = 0, probability = 1]) => ({ start, end, probability })) };
+  const parts = (choices ?? `0-${answer.length}:${confidence}`).split(' ').map((part) => {
+    const [range = '', probability] = part.split(':');
+    const [start, end] = range.split('-');
+    return { start: Number(start), end: Number(end), probability: Number(probability) };
+  });
+  return { choices: parts };
 }
 
 /** What the script is asked for an inference of a node. */
