@@ -92,7 +92,8 @@ async function startCaseServer(
   // Each file has a connection of its own, and many files take less than a second.
   const options = { ...settings, storageRoot, mockScript, maxConnectionRate };
   const watchEngine = (engine: Engine): Engine => (onInference ? recordInferences(engine, onInference) : engine);
-  const engines = { mock: mockEngine({ script: script.entries }) };
+  // The entries come later: whether one has a confidence is not known yet.
+  const engines = { mock: mockEngine({ script: script.entries, limits: {} }) };
   const extraModels = modelFile ? [modelFile] : [];
   const server = await startOwnServer(options, { engines, extraModels, watchEngine });
   return {
