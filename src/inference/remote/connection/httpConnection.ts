@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { finished } from 'node:stream';
 import { type Environment, type HttpRoute, lastingProblem, routeTo } from '../../../base/httpRoute.ts';
@@ -125,6 +126,8 @@ export class HttpConnection implements Disposable {
   async #send({ path, body, signal }: ServerRequest): Promise<IncomingMessage> {
     const text = body && JSON.stringify(body);
     signal.throwIfAborted();
+    // One load sends a request for each control token, all with one signal.
+    setMaxListeners(0, signal);
     await this.#ready?.(signal);
     const response = await this.#head(this.#request(path, text), text, signal);
     if (response.statusCode === 200) return response;

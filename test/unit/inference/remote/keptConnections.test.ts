@@ -43,9 +43,13 @@ async function open(answer: (response: ServerResponse, nth: number) => void, nam
 }
 
 /** Reads the events of one request, as the engine does: not beyond the last one. */
-async function read(connection: HttpConnection, events = Infinity): Promise<number> {
+async function read(
+  connection: HttpConnection,
+  events = Infinity,
+  signal = new AbortController().signal,
+): Promise<number> {
   let count = 0;
-  const request = { path: '/completion', body: {}, signal: new AbortController().signal };
+  const request = { path: '/completion', body: {}, signal };
   for await (const event of connection.events(request, (one) => isObject(one) && one['stop'] === true)) {
     count++;
     if (isObject(event) && event['stop'] === true) break;
@@ -99,4 +103,16 @@ it('says that another attempt may succeed when the server has closed the kept co
   await expect(read(connection)).rejects.toMatchObject({ retryable: true, unreachable: true });
   expect(await read(connection)).toBe(2);
   expect(seen.connections).toBe(2);
+});
+
+it('sends many requests at once with one signal, without a warning of Node', async () => {
+  const { connection } = await open((response) => response.end(first + last));
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error): void => void warnings.push(warning);
+  process.on('warning', onWarning);
+  const { signal } = new AbortController();
+  await Promise.all(Array.from({ length: 20 }, () => read(connection, Infinity, signal)));
+  await new Promise(setImmediate);
+  process.off('warning', onWarning);
+  expect(warnings).toEqual([]);
 });
