@@ -53,6 +53,15 @@ export const findChromium = () =>
 /** @type {(names: Readonly<Record<string, boolean>>) => readonly string[]} */
 const absentOf = (names) => Object.keys(names).filter((name) => !names[name]);
 
+/**
+ * Inference servers that somebody has started on this machine, with their APIs: `TURNGRAPH_TEST_INFERENCE_SERVERS="API=URL API=URL"`.
+ * @type {readonly (readonly [api: 'llama-server' | 'openai', url: string])[]}
+ */
+export const inferenceServers = (process.env['TURNGRAPH_TEST_INFERENCE_SERVERS'] ?? '')
+  .split(' ')
+  .filter(Boolean)
+  .map((each) => /** @type {['openai', string]} */ (each.split('=')));
+
 /** Clients, and nginx, whose tests must not be skipped: `TURNGRAPH_TEST_CLIENTS="godotClient unityClient"`. */
 const requiredClients = new Set(process.env['TURNGRAPH_TEST_CLIENTS']?.split(' '));
 
@@ -138,6 +147,12 @@ export const requirements = {
     file: 'test/integration/llamaServerEngine.slow.test.ts',
     install: 'set TURNGRAPH_TEST_LLAMA_SERVER to the path of a llama-server',
     findMissing: () => absentOf({ 'a llama-server': Boolean(process.env['TURNGRAPH_TEST_LLAMA_SERVER']) }),
+  },
+  inferenceServers: {
+    title: 'models of real inference servers',
+    file: 'test/integration/inferenceServers.slow.test.ts',
+    install: 'set TURNGRAPH_TEST_INFERENCE_SERVERS to API=URL of servers with SmolLM2: openai=http://127.0.0.1:8000',
+    findMissing: () => absentOf({ 'inference servers': inferenceServers.length > 0 }),
   },
   weights: {
     title: 'a chat model with its real weights',

@@ -82,7 +82,7 @@ export const tag = (name: string): TextRule => ({ kind: 'text', text: name, cont
 /** A character class of single characters ('.') and ranges ('a-z'). */
 export const char = (...ranges: readonly string[]): CharRule => ({
   kind: 'char',
-  ranges: ranges.map((range) => [range.codePointAt(0) ?? 0, range.codePointAt(range.length - 1) ?? 0]),
+  ranges: ranges.map((range) => [range.codePointAt(0) ?? 0, [...range].at(-1)?.codePointAt(0) ?? 0]),
 });
 
 /** A sequence of rules. */

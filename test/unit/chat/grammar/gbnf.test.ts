@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toGbnf } from '../../../../src/chat/grammar/gbnf.ts';
 import { GrammarMatcher } from '../../../../src/chat/grammar/matcher.ts';
+import { char } from '../../../../src/chat/grammar/rule.ts';
 import { objectSchema, ruleFor } from '../../../helpers/grammarRules.ts';
 
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
@@ -13,6 +14,11 @@ const gbnfAfter = (text: string, schema: object): string => {
 };
 
 describe('a grammar in GBNF', () => {
+  it('has ranges of characters beyond 16 bits', () => {
+    const { matcher } = GrammarMatcher.start(char('a-z', '\u{1F600}-\u{1F64F}')).accept('');
+    expect(toGbnf(matcher)).toBe(String.raw`root ::= [\U00000061-\U0000007a\U0001f600-\U0001f64f]`);
+  });
+
   it.each([
     ['at the start', ''],
     ['before the first member', '{'],
