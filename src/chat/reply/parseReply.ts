@@ -94,11 +94,10 @@ interface ReadPart {
 
 /** The calls of lists of parts, as they stand in a text. */
 function inOrder(text: string, lists: readonly (readonly ReadPart[])[]): readonly DetectedCall[] {
-  const placed = lists.flatMap((parts) => {
-    const ranges = rangesOf(parts, text);
-    return parts.map(({ calls }, index) => ({ calls, start: ranges[index]?.start ?? 0 }));
-  });
-  return placed.toSorted((a, b) => a.start - b.start).flatMap(({ calls }) => calls);
+  return lists
+    .flatMap((parts) => rangesOf(parts, text).map(({ start }, index) => ({ start, calls: parts[index]?.calls ?? [] })))
+    .toSorted((a, b) => a.start - b.start)
+    .flatMap(({ calls }) => calls);
 }
 
 /** Where parts of a text are, which are in its order; an empty range where one is not. */
