@@ -13,7 +13,7 @@ const columns: readonly (readonly [string, string, readonly string[]])[] = [
   ['typescript', '(?:function |  async |  )', ['src/client/connect.ts', 'src/client/client.ts', 'src/client/agent.ts']],
   ['page', '(?:function |  async |  )', ['examples/browser/turngraph.js']],
   ['python', 'def ', ['examples/python/turngraph.py']],
-  ['csharp', 'public (?:static )?(?:async )?Task(?:<\\w+>)? ', ['examples/unity/Turngraph.cs']],
+  ['csharp', 'public (?:static )?(?:async )?Task(?:<\\w+>)? ', ['examples/unity/Runtime/Turngraph.cs']],
   ['gdscript', 'func ', ['examples/godot3/turngraph.gd']],
   ['gdscript', 'func ', ['examples/godot4/turngraph.gd']],
 ];
@@ -25,4 +25,9 @@ describe.each(columns)('the table of clients', (client, declaration, files) => {
     const own = names.map((row) => row[column] ?? '');
     expect(own.filter((name) => !new RegExp(`${declaration}${name}[(<]`).test(source))).toEqual([]);
   });
+});
+
+it('the packages of the clients have the version of the server', () => {
+  const { version } = JSON.parse(read('package.json')) as { readonly version: string };
+  expect(read('examples/unity/package.json')).toContain(`"version": "${version}"`);
 });

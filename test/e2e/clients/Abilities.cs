@@ -1,20 +1,24 @@
 using System;
 using System.Collections.Generic;
 using System.Linq;
-using System.Reflection;
 using System.Threading.Tasks;
 using Turngraph;
 using UnityEngine;
 
-/// Without arguments the example; with the URL of a server and the folder of a bundle what the example does not show.
+/// With the URL of a server the example; with the folder of a bundle, too, what the example does not show.
 internal static class Abilities
 {
     private static void Main(string[] args)
     {
         new MainThread().Run(() =>
         {
-            if (args.Length > 0) _ = RunAsync(args[0], args[1]);
-            else typeof(Example).GetMethod("Start", BindingFlags.Instance | BindingFlags.NonPublic).Invoke(new Example(), null);
+            if (args.Length > 1)
+            {
+                _ = RunAsync(args[0], args[1]);
+                return;
+            }
+            new TurngraphConnection { url = args[0] }.Call("Awake");
+            new Example().Call("Start");
         });
     }
 

@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -19,6 +19,11 @@ import { writeBundle } from './smallBundle.ts';
 
 const run = promisify(execFile);
 
+const unity = (path: string): string => repositoryPath(`examples/unity/${path}`);
+const program = (name: string): string => repositoryPath(`test/e2e/clients/${name}.cs`);
+const components = [unity('Runtime/TurngraphConnection.cs'), unity('Runtime/TurngraphAgent.cs'), program('UnityStubs')];
+const editor = ['GraphTrial', 'TurngraphWindow', 'CopyBundle'].map((name) => unity(`Editor/${name}.cs`));
+
 describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', () => {
   let folder = '';
   let fixture: HubFixture;
@@ -26,7 +31,7 @@ describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', ()
   beforeAll(async () => {
     checkRequirement('unityClient');
     folder = await mkdtemp(join(tmpdir(), 'turngraph-mono-'));
-    conform = compile(repositoryPath('examples/unity/conform.cs'));
+    conform = compile(unity('Tests~/conform.cs'));
     [fixture] = await Promise.all([startHubServer(), conform]);
   });
   afterAll(async () => {
@@ -36,17 +41,17 @@ describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', ()
 
   /** Compiles files with the client. Returns the command that starts them. */
   async function compile(...files: readonly string[]): Promise<readonly [string, string]> {
-    const program = join(folder, `${basename(files[0] ?? '')}.exe`);
-    const client = repositoryPath('examples/unity/Turngraph.cs');
-    await run('mcs', ['-langversion:7.2', '-warnaserror', `-out:${program}`, client, ...files]);
-    return ['mono', program];
+    const output = join(folder, `${basename(files[0] ?? '')}.exe`);
+    const client = unity('Runtime/Turngraph.cs');
+    await run('mcs', ['-langversion:7.2', '-warnaserror', `-out:${output}`, client, ...files]);
+    return ['mono', output];
   }
 
   it.concurrent(
     'streams, calls tools, cancels, and survives the end, the loss and a restart of the server',
     async () => {
-      const [mono, program] = await compile(repositoryPath('test/e2e/clients/Trial.cs'));
-      expectSurvival(await runTrial((url, token) => spawn(mono, [program, url, token])));
+      const [mono, trial] = await compile(program('Trial'));
+      expectSurvival(await runTrial((url, token) => spawn(mono, [trial, url, token])));
     },
   );
 
@@ -57,8 +62,8 @@ describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', ()
   it.concurrent(
     'ends each visit of a malicious server with an error that names what happened and the limit',
     async () => {
-      const [mono, program] = await compile(repositoryPath('test/e2e/clients/Visits.cs'));
-      const outcomes = await visitMaliciousServers((urls) => spawn(mono, [program, ...urls]));
+      const [mono, visits] = await compile(program('Visits'));
+      const outcomes = await visitMaliciousServers((urls) => spawn(mono, [visits, ...urls]));
       const settings = {
         connect: 'ConnectMs',
         request: 'RequestMs',
@@ -80,9 +85,9 @@ describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', ()
     await expectPrograms('csharp', async ({ code, folder: cwd, token }) => {
       const source = join(cwd, 'Program.cs');
       await writeFile(source, code);
-      const [mono, program] = await compile(source);
+      const [mono, written] = await compile(source);
       const env = { ...process.env, TURNGRAPH_TOKEN: token };
-      return (await run(mono, [program], { cwd, env })).stdout;
+      return (await run(mono, [written], { cwd, env })).stdout;
     });
   });
 
@@ -94,13 +99,8 @@ describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', ()
   it.concurrent(
     'runs its example, downloads models, and starts and stops a server, all on the main thread',
     async () => {
-      const example = join(folder, 'Example.cs');
-      const source = await readFile(repositoryPath('examples/unity/Example.cs'), 'utf8');
-      await writeFile(example, source.replace('ws://127.0.0.1:9100', fixture.server.url));
-      const others = ['Abilities.cs', 'UnityEngine.cs'].map((name) => repositoryPath(`test/e2e/clients/${name}`));
-      const [mono, program] = await compile(example, ...others);
-
-      const shown = await outputUntil(spawn(mono, [program]), /^saved: .*\n/m);
+      const [mono, abilities] = await compile(program('Abilities'), unity('Samples~/Porch/Example.cs'), ...components);
+      const shown = await outputUntil(spawn(mono, [abilities, fixture.server.url]), /^saved: .*\n/m);
       expect(shown).toMatch(/^set_light \{"name": "porch", "on": true\}$/m);
       expect(shown).toMatch(/^piece: \w/m);
       expect(shown).toMatch(/^get_weather \{"city": "Oslo"\}$/m);
@@ -111,7 +111,7 @@ describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', ()
       const bundle = join(folder, 'a bundle');
       await mkdir(bundle);
       await writeBundle(bundle);
-      const done = await outputUntil(spawn(mono, [program, fixture.server.url, bundle]), /^done.*\n/m);
+      const done = await outputUntil(spawn(mono, [abilities, fixture.server.url, bundle]), /^done.*\n/m);
       expect(done.trimEnd().split('\n')).toEqual([
         expect.stringMatching(/^models Tiny:ABSENT .*turngraph-demo:(?:LOCAL|LOADED)/) as string,
         'suggested 0 of True',
@@ -130,4 +130,43 @@ describe.skipIf(isSkipped('unityClient'))('the C# client for Unity and .NET', ()
       ]);
     },
   );
+
+  it.concurrent('runs its components, the logic of its window and the copy of the bundle', async () => {
+    const [mono, trial] = await compile(program('Components'), ...components, ...editor);
+    const [project, build] = [join(folder, 'a project'), join(folder, 'a build')];
+    for (const parent of [project, build]) {
+      await mkdir(join(parent, 'game-server'), { recursive: true });
+      await writeBundle(join(parent, 'game-server'));
+    }
+    await writeFile(join(build, 'game-server', 'old.txt'), '');
+    const done = await outputUntil(spawn(mono, [trial, project, build, repositoryPath('graphs')]), /^done.*\n/m);
+    expect(done.trimEnd().split('\n')).toEqual([
+      'error 1001 CONNECTION_FAILED: no connection: add a TurngraphConnection to the scene',
+      expect.stringMatching(/^error 1001 .*: there is no .*nothing.game-server.turngraph; make its folder/) as string,
+      expect.stringMatching(/^graphs bank-teller .* lamp-switch .*,0$/) as string,
+      'window no server: start it first',
+      expect.stringMatching(/^window not started: 1001 .*there is no .*nowhere.turngraph;/) as string,
+      expect.stringMatching(/^window started at ws:/) as string,
+      'window call: set_light {"name": "porch", "on": true}',
+      'window reply: ',
+      expect.stringMatching(/^window error: 3003 .* no graph "nothing"/) as string,
+      'for Android: old True',
+      'for Linux: old False',
+      'ready',
+      'turn SUCCESS Of the project.',
+      expect.stringMatching(/^error 3003 .* no graph "no-such-graph"/) as string,
+      'ready',
+      'call get_weather {"city": "Oslo"}',
+      expect.stringMatching(/^turn SUCCESS .*snow/) as string,
+      'ready',
+      expect.stringMatching(/^field mood (?:happy|calm|sad|angry)$/) as string,
+      expect.stringMatching(/^turn SUCCESS \w/) as string,
+      'ready',
+      'turn CANCELLED',
+      expect.stringMatching(/^saved \[\{"user":"What is the weather in Oslo\?".*"mark":"cancelled"\}\]$/) as string,
+      'connection True',
+      'for macOS: True',
+      'done',
+    ]);
+  });
 });

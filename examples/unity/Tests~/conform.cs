@@ -6,8 +6,8 @@ using Turngraph;
 
 /// <summary>
 /// Speaks the commands of "turngraph conformance --client" for the client in Turngraph.cs, and those of
-/// test/e2e/clients/scenarios.json. One JSON command a line comes on
-/// standard input, one JSON event a line goes to standard output.
+/// test/e2e/clients/scenarios.json. One JSON command a line comes on standard input, one JSON event a line goes to standard
+/// output.
 /// </summary>
 internal static class Conform
 {

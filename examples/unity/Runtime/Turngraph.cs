@@ -1,4 +1,4 @@
-// A client of turngraph in one file, for Unity and .NET: copy it into your project. It needs C# 7.2 and nothing else.
+// The client of turngraph for Unity and .NET, in one file that needs C# 7.2 and nothing else.
 //
 // - TurngraphServer starts the server of a bundle, and stops it.
 // - TurngraphClient connects, resumes its session when the connection drops, and restores its agents when the session is lost.
@@ -1278,6 +1278,12 @@ namespace Turngraph
         public static async Task<TurngraphServer> StartAsync(string bundle, params string[] arguments)
         {
             var isWindows = Path.DirectorySeparatorChar == '\\';
+            var program = Path.Combine(bundle, isWindows ? "turngraph.cmd" : "turngraph");
+            if (!File.Exists(program))
+            {
+                throw new TurngraphException(1001, "CONNECTION_FAILED",
+                    "the server did not start: there is no " + program + "; make its folder with \"turngraph bundle\"");
+            }
             var all = new List<string>
             {
                 "serve", "--port", "0", "--json", "--stdin", "--log-level", "warn",
@@ -1286,7 +1292,7 @@ namespace Turngraph
             all.AddRange(arguments);
             var start = new ProcessStartInfo
             {
-                FileName = Path.Combine(bundle, isWindows ? "turngraph.cmd" : "turngraph"),
+                FileName = program,
                 Arguments = string.Join(" ", all.Select(Quoted)),
                 UseShellExecute = false,
                 CreateNoWindow = true,
