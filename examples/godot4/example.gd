@@ -1,10 +1,10 @@
-# A porch with a lamp. Add this node to any scene of Godot 4.
+# A porch with a lamp. Add this node to any scene of Godot 4, without the plugin or with it.
 extends Node
 
 @export var bundle := ""           # the folder that "turngraph bundle" has made; empty: a server that runs already, at url
 @export var url := "ws://127.0.0.1:9100"
 
-var client = load("res://turngraph.gd").new()
+var client = load("res://addons/turngraph/turngraph.gd").new()
 
 func _ready():
 	add_child(client)

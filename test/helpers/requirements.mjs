@@ -117,6 +117,12 @@ export const requirements = {
     isRequired: requiredClients.has('godotClient'),
     findMissing: () => absentOf({ 'godot3-server': findGodot3() !== undefined }),
   },
+  godot4Syntax: {
+    title: 'the files for Godot 4',
+    file: 'test/e2e/clients/godot.test.ts',
+    install: 'pip install gdtoolkit',
+    findMissing: () => absentOf({ gdparse: succeeds('gdparse', '--version') }),
+  },
   browserClient: {
     title: 'the client for browsers',
     file: 'test/e2e/clients/browser.test.ts',

@@ -15,7 +15,7 @@ const columns: readonly (readonly [string, string, readonly string[]])[] = [
   ['python', 'def ', ['examples/python/turngraph.py']],
   ['csharp', 'public (?:static )?(?:async )?Task(?:<\\w+>)? ', ['examples/unity/Runtime/Turngraph.cs']],
   ['gdscript', 'func ', ['examples/godot3/turngraph.gd']],
-  ['gdscript', 'func ', ['examples/godot4/turngraph.gd']],
+  ['gdscript', 'func ', ['examples/godot4/addons/turngraph/turngraph.gd']],
 ];
 
 describe.each(columns)('the table of clients', (client, declaration, files) => {
@@ -30,4 +30,5 @@ describe.each(columns)('the table of clients', (client, declaration, files) => {
 it('the packages of the clients have the version of the server', () => {
   const { version } = JSON.parse(read('package.json')) as { readonly version: string };
   expect(read('examples/unity/package.json')).toContain(`"version": "${version}"`);
+  expect(read('examples/godot4/addons/turngraph/plugin.cfg')).toContain(`version="${version}"`);
 });

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -120,5 +120,15 @@ describe.skipIf(isSkipped('godotClient'))('the GDScript client for Godot 3', () 
       'started',
       'stopped',
     ]);
+  });
+});
+
+describe.skipIf(isSkipped('godot4Syntax'))('the files for Godot 4', () => {
+  it('have no syntax errors', () => {
+    const addon = ['turngraph', 'autoload', 'turngraph_agent', 'plugin', 'dock'].map(
+      (name) => `addons/turngraph/${name}`,
+    );
+    const files = [...addon, 'example'].map((name) => example(`godot4/${name}.gd`));
+    expect(() => execFileSync('gdparse', files, { stdio: 'pipe' })).not.toThrow();
   });
 });

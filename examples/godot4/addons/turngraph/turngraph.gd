@@ -1,11 +1,12 @@
-# A client of turngraph for Godot 4, in one file. Add it to the scene: it polls its socket in every frame. After a short
+# The client of turngraph for Godot 4, in one file. Add it to the scene: it polls its socket in every frame. After a short
 # interruption it resumes its session, and requests and turns go on as if nothing had happened; when the session is lost, it
 # creates its agents again, with their dialogs. It also starts and stops a server. Await every function that waits:
 #
 #     var answer = await agent.send("Good evening!")
 #
 # An answer is a dictionary: {"ok": true, "body": {...}}, or {"ok": false, "code": 1002, "message": "..."}.
-# ../godot3/turngraph.gd is the same for Godot 3, and is tested; this file was not run.
+# examples/godot3/turngraph.gd is the same for Godot 3, and is tested; this file was not run.
+@tool
 extends Node
 
 signal connected       # requests are accepted: the client is connected, and its agents are restored
