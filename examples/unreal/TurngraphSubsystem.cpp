@@ -56,7 +56,8 @@ namespace
 	}
 
 	const TSet<FString> KnownMessages = { TEXT("sessionReady"), TEXT("resumeSession"), TEXT("answerText"),
-		TEXT("toolCallNotification"), TEXT("nodeEvent"), TEXT("modelProgress"), TEXT("turnComplete"), TEXT("ack"), TEXT("error") };
+		TEXT("answerField"), TEXT("toolCallNotification"), TEXT("nodeEvent"), TEXT("modelProgress"), TEXT("turnComplete"),
+		TEXT("ack"), TEXT("error") };
 }
 
 bool UTurngraphSubsystem::StartServer(const FString& BundleFolder, const FString& Options)
@@ -347,7 +348,8 @@ void UTurngraphSubsystem::CreateAgent(TSharedRef<FJsonObject> Create, TFunction<
 }
 
 void UTurngraphSubsystem::Send(TSharedRef<FTurngraphAgent> Agent, const FString& Text, TFunction<void(const FString&)> OnText,
-	TFunction<void(const TSharedPtr<FJsonObject>&)> OnCall, FTurngraphEnd Done)
+	TFunction<void(const TSharedPtr<FJsonObject>&)> OnCall, FTurngraphEnd Done,
+	TFunction<void(const FString&, const FString&)> OnField)
 {
 	const TSharedRef<FJsonObject> Body = MakeShared<FJsonObject>();
 	Body->SetNumberField(TEXT("agentId"), Agent->Id);
@@ -356,10 +358,11 @@ void UTurngraphSubsystem::Send(TSharedRef<FTurngraphAgent> Agent, const FString&
 	{
 		if (Code != 0) return Done(Code, Turn);
 		Export(Agent, [Done, Turn] { Done(0, Turn); });
-	}, [OnText, OnCall](const FString& Message, const TSharedPtr<FJsonObject>& Frame)
+	}, [OnText, OnCall, OnField](const FString& Message, const TSharedPtr<FJsonObject>& Frame)
 	{
 		if (Message == TEXT("answerText") && OnText && !TextOf(*Frame, TEXT("text")).IsEmpty()) OnText(TextOf(*Frame, TEXT("text")));
 		if (Message == TEXT("toolCallNotification") && OnCall) OnCall(Frame);
+		if (Message == TEXT("answerField") && OnField) OnField(TextOf(*Frame, TEXT("name")), TextOf(*Frame, TEXT("valueJson")));
 	});
 }
 

@@ -53,9 +53,13 @@ public:
 
 	/** Create has the fields of createAgent, such as graphName or graph. The agent is empty when it is refused. */
 	void CreateAgent(TSharedRef<FJsonObject> Create, TFunction<void(TSharedPtr<FTurngraphAgent>)> Done);
-	/** Sends a message: OnText gets pieces of the answer, OnCall each toolCallNotification, Done the turnComplete. */
+	/**
+	 * Sends a message: OnText gets pieces of the answer, OnCall each toolCallNotification, Done the turnComplete, and OnField the
+	 * name and the JSON of each field of the answer.
+	 */
 	void Send(TSharedRef<FTurngraphAgent> Agent, const FString& Text, TFunction<void(const FString&)> OnText,
-		TFunction<void(const TSharedPtr<FJsonObject>&)> OnCall, FTurngraphEnd Done);
+		TFunction<void(const TSharedPtr<FJsonObject>&)> OnCall, FTurngraphEnd Done,
+		TFunction<void(const FString&, const FString&)> OnField = nullptr);
 	void SubmitResult(TSharedRef<FTurngraphAgent> Agent, const FString& CallId, const FString& Content, bool bOk = true);
 	void Cancel(TSharedRef<FTurngraphAgent> Agent);
 	/** Any request, such as listModels, or downloadModel, whose progress comes as modelProgress. */
