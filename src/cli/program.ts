@@ -25,8 +25,9 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   tools: async () => (await import('./commands/tools.ts')).toolsCommand(),
 };
 
-/** The command that the arguments name; all commands for help, and to suggest one for a misspelt name. */
+/** The command that the arguments name; none for the version; all for help, and to suggest one for a misspelt name. */
 export async function loadCommands(name: string | undefined): Promise<readonly Command[]> {
+  if (name === '--version' || name === '-V') return [];
   const load = name === undefined ? undefined : new Map(Object.entries(commands)).get(name);
   return load ? [await load()] : Promise.all(Object.values(commands).map((each) => each()));
 }
