@@ -230,6 +230,14 @@ class Step:
 
 
 @dataclass(frozen=True)
+class ModelChoice:
+    """The model that nodes with a list of names use, and why."""
+
+    name: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class TurnResult:
     """The turn summary: all text, calls, what an `Executor` made of them, events, and the fields of TurnComplete."""
 
@@ -256,6 +264,7 @@ class TurnResult:
     mode: str = "AUTO"
     # By call_id, what was given as metadata of results.
     result_metadata: Mapping[str, Any] = field(default_factory=dict)
+    model_choices: Sequence[ModelChoice] = ()
 
 
 @dataclass(frozen=True)
@@ -296,6 +305,8 @@ class Model:
     vram_bytes: float = 0
     prefill_threads: int = 0
     purpose: str = ""
+    tokens_per_second: float = 0.0
+    choice: str = ""
 
 
 @dataclass(frozen=True)
@@ -2128,6 +2139,7 @@ class Turn:
             calls=self._calls,
             events=self._events,
             path=[_read(Step, step) for step in message.get("path", [])],
+            model_choices=[_read(ModelChoice, choice) for choice in message.get("modelChoices", [])],
             debug_info=_parse(message["debugInfo"], "debugInfo") if message.get("debugInfo") else None,
             result_metadata={
                 each.get("callId", ""): _parse(each.get("metadataJson"), "metadataJson")

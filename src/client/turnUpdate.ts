@@ -29,6 +29,8 @@ export interface FinishedTurn {
   readonly warnings: readonly string[];
   /** Who answers the next message: the graph (AUTO) or people (MANUAL). */
   readonly mode: TurnComplete['mode'];
+  /** The models that nodes with a list of names use, and why. */
+  readonly modelChoices: TurnComplete['modelChoices'];
   /** What was sent as metadata of results, parsed. */
   readonly resultMetadata: readonly {
     readonly callId: string;
@@ -83,6 +85,7 @@ export function summarize(updates: readonly TurnUpdate[], complete: TurnComplete
     resultMetadata: complete.resultMetadata.map(({ callId, toolName, metadataJson }) => {
       return { callId, toolName, metadata: readJson(metadataJson, 'metadataJson') };
     }),
+    modelChoices: complete.modelChoices,
     debugInfo: debugInfo === '' ? undefined : readJson(debugInfo, 'debugInfo'),
   };
 }

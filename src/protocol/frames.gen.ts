@@ -304,6 +304,15 @@ export interface TurnComplete {
   readonly resultMetadata: readonly ResultMetadata[];
   /** Interactions that a running summary in a prompt of this turn stands for; the maximum over its nodes. */
   readonly interactionsSummarised: number;
+  /** The models that nodes with a list of names use. */
+  readonly modelChoices: readonly ModelChoice[];
+}
+
+/** The model of a list that is used. */
+export interface ModelChoice {
+  readonly name: string;
+  /** Why it was taken, and why those before it were not. */
+  readonly reason: string;
 }
 
 /** Sampling parameters, without stop, dry, xtc and logit_bias: those are in the catalogue only. */
@@ -363,6 +372,10 @@ export interface ModelInfo {
   readonly prefillThreads: number;
   /** What it is for: chat, or embedding (vectors of texts, for searches). */
   readonly purpose: string;
+  /** Measured decode speed on this machine, of the last turn that ran alone; 0 = not measured. */
+  readonly tokensPerSecond: number;
+  /** Whether it was taken from the last list of names with it, and why; empty = no list was used. */
+  readonly choice: string;
 }
 
 export interface ListModelsRequest {
@@ -955,6 +968,11 @@ export const shapes = {
     mode: {"enum":["AUTO","MANUAL"]},
     resultMetadata: {"message":"ResultMetadata","repeated":true},
     interactionsSummarised: {"scalar":"uint32"},
+    modelChoices: {"message":"ModelChoice","repeated":true},
+  },
+  ModelChoice: {
+    name: {"scalar":"string"},
+    reason: {"scalar":"string"},
   },
   Sampling: {
     temperature: {"scalar":"double"},
@@ -993,6 +1011,8 @@ export const shapes = {
     vramBytes: {"scalar":"double"},
     prefillThreads: {"scalar":"uint32"},
     purpose: {"scalar":"string"},
+    tokensPerSecond: {"scalar":"double"},
+    choice: {"scalar":"string"},
   },
   ListModelsRequest: {
     pageToken: {"scalar":"string"},

@@ -1,9 +1,10 @@
 import { defaultServerOptions, limitsOf } from './config.ts';
 import { mockEngine } from '../inference/mock/engine.ts';
-import { Fault } from '../protocol/fault.ts';
+import { describeError, Fault } from '../protocol/fault.ts';
 import { type GraphFault, graphFaultsIn } from '../graph/compile/document.ts';
 import type { Registry } from '../graph/compile/registry.ts';
 import type { Catalogue } from '../inference/models/catalogue/catalogue.ts';
+import type { ModelChoice } from '../protocol/frames.gen.ts';
 import { ModelPool } from '../inference/models/pool/pool.ts';
 import { StorageRoot } from '../graph/storage/storageRoot.ts';
 import { SessionStorages } from '../graph/storage/sessionStorages.ts';
@@ -21,6 +22,8 @@ export interface CheckContext {
   readonly catalogue: Catalogue;
   /** Folder of the storage files. */
   readonly storageRoot: string;
+  /** Chooses from a list of models, as `AgentOptions.choose`. Absent: the first is taken. */
+  readonly choose?: (names: readonly string[]) => Promise<ModelChoice>;
   /** What else is to be said of a model that the graph names. */
   readonly notesOf?: (modelName: string) => Promise<readonly string[]>;
 }
@@ -28,16 +31,19 @@ export interface CheckContext {
 /** Validates a graph as the server does: creates an agent with it, without model files, on a mock engine for any model. */
 export async function checkGraph(
   graph: unknown,
-  { registry, catalogue, storageRoot, notesOf }: CheckContext,
+  { registry, catalogue, storageRoot, choose, notesOf }: CheckContext,
 ): Promise<GraphCheckResult> {
   await using pool = new ModelPool(mockEngine({ limits: {} }), { ...poolSettings, catalogue });
   const storages = new SessionStorages(new StorageRoot(storageRoot), Infinity);
   try {
     const limits = limitsOf(defaultServerOptions());
-    const given = { graph, registry, pool, storages, limits };
+    const given = { graph, registry, pool, storages, limits, ...(choose && { choose: withFallback(choose) }) };
     await using agent = await Agent.create({ ...given, id: 1, defaultModelName: '', turnTimeoutMs: 0 });
     const notes = await Promise.all(agent.modelNames.map((name) => notesOf?.(name) ?? []));
-    return { faults: [], warnings: [...agent.warnings, ...notes.flat()] };
+    const chosen = agent.modelChoices.map(
+      ({ name, reason }) => `on this machine the list takes the model "${name}": ${reason}`,
+    );
+    return { faults: [], warnings: [...agent.warnings, ...notes.flat(), ...(choose ? chosen : [])] };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const faults = graphFaultsIn(error);
@@ -46,6 +52,12 @@ export async function checkGraph(
     return { faults: faults.length > 0 ? faults : [{ code, pointer: '', message }], warnings: [] };
   }
 }
+
+/** A graph may be checked where none of its models can be used. */
+const withFallback =
+  (choose: NonNullable<CheckContext['choose']>): typeof choose =>
+  (names) =>
+    choose(names).catch((error: unknown) => ({ name: names[0] ?? '', reason: describeError(error) }));
 
 // With `needsName` as for real models; the mock engine alone would not need one.
 const poolSettings = { idleMs: 0, slots: 1, threads: 1, gpu: 'off', needsName: true } as const;

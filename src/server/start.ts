@@ -18,8 +18,10 @@ import { type Catalogue, type CatalogueEntry, readCatalogue } from '../inference
 import { LiveCatalogue, watchCatalogue } from '../inference/models/catalogue/liveCatalogue.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { MemoryBudget } from '../inference/models/pool/memoryBudget.ts';
+import { MeasuredSpeeds } from '../inference/models/suggestions/measuredSpeeds.ts';
 import { measureMs, readMachine } from '../inference/models/suggestions/machine.ts';
 import { createMeteredPool, exportBudget, type MeteredPoolOptions } from './metrics/poolMetrics.ts';
+import { ModelChooser } from './modelChooser.ts';
 import type { ModelPool } from '../inference/models/pool/pool.ts';
 import { VectorPool, type VectorListener } from '../graph/retrieval/vectors/vectorPool.ts';
 import { VectorStore } from '../graph/retrieval/vectors/vectorStore.ts';
@@ -113,13 +115,14 @@ async function createContext(
   const metrics = new Metrics();
   const downloads = new Downloads(options.models, settings.downloads);
   const budget = new MemoryBudget(options);
-  const createPool = poolFactory(options, { downloads, log, metrics }, { catalogue, budget });
+  const speeds = new MeasuredSpeeds({ downloads, folder: keptCache(options, canCache), gpu: options.gpu });
+  const createPool = poolFactory(options, { downloads, log, metrics }, { catalogue, budget, speeds });
   const extension = settings.extension ?? (await raceAbort(loadExtension(options.extend), stop));
   const [registry, formats] = [registryWith(extension), formatsWith(extension)];
   const pools: ModelPool[] = [];
   const vectors = new VectorPool({
     log,
-    store: options.cacheLimit > 0 && canCache ? new VectorStore(options.cache, quota, log) : undefined,
+    store: keptCache(options, canCache) === undefined ? undefined : new VectorStore(options.cache, quota, log),
     idleMs: options.modelIdle * 1000,
     yieldToTurns: createYieldToTurns(pools),
     listener: settings.vectorListener,
@@ -135,6 +138,7 @@ async function createContext(
     mock: createPool(mock),
   };
   pools.push(...Object.values(poolByEngine));
+  const readMachine = settings.readMachine ?? machineReader(options, llamaEngine, budget, { pools, signal: closing });
   return {
     registry,
     formats,
@@ -149,9 +153,14 @@ async function createContext(
     log,
     metrics,
     downloads,
-    readMachine: settings.readMachine ?? machineReader(options, llamaEngine, budget, { pools, signal: closing }),
+    chooser: new ModelChooser({ downloads, speeds, readMachine }),
+    readMachine,
   };
 }
+
+/** The cache folder; undefined: nothing is kept in it. */
+const keptCache = ({ cache, cacheLimit }: ServerOptions, canCache: boolean): string | undefined =>
+  cacheLimit > 0 && canCache ? cache : undefined;
 
 /** What models may use of the machine: no more than `--memory-limit` and `--vram-limit` leave. */
 function machineReader(
@@ -174,10 +183,16 @@ function machineReader(
   return () => (reading ??= read().finally(() => (reading = undefined)));
 }
 
+interface PoolParts {
+  readonly catalogue: LiveCatalogue;
+  readonly budget: MemoryBudget;
+  readonly speeds: MeasuredSpeeds;
+}
+
 function poolFactory(
   options: ServerOptions,
   { downloads, log, metrics }: Pick<ServerContext, 'downloads' | 'log' | 'metrics'>,
-  { catalogue, budget }: { readonly catalogue: LiveCatalogue; readonly budget: MemoryBudget },
+  { catalogue, budget, speeds }: PoolParts,
 ): (engine: Engine, engines?: MeteredPoolOptions['engines']) => ModelPool {
   const gpuLayers = parseGpuLayers(options.gpuLayers);
   exportBudget(budget, metrics);
@@ -193,6 +208,10 @@ function poolFactory(
         catalogue,
         idleMs: options.modelIdle * 1000,
         onLoaded: logLoadedModel(log),
+        onSpeed(name, rate) {
+          const entry = catalogue.models.get(name);
+          if (engine.needsFiles && entry) void speeds.record(entry, rate);
+        },
         onResized: (model, { slots, memory }) =>
           log.info(
             { model, slots, contextBytes: memory.context.ram + memory.context.vram },

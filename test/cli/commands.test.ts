@@ -438,6 +438,29 @@ describe('turngraph check', () => {
     ]);
   });
 
+  it('says which model of a list this machine takes, also where it has none', async () => {
+    const chatWith = (model_name: readonly string[]) =>
+      write(
+        'list.json',
+        JSON.stringify({ start_node: 'a', nodes: { a: { type: 'Generate', params: { model_name } } } }),
+      );
+    const absent = 'Qwen2.5 0.5B Instruct (Q4_K_M)';
+    const env = {
+      TURNGRAPH_MODELS: join(tmpdir(), 'turngraph-no-models'),
+      HF_HOME: join(tmpdir(), 'turngraph-no-hub'),
+    };
+    const path = await chatWith([absent, 'turngraph-demo']);
+    const found = await runCommand(['check', path], '', env);
+    expect({ out: found.out, code: found.code }).toEqual({ out: `${path}: ok\n`, code: 0 });
+    expect(found.err).toMatch(/: warning: on this machine the list takes the model "turngraph-demo": it fits/);
+    expect(found.err).toContain(`not "${absent}": it is not on disk`);
+    await chatWith([absent, 'turngraph-demmo']);
+    expect(await runCommand(['check', path], '', env)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('a.params.model_name cannot be used: the catalogue has no model') as unknown,
+    });
+  });
+
   it('reports a duplicate key, of which JSON.parse would keep the last', async () => {
     const path = await write('twice.json', '{\n  "start_node": "a",\n  "nodes": { "a": {}, "b": {}, "a": {} }\n}');
     const { err, code } = await runCommand(['check', path]);

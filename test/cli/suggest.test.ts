@@ -26,8 +26,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
+const ownCache = () => ({ TURNGRAPH_CACHE: join(folder, 'cache') });
 const suggest = (...args: readonly string[]) =>
-  runCommand(['models', 'suggest', '--catalogue', join(folder, 'models.json'), '--gpu', 'off', ...args]);
+  runCommand(
+    ['models', 'suggest', '--catalogue', join(folder, 'models.json'), '--gpu', 'off', ...args],
+    '',
+    ownCache(),
+  );
 
 describe('turngraph models suggest', () => {
   it('lists what fits first, and says what is unknown', async () => {
@@ -37,7 +42,7 @@ describe('turngraph models suggest', () => {
     expect(machine).toMatch(/ of memory free, no graphics card, memory bandwidth [\d.]+ [MG]B\/s$/);
     expect([empty, heading]).toEqual([
       '',
-      expect.stringMatching(/^model +fits +size +KV cache of a slot +decode, estimated +status$/),
+      expect.stringMatching(/^model +fits +size +KV cache of a slot +decode +status$/),
     ]);
     expect(rows.find((row) => row.startsWith('turngraph-demo '))).toMatch(
       /^turngraph-demo +in memory +11\.4 MB +4\.6 MB +about [\d.]+ tokens\/s +LOCAL$/,
@@ -71,7 +76,7 @@ describe('turngraph models suggest', () => {
     expect(machine).toMatchObject({ card: null, bandwidth: expect.any(Number) as unknown, slots: 0 });
     expect(demo).toMatchObject({ fit: 'memory', status: 'LOCAL', contextSize: 640 });
     const args = ['doctor', 'turngraph-demo', '--quick', '--json', '--gpu', 'off', '--threads', '1', '--slots', '1'];
-    const { speed, model } = JSON.parse((await runCommand(args)).out) as Diagnosis;
+    const { speed, model } = JSON.parse((await runCommand(args, '', ownCache())).out) as Diagnosis;
     const ratio = (demo?.tokensPerSecond ?? 0) / (speed.decodePerSecond ?? NaN);
     // Generous: other programs use the cores of the machine while this runs.
     expect(ratio).toBeGreaterThan(1 / 30);
@@ -79,6 +84,10 @@ describe('turngraph models suggest', () => {
     // What llama.cpp allocates also has compute buffers.
     expect(demo?.slotBytes.value).toBeLessThanOrEqual(model.memory.slots.ram);
     expect(demo?.slotBytes.value).toBeGreaterThan(model.memory.slots.ram / 4);
+    expect(demo?.isMeasured).toBe(false);
+    expect((await suggest()).out).toMatch(
+      new RegExp(`^turngraph-demo .* ${Number(speed.decodePerSecond?.toPrecision(2))} tokens/s, measured +LOCAL$`, 'm'),
+    );
   });
 
   it('reads the shape of the KV cache from a file, and from no other', async () => {

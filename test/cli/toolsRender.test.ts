@@ -37,7 +37,7 @@ const graph = {
     tell: {
       type: 'Generate',
       params: {
-        model_name: 'qwen',
+        model_name: ['absent', 'qwen'],
         template: '{{#knowledge_lamps}}{{text}}{{/knowledge_lamps}}{{#knowledge_similar}}x{{/knowledge_similar}}',
       },
     },

@@ -88,6 +88,7 @@ describe('the protocol checker', () => {
     debugInfo: '',
     mode: 'AUTO',
     resultMetadata: [],
+    modelChoices: [],
   };
   const greeting = serverFrame(0, 0, 'sessionReady', {
     protocolVersion: 1,

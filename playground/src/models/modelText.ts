@@ -41,7 +41,7 @@ const countText = (count: number): string => count.toLocaleString('en-US');
 
 /** What the catalogue says of a model. */
 export function catalogueDetails(model: ModelInfo): readonly ModelDetail[] {
-  const { sizeBytes, contextSize, toolCallFormat, toolCallFormatDetected, license } = model;
+  const { sizeBytes, contextSize, toolCallFormat, toolCallFormatDetected, license, tokensPerSecond, choice } = model;
   return [
     { label: 'Size', value: sizeBytes > 0 ? bytesText(sizeBytes) : 'not known' },
     { label: 'Context', value: contextSize > 0 ? `${countText(contextSize)} tokens` : "the model's own" },
@@ -50,6 +50,8 @@ export function catalogueDetails(model: ModelInfo): readonly ModelDetail[] {
       value: (toolCallFormat || 'not known until it is loaded') + (toolCallFormatDetected ? ' (detected)' : ''),
     },
     ...(license === '' ? [] : [{ label: 'Licence', value: license }]),
+    ...(tokensPerSecond > 0 ? [{ label: 'Measured speed', value: `${countText(tokensPerSecond)} tokens/s` }] : []),
+    ...(choice === '' ? [] : [{ label: 'In the last list', value: choice }]),
   ];
 }
 

@@ -12,6 +12,7 @@ import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
 import { readGguf } from '../../inference/llama/gguf/validateFile.ts';
 import { noTemplateNote } from '../../chat/template/familyLayouts.ts';
 import { isOnDisk, localCatalogue } from '../catalogue.ts';
+import { chooserFor } from '../machine.ts';
 import { checkedGraphs, type CheckedFile, checkStorage, isStorageFile } from '../checkedGraphs.ts';
 import { noCard } from '../../graph/storage/knowledge/characterCard.ts';
 import { isFile, isFolder } from '../findGraph.ts';
@@ -34,7 +35,7 @@ export const checkCommand = (): Command =>
     const registry = registryWith(await loadExtension(options.extend));
     const catalogue = await localCatalogue(options);
     const notesOf = memoizedByKey((name: string) => name, modelNotes(catalogue));
-    const context = { registry, catalogue, notesOf };
+    const context = { registry, catalogue, notesOf, choose: chooserFor(options, catalogue) };
     for await (const checked of checkedGraphs(graphs, options, context)) report(checked, options);
     for (const file of files.filter(isStorageFile)) {
       const checked = await checkStorage(file);

@@ -17,6 +17,7 @@ import { findTarget, type DoctorTarget } from '../doctor/target.ts';
 import { formats } from '../../chat/formats/index.ts';
 import { memoryLine, endpointsReport, doctorReport, embeddingReport, doctorProgress } from '../output/doctorReport.ts';
 import { localCatalogue } from '../catalogue.ts';
+import { factSources } from '../machine.ts';
 import { engineOptions, serverFlags, serverOptions, UsageError } from '../options.ts';
 import { colorsFor, printComplete } from '../output/terminalText.ts';
 
@@ -60,6 +61,8 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
   const diagnosis = await withProgress(entry.name, (onStage) =>
     diagnose(pool, target, { formats, quick, signal, onStage }),
   );
+  const { decodePerSecond } = diagnosis.speed;
+  if (decodePerSecond !== undefined) await factSources(options).speeds.record(entry, decodePerSecond);
   print(diagnosis, doctorReport(diagnosis, colors));
 }
 

@@ -4,6 +4,7 @@ import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.
 import { formatBytes } from '../../base/units.ts';
 import { onInterrupt } from '../interrupt.ts';
 import { type ServerFlags, serverFlags } from '../options.ts';
+import { factSources } from '../machine.ts';
 import { readModelFacts } from '../../inference/models/suggestions/modelFacts.ts';
 import { requireEntry, openCatalogue, type OpenCatalogue } from '../catalogue.ts';
 import { printLine } from '../output/terminalText.ts';
@@ -62,10 +63,15 @@ async function info(name: string, flags: ServerFlags): Promise<void> {
   }
 }
 
-async function readDetails({ downloads }: OpenCatalogue, entry: CatalogueEntry): Promise<object> {
+async function readDetails({ downloads, options }: OpenCatalogue, entry: CatalogueEntry): Promise<object> {
   const { name, description, tool_call_format, purpose, embedding, variants } = entry;
   const [variant] = variants;
-  const { status, problem, bytesOnDisk = variant?.size_bytes, keptBytes } = await readModelFacts(downloads, entry);
+  const {
+    status,
+    problem,
+    bytesOnDisk = variant?.size_bytes,
+    keptBytes,
+  } = await readModelFacts(entry, factSources(options));
   return {
     name,
     status,

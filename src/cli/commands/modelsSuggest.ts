@@ -1,5 +1,5 @@
 import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
-import { readMachine } from '../../inference/models/suggestions/machine.ts';
+import { factSources, readTargetMachine } from '../machine.ts';
 import { readAllFacts } from '../../inference/models/suggestions/modelFacts.ts';
 import {
   type Suggestion,
@@ -13,14 +13,12 @@ import { alignColumns, printComplete, printLine } from '../output/terminalText.t
 /** `turngraph models suggest`: which models fit this machine. */
 export async function printSuggestions(flags: Readonly<Record<string, unknown>>): Promise<void> {
   const { catalogue, options, downloads } = await openCatalogue(flags);
-  const { llamaEngine } = await import('../../inference/llama/engine.ts');
-  await using engine = llamaEngine();
-  const { freeRam, card, problem, bandwidth } = await readMachine(engine, options.gpu);
-  if (problem !== undefined) process.stderr.write(`whether there is a graphics card is unknown: ${problem}\n`);
-  const freeDisk = await downloads.readFreeBytes();
-  const machine: TargetMachine = { freeRam, card, bandwidth, slots: options.slots, freeDisk };
+  const machine: TargetMachine = {
+    ...(await readTargetMachine(options)),
+    freeDisk: await downloads.readFreeBytes(),
+  };
   // What generates text: a model for searches is chosen by what it finds.
-  const facts = (await readAllFacts(downloads, catalogue)).filter(
+  const facts = (await readAllFacts(catalogue, factSources(options))).filter(
     ({ entry }) => !isRemote(entry) && entry.purpose === 'chat',
   );
   const suggestions = await suggestModels(facts, machine);
@@ -30,14 +28,14 @@ export async function printSuggestions(flags: Readonly<Record<string, unknown>>)
     fitLabels[model.fit],
     model.size === undefined ? 'unknown' : showBytes(model.size),
     showBytes(model.slotBytes),
-    showSpeed(model.tokensPerSecond),
+    showSpeed(model),
     model.status + (model.problem === undefined ? '' : `: ${model.problem}`),
   ]);
   const table = alignColumns([headings, ...rows]).map((row) => row.join('  ').trimEnd());
   printLine([describeMachine(machine), '', ...table].join('\n'));
 }
 
-const headings = ['model', 'fits', 'size', 'KV cache of a slot', 'decode, estimated', 'status'];
+const headings = ['model', 'fits', 'size', 'KV cache of a slot', 'decode', 'status'];
 
 const fitLabels: Readonly<Record<Suggestion['fit'], string>> = {
   card: 'on the card',
@@ -56,8 +54,11 @@ const qualifiers: Readonly<Record<Suggestion['slotBytes']['basis'], string>> = {
 
 const showBytes = ({ value, basis }: Suggestion['slotBytes']): string => qualifiers[basis] + formatBytes(value, 1);
 
-const showSpeed = (tokensPerSecond: number | undefined): string =>
-  tokensPerSecond === undefined ? 'unknown' : `about ${Number(tokensPerSecond.toPrecision(2))} tokens/s`;
+function showSpeed({ tokensPerSecond: rate, isMeasured }: Suggestion): string {
+  if (rate === undefined) return 'unknown';
+  const shown = `${Number(rate.toPrecision(2))} tokens/s`;
+  return isMeasured ? `${shown}, measured` : `about ${shown}`;
+}
 
 function describeMachine({ freeRam, card, bandwidth }: TargetMachine): string {
   const graphics = card

@@ -11,12 +11,13 @@ import type { Model } from '../../inference/contract/engine.ts';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import type { ToolSelection } from '../../graph/compile/turn.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
+import type { ModelChoice } from '../../protocol/frames.gen.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
 import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
 import { addVariable } from '../withAgent.ts';
 import { findGraph, readGraph } from '../findGraph.ts';
-import { localCatalogue } from '../catalogue.ts';
+import { isOnDisk, localCatalogue } from '../catalogue.ts';
 import { serverFlags, serverOptions, UsageError, type ServerFlags } from '../options.ts';
 import type { PromptSourceFlags } from '../promptSource.ts';
 import { answerOptions, captureLease, captureOptions, findPromptSource } from '../promptSource.ts';
@@ -27,6 +28,7 @@ import { withMembers } from '../../base/withMembers.ts';
 import { isStated } from '../../graph/compile/analysis.ts';
 import { checkDocument } from '../../graph/compile/compile.ts';
 import type { GraphDocument } from '../../graph/compile/document.ts';
+import { type ModelNames, modelNamesIn } from '../../graph/compile/modelNames.ts';
 import type { Node, NodeContext } from '../../graph/compile/node.ts';
 import type { RegisteredType, Registry } from '../../graph/compile/registry.ts';
 
@@ -73,7 +75,12 @@ async function render(flags: RenderFlags): Promise<void> {
   const { selector } = part;
   for (const name of part.withModel)
     warn(`"${name}" does not run here, because it needs a model: the prompt has nothing of it`);
-  const source = await findPromptSource(flags, options, catalogue, part.modelName);
+  const choose = async (names: readonly string[]): Promise<ModelChoice> => {
+    const name = names.find((each) => isOnDisk(catalogue, each)) ?? names[0] ?? '';
+    return { name, reason: 'it is the first on disk' };
+  };
+  const { name } = await choose([part.modelNames].flat());
+  const source = await findPromptSource(flags, options, catalogue, name);
   const canAnswer = source.template === undefined;
   if (flags.tokens && !canAnswer) throw new UsageError('--tokens needs a model on disk; name one with --model');
   const loading = canAnswer && selector !== undefined ? answerOptions : captureOptions;
@@ -97,6 +104,7 @@ async function render(flags: RenderFlags): Promise<void> {
     registry: promptRegistry(registry, part, replaceLease, onSelection),
     isPart: true,
     pool,
+    choose,
     defaultModelName: flags.model ?? '',
     history,
     storages: new SessionStorages(new StorageRoot(options.storageRoot || dirname(path)), Infinity),
@@ -168,8 +176,8 @@ interface PromptGraph {
   readonly graph: GraphDocument;
   /** The nodes that run, in their order. */
   readonly running: readonly string[];
-  /** The model that the node uses; "" = none is named. */
-  readonly modelName: string;
+  /** The model that the node uses, or a list; "" = none is named. */
+  readonly modelNames: ModelNames;
   /** The node that selects tools before it; undefined: none does. */
   readonly selector: string | undefined;
   /** Whether the node offers only selected tools. */
@@ -219,11 +227,10 @@ function promptGraph(graph: GraphDocument, options: PromptOptions, registry: Reg
   // Of a node that does not run it does not matter where it leads.
   const leadOn = ([other, given]: readonly [string, GraphNode]) =>
     [other, { ...given, exits: { [onlyExit]: running[running.indexOf(other) + 1] ?? '' } }] as const;
-  const named = typeof own['model_name'] === 'string' ? own['model_name'] : '';
   return {
     graph: { ...graph, start_node: running[0] ?? name, nodes: Object.fromEntries(kept.map(leadOn)) },
     running,
-    modelName: model ?? (named || graph.default_model_name),
+    modelNames: model ?? (modelNamesIn(own['model_name']) || graph.default_model_name),
     selector,
     needsSelection,
     withModel: finders.filter(needsModel),

@@ -1,6 +1,7 @@
 import { chooseFormat, type FormatChoice } from '../../chat/formats/index.ts';
 import type { Schema } from '../../protocol/schema.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
+import { describeRate } from '../../inference/models/suggestions/suggestModels.ts';
 import { modelSchema } from '../../inference/models/catalogue/modelSchema.ts';
 import type { DoctorTarget } from './target.ts';
 import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
@@ -32,12 +33,23 @@ export interface AdviceInput {
   readonly detectedFormat: string | undefined;
   readonly format: FormatChoice;
   readonly trials: readonly FormatScore[] | undefined;
+  /** Tokens per second; undefined: not measured. */
+  readonly decodePerSecond: number | undefined;
 }
 
 /** Yields a sentence for each thing that the user should know or may want to change. */
-export function* adviseOn({ target, eogTokens, detectedFormat, format, trials = [] }: AdviceInput): Generator<string> {
+export function* adviseOn({
+  target,
+  eogTokens,
+  detectedFormat,
+  format,
+  trials = [],
+  decodePerSecond = Infinity,
+}: AdviceInput): Generator<string> {
   const { entry, existingName } = target;
   const { tool_call_format: formatName } = entry;
+  if (decodePerSecond < entry.min_tokens_per_second)
+    yield `${describeRate(decodePerSecond)}, and min_tokens_per_second is ${entry.min_tokens_per_second}: lists of models pass it over on this machine`;
   if (existingName !== undefined) yield `models.json has this file already, as "${existingName}"`;
   if (eogTokens.length === 0)
     yield 'the file names no token that ends an answer: answers end only by max_tokens or a stop string';

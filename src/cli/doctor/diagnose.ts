@@ -88,7 +88,17 @@ async function examine(pool: ModelPool, target: DoctorTarget, options: DiagnoseO
     format,
     speed,
     trials,
-    notes: [...model.notes, ...adviseOn({ target, eogTokens: details.tokens.eog, detectedFormat, format, trials })],
+    notes: [
+      ...model.notes,
+      ...adviseOn({
+        target,
+        eogTokens: details.tokens.eog,
+        detectedFormat,
+        format,
+        trials,
+        decodePerSecond: speed.decodePerSecond,
+      }),
+    ],
     entry: draftEntry(target, contextSize, format),
   };
 }

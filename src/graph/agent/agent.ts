@@ -10,12 +10,13 @@ import { sizeOf } from '../storage/sessionMemory.ts';
 import type { SessionStorages } from '../storage/sessionStorages.ts';
 import type { Interaction } from '../../chat/dialog.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
-import type { PathStep, ToolControl, ToolResult } from '../../protocol/frames.gen.ts';
+import type { ModelChoice, PathStep, ToolControl, ToolResult } from '../../protocol/frames.gen.ts';
 import type { Pace } from '../../inference/contract/pace.ts';
 import type { Registry } from '../compile/registry.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import type { VectorPool } from '../retrieval/vectors/vectorPool.ts';
+import type { ModelNames } from '../compile/modelNames.ts';
 import { notAwaited } from './pendingResults.ts';
 import { RunningTurn, runTurn } from './runningTurn.ts';
 import { type Emit, type TurnOptions, TurnTimeout } from './turnOptions.ts';
@@ -49,6 +50,8 @@ export interface AgentOptions {
   readonly limits: NodeLimits & Pick<Limits, 'nodes' | 'steps'>;
   /** Maximum duration of a turn, in milliseconds. */
   readonly turnTimeoutMs: number;
+  /** Chooses from several models, best first. Absent: the first is taken. */
+  readonly choose?: (names: readonly string[]) => Promise<ModelChoice>;
   /** How to wait for a model that is not in memory. */
   readonly loadWaitFor?: (model: string) => LoadWait;
   /** Sends a frame that answers no request: of work after a turn. Absent: there are none. */
@@ -117,6 +120,16 @@ export class Agent implements AsyncDisposable {
     return this.#models.names;
   }
 
+  /** The models that were chosen, one for each list of names in the graph. */
+  get modelChoices(): readonly ModelChoice[] {
+    return this.#models.choices;
+  }
+
+  /** The model that names of its graph stand for. */
+  modelOf(names: ModelNames): Promise<string> {
+    return this.#models.resolve(names);
+  }
+
   /** The conversation so far, with the state of the agent, to be saved. */
   get history(): readonly Interaction[] {
     return this.#state.save(this.#dialog);
@@ -130,8 +143,8 @@ export class Agent implements AsyncDisposable {
       throw new Fault('LIMIT_EXCEEDED', `max_steps_per_turn is ${maxSteps}, and ${steps} are allowed`);
     const warnings: string[] = [];
     const warn = (warning: string): void => void warnings.push(truncateMessage(warning));
-    const { pool, defaultModelName: clientDefault, loadWaitFor, vectors } = options;
-    const models = new AgentModels({ pool, clientDefault, loadWaitFor, vectors, warn });
+    const { pool, defaultModelName: clientDefault, choose, loadWaitFor, vectors } = options;
+    const models = new AgentModels({ pool, clientDefault, choose, loadWaitFor, vectors, warn });
     const memory = new AgentMemory(options.storages.memory, options.id);
     const resources = { ...options, models, memory, warn };
     try {
@@ -284,10 +297,12 @@ export class Agent implements AsyncDisposable {
     this.#memory[Symbol.dispose]();
   }
 
-  #createTurn(start: Omit<TurnOptions, 'agentId' | 'dialog' | 'state' | 'diagnostics' | 'emitLater'>): RunningTurn {
+  #createTurn(
+    start: Omit<TurnOptions, 'agentId' | 'dialog' | 'state' | 'diagnostics' | 'emitLater' | 'modelChoices'>,
+  ): RunningTurn {
     const { id: agentId, diagnostics = false, pace, emitLater } = this.#options;
     const dialog = { interactions: this.#dialog.filter(({ mark }) => mark !== 'forgotten') };
-    const own = { agentId, diagnostics, dialog, state: this.#state, emitLater };
+    const own = { agentId, diagnostics, dialog, state: this.#state, emitLater, modelChoices: this.modelChoices };
     return new RunningTurn({ ...start, ...own, ...(pace && { pace }) });
   }
 

@@ -1,11 +1,13 @@
 import type { ModelPurpose } from '../../inference/contract/model.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
+import type { ModelNames } from '../compile/modelNames.ts';
 import { InvalidOutside, InvalidParams, isResourceFault, paramError, type RetrieverMatching } from '../compile/node.ts';
 import type { SchemaError } from '../../protocol/schema.ts';
 import { purposeProblem } from '../../inference/models/catalogue/catalogue.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
+import type { ModelChoice } from '../../protocol/frames.gen.ts';
 import { createRetriever, type Retriever } from '../retrieval/retriever.ts';
 import type { OpenVectors, VectorPool } from '../retrieval/vectors/vectorPool.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
@@ -14,6 +16,8 @@ export interface AgentModelsOptions {
   readonly pool: ModelPool;
   /** Default model that the client names; takes precedence over the graph's own. "" = none. */
   readonly clientDefault: string;
+  /** Chooses from several models, best first. Absent: the first is taken. @throws Fault when none can be. */
+  readonly choose?: ((names: readonly string[]) => Promise<ModelChoice>) | undefined;
   /** How to wait for a model that is not in memory. */
   readonly loadWaitFor?: ((model: string) => LoadWait) | undefined;
   /** The vectors of storages; absent: none are computed. */
@@ -27,6 +31,10 @@ export class AgentModels implements AsyncDisposable {
   readonly #options: AgentModelsOptions;
   readonly #leases = new Map<string, Promise<ModelLease>>();
   readonly #leased: ModelLease[] = [];
+  /** The models that were chosen, one for each list. */
+  readonly choices: ModelChoice[] = [];
+  /** By the list. */
+  readonly #choosing = new Map<string, Promise<ModelChoice>>();
   readonly #vectors: OpenVectors[] = [];
   readonly #names = new Set<string>();
   #isDefaultUsed = false;
@@ -40,33 +48,58 @@ export class AgentModels implements AsyncDisposable {
     return [...this.#names];
   }
 
-  /** Checks the name of a model, and its purpose, without loading it. @returns the name. @throws the error that `lease` would. */
-  check(name: string | undefined, graphDefault: string, purpose: ModelPurpose = 'chat'): string {
+  /** Checks names of models, and their purpose, without loading one. @returns the names. @throws the error that `lease` would. */
+  check(names: ModelNames | undefined, graphDefault: ModelNames, purpose: ModelPurpose = 'chat'): ModelNames {
     const { clientDefault, pool } = this.#options;
-    this.#isDefaultUsed ||= name === undefined;
-    const wanted = name ?? (clientDefault || graphDefault);
+    this.#isDefaultUsed ||= names === undefined;
+    const wanted = names ?? (clientDefault || graphDefault);
     if (wanted === '' && pool.needsName) throw new InvalidParams([noModelError]);
+    const seen = new Set<string>();
     try {
-      const problem = purposeProblem(pool.entry(wanted), purpose, pool.catalogue);
-      this.#names.add(wanted);
-      if (problem === undefined) return wanted;
-      throw new Fault('GRAPH_COMPILATION_FAILED', problem);
+      for (const name of [wanted].flat()) {
+        const problem = seen.has(name)
+          ? `"${name}" is in the list twice; leave one out`
+          : purposeProblem(pool.entry(name), purpose, pool.catalogue);
+        if (problem !== undefined) throw new Fault('GRAPH_COMPILATION_FAILED', problem);
+        seen.add(name);
+      }
+      if (typeof wanted === 'string') this.#names.add(wanted);
+      return wanted;
     } catch (error) {
-      throw name === undefined ? this.#defaultModelError(error) : error;
+      throw names === undefined ? this.#defaultModelError(error) : error;
     }
   }
 
+  /** The model that names stand for: the only one, or one of several, which stays the same for the agent. */
+  async resolve(names: ModelNames): Promise<string> {
+    if (typeof names === 'string') return names;
+    const { choose = async ([name = '']) => ({ name, reason: 'it is the first' }) } = this.#options;
+    const key = JSON.stringify(names);
+    const known = this.#choosing.get(key);
+    if (known) return (await known).name;
+    const choosing = choose(names);
+    this.#choosing.set(key, choosing);
+    const choice = await choosing;
+    this.choices.push(choice);
+    this.#names.add(choice.name);
+    return choice.name;
+  }
+
   /**
-   * Leases a model, at most once.
+   * Leases a model, at most once: the one that is named, or one of several.
    * @throws Fault GRAPH_COMPILATION_FAILED when the model has another purpose; UNKNOWN_MODEL, MODEL_NOT_ON_DISK or MODEL_LOAD_FAILED; InvalidOutside with that for the default model;
    * InvalidParams when there is no name.
    */
-  async lease(name: string | undefined, graphDefault: string, purpose: ModelPurpose = 'chat'): Promise<ModelLease> {
-    const wanted = this.check(name, graphDefault, purpose);
+  async lease(
+    names: ModelNames | undefined,
+    graphDefault: ModelNames,
+    purpose: ModelPurpose = 'chat',
+  ): Promise<ModelLease> {
+    const wanted = this.check(names, graphDefault, purpose);
     try {
-      return await this.#lease(wanted);
+      return await this.#lease(await this.resolve(wanted));
     } catch (error) {
-      throw name === undefined ? this.#defaultModelError(error) : error;
+      throw names === undefined ? this.#defaultModelError(error) : error;
     }
   }
 

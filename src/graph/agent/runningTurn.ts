@@ -272,6 +272,7 @@ export class RunningTurn implements WalkedTurn {
       warnings: [...this.#warnings],
       metadata: this.#metadata,
       mode: this.mode,
+      modelChoices: this.#options.modelChoices,
       diagnostics: this.#options.diagnostics,
       timeToFirstTokenMs: this.#firstTokenMs,
       durationMs: this.#elapsedMs,

@@ -41,7 +41,7 @@ export function createCallNotification(
 
 interface TurnRecord extends Pick<
   TurnComplete,
-  'agentId' | 'turnId' | 'status' | 'error' | 'durationMs' | 'timeToFirstTokenMs' | 'mode'
+  'agentId' | 'turnId' | 'status' | 'error' | 'durationMs' | 'timeToFirstTokenMs' | 'mode' | 'modelChoices'
 > {
   readonly path: readonly PathStep[];
   readonly inferences: readonly (InferenceRecord & { readonly nodeName: string })[];
@@ -53,13 +53,14 @@ interface TurnRecord extends Pick<
 
 /** Creates the turn summary (TurnComplete). It fits in one frame: what does not is omitted, and a warning reports that. */
 export function summarizeTurn(record: TurnRecord): TurnComplete {
-  const { path, inferences, calls, warnings, metadata, diagnostics, ...turn } = record;
+  const { path, inferences, calls, warnings, metadata, modelChoices, diagnostics, ...turn } = record;
   const sum = (pick: (inference: InferenceRecord) => number): number =>
     inferences.reduce((total, inference) => total + pick(inference), 0);
   const last = inferences.at(-1);
   const debugInfo = diagnostics ? JSON.stringify(createDebugInfo(calls, inferences)) : '';
   const isDebugInfoTooLarge = jsonBytes(debugInfo) > maxPartBytes;
-  const shownPath = takeFitting(path, maxPartBytes);
+  const shownChoices = takeFitting(modelChoices, maxPartBytes / 2);
+  const shownPath = takeFitting(path, maxPartBytes / (modelChoices.length > 0 ? 2 : 1));
   const shownMetadata = takeFitting(metadata, maxPartBytes);
   const shownWarnings = takeFitting(warnings, maxPartBytes);
   const omissions = [
@@ -82,6 +83,7 @@ export function summarizeTurn(record: TurnRecord): TurnComplete {
     warnings: [...shownWarnings, ...omissions],
     debugInfo: isDebugInfoTooLarge ? '' : debugInfo,
     resultMetadata: shownMetadata,
+    modelChoices: shownChoices,
   };
 }
 

@@ -34,6 +34,8 @@ export interface TurnOptions extends InferenceSchedule {
   /** The state of the agent; its mode may change during the turn. */
   readonly state: Pick<AgentState, 'mode' | 'variables' | 'pending' | 'summaries'>;
   readonly dialog: Dialog;
+  /** For the turn summary. */
+  readonly modelChoices: TurnComplete['modelChoices'];
   readonly signal: AbortSignal;
   readonly diagnostics: boolean;
   /** Paused while the turn waits for results, or its session is paused. */

@@ -12,6 +12,7 @@ import { createNodes, disposeNodes, type NodePlan, type Step } from './createNod
 import { type ClientTools, findUnnamed } from './clientTools.ts';
 import { GraphDeclarations } from './graphDeclarations.ts';
 import type { NodeContext } from './node.ts';
+import { type ModelNames, readModelNames } from './modelNames.ts';
 import type { Registry } from './registry.ts';
 
 /** A compiled graph: its nodes are created, its structure does not change any more. */
@@ -33,7 +34,7 @@ export interface CompileOptions {
   /** Creates the context of one node; `defaultModel` is the graph's default model, "" = none. */
   contextFor(
     nodeName: string,
-    defaultModel: string,
+    defaultModel: ModelNames,
   ): Omit<NodeContext, 'toolNames' | 'knowledgeSources' | 'fieldNames' | 'connectedExits'>;
 }
 
@@ -98,15 +99,16 @@ export async function compile(
 /** The valid parts of a graph with faults, to find those of its other parts; undefined: no nodes, or no such model. */
 function readValidParts(document: unknown): GraphDocument | undefined {
   if (!isObject(document) || !isObject(document['nodes'])) return undefined;
-  const { start_node: start, default_model_name: model = '' } = document;
-  if (typeof model !== 'string') return undefined;
+  const { start_node: start } = document;
+  const model = readModelNames(document['default_model_name'] ?? '');
+  if (!model.ok) return undefined;
   const nodes = Object.entries(document['nodes']).flatMap(([name, node]) => {
     const reading = validateNode(knownMembers(node));
     return reading.ok ? [[name, reading.value] as const] : [];
   });
   // Of a start node that has a fault already, no other one is reported.
   const start_node = typeof start === 'string' ? start : (nodeNamesOf(document)[0] ?? '');
-  return { description: '', default_model_name: model, start_node, nodes: Object.fromEntries(nodes) };
+  return { description: '', default_model_name: model.value, start_node, nodes: Object.fromEntries(nodes) };
 }
 
 // Of a node with an unknown member the others are checked.

@@ -61,11 +61,11 @@ export async function disposeNodes(steps: ReadonlyMap<string, Step>): Promise<vo
 
 const withBarrier = (context: NodeContext, barrier: ModelLoadBarrier): NodeContext => ({
   ...context,
-  async model(name, purpose) {
+  async model(names, purpose) {
     // Before the barrier: a name that is not known is reported with the faults of the other nodes.
-    context.checkModel?.(name, purpose);
+    context.checkModel?.(names, purpose);
     await barrier.wait(context.nodeName);
-    return context.model(name, purpose);
+    return context.model(names, purpose);
   },
   retriever: (storage, matching) =>
     context.retriever(storage, { ...matching, beforeLoad: () => barrier.wait(context.nodeName) }),

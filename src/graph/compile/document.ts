@@ -2,6 +2,7 @@ import { isObject, tryParseJson } from '../../base/jsonTypes.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
 import { maxPartBytes, takeFitting } from '../../protocol/frameSize.ts';
 import type { CodeName } from '../../protocol/frames.gen.ts';
+import { modelNames } from './modelNames.ts';
 import { InvalidOutside, InvalidParams } from './node.ts';
 import { describePointer, escapePointerToken } from '../../base/jsonPointer.ts';
 import type { FromSchema, SchemaError } from '../../protocol/schema.ts';
@@ -21,10 +22,7 @@ export const nodeSchema = closedObject(['type'], {
 export const graphSchema = closedObject(['start_node', 'nodes'], {
   $schema: string('Where editors find the schema.'),
   description: string({ default: '', editor: 'multiline' }, 'What the graph is for.'),
-  default_model_name: string(
-    { default: '', editor: 'model' },
-    'Model of the nodes that name none, unless the client names one.',
-  ),
+  default_model_name: modelNames('Model of the nodes that name none, unless the client names one.'),
   start_node: string('The node that a turn begins with.'),
   nodes: object({ additionalProperties: nodeSchema }, 'The nodes by name.'),
 });
@@ -60,8 +58,8 @@ export function referencesOf(document: unknown): GraphReferences {
   );
   return {
     models: namesAmong([
-      graph['default_model_name'],
-      ...params.map(({ model_name: name }) => name),
+      ...[graph['default_model_name']].flat(),
+      ...params.flatMap(({ model_name: names }) => names),
       ...params.filter(hasVectors).map(({ embedding_model: name }) => name),
     ]),
     storages: namesAmong(params.map(({ string_storage: name }) => name)),

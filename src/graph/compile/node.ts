@@ -9,6 +9,7 @@ import { errorsBelow } from '../../protocol/schema.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
 import type { ClientTools } from './clientTools.ts';
 import type { ExitsFromParam } from './exits.ts';
+import type { ModelNames } from './modelNames.ts';
 import type { Turn } from './turn.ts';
 
 /** A node of a graph, created for one agent. */
@@ -63,13 +64,13 @@ export interface NodeContext {
   readonly connectedExits: readonly string[];
   readonly limits: NodeLimits;
   /**
-   * Leases a model by its name, or the agent's default; the agent releases it when it is disposed.
+   * Leases a model by its name, or one of several, or the agent's default; the agent releases it when it is disposed.
    * @param purpose what the node needs it for; default: chat.
    * @throws Fault GRAPH_COMPILATION_FAILED for a model of another purpose, UNKNOWN_MODEL, MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED.
    */
-  model(name?: string, purpose?: ModelPurpose): Promise<ModelLease>;
+  model(names?: ModelNames, purpose?: ModelPurpose): Promise<ModelLease>;
   /** Checks what can be known of a model without loading it. @throws the error that `model` would. */
-  checkModel?(name?: string, purpose?: ModelPurpose): void;
+  checkModel?(names?: ModelNames, purpose?: ModelPurpose): void;
   /**
    * Finds a string storage: one of the session by its name, else a file of its storage folder.
    * @throws Fault STORAGE_FILE_NOT_FOUND, STORAGE_OUTSIDE_ROOT, STORAGE_KIND_MISMATCH, INVALID_STRING_STORAGE_DATA.

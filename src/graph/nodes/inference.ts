@@ -9,6 +9,7 @@ import type {
   Sequence,
 } from '../../inference/contract/engine.ts';
 import { type SamplingParams, samplingSchema, type PartialSampling } from '../../inference/contract/samplingParams.ts';
+import { type ModelNames, modelNames } from '../compile/modelNames.ts';
 import { InvalidParams, type NodeContext, paramError } from '../compile/node.ts';
 import { raceAbort } from '../../base/abort.ts';
 import type { Dialog, Message } from '../../chat/dialog.ts';
@@ -22,7 +23,7 @@ import { ReasoningFilter, splitReply } from '../../chat/reply/reasoning/splitRep
 
 /** Parameters of all nodes with a model. */
 export const inferenceParams = {
-  model_name: string({ default: '', editor: 'model' }, 'A name in models.json; "" = the agent\'s default.'),
+  model_name: modelNames('A name in models.json; "" = the agent\'s default.'),
   system_prompt: string({ default: '', live: true, editor: 'multiline' }, 'Template of the system message.'),
   sampling: { ...samplingSchema, live: true },
   thinking: boolean(
@@ -236,8 +237,8 @@ function promptedMessage(message: string, current: readonly Message[]): string {
   return texts.includes(message) ? message : (texts[0] ?? message);
 }
 
-/** Leases the model of a node: the one it names, else the agent's default. @throws InvalidParams when it cannot be used. */
-export const resolveModel = (context: NodeContext, modelName: string): Promise<ModelLease> =>
+/** Leases the model of a node: the one it names, or one of those it lists, else the agent's default. @throws InvalidParams when it cannot be used. */
+export const resolveModel = (context: NodeContext, modelName: ModelNames): Promise<ModelLease> =>
   context.model(modelName === '' ? undefined : modelName).catch((error: unknown) => {
     throw paramError('/model_name', error);
   });
@@ -297,7 +298,7 @@ export function requireGrammars({ limits }: Pick<Model, 'limits'>, pointer: stri
  * @throws InvalidParams when the model cannot be used.
  */
 export async function openScorer(
-  modelName: string,
+  modelName: ModelNames,
   context: NodeContext,
   questionOf: (turn: Turn, about: string) => Pick<ScoreRequest, 'system' | 'current'>,
 ) {

@@ -3929,6 +3929,7 @@ var TurnComplete = function (p) {
 this.path = [];
 this.warnings = [];
 this.resultMetadata = [];
+this.modelChoices = [];
 if (p)
 for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
 if (p[ks[i]] != null && ks[i] !== "__proto__")
@@ -3951,6 +3952,7 @@ TurnComplete.prototype.debugInfo = "";
 TurnComplete.prototype.mode = 0;
 TurnComplete.prototype.resultMetadata = $util.emptyArray;
 TurnComplete.prototype.interactionsSummarised = 0;
+TurnComplete.prototype.modelChoices = $util.emptyArray;
 TurnComplete.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -3998,6 +4000,10 @@ $root.turngraph.v1.ResultMetadata.encode(m.resultMetadata[i], w.uint32(130).fork
 }
 if (m.interactionsSummarised != null && $Object.hasOwnProperty.call(m, "interactionsSummarised") && m.interactionsSummarised !== 0)
 w.uint32(136).uint32(m.interactionsSummarised);
+if (m.modelChoices != null && m.modelChoices.length) {
+for (var i = 0; i < m.modelChoices.length; ++i)
+$root.turngraph.v1.ModelChoice.encode(m.modelChoices[i], w.uint32(146).fork(), q + 1).ldelim();
+}
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -4177,6 +4183,14 @@ else
 delete m.interactionsSummarised;
 continue;
 }
+case 18: {
+if (u !== 2)
+break;
+if (!(m.modelChoices && m.modelChoices.length))
+m.modelChoices = [];
+m.modelChoices.push($root.turngraph.v1.ModelChoice.decode(r, r.size(), $undefined, q + 1));
+continue;
+}
 }
 r.skipType(u, q, t);
 if (!r.discardUnknown) {
@@ -4210,6 +4224,94 @@ values[valuesById[4] = "ABORTED"] = 4;
 return values;
 })();
 return TurnComplete;
+})();
+v1.ModelChoice = (function() {
+var ModelChoice = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ModelChoice.prototype.name = "";
+ModelChoice.prototype.reason = "";
+ModelChoice.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.name != null && $Object.hasOwnProperty.call(m, "name") && m.name !== "")
+w.uint32(10).string(m.name);
+if (m.reason != null && $Object.hasOwnProperty.call(m, "reason") && m.reason !== "")
+w.uint32(18).string(m.reason);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ModelChoice.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ModelChoice();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.name = v;
+else
+delete m.name;
+continue;
+}
+case 2: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.reason = v;
+else
+delete m.reason;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ModelChoice;
 })();
 v1.Sampling = (function() {
 var Sampling = function (p) {
@@ -4438,6 +4540,8 @@ ModelInfo.prototype.slotBytes = 0;
 ModelInfo.prototype.vramBytes = 0;
 ModelInfo.prototype.prefillThreads = 0;
 ModelInfo.prototype.purpose = "";
+ModelInfo.prototype.tokensPerSecond = 0;
+ModelInfo.prototype.choice = "";
 ModelInfo.encode = function (m, w, q) {
 if (!w)
 w = $Writer.create();
@@ -4493,6 +4597,10 @@ if (m.prefillThreads != null && $Object.hasOwnProperty.call(m, "prefillThreads")
 w.uint32(176).uint32(m.prefillThreads);
 if (m.purpose != null && $Object.hasOwnProperty.call(m, "purpose") && m.purpose !== "")
 w.uint32(186).string(m.purpose);
+if (m.tokensPerSecond != null && $Object.hasOwnProperty.call(m, "tokensPerSecond") && !$Object.is(m.tokensPerSecond, 0))
+w.uint32(193).double(m.tokensPerSecond);
+if (m.choice != null && $Object.hasOwnProperty.call(m, "choice") && m.choice !== "")
+w.uint32(202).string(m.choice);
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -4726,6 +4834,24 @@ if ((v = r.stringVerify()).length)
 m.purpose = v;
 else
 delete m.purpose;
+continue;
+}
+case 24: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.tokensPerSecond = v;
+else
+delete m.tokensPerSecond;
+continue;
+}
+case 25: {
+if (u !== 2)
+break;
+if ((v = r.stringVerify()).length)
+m.choice = v;
+else
+delete m.choice;
 continue;
 }
 }

@@ -1,5 +1,6 @@
 import { withMembers } from '../../base/withMembers.ts';
-import type { Engine, InferenceResult, Model, Sequence } from '../../inference/contract/engine.ts';
+import type { Engine, GenerateOptions, InferenceResult, Model, Sequence } from '../../inference/contract/engine.ts';
+import { Pace } from '../../inference/contract/pace.ts';
 import { CounterDelta, type Metrics, type SetMetric } from './metrics.ts';
 import type { ModelMemory, ModelStats } from '../../inference/contract/memory.ts';
 import type { MemoryBudget } from '../../inference/models/pool/memoryBudget.ts';
@@ -14,6 +15,8 @@ interface Labels {
 export interface MeteredPoolOptions extends Omit<PoolOptions, 'wrapLoad'> {
   /** Called after each load, with its duration in milliseconds. */
   readonly onLoaded: (name: string, model: Model, ms: number) => void;
+  /** Called with the decode speed of each generation that shows how fast the model is, in tokens per second. */
+  readonly onSpeed: (name: string, rate: number) => void;
 }
 
 /** Creates a model pool that exports metrics of its models, loads, generations and slots. */
@@ -31,7 +34,7 @@ export function createMeteredPool(engine: Engine, options: MeteredPoolOptions, m
     });
     const ms = performance.now() - start;
     metrics.observe('turngraph_model_load_duration_seconds', labels, seconds(ms));
-    const observed = observeModel(model, labels, metrics);
+    const observed = observeModel(model, labels, metrics, (rate) => options.onSpeed(name, rate));
     options.onLoaded(name, observed, ms);
     return observed;
   };
@@ -56,10 +59,19 @@ function countInference(labels: Labels, { finishReason, tokens, timings }: Infer
   metrics.observe('turngraph_generation_duration_seconds', labels, seconds(totalMs));
   if (firstTokenMs === 0) return;
   metrics.observe('turngraph_time_to_first_token_seconds', labels, seconds(firstTokenMs));
-  const decodeSeconds = seconds(totalMs - firstTokenMs);
-  if (generated > 1 && decodeSeconds > 0)
-    metrics.observe('turngraph_decode_tokens_per_second', labels, (generated - 1) / decodeSeconds);
+  const rate = decodeRate({ tokens, timings });
+  if (rate !== undefined) metrics.observe('turngraph_decode_tokens_per_second', labels, rate);
 }
+
+/** Tokens per second after the first one; undefined: there were none. */
+function decodeRate({ tokens, timings }: Pick<InferenceResult, 'tokens' | 'timings'>): number | undefined {
+  const decodeSeconds = seconds(timings.totalMs - timings.firstTokenMs);
+  const isDecoded = timings.firstTokenMs > 0 && tokens.generated > 1 && decodeSeconds > 0;
+  return isDecoded ? (tokens.generated - 1) / decodeSeconds : undefined;
+}
+
+// Of fewer tokens the speed is not exact.
+const minMeasuredTokens = 16;
 
 function exportGauges(labels: Labels, pool: ModelPool, set: SetMetric): void {
   const { loaded, pinned, uses, contextSize, stats } = pool.state(labels.model);
@@ -103,7 +115,8 @@ export function exportBudget(budget: MemoryBudget, metrics: Metrics): void {
 const seconds = (milliseconds: number): number => milliseconds / 1000;
 
 /** Wraps a model of any engine, and counts its inferences and what it has saved: nothing for each token. */
-function observeModel(model: Model, labels: Labels, metrics: Metrics): Model {
+function observeModel(model: Model, labels: Labels, metrics: Metrics, onSpeed: (rate: number) => void): Model {
+  const inferences: RunningInferences = { running: 0, started: 0 };
   const [saved, restored, prompts] = [new CounterDelta(), new CounterDelta(), new CounterDelta()];
   const stats = (): ModelStats => {
     const current = model.stats();
@@ -114,7 +127,7 @@ function observeModel(model: Model, labels: Labels, metrics: Metrics): Model {
   };
   return withMembers(model, {
     stats,
-    openSequence: (...args) => observeSequence(model.openSequence(...args), labels, metrics),
+    openSequence: (...args) => observeSequence(model.openSequence(...args), { labels, metrics, inferences, onSpeed }),
     async [Symbol.asyncDispose]() {
       try {
         stats();
@@ -125,17 +138,41 @@ function observeModel(model: Model, labels: Labels, metrics: Metrics): Model {
   });
 }
 
-function observeSequence(sequence: Sequence, labels: Labels, metrics: Metrics): Sequence {
-  const observe = async <T extends InferenceResult>(inference: Promise<T>): Promise<T> => {
-    const result = await inference.catch((error: unknown) => {
-      metrics.add('turngraph_generations_total', { ...labels, stopped: 'failed' });
-      throw error;
-    });
+/** The inferences of a model: one that ran alone shows how fast it is. */
+interface RunningInferences {
+  running: number;
+  started: number;
+}
+
+interface SequenceObserver {
+  readonly labels: Labels;
+  readonly metrics: Metrics;
+  readonly inferences: RunningInferences;
+  readonly onSpeed: (rate: number) => void;
+}
+
+function observeSequence(sequence: Sequence, { labels, metrics, inferences, onSpeed }: SequenceObserver): Sequence {
+  const observe = async <T extends InferenceResult>(inference: Promise<T>, isLimited = true): Promise<T> => {
+    const number = ++inferences.started;
+    const isFirst = ++inferences.running === 1;
+    const result = await inference
+      .catch((error: unknown) => {
+        metrics.add('turngraph_generations_total', { ...labels, stopped: 'failed' });
+        throw error;
+      })
+      .finally(() => inferences.running--);
     countInference(labels, result, metrics);
+    const rate = decodeRate(result);
+    const isAlone = isFirst && inferences.started === number;
+    if (rate !== undefined && isAlone && !isLimited && result.tokens.generated >= minMeasuredTokens) onSpeed(rate);
     return result;
   };
   return withMembers(sequence, {
-    generate: (...args) => observe(sequence.generate(...args)),
+    generate: (prompt, options) => observe(sequence.generate(prompt, options), isThrottled(options)),
     score: (...args) => observe(sequence.score(...args)),
   });
 }
+
+/** Whether a generation is slower than its model, because its client wants that. */
+const isThrottled = ({ sampling, pace = new Pace() }: GenerateOptions): boolean =>
+  sampling.max_tokens_per_second > 0 || Object.values(pace.limits).some(Boolean);

@@ -99,7 +99,9 @@ async function runTurn(session: Session, agent: Agent, plan: TurnPlan, sink: Com
 async function addDialog(session: Session, agent: Agent, plan: TurnPlan): Promise<readonly Exchange[]> {
   const { earlier, parts, layout } = plan;
   const hasCalls = [...earlier.flatMap((turn) => turn.parts ?? []), ...parts].some(({ kind }) => kind === 'calls');
-  await using lease = hasCalls ? await session.pool.lease(layout.model, { signal: session.signal }) : undefined;
+  await using lease = hasCalls
+    ? await session.pool.lease(await agent.modelOf(layout.model), { signal: session.signal })
+    : undefined;
   const format = lease ? resolveFormat(layout.format, lease, session.context.formats).format : undefined;
   const exchangeOf = (part: ConversationPart): Exchange => {
     if (part.kind === 'text' || !format) return { calls: [], messages: part.kind === 'text' ? [part.message] : [] };

@@ -7,6 +7,7 @@ import type { CompletionRequest } from './requestSchema.ts';
 import { type TurnPlan, assistantText, textPart, type PlannedInteraction } from './turnPlan.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { samplingColumn, type SamplingName } from '../../inference/contract/samplingParams.ts';
+import { type ModelNames, modelNamesIn } from '../../graph/compile/modelNames.ts';
 import type { Registry } from '../../graph/compile/registry.ts';
 import { resultLine } from '../../chat/tool.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
@@ -93,7 +94,6 @@ function planGraphTurn(
       'has a message of role system or developer, and the graph has its own; leave it out',
     );
   const calling = findCallingNode(last.parts, graph, registry);
-  const { default_model_name: graphModel = '' } = isObject(graph) ? graph : {};
   return {
     graph,
     message: last.user,
@@ -101,7 +101,7 @@ function planGraphTurn(
     earlier: earlier.map(planInteraction),
     parts: last.parts,
     ...(calling && { after: { nodeName: calling.name, exit: 'tool_called' } }),
-    layout: { model: calling?.model || String(graphModel), format: calling?.format ?? '' },
+    layout: { model: calling?.model || modelNamesIn(Object(graph).default_model_name), format: calling?.format ?? '' },
     maxCalls: request.parallel_tool_calls ? Infinity : 1,
     fields: {},
   };
@@ -124,7 +124,7 @@ function findCallingNode(
   parts: readonly ConversationPart[],
   graph: unknown,
   registry: Registry,
-): { readonly name: string; readonly model: string; readonly format: string } | undefined {
+): { readonly name: string; readonly model: ModelNames; readonly format: string } | undefined {
   const last = parts.at(-1);
   if (!last) return undefined;
   if (last.kind === 'text') throw invalidField('messages', 'ends with neither a message of the user nor results');
@@ -135,7 +135,7 @@ function findCallingNode(
     const reading = registry.get('ToolCall')?.read(node['params']);
     if (!reading?.ok) continue;
     const declared = registry.get('ToolCall')?.toolNames(reading.value) ?? [];
-    const params: { readonly model_name?: string; readonly tool_call_format?: string } = reading.value;
+    const params: { readonly model_name?: ModelNames; readonly tool_call_format?: string } = reading.value;
     if (called.every((tool) => declared.includes(tool)))
       return { name, model: params.model_name ?? '', format: params.tool_call_format ?? '' };
   }

@@ -1,5 +1,6 @@
 import { Fault } from '../../protocol/fault.ts';
 import { graphFaultsIn } from '../../graph/compile/document.ts';
+import type { ModelNames } from '../../graph/compile/modelNames.ts';
 import { InvalidParams } from '../../graph/compile/node.ts';
 import { describePointer } from '../../base/jsonPointer.ts';
 import { ApiError } from './apiError.ts';
@@ -16,8 +17,8 @@ export interface TurnPlan {
   readonly parts: readonly ConversationPart[];
   /** The node and its exit that the turn goes on after; undefined: it begins with the start node. */
   readonly after?: PathStep;
-  /** The model whose layout calls and results have, and the format that the node names; "" = what the model proves. */
-  readonly layout: { readonly model: string; readonly format: string };
+  /** The model, or the list, whose layout calls and results have, and the format that the node names; "" = what the model proves. */
+  readonly layout: { readonly model: ModelNames; readonly format: string };
   /** How many calls the response may have. */
   readonly maxCalls: number;
   /** Field of the request that a place of the graph comes from: the longest that fits; JSON pointer of the graph by field. */

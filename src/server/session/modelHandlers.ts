@@ -1,4 +1,4 @@
-import { type Downloads, filesKey } from '../../inference/download/downloads.ts';
+import { filesKey } from '../../inference/download/downloads.ts';
 import { slowLoadMs } from '../../inference/contract/pace.ts';
 import { Fault, malformed } from '../../protocol/fault.ts';
 import { type MemoryUse, type ModelMemory, noModelMemory } from '../../inference/contract/memory.ts';
@@ -15,7 +15,7 @@ import { acknowledged, type Handlers, type Reply, type ServerContext, type Sessi
 /** Request handlers for models: list, suggest, load, unload, download, cancel, delete. */
 export const modelHandlers = {
   async listModels({ pool, context }, { pageToken }, reply) {
-    reply('listModels', await modelInfos(pool, context.downloads, pageToken));
+    reply('listModels', await modelInfos(pool, context, pageToken));
   },
 
   suggestModels(session, request, reply) {
@@ -126,22 +126,30 @@ const downloadProgress =
 const modelsPerPage = 32;
 
 /** A page of `listModels`: models with their status on disk and in memory. @throws Fault MALFORMED_MESSAGE */
-async function modelInfos(pool: ModelPool, downloads: Downloads, pageToken: string): Promise<ListModelsResponse> {
+async function modelInfos(pool: ModelPool, context: ServerContext, pageToken: string): Promise<ListModelsResponse> {
   const entries = [...pool.catalogue.models.values()];
   const start = pageToken === '' ? 0 : Number(pageToken);
   if (!Number.isInteger(start) || start < 0 || start >= Math.max(1, entries.length))
     throw malformed(`listModels.pageToken must be one that the server sent, not "${pageToken}"`);
   const end = start + modelsPerPage;
-  const models = await Promise.all(entries.slice(start, end).map((entry) => readModelInfo(pool, downloads, entry)));
+  const models = await Promise.all(entries.slice(start, end).map((entry) => readModelInfo(pool, context, entry)));
   return { models, nextPageToken: end < entries.length ? String(end) : '' };
 }
 
-async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: CatalogueEntry): Promise<ModelInfo> {
+async function readModelInfo(
+  pool: ModelPool,
+  { downloads, chooser }: ServerContext,
+  entry: CatalogueEntry,
+): Promise<ModelInfo> {
   const state = pool.state(entry.name);
   const [variant] = entry.variants;
   const { backend = '', gpuLayers = 0, threads = 0, prefillThreads = 0, slots = 0, memory } = state.stats ?? {};
   const locating = downloads.locate(entry);
-  const [status, located] = await Promise.all([downloads.readStatus(entry, locating), locating]);
+  const [status, located, tokensPerSecond = 0] = await Promise.all([
+    downloads.readStatus(entry, locating),
+    locating,
+    chooser.speeds.read(entry),
+  ]);
   return {
     name: entry.name,
     // One that other machines serve has no files that could be missing.
@@ -164,6 +172,8 @@ async function readModelInfo(pool: ModelPool, downloads: Downloads, entry: Catal
     prefillThreads,
     slots,
     ...memoryFigures(memory),
+    tokensPerSecond,
+    choice: chooser.judgementOf(entry.name),
   };
 }
 

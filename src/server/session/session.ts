@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { ClientFrameBodies, CreateStringStorageRequest, ServerFrameBodies } from '../../protocol/frames.gen.ts';
 import { Agent, type AgentOptions } from '../../graph/agent/agent.ts';
 import type { Limits } from '../../graph/compile/node.ts';
+import type { ModelChooser } from '../modelChooser.ts';
 import type { Downloads } from '../../inference/download/downloads.ts';
 import { Pace } from '../../inference/contract/pace.ts';
 import { Fault, malformed } from '../../protocol/fault.ts';
@@ -47,6 +48,7 @@ export interface ServerContext {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly downloads: Downloads;
+  readonly chooser: ModelChooser;
   /** Reads what models may use of the machine, and how many slots they have. */
   readonly readMachine: () => Promise<ServerMachine>;
 }
@@ -184,6 +186,7 @@ export class Session implements AsyncDisposable {
       vectors,
       limits,
       turnTimeoutMs,
+      choose: (names) => this.context.chooser.choose(this.pool, names),
       loadWaitFor: (model) => ({ ...options.loadWaitFor?.(model), signal }),
       onWorkFailed: (fault) => logFault(this, id, fault, 'work after a turn'),
     });

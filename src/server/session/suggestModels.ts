@@ -1,10 +1,9 @@
 import { basename } from 'node:path';
 import type { MeasuredMachine } from '../../inference/models/suggestions/machine.ts';
-import { type ModelFacts, readAllFacts } from '../../inference/models/suggestions/modelFacts.ts';
+import type { ModelFacts } from '../../inference/models/suggestions/modelFacts.ts';
 import { type ModelWish, type Suggestion, suggestModels } from '../../inference/models/suggestions/suggestModels.ts';
 import { isLanguage } from '../../inference/models/catalogue/parseEntry.ts';
 import { type ModelPurpose, modelPurposes } from '../../inference/contract/model.ts';
-import { totalMemory } from '../../inference/contract/memory.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { describeValue } from '../../protocol/codec/wellFormed.ts';
 import { Fault, malformed } from '../../protocol/fault.ts';
@@ -26,13 +25,7 @@ export async function replySuggestions(
   const [machine, freeDisk] = await Promise.all([context.readMachine(), downloads.readFreeBytes()]);
   // It may have paths.
   if (machine.problem !== undefined) context.log.warn({ why: machine.problem }, unknownCard);
-  const allFacts = await readAllFacts(downloads, pool.catalogue);
-  const facts = allFacts
-    .filter(({ entry }) => entry.purpose === purpose)
-    .map((read): ModelFacts => {
-      const { loaded, stats } = pool.state(read.entry.name);
-      return loaded && stats ? { ...read, status: 'LOADED', held: totalMemory(stats.memory) } : read;
-    });
+  const facts = (await context.chooser.readAll(pool)).filter(({ entry }) => entry.purpose === purpose);
   const factsOf = new Map(facts.map((each) => [each.entry.name, each]));
   const suggestions = await suggestModels(facts, { ...machine, freeDisk }, wish);
   const fitting = suggestions.filter(({ isLeftOut }) => !isLeftOut);

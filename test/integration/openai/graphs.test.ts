@@ -25,7 +25,7 @@ const tools = [{ name: 'set_lamp', description: 'Lights a lamp.', parameters: [{
 const schema = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
 const graphs = {
   house: {
-    default_model_name: 'turngraph-demo',
+    default_model_name: ['turngraph-demo', 'Qwen3 4B (Q4_K_M)'],
     start_node: 'act',
     nodes: {
       act: {

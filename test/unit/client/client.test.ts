@@ -295,4 +295,6 @@ const blankModel = {
   vramBytes: 0,
   prefillThreads: 0,
   purpose: 'chat',
+  tokensPerSecond: 0,
+  choice: '',
 } as const;

@@ -34,6 +34,8 @@ const model = (more: Partial<ModelInfo> = {}): ModelInfo => ({
   vramBytes: 0,
   prefillThreads: 0,
   purpose: 'chat',
+  tokensPerSecond: 0,
+  choice: '',
   ...more,
 });
 

@@ -139,6 +139,10 @@ export const modelSchema = closedObject(['name', 'variants'], {
     { pattern: '^[a-z]{2,3}( [a-z]{2,3})*$', maxLength: 1000 },
     'Languages that it knows well: codes of ISO 639, such as "en de"; absent = not known.',
   ),
+  min_tokens_per_second: number(
+    { minimum: 0, default: 0 },
+    'Lists of models pass it over on a machine where it was slower, as last measured; 0 = any speed is enough.',
+  ),
   embedding: {
     ...partialObject({
       query_prefix: { ...prefix, description: 'Text before each query, as the model was trained; "" = none.' },

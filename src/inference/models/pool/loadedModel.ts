@@ -35,6 +35,7 @@ export const unnamedEntry: CatalogueEntry = {
   tool_call_format: '',
   default_sampling: {},
   purpose: 'chat',
+  min_tokens_per_second: 0,
   variants: [],
   file: undefined,
 };

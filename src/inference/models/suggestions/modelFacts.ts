@@ -9,6 +9,8 @@ import type { Downloads, DownloadStatus } from '../../download/downloads.ts';
 import type { KvCacheShape } from '../../llama/gguf/metadata.ts';
 import { readGguf } from '../../llama/gguf/validateFile.ts';
 import type { Catalogue, CatalogueEntry } from '../catalogue/catalogue.ts';
+import { isRemote } from '../catalogue/remoteEntry.ts';
+import type { MeasuredSpeeds } from './measuredSpeeds.ts';
 
 /** What is known of the files of a model. */
 export interface ModelFacts {
@@ -22,6 +24,8 @@ export interface ModelFacts {
   readonly keptBytes?: number;
   /** Memory that it takes already, because it is loaded. Default: none. */
   readonly held?: MemoryUse | undefined;
+  /** Its decode speed, as last measured on this machine. Default: it was not. */
+  readonly measuredRate?: number | undefined;
   /** From the file; undefined: not on disk. */
   readonly shape: KvCacheShape | undefined;
 }
@@ -30,17 +34,23 @@ export interface ModelFacts {
 const modelsAtATime = 100;
 
 /** Reads what is known of the files of all models; for all who ask at the same time, they are read together. */
-export const readAllFacts = (downloads: Downloads, catalogue: Catalogue): Promise<readonly ModelFacts[]> =>
-  readersOf(downloads)(catalogue)();
+export const readAllFacts = (catalogue: Catalogue, sources: FactSources): Promise<readonly ModelFacts[]> =>
+  readersOf(sources)(catalogue)();
 
-const readersOf = memoized((downloads: Downloads) =>
+/** Where what is known of models is read; one object for all who are to share what was read. */
+export interface FactSources {
+  readonly downloads: Downloads;
+  readonly speeds: MeasuredSpeeds;
+}
+
+const readersOf = memoized((sources: FactSources) =>
   memoized((catalogue: Catalogue) =>
     coalesced(async () => {
       const entries = [...catalogue.models.values()];
       const facts: ModelFacts[] = [];
       for (let start = 0; start < entries.length; start += modelsAtATime) {
         const some = entries.slice(start, start + modelsAtATime);
-        facts.push(...(await Promise.all(some.map((entry) => readModelFacts(downloads, entry)))));
+        facts.push(...(await Promise.all(some.map((entry) => readModelFacts(entry, sources)))));
       }
       return facts;
     }),
@@ -48,22 +58,24 @@ const readersOf = memoized((downloads: Downloads) =>
 );
 
 /** Reads what is known of the files of a model. */
-export async function readModelFacts(downloads: Downloads, entry: CatalogueEntry): Promise<ModelFacts> {
+export async function readModelFacts(entry: CatalogueEntry, { downloads, speeds }: FactSources): Promise<ModelFacts> {
   const locating = downloads.locate(entry);
   const located = await locating;
   const status = await downloads.readStatus(entry, locating);
   const [file] = located?.files ?? [];
+  const measuredRate = file === undefined && !isRemote(entry) ? undefined : await speeds.read(entry);
   if (file !== undefined)
     return {
       entry,
       status,
       bytesOnDisk: located?.bytes,
+      measuredRate,
       ...(await readFile({ file, version: await versionOf(file) })),
     };
   // Also of a model of which a part is missing.
   const problem = await downloads.findMissing(entry, locating);
   const keptBytes = await downloads.readKeptBytes(entry);
-  return { entry, status, problem, bytesOnDisk: undefined, keptBytes, shape: undefined };
+  return { entry, status, problem, bytesOnDisk: undefined, keptBytes, measuredRate, shape: undefined };
 }
 
 /** Size and time of the last change of a file, and of the other parts of its model. */

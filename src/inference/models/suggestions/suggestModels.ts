@@ -56,8 +56,9 @@ export interface Suggestion {
   readonly neededBytes: number | undefined;
   /** Bytes that are missing on disk. */
   readonly downloadBytes: number;
-  /** Expected decode speed on the CPU, in tokens per second; undefined: unknown, as on a graphics card. */
+  /** Decode speed in tokens per second: measured, or expected on the CPU; undefined: unknown, as on a graphics card. */
   readonly tokensPerSecond: number | undefined;
+  readonly isMeasured: boolean;
   /** Whether it cannot be used, or is not what is wished for. */
   readonly isLeftOut: boolean;
   /** Why it is left out, or is suggested. */
@@ -122,20 +123,28 @@ function suggest(facts: ModelFacts, machine: TargetMachine, wish: ModelWish): Su
   const neededBytes = needs(machine.slots || defaultSlots);
   // Each token reads all weights, and on average half of the context.
   const readBytes = size && size.value + (known ? slotBytes.value / 2 : 0);
-  const cpuRate =
-    machine.bandwidth !== undefined && readBytes && !isEmbedding ? machine.bandwidth / readBytes : undefined;
+  const { measuredRate } = facts;
+  const isEstimable = machine.bandwidth !== undefined && readBytes && !isEmbedding;
+  const rate = measuredRate ?? (isEstimable ? machine.bandwidth / readBytes : undefined);
   const problem = canDownload(facts) ? undefined : facts.problem;
   const target = withHeldMemory(machine, facts.held);
-  const fit = problem !== undefined ? 'no' : fitOf(neededBytes, needs(1), cpuRate, target);
-  const tokensPerSecond = fit === 'card' || fit === 'no' ? undefined : cpuRate;
+  const fit = problem !== undefined ? 'no' : fitOf(neededBytes, needs(1), rate, target);
+  const tokensPerSecond = fit === 'no' || (fit === 'card' && measuredRate === undefined) ? undefined : rate;
+  const isMeasured = tokensPerSecond !== undefined && measuredRate !== undefined;
   // Never 0: more may have come than an estimated size, and the model is not on disk yet.
   const missingBytes = size ? Math.max(1, Math.round(size.value) - (facts.keptBytes ?? 0)) : 0;
   const downloadBytes = canDownload(facts) ? missingBytes : 0;
   const memory = { contextSize, slotBytes, neededBytes: fit === 'one-slot' ? needs(1) : neededBytes };
   const figures = { fit, size, ...memory, downloadBytes };
-  const obstacle = findObstacle(facts, { ...figures, tokensPerSecond, withOneSlot: needs(1) }, target, wish);
+  const obstacle = findObstacle(
+    facts,
+    { ...figures, tokensPerSecond, isMeasured, withOneSlot: needs(1) },
+    target,
+    wish,
+  );
   const why = obstacle ?? describeFit(facts, fit, wish);
-  return { name: entry.name, status, problem, ...figures, tokensPerSecond, isLeftOut: obstacle !== undefined, why };
+  const speed = { tokensPerSecond, isMeasured };
+  return { name: entry.name, status, problem, ...figures, ...speed, isLeftOut: obstacle !== undefined, why };
 }
 
 const canDownload = ({ entry, bytesOnDisk }: ModelFacts): boolean => bytesOnDisk === undefined && isDownloadable(entry);
@@ -150,14 +159,15 @@ const withHeldMemory = (machine: TargetMachine, { ram, vram }: MemoryUse = noMem
 const fitReasons: Readonly<Record<Exclude<Fit, 'unknown' | 'no'>, string>> = {
   card: 'it fits on the graphics card',
   memory: 'it fits in memory',
-  slow: 'it fits in memory, but is expected to be slower than people read',
+  slow: 'it fits in memory, but is slower than people read',
   'one-slot': 'it fits in memory with one slot',
 };
 
-function describeFit({ entry }: ModelFacts, fit: Fit, { languages }: ModelWish): string {
+function describeFit({ entry, measuredRate }: ModelFacts, fit: Fit, { languages }: ModelWish): string {
   const isUntrained = entry.purpose === 'chat' && entry.tool_call_format === 'generic';
   return [
     fit === 'unknown' || fit === 'no' ? '' : fitReasons[fit],
+    measuredRate === undefined ? '' : describeRate(measuredRate),
     isUntrained ? 'it was not trained for tool calls' : '',
     languages.length > 0 && entry.languages === undefined ? 'its entry does not name its languages' : '',
   ]
@@ -165,14 +175,14 @@ function describeFit({ entry }: ModelFacts, fit: Fit, { languages }: ModelWish):
     .join('; ');
 }
 
-type Needs = Pick<Suggestion, 'fit' | 'size' | 'downloadBytes' | 'tokensPerSecond'> & {
+type Needs = Pick<Suggestion, 'fit' | 'size' | 'downloadBytes' | 'tokensPerSecond' | 'isMeasured'> & {
   readonly withOneSlot: number | undefined;
 };
 
 /** Why a model is not suggested; undefined: it is. */
 function findObstacle(
   facts: ModelFacts,
-  { fit, size, downloadBytes, tokensPerSecond, withOneSlot = 0 }: Needs,
+  { fit, size, downloadBytes, tokensPerSecond, isMeasured, withOneSlot = 0 }: Needs,
   { freeRam, card, freeDisk = Infinity }: TargetMachine,
   { minTokensPerSecond: min, maxBytes, languages }: ModelWish,
 ): string | undefined {
@@ -195,10 +205,12 @@ function findObstacle(
   const missing = languages.filter((language) => !codes.includes(shortCode(language)));
   if (known.length > 0 && missing.length > 0)
     return `its languages are ${known.join(', ')}, without ${missing.join(', ')}`;
-  if (min === 0 || fit === 'card') return undefined;
+  if (min === 0 || (fit === 'card' && !isMeasured)) return undefined;
   if (tokensPerSecond === undefined) return 'its speed is unknown, because the memory bandwidth could not be measured';
   if (tokensPerSecond < min)
-    return `about ${showRate(tokensPerSecond)} tokens per second are expected, and at least ${min} are wished for`;
+    return isMeasured
+      ? `${describeRate(tokensPerSecond)}, and at least ${min} are wished for`
+      : `about ${showRate(tokensPerSecond)} tokens per second are expected, and at least ${min} are wished for`;
   return undefined;
 }
 
@@ -206,6 +218,9 @@ function findObstacle(
 const shortCode = memoizedByKey(String, (code: string) => new Intl.Locale(code).language);
 
 const showRate = (rate: number): number => Number(rate.toPrecision(2));
+
+/** What was measured, as the beginning of a sentence. */
+export const describeRate = (rate: number): string => `${showRate(rate)} tokens per second were measured`;
 
 function sizeOf({ entry: { name, variants }, bytesOnDisk }: ModelFacts): Figure | undefined {
   const [variant] = variants;
@@ -218,11 +233,11 @@ function sizeOf({ entry: { name, variants }, bytesOnDisk }: ModelFacts): Figure 
 function fitOf(
   needed: number | undefined,
   withOneSlot: number | undefined,
-  cpuRate: number | undefined,
+  rate: number | undefined,
   { freeRam, card }: TargetMachine,
 ): Fit {
   if (needed === undefined || withOneSlot === undefined) return 'unknown';
   if (card && needed <= card.freeBytes) return 'card';
-  if (needed <= freeRam) return cpuRate !== undefined && cpuRate < minTokensPerSecond ? 'slow' : 'memory';
+  if (needed <= freeRam) return rate !== undefined && rate < minTokensPerSecond ? 'slow' : 'memory';
   return withOneSlot <= freeRam ? 'one-slot' : 'no';
 }

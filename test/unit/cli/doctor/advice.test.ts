@@ -18,6 +18,7 @@ describe('the advised format', () => {
     tool_call_format,
     default_sampling: {},
     purpose: 'chat',
+    min_tokens_per_second: 0,
     variants: [],
     file: undefined,
   });
@@ -34,18 +35,27 @@ describe('the advised format', () => {
   });
 
   it('comes with a note when another format is clearly better', () => {
-    const adviceFor = (format: string): readonly string[] => [
+    const adviceFor = (format: string, min_tokens_per_second = 0): readonly string[] => [
       ...adviseOn({
-        target: { entry: entry(format), isListed: true, files: [], existingName: undefined },
+        target: {
+          entry: { ...entry(format), min_tokens_per_second },
+          isListed: true,
+          files: [],
+          existingName: undefined,
+        },
         eogTokens: ['</s>'],
         detectedFormat: undefined,
         format: formatFor(entry(format), { format: undefined, because: '' }),
         trials: scores,
+        decodePerSecond: 9.87,
       }),
     ];
     expect(adviceFor('chatml')).toEqual([
       'llama3 got 4 answers right and chatml 1: "tool_call_format": "llama3" may work better',
     ]);
     expect(adviceFor('generic')).toEqual([]);
+    expect(adviceFor('generic', 10)).toEqual([
+      '9.9 tokens per second were measured, and min_tokens_per_second is 10: lists of models pass it over on this machine',
+    ]);
   });
 });

@@ -53,7 +53,7 @@ describe('the metrics of a pool', () => {
   const createPool = (engine: Engine, metrics: Metrics): ModelPool =>
     createMeteredPool(
       engine,
-      { catalogue, idleMs: 60_000, slots: 1, threads: 1, gpu: 'off', onLoaded: () => {} },
+      { catalogue, idleMs: 60_000, slots: 1, threads: 1, gpu: 'off', onLoaded: () => {}, onSpeed: () => {} },
       metrics,
     );
   const scrape = async (metrics: Metrics): Promise<Scrape> => parseScrape(await metrics.text());

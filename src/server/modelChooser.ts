@@ -1,0 +1,59 @@
+import { totalMemory } from '../inference/contract/memory.ts';
+import type { ModelPool } from '../inference/models/pool/pool.ts';
+import { chooseModel } from '../inference/models/suggestions/chooseModel.ts';
+import type { MeasuredSpeeds } from '../inference/models/suggestions/measuredSpeeds.ts';
+import {
+  type FactSources,
+  type ModelFacts,
+  readAllFacts,
+  readModelFacts,
+} from '../inference/models/suggestions/modelFacts.ts';
+import type { ModelChoice } from '../protocol/frames.gen.ts';
+import type { TargetMachine } from '../inference/models/suggestions/suggestModels.ts';
+
+interface ModelChooserOptions extends FactSources {
+  readonly readMachine: () => Promise<TargetMachine>;
+}
+
+/** Chooses models from lists of names, and remembers why. */
+export class ModelChooser {
+  readonly speeds: MeasuredSpeeds;
+  readonly #options: ModelChooserOptions;
+  readonly #judgements = new Map<string, string>();
+
+  constructor(options: ModelChooserOptions) {
+    this.#options = options;
+    this.speeds = options.speeds;
+  }
+
+  /** What the last list with this model made of it; "" = there was none. */
+  judgementOf(name: string): string {
+    return this.#judgements.get(name) ?? '';
+  }
+
+  /** Reads what is known of all models of a catalogue. */
+  async readAll(pool: ModelPool): Promise<readonly ModelFacts[]> {
+    return (await readAllFacts(pool.catalogue, this.#options)).map((facts) => withState(facts, pool));
+  }
+
+  /** @param names of a list, best first. @throws Fault UNKNOWN_MODEL, MODEL_LOAD_FAILED when none can be used. */
+  async choose(pool: ModelPool, names: readonly string[]): Promise<ModelChoice> {
+    // The mock engine answers for any model.
+    if (!pool.needsName) return { name: names[0] ?? '', reason: 'the engine needs no files' };
+    const entries = names.map((name) => pool.entry(name));
+    const [facts, machine] = await Promise.all([
+      Promise.all(entries.map((entry) => readModelFacts(entry, this.#options))),
+      this.#options.readMachine(),
+    ]);
+    const current = facts.map((each) => withState(each, pool));
+    return chooseModel(current, machine, (name, judgement) => this.#judgements.set(name, judgement));
+  }
+}
+
+/** What is known of a model, with what it takes if it is in memory. */
+function withState(facts: ModelFacts, pool: ModelPool): ModelFacts {
+  const { name } = facts.entry;
+  const { loaded, stats } = pool.state(name);
+  if (!loaded && !pool.loading.includes(name)) return facts;
+  return { ...facts, status: 'LOADED', ...(loaded && stats && { held: totalMemory(stats.memory) }) };
+}
