@@ -8,7 +8,8 @@ import { bundleCommand } from '../../src/cli/commands/bundle.ts';
 import { connect } from '../../src/client/index.ts';
 import { readFirstLine, untilExit, type CliResult } from '../cli/command.ts';
 import { blocksOf, textOf } from '../helpers/docPages.ts';
-import { isSkipped } from '../helpers/requirements.mjs';
+import { readMachO } from '../helpers/machO.ts';
+import { isSkipped, macLibraries, macNodes } from '../helpers/requirements.mjs';
 import { repositoryPath } from '../helpers/server.ts';
 
 const run = promisify(execFile);
@@ -199,4 +200,70 @@ describe.skipIf(isSkipped('bundle'))('a server for a game', () => {
     // Without the model, and with a Node of 99 MB.
     expect(megabytes - model - node + 99).toBeLessThan(175);
   });
+});
+
+/** What can be checked without a Mac. Nothing of the bundle is started. */
+describe.skipIf(isSkipped('macBundles'))('a bundle for macOS', () => {
+  let folder = '';
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'turngraph-mac-'));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it.each(['arm64', 'x64'] as const)(
+    'has Mach-O files for %s, with all that they load, and what starts them',
+    async (arch) => {
+      const bundle = join(folder, arch);
+      const node = join(macLibraries, 'node_modules', macNodes[arch], 'bin/node');
+      const flags = [
+        '--platform',
+        `mac-${arch}`,
+        '--node',
+        node,
+        '--libraries',
+        macLibraries,
+        '--graph',
+        'lamp-switch',
+      ];
+      await run(process.execPath, [repositoryPath('dist/cli/turngraph.js'), 'bundle', bundle, ...flags]);
+      const entries = await readdir(bundle, { recursive: true, withFileTypes: true });
+      const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+      const natives = files.filter((file) => /\.(?:node|dylib|so)$/.test(file));
+      const packageName = arch === 'arm64' ? 'mac-arm64-metal' : 'mac-x64';
+      expect([...new Set(natives.map((file) => relative(bundle, dirname(file))))]).toEqual([
+        `runtime/node_modules/@node-llama-cpp/${packageName}/bins/${packageName}`,
+      ]);
+      const [, needed = ''] = /macOS (\d+\.\d+)/.exec(shipping) ?? [];
+      const names = natives.map((file) => basename(file));
+      expect(names).toContain('llama-addon.node');
+      expect(names.some((name) => name.startsWith('libggml-cpu'))).toBe(true);
+      expect(names.includes('libggml-metal.so')).toBe(arch === 'arm64');
+      for (const file of [join(bundle, 'runtime/node'), ...natives]) {
+        const { libraries, rpaths, ...facts } = await readMachO(file);
+        const isProgram = file.endsWith('/node');
+        expect({ file, ...facts }).toMatchObject({
+          arch,
+          kind: isProgram ? 'program' : file.endsWith('.so') ? 'bundle' : 'library',
+          // An Intel processor needs no signature.
+          isSigned: isProgram || arch === 'arm64',
+          minVersion: isProgram ? '13.5' : needed,
+        });
+        // Of the system, or next to the file.
+        const own = libraries.filter((path) => !/^\/(?:usr\/lib|System\/Library)\//.test(path));
+        expect(own.filter((path) => !names.includes(path.replace(/^@(?:rpath|loader_path)\//, '')))).toEqual([]);
+        if (own.some((path) => path.startsWith('@rpath/'))) expect(rpaths).toContain('@loader_path');
+      }
+      const executable = await Promise.all(files.map(async (file) => ((await lstat(file)).mode & 0o111) === 0o111));
+      expect(
+        files
+          .filter((_, index) => executable[index])
+          .map((file) => relative(bundle, file))
+          .toSorted(),
+      ).toEqual(['runtime/node', 'turngraph']);
+      const script = await readFile(join(bundle, 'turngraph'), 'utf8');
+      const [, program = '', entry = ''] =
+        /^exec "\$\{file%\/\*\}\/(.+)" "\$\{file%\/\*\}\/(.+)" "\$@"$/m.exec(script) ?? [];
+      expect([program, entry].map((path) => files.includes(join(bundle, path)))).toEqual([true, true]);
+    },
+  );
 });

