@@ -8,9 +8,8 @@ import { kindOfFile } from '../graph/storage/storageFile.ts';
 import { StorageRoot } from '../graph/storage/storageRoot.ts';
 import type { CheckContext, GraphCheckResult } from '../server/checkGraph.ts';
 import type { ServerOptions } from '../server/config.ts';
-import { tryFindGraph } from './findGraph.ts';
+import { readJsonFile, tryFindGraph } from './findGraph.ts';
 import { isTestFile } from './graphTests/casesFile.ts';
-import { readJsonFile } from './jsonFile.ts';
 import { checkPortedGraph } from './tryllNames.ts';
 
 /** A file that was checked as the server would. */
@@ -38,14 +37,10 @@ export async function* checkedGraphs(
   for (const graph of graphs) {
     const { path, error } = await tryFindGraph(graph, folder);
     const storageRoot = root || dirname(path);
-    // The other graphs are checked nevertheless.
-    if (error !== undefined) {
-      yield { storageRoot, document: undefined, ...failed(path, error) };
-      continue;
-    }
-    const { text, syntaxError, isSchema, positionOf } = await readJsonFile(path).catch((error: Error) => ({
+    const reading = error === undefined ? readJsonFile(path) : Promise.reject(new Error(error));
+    const { text, syntaxError, isSchema, positionOf } = await reading.catch((unread: Error) => ({
       ...unreadable,
-      syntaxError: error.message,
+      syntaxError: unread.message,
     }));
     if (isSchema) {
       process.stderr.write(`${path}: skipped, it is a JSON Schema\n`);
@@ -53,6 +48,7 @@ export async function* checkedGraphs(
     }
     const document = syntaxError === undefined ? (JSON.parse(text) as unknown) : undefined;
     const problem = syntaxError ?? loreProblem(path, document);
+    // The other graphs are checked nevertheless.
     if (problem !== undefined) {
       yield { storageRoot, document: undefined, ...failed(path, problem) };
       continue;

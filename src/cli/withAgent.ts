@@ -3,13 +3,11 @@ import { type Command, Option } from 'commander';
 import { type AgentHandle, type Client, connect, type ConnectionChange } from '../client/index.ts';
 import { maxTimeoutMs } from '../client/options.ts';
 import { engineNames } from '../server/session/session.ts';
-import { findGraph, isFile } from './findGraph.ts';
-import { readValidJson } from './jsonFile.ts';
+import { findGraph, isFile, readValidJson } from './findGraph.ts';
 import { assertModelName, findModelFile } from './catalogue.ts';
 import { engineOptions, ownServerOptions, serverFlags, UsageError, type ServerFlags } from './options.ts';
 import { startOwnServer } from './ownServer.ts';
-import type { CallAnswerer } from './callAnswers.ts';
-import { readResultsFile } from './resultsFile.ts';
+import { readResultsFile, type CallAnswerer } from './callAnswers.ts';
 
 /** Flags of the commands that use an agent: chat and run. */
 export interface AgentFlags extends ServerFlags {

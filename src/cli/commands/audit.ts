@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { auditDocument, type GraphAudit } from '../audit/audit.ts';
+import { auditDocument, type GraphAudit, type AuditedTool, type GuardedNode } from '../audit/audit.ts';
 import { auditProperties, type AuditProperty, formatPath, type PropertyVerdict } from '../audit/guardProofs.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
@@ -14,7 +14,6 @@ import { serverFlags, serverOptions, UsageError, type ServerFlags } from '../opt
 import { printable, alignColumns, plural } from '../output/terminalText.ts';
 import { basename } from 'node:path';
 import type { CallableTool } from '../../graph/compile/node.ts';
-import type { AuditedTool, GuardedNode } from '../audit/guardedNodes.ts';
 
 export const auditCommand = (): Command =>
   serverFlags(

@@ -1,11 +1,17 @@
 import { Command, Option } from 'commander';
 import { planBundle, type PlannedBundle } from '../bundle/planBundle.ts';
-import { nodeFileOf, runtimeFolder, startFileOf } from '../bundle/startFiles.ts';
-import { formatBytes } from '../../base/units.ts';
-import { findEntries, findModels } from '../bundle/bundledModels.ts';
 import type { BundleGpu, BundlePlatform } from '../bundle/platforms.ts';
-import { bundleGpus, bundlePlatforms, isWindows, platformOf } from '../bundle/platforms.ts';
-import { storageModels } from '../bundle/bundledGraphs.ts';
+import {
+  nodeFileOf,
+  runtimeFolder,
+  startFileOf,
+  bundleGpus,
+  bundlePlatforms,
+  isWindows,
+  platformOf,
+} from '../bundle/platforms.ts';
+import { formatBytes } from '../../base/units.ts';
+import { findEntries, findModels, storageModels } from '../bundle/bundledModels.ts';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import { GraphFolder } from '../../graph/compile/graphFolder.ts';
 import { referencesOf } from '../../graph/compile/document.ts';

@@ -17,27 +17,22 @@ export interface CheckResult {
 
 /** What the command needs of the conformance kit, which is not in `src`. */
 export interface ConformanceKit {
-  readonly checkServer: (options: KitChoice & ServerFlags & { readonly url: string }) => AsyncIterable<CheckResult>;
+  readonly checkServer: (
+    options: KitChoice & Pick<ConformanceFlags, 'token' | 'model'> & { readonly url: string },
+  ) => AsyncIterable<CheckResult>;
   readonly checkClient: (options: KitChoice & { readonly command: string }) => AsyncIterable<CheckResult>;
 }
 
 interface KitChoice {
-  readonly codecs?: readonly CodecName[];
+  readonly codecs?: readonly NonNullable<CheckResult['codec']>[];
   readonly only?: readonly string[];
 }
 
-type CodecName = NonNullable<CheckResult['codec']>;
-
-/** Flags that are only for servers. */
-interface ServerFlags {
-  readonly token?: string;
-  readonly model?: string;
-}
-
-interface ConformanceFlags extends ServerFlags, Pick<KitChoice, 'only'> {
+interface ConformanceFlags extends Pick<KitChoice, 'only'>, Pick<CheckResult, 'codec'> {
   readonly server?: string;
   readonly client?: string;
-  readonly codec?: CodecName;
+  readonly token?: string;
+  readonly model?: string;
   readonly json?: boolean;
 }
 

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
-import type { ServerFrame, ServerFrameBodies } from '../../protocol/frames.gen.ts';
-import { noTools, type NotifiedCall, turnAnswers } from '../callAnswers.ts';
+import { parseToolCall } from '../../client/toolCall.ts';
+import type { ServerFrame } from '../../protocol/frames.gen.ts';
+import { noTools, turnAnswers } from '../callAnswers.ts';
 import { serverCodecs } from '../../protocol/codec/codec.ts';
 import { agentFlags, withAgent, type AgentFlags } from '../withAgent.ts';
 
@@ -13,7 +14,7 @@ export const runCommand = (): Command =>
           const answers = turnAnswers(agent, results);
           const onFrame = (frame: ServerFrame): void => {
             print(frame);
-            if (frame.body === 'toolCallNotification') answers.add(readCall(frame.toolCallNotification));
+            if (frame.body === 'toolCallNotification') answers.add(parseToolCall(frame.toolCallNotification));
           };
           const done = await client.request('sendMessage', { agentId: agent.id, text, variables }, { onFrame });
           if (done.status === 'ERROR') process.exitCode = 1;
@@ -24,8 +25,3 @@ export const runCommand = (): Command =>
 const print = (frame: ServerFrame): void => {
   process.stdout.write(`${String(serverCodecs['turngraph.v1.json'].encode(frame))}\n`);
 };
-
-const readCall = (call: ServerFrameBodies['toolCallNotification']): NotifiedCall => ({
-  ...call,
-  arguments: JSON.parse(call.typedArgumentsJson) as NotifiedCall['arguments'],
-});

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { ModelDetails } from '../../inference/contract/model.ts';
+import type { ModelDetails, EmbeddingPrefixes } from '../../inference/contract/model.ts';
 import type { ModelStats } from '../../inference/contract/memory.ts';
 import type { Completion, Model } from '../../inference/contract/engine.ts';
 import type { SamplingParams } from '../../inference/contract/samplingParams.ts';
@@ -8,11 +8,11 @@ import type { Formats } from '../../chat/formats/index.ts';
 import { formatsOf } from '../../chat/dialect/nativeFormat.ts';
 import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
-import { adviseOn, draftEntry, type FormatAdvice, formatFor, type ModelEntry } from './advice.ts';
+import { adviseOn, draftEntry, formatFor, type FormatAdvice, type ModelEntry } from './advice.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
 import type { DoctorTarget } from './target.ts';
-import { benchmarkFormat, countAnswers, type FormatScore, isAnswerFault } from './toolBenchmark.ts';
+import { benchmarkFormat, countAnswers, isAnswerFault, type FormatScore } from './toolBenchmark.ts';
 
 /** Report of `turngraph doctor`: how the server would run a model, its speed and its tool calls. */
 export interface Diagnosis {
@@ -133,7 +133,7 @@ async function benchmarkFormats(
   return trials;
 }
 
-export async function totalSize(files: readonly string[]): Promise<number> {
+async function totalSize(files: readonly string[]): Promise<number> {
   return sum(await Promise.all(files.map(async (file) => (await stat(file)).size)));
 }
 
@@ -192,7 +192,7 @@ const decodeMs = ({ timings }: Completion): number =>
 const tokensPerSecond = (tokens: number, ms: number): number | undefined =>
   tokens > 0 && ms > 0 ? (tokens * 1000) / ms : undefined;
 
-export const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 async function createStoryPrompt(model: Model, character: string, tokens: number): Promise<string> {
   const line = (index: number): string => `On day ${index} a ${character} came to the inn and asked for a room. `;
@@ -200,3 +200,78 @@ async function createStoryPrompt(model: Model, character: string, tokens: number
   const lines = Array.from({ length: Math.max(1, Math.round(tokens / tokensPerLine)) }, (_, index) => line(index + 1));
   return `${lines.join('')}Tell me a long story about the ${character}.`;
 }
+
+/** Report of `turngraph doctor` on an embedding model. */
+export interface EmbeddingDiagnosis extends Pick<Diagnosis, 'name' | 'files' | 'bytes' | 'notes' | 'entry'> {
+  /** The number of values of a vector. */
+  readonly dimensions: number;
+  /** Tokens that a text may have. */
+  readonly contextSize: number;
+  readonly prefixes: EmbeddingPrefixes;
+  readonly stats: Pick<ModelStats, 'backend' | 'gpuLayers' | 'prefillThreads' | 'memory'>;
+  readonly textsPerSecond: number;
+  readonly tokensPerSecond: number;
+  /** Cosine similarities of a sentence to one in other words, and to one about something else. */
+  readonly similarities: { readonly alike: number; readonly unlike: number };
+}
+
+const sentence = 'The ferry to the island leaves at dawn.';
+const alike = 'The boat to the isle goes early in the morning.';
+const unlike = 'A blacksmith needs coal, iron and a good hammer.';
+const timedRuns = 5;
+
+/**
+ * Diagnoses an embedding model: loads it, and measures how fast it embeds short texts.
+ * @param pool its catalogue has the model under the name of the target's entry.
+ * @throws Fault MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED; the signal's reason when it is aborted.
+ */
+export async function diagnoseEmbedding(
+  pool: ModelPool,
+  target: DoctorTarget,
+  { signal, onStage }: { readonly signal: AbortSignal; readonly onStage: (stage: DoctorStage) => void },
+): Promise<EmbeddingDiagnosis> {
+  const { entry, files } = target;
+  const onProgress = (fraction: number): void => onStage({ stage: 'loading', fraction });
+  await using lease = await pool.lease(entry.name, { onProgress, signal });
+  const { model, prefixes } = lease;
+  const embed = model.embed?.bind(model);
+  if (!model.embedding || !embed) throw new Fault('MODEL_LOAD_FAILED', `"${entry.name}" computes no vectors`);
+  onStage({ stage: 'timing' });
+  const documents = [alike, unlike].map((text) => prefixes.document + text);
+  const texts = [prefixes.query + sentence, ...documents];
+  const { vectors, tokens } = await embed(texts, { signal, truncate: true });
+  const started = performance.now();
+  for (let run = 0; run < timedRuns; run++) await embed(texts, { signal, truncate: true });
+  const seconds = (performance.now() - started) / 1000;
+  const [first, ...others] = vectors;
+  const [near = 0, far = 0] = others.map((vector) => dot(first, vector));
+  const { backend, gpuLayers, prefillThreads, memory } = model.stats();
+  return {
+    name: entry.name,
+    files,
+    bytes: await totalSize(files),
+    dimensions: model.embedding.dimensions,
+    contextSize: model.contextSize,
+    prefixes,
+    stats: { backend, gpuLayers, prefillThreads, memory },
+    textsPerSecond: (timedRuns * texts.length) / seconds,
+    tokensPerSecond: (timedRuns * sum(tokens)) / seconds,
+    similarities: { alike: near, unlike: far },
+    notes: [...model.notes, ...adviseOnEmbedding(target, near, far)],
+    entry: draftEntry(target, model.contextSize, { name: '', reason: '', isFound: false }),
+  };
+}
+
+function* adviseOnEmbedding(
+  { entry, isListed, existingName }: DoctorTarget,
+  near: number,
+  far: number,
+): Generator<string> {
+  if (existingName !== undefined) yield `models.json has this file already, as "${existingName}"`;
+  if (!isListed && !entry.embedding)
+    yield 'if its maker names words before queries and documents, add them as "embedding": {"query_prefix", "document_prefix"}';
+  if (!(near > far)) yield 'a sentence is less like itself in other words than another one: is it a trained model?';
+}
+
+const dot = (a: Float32Array = new Float32Array(), b: Float32Array): number =>
+  a.reduce((total, value, index) => total + value * (b[index] ?? 0), 0);

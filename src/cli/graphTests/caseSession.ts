@@ -13,7 +13,7 @@ import { isObject } from '../../base/jsonTypes.ts';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import { describeFault, Fault } from '../../protocol/fault.ts';
 import { graphFaultsIn } from '../../graph/compile/document.ts';
-import { describeMistakes, type JsonFile } from '../jsonFile.ts';
+import { describeMistakes, type JsonFile } from '../findGraph.ts';
 import { findModelFile } from '../catalogue.ts';
 import { startOwnServer } from '../ownServer.ts';
 import { CasesFileError } from './casesFile.ts';

@@ -5,10 +5,9 @@ import { isObject } from '../../base/jsonTypes.ts';
 import { describePointer } from '../../base/jsonPointer.ts';
 import { createReader, errorsBelow, type SchemaError } from '../../protocol/schema.ts';
 import { readRegularFile } from '../../base/filesystem.ts';
-import { findGraph } from '../findGraph.ts';
-import { describeMistakes, readJsonFile, readValidJson, type JsonFile } from '../jsonFile.ts';
+import { findGraph, describeMistakes, readJsonFile, readValidJson, type JsonFile } from '../findGraph.ts';
 import { UsageError } from '../options.ts';
-import { findContentErrors } from '../resultsFile.ts';
+import { findContentErrors } from '../callAnswers.ts';
 import { casesSchema, type CasesDocument, type GraphCase } from './casesSchema.ts';
 import { expectationErrors } from './expectation.ts';
 

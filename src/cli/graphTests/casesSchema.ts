@@ -1,6 +1,6 @@
 import type { FromSchema } from '../../protocol/schema.ts';
 import { array, closedObject, object, partialObject, string } from '../../protocol/schemaBuilders.ts';
-import { callSchema, resultsSchema } from '../resultsFile.ts';
+import { callSchema, resultsSchema } from '../callAnswers.ts';
 
 const expectSchema = partialObject(
   {

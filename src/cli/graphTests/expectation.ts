@@ -1,7 +1,7 @@
 import { RE2JS, RE2JSSyntaxException } from 're2js';
 import { didYouMean } from '../../base/didYouMean.ts';
 import type { SchemaError } from '../../protocol/schema.ts';
-import { isPartOf } from '../resultsFile.ts';
+import { isPartOf } from '../callAnswers.ts';
 import type { CaseTurn } from './casesSchema.ts';
 import type { TracedCall, TracedStep, TurnTrace } from './turnTrace.ts';
 

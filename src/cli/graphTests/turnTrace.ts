@@ -1,8 +1,8 @@
 import type { AgentHandle, Client } from '../../client/index.ts';
+import { parseToolCall } from '../../client/toolCall.ts';
 import { describeFault, Fault } from '../../protocol/fault.ts';
 import type { NodeEvent, ServerFrame, ToolCallNotification } from '../../protocol/frames.gen.ts';
-import { answererOf } from '../resultsFile.ts';
-import { turnAnswers } from '../callAnswers.ts';
+import { answererOf, turnAnswers } from '../callAnswers.ts';
 import type { CaseTurn } from './casesSchema.ts';
 
 /** A call as traces show it: without its id. */
@@ -59,12 +59,11 @@ export async function runCaseTurn(
     if (frame.body === 'answerField') fields.set(frame.answerField.name, JSON.parse(frame.answerField.valueJson));
     if (frame.body === 'nodeEvent' && isInference(frame.nodeEvent)) inferences++;
     if (frame.body !== 'toolCallNotification') return;
-    const call = frame.toolCallNotification;
-    const { nodeName: node, toolName: tool, known, issues } = call;
-    const args = JSON.parse(call.typedArgumentsJson) as TracedCall['arguments'];
+    const call = parseToolCall(frame.toolCallNotification);
+    const { nodeName: node, toolName: tool, arguments: args, known, issues } = call;
     calls.push({ node, tool, arguments: args, known, issues });
     inferenceOfCalls.push(inferences);
-    answers.add({ ...call, arguments: args });
+    answers.add(call);
   };
   const shownFields = () => (fields.size > 0 ? { fields: Object.fromEntries(fields) } : {});
   const cancel = (): void => void client.request('cancelTurn', { agentId: agent.id, turnId: 0 }).catch(() => undefined);

@@ -1,14 +1,15 @@
 import { relative } from 'node:path';
 import type { ModelDetails } from '../../inference/contract/model.ts';
-import type { Diagnosis, DoctorStage } from '../doctor/diagnose.ts';
+import type { Diagnosis, DoctorStage, EmbeddingDiagnosis } from '../doctor/diagnose.ts';
 import { countRight, type BenchmarkAnswer, type FormatScore } from '../doctor/toolBenchmark.ts';
 import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
-import { type LoadPlan, type MemoryUse, totalMemory } from '../../inference/contract/memory.ts';
-import type { EmbeddingDiagnosis } from '../doctor/diagnoseEmbedding.ts';
+import { totalMemory, type LoadPlan, type MemoryUse } from '../../inference/contract/memory.ts';
 import { formatBytes } from '../../base/units.ts';
-import { type Colors, plural, printable } from './terminalText.ts';
+import { plural, printable, type Colors } from './terminalText.ts';
 import type { EndpointReport } from '../../inference/remote/checkEndpoints.ts';
-import { failedProbes, layoutRows, replyRows } from './dialectReport.ts';
+import { exampleCall } from '../../chat/dialect/nativeFormat.ts';
+import { notationName } from '../../chat/dialect/layout.ts';
+import type { MarkPair, ReplyMarks } from '../../chat/replyMarks.ts';
 
 type Row = readonly [label: string, value: string];
 
@@ -268,4 +269,31 @@ function describeStep(step: DoctorStage, name: string): { readonly title: string
     default:
       return step satisfies never;
   }
+}
+
+/** The notation of a dialect and a call in it, for a table; empty where no layout proved itself. */
+export function layoutRows({ layout }: ToolDialect): readonly (readonly [label: string, value: string])[] {
+  if (!layout) return [];
+  return [
+    ['notation', notationName(layout)],
+    ['a call', exampleCall(layout)],
+  ];
+}
+
+/** The marks around reasoning and answer, for a table. */
+export function replyRows({ reasoning, answer }: ReplyMarks): readonly (readonly [label: string, value: string])[] {
+  const rows = [['reasoning', reasoning.map(describePair).join(', ')] as const];
+  return answer ? [...rows, ['answer', describePair(answer)]] : rows;
+}
+
+const describePair = ({ open, close }: MarkPair): string => `${open} ... ${close}`.trimEnd();
+
+/** The probes of a dialect that failed, each with why, under their titles: those for which its format is not used, and limits. */
+export function failedProbes({ probes }: ToolDialect): readonly (readonly [title: string, lines: readonly string[]])[] {
+  const linesOf = (wanted: boolean): readonly string[] =>
+    probes.filter(({ ok, required }) => !ok && required === wanted).map(({ name, why }) => `${name}: ${why}`);
+  const [required, limits] = [linesOf(true), linesOf(false)];
+  const limitsTitle = required.length > 0 ? 'Other probes that failed' : 'Limits: the format is used all the same';
+  const lists = [['Failed probes: the format is not used', required] as const, [limitsTitle, limits] as const];
+  return lists.filter(([, lines]) => lines.length > 0);
 }

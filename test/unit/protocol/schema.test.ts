@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { casesSchema } from '../../../src/cli/graphTests/casesSchema.ts';
-import { resultsSchema } from '../../../src/cli/resultsFile.ts';
+import { resultsSchema } from '../../../src/cli/callAnswers.ts';
 import { serverSchema } from '../../../src/server/config.ts';
 import { didYouMean } from '../../../src/base/didYouMean.ts';
 import { graphSchema, nodeSchema } from '../../../src/graph/compile/document.ts';

@@ -2,8 +2,13 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { graphFiles, storageModels } from '../../../../src/cli/bundle/bundledGraphs.ts';
-import { findEntries, findModels, writeCatalogue } from '../../../../src/cli/bundle/bundledModels.ts';
+import {
+  graphFiles,
+  storageModels,
+  findEntries,
+  findModels,
+  writeCatalogue,
+} from '../../../../src/cli/bundle/bundledModels.ts';
 import { Downloads } from '../../../../src/inference/download/downloads.ts';
 import { referencesOf } from '../../../../src/graph/compile/document.ts';
 import { parseCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readNodeBinary } from '../../../../src/cli/bundle/nodeBinary.ts';
+import { readNodeBinary } from '../../../../src/cli/bundle/planBundle.ts';
 import { bundlePlatforms, platformOf } from '../../../../src/cli/bundle/platforms.ts';
 import { writeNodeBinary } from '../../../helpers/nodeBinaries.ts';
 

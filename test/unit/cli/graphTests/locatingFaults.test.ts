@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { locatingFaults } from '../../../../src/cli/graphTests/caseSession.ts';
-import type { JsonFile } from '../../../../src/cli/jsonFile.ts';
+import type { JsonFile } from '../../../../src/cli/findGraph.ts';
 import { Fault } from '../../../../src/protocol/fault.ts';
 
 const graph: JsonFile = {

@@ -2,8 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CallAnswer } from '../../../src/cli/callAnswers.ts';
-import { readResultsFile } from '../../../src/cli/resultsFile.ts';
+import { readResultsFile, type CallAnswer } from '../../../src/cli/callAnswers.ts';
 
 let path = '';
 beforeAll(async () => {
