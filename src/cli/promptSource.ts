@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Prompt } from '../chat/dialog.ts';
 import type { Engine, LoadOptions } from '../inference/contract/engine.ts';
-import type { ToolDialect } from '../chat/dialect/toolDialect.ts';
+import type { ToolDialect } from '../chat/dialect/layout.ts';
 import { type ChatTemplate, probeChatTemplate } from '../chat/template/chatTemplate.ts';
 import { compileTemplate } from '../chat/template/compileTemplate.ts';
 import type { ServerOptions } from '../server/config.ts';

@@ -5,13 +5,13 @@ import type {
   CreateAgentResponse,
   ToolResult,
 } from '../protocol/frames.gen.ts';
-import { documentText } from '../protocol/codec/requestFrame.ts';
+import { documentText } from '../protocol/codec/json.ts';
 import { isPlainObject } from '../protocol/codec/wellFormed.ts';
 import type { Connection } from './connection.ts';
 import type { ToolExecutor } from './executor/executor.ts';
 import { PreviousResults } from './executor/previousResults.ts';
 import type { ToolOutcome } from './executor/toolOutcome.ts';
-import type { TurnContext } from './executor/toolRegistration.ts';
+import type { TurnContext } from './executor/defineTool.ts';
 import { Lifetime } from './lifetime.ts';
 import { checks, optionsCheck } from './options.ts';
 import { type SendOptions, TurnHandle, type TurnAgent } from './turn.ts';

@@ -2,7 +2,7 @@ import { closeCodes } from '../protocol/closeCodes.ts';
 import { Fault } from '../protocol/fault.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.gen.ts';
 import type { Codec } from '../protocol/codec/codec.ts';
-import { toFault } from './responses.ts';
+import { toFault } from './toolCall.ts';
 import type { WebSocketLike } from './socket.ts';
 
 // `WebSocket.CONNECTING` and `WebSocket.OPEN`.

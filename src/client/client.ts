@@ -11,15 +11,14 @@ import type {
   SuggestModelsResponse,
 } from '../protocol/frames.gen.ts';
 import { checks, logged, optionsCheck } from './options.ts';
-import type { TurnEvent } from './toolCall.ts';
+import type { TurnEvent, RequestName, ResponseTo } from './toolCall.ts';
 import { malformed } from '../protocol/fault.ts';
-import { documentText } from '../protocol/codec/requestFrame.ts';
+import { documentText } from '../protocol/codec/json.ts';
 import { AgentHandle } from './agent.ts';
 import type { CloseInfo } from './channel.ts';
 import type { Connection } from './connection.ts';
 import { type AgentTools, readAgentTools } from './executor/executor.ts';
 import { readPages, type RequestOptions } from './limits.ts';
-import type { RequestName, ResponseTo } from './responses.ts';
 import type { NewEntry, SearchStorageOptions, StorageHits, StoredEntry } from './storages.ts';
 import { addKnowledge, exportStorage, searchStorage } from './storages.ts';
 

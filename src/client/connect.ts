@@ -3,11 +3,11 @@ import type { ServerFrame } from '../protocol/frames.gen.ts';
 import { clientCodecs } from '../protocol/codec/codec.ts';
 import { Channel } from './channel.ts';
 import { Client } from './client.ts';
-import { connectFailureOf, waitForSession } from './handshake.ts';
+import type { ConnectionChange, ReconnectOptions } from './reconnect.ts';
+import { connectFailureOf, waitForSession, defaultReconnectOptions, reconnect } from './reconnect.ts';
 import { Connection } from './connection.ts';
 import { type ClientLimits, defaultClientLimits } from './limits.ts';
 import { checks, logged, optionsCheck } from './options.ts';
-import { defaultReconnectOptions, reconnect, type ConnectionChange, type ReconnectOptions } from './reconnect.ts';
 import { openSocket, type WebSocketClass } from './socket.ts';
 
 /** Options of `connect`. */

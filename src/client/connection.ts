@@ -2,14 +2,13 @@ import { Fault, malformed } from '../protocol/fault.ts';
 import type { ClientFrameBodies, NodeEvent, ServerFrame, SessionReady } from '../protocol/frames.gen.ts';
 import { closeCodes } from '../protocol/closeCodes.ts';
 import { maxFrameBytes } from '../protocol/frameSize.ts';
-import { requestFrame } from '../protocol/codec/requestFrame.ts';
+import { requestFrame } from '../protocol/codec/json.ts';
 import { type Channel, type ChannelEnd, type CloseInfo, droppedFault, faultOfEvent } from './channel.ts';
 import { Lifetime } from './lifetime.ts';
 import { type ClientLimits, type InternalRequestOptions, watchAnswer } from './limits.ts';
 import { defaultOutboxLimits, Outbox } from './outbox.ts';
 import { type ConnectionChange, type Drop, finalCloseCodes, type ResumedChannel, sessionLost } from './reconnect.ts';
-import { EventJoiner, type TurnEvent } from './toolCall.ts';
-import { finalResponse, type RequestName, type ResponseTo, toFault } from './responses.ts';
+import { EventJoiner, finalResponse, toFault, type TurnEvent, type RequestName, type ResponseTo } from './toolCall.ts';
 
 /** What a connection calls, and its limits. The callbacks must not throw. */
 export interface ConnectionHooks {

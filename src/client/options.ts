@@ -1,7 +1,6 @@
 import type { Fields } from '../protocol/codec/frame.ts';
 import { isObject } from '../base/jsonTypes.ts';
-import { wrongType } from '../protocol/codec/json.ts';
-import { readOptions } from '../protocol/codec/requestFrame.ts';
+import { wrongType, readOptions } from '../protocol/codec/json.ts';
 
 type OptionCheck = (value: unknown, path: string) => void;
 

@@ -1,7 +1,7 @@
 import type { Connection } from './connection.ts';
 import { checks, optionsCheck } from './options.ts';
-import { readJson } from './responses.ts';
-import { documentText } from '../protocol/codec/requestFrame.ts';
+import { readJson } from './toolCall.ts';
+import { documentText } from '../protocol/codec/json.ts';
 
 /** Options of `searchStorage`. */
 export interface SearchStorageOptions {

@@ -8,16 +8,14 @@ import type {
 } from '../protocol/frames.gen.ts';
 import { toExecutor, type ToolExecutor, type ToolFunctions } from './executor/executor.ts';
 import { checks, optionsCheck } from './options.ts';
-import { EventJoiner, parseToolCall, type ToolCall, type TurnEvent } from './toolCall.ts';
+import { EventJoiner, parseToolCall, readJson, type ToolCall, type TurnEvent } from './toolCall.ts';
 import type { Connection } from './connection.ts';
 import { addPreviousResults, type PreviousResults } from './executor/previousResults.ts';
 import type { ToolExecution } from './executor/toolOutcome.ts';
-import type { TurnContext } from './executor/toolRegistration.ts';
+import type { TurnContext } from './executor/defineTool.ts';
 import type { TurnCalls } from './executor/turnTools.ts';
 import type { Lifetime } from './lifetime.ts';
-import { readJson } from './responses.ts';
-import { ReplayStream } from './replayStream.ts';
-import { answerPiece, type FinishedTurn, summarize, type TurnUpdate } from './turnUpdate.ts';
+import { ReplayStream, answerPiece, summarize, type FinishedTurn, type TurnUpdate } from './turnUpdate.ts';
 
 /** Options of `agent.send` and `agent.turn`: what is sent with the message, what runs its calls, and callbacks. */
 export interface SendOptions {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ProbeVerdict } from '../../src/chat/dialect/toolDialect.ts';
+import type { ProbeVerdict } from '../../src/chat/dialect/layout.ts';
 import { namedJsonTemplate, taggedTemplate, toollessTemplate, unescapedTemplate } from '../helpers/dialectTemplates.ts';
 import { useCommandHost } from './command.ts';
 

@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chainGguf } from '../../scripts/gguf/chain.mjs';
 import { byteLevelVocab } from '../../scripts/gguf/vocabulary.mjs';
 import type { CaseSession } from '../../src/cli/graphTests/caseSession.ts';
-import { Recorder } from '../../src/cli/graphTests/recordInferences.ts';
-import { recordFile, type RecordOptions, type SavedRecording } from '../../src/cli/graphTests/recordFile.ts';
+import { Recorder, recordFile, type RecordOptions, type SavedRecording } from '../../src/cli/graphTests/recordFile.ts';
 import type { FileResult } from '../../src/cli/graphTests/testFile.ts';
 import { namedJsonTemplate } from '../helpers/dialectTemplates.ts';
 import { CasesFolder, openSession, runFile } from '../helpers/graphCases.ts';
@@ -15,7 +14,7 @@ const recorder = new Recorder();
 let session: CaseSession;
 let folder: CasesFolder;
 beforeAll(async () => {
-  session = await openSession({ usesModels: true, onInference: (recorded) => recorder.add(recorded) });
+  session = await openSession({ usesModels: true, watchEngine: (engine) => recorder.watch(engine) });
   folder = await CasesFolder.create();
 });
 afterAll(async () => {
@@ -141,7 +140,7 @@ describe('a model with tool calls in a layout of its own', () => {
     await using own = await openSession({
       usesModels: true,
       model: join(folder.path, 'caller.gguf'),
-      onInference: (recorded) => recorder.add(recorded),
+      watchEngine: (engine) => recorder.watch(engine),
     });
     const expected = { calls: [{ tool: 'set_light', arguments: { name: 'porch', on: true } }] };
     const cases = [{ name: 'calls', turns: [{ user: 'Light!', expect: expected }] }];

@@ -1,6 +1,47 @@
 import type { CallKeys } from '../reply/detect/callShape.ts';
 import type { MarkPair } from '../replyMarks.ts';
-import { marksIn } from './marks.ts';
+import { all, tag, text, type CallGrammar, type Rule } from '../grammar/rule.ts';
+
+/** What vocabularies name control tokens: `<...>` without white space, `[UPPER_CASE]`. */
+const markPattern = /<[^<>\s]+>|\[\/?[A-Z][A-Z0-9_]*\]/;
+const lexemePattern = new RegExp(`${markPattern.source}|[\\p{L}\\p{M}\\p{N}_]+|[^]`, 'gu');
+
+/** Marks, words and single other characters; joined they are the text. An unclosed mark is none: `<`, `key`, `=`. */
+export const lexemes = (content: string): string[] => content.match(lexemePattern) ?? [];
+
+/** Whether a lexeme is a mark: a name as control tokens have it. */
+export const isMark = (lexeme: string): boolean => lexeme.length > 1 && wholeMarkPattern.test(lexeme);
+
+export const marksIn = (content: string): readonly string[] => lexemes(content).filter(isMark);
+
+const wholeMarkPattern = new RegExp(`^(?:${markPattern.source})$`, 'u');
+
+/** The rule of a literal of a template: each mark is one control token where the vocabulary has it, else plain text. */
+export function literalRule(literal: string): Rule {
+  const rules: Rule[] = [];
+  let plain = '';
+  const endPlain = (): void => {
+    if (plain !== '') rules.push(text(plain));
+    plain = '';
+  };
+  for (const lexeme of lexemes(literal)) {
+    if (!isMark(lexeme)) {
+      plain += lexeme;
+      continue;
+    }
+    endPlain();
+    rules.push(tag(lexeme));
+  }
+  endPlain();
+  const [first = text(''), ...others] = rules;
+  return others.length === 0 ? first : all(...rules);
+}
+
+/** The grammar of an answer with the mark before it that opens answers; any other grammar as it is. */
+export const withAnswerMark = (grammar: CallGrammar, mark: string): CallGrammar =>
+  grammar.kind === 'full' && grammar.answer && mark !== ''
+    ? { ...grammar, rule: all(literalRule(mark), grammar.rule) }
+    : grammar;
 
 /**
  * What is read off a chat template about tool calls, as plain data: an engine process sends it to the server. Literals
@@ -85,3 +126,58 @@ export function notationName({ arguments: notation }: CallLayout): string {
   if (notation.kind === 'parameters') return notation.values;
   return notation.keys ? 'json' : 'named json';
 }
+
+/** The form in which calls are given to a chat template, so that it writes them. */
+export interface CallMessageForm {
+  /** As an object, or as JSON text (OpenAI's form). */
+  readonly arguments: 'object' | 'string';
+  /** Content of a message that has only calls. */
+  readonly content: '' | null;
+  /** `functions`: the template writes the id in place of the name, which must be `functions.NAME:INDEX`. */
+  readonly ids: 'any' | 'functions';
+}
+
+export interface CallConvention extends CallMessageForm {
+  readonly severalCalls: boolean;
+  /** Whether a message may have both text and calls; a template that takes only one of them may leave the calls out. */
+  readonly textWithCalls: boolean;
+}
+
+export interface ProbeVerdict {
+  readonly name: string;
+  readonly required: boolean;
+  readonly ok: boolean;
+  /** Why not; "" where it is ok. */
+  readonly why: string;
+}
+
+/** The tool-call dialect of a model, read off its chat template; plain data. */
+export interface ToolDialect {
+  /** The format that the template proves: one of the four, or `native`; undefined: none. */
+  readonly format: string | undefined;
+  /** Why it is that format, or why none: a sentence without a full stop. */
+  readonly because: string;
+  /** Whether the template writes the declarations of tools. */
+  readonly knowsTools: boolean;
+  /** What the template leaves out of these declarations; absent: nothing that is known. */
+  readonly omits?: readonly string[];
+  /** The layout of the calls where it could be read off and proved itself, whichever `format` is. */
+  readonly layout: CallLayout | undefined;
+  /** How the template takes the calls of the history; undefined: it leaves them out. */
+  readonly convention: CallConvention | undefined;
+  /** Whether the template writes results: messages of role `tool`. */
+  readonly writesResults: boolean;
+  /** The probes of the format, or of the native layout that failed. */
+  readonly probes: readonly ProbeVerdict[];
+}
+
+/** The dialect of a model that has no chat template. */
+export const noDialect = (because: string): ToolDialect => ({
+  format: undefined,
+  because,
+  knowsTools: false,
+  layout: undefined,
+  convention: undefined,
+  writesResults: false,
+  probes: [],
+});

@@ -1,17 +1,23 @@
 import { createArgumentRules, maxTokensPerCall } from '../formats/callGrammar.ts';
-import { all, anyOf, type CallGrammar, char, many, type Rule, text, type ToolChoice } from '../grammar/rule.ts';
-import type { CallMarkup, Tool, ToolCallFormat, WrittenCall } from '../tool.ts';
-import type { CallLayout, LayoutPart } from './layout.ts';
-import { literalRule } from './marks.ts';
-import { nativeMarkup, nativeTags, triggerOf } from './read/nativeTags.ts';
-import { parametersRule, writeParameters } from './values/parameterList.ts';
-import { stringifyJson } from '../json/value.ts';
-import { commonMarkup } from '../reply/detect/tags.ts';
+import { all, anyOf, char, many, text, type CallGrammar, type Rule, type ToolChoice } from '../grammar/rule.ts';
+import { joinMarkup, type CallMarkup, type Tool, type ToolCallFormat, type WrittenCall } from '../tool.ts';
+import type { CallLayout, LayoutPart, ToolDialect, ParameterLayout } from './layout.ts';
+import { literalRule, callMarks, isMark, lexemes, marksIn } from './layout.ts';
+import { parametersRule, writeParameters, ParameterReader } from './values/parameterList.ts';
+import { stringifyJson, type JsonObject } from '../json/value.ts';
+import type { TagKind, BlockContext, Tag, TaggedBlock } from '../reply/detect/tags.ts';
+import { commonMarkup, commonKind, TagSet } from '../reply/detect/tags.ts';
 import type { Formats } from '../formats/index.ts';
-import type { ToolDialect } from './toolDialect.ts';
 import { detect } from '../reply/detect/detect.ts';
-import type { CallKeys } from '../reply/detect/callShape.ts';
+import { createCallSpan, parseArguments, type CallKeys, type CallSpan } from '../reply/detect/callShape.ts';
 import { functionJson } from '../formats/toolText.ts';
+import { memoized } from '../../base/memoized.ts';
+import { TolerantPattern } from './pattern.ts';
+import { endOfMatch, skipWhiteSpace } from '../json/lenientParser.ts';
+import { parseObjectAt } from '../json/objectList.ts';
+import type { TextRange } from '../markSearch.ts';
+import { propertiesOf, resolvedParameters, type ResolvedSchema } from '../tools/resolvedSchema.ts';
+import { SearchedText } from './looseMark.ts';
 
 /** Name of the format that is read off a model's chat template. */
 export const nativeFormatName = 'native';
@@ -117,4 +123,234 @@ export function dialectWarning({ format, knowsTools, because }: ToolDialect): st
   return format === undefined && knowsTools
     ? `the model's tool calls may not be read, for ${because}; "turngraph tools formats" shows the probes; name a format, or set strict`
     : '';
+}
+
+interface Anchor {
+  readonly text: string;
+  /** What the layout has before it. */
+  readonly leading: string;
+  readonly rest: readonly LayoutPart[];
+}
+
+const nativeTags = memoized((layout: CallLayout): TagSet => {
+  const anchors = anchorsOf(layout);
+  const closers = closersOf(layout);
+  const isObject = layout.arguments.kind === 'json' && layout.arguments.keys !== undefined;
+  const closing = new TagSet([], closers).closingTag;
+  const reader = new CallReader(layout, closing, anchorsIn(layout.before).length > 0);
+  const kinds = anchors.map(({ text: opens, leading, rest }): TagKind => {
+    const { closes, holds } = commonKind(opens) ?? { closes: closers[0], holds: 'calls' };
+    if (isObject) return { opens, leading, closes, holds };
+    const opening = new TolerantPattern(rest);
+    return {
+      opens,
+      leading,
+      closes,
+      holds,
+      read: (text, { start }, outer, context) =>
+        reader.readBlock(text, { outer, start, end: start + opens.length }, opening, context),
+    };
+  });
+  return new TagSet(kinds, closers);
+});
+
+/** The marks around calls: those of a layout and those of all formats. A mark that ends every message is none of them. */
+function nativeMarkup(layout: CallLayout): CallMarkup {
+  const isMarkup = (mark: string): boolean => !layout.end.includes(mark);
+  const { arguments: notation } = layout;
+  const keys = notation.kind === 'parameters' ? anchorsIn([notation.key]).map(({ text }) => text) : [];
+  const closes = closersOf(layout).filter(isMarkup);
+  const inner = [...keys, ...callMarks(layout)].filter(isMarkup);
+  return joinMarkup([commonMarkup, { opens: anchorsOf(layout).map(({ text }) => text), closes, inner }]);
+}
+
+/** The first text of a layout by which its calls are found; "" = calls are bare JSON. */
+const triggerOf = (layout: CallLayout): string => anchorsOf(layout)[0]?.text ?? '';
+
+/** The marks up to the name, in their order; without any, the whole text up to the name unless the calls are JSON. */
+function anchorsOf(layout: CallLayout): readonly Anchor[] {
+  const parts = [layout.open, ...layout.before];
+  // A mark that ends every message starts no call.
+  const anchors = anchorsIn(parts)
+    .map((anchor) => ({ ...anchor, leading: `${layout.header}${anchor.leading}`.trim() }))
+    .filter(({ text }) => !layout.end.includes(text));
+  if (anchors.length > 0) return anchors;
+  const [text = ''] = parts.filter((part) => typeof part === 'string' && part.trim() !== '');
+  const isBare = layout.arguments.kind === 'json' && layout.arguments.keys !== undefined;
+  return isBare || typeof text !== 'string' || text.trim() === ''
+    ? []
+    : [{ text: text.trim(), leading: layout.header.trim(), rest: [] }];
+}
+
+const unclosedMark = /^<[^\s<>]+$/;
+
+function anchorsIn(parts: readonly LayoutPart[]): readonly Anchor[] {
+  const anchors: Anchor[] = [];
+  parts.forEach((part, index) => {
+    if (typeof part !== 'string') return;
+    let end = 0;
+    let unclosed = '';
+    for (const lexeme of lexemes(part)) {
+      end += lexeme.length;
+      unclosed = lexeme === '<' || (unclosed !== '' && lexeme.trim() !== '') ? unclosed + lexeme : '';
+      const isLast = end === part.length || /^\s/.test(part.slice(end));
+      const text = isMark(lexeme) ? lexeme : isLast && unclosedMark.test(unclosed) ? unclosed : undefined;
+      if (text === undefined) continue;
+      const leading = [...parts.slice(0, index), part.slice(0, end - text.length)];
+      anchors.push({ text, leading: literalOf(leading), rest: [part.slice(end), ...parts.slice(index + 1)] });
+    }
+  });
+  return anchors;
+}
+
+/** The text of parts without white space at its ends; "" where a slot is among them. */
+const literalOf = (parts: readonly LayoutPart[]): string =>
+  parts.some((part) => typeof part !== 'string') ? '' : parts.join('').trim();
+
+/** The marks that stand after the name of a call, and those that close what stands before it, also where the template leaves them out. */
+function closersOf({ open, close, separator = '', before, after, end }: CallLayout): readonly string[] {
+  const marksOf = (parts: readonly LayoutPart[]): readonly string[] =>
+    parts.flatMap((part) => (typeof part === 'string' ? marksIn(part) : []));
+  const counterparts = marksOf([open, ...before]).map(counterpartOf);
+  return [...new Set([...marksOf([...after, close, separator, end]), ...counterparts.filter((mark) => mark !== '')])];
+}
+
+/** The mark that closes what a mark with a word for the beginning opens: `<｜calls▁end｜>`; "" = it has no such word. */
+const counterpartOf = (mark: string): string => {
+  const closing = mark.replace(/(?<![a-z])(?:begin|start)(?![a-z])/i, 'end');
+  return closing === mark ? '' : closing;
+};
+
+/** What stands at an index: a call, the beginning of one that the end of the text cuts off, or something else. */
+type CallRead = (ReadCall & { readonly kind: 'call' }) | { readonly kind: 'truncated' } | { readonly kind: 'other' };
+
+interface ReadCall {
+  readonly name: string;
+  readonly arguments: JsonObject;
+  readonly end: number;
+  readonly repaired: boolean;
+}
+
+// Some models write it between calls, whatever separator they know.
+const semicolon = /\s{0,40};/y;
+const namePattern = /[^\s<>()[\]{}"'`=,:|]{1,128}/y;
+
+/** Reads calls in a layout whose calls are no JSON objects. Never throws; takes time linear in the text that it reads. */
+class CallReader {
+  readonly #layout: CallLayout;
+  readonly #closing: RegExp;
+  readonly #before: TolerantPattern;
+  readonly #between: TolerantPattern;
+  readonly #after: TolerantPattern;
+  readonly #separator: TolerantPattern;
+  /** The last mark of calls that are complete; "" = none. */
+  readonly #lastMark: string;
+  /** Whether each call starts with a mark, by which it is found. */
+  readonly #isMarked: boolean;
+
+  /** @param closing sticky pattern of the marks that may follow the arguments. */
+  constructor(layout: CallLayout, closing: RegExp, isMarked: boolean) {
+    this.#layout = layout;
+    this.#closing = closing;
+    this.#before = new TolerantPattern(layout.before);
+    this.#between = new TolerantPattern(layout.between);
+    this.#after = new TolerantPattern(layout.after);
+    this.#separator = new TolerantPattern([layout.separator ?? '']);
+    this.#lastMark = new TolerantPattern([layout.close]).lastMark || this.#after.lastMark;
+    this.#isMarked = isMarked;
+  }
+
+  /** Reads a call after a tag, and those after it without a tag. @param opening what comes before the name. */
+  readBlock(
+    text: string,
+    { start, end: tagEnd, outer }: TextRange & { readonly outer: Tag },
+    opening: TolerantPattern,
+    context: BlockContext,
+  ): TaggedBlock | undefined {
+    if (opening.isCutOff(text, tagEnd)) return { spans: [], end: text.length, truncated: true };
+    const spans: CallSpan[] = [];
+    let rawStart = opening.skip(text, tagEnd);
+    for (;;) {
+      const read = this.#readCall(text, skipWhiteSpace(text, rawStart), context);
+      if (read.kind === 'truncated') return { spans, end: text.length, truncated: true };
+      if (read.kind === 'other') break;
+      const { name, arguments: args, end, repaired } = read;
+      const spanStart = spans.length === 0 ? start : skipWhiteSpace(text, rawStart);
+      const span = createCallSpan(text, { start: spanStart, end, repaired }, [{ name, arguments: args, repaired }]);
+      spans.push(spans.length === 0 ? { ...span, start: outer.start } : span);
+      if (this.#isMarked) break;
+      const next = Math.max(this.#separator.skip(text, end), endOfMatch(semicolon, text, end) ?? end);
+      if (next === end) break;
+      rawStart = this.#before.skip(text, next);
+    }
+    const last = spans.at(-1);
+    return last && { spans, end: last.end, truncated: false };
+  }
+
+  #readCall(text: string, start: number, context: BlockContext): CallRead {
+    if (start === text.length) return { kind: 'truncated' };
+    const nameEnd = endOfMatch(namePattern, text, start);
+    if (nameEnd === undefined) return { kind: 'other' };
+    const name = text.slice(start, nameEnd);
+    if (nameEnd === text.length) return { kind: 'truncated' };
+    const { arguments: layout } = this.#layout;
+    if (layout.kind === 'json') return this.#readJson(text, name, nameEnd);
+    const argumentsStart = this.#between.skip(text, nameEnd);
+    const source = sourceOf(text, context);
+    const tool = context.tools.find((each) => each.name === name);
+    const schema = tool && resolvedParameters(tool);
+    const read = new ParameterReader(source, { layout, schema, after: this.#after.start }).read(argumentsStart);
+    if (!read.ok) return { kind: read.truncated ? 'truncated' : 'other' };
+    const end = this.#after.skip(text, read.end);
+    // Where the closing quote is not sure, the end of the text may cut the string off.
+    const isUnsure = read.repaired && layout.style.quote !== '' && this.#lastMark !== '';
+    if (isUnsure && source.indexOf(this.#lastMark, read.end) === Infinity) return { kind: 'truncated' };
+    if (end > read.end || this.#after.first === '')
+      return { kind: 'call', name, arguments: read.arguments, end, repaired: read.repaired };
+    return this.#readUnclosed(source, { name, ...read }, isComplete(read.arguments, schema, layout));
+  }
+
+  /** A call that the end of the text or another mark cuts off. @param isWhole whether it has all its parameters. */
+  #readUnclosed(source: SearchedText, call: ReadCall, isWhole: boolean): CallRead {
+    const next = skipWhiteSpace(source.text, call.end);
+    if (isWhole && next === source.text.length) return { ...call, kind: 'call', repaired: true };
+    if (endOfMatch(this.#closing, source.text, next) !== undefined) return { ...call, kind: 'call', repaired: true };
+    // What follows is neither a parameter nor a mark: the beginning of one.
+    return { kind: source.indexOf(this.#after.first, next) === Infinity ? 'truncated' : 'other' };
+  }
+
+  #readJson(text: string, name: string, nameEnd: number): CallRead {
+    const argumentsStart = skipWhiteSpace(text, this.#between.find(text, nameEnd) ?? nameEnd);
+    if (argumentsStart === text.length) return { kind: 'truncated' };
+    if (text[argumentsStart] !== '{') {
+      // A call without arguments ends here: its closing mark follows.
+      if (endOfMatch(this.#closing, text, argumentsStart) === undefined)
+        return { kind: this.#between.isCutOff(text, nameEnd) ? 'truncated' : 'other' };
+      const end = this.#after.skip(text, argumentsStart);
+      return { kind: 'call', name, arguments: new Map(), end, repaired: true };
+    }
+    const object = parseObjectAt(text, argumentsStart, this.#closing);
+    if ('truncatedIn' in object) return { kind: object.truncatedIn === undefined ? 'other' : 'truncated' };
+    const parsed = parseArguments(object.value, true);
+    if (!parsed) return { kind: 'other' };
+    const end = this.#after.skip(text, object.end);
+    return { kind: 'call', name, arguments: parsed.arguments, end, repaired: object.repaired };
+  }
+}
+
+/** Whether arguments after which the text ends are complete: all that are declared are there, the last one closed. */
+const isComplete = (args: JsonObject, schema: ResolvedSchema | undefined, { other }: ParameterLayout): boolean =>
+  schema !== undefined &&
+  (args.size === 0 || other.close !== '') &&
+  Object.keys(propertiesOf(schema)).every((name) => args.has(name));
+
+// One for each text, so that a mark that is nowhere is looked for once.
+const sources = new WeakMap<BlockContext, SearchedText>();
+
+function sourceOf(text: string, context: BlockContext): SearchedText {
+  const known = sources.get(context);
+  if (known?.text === text) return known;
+  const source = new SearchedText(text);
+  sources.set(context, source);
+  return source;
 }

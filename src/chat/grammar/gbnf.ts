@@ -73,8 +73,6 @@ class GbnfWriter {
         return this.#remainingMembers(rule);
       case 'json':
         return this.expression(expandJsonRule(rule));
-      default:
-        return rule satisfies never;
     }
   }
 

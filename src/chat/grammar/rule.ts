@@ -73,7 +73,6 @@ export interface JsonRule {
   readonly depth: number;
 }
 
-/** A literal. */
 export const text = (content: string): TextRule => ({ kind: 'text', text: content });
 
 /** A control token where the vocabulary has one of this name, else its name as plain text. */
@@ -85,7 +84,6 @@ export const char = (...ranges: readonly string[]): CharRule => ({
   ranges: ranges.map((range) => [range.codePointAt(0) ?? 0, [...range].at(-1)?.codePointAt(0) ?? 0]),
 });
 
-/** A sequence of rules. */
 export const all = (...rules: readonly Rule[]): AllRule => ({ kind: 'all', rules });
 
 /** Alternatives; takes at least one rule. */
@@ -95,7 +93,6 @@ export const any = (...rules: readonly Rule[]): Rule => anyOf(rules);
 export const anyOf = (rules: readonly Rule[]): Rule =>
   rules.length === 1 && rules[0] ? rules[0] : { kind: 'any', rules };
 
-/** A repetition. */
 export const many = (rule: Rule, limits: Pick<ManyRule, 'min' | 'max' | 'separator'>): ManyRule => ({
   kind: 'many',
   rule,

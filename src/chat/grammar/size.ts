@@ -65,8 +65,6 @@ export class GrammarSize {
         return Math.max(longestOptionalRun(rule), this.#most(partsOf(rule)));
       case 'json':
         return this.add(expandJsonRule(rule));
-      default:
-        return rule satisfies never;
     }
   }
 

@@ -14,10 +14,8 @@ export type JsonObject = ReadonlyMap<string, JsonValue>;
 /** A JSON value that was parsed from a model's text. */
 export type JsonValue = null | boolean | string | JsonNumber | readonly JsonValue[] | JsonObject;
 
-/** Whether a value is an object. */
 export const isJsonObject = (value: JsonValue): value is JsonObject => value instanceof Map;
 
-/** Whether a value is a list. */
 export const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
 
 /** JSON of a parsed value or of plain data, spaced like Jinja's `tojson` (`{"a": 1, "b": 2}`), keys in their order. */

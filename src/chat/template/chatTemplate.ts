@@ -3,7 +3,7 @@ import { describeError, Fault } from '../../protocol/fault.ts';
 import type { ToolDefinition, Message } from '../dialog.ts';
 import { openedAtEnd, type ReplyMarks } from '../replyMarks.ts';
 import { deriveReplyMarks } from './deriveReplyMarks.ts';
-import { noDialect, type ToolDialect } from '../dialect/toolDialect.ts';
+import { noDialect, type ToolDialect } from '../dialect/layout.ts';
 import { findThinkingVariable, type ThinkingVariable } from './thinkingVariable.ts';
 import { toolDialectOf } from './derive/readToolDialect.ts';
 import { TemplateLimitError, TotalStepBudget } from './jinja/stepBudget.ts';

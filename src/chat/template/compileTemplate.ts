@@ -1,5 +1,4 @@
-import { jinjaGlobals } from './jinja/globals.ts';
-import { JinjaTemplate } from './jinja/template.ts';
+import { jinjaGlobals, JinjaTemplate } from './jinja/template.ts';
 import type { TotalStepBudget } from './jinja/stepBudget.ts';
 import type { RenderTemplate, TemplateInput } from './templateInput.ts';
 

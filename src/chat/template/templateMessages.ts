@@ -3,7 +3,7 @@ import type { Message, ToolExchange } from '../dialog.ts';
 import type { WrittenCall } from '../tool.ts';
 import { toJsonObject } from '../json/lenientParser.ts';
 import { stringifyJson } from '../json/value.ts';
-import type { ToolDialect } from '../dialect/toolDialect.ts';
+import type { ToolDialect } from '../dialect/layout.ts';
 import { writeCalls } from '../dialect/nativeFormat.ts';
 
 type HistoryDialect = Pick<ToolDialect, 'convention' | 'layout'>;

@@ -67,7 +67,6 @@ export async function storageModels(graphs: readonly BundledGraph[]): Promise<re
   return [...models];
 }
 
-/** A model of a bundle. */
 export interface BundledModel {
   readonly entry: CatalogueEntry;
   /** [] = only its entry is in the bundle. */

@@ -3,13 +3,11 @@ import type { BundleFile } from './bundlePart.ts';
 /** The systems that a bundle can be made for. */
 export const bundlePlatforms = ['linux-x64', 'linux-arm64', 'win-x64', 'win-arm64', 'mac-arm64', 'mac-x64'] as const;
 
-/** One of `bundlePlatforms`. */
 export type BundlePlatform = (typeof bundlePlatforms)[number];
 
 /** The backends that a bundle can have: `off` = the CPU only. */
 export const bundleGpus = ['off', 'vulkan', 'cuda', 'metal'] as const;
 
-/** One of `bundleGpus`. */
 export type BundleGpu = (typeof bundleGpus)[number];
 
 /**
@@ -41,7 +39,6 @@ export function platformOf({ platform, arch }: { readonly platform: string; read
   return bundlePlatforms.find((known) => known === name);
 }
 
-/** Whether a bundle is for Windows. */
 export const isWindows = (platform: BundlePlatform): boolean => platform.startsWith('win-');
 
 /** The folder of a bundle with Node and the program. */

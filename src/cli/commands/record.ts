@@ -1,9 +1,7 @@
 import { Command } from 'commander';
 import { CasesFileError, findCasesFiles } from '../graphTests/casesFile.ts';
-import { type CaseSession, openCaseSession } from '../graphTests/caseSession.ts';
-import { Recorder } from '../graphTests/recordInferences.ts';
-import { recordFile, type RecordOptions, type SavedRecording } from '../graphTests/recordFile.ts';
-import type { CaseResult } from '../graphTests/runCase.ts';
+import { openCaseSession, type CaseSession, type CaseResult } from '../graphTests/caseSession.ts';
+import { Recorder, recordFile, type RecordOptions, type SavedRecording } from '../graphTests/recordFile.ts';
 import { untilInterrupted } from '../interrupt.ts';
 import { engineOptions, ownServerOptions, serverFlags, UsageError, type ServerFlags } from '../options.ts';
 import { colorsFor, printableLines } from '../output/terminalText.ts';
@@ -40,8 +38,8 @@ export const recordCommand = (): Command =>
         throw new UsageError(`--out is one file, and there are ${paths.length} cases files; record them one by one`);
       const settings = ownServerOptions({ ...flags, slots: 1, token: '' });
       const recorder = new Recorder();
-      const onInference: typeof recorder.add = (recorded) => recorder.add(recorded);
-      await using session = await openCaseSession({ settings, model, usesModels: true, onInference });
+      const watchEngine = recorder.watch.bind(recorder);
+      await using session = await openCaseSession({ settings, model, usesModels: true, watchEngine });
       const colors = colorsFor(process.stdout);
       const onCase = (result: CaseResult): void => void process.stdout.write(describeCase(result, colors));
       for (const path of paths)

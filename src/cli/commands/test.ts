@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { writeFile } from 'node:fs/promises';
 import { describeFsError, readRegularFile } from '../../base/filesystem.ts';
-import { findCasesFiles, recordingName } from '../graphTests/casesFile.ts';
-import { type CaseSession, openCaseSession } from '../graphTests/caseSession.ts';
+import { findCasesFiles, recordingName, stepName } from '../graphTests/casesFile.ts';
+import { openCaseSession, type CaseSession, type CaseResult } from '../graphTests/caseSession.ts';
 import { testFile, type FileResult, type TestOptions } from '../graphTests/testFile.ts';
 import { untilInterrupted } from '../interrupt.ts';
 import { engineOptions, ownServerOptions, serverFlags, UsageError, type ServerFlags } from '../options.ts';
@@ -15,8 +15,6 @@ import type { ServerOptions } from '../../server/config.ts';
 import { referencesOf } from '../../graph/compile/document.ts';
 import { isObject, tryParseJson } from '../../base/jsonTypes.ts';
 import { FileWatcher } from '../../inference/models/catalogue/fileWatcher.ts';
-import { stepName } from '../graphTests/expectation.ts';
-import type { CaseResult } from '../graphTests/runCase.ts';
 
 interface TestFlags extends ServerFlags {
   readonly model?: string;

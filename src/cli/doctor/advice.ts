@@ -4,7 +4,7 @@ import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.
 import { describeRate } from '../../inference/models/suggestions/suggestModels.ts';
 import { modelSchema } from '../../inference/models/catalogue/modelSchema.ts';
 import type { DoctorTarget } from './target.ts';
-import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
+import type { ToolDialect } from '../../chat/dialect/layout.ts';
 import { countRight, type FormatScore } from './toolBenchmark.ts';
 
 /** Recommended tool-call format of a model, and why. */

@@ -6,7 +6,7 @@ import type { SamplingParams } from '../../inference/contract/samplingParams.ts'
 import { Fault } from '../../protocol/fault.ts';
 import type { Formats } from '../../chat/formats/index.ts';
 import { formatsOf } from '../../chat/dialect/nativeFormat.ts';
-import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
+import type { ToolDialect } from '../../chat/dialect/layout.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import { adviseOn, draftEntry, formatFor, type FormatAdvice, type ModelEntry } from './advice.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';

@@ -1,13 +1,12 @@
 import { dirname } from 'node:path';
 import type { ServerOptions } from '../../server/config.ts';
-import { type Client, connect } from '../../client/index.ts';
+import { connect, type Client } from '../../client/index.ts';
 import { maxTimeoutMs } from '../../client/options.ts';
 import { mockEngine } from '../../inference/mock/engine.ts';
 import type { MockScript, ScriptedRequest } from '../../inference/mock/script.ts';
 import type { Engine } from '../../inference/contract/engine.ts';
 import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import type { EngineName } from '../../server/session/session.ts';
-import { type RecordedInference, recordInferences } from './recordInferences.ts';
 import type { Registry } from '../../graph/compile/registry.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
@@ -16,7 +15,9 @@ import { graphFaultsIn } from '../../graph/compile/document.ts';
 import { describeMistakes, type JsonFile } from '../findGraph.ts';
 import { findModelFile } from '../catalogue.ts';
 import { startOwnServer } from '../ownServer.ts';
-import { CasesFileError } from './casesFile.ts';
+import { CasesFileError, findMismatches, type CasesFile, type Mismatch } from './casesFile.ts';
+import type { GraphCase } from './casesSchema.ts';
+import { runCaseTurn, type TracedTurn } from './turnTrace.ts';
 
 export interface CaseSessionOptions {
   readonly settings: ServerOptions;
@@ -24,8 +25,8 @@ export interface CaseSessionOptions {
   readonly model: string;
   /** Whether models are loaded; else only the mock engine runs. */
   readonly usesModels: boolean;
-  /** Gets what the models answer. */
-  readonly onInference?: (recorded: RecordedInference) => void;
+  /** Replaces the engine of the models, to know what they answer. */
+  readonly watchEngine?: (engine: Engine) => Engine;
 }
 
 /** What the cases of all files share: servers, by the folder of the storage files, and the extension. */
@@ -82,7 +83,7 @@ export interface CaseServer extends AsyncDisposable {
 
 /** Starts a server. @param storageRoot the folder of the storage files of the graphs. @param modelFile that of `--model`. */
 async function startCaseServer(
-  { settings, usesModels, onInference }: CaseSessionOptions,
+  { settings, usesModels, watchEngine }: CaseSessionOptions,
   storageRoot: string,
   modelFile: CatalogueEntry | undefined,
 ): Promise<CaseServer> {
@@ -91,11 +92,10 @@ async function startCaseServer(
   const mockScript = usesModels ? '' : 'the recording of each file';
   // Each file has a connection of its own, and many files take less than a second.
   const options = { ...settings, storageRoot, mockScript, maxConnectionRate };
-  const watchEngine = (engine: Engine): Engine => (onInference ? recordInferences(engine, onInference) : engine);
   // The entries come later: whether one has a confidence is not known yet.
   const engines = { mock: mockEngine({ script: script.entries, limits: {} }) };
   const extraModels = modelFile ? [modelFile] : [];
-  const server = await startOwnServer(options, { engines, extraModels, watchEngine });
+  const server = await startOwnServer(options, { engines, extraModels, ...(watchEngine && { watchEngine }) });
   return {
     script,
     async connect(engine) {
@@ -158,4 +158,95 @@ function seededNode(node: unknown, registry: Registry, run: number): unknown {
   if (!isObject(own)) return node;
   const seed = typeof own['seed'] === 'number' && own['seed'] > 0 ? own['seed'] + run - 1 : run;
   return { ...node, params: { ...params, sampling: { ...own, seed } } };
+}
+
+/** A turn that has run, and what it did not do as expected. */
+export interface CheckedTurn extends TracedTurn {
+  readonly mismatches: readonly Mismatch[];
+}
+
+/** One run of a case: its turns until the first that failed. */
+export interface CaseRun {
+  readonly turns: readonly CheckedTurn[];
+  readonly ok: boolean;
+}
+
+export interface CaseResult {
+  readonly name: string;
+  readonly runs: readonly CaseRun[];
+  readonly passed: number;
+  /** Whether enough runs passed. */
+  readonly ok: boolean;
+  readonly durationMs: number;
+}
+
+export interface CaseRunOptions {
+  readonly client: Client;
+  readonly runs: number;
+  /** The share of the runs that must pass, from 0 to 1. */
+  readonly minPass: number;
+  /** Whether each run samples with a seed of its own, in place of that of the graph. */
+  readonly isSeeded: boolean;
+  /** Whether the turns tell which inference a call came from. Default false. */
+  readonly enableDiagnostics?: boolean;
+  readonly signal: AbortSignal;
+  /** Told of each turn before it runs, from 1. */
+  readonly onTurn?: (name: string, turn: number) => void;
+  /** Notes of the turn that has run, besides its own. */
+  readonly notesOfTurn?: () => readonly string[];
+  readonly onWarnings?: (warnings: readonly string[]) => void;
+  readonly onCase?: ((result: CaseResult) => void) | undefined;
+}
+
+interface CaseContext extends CaseRunOptions {
+  /** The graph of a run, from 1: a document or its text. */
+  readonly graphOf: (run: number) => object | string;
+  readonly defaultModelName: string;
+}
+
+/** Runs the cases of a file one after the other. @throws Fault when the graph or a model cannot be used. */
+export async function runCases(
+  { cases, graph: { text } }: CasesFile,
+  { registry, defaultModelName }: CaseSession,
+  options: CaseRunOptions,
+): Promise<readonly CaseResult[]> {
+  const document: unknown = JSON.parse(text);
+  const graphOf = (run: number): object | string =>
+    options.isSeeded ? (seededGraph(document, registry, run) as object) : text;
+  const results: CaseResult[] = [];
+  for (const graphCase of cases) {
+    const result = await runCase(graphCase, { ...options, graphOf, defaultModelName });
+    results.push(result);
+    options.onCase?.(result);
+  }
+  return results;
+}
+
+// 9 of 10 runs are 0.9 of them, whatever the rounding.
+const shareTolerance = 1e-9;
+
+async function runCase(graphCase: GraphCase, context: CaseContext): Promise<CaseResult> {
+  const start = performance.now();
+  const runs: CaseRun[] = [];
+  for (let run = 1; run <= context.runs; run++) runs.push(await runOnce(graphCase, run, context));
+  const passed = runs.filter(({ ok }) => ok).length;
+  const ok = passed / runs.length >= context.minPass - shareTolerance;
+  return { name: graphCase.name, runs, passed, ok, durationMs: performance.now() - start };
+}
+
+async function runOnce({ name, turns }: GraphCase, run: number, context: CaseContext): Promise<CaseRun> {
+  const { client, graphOf, defaultModelName, enableDiagnostics = false, signal, onTurn, notesOfTurn } = context;
+  signal.throwIfAborted();
+  const checked: CheckedTurn[] = [];
+  await using agent = await client.createAgent({ graph: graphOf(run), defaultModelName, enableDiagnostics, signal });
+  context.onWarnings?.(agent.warnings);
+  for (const [index, turn] of turns.entries()) {
+    onTurn?.(name, index + 1);
+    const traced = await runCaseTurn(client, agent, turn, signal);
+    const notes = [...traced.notes, ...(notesOfTurn?.() ?? [])];
+    checked.push({ ...traced, notes, mismatches: findMismatches(turn.expect, traced.trace) });
+    // The dialog would go on in another way than the case means.
+    if (traced.trace.error !== undefined) break;
+  }
+  return { turns: checked, ok: checked.every(({ mismatches }) => mismatches.length === 0) };
 }

@@ -7,9 +7,11 @@ import { createReader, errorsBelow, type SchemaError } from '../../protocol/sche
 import { readRegularFile } from '../../base/filesystem.ts';
 import { findGraph, describeMistakes, readJsonFile, readValidJson, type JsonFile } from '../findGraph.ts';
 import { UsageError } from '../options.ts';
-import { findContentErrors } from '../callAnswers.ts';
-import { casesSchema, type CasesDocument, type GraphCase } from './casesSchema.ts';
-import { expectationErrors } from './expectation.ts';
+import { findContentErrors, isPartOf } from '../callAnswers.ts';
+import { casesSchema, type CasesDocument, type GraphCase, type CaseTurn } from './casesSchema.ts';
+import { RE2JS, RE2JSSyntaxException } from 're2js';
+import { didYouMean } from '../../base/didYouMean.ts';
+import type { TracedCall, TracedStep, TurnTrace } from './turnTrace.ts';
 
 /** A cases file that has been read, and the files that it names. */
 export interface CasesFile {
@@ -124,3 +126,140 @@ export function isTestFile(document: unknown): boolean {
 }
 
 const isScriptEntry = (entry: unknown): boolean => isObject(entry) && ('answer' in entry || 'scores' in entry);
+
+export interface Mismatch {
+  readonly what: 'path' | 'calls' | 'fields' | 'text' | 'error';
+  /** One sentence. */
+  readonly message: string;
+  /** The expected and the actual lines; [] where the sentence says it all. */
+  readonly diff: readonly DiffLine[];
+}
+
+type Expectation = CaseTurn['expect'];
+type TextPatterns = Exclude<NonNullable<Expectation['text']>, string>;
+
+/** The mistakes in an expectation that its schema does not see: patterns that do not compile, and unknown nodes. */
+function* expectationErrors({ path = [], text }: Expectation, nodes: readonly string[]): Generator<SchemaError> {
+  for (const [index, step] of path.entries()) {
+    if (nodes.some((node) => step === node || step.startsWith(`${node}.`))) continue;
+    const hint = didYouMean(step.replace(/\.[^.]*$/, ''), nodes);
+    yield { pointer: `/path/${index}`, message: `names no node of the graph: "${step}"${hint}` };
+  }
+  if (text === undefined || typeof text === 'string') return;
+  if (Object.keys(text).length === 0)
+    yield { pointer: '/text', message: 'expects nothing; give contains, matches or not_matches, or a text' };
+  for (const name of ['matches', 'not_matches'] as const) {
+    const problem = findPatternProblem(text[name] ?? '');
+    if (problem === undefined) continue;
+    const message = `is not a supported pattern (RE2 syntax, no lookaround or backreferences): ${problem}`;
+    yield { pointer: `/text/${name}`, message };
+  }
+}
+
+/** Compares a turn with what is expected of it. A turn that failed meets no expectation. */
+export function findMismatches(expected: Expectation, trace: TurnTrace): readonly Mismatch[] {
+  if (trace.error !== undefined) {
+    const message = `the turn failed after ${trace.path.map(stepName).join(', ') || 'no node'}: ${trace.error}`;
+    return [{ what: 'error', message, diff: [] }];
+  }
+  return [
+    ...(expected.path ? comparePath(expected.path, trace.path) : []),
+    ...(expected.calls ? compareCalls(expected.calls, trace.calls) : []),
+    ...compareFields(expected.fields ?? {}, trace.fields ?? {}),
+    ...(expected.text === undefined ? [] : compareText(expected.text, trace.text)),
+  ];
+}
+
+function comparePath(expected: readonly string[], actual: readonly TracedStep[]): readonly Mismatch[] {
+  const fits = (step: string, ran: TracedStep): boolean => step === ran.node || step === stepName(ran);
+  const diff = diffLines(expected, actual, fits, (item) => (typeof item === 'string' ? item : stepName(item)));
+  return isEqual(diff) ? [] : [{ what: 'path', message: 'another path', diff }];
+}
+
+/** A step of a path as it is written in expectations: `guard.triggered`. */
+export const stepName = ({ node, exit }: TracedStep): string => `${node}.${exit}`;
+
+function compareCalls(expected: NonNullable<Expectation['calls']>, actual: readonly TracedCall[]): readonly Mismatch[] {
+  const fits = (one: (typeof expected)[number], call: TracedCall): boolean =>
+    one.tool === call.tool && isPartOf(one.arguments, call.arguments);
+  const diff = diffLines(expected, actual, fits, ({ tool, arguments: args }) => `${tool} ${JSON.stringify(args)}`);
+  if (isEqual(diff)) return [];
+  const message = expected.length === 0 ? 'a call where none is expected' : 'other calls';
+  return [{ what: 'calls', message: actual.length === 0 ? 'no call' : message, diff }];
+}
+
+function compareFields(
+  expected: NonNullable<Expectation['fields']>,
+  actual: NonNullable<TurnTrace['fields']>,
+): readonly Mismatch[] {
+  const linesOf = (values: NonNullable<TurnTrace['fields']>) =>
+    Object.keys(expected).map((name) => `${name}: ${JSON.stringify(values[name])}`);
+  const diff = diffLines(linesOf(expected), linesOf(actual), (a, b) => a === b);
+  return isEqual(diff) ? [] : [{ what: 'fields', message: 'other fields', diff }];
+}
+
+function compareText(expected: string | TextPatterns, actual: string): readonly Mismatch[] {
+  const quoted = JSON.stringify(actual);
+  if (typeof expected === 'string') {
+    if (expected === actual) return [];
+    const diff = diffLines([JSON.stringify(expected)], [quoted], (a, b) => a === b);
+    return [{ what: 'text', message: 'another text', diff }];
+  }
+  const { contains, matches, not_matches: notMatches } = expected;
+  const problems = [
+    contains !== undefined && !actual.includes(contains) && `does not contain ${JSON.stringify(contains)}`,
+    matches !== undefined && !isMatch(matches, actual) && `does not match ${JSON.stringify(matches)}`,
+    notMatches !== undefined && isMatch(notMatches, actual) && `matches ${JSON.stringify(notMatches)}`,
+  ];
+  return problems.flatMap((problem) =>
+    problem === false ? [] : [{ what: 'text', message: `the text ${problem}`, diff: [{ mark: '+', line: quoted }] }],
+  );
+}
+
+const isEqual = (diff: readonly DiffLine[]): boolean => diff.every(({ mark }) => mark === ' ');
+
+const isMatch = (pattern: string, text: string): boolean => RE2JS.compile(pattern).matcher(text).find();
+
+function findPatternProblem(pattern: string): string | undefined {
+  try {
+    RE2JS.compile(pattern);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof RE2JSSyntaxException)) throw error;
+    return error.error;
+  }
+}
+
+/** One line of a diff: ` ` = as expected, `-` = expected and missing, `+` = there and not expected. */
+export interface DiffLine {
+  readonly mark: ' ' | '-' | '+';
+  readonly line: string;
+}
+
+/** The smallest diff of two lists (longest common subsequence). A line that is as expected is shown as it is. */
+export function diffLines<Expected, Actual>(
+  expected: readonly Expected[],
+  actual: readonly Actual[],
+  fits: (expected: Expected, actual: Actual) => boolean,
+  lineOf: (item: Expected | Actual) => string = String,
+): readonly DiffLine[] {
+  // How many lines are as expected in the rests that begin at an expected and an actual item.
+  const common = Array.from({ length: expected.length + 1 }, () => new Uint32Array(actual.length + 1));
+  const commonAt = (i: number, j: number): number => common[i]?.[j] ?? 0;
+  for (const [i, wanted] of [...expected.entries()].reverse())
+    for (const [j, got] of [...actual.entries()].reverse())
+      common[i]?.set(
+        [fits(wanted, got) ? commonAt(i + 1, j + 1) + 1 : Math.max(commonAt(i + 1, j), commonAt(i, j + 1))],
+        j,
+      );
+  const lines: DiffLine[] = [];
+  for (let [i, j] = [0, 0]; i < expected.length || j < actual.length;) {
+    const [wanted, got] = [expected[i] as Expected, actual[j] as Actual];
+    const isMissing = j === actual.length || (i < expected.length && commonAt(i + 1, j) >= commonAt(i, j + 1));
+    const mark = i < expected.length && j < actual.length && fits(wanted, got) ? ' ' : isMissing ? '-' : '+';
+    lines.push({ mark, line: lineOf(mark === '-' ? wanted : got) });
+    if (mark !== '+') i++;
+    if (mark !== '-') j++;
+  }
+  return lines;
+}

@@ -2,9 +2,9 @@ import { readMockScript, type MockScript } from '../../inference/mock/script.ts'
 import { Fault } from '../../protocol/fault.ts';
 import { describeFsError, readRegularFile, decodeUtf8 } from '../../base/filesystem.ts';
 import { isFile } from '../findGraph.ts';
-import { type UnansweredInference, locatingFaults, type CaseSession } from './caseSession.ts';
+import type { UnansweredInference, CaseSession, CaseResult, CaseRunOptions } from './caseSession.ts';
+import { locatingFaults, runCases } from './caseSession.ts';
 import { CasesFileError, readCasesFile, type CasesFile } from './casesFile.ts';
-import { runCases, type CaseResult, type CaseRunOptions } from './runCase.ts';
 
 export interface TestOptions extends Pick<CaseRunOptions, 'runs' | 'minPass' | 'signal' | 'onCase'> {
   readonly usesModels: boolean;

@@ -2,13 +2,12 @@ import { relative } from 'node:path';
 import type { ModelDetails } from '../../inference/contract/model.ts';
 import type { Diagnosis, DoctorStage, EmbeddingDiagnosis } from '../doctor/diagnose.ts';
 import { countRight, type BenchmarkAnswer, type FormatScore } from '../doctor/toolBenchmark.ts';
-import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
+import { notationName, type ToolDialect } from '../../chat/dialect/layout.ts';
 import { totalMemory, type LoadPlan, type MemoryUse } from '../../inference/contract/memory.ts';
 import { formatBytes } from '../../base/units.ts';
 import { plural, printable, type Colors } from './terminalText.ts';
 import type { EndpointReport } from '../../inference/remote/checkEndpoints.ts';
 import { exampleCall } from '../../chat/dialect/nativeFormat.ts';
-import { notationName } from '../../chat/dialect/layout.ts';
 import type { MarkPair, ReplyMarks } from '../../chat/replyMarks.ts';
 
 type Row = readonly [label: string, value: string];

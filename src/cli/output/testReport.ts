@@ -1,5 +1,5 @@
-import { type Mismatch, stepName } from '../graphTests/expectation.ts';
-import type { CaseResult, CaseRun, CheckedTurn } from '../graphTests/runCase.ts';
+import { type Mismatch, stepName } from '../graphTests/casesFile.ts';
+import type { CaseResult, CaseRun, CheckedTurn } from '../graphTests/caseSession.ts';
 import type { FileResult } from '../graphTests/testFile.ts';
 import type { ReplayDifference } from '../graphTests/recordFile.ts';
 import { type Colors, plural, printable } from './terminalText.ts';

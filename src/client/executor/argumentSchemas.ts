@@ -1,12 +1,12 @@
 import { format, type OutputUnit, type Schema, type SchemaDraft, Validator } from '@cfworker/json-schema';
 import { RE2JS } from 're2js';
-import { andThen, type Awaitable } from './awaitable.ts';
+import { andThen, type Awaitable } from './toolOutcome.ts';
 import { malformed } from '../../protocol/fault.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { anyOfTexts, estimatePatternSize } from '../../base/patterns.ts';
 import { describePointer } from '../../base/jsonPointer.ts';
 import { mapSchemas } from '../../base/schemaKeywords.ts';
-import { documentText } from '../../protocol/codec/requestFrame.ts';
+import { documentText } from '../../protocol/codec/json.ts';
 
 /** A JSON Schema of a tool's arguments: an object, as arguments have names. */
 export interface ParametersSchema {

@@ -1,10 +1,10 @@
 import { wrongType } from '../../protocol/codec/json.ts';
 import { isPlainObject } from '../../protocol/codec/wellFormed.ts';
 import { checks } from '../options.ts';
-import { type DefinedTool, isDefined, type DeclaredTool } from './defineTool.ts';
-import { checkExecutorOptions, type ExecutorOptions } from './executorOptions.ts';
+import type { DefinedTool, DeclaredTool, ToolRegistration, ToolRegistrations } from './defineTool.ts';
+import { isDefined, readTools } from './defineTool.ts';
+import { checkExecutorOptions, type ExecutorOptions } from './toolOutcome.ts';
 import { fromMcp } from './mcp/fromMcp.ts';
-import { readTools, type ToolRegistration, type ToolRegistrations } from './toolRegistration.ts';
 import { TurnCalls, type ExecutorParts, type ToolTurn } from './turnTools.ts';
 
 /** Runs the calls of turns: give it to `agent.send` or `agent.turn` as `tools`. One executor can serve many agents. */

@@ -2,11 +2,18 @@ import { Fault } from '../../protocol/fault.ts';
 import { checks } from '../options.ts';
 import type { ToolCall } from '../toolCall.ts';
 import { isPlainObject } from '../../protocol/codec/wellFormed.ts';
-import { andThen, type Awaitable, isPromiseLike, orElse } from './awaitable.ts';
-import type { BeforeDecision, ExecutorOptions, HookContext } from './executorOptions.ts';
-import type { ToolEnd, ToolOutcome } from './toolOutcome.ts';
-import { describeThrown, failureBy, failureOf, outcomeOf, withChanges } from './toolOutcome.ts';
-import type { RegisteredTool, TurnContext } from './toolRegistration.ts';
+import type { Awaitable, BeforeDecision, ExecutorOptions, HookContext, ToolEnd, ToolOutcome } from './toolOutcome.ts';
+import {
+  andThen,
+  isPromiseLike,
+  orElse,
+  describeThrown,
+  failureBy,
+  failureOf,
+  outcomeOf,
+  withChanges,
+} from './toolOutcome.ts';
+import type { RegisteredTool, TurnContext } from './defineTool.ts';
 import { raceAbort } from '../../base/abort.ts';
 
 /** A call to run, and functions that are told of its steps. They must not throw. */

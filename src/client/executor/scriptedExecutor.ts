@@ -3,7 +3,7 @@ import { wrongType } from '../../protocol/codec/json.ts';
 import { checks, optionsCheck } from '../options.ts';
 import type { ToolCall } from '../toolCall.ts';
 import { ToolExecutor } from './executor.ts';
-import { checkExecutorOptions, type ExecutorOptions } from './executorOptions.ts';
+import { checkExecutorOptions, type ExecutorOptions } from './toolOutcome.ts';
 import { isSameJson } from '../../base/jsonTypes.ts';
 
 /** A call that a test expects, and what comes of it. */

@@ -1,12 +1,11 @@
 import type { ToolCall } from '../toolCall.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { Lifetime } from '../lifetime.ts';
-import type { ExecutorOptions } from './executorOptions.ts';
+import type { ExecutorOptions, ToolEnd, ToolEvent, ToolExecution, ToolOutcome } from './toolOutcome.ts';
+import { failureBy, ToolError } from './toolOutcome.ts';
 import type { PreviousResults } from './previousResults.ts';
 import { runCall } from './runCall.ts';
-import type { ToolEnd, ToolEvent, ToolExecution, ToolOutcome } from './toolOutcome.ts';
-import { failureBy, ToolError } from './toolOutcome.ts';
-import type { RegisteredTool, TurnContext } from './toolRegistration.ts';
+import type { RegisteredTool, TurnContext } from './defineTool.ts';
 
 /** The turn whose calls are run. */
 export interface ToolTurn {

@@ -13,7 +13,7 @@ import type {
   RemoteModel,
 } from './model.ts';
 import type { CallGrammar } from '../../chat/grammar/rule.ts';
-import type { ToolDialect } from '../../chat/dialect/toolDialect.ts';
+import type { ToolDialect } from '../../chat/dialect/layout.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import type { Hardware, LoadPlan, MemoryUse, ModelStats, SlotResizing } from './memory.ts';
 import type { SamplingParams } from './samplingParams.ts';

@@ -1,4 +1,4 @@
-import { noDialect } from '../../chat/dialect/toolDialect.ts';
+import { noDialect } from '../../chat/dialect/layout.ts';
 import { defaultReplyMarks } from '../../chat/replyMarks.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { Subscribe } from '../../base/events.ts';

@@ -1,5 +1,5 @@
 import type { Token } from 'node-llama-cpp';
-import { withAnswerMark } from '../../chat/dialect/marks.ts';
+import { withAnswerMark } from '../../chat/dialect/layout.ts';
 import { GrammarMatcher } from '../../chat/grammar/matcher.ts';
 import type { CallGrammar, FullGrammar } from '../../chat/grammar/rule.ts';
 import { findTrigger } from '../../chat/triggers.ts';

@@ -1,4 +1,4 @@
-import { noDialect, type ToolDialect } from '../../chat/dialect/toolDialect.ts';
+import { noDialect, type ToolDialect } from '../../chat/dialect/layout.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../chat/replyMarks.ts';
 import type { Embeddings, EmbedOptions, ModelLimits } from '../contract/model.ts';
 import { DialoglessModel, normalizeVector, textTooLong } from '../contract/model.ts';

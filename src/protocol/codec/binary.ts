@@ -1,6 +1,6 @@
 import protobuf from 'protobufjs/minimal.js';
-import { type DecodeResult, type FieldEncoding, frameReader } from './frameReader.ts';
-import { type Fields, type Envelope, type Frames, messageOf, rewriters } from './frame.ts';
+import type { DecodeResult, FieldEncoding, Fields, Envelope, Frames } from './frame.ts';
+import { frameReader, messageOf, rewriters } from './frame.ts';
 import { describeError, Fault, malformed } from '../fault.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 import { envelopes } from './frames.static.gen.ts';

@@ -1,8 +1,7 @@
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 import { decodeBinary, encodeBinary } from './binary.ts';
-import type { Envelope, Frames } from './frame.ts';
+import type { Envelope, Frames, DecodeResult } from './frame.ts';
 import { decodeJson, encodeJson } from './json.ts';
-import type { DecodeResult } from './frameReader.ts';
 
 /** Codec of one side of the connection: encodes its own frames and decodes those of the other side. */
 export interface Codec<Incoming, Outgoing> {

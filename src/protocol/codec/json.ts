@@ -1,17 +1,8 @@
 import { didYouMean } from '../../base/didYouMean.ts';
 import { findJsonExcess, jsonExcesses, maxClientValues } from '../../base/jsonBounds.ts';
-import { type DecodeResult, type FieldEncoding, frameReader, type UnknownField } from './frameReader.ts';
-import {
-  byMessage,
-  type Envelope,
-  type Fields,
-  fieldsOf,
-  type Frames,
-  type MessageName,
-  messageOf,
-  rewriters,
-} from './frame.ts';
-import { describeValue, isWellFormed, truncateForError, wellFormed } from './wellFormed.ts';
+import type { DecodeResult, FieldEncoding, UnknownField, Envelope, Fields, Frames, MessageName } from './frame.ts';
+import { frameReader, byMessage, fieldsOf, messageOf, rewriters } from './frame.ts';
+import { describeValue, isWellFormed, truncateForError, wellFormed, isPlainObject } from './wellFormed.ts';
 import { describeError, Fault, malformed } from '../fault.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 
@@ -54,7 +45,7 @@ interface JsonValueRules {
   documentText(value: unknown, path: string): string;
 }
 
-export const jsonValueEncoding = (rules: JsonValueRules): FieldEncoding => ({
+const jsonValueEncoding = (rules: JsonValueRules): FieldEncoding => ({
   isSet: rules.isSet,
   list: rules.list,
   fields: (name, value, path) => withDocumentTexts(name, rules.object(value, path), path, rules),
@@ -87,7 +78,7 @@ export const wrongType = (path: string, expected: string, value: unknown): Error
   malformed(`${path} must be ${expected}, not ${describeValue(value)}`);
 
 /** The first member of an object whose name is not known; undefined when all are known. */
-export function unknownMember(members: Fields, known: ReadonlySet<string>, path: string): UnknownField | undefined {
+function unknownMember(members: Fields, known: ReadonlySet<string>, path: string): UnknownField | undefined {
   const unknownKey = Object.keys(members).find((key) => !known.has(key));
   if (unknownKey === undefined) return undefined;
   const short = truncateForError(unknownKey);
@@ -196,3 +187,94 @@ function requestIdOf(value: unknown): number {
   const id = typeof value === 'object' && value !== null && 'requestId' in value ? value.requestId : undefined;
   return isUint32(id) ? id : 0;
 }
+
+/**
+ * Creates the frame of a request from the values of a program, by the rules by which a server reads JSON. Only undefined
+ * means absent: null, class instances and numbers out of range are errors, because an encoder would lose them.
+ * @throws Fault MALFORMED_MESSAGE with the path, UNKNOWN_MESSAGE_TYPE
+ */
+export const requestFrame = (requestId: number, name: string, fields: unknown): ClientFrame =>
+  read({ requestId, [name]: fields });
+
+/**
+ * The options of a method. @throws Fault MALFORMED_MESSAGE for a value that is no object, and for an option that is not
+ * in `known`.
+ */
+export function readOptions(method: string, options: unknown, known: ReadonlySet<string>): Fields {
+  const members = plainObject(options, `the options of ${method}`);
+  const unknown = unknownMember(members, known, method);
+  if (unknown) throw malformed(`${unknown.place} is not known here${unknown.hint}`);
+  return members;
+}
+
+function plainObject(value: unknown, path: string): Fields {
+  if (isPlainObject(value)) return value;
+  const isInstance = typeof value === 'object' && value !== null && !Array.isArray(value);
+  throw wrongType(path, isInstance ? 'a plain object' : 'an object', value);
+}
+
+const read = frameReader(
+  'ClientFrame',
+  jsonValueEncoding({
+    isSet: (value) => value !== undefined,
+    object: plainObject,
+    list(value, path) {
+      // Without holes: map() would keep them.
+      if (Array.isArray(value)) return [...(value as readonly unknown[])];
+      throw wrongType(path, 'a list', value);
+    },
+    documentText,
+  }),
+);
+
+interface Place {
+  readonly value: object;
+  readonly path: string;
+}
+
+/**
+ * A document, such as a graph, as JSON text. Members that are undefined are absent; other values that JSON.stringify
+ * would drop or replace are errors.
+ * @throws Fault MALFORMED_MESSAGE with the path
+ */
+export function documentText(document: unknown, path: string): string {
+  // The objects around the current value, outermost first.
+  const around: Place[] = [];
+
+  function check(this: object, key: string, value: unknown): unknown {
+    while (around.length > 0 && around.at(-1)?.value !== this) around.pop();
+    const parent = around.at(-1);
+    const valuePath = () => (parent ? pathOf(parent, key) : path);
+    if (value === undefined && parent && !Array.isArray(this)) return undefined;
+    const expected = writableInstead(value);
+    if (expected !== undefined) throw wrongType(valuePath(), expected, value);
+    if (typeof value === 'string' && !isWellFormed(value)) {
+      throw malformed(`${valuePath()} must not hold half of a surrogate pair`);
+    }
+    if (typeof value === 'object' && value !== null) around.push({ value, path: valuePath() });
+    return value;
+  }
+
+  try {
+    return JSON.stringify(document, check);
+  } catch (thrown) {
+    if (thrown instanceof RangeError) throw malformed(`${path} nests too deeply`, thrown);
+    if (!(thrown instanceof TypeError)) throw thrown;
+    // A cycle; the further lines of the message draw it.
+    throw malformed(`${path} cannot be written as JSON: ${describeError(thrown).split('\n')[0]}`, thrown);
+  }
+}
+
+// What is expected instead of a value that JSON.stringify drops, replaces or refuses; undefined for any other.
+function writableInstead(value: unknown): string | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : 'a finite number';
+  if (typeof value === 'object' && value !== null) {
+    // A Map or a typed array would become {}; the fields of other classes are written.
+    const isWritten = Array.isArray(value) || Object.prototype.toString.call(value) === '[object Object]';
+    return isWritten ? undefined : 'a plain object';
+  }
+  return ['undefined', 'function', 'symbol', 'bigint'].includes(typeof value) ? 'a JSON value' : undefined;
+}
+
+const pathOf = (parent: Place, key: string): string =>
+  Array.isArray(parent.value) ? `${parent.path}[${key}]` : `${parent.path}.${key}`;

@@ -1,5 +1,5 @@
 import type { ClientFrame, ClientFrameBodies, ServerFrameBodies } from '../../protocol/frames.gen.ts';
-import type { DecodeResult } from '../../protocol/codec/frameReader.ts';
+import type { DecodeResult } from '../../protocol/codec/frame.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { sharedAdmission } from '../../base/eventLoop.ts';
 import { countError } from '../metrics/metrics.ts';

@@ -2,9 +2,8 @@ import { compileTemplate } from '../../../src/chat/template/compileTemplate.ts';
 import { readToolDialect } from '../../../src/chat/template/derive/readToolDialect.ts';
 import { formats } from '../../../src/chat/formats/index.ts';
 import { stringifyJson } from '../../../src/chat/json/value.ts';
-import type { CallLayout } from '../../../src/chat/dialect/layout.ts';
+import type { CallLayout, ToolDialect } from '../../../src/chat/dialect/layout.ts';
 import { nativeFormat } from '../../../src/chat/dialect/nativeFormat.ts';
-import type { ToolDialect } from '../../../src/chat/dialect/toolDialect.ts';
 import type { DetectedCall, Tool, ToolCallFormat } from '../../../src/chat/tool.ts';
 import { createTool } from '../toolCalls.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { connect, type AgentHandle, type Client } from '../../../src/client/index.ts';
 import type { ClientFrameBodies } from '../../../src/protocol/frames.gen.ts';
 import { serverCodecs } from '../../../src/protocol/codec/codec.ts';
-import { requestFrame } from '../../../src/protocol/codec/requestFrame.ts';
+import { requestFrame } from '../../../src/protocol/codec/json.ts';
 import { codecs } from '../../helpers/depth.ts';
 import {
   acceptAgents,

@@ -4,12 +4,10 @@ import { JsonNumber, membersOf, stringifyJson } from '../../json/value.ts';
 import { onceForLimits, type RuleStyle } from '../../grammar/jsonRules.ts';
 import { all, anyOf, char, many, object, text, type Rule, withKeys } from '../../grammar/rule.ts';
 import { textWithout } from '../../grammar/textWithout.ts';
-import type { ValueStyle } from '../layout.ts';
+import { literalRule, type ValueStyle } from '../layout.ts';
 import { findMark, looseMark, type LooseMark, type SearchedText } from '../looseMark.ts';
-import { literalRule } from '../marks.ts';
 import { readLiteral, type LiteralSyntax, type QuotedString } from './literalReader.ts';
-import { anyValue, booleanRule, onceForDepth } from './markedStyle.ts';
-import type { ValueNotation } from './valueNotation.ts';
+import { anyValue, booleanRule, onceForDepth, type ValueNotation } from './valueNotation.ts';
 
 /**
  * Values as Gemma 4 and FunctionGemma write them: strings raw between a mark on each side (`layout.style.quote`), lists

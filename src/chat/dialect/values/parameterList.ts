@@ -3,17 +3,15 @@ import { skipWhiteSpace } from '../../json/lenientParser.ts';
 import type { JsonObject, JsonValue } from '../../json/value.ts';
 import type { ArgumentsSchema } from '../../tool.ts';
 import { propertiesOf, type ResolvedSchema } from '../../tools/resolvedSchema.ts';
-import type { ParameterLayout } from '../layout.ts';
+import { literalRule, type ParameterLayout } from '../layout.ts';
 import type { LooseMark, SearchedText } from '../looseMark.ts';
 import { endsWithinMark, looseMark, matchMark, matchMarkAfterSpace } from '../looseMark.ts';
-import { markedStyle } from './markedStyle.ts';
+import { markedStyle, type MalformedValue, type ValueNotation } from './valueNotation.ts';
 import { keyProblem, maxKeyLength, readKey } from './parameterKey.ts';
-import type { MalformedValue, ValueNotation } from './valueNotation.ts';
 import { invalid, type ReadResult } from '../../../protocol/schema.ts';
 import { ruleFromSchema } from '../../grammar/jsonSchema/fromSchema.ts';
 import type { RuleStyle } from '../../grammar/jsonRules.ts';
 import { all, any, type Member, type Rule, withKeys } from '../../grammar/rule.ts';
-import { literalRule } from '../marks.ts';
 import { valueNotations } from './index.ts';
 
 /** The notation of the values of a layout. @throws Error for a name that no notation has. */

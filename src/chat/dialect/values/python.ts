@@ -8,8 +8,7 @@ import { JsonNumber, membersOf, stringifyJson } from '../../json/value.ts';
 import type { ValueStyle } from '../layout.ts';
 import { looseMark, type SearchedText } from '../looseMark.ts';
 import { type LiteralPlace, type QuotedString, readLiteral } from './literalReader.ts';
-import { anyValue, onceForDepth } from './markedStyle.ts';
-import type { ValueNotation } from './valueNotation.ts';
+import { anyValue, onceForDepth, type ValueNotation } from './valueNotation.ts';
 
 /**
  * Values of the arguments of a Python call, as LFM2 writes them: strings in quotes (`layout.style.quote`), True, False,

@@ -1,6 +1,5 @@
 import type { ReplyMarks } from '../../replyMarks.ts';
-import type { CallLayout } from '../../dialect/layout.ts';
-import { marksIn } from '../../dialect/marks.ts';
+import { marksIn, type CallLayout } from '../../dialect/layout.ts';
 import type { ArgumentsSchema, Tool } from '../../tool.ts';
 
 /** A call that a conversation had when it was rendered. */

@@ -4,13 +4,12 @@ import { GrammarMatcher } from '../../grammar/matcher.ts';
 import type { TextRange } from '../../markSearch.ts';
 import { findTrigger } from '../../triggers.ts';
 import { defaultReplyMarks, type ReplyMarks } from '../../replyMarks.ts';
-import { lexemes, marksIn } from '../../dialect/marks.ts';
+import { lexemes, marksIn, type ProbeVerdict } from '../../dialect/layout.ts';
 import { describeError } from '../../../protocol/fault.ts';
 import type { Tool, ToolCallFormat } from '../../tool.ts';
 import { isBasic, type ToolProbe } from './probes.ts';
 import { sortedJson } from './texts.ts';
 import { createReasoningSkipper, visibleStart } from '../../reply/reasoning/splitReply.ts';
-import type { ProbeVerdict } from '../../dialect/toolDialect.ts';
 
 export interface WrittenProbe {
   readonly probe: ToolProbe;

@@ -1,4 +1,4 @@
-import { lexemes } from '../../dialect/marks.ts';
+import { lexemes } from '../../dialect/layout.ts';
 import { parseJsonAt } from '../../json/lenientParser.ts';
 import { canonicalJson } from '../../json/value.ts';
 import type { TextRange } from '../../markSearch.ts';

@@ -104,8 +104,6 @@ export class Evaluator implements JinjaRuntime {
         if (isTrue(this.evaluate(operation.test, scope))) return this.evaluate(operation.whenTrue, scope);
         if (operation.whenFalse) return this.evaluate(operation.whenFalse, scope);
         return new Undefined('the condition is false, and there is no else');
-      default:
-        return operation satisfies never;
     }
   }
 

@@ -1,4 +1,4 @@
-import { notesKey, notesOf } from '../declaration/schemaReader.ts';
+import { notesKey, notesOf } from '../declaration/readTool.ts';
 import { isJsonObject, isList, isOfType, type JsonObject, type JsonValue, stringifyJson } from '../../json/value.ts';
 import type { Tool } from '../../tool.ts';
 import { alternativeFor, isSameValue, resolvedParameters, type ResolvedSchema } from '../resolvedSchema.ts';

@@ -6,8 +6,7 @@ import { wrongType } from '../../../protocol/codec/json.ts';
 import { readPages } from '../../limits.ts';
 import { checks, optionsCheck } from '../../options.ts';
 import { compileJsonSchema } from '../argumentSchemas.ts';
-import type { DeclaredTool } from '../defineTool.ts';
-import type { ToolContext } from '../toolRegistration.ts';
+import type { DeclaredTool, ToolContext } from '../defineTool.ts';
 import { describePointer, escapePointerToken, referenceTarget } from '../../../base/jsonPointer.ts';
 import { namedKeywords, ownFacts, mapSchemas } from '../../../base/schemaKeywords.ts';
 

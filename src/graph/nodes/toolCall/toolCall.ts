@@ -7,7 +7,7 @@ import type { Turn } from '../../compile/turn.ts';
 import { chatProjection, placeTemplate, type Projection } from '../../projection/projection.ts';
 import type { Formats } from '../../../chat/formats/index.ts';
 import { markupOf, nativeFormatName } from '../../../chat/dialect/nativeFormat.ts';
-import type { ToolDialect } from '../../../chat/dialect/toolDialect.ts';
+import type { ToolDialect } from '../../../chat/dialect/layout.ts';
 import { usedKeywords } from '../../../chat/tools/promptedKeywords.ts';
 import type { ToolCallFormat } from '../../../chat/tool.ts';
 import type { StreamableTextOptions } from '../../../chat/reply/malformed/streamableText.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fits } from '../../../../src/chat/grammar/matcher.ts';
 import { all, tag, text } from '../../../../src/chat/grammar/rule.ts';
-import { lexemes, literalRule } from '../../../../src/chat/dialect/marks.ts';
+import { lexemes, literalRule } from '../../../../src/chat/dialect/layout.ts';
 
 describe('the lexemes of a text', () => {
   it.each([

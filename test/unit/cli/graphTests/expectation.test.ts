@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findMismatches, type Mismatch } from '../../../../src/cli/graphTests/expectation.ts';
+import { findMismatches, type Mismatch } from '../../../../src/cli/graphTests/casesFile.ts';
 import type { TurnTrace } from '../../../../src/cli/graphTests/turnTrace.ts';
 
 const call = (tool: string, args: object) => ({

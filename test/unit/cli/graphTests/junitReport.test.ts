@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { junitReport } from '../../../../src/cli/commands/test.ts';
-import type { CaseResult, CheckedTurn } from '../../../../src/cli/graphTests/runCase.ts';
+import type { CaseResult, CheckedTurn } from '../../../../src/cli/graphTests/caseSession.ts';
 import type { FileResult } from '../../../../src/cli/graphTests/testFile.ts';
 
 const turn = (text: string, ok: boolean): CheckedTurn => ({

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
   isRecording,
-  recordInferences,
+  Recorder,
   recordingEntries,
   type PlacedInference,
-  type RecordedInference,
-} from '../../../../src/cli/graphTests/recordInferences.ts';
+} from '../../../../src/cli/graphTests/recordFile.ts';
 import { generate, userPrompt } from '../../../contracts/generation.ts';
 import { mockEngine } from '../../../../src/inference/mock/engine.ts';
 import { findReply, readMockScript } from '../../../../src/inference/mock/script.ts';
@@ -22,17 +21,15 @@ const inference = (fields: Partial<PlacedInference>): PlacedInference => ({
 
 describe('the entries of a recording', () => {
   it('have how probable each call of an answer is, in full', async () => {
-    const completionOf = async (script: string, onInference: (recorded: RecordedInference) => void) => {
-      const engine = recordInferences(mockEngine({ script: readMockScript(script, 'r.json') }), onInference);
+    const recorder = new Recorder();
+    const completionOf = async (script: string) => {
+      const engine = recorder.watch(mockEngine({ script: readMockScript(script, 'r.json') }));
       const model = await engine.load('', { contextSize: 0, slots: 1, threads: 1, gpu: 'off' });
       return generate(model.openSequence({ label: 'answer' }), userPrompt('yes'), { choices: true });
     };
-    const recorded: PlacedInference[] = [];
     const choices = '0-7:0.5999999 10-12:1e-7';
-    const first = await completionOf(JSON.stringify([{ answer: '{"f": 1}, {"g": 2}', choices }]), (one) =>
-      recorded.push(inference(one)),
-    );
-    const replayed = await completionOf(JSON.stringify(recordingEntries(recorded)), () => undefined);
+    const first = await completionOf(JSON.stringify([{ answer: '{"f": 1}, {"g": 2}', choices }]));
+    const replayed = await completionOf(JSON.stringify(recordingEntries(recorder.take())));
     expect(replayed.choices).toEqual([
       { start: 0, end: 7, probability: 0.5999999 },
       { start: 10, end: 12, probability: 1e-7 },

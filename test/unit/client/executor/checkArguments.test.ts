@@ -2,7 +2,7 @@ import { runInNewContext } from 'node:vm';
 import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { readTools } from '../../../../src/client/executor/toolRegistration.ts';
+import { readTools } from '../../../../src/client/executor/defineTool.ts';
 import type { StandardSchema } from '../../../../src/client/index.ts';
 
 /** The check of arguments by a schema. */

@@ -3,7 +3,7 @@ import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, expectTypeOf, it, vi } from 'vitest';
-import { readTools } from '../../../../src/client/executor/toolRegistration.ts';
+import { readTools } from '../../../../src/client/executor/defineTool.ts';
 import { outcomeOf } from '../../../../src/client/executor/toolOutcome.ts';
 import { executor, type FromMcpOptions, type McpClient, type McpTool } from '../../../../src/client/index.ts';
 import { readTool } from '../../../../src/chat/tools/declaration/readTool.ts';

@@ -8,7 +8,7 @@ import {
   placeTemplate,
   placements,
 } from '../../../../src/graph/projection/projection.ts';
-import { noDialect } from '../../../../src/chat/dialect/toolDialect.ts';
+import { noDialect } from '../../../../src/chat/dialect/layout.ts';
 import { defaultReplyMarks } from '../../../../src/chat/replyMarks.ts';
 
 /** A model that counts one token per character, without overhead. */

@@ -9,8 +9,7 @@ import {
   splitText,
   splitWhitespace,
 } from '../values/characters.ts';
-import { repeatText } from './operators.ts';
-import { formatBraces } from './format.ts';
+import { repeatText, formatBraces } from './operators.ts';
 import { integerOf, isTrue, iterate, stringOf } from '../values/coercion.ts';
 
 type StringMethod = PythonFunction<string, StepBudget>;

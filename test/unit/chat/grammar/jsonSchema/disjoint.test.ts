@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { areDisjoint } from '../../../../../src/chat/grammar/jsonSchema/disjoint.ts';
+import { areDisjoint } from '../../../../../src/chat/grammar/jsonSchema/fromSchema.ts';
 import { objectSchema } from '../../../../helpers/grammarRules.ts';
 
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { compileTemplate } from '../../../../../src/chat/template/compileTemplate.ts';
 import { marksOf, proofProbes } from '../../../../../src/chat/template/derive/probes.ts';
-import { ProbeRenderer, writeProbes } from '../../../../../src/chat/template/derive/renderProbe.ts';
+import { ProbeRenderer, writeProbes } from '../../../../../src/chat/template/derive/readToolDialect.ts';
 import { formats } from '../../../../../src/chat/formats/index.ts';
 import { many, type Rule } from '../../../../../src/chat/grammar/rule.ts';
 import type { CallLayout, ParameterLayout } from '../../../../../src/chat/dialect/layout.ts';

@@ -1,6 +1,5 @@
-import { endOfMatch, skipWhiteSpace } from '../../json/lenientParser.ts';
-import { isMark, lexemes } from '../marks.ts';
-import type { LayoutPart } from '../layout.ts';
+import { endOfMatch, skipWhiteSpace } from '../json/lenientParser.ts';
+import { isMark, lexemes, type LayoutPart } from './layout.ts';
 
 /** One thing to match: a lexeme that is no white space, or a slot, whose text is "". */
 interface Element {
