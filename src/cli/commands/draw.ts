@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import { findGraph, readGraph } from '../findGraph.ts';
 import { serverFlags, serverOptions } from '../options.ts';
+import { printable } from '../output/terminalText.ts';
 import type { GraphDocument } from '../../graph/compile/document.ts';
 import type { RegisteredType, Registry } from '../../graph/compile/registry.ts';
 
@@ -54,9 +55,4 @@ const arrowLabel = (exit: string): string => (/^\w+$/.test(exit) ? exit : `"${es
 
 // Escapes what ends a label or begins an entity or a tag in Mermaid; a label is on one line.
 const escapeLabel = (text: string): string =>
-  text
-    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
-    .replaceAll('#', '#35;')
-    .replaceAll('"', '#quot;')
-    .replaceAll('|', '#124;')
-    .replaceAll('<', '#lt;');
+  printable(text).replaceAll('#', '#35;').replaceAll('"', '#quot;').replaceAll('|', '#124;').replaceAll('<', '#lt;');

@@ -231,18 +231,11 @@ function jsonReporter(model: string): Reporter {
   };
 }
 
-/** A progress bar on stderr, with speed and remaining time; disposing of it stops updates. */
-interface ProgressBar extends Disposable {
-  show(progress: DownloadProgress): void;
-  /** Shows a message next to the bar. */
-  note(sentence: string): void;
-}
-
 // The speed is averaged over the last 20 updates.
 const maxSamples = 20;
 
-/** Creates a progress bar; use it only when stderr is a terminal. */
-function progressBar(name: string): ProgressBar {
+/** A progress bar on stderr, which is a terminal, with speed and remaining time; disposing of it stops updates. */
+function progressBar(name: string) {
   const bar = new SingleBar({
     format: `${name}  {bar} {percentage} %  {amounts}{speed}{note}`,
     barCompleteChar: '#',
@@ -255,7 +248,7 @@ function progressBar(name: string): ProgressBar {
   const samples: { readonly atMs: number; readonly bytes: number }[] = [];
   let shown: { readonly amounts: string; readonly speed: string; readonly note: string } | undefined;
   return {
-    show({ bytesDone, bytesTotal }) {
+    show({ bytesDone, bytesTotal }: DownloadProgress): void {
       samples.push({ atMs: performance.now(), bytes: bytesDone });
       if (samples.length > maxSamples) samples.shift();
       const total = bytesTotal === 0 ? '' : ` of ${formatBytes(bytesTotal)}`;
@@ -264,7 +257,8 @@ function progressBar(name: string): ProgressBar {
       else bar.start(bytesTotal || Infinity, bytesDone, payload);
       shown = payload;
     },
-    note(sentence) {
+    /** Shows a message next to the bar. */
+    note(sentence: string): void {
       if (shown) bar.update({ ...shown, speed: '', note: `  ${sentence}` });
       else process.stderr.write(`${sentence}\n`);
     },

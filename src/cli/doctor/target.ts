@@ -17,13 +17,8 @@ export interface DoctorTarget {
   readonly existingName: string | undefined;
 }
 
-/** Folders of the catalogue files that paths are relative to. */
-export interface TargetFolders {
-  /** Folder of the catalogue. */
-  readonly catalogue: string;
-  /** Folder of the models.json that the printed entry is for. */
-  readonly entry: string;
-}
+/** Folders that paths are relative to: that of the catalogue, and that of the models.json which the printed entry is for. */
+type TargetFolders = Readonly<Record<'catalogue' | 'entry', string>>;
 
 /**
  * Finds a model by its name in the catalogue, or by the path of its file. The `local_path` of its entry is for the

@@ -265,8 +265,6 @@ function describeStep(step: DoctorStage, name: string): { readonly title: string
       return { title: 'measuring prefill and decode speed' };
     case 'asking':
       return { title: `asking ${step.all} tool questions`, progress: `, ${step.done} done` };
-    default:
-      return step satisfies never;
   }
 }
 
