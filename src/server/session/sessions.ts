@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { Fault } from '../../protocol/fault.ts';
+import { sameSecret } from '../../base/sameSecret.ts';
+import { serverFrame } from '../../protocol/codec/frame.ts';
+import { Fault } from '../../protocol/fault.ts';
+import type { ResumeSessionRequest } from '../../protocol/frames.gen.ts';
+import type { LabelsOf } from '../metrics/definitions.ts';
+import type { ResumeFrame } from './dispatcher.ts';
+import { encodeFrame } from './outgoingFrames.ts';
 import { ResumableSession, type ResumableSessionOptions, type SessionConnection } from './resumableSession.ts';
 
 export interface SessionsOptions extends Pick<ResumableSessionOptions, 'context' | 'requestQueues' | 'maxReplayBytes'> {
@@ -11,6 +17,11 @@ export interface SessionsOptions extends Pick<ResumableSessionOptions, 'context'
   readonly maxDetached: number;
   /** Creates the log of a session's refused requests. */
   readonly logRequests: (session: string) => (requestId: number, fault: Fault) => void;
+}
+
+interface ResumeRefusal {
+  readonly reason: LabelsOf<'turngraph_resumes_refused_total'>['reason'];
+  readonly fault: Fault;
 }
 
 /** The sessions of a server: attached to a connection, or detached and waiting for a client that resumes them. */
@@ -34,11 +45,6 @@ export class Sessions implements AsyncDisposable {
     return [...this.#all.values()].reduce((sum, { outgoing }) => sum + outgoing.replayBytes, 0);
   }
 
-  /** The session with this id, while it lives. */
-  get(id: string): ResumableSession | undefined {
-    return this.#all.get(id);
-  }
-
   /** Begins a session on a new connection. */
   open(connection: SessionConnection): ResumableSession {
     const { serverName, context, requestQueues, graceMs, maxReplayBytes, logRequests } = this.options;
@@ -58,11 +64,27 @@ export class Sessions implements AsyncDisposable {
   }
 
   /**
-   * Continues a session on another connection: an older one is closed. The frames after the one with the number
-   * `lastSeq` are sent to it.
-   * @param beforeFrames is called before the first of them, when the old connection is not read any more.
+   * Resumes a session on a new connection, whose own session is discarded; an older connection is closed. Returns the resumed
+   * session, or why it is not resumed: then the new connection keeps its own session.
+   * @param fresh the session that began with the connection.
    */
-  move(session: ResumableSession, connection: SessionConnection, lastSeq: number, beforeFrames: () => void): void {
+  resume(
+    connection: SessionConnection,
+    fresh: ResumableSession,
+    { requestId, resumeSession: request }: ResumeFrame,
+  ): ResumableSession | ResumeRefusal {
+    const { context } = this.options;
+    const session = this.#findResumable(fresh, request);
+    if ('fault' in session) {
+      context.metrics.add('turngraph_resumes_refused_total', { reason: session.reason });
+      context.log.info({ session: fresh.id, reason: session.reason }, 'resume refused');
+      return session;
+    }
+    const { lastSeq } = request;
+    const replayed = session.outgoing.lastSeq - lastSeq;
+    // Its client has seen nothing of it but its id.
+    fresh.detach();
+    void this.#dispose(fresh);
     clearTimeout(this.#detached.get(session));
     this.#detached.delete(session);
     const old = session.connection;
@@ -70,8 +92,39 @@ export class Sessions implements AsyncDisposable {
       session.detach();
       old.takenOver();
     }
-    beforeFrames();
+    const { requestsReceived } = session.dispatcher;
+    const answer = serverFrame(requestId, 0, 'resumeSession', { replayed, requestsReceived });
+    connection.write(encodeFrame(connection.subprotocol, answer));
     session.attach(connection, lastSeq);
+    context.metrics.add('turngraph_sessions_resumed_total', {});
+    const { subprotocol } = connection;
+    context.log.info({ session: session.id, discarded: fresh.id, subprotocol, replayed }, 'session resumed');
+    return session;
+  }
+
+  #findResumable(
+    fresh: ResumableSession,
+    { sessionId, resumeToken, lastSeq }: ResumeSessionRequest,
+  ): ResumableSession | ResumeRefusal {
+    const { context, graceMs } = this.options;
+    if (context.closing.aborted) return { reason: 'shutting_down', fault: Fault.from(context.closing.reason) };
+    if (graceMs === 0) return notResumable('unknown_session', 'this server ends a session with its connection');
+    const session = this.#all.get(sessionId);
+    if (!session) return notResumable('unknown_session', 'resumeSession.sessionId is no session that lives');
+    if (!sameSecret(resumeToken, session.token)) {
+      const message = 'resumeSession.resumeToken is not the token of this session; send that of its sessionReady';
+      return { reason: 'wrong_token', fault: new Fault('UNAUTHORIZED', message) };
+    }
+    if (session === fresh) return notResumable('own_session', 'this connection has begun the session itself');
+    const { lastSent } = session.outgoing;
+    if (lastSeq > lastSent)
+      return notResumable(
+        'not_sent_yet',
+        `resumeSession.lastSeq is ${lastSeq}, and the last frame sent is ${lastSent}`,
+      );
+    if (!session.outgoing.holdsAfter(lastSeq))
+      return notResumable('gap_lost', `the frames after ${lastSeq} are not all kept any more (--max-replay-bytes)`);
+    return session;
   }
 
   /** The connection of a session is closed, or closes: the session waits for a client that resumes it. */
@@ -89,12 +142,6 @@ export class Sessions implements AsyncDisposable {
     // A client that only connects and leaves must not end the session of a player.
     const first = detachedSessions.find(({ dispatcher }) => dispatcher.requestsReceived === 0) ?? detachedSessions[0];
     if (first) void this.end(first, { reason: 'too many sessions are detached' });
-  }
-
-  /** Ends a session of which its client has seen nothing but its id. */
-  discard(session: ResumableSession): void {
-    session.detach();
-    void this.#dispose(session);
   }
 
   /** Ends the detached sessions, for a reason that is logged. */
@@ -130,3 +177,8 @@ export class Sessions implements AsyncDisposable {
     }
   }
 }
+
+const notResumable = (reason: ResumeRefusal['reason'], why: string): ResumeRefusal => ({
+  reason,
+  fault: new Fault('SESSION_NOT_RESUMABLE', `${why}; create agents again from saved dialogs`),
+});

@@ -11,7 +11,6 @@ import { type LabelsOf, metricDefinitions } from '../metrics/definitions.ts';
 import { encodeFrame } from '../session/outgoingFrames.ts';
 import { findResumeFrame, type ReceivedRequest, type ResumeFrame } from '../session/dispatcher.ts';
 import type { ResumableSession, SessionConnection } from '../session/resumableSession.ts';
-import { resume } from '../session/resume.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { version } from '../../base/packageFiles.ts';
 import { SendBuffer, type SendBufferLimits } from '../sendBuffer.ts';
@@ -153,7 +152,7 @@ export class ClientConnection implements SessionConnection {
   }
 
   #resumeSession(frame: ResumeFrame): void {
-    const result = resume(this.#sessions, this, this.#session, frame);
+    const result = this.#sessions.resume(this, this.#session, frame);
     if ('fault' in result) {
       this.#session.dispatcher.reject(frame.requestId, result.fault);
       if (result.reason === 'wrong_token') void this.close(closeCodes.wrongResumeToken, 'a wrong resume token');
