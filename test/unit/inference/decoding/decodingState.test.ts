@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ReasoningBudget } from '../../../../src/inference/decoding/reasoningBudget.ts';
 import { defaultReplyMarks } from '../../../../src/chat/replyMarks.ts';
+import { ReasoningBudget } from '../../../../src/inference/decoding/decodingState.ts';
 
 describe('the budget of reasoning', () => {
   it('is spent by tokens of reasoning only, and closes it with its mark', () => {
