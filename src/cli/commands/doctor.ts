@@ -77,7 +77,7 @@ async function withPurpose(target: DoctorTarget): Promise<DoctorTarget> {
 /** Reports on the inference servers of a model. @throws Error when none of them can be used. */
 async function reportEndpoints(name: string, remote: RemoteModel, asJson: boolean): Promise<void> {
   // Imported on demand: most models run on this machine.
-  const { checkEndpoints } = await import('../../inference/remote/checkEndpoints.ts');
+  const { checkEndpoints } = await import('../../inference/remote/serverApis.ts');
   const { signal } = new AbortController();
   const endpoints = await checkEndpoints(remote, signal);
   if (asJson) printComplete({ name, endpoints });

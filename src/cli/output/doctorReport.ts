@@ -6,7 +6,7 @@ import { notationName, type ToolDialect } from '../../chat/dialect/layout.ts';
 import { totalMemory, type LoadPlan, type MemoryUse } from '../../inference/contract/memory.ts';
 import { formatBytes } from '../../base/units.ts';
 import { plural, printable, type Colors } from './terminalText.ts';
-import type { EndpointReport } from '../../inference/remote/checkEndpoints.ts';
+import type { EndpointReport } from '../../inference/remote/serverApis.ts';
 import { exampleCall } from '../../chat/dialect/nativeFormat.ts';
 import type { MarkPair, ReplyMarks } from '../../chat/replyMarks.ts';
 

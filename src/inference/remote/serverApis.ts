@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import type { RemoteModel } from '../contract/model.ts';
-import type { HttpConnection } from './connection/httpConnection.ts';
+import { HttpConnection, defaultTimeouts } from './connection/httpConnection.ts';
 import type { Environment } from '../../base/httpRoute.ts';
-import type { InferenceServer } from './inferenceServer.ts';
+import type { InferenceServer, ServerProps } from './inferenceServer.ts';
 import { llamaServer } from './llamaServer/llamaServer.ts';
 import { openAiServer } from './openAi/openAiServer.ts';
 import { withoutMark } from '../../base/jsonLocations.ts';
@@ -40,5 +40,33 @@ export async function readTemplate({ templateFile: file }: RemoteModel): Promise
   } catch (cause) {
     const message = `the chat template ${file} cannot be read: ${describeError(cause)}`;
     throw new Fault('MODEL_LOAD_FAILED', message, { cause });
+  }
+}
+
+/** What an inference server says of itself; with a problem, nothing else is known. */
+export interface EndpointReport extends Pick<
+  ServerProps,
+  'model' | 'build' | 'contextSize' | 'slots' | 'limits' | 'notes'
+> {
+  readonly url: string;
+  /** Why it cannot be used; undefined: it answers. */
+  readonly problem: string | undefined;
+}
+
+const nothingKnown = { model: '', build: '', contextSize: 0, slots: 0, limits: {}, notes: [] };
+
+/** Asks each server of a model whether it answers, and what it serves. */
+export const checkEndpoints = (remote: RemoteModel, signal: AbortSignal): Promise<readonly EndpointReport[]> =>
+  Promise.all(remote.baseUrls.map((url) => checkEndpoint(url, remote, signal)));
+
+async function checkEndpoint(url: string, remote: RemoteModel, signal: AbortSignal): Promise<EndpointReport> {
+  try {
+    using connection = new HttpConnection(url, readApiKey(remote, process.env), defaultTimeouts, process.env);
+    const chatTemplate = await readTemplate(remote);
+    const server = serverApis[remote.api](connection, { model: remote.model, chatTemplate });
+    const { model, build, contextSize, slots, limits, notes } = await server.props(signal);
+    return { url, problem: undefined, model, build, contextSize, slots, limits, notes };
+  } catch (error) {
+    return { url, problem: describeError(error), ...nothingKnown };
   }
 }
