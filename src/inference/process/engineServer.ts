@@ -10,8 +10,7 @@ import { Peer, type RequestHandlers, type SendBatch } from './peer.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
 import { ReceivedPaces } from './paces.ts';
 import { describeError } from '../../protocol/fault.ts';
-import type { StateFiles } from '../llama/kvCache/stateFiles.ts';
-import type { PromptFiles } from '../llama/promptCache/promptFiles.ts';
+import type { StateFiles, PromptFiles } from '../llama/cacheFiles.ts';
 
 /** Settings that a server process gives an engine process when it starts it. */
 export interface EngineProcessSettings {

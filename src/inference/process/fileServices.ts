@@ -1,5 +1,4 @@
-import type { CacheFiles } from '../llama/cacheFiles.ts';
-import type { StateFile } from '../llama/kvCache/stateFiles.ts';
+import type { CacheFiles, StateFile } from '../llama/cacheFiles.ts';
 import type { ServerRequests } from './messages.ts';
 import type { RequestHandlers } from './peer.ts';
 

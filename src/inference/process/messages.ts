@@ -3,10 +3,10 @@ import type { CallGrammar } from '../../chat/grammar/rule.ts';
 import type { AnswerScores, Completion, LoadOptions, Model, WarmUpResult } from '../contract/engine.ts';
 import type { Hardware, ModelStats, LoadPlan, MemoryUse } from '../contract/memory.ts';
 import type { SamplingParams } from '../contract/samplingParams.ts';
-import type { NewPrompt, SavedPrompt } from '../llama/promptCache/promptFiles.ts';
 import type { EmbedOptions, Embeddings, ModelDetails } from '../contract/model.ts';
 import type { PaceLimits, Priority } from '../contract/pace.ts';
 import type { Request } from './peer.ts';
+import type { NewPrompt, SavedPrompt } from '../llama/cacheFiles.ts';
 
 /** Facts about a loaded model that do not change. */
 export type LoadedFacts = Pick<

@@ -4,7 +4,7 @@ import { getModuleVersion, type LlamaModel as Weights, type LlamaEmbeddingContex
 import { availableParallelism } from 'node:os';
 import type { EmbeddingFacts, Embeddings, EmbedOptions } from '../../contract/model.ts';
 import { splitFileNames, DialoglessModel, normalizeVector, textTooLong } from '../../contract/model.ts';
-import { fileChecksum } from '../promptCache/fileChecksum.ts';
+import { fileChecksum } from '../cacheFiles.ts';
 import { Fault, describeError } from '../../../protocol/fault.ts';
 import type { LoadOptions, Model } from '../../contract/engine.ts';
 import { contextMemoryOf, fitLoadedContext, type LoadedWeights } from '../contextMemory.ts';

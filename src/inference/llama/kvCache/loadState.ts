@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import type { LlamaContextSequence } from 'node-llama-cpp';
-import type { StateFile, StateFiles } from './stateFiles.ts';
+import type { StateFile, StateFiles } from '../cacheFiles.ts';
 
 /**
  * Loads a saved state into a cache. The file of a state names the number of sequences of its context, and llama.cpp loads it

@@ -4,7 +4,7 @@ import { MovingAverage, type BatchTimer } from '../batching/batchTimer.ts';
 import { loadState } from './loadState.ts';
 import { reusableLength, reusePrefix } from './prefixReuse.ts';
 import type { SlotOwner } from './slots.ts';
-import type { StateFile, StateFiles } from './stateFiles.ts';
+import type { StateFile, StateFiles } from '../cacheFiles.ts';
 
 interface SwappedState {
   readonly tokens: readonly Token[];

@@ -8,9 +8,7 @@ import { takeCheckpoint } from '../kvCache/checkpoints.ts';
 import type { HeadCache } from '../kvCache/sequenceCache.ts';
 import { loadState } from '../kvCache/loadState.ts';
 import { reusableLength } from '../kvCache/prefixReuse.ts';
-import type { StateFile, StateFiles } from '../kvCache/stateFiles.ts';
-import { fileChecksum } from './fileChecksum.ts';
-import type { PromptFiles, SavedPrompt } from './promptFiles.ts';
+import { type StateFile, type StateFiles, type PromptFiles, type SavedPrompt, fileChecksum } from '../cacheFiles.ts';
 
 export interface PromptCacheOptions {
   /** See `NewPrompt`. */

@@ -2,9 +2,8 @@ import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { StateFile } from '../../../../../src/inference/llama/kvCache/stateFiles.ts';
 import { DiskQuota } from '../../../../../src/base/diskCache.ts';
-import { StateStore } from '../../../../../src/inference/llama/cacheFiles.ts';
+import { StateStore, type StateFile } from '../../../../../src/inference/llama/cacheFiles.ts';
 
 describe('the state store', () => {
   let cache: string;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { BatchTimer } from '../../../../../src/inference/llama/batching/batchTimer.ts';
-import type { StateFile } from '../../../../../src/inference/llama/kvCache/stateFiles.ts';
 import { StateSwap } from '../../../../../src/inference/llama/kvCache/stateSwap.ts';
+import type { StateFile } from '../../../../../src/inference/llama/cacheFiles.ts';
 
 let folder: string;
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'turngraph-'))));

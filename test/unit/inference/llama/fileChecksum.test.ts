@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fileChecksum } from '../../../../../src/inference/llama/promptCache/fileChecksum.ts';
+import { fileChecksum } from '../../../../src/inference/llama/cacheFiles.ts';
 
 let folder = '';
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'turngraph-'))));
