@@ -3,14 +3,14 @@ import type { Catalogue } from '../inference/models/catalogue/catalogue.ts';
 import { chooseModel } from '../inference/models/suggestions/chooseModel.ts';
 import { readMachine } from '../inference/models/suggestions/machine.ts';
 import { MeasuredSpeeds } from '../inference/models/suggestions/measuredSpeeds.ts';
-import { type FactSources, readModelFacts } from '../inference/models/suggestions/modelFacts.ts';
+import { type ModelFactSources, readModelFacts } from '../inference/models/suggestions/modelFacts.ts';
 import type { TargetMachine } from '../inference/models/suggestions/suggestModels.ts';
 import type { ModelChoice } from '../protocol/frames.gen.ts';
 import type { ServerOptions } from '../server/config.ts';
 import { requireEntry } from './catalogue.ts';
 
 /** The files of models, and the speeds that the servers of this machine have measured. */
-export function factSources({ cache: folder, gpu, models }: ServerOptions): FactSources {
+export function factSources({ cache: folder, gpu, models }: ServerOptions): ModelFactSources {
   const downloads = new Downloads(models);
   return { downloads, speeds: new MeasuredSpeeds({ downloads, folder, gpu }) };
 }

@@ -238,7 +238,8 @@ function errorMessage(error: ErrorObject): SchemaError {
     case 'type': {
       const [meaning = ''] = (error.parentSchema as Schema).description?.split(/;|\.$/, 1) ?? [];
       // With a unit: which one is meant, the description says.
-      const unit = meaning && /^\s*[\d.]+\s*[a-z%]/i.test(String(error.data)) ? ` (${meaning})` : '';
+      const { data } = error;
+      const unit = meaning && typeof data === 'string' && /^\s*[\d.]+\s*[a-z%]/i.test(data) ? ` (${meaning})` : '';
       return { pointer: '', message: `must be ${article(String(params['type']))}${unit}, not ${actual()}` };
     }
     case 'pattern': {

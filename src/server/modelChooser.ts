@@ -3,7 +3,7 @@ import type { ModelPool } from '../inference/models/pool/pool.ts';
 import { chooseModel } from '../inference/models/suggestions/chooseModel.ts';
 import type { MeasuredSpeeds } from '../inference/models/suggestions/measuredSpeeds.ts';
 import {
-  type FactSources,
+  type ModelFactSources,
   type ModelFacts,
   readAllFacts,
   readModelFacts,
@@ -11,7 +11,7 @@ import {
 import type { ModelChoice } from '../protocol/frames.gen.ts';
 import type { TargetMachine } from '../inference/models/suggestions/suggestModels.ts';
 
-interface ModelChooserOptions extends FactSources {
+interface ModelChooserOptions extends ModelFactSources {
   readonly readMachine: () => Promise<TargetMachine>;
 }
 

@@ -34,16 +34,16 @@ export interface ModelFacts {
 const modelsAtATime = 100;
 
 /** Reads what is known of the files of all models; for all who ask at the same time, they are read together. */
-export const readAllFacts = (catalogue: Catalogue, sources: FactSources): Promise<readonly ModelFacts[]> =>
+export const readAllFacts = (catalogue: Catalogue, sources: ModelFactSources): Promise<readonly ModelFacts[]> =>
   readersOf(sources)(catalogue)();
 
 /** Where what is known of models is read; one object for all who are to share what was read. */
-export interface FactSources {
+export interface ModelFactSources {
   readonly downloads: Downloads;
   readonly speeds: MeasuredSpeeds;
 }
 
-const readersOf = memoized((sources: FactSources) =>
+const readersOf = memoized((sources: ModelFactSources) =>
   memoized((catalogue: Catalogue) =>
     coalesced(async () => {
       const entries = [...catalogue.models.values()];
@@ -58,7 +58,10 @@ const readersOf = memoized((sources: FactSources) =>
 );
 
 /** Reads what is known of the files of a model. */
-export async function readModelFacts(entry: CatalogueEntry, { downloads, speeds }: FactSources): Promise<ModelFacts> {
+export async function readModelFacts(
+  entry: CatalogueEntry,
+  { downloads, speeds }: ModelFactSources,
+): Promise<ModelFacts> {
   const locating = downloads.locate(entry);
   const located = await locating;
   const status = await downloads.readStatus(entry, locating);
