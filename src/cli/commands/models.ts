@@ -299,7 +299,7 @@ async function printSuggestions(flags: Readonly<Record<string, unknown>>): Promi
   printLine([describeMachine(machine), '', ...table].join('\n'));
 }
 
-const headings = ['model', 'fits', 'size', 'KV cache of a slot', 'decode, estimated', 'status'];
+const headings = ['model', 'fits', 'size', 'KV cache of a slot', 'decode', 'status'];
 
 const fitLabels: Readonly<Record<Suggestion['fit'], string>> = {
   card: 'on the card',
