@@ -4,12 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { chat } from '../helpers/graphs.ts';
 import { parseScrape } from '../helpers/prometheus.ts';
 import { errorOf, TestClient, startTestServer, oneSubprotocol } from '../helpers/server.ts';
+import { slowLoadMs } from '../../src/inference/contract/pace.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { ProcessEngine } from '../../src/inference/process/engine.ts';
 import { Gate } from '../helpers/gate.ts';
 import { holdLoads } from '../helpers/heldEngine.ts';
 import { whenEnded } from '../helpers/runningProcesses.ts';
+import { shortenTimers } from '../helpers/shortTimers.ts';
 
 const model = 'turngraph-demo';
 const graph = chat({ model_name: model });
@@ -115,12 +117,12 @@ describe.each(oneSubprotocol)('a model that is not in memory, over %s', (subprot
     expect(await listed()).toMatchObject({ pinned: true, agents: 0 });
   });
 
-  // A stopped process is ended after a minute with the default priority.
   it('is heard of by who waits for it within seconds, although its engine process is stopped', async () => {
+    shortenTimers(slowLoadMs);
     const pids: number[] = [];
     const onStart = (pid: number): void => void (pids.push(pid) && process.kill(pid, 'SIGSTOP'));
     const resume = (): void => void process.kill(pids.at(-1) ?? 0, 'SIGCONT');
-    const engine = new ProcessEngine({ onStart, priority: 'below-normal' });
+    const engine = new ProcessEngine({ onStart });
     await using server = await startTestServer({ engines: { 'llama-cpp': engine } });
     await using client = await TestClient.connect(server.url, subprotocol, 'llama-cpp');
     const creation = client.send('createAgent', { graphJson: JSON.stringify(graph) });

@@ -2,8 +2,10 @@ import { cp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { LoadOptions, Model } from '../../src/inference/contract/engine.ts';
+import { maxAbortMs } from '../../src/inference/process/supervisedSequence.ts';
 import { generate, userPrompt } from '../contracts/generation.ts';
 import { isRunning } from '../helpers/runningProcesses.ts';
+import { shortenTimers } from '../helpers/shortTimers.ts';
 import { demoFile } from './demo.ts';
 import { useProcessEngine } from './processEngineRig.ts';
 
@@ -89,9 +91,8 @@ describe('the supervision of an engine process', () => {
     expect(rig.pids.filter(isRunning)).toHaveLength(1);
   });
 
-  // The watchdog ends a process of this priority after a minute.
   it('ends a generation that is aborted, and a sequence, while the process is stopped', async () => {
-    rig.engine = rig.open({ priority: 'below-normal' });
+    shortenTimers(maxAbortMs);
     const model = await rig.engine.load(demoFile, options);
     const [sequence, other] = [model.openSequence(), model.openSequence()];
     const abort = new AbortController();

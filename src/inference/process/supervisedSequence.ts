@@ -179,7 +179,7 @@ async function withAbort<Shape extends RequestShape>(
 }
 
 /** A process that is stopped, or hangs, is not waited for any longer after an abort, in milliseconds. */
-const maxAbortMs = 5000;
+export const maxAbortMs = 5000;
 
 const abortedResult = (ms: number) => ({
   finishReason: 'aborted' as const,
