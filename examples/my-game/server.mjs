@@ -2,7 +2,8 @@
 import { startServer } from 'turngraph';
 
 const port = Number(process.env.PORT ?? 8080);
-const server = await startServer({ port, page: 'page', graphs: 'graphs', logLevel: 'warn' }).catch((error) => {
+const folders = { page: 'page', graphs: 'graphs', memory: 'memory' };
+const server = await startServer({ port, ...folders, logLevel: 'warn' }).catch((error) => {
   console.error(`${error.message}\nThe environment variable PORT sets another port.`);
   process.exit(1);
 });

@@ -15,6 +15,15 @@ const tools = {
     world.doors[door] = open;
     return `The ${door} door is ${open ? 'open' : 'closed'}.`;
   },
+  async set_name({ name }) {
+    await openMemory();
+    await client.addKnowledge('player', [{ id: 'name', text: name, keys: ['name'] }]);
+    return `I will remember you, ${name}.`;
+  },
+  set_mood({ mood }) {
+    find('#mira').dataset.mood = mood;
+    find('#mira text').textContent = mood;
+  },
 };
 
 const find = (selector) => document.querySelector(selector);
@@ -50,6 +59,22 @@ function load() {
   }
 }
 
+// By this key, the server finds what it keeps of the player. Nobody can guess it.
+function playerKey() {
+  const name = `${saveName}-player`;
+  if (!localStorage.getItem(name)) localStorage.setItem(name, crypto.getRandomValues(new Uint32Array(4)).join('-'));
+  return localStorage.getItem(name);
+}
+
+async function openMemory() {
+  try {
+    await client.request('createStringStorage', { name: 'player', kind: 'KNOWLEDGE', persist: true });
+  } catch (error) {
+    // The session has it already.
+    if (error.code !== 7002) throw error;
+  }
+}
+
 async function createMira() {
   try {
     return await client.createAgent({ graphName: 'keeper', history });
@@ -82,13 +107,16 @@ find('#restart').addEventListener('click', () => {
 load();
 draw();
 const client = new Client(location.origin.replace('http', 'ws'), {
+  configuration: { memoryKey: playerKey() },
   onLost: () => (find('#status').textContent = 'No connection. Trying again…'),
   onReconnected: () => (find('#status').textContent = ''),
 });
 await client.ready();
 find('#status').textContent = '';
+await openMemory();
 const mira = await createMira();
-write('mira', mira.historyJson ? 'Welcome back!' : 'Welcome to The Blue Door!');
+await ask('(comes in)');
+form.inert = false;
 
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
