@@ -8,6 +8,7 @@ import { slowLoadMs } from '../../src/inference/contract/pace.ts';
 import { llamaEngine } from '../../src/inference/llama/engine.ts';
 import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { ProcessEngine } from '../../src/inference/process/engine.ts';
+import { defaultWatchdogLimits } from '../../src/inference/process/watchdog.ts';
 import { Gate } from '../helpers/gate.ts';
 import { holdLoads } from '../helpers/heldEngine.ts';
 import { whenEnded } from '../helpers/runningProcesses.ts';
@@ -122,20 +123,28 @@ describe.each(oneSubprotocol)('a model that is not in memory, over %s', (subprot
     const pids: number[] = [];
     const onStart = (pid: number): void => void (pids.push(pid) && process.kill(pid, 'SIGSTOP'));
     const resume = (): void => void process.kill(pids.at(-1) ?? 0, 'SIGCONT');
-    const engine = new ProcessEngine({ onStart });
+    // A stopped process is ended later than by default: a busy machine takes long to start one.
+    const watchdog = { ...defaultWatchdogLimits, minHangMs: 60_000 };
+    const engine = new ProcessEngine({ onStart, watchdog });
     await using server = await startTestServer({ engines: { 'llama-cpp': engine } });
     await using client = await TestClient.connect(server.url, subprotocol, 'llama-cpp');
+    /** Waits until so many processes were stopped, and forgets what was received before. */
+    const untilStopped = async (count: number): Promise<void> => {
+      while (pids.length < count) await wait(10);
+      client.received.length = 0;
+    };
     const creation = client.send('createAgent', { graphJson: JSON.stringify(graph) });
+    await untilStopped(1);
     expect(await client.receive('modelProgress')).toMatchObject({ modelName: model, phase: 'LOADING', fraction: 0 });
     resume();
     expect(await client.finalResponse(creation)).toMatchObject({ createAgent: { agentId: 1 } });
     process.kill(pids.at(-1) ?? 0, 'SIGKILL');
     await whenEnded(pids.at(-1) ?? 0);
     const message = client.send('sendMessage', { agentId: 1, text: 'How are you today?' });
+    await untilStopped(2);
     const { eventType, payloadJson } = await client.receive('nodeEvent');
     expect(eventType).toBe('model_loading');
     expect(JSON.parse(payloadJson)).toEqual({ model, message: 'loading takes longer than usual' });
-    expect(pids).toHaveLength(2);
     resume();
     expect(await client.turnOf(message)).toMatchObject({ status: 'SUCCESS' });
   });
