@@ -23,3 +23,9 @@ export function isRunning(pid: number): boolean {
 export async function whenEnded(pid: number): Promise<void> {
   while (isRunning(pid)) await wait(20);
 }
+
+/** Stops a process, and resolves when it reads nothing more. */
+export async function stopProcess(pid: number): Promise<void> {
+  process.kill(pid, 'SIGSTOP');
+  while (!stateOf(pid).trim().startsWith('T')) await wait(1);
+}

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { LoadOptions, Model } from '../../src/inference/contract/engine.ts';
 import { maxAbortMs } from '../../src/inference/process/supervisedSequence.ts';
 import { generate, userPrompt } from '../contracts/generation.ts';
-import { isRunning } from '../helpers/runningProcesses.ts';
+import { isRunning, stopProcess } from '../helpers/runningProcesses.ts';
 import { shortenTimers } from '../helpers/shortTimers.ts';
 import { demoFile } from './demo.ts';
 import { useProcessEngine } from './processEngineRig.ts';
@@ -16,7 +16,7 @@ describe('the supervision of an engine process', () => {
 
   it('ends a count that waits for a stopped process when the model is unloaded', async () => {
     const model = await rig.engine.load(demoFile, options);
-    process.kill(rig.lastPid(), 'SIGSTOP');
+    await stopProcess(rig.lastPid());
     const counted = model.count(['lamp']).catch((error: unknown) => error);
     await model[Symbol.asyncDispose]();
     expect(await counted).toMatchObject({ name: 'INFERENCE_FAILED' });
@@ -132,7 +132,7 @@ describe('the supervision of an engine process that is killed', () => {
   ] as const)('ends a generation that is aborted %s at once', async (_, moment) => {
     abort = new AbortController();
     const sequence = model.openSequence();
-    process.kill(rig.lastPid(), 'SIGSTOP');
+    await stopProcess(rig.lastPid());
     const generated = generate(sequence, userPrompt('How are you today?'), { signal: abort.signal });
     await new Promise((resolve) => setImmediate(resolve));
     if (moment === 'sent') abort.abort();

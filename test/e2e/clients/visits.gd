@@ -1,8 +1,8 @@
 # Visits malicious servers: maliciousVisits.ts. The arguments that are URLs are theirs.
 extends SceneTree
 
-const CONNECT_MS = 6000
-const ANSWER_MS = 8000
+const CONNECT_MS = 8000
+const ANSWER_MS = 12000
 
 func _init():
 	var way = 0
