@@ -25,11 +25,15 @@ export async function readTargetMachine({ gpu, slots }: ServerOptions): Promise<
 }
 
 /** Chooses from lists of models as a server of this machine would, with nothing loaded. */
-export const chooserFor =
-  (options: ServerOptions, catalogue: Catalogue) =>
-  async (names: readonly string[]): Promise<ModelChoice> => {
-    const sources = factSources(options);
+export function chooserFor(
+  options: ServerOptions,
+  catalogue: Catalogue,
+): (names: readonly string[]) => Promise<ModelChoice> {
+  const sources = factSources(options);
+  let machine: Promise<TargetMachine> | undefined;
+  return async (names) => {
     const entries = names.map((name) => requireEntry(catalogue, name));
     const facts = await Promise.all(entries.map((entry) => readModelFacts(entry, sources)));
-    return chooseModel(facts, await readTargetMachine(options));
+    return chooseModel(facts, await (machine ??= readTargetMachine(options)));
   };
+}

@@ -40,10 +40,8 @@ export async function checkGraph(
     const given = { graph, registry, pool, storages, limits, ...(choose && { choose: withFallback(choose) }) };
     await using agent = await Agent.create({ ...given, id: 1, defaultModelName: '', turnTimeoutMs: 0 });
     const notes = await Promise.all(agent.modelNames.map((name) => notesOf?.(name) ?? []));
-    const chosen = agent.modelChoices.map(
-      ({ name, reason }) => `on this machine the list takes the model "${name}": ${reason}`,
-    );
-    return { faults: [], warnings: [...agent.warnings, ...notes.flat(), ...(choose ? chosen : [])] };
+    const chosen = choose ? agent.modelChoices.map(({ reason }) => `on this machine ${reason}`) : [];
+    return { faults: [], warnings: [...agent.warnings, ...notes.flat(), ...chosen] };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const faults = graphFaultsIn(error);
@@ -57,7 +55,10 @@ export async function checkGraph(
 const withFallback =
   (choose: NonNullable<CheckContext['choose']>): typeof choose =>
   (names) =>
-    choose(names).catch((error: unknown) => ({ name: names[0] ?? '', reason: describeError(error) }));
+    choose(names).then(
+      ({ name, reason }) => ({ name, reason: `the list takes the model "${name}": ${reason}` }),
+      (error: unknown) => ({ name: names[0] ?? '', reason: describeError(error) }),
+    );
 
 // With `needsName` as for real models; the mock engine alone would not need one.
 const poolSettings = { idleMs: 0, slots: 1, threads: 1, gpu: 'off', needsName: true } as const;

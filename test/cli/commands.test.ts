@@ -454,6 +454,12 @@ describe('turngraph check', () => {
     expect({ out: found.out, code: found.code }).toEqual({ out: `${path}: ok\n`, code: 0 });
     expect(found.err).toMatch(/: warning: on this machine the list takes the model "turngraph-demo": it fits/);
     expect(found.err).toContain(`not "${absent}": it is not on disk`);
+    const variants = [{ engine: 'llama-cpp', local_path: '.', files: ['lost.gguf'] }];
+    const catalogue = await write('lost-models.json', JSON.stringify({ models: [{ name: 'lost', variants }] }));
+    await chatWith(['lost']);
+    const { err } = await runCommand(['check', path, '--catalogue', catalogue], '', env);
+    expect(err).toMatch(/: warning: on this machine no model of the list can be used \("lost": it is not on disk/);
+    expect(err).not.toContain('takes the model');
     await chatWith([absent, 'turngraph-demmo']);
     expect(await runCommand(['check', path], '', env)).toMatchObject({
       code: 1,

@@ -160,6 +160,21 @@ describe('turngraph doctor', () => {
     expect(listed).toMatchObject({ out: expect.stringMatching(/^turngraph-demo  LOCAL  /) as unknown, err: '' });
   });
 
+  it('measures for the lists of a server with the same cache folder', async () => {
+    const variants = [{ engine: 'llama-cpp', local_path: '.', files: ['demo.gguf'] }];
+    const own = { extends: false, models: [{ name: 'quick', min_tokens_per_second: 1e9, variants }] };
+    await writeFile(pathOf('quick.json'), JSON.stringify(own));
+    const nodes = { a: { type: 'Generate', params: { model_name: ['quick'] } } };
+    await writeFile(pathOf('graph.json'), JSON.stringify({ start_node: 'a', nodes }));
+    const shared = ['--catalogue', pathOf('quick.json'), '--cache', pathOf('cache'), '--gpu', 'off', '--slots', '2'];
+    const check = async () => (await runCommand(['check', pathOf('graph.json'), ...shared])).err;
+    expect(await check()).toContain('the list takes the model "quick": it fits in memory');
+    expect(await runCommand(['doctor', 'quick', '--quick', ...shared])).toMatchObject({ code: 0 });
+    expect(await check()).toMatch(/"quick": [\d.]+ tokens per second were measured, and its min_tokens_per_second/);
+    const suggested = await runCommand(['models', 'suggest', ...shared]);
+    expect(suggested.out).toMatch(/tokens\/s, measured/);
+  });
+
   // A file that no catalogue names: the tool questions choose its format.
   let lantern: ReturnType<typeof doctor> | undefined;
   const diagnoseLantern = () => (lantern ??= doctor(pathOf('lantern.gguf')));

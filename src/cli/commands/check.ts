@@ -27,7 +27,7 @@ export const checkCommand = (): Command =>
         '<graph...>',
         'graph files, folders of them, or names in the graphs folder; lorebooks (.kb.json) and cards (.png) are checked as storages',
       ),
-    ['graphs', 'catalogue', 'storageRoot', 'extend', 'json'],
+    ['graphs', 'catalogue', 'models', 'cache', 'slots', 'gpu', 'storageRoot', 'extend', 'json'],
   ).action(async (named: string[], flags: Record<string, unknown>) => {
     const options = serverOptions(flags);
     const files = named.flatMap((path) => filesIn(path, options.graphs));

@@ -26,7 +26,7 @@ export const doctorCommand = (): Command =>
       .description('load a model and report its settings, memory, speed and tool calling')
       .argument('<model>', 'a name in the catalogue, or the path of a .gguf file')
       .option('--quick', 'leave out the tool questions'),
-    ['catalogue', 'models', 'slots', ...engineOptions, 'json'],
+    ['catalogue', 'models', 'cache', 'slots', ...engineOptions, 'json'],
   ).action(doctor);
 
 async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonly quick?: boolean }): Promise<void> {

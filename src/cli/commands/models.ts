@@ -23,7 +23,7 @@ export function modelsCommand(): Command {
     serverFlags(models.command(name).description(description), ['catalogue', 'models', 'json']);
   command('list', 'list the models of the catalogue, those on disk first').action(list);
   command('info', 'show details of a model').argument('<name>').action(info);
-  serverFlags(command('suggest', 'list which models fit this machine, best first'), ['slots', 'gpu']).action(
+  serverFlags(command('suggest', 'list which models fit this machine, best first'), ['cache', 'slots', 'gpu']).action(
     printSuggestions,
   );
   command('found', 'list the GGUF files that other programs have on this machine').action(found);
