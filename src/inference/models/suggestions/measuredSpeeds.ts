@@ -6,6 +6,7 @@ import { isObject, tryParseJson } from '../../../base/jsonTypes.ts';
 import type { GpuChoice } from '../../contract/engine.ts';
 import type { Downloads } from '../../download/downloads.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue.ts';
+import { gpuSettingsFor } from '../pool/poolOptions.ts';
 
 interface MeasuredSpeedsOptions {
   readonly downloads: Downloads;
@@ -64,12 +65,15 @@ export class MeasuredSpeeds {
     return Object.fromEntries(entries.filter((entry): entry is [string, number] => Number.isFinite(entry[1])));
   }
 
-  /** Another file, or a changed one, has another key; one that other machines serve has its name. */
+  /** Another file, a changed one, or one with other settings has another key; one that other machines serve has its name. */
   async #keyOf(entry: CatalogueEntry): Promise<string> {
     const { downloads, gpu } = this.#options;
     const [file = entry.name] = (await downloads.locate(entry))?.files ?? [];
     const version = await stat(file).catch(() => undefined);
-    return [hostname(), gpu, file, version?.size, version?.mtimeMs].join(' ');
+    const [variant] = entry.variants;
+    const own = gpuSettingsFor({ gpu: variant?.gpu, gpuLayers: variant?.gpu_layers }, { gpu });
+    const settings = [own.gpu, own.gpuLayers, variant?.engine, variant?.kv_cache_type ?? 'f16', variant?.server_args];
+    return [hostname(), ...settings, file, version?.size, version?.mtimeMs].join(' ');
   }
 }
 
