@@ -14,6 +14,7 @@ const models = [
   { name: 'qwen', variants: [variant('qwen.gguf')] },
   { name: 'nemo', tool_call_format: 'chatml', variants: [variant('nemo.gguf')] },
   { name: 'absent', tool_call_format: 'mistral', variants: [variant('absent.gguf')] },
+  { name: 'cut', variants: [variant('cut.gguf')] },
   { name: 'fetched', variants: [{ ...variant('fetched.gguf'), huggingface_repo: 'ann/fetched' }] },
 ];
 const tools = [{ name: 'set_light', description: 'Turn it on.', parameters: [{ name: 'on', type: 'boolean' }] }];
@@ -37,7 +38,7 @@ const graph = {
     tell: {
       type: 'Generate',
       params: {
-        model_name: ['absent', 'qwen'],
+        model_name: ['absent', 'cut', 'qwen'],
         template: '{{#knowledge_lamps}}{{text}}{{/knowledge_lamps}}{{#knowledge_similar}}x{{/knowledge_similar}}',
       },
     },
@@ -48,6 +49,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'turngraph-render-'));
   await writeFile(pathOf('qwen.gguf'), familyGguf('Qwen3'));
   await writeFile(pathOf('nemo.gguf'), familyGguf('Mistral Nemo Instruct'));
+  await writeFile(pathOf('cut.gguf'), 'GGUF');
   await mkdir(pathOf('store/ann/fetched'), { recursive: true });
   await writeFile(pathOf('store/ann/fetched/fetched.gguf'), familyGguf('Qwen3'));
   await writeFile(pathOf('models.json'), JSON.stringify({ models }));

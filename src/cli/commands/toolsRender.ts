@@ -17,7 +17,8 @@ import { StorageRoot } from '../../graph/storage/storageRoot.ts';
 import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
 import { addVariable } from '../withAgent.ts';
 import { findGraph, readGraph } from '../findGraph.ts';
-import { isOnDisk, localCatalogue } from '../catalogue.ts';
+import { localCatalogue } from '../catalogue.ts';
+import { chooserFor } from '../machine.ts';
 import { serverFlags, serverOptions, UsageError, type ServerFlags } from '../options.ts';
 import type { PromptSourceFlags } from '../promptSource.ts';
 import { answerOptions, captureLease, captureOptions, findPromptSource } from '../promptSource.ts';
@@ -75,11 +76,12 @@ async function render(flags: RenderFlags): Promise<void> {
   const { selector } = part;
   for (const name of part.withModel)
     warn(`"${name}" does not run here, because it needs a model: the prompt has nothing of it`);
-  const choose = async (names: readonly string[]): Promise<ModelChoice> => {
-    const name = names.find((each) => isOnDisk(catalogue, each)) ?? names[0] ?? '';
-    return { name, reason: 'it is the first on disk' };
-  };
-  const { name } = await choose([part.modelNames].flat());
+  const chooser = chooserFor(options, catalogue);
+  // Without a model that can be used, a prompt is in our own wording.
+  const choose = (names: readonly string[]): Promise<ModelChoice> =>
+    chooser(names).catch(() => ({ name: names[0] ?? '', reason: '' }));
+  const { modelNames } = part;
+  const name = typeof modelNames === 'string' ? modelNames : (await choose(modelNames)).name;
   const source = await findPromptSource(flags, options, catalogue, name);
   const canAnswer = source.template === undefined;
   if (flags.tokens && !canAnswer) throw new UsageError('--tokens needs a model on disk; name one with --model');
