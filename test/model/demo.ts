@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { getLlama, LlamaLogLevel, type Llama, type LlamaContext, type LlamaModel } from 'node-llama-cpp';
 import { BackgroundGate } from '../../src/inference/llama/batching/backgroundGate.ts';
@@ -66,5 +67,14 @@ export async function openDemo(): Promise<Demo> {
     };
     return { context, slots, deferredQueue, sequence: () => new LlamaSequence(parts) };
   };
-  return { llama, weights, tokenizer, renderer, open, close: () => llama.dispose() };
+  return { llama, weights, tokenizer, renderer, open, close: () => disposeWithin(llama, 30_000) };
+}
+
+/** Disposes of the library. On a busy machine that once did not end: it is reported, and fails no test of something else. */
+async function disposeWithin(llama: Llama, limitMs: number): Promise<void> {
+  const limit = new AbortController();
+  const late = wait(limitMs, true, limit).catch(() => false);
+  if (await Promise.race([llama.dispose().then(() => false), late]))
+    console.warn(`llama.dispose() did not end within ${limitMs} ms`);
+  limit.abort();
 }
