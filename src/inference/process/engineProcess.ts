@@ -253,24 +253,38 @@ function startProcess(settings: EngineProcessSettings): ChildProcess {
 
 // Not `fork`, whose types lack `windowsHide`: without it a console window opens for a server that has none.
 function spawnChild(settings: EngineProcessSettings): ChildProcess {
-  const { NODE_OPTIONS: nodeOptions, ...environment } = process.env;
   try {
     return spawn(process.execPath, [engineProcessFile, JSON.stringify(settings)], {
       serialization: 'advanced',
       // The last one is the guard's.
       stdio: ['ignore', 'ignore', 'pipe', 'ipc', 'pipe'],
       windowsHide: true,
-      env: {
-        ...environment,
-        // Not the debugger of this process: it has one port, and a process that waits for a debugger is taken for one that hangs.
-        ...(nodeOptions !== undefined && { NODE_OPTIONS: withoutDebugger(nodeOptions) }),
-        ...deviceEnvironment(settings.gpuDevice),
-        ELECTRON_RUN_AS_NODE: '1',
-      },
+      env: engineEnvironment(process.env, settings.gpuDevice),
     });
   } catch (error) {
     throw startFault(describeError(error));
   }
+}
+
+/**
+ * The environment variables of an engine process. One libuv worker, unless the user has set their number: llama.cpp starts the
+ * other threads of a step anew each time. If several workers take turns, Linux often starts such a thread on the core of
+ * the worker itself, where both wait for each other up to 30 ms, while another core is idle.
+ * @param gpuDevice the card that llama.cpp's backends see. Metal has no such variable: there is one card.
+ */
+export function engineEnvironment(own: NodeJS.ProcessEnv, gpuDevice: number | undefined): NodeJS.ProcessEnv {
+  const { NODE_OPTIONS: nodeOptions, ...others } = own;
+  return {
+    UV_THREADPOOL_SIZE: '1',
+    ...others,
+    // Not the debugger of this process: it has one port, and a process that waits for a debugger is taken for one that hangs.
+    ...(nodeOptions !== undefined && { NODE_OPTIONS: withoutDebugger(nodeOptions) }),
+    ...(gpuDevice !== undefined && {
+      CUDA_VISIBLE_DEVICES: String(gpuDevice),
+      GGML_VK_VISIBLE_DEVICES: String(gpuDevice),
+    }),
+    ELECTRON_RUN_AS_NODE: '1',
+  };
 }
 
 const withoutDebugger = (nodeOptions: string): string =>
@@ -281,7 +295,3 @@ const withoutDebugger = (nodeOptions: string): string =>
 
 const startFault = (reason: string): Fault =>
   new Fault('MODEL_LOAD_FAILED', `the engine process cannot be started: ${reason}; close other programs and try again`);
-
-/** The environment variables that show one card only to llama.cpp's backends. Metal has none: there is one card. */
-export const deviceEnvironment = (device: number | undefined): Readonly<Record<string, string>> =>
-  device === undefined ? {} : { CUDA_VISIBLE_DEVICES: String(device), GGML_VK_VISIBLE_DEVICES: String(device) };

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { gpuSettingsFor, type GpuSettings } from '../../../../../src/inference/models/pool/poolOptions.ts';
-import { deviceEnvironment } from '../../../../../src/inference/process/engineProcess.ts';
 import { parseGpuLayers } from '../../../../../src/server/config.ts';
 
 describe('the settings of a graphics card', () => {
@@ -31,10 +30,5 @@ describe('the settings of a graphics card', () => {
 
   it('read layers from the text of a flag', () => {
     expect(['auto', '0', '24'].map(parseGpuLayers)).toEqual(['auto', 0, 24]);
-  });
-
-  it('show one card to each backend that can have several', () => {
-    expect(deviceEnvironment(1)).toEqual({ CUDA_VISIBLE_DEVICES: '1', GGML_VK_VISIBLE_DEVICES: '1' });
-    expect(deviceEnvironment(undefined)).toEqual({});
   });
 });
