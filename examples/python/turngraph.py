@@ -458,9 +458,9 @@ Answer = tuple[str, dict[str, Any]]
 
 # ---------------------------------------------------------------- reconnecting
 
-# Close codes after which there is nothing to resume: shutdown, frame too large, unauthorized, subprotocol, taken over by
-# another connection, too many requests.
-FINAL_CLOSE_CODES = frozenset({1001, 1009, 4401, 4406, 4409, 4429})
+# Close codes after which there is nothing to resume: shutdown, invalid traffic, frame too large, unauthorized, subprotocol,
+# taken over by another connection, too many requests.
+FINAL_CLOSE_CODES = frozenset({1001, 1002, 1009, 4401, 4406, 4409, 4429})
 
 # Other frames have their number in the session as id, from 1. This one is not counted.
 RESUME_REQUEST_ID = 2**32 - 1

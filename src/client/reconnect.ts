@@ -83,19 +83,18 @@ export const defaultReconnectOptions: Required<ReconnectOptions> = {
   attemptTimeoutMs: 10_000,
 };
 
-const { goingAway, frameTooLarge, wrongResumeToken, unknownSubprotocol, resumedElsewhere, limitExceeded } = closeCodes;
-
 /**
  * The close codes after which a client does not reconnect: the server has ended the session, another connection has it,
  * or the same would happen again.
  */
 export const finalCloseCodes: ReadonlySet<number> = new Set([
-  goingAway,
-  frameTooLarge,
-  wrongResumeToken,
-  unknownSubprotocol,
-  resumedElsewhere,
-  limitExceeded,
+  closeCodes.goingAway,
+  closeCodes.protocolError,
+  closeCodes.frameTooLarge,
+  closeCodes.wrongResumeToken,
+  closeCodes.unknownSubprotocol,
+  closeCodes.resumedElsewhere,
+  closeCodes.limitExceeded,
 ]);
 
 /** The delay before an attempt: exponential backoff; the second half of it is random, so that clients do not come at once. */
@@ -169,7 +168,7 @@ async function attemptToResume(task: ResumeTask, attempt: number): Promise<Resum
 // A server with too many connections may have fewer later; any other refusal is the same next time.
 function isFinal(thrown: unknown): thrown is Error {
   if (thrown instanceof ChannelEnded) {
-    return thrown.end.code !== limitExceeded && finalCloseCodes.has(thrown.end.code);
+    return thrown.end.code !== closeCodes.limitExceeded && finalCloseCodes.has(thrown.end.code);
   }
   return thrown instanceof Fault && thrown.name !== 'TIMEOUT' && thrown.name !== 'CONNECTION_DROPPED';
 }

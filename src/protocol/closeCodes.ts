@@ -7,6 +7,8 @@ export const closeCodes = {
   normal: 1000,
   /** The server shuts down. */
   goingAway: 1001,
+  /** The client has sent invalid WebSocket traffic. */
+  protocolError: 1002,
   /** Never sent: what a library reports for a close frame without a code. */
   noCode: 1005,
   /** Never sent: what a library reports when the connection broke without a close frame. */

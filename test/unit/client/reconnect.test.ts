@@ -254,7 +254,7 @@ describe.each(codecs)('a client over %s whose connection drops', (codec) => {
 });
 
 describe('a client that reconnects', () => {
-  it.each([1001, 1009, 4401, 4406, 4409, 4429])('does not after the close code %i', async (code) => {
+  it.each([1001, 1002, 1009, 4401, 4406, 4409, 4429])('does not after the close code %i', async (code) => {
     const changes: ConnectionChange[] = [];
     const onConnectionChange = (change: ConnectionChange): void => void changes.push(change);
     const { session, client } = await connectToFakeSession(acceptAgents, { onConnectionChange });
