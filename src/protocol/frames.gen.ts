@@ -372,7 +372,7 @@ export interface ModelInfo {
   readonly prefillThreads: number;
   /** What it is for: chat, or embedding (vectors of texts, for searches). */
   readonly purpose: string;
-  /** Measured decode speed on this machine, of the last turn that ran alone; 0 = not measured. */
+  /** Measured decode speed on this machine, the best of the last five turns that ran alone; 0 = not measured. */
   readonly tokensPerSecond: number;
   /** Whether it was taken from the last list of names with it, and why; empty = no list was used. */
   readonly choice: string;

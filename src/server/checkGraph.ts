@@ -4,7 +4,7 @@ import { describeError, Fault } from '../protocol/fault.ts';
 import { type GraphFault, graphFaultsIn } from '../graph/compile/document.ts';
 import type { Registry } from '../graph/compile/registry.ts';
 import type { Catalogue } from '../inference/models/catalogue/catalogue.ts';
-import type { ModelChoice } from '../protocol/frames.gen.ts';
+import type { ChooseModel } from '../inference/models/suggestions/chooseModel.ts';
 import { ModelPool } from '../inference/models/pool/pool.ts';
 import { StorageRoot } from '../graph/storage/storageRoot.ts';
 import { SessionStorages } from '../graph/storage/sessionStorages.ts';
@@ -22,8 +22,8 @@ export interface CheckContext {
   readonly catalogue: Catalogue;
   /** Folder of the storage files. */
   readonly storageRoot: string;
-  /** Chooses from a list of models, as `AgentOptions.choose`. Absent: the first is taken. */
-  readonly choose?: (names: readonly string[]) => Promise<ModelChoice>;
+  /** As `AgentOptions.choose`. */
+  readonly choose?: ChooseModel;
   /** What else is to be said of a model that the graph names. */
   readonly notesOf?: (modelName: string) => Promise<readonly string[]>;
 }
@@ -53,9 +53,9 @@ export async function checkGraph(
 
 /** A graph may be checked where none of its models can be used. */
 const withFallback =
-  (choose: NonNullable<CheckContext['choose']>): typeof choose =>
-  (names) =>
-    choose(names).then(
+  (choose: ChooseModel): ChooseModel =>
+  (names, failed) =>
+    choose(names, failed).then(
       ({ name, reason }) => ({ name, reason: `the list takes the model "${name}": ${reason}` }),
       (error: unknown) => ({ name: names[0] ?? '', reason: describeError(error) }),
     );

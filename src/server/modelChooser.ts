@@ -1,6 +1,6 @@
 import { totalMemory } from '../inference/contract/memory.ts';
 import type { ModelPool } from '../inference/models/pool/pool.ts';
-import { chooseModel } from '../inference/models/suggestions/chooseModel.ts';
+import { chooseModel, type FailedModels } from '../inference/models/suggestions/chooseModel.ts';
 import type { MeasuredSpeeds } from '../inference/models/suggestions/measuredSpeeds.ts';
 import {
   type ModelFactSources,
@@ -37,16 +37,20 @@ export class ModelChooser {
   }
 
   /** @param names of a list, best first. @throws Fault UNKNOWN_MODEL, MODEL_LOAD_FAILED when none can be used. */
-  async choose(pool: ModelPool, names: readonly string[]): Promise<ModelChoice> {
+  async choose(pool: ModelPool, names: readonly string[], failed: FailedModels): Promise<ModelChoice> {
     // The mock engine answers for any model.
     if (!pool.needsName) return { name: names[0] ?? '', reason: 'the engine needs no files' };
     const entries = names.map((name) => pool.entry(name));
-    const [facts, machine] = await Promise.all([
+    const { downloads, readMachine } = this.#options;
+    const [facts, machine, freeDisk] = await Promise.all([
       Promise.all(entries.map((entry) => readModelFacts(entry, this.#options))),
-      this.#options.readMachine(),
+      readMachine(),
+      downloads.readFreeBytes(),
     ]);
     const current = facts.map((each) => withState(each, pool));
-    return chooseModel(current, machine, (name, judgement) => this.#judgements.set(name, judgement));
+    return chooseModel(current, { ...machine, freeDisk }, failed, (name, judgement) =>
+      this.#judgements.set(name, judgement),
+    );
   }
 }
 

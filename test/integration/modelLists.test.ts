@@ -1,9 +1,11 @@
 import { copyFile, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { mockEngine } from '../../src/inference/mock/engine.ts';
 import { readMockScript } from '../../src/inference/mock/script.ts';
+import type { LoadOptions } from '../../src/inference/contract/engine.ts';
+import { Fault } from '../../src/protocol/fault.ts';
 import type { ServerMachine } from '../../src/server/session/session.ts';
 import { type GraphDocument, chat, lamp } from '../helpers/graphs.ts';
 import { override } from '../helpers/heldEngine.ts';
@@ -35,6 +37,7 @@ const models = [
       { engine: 'llama-cpp', huggingface_repo: 'ann/x', files: ['x.gguf'], size_bytes: 1000, kv_bytes_per_token: 1 },
     ],
   },
+  { name: 'damaged', variants: local('damaged.gguf') },
   { name: 'large', variants: local('large.gguf') },
   { name: 'fast', min_tokens_per_second: 1e9, variants: local('fast.gguf') },
   { name: 'small', variants: local('small.gguf') },
@@ -47,19 +50,28 @@ let folder = '';
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'turngraph-'));
   await writeFile(join(folder, 'models.json'), JSON.stringify({ extends: false, models }));
-  for (const name of ['large', 'fast', 'small'])
+  for (const name of ['damaged', 'large', 'fast', 'small'])
     await copyFile(repositoryPath('models/turngraph-demo.gguf'), join(folder, `${name}.gguf`));
   await truncate(join(folder, 'large.gguf'), 300 * megabyte);
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** A server whose engine needs the files of its models, and answers without them. */
+const mock = mockEngine({ script });
+const engine = override(mock, {
+  needsFiles: true,
+  async load(file: string, options: LoadOptions) {
+    if (basename(file) === 'damaged.gguf') throw new Fault('MODEL_LOAD_FAILED', 'its weights are damaged');
+    return mock.load(file, options);
+  },
+});
+
+/** A server whose engine needs the files of its models, and answers without them; one of them cannot be loaded. */
 const startServer = (cache: string, options: TestServerOptions = {}) =>
   startTestServer({
     catalogue: join(folder, 'models.json'),
     models: join(folder, 'downloads'),
     cache: join(folder, cache),
-    engines: { 'llama-cpp': override(mockEngine({ script }), { needsFiles: true }) },
+    engines: { 'llama-cpp': engine },
     readMachine: async () => machine,
     ...options,
   });
@@ -96,6 +108,42 @@ describe.each(subprotocols)('a list of models, over %s', (subprotocol) => {
     expect(await infoOf(client, 'fast')).toMatchObject({ choice: '', tokensPerSecond: 0 });
   });
 
+  it('goes on to the next one while the chosen one cannot be loaded, and says why', async () => {
+    await using server = await startServer(`damaged-${subprotocol}`);
+    await using client = await connect(server);
+    const names = ['damaged', 'large', 'small'];
+    expect(await choiceOf(client, { ...lamp(), default_model_name: names })).toEqual([
+      {
+        name: 'small',
+        reason: expect.stringMatching(
+          /^it fits in memory; not "damaged": its weights are damaged; not "large": it needs/,
+        ),
+      },
+    ]);
+    expect((await infoOf(client, 'damaged'))?.choice).toBe('passed over: its weights are damaged');
+    expect(await infoOf(client, 'small')).toMatchObject({ agents: 0, choice: 'taken: it fits in memory' });
+  });
+
+  it('goes on after a download that fails, and names every reason where none is left', async () => {
+    const downloads = { env: { HF_HUB_OFFLINE: '1' }, home: folder };
+    await using server = await startServer(`offline-${subprotocol}`, { downloads });
+    await using client = await connect(server);
+    await client.request('configureSession', { engine: 'llama-cpp', allowAutoModelDownloading: true });
+    const graphJson = JSON.stringify(chat({ model_name: ['hub', 'damaged'] }));
+    const { name, message } = errorOf(await client.request('createAgent', { graphJson }));
+    expect(name).toBe('MODEL_LOAD_FAILED');
+    expect(message).toMatch(/"hub": "hub" could not be downloaded: .*; "damaged": its weights are damaged\)/);
+  });
+
+  it('downloads none that is larger than what is free of the disk', async () => {
+    await using server = await startServer(`full-${subprotocol}`, { downloads: { freeBytes: async () => 999 } });
+    await using client = await connect(server);
+    const graphJson = JSON.stringify(chat({ model_name: ['absent', 'hub'] }));
+    expect(errorOf(await client.request('createAgent', { graphJson })).message).toMatch(
+      /"hub": its download has .+, and .+ of the disk are free/,
+    );
+  });
+
   it('passes over one that was slower than its min_tokens_per_second, also after a restart', async () => {
     const cache = `slow-${subprotocol}`;
     const graph = chat({ model_name: ['fast', 'small'] });
@@ -104,6 +152,8 @@ describe.each(subprotocols)('a list of models, over %s', (subprotocol) => {
       await using client = await connect(server);
       expect(await choiceOf(client, graph)).toEqual([{ name: 'fast', reason: 'it fits in memory' }]);
       expect((await infoOf(client, 'fast'))?.tokensPerSecond).toBeGreaterThan(1);
+      // One or two turns may have run on a busy machine.
+      for (let turn = 2; turn <= 3; turn++) expect(await choiceOf(client, graph)).toMatchObject([{ name: 'fast' }]);
       const [choice] = await choiceOf(client, graph);
       expect(choice).toMatchObject({ name: 'small' });
       expect(choice?.reason).toMatch(/not "fast": [\d.]+ tokens per second were measured, and its min_tokens_per/);

@@ -61,7 +61,7 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
     diagnose(pool, target, { formats, quick, signal, onStage }),
   );
   const { decodePerSecond } = diagnosis.speed;
-  if (decodePerSecond !== undefined) await factSources(options).speeds.record(entry, decodePerSecond);
+  if (decodePerSecond !== undefined) await factSources(options).speeds.replace(entry, decodePerSecond);
   print(diagnosis, doctorReport(diagnosis, colors));
 }
 

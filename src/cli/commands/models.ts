@@ -276,11 +276,8 @@ function speedOf(samples: readonly { readonly atMs: number; readonly bytes: numb
 
 /** `turngraph models suggest`: which models fit this machine. */
 async function printSuggestions(flags: Readonly<Record<string, unknown>>): Promise<void> {
-  const { catalogue, options, downloads } = await openCatalogue(flags);
-  const machine: TargetMachine = {
-    ...(await readTargetMachine(options)),
-    freeDisk: await downloads.readFreeBytes(),
-  };
+  const { catalogue, options } = await openCatalogue(flags);
+  const machine = await readTargetMachine(options);
   // What generates text: a model for searches is chosen by what it finds.
   const facts = (await readAllFacts(catalogue, factSources(options))).filter(
     ({ entry }) => !isRemote(entry) && entry.purpose === 'chat',

@@ -11,7 +11,7 @@ import type { Model } from '../../inference/contract/engine.ts';
 import { loadExtension, registryWith } from '../../graph/nodes/index.ts';
 import type { ToolSelection } from '../../graph/compile/turn.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
-import type { ModelChoice } from '../../protocol/frames.gen.ts';
+import type { ChooseModel } from '../../inference/models/suggestions/chooseModel.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
 import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
@@ -78,10 +78,10 @@ async function render(flags: RenderFlags): Promise<void> {
     warn(`"${name}" does not run here, because it needs a model: the prompt has nothing of it`);
   const chooser = chooserFor(options, catalogue);
   // Without a model that can be used, a prompt is in our own wording.
-  const choose = (names: readonly string[]): Promise<ModelChoice> =>
-    chooser(names).catch(() => ({ name: names[0] ?? '', reason: '' }));
+  const choose: ChooseModel = (names, failed) =>
+    chooser(names, failed).catch(() => ({ name: names[0] ?? '', reason: '' }));
   const { modelNames } = part;
-  const name = typeof modelNames === 'string' ? modelNames : (await choose(modelNames)).name;
+  const name = typeof modelNames === 'string' ? modelNames : (await choose(modelNames, new Map())).name;
   const source = await findPromptSource(flags, options, catalogue, name);
   const canAnswer = source.template === undefined;
   if (flags.tokens && !canAnswer) throw new UsageError('--tokens needs a model on disk; name one with --model');

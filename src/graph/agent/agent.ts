@@ -10,6 +10,7 @@ import { sizeOf } from '../storage/sessionMemory.ts';
 import type { SessionStorages } from '../storage/sessionStorages.ts';
 import type { Interaction } from '../../chat/dialog.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
+import type { ChooseModel } from '../../inference/models/suggestions/chooseModel.ts';
 import type { ModelChoice, PathStep, ToolControl, ToolResult } from '../../protocol/frames.gen.ts';
 import type { Pace } from '../../inference/contract/pace.ts';
 import type { Registry } from '../compile/registry.ts';
@@ -50,8 +51,8 @@ export interface AgentOptions {
   readonly limits: NodeLimits & Pick<Limits, 'nodes' | 'steps'>;
   /** Maximum duration of a turn, in milliseconds. */
   readonly turnTimeoutMs: number;
-  /** Chooses from several models, best first. Absent: the first is taken. */
-  readonly choose?: (names: readonly string[]) => Promise<ModelChoice>;
+  /** Absent: of several models the first is taken. */
+  readonly choose?: ChooseModel;
   /** How to wait for a model that is not in memory. */
   readonly loadWaitFor?: (model: string) => LoadWait;
   /** Sends a frame that answers no request: of work after a turn. Absent: there are none. */

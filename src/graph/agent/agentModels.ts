@@ -6,8 +6,9 @@ import type { SchemaError } from '../../protocol/schema.ts';
 import { purposeProblem } from '../../inference/models/catalogue/catalogue.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
+import type { ChooseModel } from '../../inference/models/suggestions/chooseModel.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
-import type { ModelChoice } from '../../protocol/frames.gen.ts';
+import type { CodeName, ModelChoice } from '../../protocol/frames.gen.ts';
 import { createRetriever, type Retriever } from '../retrieval/retriever.ts';
 import type { OpenVectors, VectorPool } from '../retrieval/vectors/vectorPool.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
@@ -16,8 +17,8 @@ export interface AgentModelsOptions {
   readonly pool: ModelPool;
   /** Default model that the client names; takes precedence over the graph's own. "" = none. */
   readonly clientDefault: string;
-  /** Chooses from several models, best first. Absent: the first is taken. @throws Fault when none can be. */
-  readonly choose?: ((names: readonly string[]) => Promise<ModelChoice>) | undefined;
+  /** Absent: the first is taken. */
+  readonly choose?: ChooseModel | undefined;
   /** How to wait for a model that is not in memory. */
   readonly loadWaitFor?: ((model: string) => LoadWait) | undefined;
   /** The vectors of storages; absent: none are computed. */
@@ -34,7 +35,7 @@ export class AgentModels implements AsyncDisposable {
   /** The models that were chosen, one for each list. */
   readonly choices: ModelChoice[] = [];
   /** By the list. */
-  readonly #choosing = new Map<string, Promise<ModelChoice>>();
+  readonly #listed = new Map<string, Promise<ModelLease>>();
   readonly #vectors: OpenVectors[] = [];
   readonly #names = new Set<string>();
   #isDefaultUsed = false;
@@ -72,17 +73,7 @@ export class AgentModels implements AsyncDisposable {
 
   /** The model that names stand for: the only one, or one of several, which stays the same for the agent. */
   async resolve(names: ModelNames): Promise<string> {
-    if (typeof names === 'string') return names;
-    const { choose = async ([name = '']) => ({ name, reason: 'it is the first' }) } = this.#options;
-    const key = JSON.stringify(names);
-    const known = this.#choosing.get(key);
-    if (known) return (await known).name;
-    const choosing = choose(names);
-    this.#choosing.set(key, choosing);
-    const choice = await choosing;
-    this.choices.push(choice);
-    this.#names.add(choice.name);
-    return choice.name;
+    return typeof names === 'string' ? names : (await this.#leaseListed(names)).name;
   }
 
   /**
@@ -97,7 +88,7 @@ export class AgentModels implements AsyncDisposable {
   ): Promise<ModelLease> {
     const wanted = this.check(names, graphDefault, purpose);
     try {
-      return await this.#lease(await this.resolve(wanted));
+      return await (typeof wanted === 'string' ? this.#lease(wanted) : this.#leaseListed(wanted));
     } catch (error) {
       throw names === undefined ? this.#defaultModelError(error) : error;
     }
@@ -180,6 +171,33 @@ export class AgentModels implements AsyncDisposable {
     return lease;
   }
 
+  #leaseListed(names: readonly string[]): Promise<ModelLease> {
+    const key = JSON.stringify(names);
+    const lease = this.#listed.get(key) ?? this.#leaseUsable(names);
+    this.#listed.set(key, lease);
+    return lease;
+  }
+
+  /** Leases the model that is chosen from a list; while one cannot be loaded, the next choice. */
+  async #leaseUsable(names: readonly string[]): Promise<ModelLease> {
+    const { choose = takeFirst, loadWaitFor } = this.#options;
+    const failed = new Map<string, string>();
+    for (;;) {
+      const choice = await choose(names, failed);
+      const { name } = choice;
+      try {
+        const lease = await this.#lease(name);
+        this.choices.push(choice);
+        this.#names.add(name);
+        return lease;
+      } catch (error) {
+        const isGivenUp = failed.has(name) || loadWaitFor?.(name).signal?.aborted;
+        if (isGivenUp || !(error instanceof Fault) || !codesOfModel.has(error.name)) throw error;
+        failed.set(name, error.message);
+      }
+    }
+  }
+
   /** Names the field with the default model: that of the request, or that of the graph. */
   #defaultModelError(error: unknown): unknown {
     if (!isResourceFault(error)) return error;
@@ -188,6 +206,11 @@ export class AgentModels implements AsyncDisposable {
     return new InvalidOutside(isOfGraph ? `/${place}` : '', `${place} cannot be used: ${error.message}`, error.name);
   }
 }
+
+const takeFirst: ChooseModel = async ([name = '']) => ({ name, reason: 'it is the first' });
+
+// Another model may be loaded nevertheless. MODEL_NOT_ON_DISK is for the client, who may download it.
+const codesOfModel: ReadonlySet<CodeName> = new Set(['MODEL_LOAD_FAILED', 'MODEL_AUTO_DOWNLOAD_FAILED']);
 
 const truncatedTexts = (name: string, model: string, texts: number): string =>
   `${texts} of the texts that "${name}" searches are longer than "${model}" reads: only their beginnings are found; divide them, or raise context_size of the model`;

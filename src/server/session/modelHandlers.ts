@@ -145,7 +145,7 @@ async function readModelInfo(
   const [variant] = entry.variants;
   const { backend = '', gpuLayers = 0, threads = 0, prefillThreads = 0, slots = 0, memory } = state.stats ?? {};
   const locating = downloads.locate(entry);
-  const [status, located, tokensPerSecond = 0] = await Promise.all([
+  const [status, located, { measuredRate: tokensPerSecond = 0 }] = await Promise.all([
     downloads.readStatus(entry, locating),
     locating,
     chooser.speeds.read(entry),

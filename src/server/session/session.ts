@@ -186,7 +186,7 @@ export class Session implements AsyncDisposable {
       vectors,
       limits,
       turnTimeoutMs,
-      choose: (names) => this.context.chooser.choose(this.pool, names),
+      choose: (...list) => this.context.chooser.choose(this.pool, ...list),
       loadWaitFor: (model) => ({ ...options.loadWaitFor?.(model), signal }),
       onWorkFailed: (fault) => logFault(this, id, fault, 'work after a turn'),
     });

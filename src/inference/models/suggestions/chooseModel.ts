@@ -1,12 +1,19 @@
 import { Fault } from '../../../protocol/fault.ts';
 import type { ModelChoice } from '../../../protocol/frames.gen.ts';
 import { isRemote } from '../catalogue/remoteEntry.ts';
+import { minMeasuredTurns } from './measuredSpeeds.ts';
 import type { ModelFacts } from './modelFacts.ts';
 import { describeRate, suggestModels, type TargetMachine } from './suggestModels.ts';
 
+/** Why models could not be loaded, by their names. */
+export type FailedModels = ReadonlyMap<string, string>;
+
+/** Chooses from several models, best first, of which some could not be loaded. @throws Fault when none can be used. */
+export type ChooseModel = (names: readonly string[], failed: FailedModels) => Promise<ModelChoice>;
+
 /**
- * Takes the first model that is on disk, fits memory and was fast enough when it was measured last; where none is on disk, the
- * first that can be downloaded and fits.
+ * Takes the first model that is on disk, fits memory and was fast enough; where none is on disk, the first that can be
+ * downloaded and fits.
  * @param models in the order of the list.
  * @param onJudged is told of each model that was looked at, and the taken one last.
  * @throws Fault MODEL_LOAD_FAILED with what is wrong with each.
@@ -14,10 +21,15 @@ import { describeRate, suggestModels, type TargetMachine } from './suggestModels
 export async function chooseModel(
   models: readonly ModelFacts[],
   machine: TargetMachine,
+  failed: FailedModels,
   onJudged: (name: string, judgement: string) => void = () => undefined,
 ): Promise<ModelChoice> {
   const judged = await Promise.all(
-    models.map(async (facts) => ({ ...(await judge(facts, machine)), name: facts.entry.name })),
+    models.map(async (facts) => {
+      const { name } = facts.entry;
+      const why = failed.get(name);
+      return { ...(why === undefined ? await judge(facts, machine) : unusable(why)), name };
+    }),
   );
   const usable = judged.filter(({ isUsable }) => isUsable);
   const taken = usable.find(({ isReady }) => isReady) ?? usable[0];
@@ -43,11 +55,13 @@ interface Judgement {
   readonly why: string;
 }
 
+const unusable = (why: string): Judgement => ({ isUsable: false, isReady: false, why });
+
 async function judge(facts: ModelFacts, machine: TargetMachine): Promise<Judgement> {
-  const { entry, status, measuredRate: rate } = facts;
+  const { entry, status, measuredRate: rate, measuredTurns = 0 } = facts;
   const min = entry.min_tokens_per_second;
-  if (rate !== undefined && rate < min)
-    return { isUsable: false, isReady: false, why: `${describeRate(rate)}, and its min_tokens_per_second is ${min}` };
+  if (rate !== undefined && rate < min && measuredTurns >= minMeasuredTurns)
+    return unusable(`${describeRate(rate)}, and its min_tokens_per_second is ${min}`);
   const speed = rate === undefined ? '' : `; ${describeRate(rate)}`;
   if (isRemote(entry)) return { isUsable: true, isReady: true, why: `other machines serve it${speed}` };
   if (status === 'LOADED') return { isUsable: true, isReady: true, why: `it is loaded${speed}` };

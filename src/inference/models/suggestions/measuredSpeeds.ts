@@ -16,53 +16,78 @@ interface MeasuredSpeedsOptions {
   readonly gpu: GpuChoice;
 }
 
-type Rates = Readonly<Record<string, number>>;
+/** Tokens per second, the newest last, by model file. */
+type Rates = Readonly<Record<string, readonly number[]>>;
 
+/** What was measured of a model; without members: nothing, or not with this file on this machine. */
+export interface MeasuredSpeed {
+  /** Tokens per second, the best of the last turns: other programs slow turns down, and none is too fast. */
+  readonly measuredRate?: number;
+  readonly measuredTurns?: number;
+}
+
+/** A model is slow when this many turns were: one alone may have run on a busy machine. */
+export const minMeasuredTurns = 3;
+const maxTurns = 5;
 const maxEntries = 200;
 // Smaller changes are not worth a write.
 const minChange = 0.05;
 
-/** The decode speeds that were measured last on this machine, in tokens per second, by model file. Servers and commands share them. */
+/** The decode speeds of the last turns on this machine, by model file. Servers and commands share them. */
 export class MeasuredSpeeds {
   readonly #options: MeasuredSpeedsOptions;
-  #inMemory: Rates = {};
+  /** Those that could not be written. */
+  #unwritten: Rates = {};
   #writing: Promise<void> = Promise.resolve();
 
   constructor(options: MeasuredSpeedsOptions) {
     this.#options = options;
   }
 
-  /** Undefined: it was not measured with this file, or on this machine. */
-  async read(entry: CatalogueEntry): Promise<number | undefined> {
+  async read(entry: CatalogueEntry): Promise<MeasuredSpeed> {
     await this.#writing;
     const [rates, key] = await Promise.all([this.#readRates(), this.#keyOf(entry)]);
-    return rates[key];
+    const own = rates[key];
+    return own ? { measuredRate: Math.max(...own), measuredTurns: own.length } : {};
   }
 
-  /** Keeps a speed. One that cannot be written is lost. */
+  /** Keeps the speed of a turn. */
   record(entry: CatalogueEntry, rate: number): Promise<void> {
-    return (this.#writing = this.#writing.then(() => this.#write(entry, rate)).catch(() => undefined));
+    return this.#change(entry, (rates) => {
+      const isKnown = rates.length === maxTurns && Math.abs(rate / Math.max(...rates) - 1) < minChange;
+      return isKnown ? rates : [...rates, rate].slice(-maxTurns);
+    });
   }
 
-  async #write(entry: CatalogueEntry, rate: number): Promise<void> {
+  /** Keeps a speed that was measured for its own sake, in place of those of turns. */
+  replace(entry: CatalogueEntry, rate: number): Promise<void> {
+    return this.#change(entry, () => Array.from({ length: minMeasuredTurns }, () => rate));
+  }
+
+  #change(entry: CatalogueEntry, change: (rates: readonly number[]) => readonly number[]): Promise<void> {
+    return (this.#writing = this.#writing.then(() => this.#write(entry, change)).catch(() => undefined));
+  }
+
+  async #write(entry: CatalogueEntry, change: (rates: readonly number[]) => readonly number[]): Promise<void> {
     const [rates, key] = await Promise.all([this.#readRates(), this.#keyOf(entry)]);
-    const last = rates[key] ?? 0;
-    if (Math.abs(rate - last) < last * minChange) return;
-    const others = Object.entries(rates).filter(([other]) => other !== key);
-    this.#inMemory = Object.fromEntries([...others, [key, rate]].slice(-maxEntries));
+    const { [key]: last = [], ...others } = rates;
+    const changed = change(last);
+    if (changed === last) return;
+    this.#unwritten = { ...this.#unwritten, [key]: changed };
     const { folder } = this.#options;
     if (folder === undefined) return;
     await makeFolder(folder);
     const path = fileIn(folder);
-    await writeAtomic(path, JSON.stringify(this.#inMemory), `${path}.${process.pid}.new`);
+    const all = Object.fromEntries([...Object.entries(others), [key, changed]].slice(-maxEntries));
+    await writeAtomic(path, JSON.stringify(all), `${path}.${process.pid}.new`);
+    this.#unwritten = {};
   }
 
   async #readRates(): Promise<Rates> {
     const { folder } = this.#options;
-    if (folder === undefined) return this.#inMemory;
-    const rates = tryParseJson(await readTextIfFile(fileIn(folder)).catch(() => ''));
-    const entries = Object.entries(isObject(rates) ? rates : {});
-    return Object.fromEntries(entries.filter((entry): entry is [string, number] => Number.isFinite(entry[1])));
+    const text = folder === undefined ? '' : await readTextIfFile(fileIn(folder)).catch(() => '');
+    const saved = tryParseJson(text);
+    return { ...Object.fromEntries(Object.entries(isObject(saved) ? saved : {}).filter(isRates)), ...this.#unwritten };
   }
 
   /** Another file, a changed one, or one with other settings has another key; one that other machines serve has its name. */
@@ -78,3 +103,6 @@ export class MeasuredSpeeds {
 }
 
 const fileIn = (folder: string): string => join(folder, 'speeds.json');
+
+const isRates = (saved: [string, unknown]): saved is [string, readonly number[]] =>
+  Array.isArray(saved[1]) && saved[1].length > 0 && saved[1].every(Number.isFinite);

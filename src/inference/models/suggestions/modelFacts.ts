@@ -10,10 +10,10 @@ import type { KvCacheShape } from '../../llama/gguf/metadata.ts';
 import { readGguf } from '../../llama/gguf/validateFile.ts';
 import type { Catalogue, CatalogueEntry } from '../catalogue/catalogue.ts';
 import { isRemote } from '../catalogue/remoteEntry.ts';
-import type { MeasuredSpeeds } from './measuredSpeeds.ts';
+import type { MeasuredSpeed, MeasuredSpeeds } from './measuredSpeeds.ts';
 
 /** What is known of the files of a model. */
-export interface ModelFacts {
+export interface ModelFacts extends MeasuredSpeed {
   readonly entry: CatalogueEntry;
   readonly status: DownloadStatus | 'LOADED';
   /** Why its files cannot be used; undefined: they can, or there are none. */
@@ -24,8 +24,6 @@ export interface ModelFacts {
   readonly keptBytes?: number;
   /** Memory that it takes already, because it is loaded. Default: none. */
   readonly held?: MemoryUse | undefined;
-  /** Its decode speed, as last measured on this machine. Default: it was not. */
-  readonly measuredRate?: number | undefined;
   /** From the file; undefined: not on disk. */
   readonly shape: KvCacheShape | undefined;
 }
@@ -66,19 +64,19 @@ export async function readModelFacts(
   const located = await locating;
   const status = await downloads.readStatus(entry, locating);
   const [file] = located?.files ?? [];
-  const measuredRate = file === undefined && !isRemote(entry) ? undefined : await speeds.read(entry);
+  const measured = file === undefined && !isRemote(entry) ? {} : await speeds.read(entry);
   if (file !== undefined)
     return {
       entry,
       status,
       bytesOnDisk: located?.bytes,
-      measuredRate,
+      ...measured,
       ...(await readFile({ file, version: await versionOf(file) })),
     };
   // Also of a model of which a part is missing.
   const problem = await downloads.findMissing(entry, locating);
   const keptBytes = await downloads.readKeptBytes(entry);
-  return { entry, status, problem, bytesOnDisk: undefined, keptBytes, measuredRate, shape: undefined };
+  return { entry, status, problem, bytesOnDisk: undefined, keptBytes, ...measured, shape: undefined };
 }
 
 /** Size and time of the last change of a file, and of the other parts of its model. */
