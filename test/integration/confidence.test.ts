@@ -22,6 +22,8 @@ const server = useServer({
     { match: 'Just music', answer: call({}, 'play'), confidence: 0.9 },
     { match: 'Both of you|The first of you', node: 'act', answer: call(porch), confidence: 0.4 },
     { match: 'Both of you|The second of you', node: 'other', answer: call({}, 'play'), confidence: 0.4 },
+    { match: 'Light and music', node: 'act', answer: call({ on: true }), confidence: 0.9 },
+    { match: 'Light and music', node: 'other', answer: call({}, 'play'), confidence: 0.4 },
     { match: 'Unmeasured', answer: call(porch) },
     { match: '', answer: 'How are you?' },
   ],
@@ -208,12 +210,26 @@ describe.each(subprotocols)('the confidence of a call over %s', (subprotocol) =>
     expect((await client.sendMessage(agent, 'Yes.')).calls).toEqual([]);
   });
 
+  /** A graph whose two nodes may each be unsure. */
+  function twoNodes(params: object = {}) {
+    const { act, ask } = graph(params).nodes;
+    const exits = { unsure: 'other', tool_called: 'other', no_tool_called: 'other' };
+    const other = graph({ tools: tools.slice(1) }).nodes.act;
+    return { start_node: 'act', nodes: { act: { ...act, exits }, other, ask } };
+  }
+
+  it('leaves the question of a node open when that of another node expires', async () => {
+    await using client = await open();
+    const agent = await client.createAgent(twoNodes({ pending_turns: 1 }));
+    await client.sendMessage(agent, 'Light and music.');
+    const expired = await client.sendMessage(agent, 'The sky is blue.');
+    expect(expired.events.map(({ eventType, nodeName }) => `${nodeName} ${eventType}`)).toEqual(['act call_dropped']);
+    expect((await client.sendMessage(agent, 'Yes.')).calls.map(({ toolName }) => toolName)).toEqual(['play']);
+  });
+
   it('of two nodes is sent by a yes to both, and an older question is over when another one is asked', async () => {
     await using client = await open();
-    const { nodes } = graph();
-    const act = { ...nodes.act, exits: { unsure: 'other', tool_called: 'other', no_tool_called: 'other' } };
-    const other = { ...nodes.act, params: { ...nodes.act.params, tools: tools.slice(1) } };
-    const agent = await client.createAgent({ start_node: 'act', nodes: { act, other, ask: nodes.ask } });
+    const agent = await client.createAgent(twoNodes());
     await client.sendMessage(agent, 'Both of you');
     const both = await client.sendMessage(agent, 'Yes.');
     expect(both.calls.map(({ toolName }) => toolName)).toEqual(['set_light', 'play']);

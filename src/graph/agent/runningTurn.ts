@@ -68,6 +68,8 @@ export class RunningTurn implements WalkedTurn {
   readonly #newlyPending = new Set<string>();
   // Nodes whose pending call from before has ended.
   readonly #noLongerPending = new Set<string>();
+  // Whether something was asked or settled, so that a yes means no older question.
+  #isAnotherAsked = false;
 
   constructor(options: TurnOptions) {
     this.#options = options;
@@ -242,7 +244,8 @@ export class RunningTurn implements WalkedTurn {
     if (insight.unread === undefined) this.#sendEvent('tool_insight', insight);
   }
 
-  setPending(node: string, calls: readonly PendingCall[]): void {
+  setPending(node: string, calls: readonly PendingCall[], isExpired = false): void {
+    this.#isAnotherAsked ||= !isExpired;
     this.pending = [...this.pending.filter((each) => each.node !== node), ...calls];
     (calls.length > 0 ? this.#newlyPending : this.#noLongerPending).add(node);
   }
@@ -308,11 +311,10 @@ export class RunningTurn implements WalkedTurn {
     if (ended !== undefined || this.#isForgotten) {
       return this.#options.state.pending.filter(({ node }) => !this.#noLongerPending.has(node));
     }
-    const isAnotherAsked = this.#newlyPending.size > 0 || this.#noLongerPending.size > 0;
     return this.pending.flatMap((call) => {
       if (this.#newlyPending.has(call.node)) return [call];
       // A yes answers what was asked last.
-      const isOver = isAnotherAsked && call.missing.length === 0;
+      const isOver = this.#isAnotherAsked && call.missing.length === 0;
       if (!isOver && call.turns_left > 1) return [{ ...call, turns_left: call.turns_left - 1 }];
       const dropped = { tool_name: call.tool_name, reason: isOver ? 'other_call' : 'expired' };
       this.#sendEvent('call_dropped', dropped, { nodeName: call.node });

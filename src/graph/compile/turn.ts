@@ -200,8 +200,8 @@ export interface Turn {
   forget(): void;
   /** Records why a call was not sent, and sends that to the client (NodeEvent tool_insight). */
   recordInsight(insight: Insight): void;
-  /** Sets the pending calls of a node. */
-  setPending(node: string, calls: readonly PendingCall[]): void;
+  /** Sets the pending calls of a node. @param isExpired whether its former ones had only become too old. */
+  setPending(node: string, calls: readonly PendingCall[], isExpired?: boolean): void;
   /** Records the statistics of an inference. */
   recordInference(inference: InferenceRecord): void;
   /** Whether NodeEvents of diagnostics are sent. */

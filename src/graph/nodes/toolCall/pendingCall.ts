@@ -238,7 +238,7 @@ const describeCalls = (calls: readonly PendingCall[]): string =>
 export function dropPending(turn: Turn, node: string, reason: 'declined' | 'other_call' | 'expired'): void {
   const calls = turn.pending.filter((each) => each.node === node);
   for (const call of calls) turn.emitEvent('call_dropped', { tool_name: call.tool_name, reason }, { always: true });
-  if (calls.length > 0) turn.setPending(node, []);
+  if (calls.length > 0) turn.setPending(node, [], reason === 'expired');
 }
 
 /** What stays of a call that was not sent; none: there is nothing to ask for. */
