@@ -76,8 +76,9 @@ export function* lintGraph(start: string, nodes: AnalysedNodes): Generator<strin
   const endless = [...reached].filter((name) => !ending.has(name));
   if (endless.length > 0)
     yield `${endless.join(', ')}: no exit ends the turn from there; only the step budget will (max_steps_per_turn)`;
-  for (const [name, { type, exits, targets, effects }] of nodes) {
-    if (effects?.informsLaterNodes) continue;
+  for (const [name, node] of nodes) {
+    const { type, exits, targets, effects } = node;
+    if (effects?.informsLaterNodes || silentExitsOf(node).length < exits.length) continue;
     const [target, ...others] = new Set(exits.map((exit) => targets.get(exit)));
     if (target !== undefined && exits.length > 1 && others.length === 0)
       yield `${name}.exits all lead to "${target}": what this ${type} finds out changes nothing`;

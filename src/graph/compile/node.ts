@@ -261,7 +261,7 @@ export interface NodeEffects {
   readonly unusedExits?: readonly string[];
   /** The exits on which the client gets neither a text nor a call of the node. Absent: none. */
   readonly silentExits?: readonly string[];
-  /** Whether later nodes learn of what the node finds out by the turn, too: then its exits may all lead to one node. */
+  /** Whether later nodes or turns learn of what the node finds out in another way, too: then its exits may all lead to one node. */
   readonly informsLaterNodes?: boolean;
   /** Whether the node can select tools for the nodes after it, and by which names; true: by any. Absent: no. */
   readonly selects?: boolean | readonly string[];

@@ -21,12 +21,13 @@ export const guardrail = defineNode({
     ),
   }),
   exits: ['triggered', 'not_triggered'],
-  effects({ watch, ...params }) {
+  effects({ watch, forget, ...params }) {
     const guards = { watch, exit: 'not_triggered', patterns: params.inline_strings.length };
     return {
       ...routingEffects,
       guards,
       silentExits: ['triggered', 'not_triggered'],
+      informsLaterNodes: forget,
       async refine(context) {
         const { list } = await resolveStrings(params, context);
         return { guards: { ...guards, patterns: list.length }, unusedExits: list.length === 0 ? ['triggered'] : [] };

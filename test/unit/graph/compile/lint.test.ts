@@ -155,9 +155,7 @@ describe('a held answer', () => {
   it('is none where a Guardrail checks it, also after other nodes', () => {
     const detect = { type: 'ToolCall', params: { tools }, exits: { tool_called: 'judge', no_tool_called: 'judge' } };
     expect(warningsOf({ answer: held('judge'), judge: judge('line'), line })).toEqual([]);
-    expect(warningsOf({ answer: held('detect'), detect, judge: judge('line'), line })).toEqual([
-      'detect.exits all lead to "judge": what this ToolCall finds out changes nothing',
-    ]);
+    expect(warningsOf({ answer: held('detect'), detect, judge: judge('line'), line })).toEqual([]);
   });
 });
 
@@ -171,8 +169,9 @@ describe('an exit that is never taken', () => {
 
   it('does not count among those that all lead to one place', () => {
     const warning = 'detect.exits all lead to "answer": what this ToolCall finds out changes nothing';
-    expect(warningsOf({ detect: detect({}, both), answer })).toEqual([warning]);
-    expect(warningsOf({ detect: detect({ await_results: true }, both), answer })).toEqual([]);
+    const silent = { notify_client: false };
+    expect(warningsOf({ detect: detect(silent, both), answer })).toEqual([warning]);
+    expect(warningsOf({ detect: detect({ ...silent, min_confidence: 0.5 }, both), answer })).not.toContain(warning);
   });
 
   it('is no end of a loop', () => {
@@ -222,8 +221,20 @@ describe('exits that all lead to one node', () => {
   it.each([
     ['is a warning', {}, ['select.exits all lead to "answer": what this Selector finds out changes nothing']],
     ['is none where the turn tells later nodes what the node finds out', { informsLaterNodes: true }, []],
+    ['is none where the client gets something on one of them', { silentExits: ['no'] }, []],
   ])('%s', (_, effects, warnings) => {
-    const types = registryWith({ nodeTypes: [selector({ silentExits: [], ...effects })] });
+    const types = registryWith({ nodeTypes: [selector({ silentExits: ['yes', 'no'], ...effects })] });
     expect(warningsOf(nodes, types)).toEqual(warnings);
+  });
+
+  it.each<[string, Nodes[string]]>([
+    ['a ToolCall that notifies the client', { type: 'ToolCall', params: { tools } }],
+    ['a ToolCall that answers itself', { type: 'ToolCall', params: { tools, generate_on_no_tool: true } }],
+    ['a Guardrail whose message is forgotten', { type: 'Guardrail', params: { inline_strings: ['a'], forget: true } }],
+    ['a line that may be missing', { type: 'CannedResponse', params: { inline_strings: ['a'], key: 'b' } }],
+  ])('is no warning for %s', (_, node) => {
+    const exits = { ToolCall: 'tool_called no_tool_called', Guardrail: 'triggered not_triggered' }[node.type];
+    const targets = (exits ?? 'default missing').split(' ').map((exit) => [exit, 'answer']);
+    expect(warningsOf({ act: { ...node, exits: Object.fromEntries(targets) }, answer })).toEqual([]);
   });
 });
