@@ -1853,12 +1853,15 @@ class Agent:
 
     async def append_text(
         self, text: str, *, role: Literal["assistant", "user"] = "assistant", notify: bool = False
-    ) -> None:
+    ) -> str:
         """Adds a line to the dialog at any time: while a turn runs, between its message and its answer.
 
-        notify: the running turn has it as a `Text` with source "client", too.
+        notify: the running turn has it as a `Text` with source "client", too; while none runs, it is returned, else "".
         """
-        await self._client.request("appendText", {"agentId": self.id, "text": text, "role": role, "notify": notify})
+        message = {"agentId": self.id, "text": text, "role": role, "notify": notify}
+        sent: list[str] = []
+        await self._client.request("appendText", message, on_frame=lambda _, frame: sent.append(frame.get("text", "")))
+        return "".join(sent)
 
     async def set_agent_mode(self, mode: Literal["AUTO", "MANUAL"]) -> None:
         """Says who answers from now on: the graph, or people ("MANUAL"): then turns end at once, with the message kept."""

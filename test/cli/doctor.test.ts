@@ -162,15 +162,30 @@ describe('turngraph doctor', () => {
 
   it('measures for the lists of a server with the same cache folder', async () => {
     const variants = [{ engine: 'llama-cpp', local_path: '.', files: ['demo.gguf'] }];
-    const own = { extends: false, models: [{ name: 'quick', min_tokens_per_second: 1e9, variants }] };
+    const quick = { name: 'quick', min_tokens_per_second: 1e9, variants };
+    const hub = { engine: 'llama-cpp', huggingface_repo: 'ann/calm', files: ['calm.gguf'], size_bytes: 1000 };
+    const own = { extends: false, models: [quick, { name: 'calm', variants: [{ ...hub, kv_bytes_per_token: 1 }] }] };
     await writeFile(pathOf('quick.json'), JSON.stringify(own));
-    const nodes = { a: { type: 'Generate', params: { model_name: ['quick'] } } };
+    const nodes = { a: { type: 'Generate', params: { model_name: ['quick', 'calm'] } } };
     await writeFile(pathOf('graph.json'), JSON.stringify({ start_node: 'a', nodes }));
     const shared = ['--catalogue', pathOf('quick.json'), '--cache', pathOf('cache'), '--gpu', 'off', '--slots', '2'];
+    const render = [
+      'tools',
+      'render',
+      '--graph',
+      pathOf('graph.json'),
+      '--node',
+      'a',
+      '--message',
+      'Hello.',
+      ...shared,
+    ];
     const check = async () => (await runCommand(['check', pathOf('graph.json'), ...shared])).err;
     expect(await check()).toContain('the list takes the model "quick": it fits in memory');
+    expect((await runCommand(render)).err).not.toContain('calm');
     expect(await runCommand(['doctor', 'quick', '--quick', ...shared])).toMatchObject({ code: 0 });
     expect(await check()).toMatch(/"quick": [\d.]+ tokens per second were measured, and its min_tokens_per_second/);
+    expect((await runCommand(render)).err).toContain('"calm" is not on disk, so this is our own wording');
     const suggested = await runCommand(['models', 'suggest', ...shared]);
     expect(suggested.out).toMatch(/tokens\/s, measured/);
   });

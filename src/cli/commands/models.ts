@@ -37,12 +37,15 @@ async function list(flags: ServerFlags): Promise<void> {
   const { catalogue, downloads, options } = await openCatalogue(flags);
   const entries = [...catalogue.models.values()];
   const models = await Promise.all(
-    entries.map(async (entry) => ({ entry, status: await downloads.readStatus(entry) })),
+    entries.map(async (entry) => {
+      const locating = downloads.locate(entry);
+      return { entry, status: await downloads.readStatus(entry, locating), bytes: (await locating)?.bytes };
+    }),
   );
   const isOnDisk = ({ status }: (typeof models)[number]): boolean => status === 'LOCAL' || status === 'DOWNLOADED';
-  for (const { entry, status } of models.toSorted((a, b) => Number(isOnDisk(b)) - Number(isOnDisk(a)))) {
+  for (const { entry, status, bytes } of models.toSorted((a, b) => Number(isOnDisk(b)) - Number(isOnDisk(a)))) {
     const { name, description, tool_call_format, purpose } = entry;
-    const size_bytes = await readSize(downloads, entry);
+    const size_bytes = bytes ?? entry.variants[0]?.size_bytes;
     if (options.json) printLine(JSON.stringify({ name, status, size_bytes, purpose, tool_call_format, description }));
     else {
       const size = size_bytes === undefined ? '' : formatBytes(size_bytes);
@@ -54,10 +57,6 @@ async function list(flags: ServerFlags): Promise<void> {
   }
 }
 
-/** Bytes on disk, or of the catalogue; undefined if neither has them. */
-const readSize = async (downloads: OpenCatalogue['downloads'], entry: CatalogueEntry): Promise<number | undefined> =>
-  (await downloads.locate(entry))?.bytes ?? entry.variants[0]?.size_bytes;
-
 async function info(name: string, flags: ServerFlags): Promise<void> {
   const folder = await openCatalogue(flags);
   const details = await readDetails(folder, requireEntry(folder.catalogue, name));
@@ -68,11 +67,12 @@ async function info(name: string, flags: ServerFlags): Promise<void> {
   }
 }
 
-async function readDetails({ downloads, options }: OpenCatalogue, entry: CatalogueEntry): Promise<object> {
+async function readDetails({ options }: OpenCatalogue, entry: CatalogueEntry): Promise<object> {
   const { name, description, tool_call_format, purpose, embedding, variants } = entry;
   const [variant] = variants;
   const {
     status,
+    file,
     problem,
     bytesOnDisk = variant?.size_bytes,
     keptBytes,
@@ -80,7 +80,7 @@ async function readDetails({ downloads, options }: OpenCatalogue, entry: Catalog
   return {
     name,
     status,
-    file: (await downloads.locate(entry))?.files[0],
+    file,
     size_bytes: bytesOnDisk,
     problem,
     kept_bytes: status === 'ABSENT' ? keptBytes || undefined : undefined,

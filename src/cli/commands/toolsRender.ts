@@ -63,7 +63,7 @@ export const toolsRenderCommand = (): Command =>
         [],
       )
       .option('--tokens', 'print to standard error how many tokens the prompt has; needs a model'),
-    ['graphs', 'catalogue', 'models', 'extend', 'storageRoot', 'engineProcess'],
+    ['graphs', 'catalogue', 'models', 'cache', 'slots', 'gpu', 'extend', 'storageRoot', 'engineProcess'],
   ).action(render);
 
 async function render(flags: RenderFlags): Promise<void> {

@@ -143,7 +143,7 @@ export class Downloads implements AsyncDisposable {
   /** Deletes what was downloaded. @throws Fault MODEL_NOT_ON_DISK, DOWNLOAD_ALREADY_ACTIVE; of `releaseModels`. */
   async remove(
     source: ModelSource,
-    { signal = neverAborted, releaseModels = async () => undefined }: Partial<Omit<RemoveOptions, 'wait'>> = {},
+    { signal = neverAborted(), releaseModels = async () => undefined }: Partial<Omit<RemoveOptions, 'wait'>> = {},
   ): Promise<Downloaded> {
     if (this.#running.has(filesKey(source)))
       throw new Fault('DOWNLOAD_ALREADY_ACTIVE', `"${source.name}" is being downloaded; cancel that first`);
@@ -154,7 +154,7 @@ export class Downloads implements AsyncDisposable {
   /** Hashes the files of a model again; no results when it is not on disk. @throws Fault, as `toDownloadFault` makes it. */
   verify(
     source: ModelSource,
-    { signal = neverAborted, onProgress }: SubscribeOptions = {},
+    { signal = neverAborted(), onProgress }: SubscribeOptions = {},
   ): Promise<readonly Verified[]> {
     const read = async (): Promise<readonly Verified[]> => {
       const total = (await this.locate(source))?.bytes ?? 0;
@@ -204,7 +204,8 @@ export class Downloads implements AsyncDisposable {
   }
 }
 
-const neverAborted = new AbortController().signal;
+// One for all would gather the listeners of all.
+const neverAborted = (): AbortSignal => new AbortController().signal;
 
 /** The files of a catalogue entry as a text: entries with different names may have the same files. */
 export const filesKey = ({ file, variants: [variant] }: ModelSource): string =>

@@ -148,7 +148,7 @@ async function readModelInfo(
   const [status, located, { measuredRate: tokensPerSecond = 0 }] = await Promise.all([
     downloads.readStatus(entry, locating),
     locating,
-    chooser.speeds.read(entry),
+    chooser.speeds.read(entry, locating),
   ]);
   return {
     name: entry.name,

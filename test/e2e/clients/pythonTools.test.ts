@@ -358,6 +358,7 @@ describe.skipIf(isSkipped('pythonTools'))('the executor of the Python client', (
           ['One moment.', 'client'],
           ['set_light: on. ', ''],
         ],
+        lines: ['', 'Good.'],
         text: 'set_light: on. ',
         modes: ['MANUAL', 'MANUAL', 'AUTO', 'MANUAL'],
         metadata: [{ watts: 9 }],

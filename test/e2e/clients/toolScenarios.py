@@ -578,8 +578,7 @@ async def lets_people_take_part(client: Client) -> Any:
     texts = [[event.text, event.source] async for event in turn if isinstance(event, Text)]
     result = await turn
     manual = await agent.send("Is anybody there?")
-    await agent.append_text("I am.")
-    await agent.append_text("Good.", role="user")
+    lines = [await agent.append_text("I am."), await agent.append_text("Good.", role="user", notify=True)]
     await agent.set_agent_mode("AUTO")
     await agent.set_variables({"previous_tool_results": 3})
     auto = await agent.send("hello")
@@ -589,6 +588,7 @@ async def lets_people_take_part(client: Client) -> Any:
     await detached.send("light", tools=Executor({"set_light": lambda name, on: ToolResult("on", control={"mode": "MANUAL"})}))
     return {
         "texts": texts,
+        "lines": lines,
         "text": result.text,
         "modes": [result.mode, manual.mode, auto.mode, (await detached.send("hello")).mode],
         "metadata": list(result.result_metadata.values()),

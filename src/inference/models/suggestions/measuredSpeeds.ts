@@ -5,6 +5,7 @@ import { makeFolder, readTextIfFile, writeAtomic } from '../../../base/filesyste
 import { isObject, tryParseJson } from '../../../base/jsonTypes.ts';
 import type { GpuChoice } from '../../contract/engine.ts';
 import type { Downloads } from '../../download/downloads.ts';
+import type { LocatedModel } from '../../download/locate.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue.ts';
 import { gpuSettingsFor } from '../pool/poolOptions.ts';
 
@@ -44,9 +45,9 @@ export class MeasuredSpeeds {
     this.#options = options;
   }
 
-  async read(entry: CatalogueEntry): Promise<MeasuredSpeed> {
+  async read(entry: CatalogueEntry, locating?: Promise<LocatedModel | undefined>): Promise<MeasuredSpeed> {
     await this.#writing;
-    const [rates, key] = await Promise.all([this.#readRates(), this.#keyOf(entry)]);
+    const [rates, key] = await Promise.all([this.#readRates(), this.#keyOf(entry, locating)]);
     const own = rates[key];
     return own ? { measuredRate: Math.max(...own), measuredTurns: own.length } : {};
   }
@@ -91,9 +92,9 @@ export class MeasuredSpeeds {
   }
 
   /** Another file, a changed one, or one with other settings has another key; one that other machines serve has its name. */
-  async #keyOf(entry: CatalogueEntry): Promise<string> {
-    const { downloads, gpu } = this.#options;
-    const [file = entry.name] = (await downloads.locate(entry))?.files ?? [];
+  async #keyOf(entry: CatalogueEntry, locating = this.#options.downloads.locate(entry)): Promise<string> {
+    const { gpu } = this.#options;
+    const [file = entry.name] = (await locating)?.files ?? [];
     const version = await stat(file).catch(() => undefined);
     const [variant] = entry.variants;
     const own = gpuSettingsFor({ gpu: variant?.gpu, gpuLayers: variant?.gpu_layers }, { gpu });

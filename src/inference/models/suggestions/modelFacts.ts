@@ -16,6 +16,8 @@ import type { MeasuredSpeed, MeasuredSpeeds } from './measuredSpeeds.ts';
 export interface ModelFacts extends MeasuredSpeed {
   readonly entry: CatalogueEntry;
   readonly status: DownloadStatus | 'LOADED';
+  /** The path of its first file; undefined: not on disk. */
+  readonly file?: string | undefined;
   /** Why its files cannot be used; undefined: they can, or there are none. */
   readonly problem?: string | undefined;
   /** Size on disk; undefined: not on disk. */
@@ -64,11 +66,12 @@ export async function readModelFacts(
   const located = await locating;
   const status = await downloads.readStatus(entry, locating);
   const [file] = located?.files ?? [];
-  const measured = file === undefined && !isRemote(entry) ? {} : await speeds.read(entry);
+  const measured = file === undefined && !isRemote(entry) ? {} : await speeds.read(entry, locating);
   if (file !== undefined)
     return {
       entry,
       status,
+      file,
       bytesOnDisk: located?.bytes,
       ...measured,
       ...(await readFile({ file, version: await versionOf(file) })),

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import type { LlamaContext, Token } from 'node-llama-cpp';
 import { Fault } from '../../../../../src/protocol/fault.ts';
@@ -8,6 +9,8 @@ import { type Slot, SlotPool } from '../../../../../src/inference/llama/kvCache/
 import { ThreadCap } from '../../../../../src/inference/llama/threads/batchThreads.ts';
 
 const neverAborted = new AbortController().signal;
+// Of many tests some request still waits.
+setMaxListeners(0, neverAborted);
 
 /** Slots with fake KV caches named a, b, c, d; the prefix length that each reports is given by name. */
 function createSlots(

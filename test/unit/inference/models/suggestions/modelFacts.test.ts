@@ -1,7 +1,7 @@
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Downloads } from '../../../../../src/inference/download/downloads.ts';
 import { parseCatalogue } from '../../../../../src/inference/models/catalogue/catalogue.ts';
 import { MeasuredSpeeds } from '../../../../../src/inference/models/suggestions/measuredSpeeds.ts';
@@ -25,7 +25,11 @@ describe('what is known of the files of models', () => {
     await cp(repositoryPath('models/turngraph-demo.gguf'), file);
     const first = await read();
     expect(first).toMatchObject({ status: 'LOCAL', problem: expect.stringContaining('part 2 of 2 is missing') });
-    expect((await read())?.shape).toBe(first?.shape);
+    const locate = vi.spyOn(downloads, 'locate');
+    const second = await read();
+    expect(second?.shape).toBe(first?.shape);
+    expect(second?.file).toBe(file);
+    expect(locate).toHaveBeenCalledTimes(1);
     await writeFile(join(folder, 'm-00002-of-00002.gguf'), 'GGUF');
     expect((await read())?.problem).toContain('it ends in the middle of its header');
     await writeFile(file, '<!doctype html>');
