@@ -1,8 +1,7 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { getLlama, LlamaLogLevel, type Llama, type LlamaContext, type LlamaModel } from 'node-llama-cpp';
 import { BackgroundGate } from '../../src/inference/llama/batching/backgroundGate.ts';
-import { hookBatches } from '../../src/inference/llama/nativePatches.ts';
+import { holdContexts, hookBatches } from '../../src/inference/llama/nativePatches.ts';
 import { ThreadCap } from '../../src/inference/llama/threads/batchThreads.ts';
 import { DeferredQueue } from '../../src/inference/llama/batching/batchScheduler.ts';
 import { grammarCache } from '../../src/inference/llama/sampling/grammarCache.ts';
@@ -35,6 +34,7 @@ export const contextSize = 1024;
 export async function openDemo(): Promise<Demo> {
   const llama = await getLlama({ build: 'never', gpu: false, maxThreads: 0, logLevel: LlamaLogLevel.disabled });
   const weights = await llama.loadModel({ modelPath: demoFile });
+  holdContexts(weights);
   const tokenizer = new Tokenizer(weights);
   const chatTemplate = probeChatTemplate(weights.fileInfo.metadata.tokenizer.chat_template, { bos: '', eos: '' });
   const renderer = new PromptRenderer(chatTemplate, tokenizer);
@@ -67,14 +67,5 @@ export async function openDemo(): Promise<Demo> {
     };
     return { context, slots, deferredQueue, sequence: () => new LlamaSequence(parts) };
   };
-  return { llama, weights, tokenizer, renderer, open, close: () => disposeWithin(llama, 30_000) };
-}
-
-/** Disposes of the library. On a busy machine that once did not end: it is reported, and fails no test of something else. */
-async function disposeWithin(llama: Llama, limitMs: number): Promise<void> {
-  const limit = new AbortController();
-  const late = wait(limitMs, true, limit).catch(() => false);
-  if (await Promise.race([llama.dispose().then(() => false), late]))
-    console.warn(`llama.dispose() did not end within ${limitMs} ms`);
-  limit.abort();
+  return { llama, weights, tokenizer, renderer, open, close: () => llama.dispose() };
 }

@@ -13,6 +13,7 @@ import {
   toLoadFault,
 } from './estimateLoad.ts';
 import { type ContextProgress, createContext, resizableContext } from './createContext.ts';
+import { holdContexts } from './nativePatches.ts';
 import { type CacheFiles, type CacheFolderOptions, openCacheFiles } from './cacheFiles.ts';
 import { type ThreadTimingsCache, threadTimingsCache } from './threads/threadTimingsCache.ts';
 import { InsufficientMemoryError, type Llama, type LlamaModel as Weights } from 'node-llama-cpp';
@@ -191,6 +192,7 @@ async function tryLoad(
     ...(onProgress && { onLoadProgress: onProgress }),
   });
   try {
+    holdContexts(weights);
     const loaded = await readMemoryUse(llama);
     // The library does not count adapters.
     const loraUse = loraMemory(file.loraBytes, weights.gpuLayers);

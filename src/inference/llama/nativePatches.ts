@@ -1,4 +1,4 @@
-import type { LlamaContext } from 'node-llama-cpp';
+import type { LlamaContext, LlamaContextOptions, LlamaModel as Weights } from 'node-llama-cpp';
 
 /** Replaces a method until the returned function is called. @throws Error when this release has no such method. */
 export function patchMethod<T extends (...values: never[]) => unknown>(
@@ -20,6 +20,48 @@ export const patchNativeMethod = <T extends (...values: never[]) => unknown>(
   name: string,
   wrap: (original: T) => T,
 ): (() => void) => patchMethod(Reflect.get(context, '_ctx'), name, wrap);
+
+/**
+ * Lets weights be disposed of whatever became of their contexts. The library waits for each of them, and disposes only of those
+ * that are in memory still: for one that could not be made, or that was garbage collected, it would wait for ever.
+ * @throws Error as `patchMethod`
+ */
+export function holdContexts(weights: Weights): void {
+  const held = new Set<LlamaContext>();
+  const guard: unknown = Reflect.get(weights, '_backendModelDisposeGuard');
+  const make = async (create: Weights['createContext'], options?: LlamaContextOptions): Promise<LlamaContext> => {
+    const handles: Disposable[] = [];
+    const restore = patchMethod<(...values: readonly unknown[]) => Disposable>(
+      guard,
+      'createPreventDisposalHandle',
+      (createHandle) =>
+        (...values) => {
+          const handle = createHandle(...values);
+          // Those of running batches have a value.
+          if (values.length === 0) handles.push(handle);
+          return handle;
+        },
+    );
+    let own: unknown;
+    try {
+      const context = await create(options);
+      own = Reflect.get(context, '_modelPreventDisposalHandle');
+      held.add(context);
+      context.onDispose.createListener(() => held.delete(context));
+      return context;
+    } finally {
+      restore();
+      // The library may have tried several times.
+      for (const handle of handles) if (handle !== own) handle[Symbol.dispose]();
+    }
+  };
+  let last: Promise<unknown> = Promise.resolve();
+  patchMethod<Weights['createContext']>(weights, 'createContext', (create) => (options) => {
+    const made = last.then(() => make(create, options));
+    last = made.catch(() => undefined);
+    return made;
+  });
+}
 
 export type NativeMethod = (...values: readonly unknown[]) => Promise<unknown>;
 
