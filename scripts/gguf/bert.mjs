@@ -7,7 +7,8 @@ import { flag, number, padded, real, text } from './values.mjs';
 import { createNormalRandom, createWeights, weightTypes } from './weights.mjs';
 
 const special = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'];
-const characters = [...'abcdefghijklmnopqrstuvwxyz0123456789'];
+// With letters of Hangul, which has a code point for each syllable, too.
+const characters = [...'abcdefghijklmnopqrstuvwxyz0123456789\u1100\u1161\u1169'];
 const marks = [...'.,;:!?()\'"-'];
 const words = ['the', 'is', 'of', 'and', 'query', 'document', 'sword', 'dragon', 'moon'];
 

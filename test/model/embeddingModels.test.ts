@@ -43,6 +43,7 @@ describe('loading an embedding model', () => {
   it.each([
     [0, 512],
     [1024, 1024],
+    [255, 255],
     [5000, 2048],
   ])('gives a context_size of %i a context of %i tokens', async (contextSize, expected) => {
     await using model = await engine.load(file, { ...options, contextSize, purpose: 'embedding' });

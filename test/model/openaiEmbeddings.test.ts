@@ -49,6 +49,19 @@ describe('embeddings over the OpenAI-compatible API', () => {
     expect((await embed('the moon', { dimensions: 32 })).data).toHaveLength(1);
   });
 
+  it('may be of a text that fills the context, and not of a longer one', async () => {
+    expect((await embed('moon '.repeat(62))).usage.prompt_tokens).toBe(64);
+    await expect(embed('moon '.repeat(63))).rejects.toThrow('text 1 has 65 tokens, and the embedding model reads 64');
+  });
+
+  it('know the letters of a Hangul syllable', async () => {
+    const [syllables, letters, others] = (await embed(['가', '\u1100\u1161', '고'])).data.map(
+      ({ embedding }) => embedding,
+    );
+    expect(dot(syllables, letters)).toBeCloseTo(1, 4);
+    expect(dot(syllables, others)).toBeLessThan(0.9999);
+  });
+
   it.each<[string, object, string, string]>([
     ['tokens', { input: [1, 2, 3] }, 'input', 'has token ids'],
     ['lists of tokens', { input: [[1, 2], [3]] }, 'input', 'has token ids'],

@@ -91,10 +91,17 @@ function wantedContext(
 /** An embedding model gets a short context unless more is asked for: its compute buffers grow with the square of it. */
 const defaultEmbeddingContextSize = 512;
 
+/**
+ * Options of the context of an embedding model, for its creation and for estimates. The library takes only texts that are
+ * shorter than the context, and a model without causal attention sees its text only as a whole.
+ */
+export const embeddingShape = (contextSize: number) => ({ contextSize: contextSize + 1, batchSize: contextSize });
+
+// It has one slot. The library aborts where it estimates an odd batch for two.
 const embeddingEstimates =
   (insights: GgufInsights, modelGpuLayers: number): EstimateContext =>
-  async ({ slots: sequences, contextSize }) => {
-    const shape = { contextSize, batchSize: contextSize, sequences, modelGpuLayers, isEmbeddingContext: true };
+  async ({ contextSize }) => {
+    const shape = { ...embeddingShape(contextSize), sequences: 1, modelGpuLayers, isEmbeddingContext: true };
     return toMemoryUse(await insights.estimateContextResourceRequirementsV2(shape));
   };
 

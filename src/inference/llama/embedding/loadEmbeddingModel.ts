@@ -7,7 +7,7 @@ import { splitFileNames, DialoglessModel, normalizeVector, textTooLong } from '.
 import { fileChecksum } from '../cacheFiles.ts';
 import { Fault, describeError } from '../../../protocol/fault.ts';
 import type { LoadOptions, Model } from '../../contract/engine.ts';
-import { contextMemoryOf, fitLoadedContext, type LoadedWeights } from '../contextMemory.ts';
+import { contextMemoryOf, embeddingShape, fitLoadedContext, type LoadedWeights } from '../contextMemory.ts';
 import type { ContextOptions } from '../createContext.ts';
 import { poolings } from '../gguf/metadata.ts';
 import { EitherSignal, track } from '../../../base/abort.ts';
@@ -27,9 +27,7 @@ export async function loadEmbeddingModel(
   // Half of the cores: what is embedded ahead of time is not to take the time of turns.
   const threads = options.threads || Math.max(1, Math.floor(availableParallelism() / 2));
   const context = await weights.createEmbeddingContext({
-    contextSize,
-    // A model without causal attention sees its text only as a whole.
-    batchSize: contextSize,
+    ...embeddingShape(contextSize),
     threads,
     ...(signal && { createSignal: signal }),
   });
@@ -65,7 +63,7 @@ async function embeddingFingerprint({ llama }: Weights, file: string, contextSiz
   const checksums = await Promise.all(names.map((name) => fileChecksum(join(dirname(file), name))));
   const engine = [await getModuleVersion(), llama.llamaCppRelease.release];
   return createHash('sha256')
-    .update(JSON.stringify([checksums, contextSize, engine]))
+    .update(JSON.stringify([checksums, embeddingShape(contextSize), engine]))
     .digest('hex');
 }
 
@@ -194,27 +192,28 @@ const maxCharactersPerToken = 32;
 
 /** Makes tokens of texts, at most as many as fit in the context of an embedding model. */
 function embeddingTokenizer({ weights, context, contextSize }: EmbeddingModelParts) {
-  // The library refuses a text that fills the context.
-  const maxTokens = contextSize - 1;
   // What the model puts around each text.
   const added = context.calculateInputLength([]);
+  // Of a letter that has a decomposition, llama.cpp's WordPiece keeps only the first part: of a Hangul syllable its consonant.
+  const isDecomposed = weights.fileInfo.metadata.tokenizer.ggml.model === 'bert';
   const tokenize = (text: string) => {
-    const limit = maxTokens * maxCharactersPerToken;
+    const limit = contextSize * maxCharactersPerToken;
     const isPart = text.length > limit;
-    return { tokens: weights.tokenize(isPart ? text.slice(0, limit) : text, false), isPart };
+    const part = isPart ? text.slice(0, limit) : text;
+    return { tokens: weights.tokenize(isDecomposed ? part.normalize('NFD') : part, false), isPart };
   };
   const count = (text: string): number => {
     const { tokens, isPart } = tokenize(text);
-    return isPart ? Math.max(tokens.length, maxTokens + 2) : tokens.length;
+    return isPart ? Math.max(tokens.length, contextSize + 1) : tokens.length;
   };
   /** `total` counts what the model puts around it, too. @throws Fault PROMPT_TOO_LARGE if not to be cut. */
   const tokensOf = (text: string, index: number, truncate: boolean) => {
     const { tokens, isPart } = tokenize(text);
-    const room = maxTokens - added;
+    const room = contextSize - added;
     const isCut = isPart || tokens.length > room;
     if (isCut && !truncate) {
       const size = isPart ? `${text.length} characters` : `${tokens.length + added} tokens`;
-      throw textTooLong(index, size, maxTokens);
+      throw textTooLong(index, size, contextSize);
     }
     const kept = tokens.slice(0, room);
     return { tokens: kept, total: kept.length === 0 ? 0 : kept.length + added, isCut };
