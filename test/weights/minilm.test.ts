@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,7 +8,7 @@ import { weightsFile } from '../../scripts/weights.mjs';
 import { connect, type Client } from '../../src/client/index.ts';
 import type { TurngraphServer } from '../../src/server/socket/server.ts';
 import { isSkipped } from '../helpers/requirements.mjs';
-import { startTestServer } from '../helpers/server.ts';
+import { repositoryPath, startTestServer } from '../helpers/server.ts';
 
 describe.skipIf(isSkipped('embeddingWeights'))('with the weights of MiniLM', () => {
   let folder = '';
@@ -17,10 +17,16 @@ describe.skipIf(isSkipped('embeddingWeights'))('with the weights of MiniLM', () 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'turngraph-weights-'));
     const file = await weightsFile('minilm');
-    const variant = { engine: 'llama-cpp', local_path: dirname(file), files: [basename(file)] };
+    // As long as the texts that its authors let it read.
+    const variant = { engine: 'llama-cpp', local_path: dirname(file), files: [basename(file)], context_size: 256 };
     const models = [{ name: 'minilm', purpose: 'embedding', variants: [variant] }];
     await writeFile(join(folder, 'models.json'), JSON.stringify({ models, extends: false }));
-    const places = { catalogue: join(folder, 'models.json'), cache: join(folder, 'cache'), storageRoot: folder };
+    const places = {
+      openai: true,
+      catalogue: join(folder, 'models.json'),
+      cache: join(folder, 'cache'),
+      storageRoot: folder,
+    };
     server = await startTestServer(places);
     client = await connect(server.url);
   });
@@ -29,6 +35,47 @@ describe.skipIf(isSkipped('embeddingWeights'))('with the weights of MiniLM', () 
     await server[Symbol.asyncDispose]();
     await rm(folder, { recursive: true });
   });
+  describe('vectors are those of PyTorch (minilmVectors.py)', () => {
+    const tolerance = 0.001;
+    const farthest = (a: readonly number[], b: readonly number[]): number =>
+      Math.max(...a.map((value, index) => Math.abs(value - (b[index] ?? Infinity))));
+    const dot = (a: readonly number[], b: readonly number[]): number =>
+      a.reduce((sum, value, index) => sum + value * (b[index] ?? 0), 0);
+    const readReference = async () =>
+      JSON.parse(await readFile(repositoryPath('test/fixtures/minilmVectors.json'), 'utf8')) as readonly {
+        readonly text: string;
+        readonly vector: readonly number[];
+      }[];
+
+    it('of texts of several scripts, number by number', async () => {
+      const texts = (await readReference()).slice(0, -1);
+      expect(texts).toHaveLength(9);
+      const body = JSON.stringify({ model: 'minilm', input: texts.map(({ text }) => text) });
+      const headers = { 'content-type': 'application/json' };
+      const url = `http://127.0.0.1:${server.port}/v1/embeddings`;
+      const { data } = (await (await fetch(url, { method: 'POST', headers, body })).json()) as {
+        readonly data: readonly { readonly embedding: readonly number[] }[];
+      };
+      for (const [index, { vector }] of texts.entries()) {
+        const own = data[index]?.embedding ?? [];
+        expect(farthest(vector, own)).toBeLessThan(tolerance);
+        expect(1 - dot(own, vector)).toBeLessThan(tolerance);
+      }
+    });
+
+    it('and of a text that is cut, in a search', async () => {
+      const reference = await readReference();
+      const records = reference.map(({ text }, index) => ({ id: String(index), text }));
+      await writeFile(join(folder, 'texts.kb.json'), JSON.stringify({ embedding_model: 'minilm', records }));
+      for (const { text: query, vector } of reference) {
+        const { hits } = await client.searchStorage({ name: 'texts.kb.json', query, match: 'vectors', topK: 10 });
+        const found = hits.toSorted((one, other) => Number(one.id) - Number(other.id)).map(({ score }) => score);
+        const expected = reference.map((other) => dot(vector, other.vector));
+        expect(farthest(expected, found)).toBeLessThan(tolerance);
+      }
+    });
+  });
+
   describe('a Route by examples', () => {
     const route = (bounds: object) =>
       measureIntents(client, { match: 'vectors', embedding_model: 'minilm', ...bounds });
