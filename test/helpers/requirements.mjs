@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import envPaths from 'env-paths';
-import { hasWeights } from '../../scripts/weights.mjs';
+import { hasPackages, hasWeights } from '../../scripts/weights.mjs';
 
 /**
  * @typedef {object} Requirement
@@ -182,6 +182,13 @@ export const requirements = {
     install: 'node scripts/weights.mjs',
     findMissing: () =>
       absentOf({ 'the weights of SmolLM2': hasWeights('smollm2'), 'those of Gemma': hasWeights('gemma3') }),
+  },
+  callWeights: {
+    title: 'strict calls of the Berkeley leaderboard',
+    file: 'test/weights/bfcl.test.ts',
+    install: 'node scripts/weights.mjs',
+    findMissing: () =>
+      absentOf({ 'the weights of SmolLM2': hasWeights('smollm2'), 'the questions of BFCL': hasPackages('bfcl') }),
   },
   embeddingWeights: {
     title: 'a Route by examples with the weights of MiniLM',

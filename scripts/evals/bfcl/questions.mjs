@@ -17,11 +17,14 @@ export const categories = {
   live_irrelevance: 'live_irrelevance',
 };
 
-/** The first `limit` questions of a category: messages, functions as they are declared, tools, and the truth. */
+/**
+ * The first `limit` questions of a category, or of another file by its name: messages, functions as they are declared, tools, and
+ * the truth.
+ */
 export async function readQuestions(category, limit = Infinity) {
   const folder = join(await packageFolder('bfcl'), 'bfcl_eval', 'data');
-  const name = `BFCL_v4_${categories[category]}.json`;
-  const truths = category.includes('irrelevance') ? [] : await readLines(join(folder, 'possible_answer', name));
+  const name = `BFCL_v4_${categories[category] ?? category}.json`;
+  const truths = category.endsWith('relevance') ? [] : await readLines(join(folder, 'possible_answer', name));
   const truthOf = new Map(truths.map(({ id, ground_truth: truth }) => [id, truth]));
   const questions = await readLines(join(folder, name));
   return questions.slice(0, limit).map(({ id, question: [messages], function: functions }) => ({
