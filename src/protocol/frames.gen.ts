@@ -245,7 +245,7 @@ export interface ToolCallNotification {
   readonly issues: readonly ToolCallIssue[];
   /** Whether the turn waits for the result of this call (submit_tool_results). */
   readonly awaitsResult: boolean;
-  /** The lowest of the probabilities of name and arguments, 0 to 1; absent: the engine does not know it. */
+  /** The probability of name and arguments together, 0 to 1; absent: the engine does not know it. */
   readonly confidence?: number;
 }
 

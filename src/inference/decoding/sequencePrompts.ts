@@ -11,13 +11,13 @@ import {
   type PromptPiece,
   promptTooLargeFault,
   type ScoreOptions,
-  type TokenChoice,
   type Transcript,
 } from '../contract/engine.ts';
 import { answerFrame } from './answers.ts';
 import { nothingGenerated, type StreamingDetokenizer, type GeneratedText } from './streamingDetokenizer.ts';
 import { replyLead } from './templateProbes.ts';
 import type { PromptTokenizer, RenderedPrompt } from './templateRenderer.ts';
+import { closeChoice, type OpenChoice } from './tokenChoices.ts';
 
 /** What an inference is computed from, and what it reports meanwhile. */
 interface InferenceStart {
@@ -48,7 +48,7 @@ interface GenerationResult {
   readonly finishReason: FinishReason | undefined;
   readonly text: Pick<StreamingDetokenizer, 'text' | 'count' | 'transcript' | 'end' | 'exactPrefix'>;
   /** Their offsets are those of `text`. */
-  readonly choices: readonly TokenChoice[] | undefined;
+  readonly choices: readonly OpenChoice[] | undefined;
 }
 
 interface SequencePromptsParts {
@@ -105,7 +105,10 @@ export class SequencePrompts {
       ...course.report(tokens.length, text.count),
       ...(options.transcript && { transcript: this.#transcript(rendered, tokens, text.transcript) }),
       ...(choices && {
-        choices: choices.map((each) => ({ ...each, start: each.start + prefix.length, end: each.end + prefix.length })),
+        choices: choices.map((each) => {
+          const { start, end, probability } = closeChoice(each, text.text);
+          return { start: start + prefix.length, end: end + prefix.length, probability };
+        }),
       }),
     };
   }

@@ -8,8 +8,8 @@ import type { ToolCallParams } from './toolCallParams.ts';
 import { thoughtName } from './toolDeclarations.ts';
 
 /**
- * Calls of a text with their confidence: the lowest probability of a token of the name or of an argument. Absent where the
- * probabilities are not known.
+ * Calls of a text with their confidence: the probability of the name and the arguments together. Absent where those of the
+ * tokens are not known.
  */
 export function withConfidence(
   calls: readonly DetectedCall[],
@@ -29,7 +29,10 @@ export function withConfidence(
     const parts = partsOf(written, call);
     const counts = (choice: TextRange): boolean =>
       parts.some((part) => choice.start < start + part.end && choice.end > start + part.start);
-    return { ...call, confidence: Math.min(1, ...choices.filter(counts).map(({ probability }) => probability)) };
+    return {
+      ...call,
+      confidence: choices.filter(counts).reduce((product, { probability }) => product * probability, 1),
+    };
   });
   return measured.reverse();
 }

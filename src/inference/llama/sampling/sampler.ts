@@ -1,8 +1,8 @@
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp';
 import type { GrammarMatcher } from '../../../chat/grammar/matcher.ts';
-import type { FinishReason, GenerateOptions, TokenChoice } from '../../contract/engine.ts';
+import type { FinishReason, GenerateOptions } from '../../contract/engine.ts';
 import { type DecodingModel, DecodingState, type GrammarEntry } from '../../decoding/decodingState.ts';
-import { choiceProbability, mayBeginCall } from '../../decoding/tokenChoices.ts';
+import { mayBeginCall, openChoice, type OpenChoice } from '../../decoding/tokenChoices.ts';
 import type { GenerationStart } from '../../decoding/sequencePrompts.ts';
 import { endsMidCharacter, StreamingDetokenizer } from '../../decoding/streamingDetokenizer.ts';
 import type { PromptRenderer } from '../promptRenderer.ts';
@@ -27,7 +27,7 @@ type SampledText = Pick<GrammarEntry, 'before' | 'inside'>;
 export class Sampler {
   readonly text: StreamingDetokenizer;
   /** What of the text was chosen, as far as it may be a part of a call; undefined: it is not asked for. */
-  readonly choices: TokenChoice[] | undefined;
+  readonly choices: OpenChoice[] | undefined;
   /** The most probable tokens, of which the next one to accept was sampled; undefined: they do not count. */
   candidates: ReadonlyMap<Token, number> | undefined;
   #mayBeCall = false;
@@ -109,8 +109,9 @@ export class Sampler {
     const { matcher } = this.#state;
     const allows = matcher && ((other: Token): boolean => this.#isAllowed(other, matcher));
     const start = this.text.decoded.length;
-    const end = start + Math.max(1, this.text.peek(token).length);
-    this.choices.push({ start, end, probability: choiceProbability(candidates, token, allows) });
+    const textOf = (each: Token): string => this.text.peek(each);
+    const end = start + Math.max(1, textOf(token).length);
+    this.choices.push({ start, end, ...openChoice(candidates, token, textOf, allows) });
   }
 
   #isAllowed(token: Token, matcher: GrammarMatcher): boolean {

@@ -3,10 +3,10 @@ import { toGbnf } from '../../../chat/grammar/gbnf.ts';
 import { tagsOf } from '../../../chat/replyMarks.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { Token } from '../../decoding/tokenizer.ts';
-import type { GenerateOptions, TokenChoice } from '../../contract/engine.ts';
+import type { GenerateOptions } from '../../contract/engine.ts';
 import { type DecodingModel, DecodingState } from '../../decoding/decodingState.ts';
 import type { GenerationStart } from '../../decoding/sequencePrompts.ts';
-import { choiceProbability } from '../../decoding/tokenChoices.ts';
+import { openChoice, type OpenChoice } from '../../decoding/tokenChoices.ts';
 import { GenerationText, type GeneratedPiece } from './generatedText.ts';
 import type { RemotePrompts } from './remotePrompts.ts';
 
@@ -19,7 +19,7 @@ export class Generation {
   readonly text: GenerationText;
   readonly state: DecodingState;
   /** What of the text the model has chosen; undefined: it is not asked for, or not known of all. */
-  choices: TokenChoice[] | undefined;
+  choices: OpenChoice[] | undefined;
   readonly #model: GenerationModel;
   /** Text of the last piece, which is not added yet: forced text follows it, and both are tokenized together. */
   #ownText = '';
@@ -78,7 +78,8 @@ export class Generation {
     const candidates = new Map([...chosen.logprobs].map(([token, logprob]) => [token as Token, Math.exp(logprob)]));
     const start = this.text.decoded.length + this.#ownText.length;
     const end = start + Math.max(1, this.text.shown(piece).length);
-    this.choices.push({ start, end, probability: choiceProbability(candidates, chosen.token, matcher && allows) });
+    const textOf = (token: Token): string => vocabulary.text([token]) ?? '';
+    this.choices.push({ start, end, ...openChoice(candidates, chosen.token, textOf, matcher && allows) });
   }
 
   /** Adds a piece of the constrained text. @param before its part up to the trigger. @param inside the rest. */

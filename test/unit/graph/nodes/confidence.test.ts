@@ -21,9 +21,9 @@ function confidencesOf(marked: string): readonly (number | undefined)[] {
 it.each([
   ['the name counts', '<tool_call>{"name": "«set|0.4»_light", "arguments": {"on": true}}</tool_call>', [0.4]],
   [
-    'the lowest argument counts',
-    '<tool_call>{"name": "f", "arguments": {"a": "«x|0.7»", "b": «2|0.3»}}</tool_call>',
-    [0.3],
+    'all arguments count, and the name',
+    '<tool_call>{"name": "«f|0.5»", "arguments": {"a": "«x|0.5»", "b": «2|0.75»}}</tool_call>',
+    [0.1875],
   ],
   [
     'what is around the call does not',
