@@ -53,6 +53,7 @@ export async function openDemo(): Promise<Demo> {
     const parts = {
       label: '',
       slots,
+      reserve: async () => {},
       stateSwap: undefined,
       backgroundGate: new BackgroundGate(),
       threadCap: new ThreadCap(),

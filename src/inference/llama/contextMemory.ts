@@ -77,6 +77,18 @@ export const contextShape = (contextSize: number) =>
 
 export const unlimitedMemory: MemoryUse = { ram: Infinity, vram: Infinity };
 
+/**
+ * The tokens that each slot has at first: the memory of a KV cache is taken as a whole when it is made, and most conversations
+ * are short. Slots on the CPU get more when a conversation needs it (`SlotResizer.reserve`), if that saves much memory and their
+ * states can be kept meanwhile.
+ */
+export function firstContextSize({ slots, contextSize, slot }: FittedContext, canGrow: boolean): number {
+  const saved = slots * slot.ram * (1 - minContextSize / contextSize);
+  return canGrow && slot.vram === 0 && saved >= minSavedBytes ? minContextSize : contextSize;
+}
+
+const minSavedBytes = 64 * 2 ** 20;
+
 function wantedContext(
   { slots, contextSize: requested }: Pick<LoadOptions, 'slots' | 'contextSize'>,
   trained: number,

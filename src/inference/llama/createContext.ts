@@ -4,6 +4,7 @@ import type { KvCacheType, LoadOptions } from '../contract/engine.ts';
 import { addMemory, type ModelMemory, subtractMemory } from '../contract/memory.ts';
 import {
   contextEstimates,
+  type ContextSettings,
   contextShape,
   freeBytes,
   prefillChunkTokens,
@@ -30,8 +31,8 @@ export interface ContextProgress {
 /** A model's llama.cpp context, with its batch timer and thread benchmark. */
 export interface ModelContext {
   readonly context: LlamaContext;
-  /** Makes another context with the same settings, timer and threads, but so many slots. Only one of them may compute. */
-  readonly makeContext: (slots: number, signal: AbortSignal) => Promise<LlamaContext>;
+  /** Makes another context like it with other slots: same timer and threads. Only one of them may compute. */
+  readonly makeContext: MakeContext;
   readonly batchTimer: BatchTimer;
   readonly deferredQueue: DeferredQueue;
   readonly threads: Pick<BatchThreads, 'decode' | 'prefill'>;
@@ -71,12 +72,12 @@ export async function createContext(weights: Weights, options: ContextOptions): 
     weights.llama.maxThreads = Math.min(threads.threadsFor(nextLoad), threadCap.threads);
     return batch;
   };
-  const makeContext = async (sequences: number, createSignal?: AbortSignal): Promise<LlamaContext> => {
+  const makeContext: MakeContext = async (shape, createSignal) => {
     weights.llama.maxThreads = 0;
     const made = await weights.createContext({
-      ...contextShape(contextSize),
+      ...contextShape(shape.contextSize),
       ...cacheTypeOptions(kvCacheType).context,
-      sequences,
+      sequences: shape.slots,
       threads: { ideal: maxThreads, min: 1 },
       batching: { itemPrioritizationStrategy },
       ...(adapters.length > 0 && { lora: { adapters } }),
@@ -92,7 +93,7 @@ export async function createContext(weights: Weights, options: ContextOptions): 
     });
     return made;
   };
-  const creation = makeContext(slots, signal);
+  const creation = makeContext({ slots, contextSize }, signal);
   const context = await creation.catch((error: unknown) => Promise.reject(cacheTypeFault(kvCacheType, error)));
   options.onBatches?.({ batchTimer, chunkMs: () => chunkMs(batchTimer, threadTimings) });
   if (options.threads === 0) {
@@ -142,14 +143,16 @@ function createTuners(weights: Weights, maxThreads: number, timings: ThreadTimin
 const isOnGpu = ({ gpuLayers, fileInsights }: Weights): boolean => gpuLayers >= fileInsights.totalLayers;
 const halfOf = (threads: number): number => Math.max(1, Math.floor(threads / 2));
 
+type MakeContext = (settings: ContextSettings, signal?: AbortSignal) => Promise<LlamaContext>;
+
 interface ContextFacts extends Pick<LoadOptions, 'resizing'> {
-  /** Tokens. */
+  /** Tokens that a slot may have at most. */
   readonly contextSize: number;
   readonly kvCacheType: KvCacheType;
   readonly memory: ModelMemory;
 }
 
-/** The context of a loaded model, and how it is made again with another number of slots. */
+/** The context of a loaded model, and how it is made again with other slots. */
 export function resizableContext(
   weights: Weights,
   { context, makeContext }: ModelContext,
@@ -160,10 +163,11 @@ export function resizableContext(
   const initial = { slots: context.totalSequences, contextSize };
   return {
     context,
+    contextSize,
     resizing,
     freeMemory: () => freeBytes(llama),
-    async makeContext(slots, signal) {
-      const made = await makeContext(slots, signal);
+    async makeContext(settings, signal) {
+      const made = await makeContext(settings, signal);
       if (memory.checkpoints) limitCheckpoints(made, memory.checkpoints.ram);
       return made;
     },

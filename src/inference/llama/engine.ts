@@ -21,14 +21,16 @@ import { Fault, describeError } from '../../protocol/fault.ts';
 import {
   cacheTypeWarnings,
   checkMemory,
+  contextEstimates,
   contextMemoryOf,
+  firstContextSize,
   fitLoadedContext,
   freeBytes,
   type LoadedWeights,
   readMemoryUse,
   unlimitedMemory,
 } from './contextMemory.ts';
-import { withCheckpoints } from './kvCache/checkpoints.ts';
+import { needsCheckpoints, withCheckpoints } from './kvCache/checkpoints.ts';
 import { cardsOf } from './libraryFault.ts';
 import { loadEmbeddingModel } from './embedding/loadEmbeddingModel.ts';
 import { loraMemory, toLoraFault } from './loras.ts';
@@ -216,9 +218,14 @@ async function createModel(
   const { within = unlimitedMemory, kvCacheType = 'f16', loras, resizing } = options;
   const { weights } = own;
   assertGenerates(weights);
-  const { slots, contextSize, slot, notes } = await fitLoadedContext(own, options);
-  const context = await createContext(weights, { ...options, slots, contextSize, file, timingsCache, onBatches });
-  const parts = { weights: own.weightMemory, context: await contextMemoryOf(own), slot };
+  const fitted = await fitLoadedContext(own, options);
+  const { slots, contextSize, slot, notes } = fitted;
+  const first = { slots, contextSize: firstContextSize(fitted, files !== undefined && !needsCheckpoints(weights)) };
+  const context = await createContext(weights, { ...options, ...first, file, timingsCache, onBatches });
+  // Memory is planned for what the slots may have.
+  const estimate = contextEstimates(weights.fileInsights, { gpuLayers: weights.gpuLayers, kvCacheType });
+  const later = subtractMemory(fitted.context, await estimate(first));
+  const parts = { weights: own.weightMemory, context: addMemory(await contextMemoryOf(own), later), slot };
   const memory = withCheckpoints(context.context, parts, within);
   const { batchTimer } = context;
   const bytesPerToken = (slot.ram + slot.vram) / contextSize;
@@ -232,7 +239,6 @@ async function createModel(
     stateSwap: files && new StateSwap(files.states, batchTimer, bytesPerToken),
     promptCache:
       files && new PromptCache(files.prompts, { key: key ?? '', states: files.states, batchTimer, bytesPerToken }),
-    contextSize,
     notes: [...notes, ...cacheTypeWarnings(kvCacheType), ...own.notes],
     onClose,
   });

@@ -34,8 +34,6 @@ export interface LlamaModelParts extends ResizableContext {
   readonly threadCap: ThreadCap;
   readonly stateSwap: StateSwap | undefined;
   readonly promptCache: PromptCache | undefined;
-  /** Tokens. */
-  readonly contextSize: number;
   /** Warnings for the user. */
   readonly notes: readonly string[];
   readonly onClose: (model: Model) => unknown;
@@ -107,6 +105,7 @@ export class LlamaModel implements Model {
       ...this.#parts,
       label,
       slots: this.#slots,
+      reserve: (tokens) => this.#resizer.reserve(tokens),
       backgroundGate: this.#backgroundGate,
       prompts: this.#renderer,
       grammarCache: this.#grammarCache,

@@ -39,8 +39,6 @@ export interface SequenceParts extends SequenceCacheParts {
   readonly prompts: PromptRenderer;
   readonly grammarCache: GrammarCache;
   readonly replyMarks: ReplyMarks;
-  /** Tokens. */
-  readonly contextSize: number;
   readonly onClose: (sequence: Sequence) => void;
 }
 
@@ -71,7 +69,8 @@ export class LlamaSequence implements Sequence {
       const boundaries = await this.#boundaries(prompt, rendered, tokens);
       const seeds = new DrawSeeds(sampling.seed);
       const throttle = new TokenThrottle(pace, sampling.max_tokens_per_second);
-      const finishReason = await this.#cache.run(context, { ...options, throttle }, async (run) => {
+      const schedule = { ...options, throttle, room: Math.min(sampling.max_tokens, maxAnswerRoom) };
+      const finishReason = await this.#cache.run(context, schedule, async (run) => {
         course.onSlot();
         const reusedTokens = await this.#cache.prefill(run, context, signal, boundaries);
         course.reused ??= reusedTokens;
@@ -104,7 +103,8 @@ export class LlamaSequence implements Sequence {
     return this.#prompts.score(prompt, answers, options, async (start) => {
       const { rendered, tokens, course, context } = start;
       const boundaries = await this.#boundaries(prompt, rendered, tokens);
-      return this.#cache.run(context, options, async (run) => {
+      const room = Math.max(...start.answers.map(({ length }) => length));
+      return this.#cache.run(context, { ...options, room }, async (run) => {
         course.onSlot();
         const isAborted = this.#cache.shouldStop(signal);
         const shouldStop = (): boolean => isAborted() || run.shouldPause;
@@ -172,6 +172,9 @@ export class LlamaSequence implements Sequence {
     return findBoundaries(prompt, tokens, this.#parts.prompts, tokenize);
   }
 }
+
+/** `max_tokens` is often far more than an answer has: one that gets longer than this waits until there is more room. */
+const maxAnswerRoom = 256;
 
 interface ScoringOptions {
   /** The tokens before the answers; at least one. */

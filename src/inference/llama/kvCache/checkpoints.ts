@@ -1,4 +1,4 @@
-import type { LlamaContext, LlamaContextSequence } from 'node-llama-cpp';
+import type { LlamaContext, LlamaContextSequence, LlamaModel as Weights } from 'node-llama-cpp';
 import { isObject } from '../../../base/jsonTypes.ts';
 import { type MemoryUse, type ModelMemory, noMemory, totalMemory } from '../../contract/memory.ts';
 
@@ -32,12 +32,14 @@ export function limitCheckpoints(context: LlamaContext, bytes: number): number {
 
 /** Limits the checkpoints of a model to what its load has left of a limit. @returns its memory with checkpoints. */
 export function withCheckpoints(context: LlamaContext, memory: ModelMemory, within: MemoryUse): ModelMemory {
-  const { isRecurrent, isHybrid, swaSize } = context.model.fileInsights;
-  const needsCheckpoints = isRecurrent || isHybrid || swaSize !== undefined;
-  if (!needsCheckpoints || !Number.isFinite(within.ram)) return memory;
+  if (!needsCheckpoints(context.model) || !Number.isFinite(within.ram)) return memory;
   const bytes = limitCheckpoints(context, Math.max(0, within.ram - totalMemory(memory).ram));
   return { ...memory, checkpoints: { ...noMemory, ram: bytes } };
 }
+
+/** Whether the KV caches of a model cannot be cut back without checkpoints. */
+export const needsCheckpoints = ({ fileInsights: { isRecurrent, isHybrid, swaSize } }: Weights): boolean =>
+  isRecurrent || isHybrid || swaSize !== undefined;
 
 const shareOf = ({ context }: LlamaContextSequence): number =>
   (limits.get(context) ?? maxCheckpointBytes) / context.totalSequences;

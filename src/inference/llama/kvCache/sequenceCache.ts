@@ -15,6 +15,10 @@ import type { StateSwap } from './stateSwap.ts';
 
 export interface SequenceCacheParts {
   readonly slots: SlotPool;
+  /** Tokens that a slot may have at most. */
+  readonly contextSize: number;
+  /** Makes the slots long enough for so many tokens. @throws Fault when it cannot. */
+  readonly reserve: (tokens: number) => Promise<void>;
   readonly backgroundGate: BackgroundGate;
   readonly threadCap: ThreadCap;
   /** Swap for the KV states of evicted sequences; undefined: they are prefilled again. */
@@ -27,6 +31,8 @@ export interface SequenceCacheParts {
 
 export type SlotSchedule = Pick<GenerateOptions, 'signal' | 'backpressure' | 'pace' | 'priority'> & {
   readonly throttle?: TokenThrottle;
+  /** The number of tokens for which there is to be room after the prompt; default: 0. */
+  readonly room?: number;
   /** See `SlotRequest`. */
   readonly isWarmUp?: boolean;
 };
@@ -138,13 +144,14 @@ export class SequenceCache {
 
   async #runOnce<T>(
     prompt: Token[],
-    { signal, priority = 'NORMAL', pace, throttle, isWarmUp = false }: SlotSchedule,
+    { signal, priority = 'NORMAL', pace, throttle, room = 0, isWarmUp = false }: SlotSchedule,
     work: SlotWork<T>,
     waited: { ms: number },
   ): Promise<T | 'paused' | undefined> {
-    const { slots, backgroundGate: gate, threadCap } = this.#parts;
+    const { slots, contextSize, reserve, backgroundGate: gate, threadCap } = this.#parts;
     if (this.closing.aborted) return undefined;
     const start = performance.now();
+    await reserve(prompt.length + 1 + room);
     const slot = await slots.acquire({ owner: this.#owner, prompt, priority, isWarmUp, waitedMs: waited.ms }, signal);
     if (!slot) return undefined;
     // Waits count together until they have raised its rank: a step between two of them does not begin a new one.
@@ -152,7 +159,7 @@ export class SequenceCache {
     try {
       await this.#swap(slot, prompt);
       const signals = [signal, this.closing];
-      using run = new SlotRun({ slot, slots, gate, threadCap, priority, pace, throttle, signals });
+      using run = new SlotRun({ slot, slots, contextSize, gate, threadCap, priority, pace, throttle, signals });
       return await work(run);
     } finally {
       slots.releaseSource(slot);

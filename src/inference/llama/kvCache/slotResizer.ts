@@ -2,6 +2,7 @@ import type { LlamaContext } from 'node-llama-cpp';
 import type { MemoryUse, ModelMemory, SlotResizing } from '../../contract/memory.ts';
 import { subtractMemory, totalMemory } from '../../contract/memory.ts';
 import { describeError, Fault } from '../../../protocol/fault.ts';
+import type { ContextSettings } from '../contextMemory.ts';
 import type { SlotPool } from './slots.ts';
 import type { StateSwap } from './stateSwap.ts';
 
@@ -11,9 +12,11 @@ const idleMs = 5 * 60_000;
 /** How the context of a model can be made again. */
 export interface ResizableContext {
   readonly context: LlamaContext;
-  /** Makes a context like it with another number of slots. */
-  readonly makeContext: (slots: number, signal: AbortSignal) => Promise<LlamaContext>;
-  /** What the model takes with so many slots. */
+  /** Tokens that a slot may have at most. */
+  readonly contextSize: number;
+  /** Makes a context like it with other slots. */
+  readonly makeContext: (settings: ContextSettings, signal: AbortSignal) => Promise<LlamaContext>;
+  /** What the model takes with so many slots of the full size. */
   readonly memoryWith: (slots: number) => Promise<ModelMemory>;
   readonly freeMemory: () => Promise<MemoryUse>;
   /** Undefined: the number of slots is fixed. */
@@ -32,10 +35,10 @@ export interface SlotResizerParts {
 }
 
 /**
- * Changes the number of slots while a model is in use: owns its context, whose number of sequences is fixed, and makes it anew.
- * It gets more when agents have waited for one (`SlotDemand`) and memory is plentiful, and its first number again when it was
- * idle for long. Meanwhile no inference has a slot: those under way pause between two tokens, and the states of all slots are
- * swapped out.
+ * Changes the slots while a model is in use: owns its context, whose number of sequences and cells is fixed, and makes it anew.
+ * It gets more slots when agents have waited for one (`SlotDemand`) and memory is plentiful, and its first number again when
+ * it was idle for long. Its slots get twice as many tokens when a conversation needs them (`reserve`). Meanwhile no
+ * inference has a slot: those under way pause between two tokens, and the states of all slots are swapped out.
  */
 export class SlotResizer implements AsyncDisposable {
   readonly #source: ResizableContext;
@@ -46,7 +49,7 @@ export class SlotResizer implements AsyncDisposable {
   #memory: ModelMemory;
   #work: Promise<void> | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
-  /** A larger context could not be made: it is not tried again. */
+  /** A context with more slots could not be made: it is not tried again. */
   #hasFailed = false;
 
   constructor(source: ResizableContext, parts: SlotResizerParts) {
@@ -69,8 +72,27 @@ export class SlotResizer implements AsyncDisposable {
   async shrink(): Promise<void> {
     await this.#work;
     this.#demand.pause();
-    if (this.#context.totalSequences > this.#initialSlots) this.#start(() => this.#exchange(this.#initialSlots));
+    if (this.#context.totalSequences > this.#initialSlots)
+      this.#start(() => this.#exchange({ slots: this.#initialSlots }));
     await this.#work;
+  }
+
+  /** Makes the slots long enough for so many tokens, or for as many as they may have. @throws Fault when it cannot. */
+  async reserve(tokens: number): Promise<void> {
+    const { closing } = this.#parts;
+    const wanted = Math.min(tokens, this.#source.contextSize);
+    while (this.#context.contextSize < wanted && !closing.aborted) {
+      const isOther = this.#work !== undefined;
+      if (!isOther) this.#start(() => this.#exchange({ contextSize: this.#sizeFor(wanted) }));
+      await this.#work;
+      if (!isOther && this.#context.contextSize < wanted) throw tooLongFault(wanted, this.#context.contextSize);
+    }
+  }
+
+  #sizeFor(tokens: number): number {
+    let { contextSize } = this.#context;
+    while (contextSize < tokens) contextSize *= 2;
+    return Math.min(contextSize, this.#source.contextSize);
   }
 
   /** Waits for a change that is under way, and disposes of the context. No inference may have a slot any more. */
@@ -93,7 +115,7 @@ export class SlotResizer implements AsyncDisposable {
   }
 
   #onIdle(): void {
-    if (this.#parts.slots.isIdle) this.#start(() => this.#exchange(this.#initialSlots));
+    if (this.#parts.slots.isIdle) this.#start(() => this.#exchange({ slots: this.#initialSlots }));
   }
 
   #start(work: () => Promise<void>): void {
@@ -111,32 +133,33 @@ export class SlotResizer implements AsyncDisposable {
     const total = totalMemory(await memoryWith(wanted));
     const more = subtractMemory(total, totalMemory(this.#memory));
     const isFree = isPlentiful(more, await freeMemory());
-    if (isFree && (await resizing?.requestMemory(total))) await this.#exchange(wanted);
+    if (isFree && (await resizing?.requestMemory(total))) await this.#exchange({ slots: wanted });
     else this.#demand.pause();
   }
 
-  /** Makes the context anew with so many slots; when that fails, with as many as before. */
-  async #exchange(wanted: number): Promise<void> {
+  /** Makes the context anew with other slots; when that fails, as it was before, or with one slot. */
+  async #exchange(change: Partial<ContextSettings>): Promise<void> {
     const { slots, closing, onResized } = this.#parts;
     const { memoryWith, resizing } = this.#source;
-    const before = this.#context.totalSequences;
+    const before = { slots: this.#context.totalSequences, contextSize: this.#context.contextSize };
+    const wanted = { ...before, ...change };
     await slots.vacate();
     await this.#swapOut();
     await this.#context.dispose();
     if (closing.aborted) return;
     try {
-      this.#context = await this.#make([wanted, before, 1]);
+      this.#context = await this.#make([wanted, before, { ...before, slots: 1 }]);
     } catch (error) {
       slots.fail(lostFault(error));
       return onResized();
     }
-    this.#hasFailed = this.#context.totalSequences < wanted;
+    this.#hasFailed = this.#context.totalSequences < wanted.slots;
     this.#demand.reset();
     slots.fill(this.#context);
     // An estimate that fails leaves the one before.
     this.#memory = await memoryWith(this.#context.totalSequences).catch(() => this.#memory);
     await resizing?.requestMemory(totalMemory(this.#memory));
-    onResized();
+    if (this.#context.totalSequences !== before.slots) onResized();
     this.#onRelease();
   }
 
@@ -148,13 +171,14 @@ export class SlotResizer implements AsyncDisposable {
     }
   }
 
-  async #make([wanted = 1, ...others]: readonly number[]): Promise<LlamaContext> {
+  async #make([wanted, ...others]: readonly [ContextSettings, ...ContextSettings[]]): Promise<LlamaContext> {
     const { closing } = this.#parts;
+    const [next, ...rest] = others;
     try {
       return await this.#source.makeContext(wanted, closing);
     } catch (error) {
-      if (others.length === 0 || closing.aborted) throw error;
-      return this.#make(others);
+      if (!next || closing.aborted) throw error;
+      return this.#make([next, ...rest]);
     }
   }
 }
@@ -164,6 +188,13 @@ const lostFault = (error: unknown): Fault =>
     'INFERENCE_FAILED',
     `the context of the model could not be made anew (${describeError(error)}): unload the model, and load it again`,
     { cause: error },
+  );
+
+const tooLongFault = (wanted: number, size: number): Fault =>
+  new Fault(
+    'INFERENCE_FAILED',
+    `there is no memory for a context of ${wanted} tokens, only for ${size}: end other programs, or lower context_size ` +
+      'of the model or --slots',
   );
 
 /** More sequences in a batch make each of them slow. */

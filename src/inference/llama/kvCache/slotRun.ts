@@ -20,6 +20,8 @@ const evaluationPriorities = {
 export interface SlotRunOptions {
   readonly slot: Slot;
   readonly slots: SlotPool;
+  /** Tokens that a slot may have at most. */
+  readonly contextSize: number;
   readonly gate: BackgroundGate;
   readonly threadCap: ThreadCap;
   readonly priority: Priority;
@@ -36,6 +38,7 @@ export interface SlotRunOptions {
  * | ------------------------------------- | ---------------------------------------------------- |
  * | its session is paused                 | at once                                              |
  * | the context is made anew              | at once                                              |
+ * | is full, and may have a longer slot   | at once                                              |
  * | waits for the time of its next token  | when any other inference waits for a slot            |
  * | is in the background                  | when one of a higher priority waits for a slot       |
  */
@@ -67,6 +70,12 @@ export class SlotRun implements Disposable {
   /** Whether to give the slot back now and continue later. Once it is so, it remains so. */
   get shouldPause(): boolean {
     return (this.#isPausing ||= this.#hasToPause);
+  }
+
+  /** Whether so many tokens need a longer slot: it is given back, and acquired again when it is longer. */
+  isFull(tokens: number): boolean {
+    const { contextSize } = this.slot.cache;
+    return tokens >= contextSize && contextSize < this.#options.contextSize;
   }
 
   /** Milliseconds until the next token may be computed; 0 = now. */

@@ -63,7 +63,7 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
       const finished = sampler.finishReason && flushAndFinish(sampler);
       if (finished) return finished;
       if (shouldStop()) return flushAndFinish(sampler) ?? 'aborted';
-      if (run.shouldPause) return flushAndFinish(sampler) ?? 'paused';
+      if (run.shouldPause || run.isFull(context.length)) return flushAndFinish(sampler) ?? 'paused';
       const waitMs = run.tokenWaitMs;
       if (waitMs > 0) {
         sampler.flushText();

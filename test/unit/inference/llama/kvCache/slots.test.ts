@@ -313,7 +313,7 @@ describe('a run in a slot', () => {
     const slots = createSlots(1);
     const [slot, gate] = [await acquire(slots, {}), new BackgroundGate()];
     const parts = { slot, slots, gate, threadCap: new ThreadCap(), pace: undefined, throttle: undefined, signals: [] };
-    const run = new SlotRun({ ...parts, priority });
+    const run = new SlotRun({ ...parts, contextSize: 0, priority });
     const seen = [gate.isClosed];
     run.onPromptEvaluated();
     seen.push(gate.isClosed);
