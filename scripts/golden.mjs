@@ -75,6 +75,7 @@ const examples = [
     },
   ],
   ['SetPaceRequest', 'client', { requestId: 3, setPace: { paused: true, maxTokensPerSecond: 15, maxThreads: 2 } }],
+  ['ReportFrameRequest', 'client', { requestId: 4, reportFrame: { ms: 21.5, targetMs: 16.7 } }],
   ['CancelTurnRequest', 'client', { requestId: 4, cancelTurn: ids }],
   [
     'SubmitToolResultsRequest',

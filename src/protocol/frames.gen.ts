@@ -35,6 +35,14 @@ export interface SetPaceRequest {
   readonly maxThreads: number;
 }
 
+/** How long the frames of the game take. As long as they take longer than they may, the session gets less of the machine. */
+export interface ReportFrameRequest {
+  /** Milliseconds: the 95th percentile since the last report. */
+  readonly ms: number;
+  /** Milliseconds that a frame may take. */
+  readonly targetMs: number;
+}
+
 /** Resumes an earlier session; only as the first request of a connection. */
 export interface ResumeSessionRequest {
   readonly sessionId: string;
@@ -632,6 +640,7 @@ export interface ClientFrameBodies {
   readonly removeKnowledge: RemoveKnowledgeRequest;
   readonly exportStorage: ExportStorageRequest;
   readonly suggestModels: SuggestModelsRequest;
+  readonly reportFrame: ReportFrameRequest;
 }
 
 /** A request of a client: one WebSocket message. */
@@ -703,6 +712,7 @@ export const responses = {
   removeKnowledge: { final: 'ack', earlier: [] },
   exportStorage: { final: 'exportStorage', earlier: [] },
   suggestModels: { final: 'suggestModels', earlier: [] },
+  reportFrame: { final: 'ack', earlier: [] },
 } as const satisfies {
   readonly [Body in keyof ClientFrameBodies]: {
     readonly final: keyof ServerFrameBodies;
@@ -754,6 +764,7 @@ export const shapes = {
     removeKnowledge: {"message":"RemoveKnowledgeRequest","oneof":"body"},
     exportStorage: {"message":"ExportStorageRequest","oneof":"body"},
     suggestModels: {"message":"SuggestModelsRequest","oneof":"body"},
+    reportFrame: {"message":"ReportFrameRequest","oneof":"body"},
   },
   ServerFrame: {
     requestId: {"scalar":"uint32"},
@@ -798,6 +809,10 @@ export const shapes = {
     paused: {"scalar":"bool"},
     maxTokensPerSecond: {"scalar":"uint32"},
     maxThreads: {"scalar":"uint32"},
+  },
+  ReportFrameRequest: {
+    ms: {"scalar":"double"},
+    targetMs: {"scalar":"double"},
   },
   ResumeSessionRequest: {
     sessionId: {"scalar":"string"},

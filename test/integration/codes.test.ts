@@ -302,6 +302,7 @@ const answers: Answers = {
   setAgentMode: [{ agentId: 1, mode: 'AUTO' }, 'ack'],
   setVariables: [{ agentId: 1, variablesJson: '{"mood": "glad"}' }, 'ack'],
   setPace: [{ maxTokensPerSecond: 1000 }, 'ack'],
+  reportFrame: [{ ms: 17, targetMs: 16.7 }, 'ack'],
   changeParams: [{ agentId: 1, nodeName: 'answer', paramsJson: '{}' }, 'ack'],
   exportDialog: [{ agentId: 1 }, 'exportDialog'],
   clearDialog: [{ agentId: 1 }, 'ack'],

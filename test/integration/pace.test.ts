@@ -86,6 +86,9 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     ['setPace', { maxTokensPerSecond: -1 }, 'setPace.maxTokensPerSecond'],
     ['setPace', { maxThreads: 0.5 }, 'setPace.maxThreads'],
     ['setPace', { paused: 1 }, 'setPace.paused'],
+    ['reportFrame', { ms: -1, targetMs: 16 }, 'reportFrame.ms'],
+    ['reportFrame', { ms: 'long', targetMs: 16 }, 'reportFrame.ms'],
+    ['reportFrame', { ms: 16 }, 'reportFrame.targetMs'],
   ])('refuses %s with %j', async (body, fields, place) => {
     await using client = await TestClient.connect(server().url, 'turngraph.v1.json');
     client.socket.send(JSON.stringify({ requestId: 77, [body]: fields }));

@@ -5,11 +5,14 @@ import type { SendMessageRequest, SetPaceRequest } from '../../protocol/frames.g
 export type Priority = SendMessageRequest['priority'];
 
 /** The limits of a pace, as plain data. */
-export type PaceLimits = SetPaceRequest;
+export interface PaceLimits extends SetPaceRequest {
+  /** The part of the time in which steps are computed, and of the threads that they would have; 0 = no limit. */
+  readonly maxShare: number;
+}
 
 /** A load that takes so many milliseconds takes longer than usual: who waits is told then, and at such intervals. */
 export const slowLoadMs = 8000;
-export const fullPace: PaceLimits = { paused: false, maxTokensPerSecond: 0, maxThreads: 0 };
+export const fullPace: PaceLimits = { paused: false, maxTokensPerSecond: 0, maxThreads: 0, maxShare: 0 };
 
 /** When an inference may compute. */
 export interface InferenceSchedule {
@@ -30,6 +33,7 @@ export class Pace {
   /** Calls a listener after each change, until the returned function is called. */
   readonly onChange = this.#listeners.add;
   #limits: PaceLimits;
+  #nextStepAt = 0;
 
   constructor(limits: PaceLimits = fullPace) {
     this.#limits = limits;
@@ -39,10 +43,23 @@ export class Pace {
     return this.#limits;
   }
 
-  set(limits: PaceLimits): void {
+  /** Replaces these limits. */
+  set(changes: Partial<PaceLimits>): void {
+    const limits = { ...this.#limits, ...changes };
     if (limits.maxTokensPerSecond !== this.#limits.maxTokensPerSecond) this.rate.reset();
     this.#limits = limits;
     this.#listeners.call();
+  }
+
+  /** Milliseconds until the next step may begin; 0 = now. */
+  stepWaitMs(now = performance.now()): number {
+    return this.#limits.maxShare === 0 ? 0 : Math.max(0, this.#nextStepAt - now);
+  }
+
+  /** A step of so many milliseconds has ended, maybe together with others that were in the same batch. */
+  endStep(ms: number, now = performance.now()): void {
+    const { maxShare } = this.#limits;
+    if (maxShare > 0) this.#nextStepAt = Math.max(this.#nextStepAt, now + ms * (1 / maxShare - 1));
   }
 }
 

@@ -69,7 +69,7 @@ export async function createContext(weights: Weights, options: ContextOptions): 
     rejoin.onBatch(items, batch);
     nextLoad = batchLoad(batch);
     // The library applies it to this batch: one call sets both numbers of llama.cpp, for one token and for several.
-    weights.llama.maxThreads = Math.min(threads.threadsFor(nextLoad), threadCap.threads);
+    weights.llama.maxThreads = threadCap.limit(threads.threadsFor(nextLoad));
     return batch;
   };
   const makeContext: MakeContext = async (shape, createSignal) => {

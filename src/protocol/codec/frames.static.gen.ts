@@ -46,9 +46,10 @@ ClientFrame.prototype.addKnowledge = null;
 ClientFrame.prototype.removeKnowledge = null;
 ClientFrame.prototype.exportStorage = null;
 ClientFrame.prototype.suggestModels = null;
+ClientFrame.prototype.reportFrame = null;
 var $oneOfFields;
 $Object.defineProperty(ClientFrame.prototype, "body", {
-get: $util.oneOfGetter($oneOfFields = ["configureSession", "resumeSession", "createAgent", "sendMessage", "cancelTurn", "submitToolResults", "changeParams", "exportDialog", "clearDialog", "destroyAgent", "listModels", "downloadModel", "cancelDownload", "loadModel", "unloadModel", "deleteModel", "createStringStorage", "destroyStringStorage", "appendDialog", "setPace", "searchStorage", "appendText", "setAgentMode", "setVariables", "addKnowledge", "removeKnowledge", "exportStorage", "suggestModels"]),
+get: $util.oneOfGetter($oneOfFields = ["configureSession", "resumeSession", "createAgent", "sendMessage", "cancelTurn", "submitToolResults", "changeParams", "exportDialog", "clearDialog", "destroyAgent", "listModels", "downloadModel", "cancelDownload", "loadModel", "unloadModel", "deleteModel", "createStringStorage", "destroyStringStorage", "appendDialog", "setPace", "searchStorage", "appendText", "setAgentMode", "setVariables", "addKnowledge", "removeKnowledge", "exportStorage", "suggestModels", "reportFrame"]),
 set: $util.oneOfSetter($oneOfFields)
 });
 ClientFrame.encode = function (m, w, q) {
@@ -116,6 +117,8 @@ if (m.exportStorage != null && $Object.hasOwnProperty.call(m, "exportStorage"))
 $root.turngraph.v1.ExportStorageRequest.encode(m.exportStorage, w.uint32(226).fork(), q + 1).ldelim();
 if (m.suggestModels != null && $Object.hasOwnProperty.call(m, "suggestModels"))
 $root.turngraph.v1.SuggestModelsRequest.encode(m.suggestModels, w.uint32(234).fork(), q + 1).ldelim();
+if (m.reportFrame != null && $Object.hasOwnProperty.call(m, "reportFrame"))
+$root.turngraph.v1.ReportFrameRequest.encode(m.reportFrame, w.uint32(242).fork(), q + 1).ldelim();
 if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
 for (var i = 0; i < m.$unknowns.length; ++i)
 w.raw(m.$unknowns[i]);
@@ -323,6 +326,12 @@ case 29: {
 if (u !== 2)
 break;
 m.suggestModels = $root.turngraph.v1.SuggestModelsRequest.decode(r, r.size(), $undefined, q + 1, m.suggestModels);
+continue;
+}
+case 30: {
+if (u !== 2)
+break;
+m.reportFrame = $root.turngraph.v1.ReportFrameRequest.decode(r, r.size(), $undefined, q + 1, m.reportFrame);
 continue;
 }
 }
@@ -1009,6 +1018,94 @@ throw $Error("missing end group");
 return m;
 };
 return SetPaceRequest;
+})();
+v1.ReportFrameRequest = (function() {
+var ReportFrameRequest = function (p) {
+if (p)
+for (var ks = $Object.keys(p), i = 0; i < ks.length; ++i)
+if (p[ks[i]] != null && ks[i] !== "__proto__")
+this[ks[i]] = p[ks[i]];
+};
+ReportFrameRequest.prototype.ms = 0;
+ReportFrameRequest.prototype.targetMs = 0;
+ReportFrameRequest.encode = function (m, w, q) {
+if (!w)
+w = $Writer.create();
+if (q === $undefined)
+q = 0;
+if (q > $util.recursionLimit)
+throw $Error("max depth exceeded");
+if (m.ms != null && $Object.hasOwnProperty.call(m, "ms") && !$Object.is(m.ms, 0))
+w.uint32(9).double(m.ms);
+if (m.targetMs != null && $Object.hasOwnProperty.call(m, "targetMs") && !$Object.is(m.targetMs, 0))
+w.uint32(17).double(m.targetMs);
+if (m.$unknowns != null && $Object.hasOwnProperty.call(m, "$unknowns"))
+for (var i = 0; i < m.$unknowns.length; ++i)
+w.raw(m.$unknowns[i]);
+return w;
+};
+ReportFrameRequest.decode = function (r, l, z, q, g) {
+if (!(r instanceof $Reader))
+r = $Reader.create(r);
+if (q === $undefined)
+q = 0;
+if (q > $Reader.recursionLimit)
+throw $Error("max depth exceeded");
+var c, m, v;
+if (l === $undefined)
+c = r.len;
+else {
+c = r.pos + l;
+if (c > r.len)
+throw $RangeError("index out of range");
+l = r.len;
+r.len = c;
+}
+m = g || new $root.turngraph.v1.ReportFrameRequest();
+while (r.pos < c) {
+var s = r.pos;
+var t = r.tag();
+if (t === z) {
+z = $undefined;
+break;
+}
+var u = t & 7;
+switch (t >>>= 3) {
+case 1: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.ms = v;
+else
+delete m.ms;
+continue;
+}
+case 2: {
+if (u !== 1)
+break;
+if (!$Object.is(v = r.double(), 0))
+m.targetMs = v;
+else
+delete m.targetMs;
+continue;
+}
+}
+r.skipType(u, q, t);
+if (!r.discardUnknown) {
+$util.makeProp(m, "$unknowns", false);
+(m.$unknowns || (m.$unknowns = [])).push(r.raw(s, r.pos));
+}
+}
+if (l !== $undefined) {
+if (r.pos !== c)
+throw $RangeError("index out of range");
+r.len = l;
+}
+if (z !== $undefined)
+throw $Error("missing end group");
+return m;
+};
+return ReportFrameRequest;
 })();
 v1.ResumeSessionRequest = (function() {
 var ResumeSessionRequest = function (p) {

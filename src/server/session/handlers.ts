@@ -62,6 +62,8 @@ export const handlers: Handlers = {
 
   setPace: acknowledged(({ pace }, limits) => pace.set(limits)),
 
+  reportFrame: acknowledged(({ frames }, { ms, targetMs }) => frames.report(ms, targetMs)),
+
   sendMessage(session, { agentId, text, variables, priority }, reply) {
     session.assertOpen();
     const agent = session.agent(agentId);

@@ -110,12 +110,11 @@ export class SequenceCache {
     if (slot.cache.nextTokenIndex === tokens) await this.step(slot, () => takeCheckpoint(slot.cache, kind));
   }
 
-  /** An inference that is urgent waits for at most one chunk of one in the background. */
   #prefillOptions(run: SlotRun, signal: AbortSignal): PrefillOptions {
     const { prefillChunkTokens } = this.#parts;
     const isAborted = this.shouldStop(signal);
     return {
-      chunkTokens: run.isBackground ? Math.min(prefillChunkTokens, fastTokens) : prefillChunkTokens,
+      chunkTokens: run.takesShortSteps ? Math.min(prefillChunkTokens, fastTokens) : prefillChunkTokens,
       shouldStop: () => isAborted() || run.shouldPause,
       evaluationPriority: run.evaluationPriority,
       step: (work) => run.step(work),

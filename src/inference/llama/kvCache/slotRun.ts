@@ -63,8 +63,10 @@ export class SlotRun implements Disposable {
     return evaluationPriorities[this.#options.priority];
   }
 
-  get isBackground(): boolean {
-    return this.#options.priority === 'BACKGROUND';
+  /** Whether others must not wait long for the end of a step: inferences, or the frames of a game. */
+  get takesShortSteps(): boolean {
+    const { priority, pace } = this.#options;
+    return priority === 'BACKGROUND' || (pace?.limits.maxShare ?? 0) > 0;
   }
 
   /** Whether to give the slot back now and continue later. Once it is so, it remains so. */
@@ -115,7 +117,9 @@ export class SlotRun implements Disposable {
       return await work();
     } finally {
       threadCap.leave(this);
-      if (isGated) gate.end(performance.now() - start);
+      const ms = performance.now() - start;
+      pace?.endStep(ms);
+      if (isGated) gate.end(ms);
     }
   }
 
@@ -135,7 +139,8 @@ export class SlotRun implements Disposable {
   }
 
   get #stepWaitMs(): number {
-    return this.#rank > rankOf('BACKGROUND') ? 0 : this.#options.gate.waitMs();
+    const { pace, gate } = this.#options;
+    return Math.max(pace?.stepWaitMs() ?? 0, this.#rank > rankOf('BACKGROUND') ? 0 : gate.waitMs());
   }
 
   get #hasToPause(): boolean {

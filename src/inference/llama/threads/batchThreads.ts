@@ -112,9 +112,11 @@ const maxPauseMs = 250;
 export class ThreadCap {
   readonly #paces = new Map<object, Pace>();
 
-  /** Infinity: there is no limit. */
-  get threads(): number {
-    return Math.min(...[...this.#paces.values()].map(({ limits }) => limits.maxThreads || Infinity));
+  /** The number of threads of a batch that would have so many. */
+  limit(threads: number): number {
+    const limitOf = ({ limits: { maxThreads, maxShare } }: Pace): number =>
+      Math.min(maxThreads || Infinity, Math.max(1, Math.floor(threads * (maxShare || 1))));
+    return Math.min(threads, ...[...this.#paces.values()].map(limitOf));
   }
 
   /** An inference asks for a place in a batch. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TokenRate } from '../../../../src/inference/contract/pace.ts';
+import { fullPace, Pace, TokenRate } from '../../../../src/inference/contract/pace.ts';
 
 describe('a token rate', () => {
   it('does not hold back tokens without a limit', () => {
@@ -48,5 +48,33 @@ describe('a token rate', () => {
     limit = 100;
     rate.reset();
     expect(rate.waitMs(1000)).toBe(0);
+  });
+});
+
+describe('the steps of a pace', () => {
+  it('are not held back without a limit of their share', () => {
+    const pace = new Pace();
+    pace.endStep(100, 1000);
+    expect(pace.stepWaitMs(1000)).toBe(0);
+  });
+
+  it('take their share of the time: a pause follows each', () => {
+    const pace = new Pace({ ...fullPace, maxShare: 0.25 });
+    expect(pace.stepWaitMs(1000)).toBe(0);
+    pace.endStep(20, 1000);
+    expect([1000, 1040, 1060].map((now) => pace.stepWaitMs(now))).toEqual([60, 20, 0]);
+  });
+
+  it('of one batch wait for one time', () => {
+    const pace = new Pace({ ...fullPace, maxShare: 0.5 });
+    for (const ms of [20, 20, 0]) pace.endStep(ms, 1000);
+    expect(pace.stepWaitMs(1000)).toBe(20);
+  });
+
+  it('are held back no more when the limit ends', () => {
+    const pace = new Pace({ ...fullPace, maxShare: 0.1 });
+    pace.endStep(100, 1000);
+    pace.set({ maxShare: 0 });
+    expect(pace.stepWaitMs(1000)).toBe(0);
   });
 });

@@ -133,16 +133,26 @@ describe('the largest number of threads of a batch', () => {
   it('is the lowest limit of the inferences in it, as it is at the time', () => {
     const cap = new ThreadCap();
     const [one, two, three] = [{}, {}, {}];
-    expect(cap.threads).toBe(Infinity);
+    expect(cap.limit(8)).toBe(8);
     const pace = new Pace({ ...fullPace, maxThreads: 4 });
     cap.enter(one, pace);
     cap.enter(two, new Pace({ ...fullPace, maxThreads: 2 }));
     cap.enter(three, undefined);
-    expect(cap.threads).toBe(2);
+    expect(cap.limit(8)).toBe(2);
     pace.set({ ...fullPace, maxThreads: 1 });
-    expect(cap.threads).toBe(1);
+    expect(cap.limit(8)).toBe(1);
     pace.set(fullPace);
     cap.leave(two);
-    expect(cap.threads).toBe(Infinity);
+    expect(cap.limit(8)).toBe(8);
+  });
+
+  it('is a share of those that the batch would have, and at least one', () => {
+    const cap = new ThreadCap();
+    const pace = new Pace({ ...fullPace, maxShare: 0.5 });
+    cap.enter({}, pace);
+    cap.enter({}, new Pace({ ...fullPace, maxShare: 0.9 }));
+    expect([8, 3, 1].map((threads) => cap.limit(threads))).toEqual([4, 1, 1]);
+    pace.set({ maxThreads: 3 });
+    expect([8, 4].map((threads) => cap.limit(threads))).toEqual([3, 2]);
   });
 });
