@@ -16,6 +16,7 @@ export const protocolSections = [
   'SessionReady',
   'ConfigureSessionRequest',
   'SetPaceRequest',
+  'ReportFrameRequest',
   'ResumeSessionRequest',
   'ResumeSessionResponse',
   'CreateAgentRequest',

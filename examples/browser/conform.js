@@ -84,6 +84,10 @@ export function createProgram(url, write) {
       await agentOf(command).destroy();
       return { event: 'ok' };
     },
+    report_frame: async ({ ms, target_ms: targetMs }) => {
+      client.reportFrame(ms, targetMs);
+      return { event: 'ok' };
+    },
     request: async ({ name, body }) => {
       if (!client) throw dropped();
       return { event: 'answer', body: await client.request(name, body) };

@@ -118,6 +118,9 @@ export class Client {
   #isReady = false;
   #hasBeenReady = false;
   #ready = createDeferred();
+  /** Milliseconds of the frames since the last report, and when the first of them ended. */
+  #frames = [];
+  #framesSince = 0;
 
   /**
    * Starts to connect. `token` is that of the server, `configuration` the configureSession of each session, `limits`
@@ -171,6 +174,21 @@ export class Client {
     if (this.#stopError) throw this.#stopError;
     if (!this.#session?.isRestored) throw dropped('not connected; await ready()');
     return this.#session.request(message, body, onFrame);
+  }
+
+  /**
+   * Tells how many milliseconds a frame of the game took and may take: call it after each. Once a second the server gets the 95th
+   * percentile, and takes less of the machine while that is late.
+   */
+  reportFrame(ms, targetMs) {
+    const now = performance.now();
+    if (this.#frames.push(ms) === 1) this.#framesSince = now;
+    if (now - this.#framesSince < 1000) return;
+    const sorted = this.#frames.sort((a, b) => a - b);
+    this.#frames = [];
+    const body = { ms: sorted[Math.floor((sorted.length - 1) * 0.95)], targetMs };
+    // Without a connection it would wait, and be old.
+    if (!this.#interruption) this.request('reportFrame', body).catch(() => undefined);
   }
 
   /** Adds entries, `{ text, id?, metadata?, keys?, always? }`, to a KNOWLEDGE storage: a known id is replaced. Returns the ids. */

@@ -56,12 +56,15 @@ func _run(command):
 		_connect(id, command)
 	elif command.do == "close":
 		_close(id)
-	elif not command.do in ["create_agent", "send", "results", "cancel", "export", "change", "destroy", "request"]:
+	elif not command.do in ["create_agent", "send", "results", "cancel", "export", "change", "destroy", "request", "report_frame"]:
 		_fail(id, {"code": 0, "message": "there is no command \"%s\"" % command.do})
 	elif client == null:
 		_fail(id, {"code": 1002, "message": "not connected"})
 	elif command.do == "create_agent":
 		_create(id, command)
+	elif command.do == "report_frame":
+		client.report_frame(command.ms, command.target_ms)
+		_emit(id, "ok")
 	elif command.do == "request":
 		_finish(id, "answer", client.request(command.name, command.body))
 	elif not agents.has(command.agent):

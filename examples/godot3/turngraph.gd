@@ -268,6 +268,8 @@ var _dropped_at_ms = 0
 var _attached_at_ms = 0
 var _good_at_ms = 0
 var _is_paused = false
+var _frames = []                   # milliseconds, since the last report
+var _frames_since_ms = 0
 var _stop_reason = ""
 var _is_stopped = true
 var _server_pid = 0
@@ -400,6 +402,21 @@ func download_model(model_name):
 # Cancels a download, which then fails with 6011. The next download continues it.
 func cancel_download(model_name):
 	return request("cancelDownload", {"modelName": model_name})
+
+# Tells how many milliseconds a frame took and may take: call it in each _process. Once a second the server gets the 95th
+# percentile, and takes less of the machine while that is late.
+func report_frame(ms, target_ms):
+	if _frames.empty():
+		_frames_since_ms = OS.get_ticks_msec()
+	_frames.append(ms)
+	if OS.get_ticks_msec() - _frames_since_ms < 1000:
+		return
+	_frames.sort()
+	var body = {"ms": _frames[int((_frames.size() - 1) * 0.95)], "targetMs": target_ms}
+	_frames.clear()
+	# Without a connection it would wait, and be old.
+	if is_ready and _is_attached:
+		_request("reportFrame", body, false, null)
 
 # Sends any request, such as loadModel. While a dropped connection may be resumed it waits; when the session is lost it fails
 # with 1002.

@@ -119,6 +119,10 @@ const commands = {
     await agentNamed(agent).handle.destroy();
     write({ id, event: 'ok' });
   },
+  async report_frame({ id, ms, target_ms: targetMs }) {
+    connectedClient().reportFrame(ms, targetMs);
+    write({ id, event: 'ok' });
+  },
   async request({ id, name, body }) {
     write({ id, event: 'answer', body: await connectedClient().request(name, body) });
   },

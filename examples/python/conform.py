@@ -120,6 +120,10 @@ class Program:
         await self._conversation(command).agent.destroy()
         write("ok", number)
 
+    async def do_report_frame(self, number: int, command: dict[str, Any]) -> None:
+        self._connected().report_frame(command["ms"], command["target_ms"])
+        write("ok", number)
+
     async def do_request(self, number: int, command: dict[str, Any]) -> None:
         write("answer", number, body=await self._connected().request(command["name"], command["body"]))
 

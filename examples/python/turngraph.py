@@ -434,6 +434,7 @@ FINAL = {
     "setAgentMode": "ack",
     "setVariables": "ack",
     "setPace": "ack",
+    "reportFrame": "ack",
     "changeParams": "ack",
     "exportDialog": "exportDialog",
     "clearDialog": "ack",
@@ -648,6 +649,9 @@ class Client:
         self._is_connected = True
         self._wake_writer = asyncio.Event()
         self._runner: asyncio.Task[None] | None = None
+        self._frame_times: list[float] = []
+        self._frames_since = 0.0
+        self._report: asyncio.Future[Any] | None = None
         self.session_id = ""
         self.server_version = ""
 
@@ -797,6 +801,24 @@ class Client:
         message = {"paused": paused, "maxTokensPerSecond": max_tokens_per_second, "maxThreads": max_threads}
         await self.request("setPace", message)
         self._is_paused = paused  # idle_timeout does not count meanwhile
+
+    def report_frame(self, ms: float, target_ms: float) -> None:
+        """Tells how long a frame of the game took and may take: call it after each frame, in the thread of the event loop.
+
+        Once a second the server gets the 95th percentile, and takes less of the machine while that is late.
+        """
+        now = asyncio.get_running_loop().time()
+        if not self._frame_times:
+            self._frames_since = now
+        self._frame_times.append(ms)
+        if now - self._frames_since < 1:
+            return
+        slowest = sorted(self._frame_times)[int((len(self._frame_times) - 1) * 0.95)]
+        self._frame_times.clear()
+        if self._report and not self._report.done():
+            return  # without a connection it would wait, and be old
+        self._report = asyncio.ensure_future(self.request("reportFrame", {"ms": slowest, "targetMs": target_ms}))
+        self._report.add_done_callback(lambda report: report.cancelled() or report.exception())
 
     async def list_models(self) -> list[Model]:
         models: list[Model] = []

@@ -17,6 +17,7 @@ import { documentText } from '../protocol/codec/json.ts';
 import { AgentHandle } from './agent.ts';
 import type { CloseInfo } from './channel.ts';
 import type { Connection } from './connection.ts';
+import { FrameReports } from './frameReports.ts';
 import { type AgentTools, readAgentTools } from './executor/executor.ts';
 import { readPages, type RequestOptions } from './limits.ts';
 import type { NewEntry, SearchStorageOptions, StorageHits, StoredEntry } from './storages.ts';
@@ -114,6 +115,7 @@ export class Client implements AsyncDisposable {
   /** Session id, server version and protocol version, as the server sent them. */
   readonly session: SessionReady;
   readonly #connection: Connection;
+  readonly #frames = new FrameReports((ms, targetMs) => this.request('reportFrame', { ms, targetMs }));
 
   constructor(connection: Connection, session: SessionReady) {
     this.#connection = connection;
@@ -140,6 +142,14 @@ export class Client implements AsyncDisposable {
   async setPace(pace: Partial<SetPaceRequest>): Promise<void> {
     checkPace(pace);
     await this.request('setPace', pace);
+  }
+
+  /**
+   * Tells how long a frame of the game took and may take, in milliseconds: call it after each frame. Once a second the server
+   * gets the 95th percentile, and takes less of the machine while that is late. Rejects nothing: a lost report does not matter.
+   */
+  reportFrame(ms: number, targetMs: number): void {
+    this.#frames.add(ms, targetMs);
   }
 
   /**

@@ -5,6 +5,7 @@ import type {
   Sequence,
   SequenceOptions,
 } from '../../src/inference/contract/engine.ts';
+import type { Pace } from '../../src/inference/contract/pace.ts';
 import type { Prompt } from '../../src/chat/dialog.ts';
 import { mockEngine, type MockEngine } from '../../src/inference/mock/engine.ts';
 import { readMockScript } from '../../src/inference/mock/script.ts';
@@ -71,6 +72,24 @@ export function holdCounts(engine: Engine, gate: Gate): Engine {
     return override(model, { count });
   };
   return override(engine, { load });
+}
+
+/** An engine that shows the paces of its generations, in the order in which these began. */
+export function watchPaces(engine: Engine): { readonly engine: Engine; readonly paces: readonly Pace[] } {
+  const paces: Pace[] = [];
+  const load = async (file: string, options: LoadOptions) => {
+    const model = await engine.load(file, options);
+    const openSequence = (opening: SequenceOptions) => {
+      const sequence = model.openSequence(opening);
+      const generate = (prompt: Prompt, generation: GenerateOptions) => {
+        if (generation.pace) paces.push(generation.pace);
+        return sequence.generate(prompt, generation);
+      };
+      return override(sequence, { generate });
+    };
+    return override(model, { openSequence });
+  };
+  return { engine: override(engine, { load }), paces };
 }
 
 type LineFor = (prompt: Prompt, options: GenerateOptions, label: string) => ScriptLine | undefined;

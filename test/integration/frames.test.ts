@@ -1,11 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { GenerateOptions, LoadOptions, SequenceOptions } from '../../src/inference/contract/engine.ts';
-import type { Pace } from '../../src/inference/contract/pace.ts';
 import { ThreadCap } from '../../src/inference/llama/threads/batchThreads.ts';
-import type { Prompt } from '../../src/chat/dialog.ts';
 import { Gate } from '../helpers/gate.ts';
 import { chat } from '../helpers/graphs.ts';
-import { heldEngine, override } from '../helpers/heldEngine.ts';
+import { heldEngine, watchPaces } from '../helpers/heldEngine.ts';
 import { startTestServer, subprotocols, TestClient } from '../helpers/server.ts';
 import { shortenTimers } from '../helpers/shortTimers.ts';
 
@@ -18,21 +15,8 @@ afterEach(() => void vi.useRealTimers());
 /** A server whose sessions speak until a gate opens, and the paces with which they do, in the order of their messages. */
 async function startSpeaking() {
   const gate = new Gate();
-  const paces: (Pace | undefined)[] = [];
-  const engine = heldEngine([{ answer: 'Once upon a time.', gate }]);
-  const load = async (file: string, options: LoadOptions) => {
-    const model = await engine.load(file, options);
-    const openSequence = (opening: SequenceOptions) => {
-      const sequence = model.openSequence(opening);
-      const generate = (prompt: Prompt, generation: GenerateOptions) => {
-        paces.push(generation.pace);
-        return sequence.generate(prompt, generation);
-      };
-      return override(sequence, { generate });
-    };
-    return override(model, { openSequence });
-  };
-  const server = await startTestServer({ engines: { mock: override(engine, { load }) } });
+  const { engine, paces } = watchPaces(heldEngine([{ answer: 'Once upon a time.', gate }]));
+  const server = await startTestServer({ engines: { mock: engine } });
   const speak = async (client: TestClient): Promise<number> => {
     const turn = client.send('sendMessage', { agentId: await client.createAgent(chat()), text: 'story' });
     await client.waitFor(({ requestId, body }) => requestId === turn && body === 'answerText');

@@ -68,11 +68,23 @@ const createRefusals: readonly (readonly [
   ['more steps than the limit', { ...agentFields, maxStepsPerTurn: 0xffff_ffff }, 'LIMIT_EXCEEDED'],
 ];
 
+const frameRefusals = [
+  ['negative milliseconds', -1, 16],
+  ['no target', 16, 0],
+  ['a negative target', 16, -16],
+] as const;
+
 const refusals: readonly Refusal[] = [
   ...createRefusals.map(([what, fields, code]) => createRefusal(what, fields, code)),
   ...graphRefusals.map(([what, graph, code]) =>
     createRefusal(`a graph with ${what}`, { graphJson: JSON.stringify(graph) }, code),
   ),
+  ...frameRefusals.map(([what, ms, targetMs]): Refusal => ({
+    what: `a frame time with ${what}`,
+    request: ['reportFrame', { ms, targetMs }],
+    code: 'MALFORMED_MESSAGE',
+    section: 'ReportFrameRequest',
+  })),
   {
     what: 'configureSession after an agent was created',
     request: ['configureSession', { engine: 'mock' }],

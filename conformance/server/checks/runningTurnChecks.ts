@@ -67,6 +67,18 @@ export const runningTurnChecks: readonly ServerCheck[] = [
     },
   },
   {
+    name: 'Frame times are acknowledged during a turn, late or not, and the turn ends',
+    section: 'ReportFrameRequest',
+    async run(server) {
+      await using turn = await startTurn(server);
+      const { connection, requestId } = turn;
+      for (const ms of [40, 40, 0, 16.5]) await answered(connection, ['reportFrame', { ms, targetMs: 16.7 }], 'ack');
+      await endPause(connection);
+      const { complete } = await turnOf(connection, requestId);
+      expectEqual('status', complete.status, 'SUCCESS');
+    },
+  },
+  {
     name: 'An export during a turn does not have that turn',
     section: 'ExportDialogRequest',
     async run(server) {

@@ -184,6 +184,9 @@ namespace Turngraph
         private readonly TurngraphLimits limits;
         private readonly Stopwatch sinceGood = Stopwatch.StartNew();
         private bool isPaused;
+        private readonly List<double> frames = new List<double>();
+        private readonly Stopwatch sinceFirstFrame = new Stopwatch();
+        private Task report = Task.CompletedTask;
         private readonly SynchronizationContext context = SynchronizationContext.Current;
         private readonly CancellationTokenSource stop = new CancellationTokenSource();
         private readonly Random random = new Random();
@@ -300,6 +303,22 @@ namespace Turngraph
         public Task CancelDownloadAsync(string modelName)
         {
             return RequestAsync("cancelDownload", new JsonObject { { "modelName", modelName } });
+        }
+
+        /// <summary>
+        /// Tells how many milliseconds a frame took and may take: call it in each Update. Once a second the server gets the 95th
+        /// percentile, and takes less of the machine while that is late.
+        /// </summary>
+        public void ReportFrame(double ms, double targetMs)
+        {
+            if (frames.Count == 0) sinceFirstFrame.Restart();
+            frames.Add(ms);
+            if (sinceFirstFrame.ElapsedMilliseconds < 1000) return;
+            frames.Sort();
+            var body = new JsonObject { { "ms", frames[(int)((frames.Count - 1) * 0.95)] }, { "targetMs", targetMs } };
+            frames.Clear();
+            // Without a connection it would wait, and be old. A report that fails does not matter.
+            if (report.IsCompleted) report = RequestAsync("reportFrame", body).ContinueWith(ended => ended.Exception);
         }
 
         /// <summary>

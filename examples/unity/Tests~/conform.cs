@@ -82,6 +82,11 @@ internal static class Conform
                 await AgentOf(command).DestroyAsync();
                 Emit(id, "ok", new JsonObject());
                 break;
+            case "report_frame":
+                if (client == null) throw NotConnected();
+                client.ReportFrame(command.Number("ms"), command.Number("target_ms"));
+                Emit(id, "ok", new JsonObject());
+                break;
             case "request":
                 if (client == null) throw NotConnected();
                 var answer = await client.RequestAsync(command.Text("name"), command.Object("body"));

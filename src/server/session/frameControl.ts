@@ -1,5 +1,5 @@
 import type { Pace } from '../../inference/contract/pace.ts';
-import { malformed } from '../../protocol/fault.ts';
+import { checkFrameTimes } from '../../protocol/frameTimes.ts';
 
 /** Frames vary: a game that waits for its display is a little over its target half of the time. */
 const maxLateness = 1.05;
@@ -24,15 +24,10 @@ export class FrameControl implements Disposable {
 
   /**
    * Frames took so long, and may take so long. Without a report for some seconds there is no limit any more.
-   * @throws Fault MALFORMED_MESSAGE for times that no frame can have.
+   * @throws Fault MALFORMED_MESSAGE
    */
   report(ms: number, targetMs: number, now = performance.now()): void {
-    if (!(ms >= 0 && ms < Infinity))
-      throw malformed(`reportFrame.ms must be a number of milliseconds from 0, not ${ms}`);
-    if (!(targetMs > 0 && targetMs < Infinity))
-      throw malformed(
-        `reportFrame.targetMs must be more than 0, not ${targetMs}; give the milliseconds that a frame may take`,
-      );
+    checkFrameTimes(ms, targetMs);
     if (now - this.#countedAt < minIntervalMs) return;
     this.#countedAt = now;
     const isLate = ms > targetMs * maxLateness;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { Gate } from '../../helpers/gate.ts';
-import { heldEngine, type ScriptLine } from '../../helpers/heldEngine.ts';
+import { heldEngine, type ScriptLine, watchPaces } from '../../helpers/heldEngine.ts';
 import { repositoryPath, startTestServer, type TestServerOptions } from '../../helpers/server.ts';
 import { TcpProxy } from '../../helpers/tcpProxy.mjs';
 import { ConformProgram } from './conformProgram.ts';
@@ -11,7 +11,7 @@ import { ConformProgram } from './conformProgram.ts';
  * scenarios.json says what every client can do: its scenarios are run with the program of each client for the conformance
  * kit, and the table in docs/clients.md is made from it. Besides the commands of the kit these programs have some of their
  * own: `tools` of a send (what the functions return, or fail with), `idle_ms` of a connect, `export`, `change`, `destroy`,
- * `request`.
+ * `report_frame`, `request`.
  */
 
 /** A command of a scenario, and what must come of it: calls, fields, and a final event. */
@@ -20,6 +20,8 @@ interface Step {
   /** A graph of the file; the agent of the other commands is the one that was created last. */
   readonly graph?: string;
   readonly text?: string;
+  /** How long it waits before. */
+  readonly after_ms?: number;
   /** How often the text is sent, one after the other in a message. */
   readonly repeat?: number;
   /** "exported": the dialog of the last export; "empty": an empty text. */
@@ -32,6 +34,8 @@ interface Step {
   readonly request?: object;
   readonly calls?: readonly object[];
   readonly fields?: readonly object[];
+  /** The share that frame times leave to the session of the last answer. */
+  readonly maxShare?: number;
   readonly expect: object;
 }
 
@@ -75,12 +79,14 @@ class ScenarioRun implements AsyncDisposable {
     graph,
     text,
     repeat = 1,
+    after_ms: pauseMs = 0,
     dialog,
     meanwhile,
     submit,
     request,
     ...members
   }: Step): Promise<object> {
+    if (pauseMs > 0) await sleep(pauseMs);
     if (command === 'connect') await this.#start();
     const program = this.#program;
     if (!program) throw new Error('the first step must be connect');
@@ -133,14 +139,18 @@ export async function expectScenarios(
   { env = {}, server: options = {} }: { env?: Readonly<Record<string, string>>; server?: TestServerOptions } = {},
 ): Promise<void> {
   const gate = new Gate();
-  const engine = heldEngine(file.script.map(({ isHeld, ...line }) => (isHeld ? { ...line, gate } : line)));
+  const script = file.script.map(({ isHeld, ...line }) => (isHeld ? { ...line, gate } : line));
+  const { engine, paces } = watchPaces(heldEngine(script));
   await using server = await startTestServer({ ...options, engines: { 'llama-cpp': engine } });
   await using proxy = await TcpProxy.start(server.url);
   await using run = new ScenarioRun(command, env, proxy, gate);
   const outcomes: object[] = [];
   for (const { title, steps } of file.scenarios) {
     const events: object[] = [];
-    for (const step of steps) events.push(await Promise.race([run.step(step), late(title, step)]));
+    for (const step of steps) {
+      events.push(await Promise.race([run.step(step), late(title, step)]));
+      if (step.maxShare !== undefined) expect(paces.at(-1)?.limits.maxShare).toBe(step.maxShare);
+    }
     outcomes.push({ title, events });
   }
   const expected = file.scenarios.map(({ title, steps }) => ({
