@@ -6,6 +6,9 @@
 // of text on, when the server has noticed that cores are busy. `tokensPerSecond` is what the character says meanwhile. Servers
 // run with their defaults: an engine process, and threads of their own choice. It is checked that the engine process has the
 // priority.
+//
+// by the frame: the 95th percentile of the frame times of a game while four characters speak / while nobody does. Its frames begin
+// 16.7 ms apart, and need 70 % of all cores. In one half of the rounds the game reports its frames to the server.
 import { constants, getPriority } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { processTree } from '../../stress/procStats.mjs';
@@ -20,6 +23,8 @@ const levels = {
   low: constants.priority.PRIORITY_LOW,
 };
 const settleMs = 1000;
+const targetMs = 16.7;
+const expiryMs = 6000;
 // At the lowest priority on a busy machine the first token may take very long.
 const maxFirstTokenMs = 10_000;
 
@@ -35,7 +40,8 @@ export const guest = {
       const game = bench.closeAtEnd(await startGame(threads));
       const countFrames = () => game.framesPerSecond(bench.repeats(3000, 1500));
       const sides = { alone: () => wait(settleMs).then(countFrames) };
-      for (const [priority, agent] of Object.entries(agents)) sides[priority] = () => whileSpeaking(agent, countFrames);
+      for (const [priority, agent] of Object.entries(agents))
+        sides[priority] = () => whileSpeaking([agent], countFrames);
       const { alone, ...speaking } = await measureInterleaved(sides, bench.repeats(7, 2));
       await game.close();
       const aloneFps = medianOf(alone, (fps) => fps);
@@ -57,9 +63,60 @@ export const guest = {
         );
       }
     }
-    return results;
+    return [...results, ...(await measureFrames(bench, file))];
   },
 };
+
+/** The rows of a game whose frames begin at an interval. */
+async function measureFrames(bench, file) {
+  bench.log('game by the frame');
+  const server = await bench.server({
+    file,
+    contextSize: 2048,
+    flags: { slots: 4, threads: undefined, 'engine-process': 'child' },
+  });
+  const client = await bench.client(server);
+  const agents = [];
+  for (let at = 0; at < 4; at++) agents.push(await client.createAgent({ graph: generateGraph(1000) }));
+  const game = bench.closeAtEnd(await startGame(bench.cores, { targetMs, share: 0.7 }));
+  const play = async (reports) => {
+    const times = [];
+    const end = performance.now() + bench.repeats(20_000, 8000);
+    await game.frameTimes();
+    while (performance.now() < end) {
+      await wait(100);
+      for (const ms of await game.frameTimes()) {
+        times.push(ms);
+        if (reports) client.reportFrame(ms, targetMs);
+      }
+    }
+    return times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.95)];
+  };
+  const speakWhile = async (reports) => {
+    const { measured, rate } = await whileSpeaking(agents, () => play(reports));
+    // A limit ends some seconds after the last report.
+    await wait(expiryMs);
+    return { measured, rate };
+  };
+  const sides = { alone: () => play(false), reported: () => speakWhile(true), unreported: () => speakWhile(false) };
+  const { alone, ...speaking } = await measureInterleaved(sides, bench.repeats(5, 2));
+  const aloneMs = medianOf(alone, (ms) => ms);
+  return Object.entries(speaking).map(([name, rounds]) => {
+    const p95Ms = medianOf(rounds, ({ measured }) => measured);
+    const tokensPerSecond = medianOf(rounds, ({ rate }) => rate);
+    if (tokensPerSecond === 0) throw new Error('the characters did not speak');
+    return createResult({
+      name: 'guest',
+      of: `mid, frame time, ${name}`,
+      ratio: p95Ms / aloneMs,
+      goal: name === 'reported' ? 1.1 : null,
+      better: 'lower',
+      p95Ms,
+      aloneMs,
+      tokensPerSecond,
+    });
+  });
+}
 
 /** Starts a server with a priority, and an agent that has its model loaded. @throws Error when the priority is not applied. */
 async function startSpeaker(bench, file, priority) {
@@ -75,13 +132,13 @@ async function startSpeaker(bench, file, priority) {
   return agent;
 }
 
-/** Measures while the agent generates text without a pause; returns also the pieces of text per second meanwhile. */
-async function whileSpeaking(agent, measure) {
+/** Measures while agents generate text without a pause; returns also the pieces of text per second meanwhile. */
+async function whileSpeaking(agents, measure) {
   const ending = new AbortController();
   let begin;
   const begun = new Promise((resolve) => (begin = resolve));
   let pieces = 0;
-  const speak = async () => {
+  const speak = async (agent) => {
     for (let turn = 0; !ending.signal.aborted; turn++) {
       await agent.clearDialog();
       const onText = () => {
@@ -91,7 +148,7 @@ async function whileSpeaking(agent, measure) {
       if (!ending.signal.aborted) await agent.send(story(5000 + turn, 10), { signal: ending.signal, onText });
     }
   };
-  const speaking = speak();
+  const speaking = Promise.all(agents.map(speak));
   try {
     await Promise.race([begun, wait(maxFirstTokenMs), speaking]);
     await wait(settleMs);
