@@ -119,6 +119,18 @@ export function paceContract({ long }: EngineUnderTest, loaded: LoadedModel): vo
       });
     });
 
+    it('says the same with a share of the time, which changes while it speaks', async () => {
+      await withSequence(async (sequence) => {
+        const sampling = { temperature: 0 };
+        const whole = await generate(sequence, userPrompt(long), { sampling });
+        const pace = new Pace({ ...fullPace, maxShare: 0.5 });
+        let pieces = 0;
+        const onText = (): void => void (++pieces === 3 && pace.set({ maxShare: 0.25 }));
+        const shared = await generate(sequence, userPrompt(long), { sampling, pace, onText });
+        expect([shared.text, shared.finishReason]).toEqual([whole.text, whole.finishReason]);
+      });
+    });
+
     it('shares a limit of tokens among its inferences, and follows a change', async () => {
       const pace = new Pace({ ...fullPace, maxTokensPerSecond: 1 });
       const sequences = [1, 2].map(() => loaded.model.openSequence());

@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { LlamaContext, Token } from 'node-llama-cpp';
 import { Fault } from '../../../../../src/protocol/fault.ts';
-import type { Priority } from '../../../../../src/inference/contract/pace.ts';
+import { fullPace, Pace, type Priority } from '../../../../../src/inference/contract/pace.ts';
 import { BackgroundGate } from '../../../../../src/inference/llama/batching/backgroundGate.ts';
 import { SlotRun } from '../../../../../src/inference/llama/kvCache/slotRun.ts';
 import { type Slot, SlotPool } from '../../../../../src/inference/llama/kvCache/slots.ts';
@@ -322,6 +322,30 @@ describe('a run in a slot', () => {
     run[Symbol.dispose]();
     return [...seen, gate.isClosed];
   }
+
+  it('pauses after each step, and takes short ones, as long as its session has a share of the time', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const slots = createSlots(1);
+    const parts = {
+      slots,
+      gate: new BackgroundGate(),
+      threadCap: new ThreadCap(),
+      throttle: undefined,
+      signals: [],
+      contextSize: 0,
+    };
+    const pace = new Pace({ ...fullPace, maxShare: 0.25 });
+    using run = new SlotRun({ ...parts, slot: await acquire(slots, {}), priority: 'NORMAL', pace });
+    expect([run.tokenWaitMs, run.takesShortSteps]).toEqual([0, true]);
+    await run.takeStep(async () => void vi.advanceTimersByTime(20));
+    expect([run.tokenWaitMs, run.shouldPause]).toEqual([60, false]);
+    vi.advanceTimersByTime(60);
+    expect(run.tokenWaitMs).toBe(0);
+    await run.takeStep(async () => void vi.advanceTimersByTime(20));
+    pace.set({ maxShare: 0 });
+    expect([run.tokenWaitMs, run.takesShortSteps]).toEqual([0, false]);
+  });
 
   it('holds inferences in the background back while its prompt is evaluated, and until its end if it is urgent', async () => {
     expect(await gateDuring('NORMAL')).toEqual([true, false, false, false]);
