@@ -1,4 +1,4 @@
-import { onAbort, onceAny } from './events.ts';
+import { afterMs, onAbort, onceAny } from './events.ts';
 
 /** Waits until the promise settles or a signal is aborted. Resolves on abort. @throws what the promise rejects with. */
 export function untilAborted(wait: Promise<void>, ...signals: readonly AbortSignal[]): Promise<void> {
@@ -31,6 +31,13 @@ export function raceAbort<T>(
     promise.then(resolve, reject).finally(unsubscribe);
   });
 }
+
+/** Waits until work has ended, with or without an error, for a limited time. */
+export const settledWithin = (ms: number, work: Promise<unknown>): Promise<void> =>
+  onceAny(afterMs(ms), (settled) => {
+    work.then(settled, settled);
+    return () => undefined;
+  });
 
 export const whenAborted = (signal: AbortSignal): Promise<void> => onceAny(onAbort(signal));
 

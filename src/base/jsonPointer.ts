@@ -28,8 +28,14 @@ export const describePointer = (pointer: string): string =>
 /** The part of a JSON Schema that a reference within it names; undefined: there is none, or it is elsewhere. */
 export function referenceTarget(root: unknown, reference: unknown): unknown {
   if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference)) return undefined;
+  const pointer = decodePercent(reference.slice(1));
+  return pointer === undefined ? undefined : valueAt(root, pointerTokens(pointer));
+}
+
+/** A part of a URL without percent-encoding; undefined: it cannot be decoded. */
+export function decodePercent(text: string): string | undefined {
   try {
-    return valueAt(root, pointerTokens(decodeURIComponent(reference.slice(1))));
+    return decodeURIComponent(text);
   } catch {
     return undefined;
   }

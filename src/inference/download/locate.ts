@@ -10,6 +10,7 @@ import {
   targetsOrEmpty,
 } from './target.ts';
 import { findInHubCache } from './hub/endpoint.ts';
+import { decodePercent } from '../../base/jsonPointer.ts';
 import { Fault } from '../../protocol/fault.ts';
 
 /** The files of a model on disk. */
@@ -119,17 +120,9 @@ const hubUrl = new RegExp(hubUrlPattern);
 /** The adapter's place in a models folder; undefined: a user's file. @throws Fault DOWNLOAD_NOT_AVAILABLE */
 function targetOf(source: ModelSource, lora: LoraSource, folder: string): Target | undefined {
   if (lora.url === undefined) return undefined;
-  const [, repo = '', revision = '', file = ''] = hubUrl.exec(lora.url)?.map(decoded) ?? [];
+  const [, repo = '', revision = '', file = ''] = hubUrl.exec(lora.url)?.map(decodePercent) ?? [];
   const files = { repo, revision, files: [file], expected: expectedByCatalogue(lora) };
   return repositoryTargets(source.name, files, folder)[0];
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return '';
-  }
 }
 
 /** The files of a model, its LoRA adapters included, that could be downloaded. */

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Socket } from 'node:net';
+import { settledWithin } from '../../base/abort.ts';
 import { describeError, Fault } from '../../protocol/fault.ts';
 import type { EngineProcessSettings } from './engineServer.ts';
 import type { SlotResizing, ModelStats } from '../contract/memory.ts';
@@ -213,22 +215,11 @@ export class EngineProcess {
     });
     if (this.#killed) return { reason: 'killed', description: 'was ended' };
     if (this.#hang !== undefined) return { reason: 'hang', description: this.#hang };
-    await this.#stderrEnd();
+    // What the process has written last says why it crashed.
+    const { stderr } = this.#child;
+    if (stderr && !stderr.readableEnded) await settledWithin(maxStderrWaitMs, once(stderr, 'close'));
     const message = /(?:GGML_ASSERT|^.*[Ee]rror).*/m.exec(this.#stderr)?.[0].trim();
     return { reason: 'crash', description: message ? `${how}: ${message}` : how };
-  }
-
-  // What the process has written last says why it crashed.
-  #stderrEnd(): Promise<void> {
-    const { stderr } = this.#child;
-    if (!stderr || stderr.readableEnded) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, maxStderrWaitMs);
-      stderr.once('close', () => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
   }
 }
 

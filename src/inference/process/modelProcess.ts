@@ -1,5 +1,5 @@
 import { EngineCrashedFault, EngineProcess, type EngineProcessOptions, type ProcessListener } from './engineProcess.ts';
-import { raceAbort } from '../../base/abort.ts';
+import { raceAbort, settledWithin } from '../../base/abort.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { LoadOptions } from '../contract/engine.ts';
 import type { LoadedFacts, PlainLoadOptions } from './messages.ts';
@@ -52,14 +52,6 @@ export async function loadInProcess(load: ModelLoad): Promise<ModelProcess> {
     await process.kill();
     throw fault;
   }
-}
-
-/** Waits until work has ended, with or without an error, for a limited time: in the library it may never end. */
-export async function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
-  await Promise.race([work.catch(() => undefined), timeout]);
-  clearTimeout(timer);
 }
 
 const cancelledFault = (file: string): Fault => new Fault('MODEL_LOAD_FAILED', `loading ${file} was cancelled`);

@@ -1,4 +1,4 @@
-import { track, untilAborted } from '../../base/abort.ts';
+import { settledWithin, track, untilAborted } from '../../base/abort.ts';
 import { onAbort } from '../../base/events.ts';
 import type {
   AnswerScores,
@@ -12,7 +12,7 @@ import type {
 import { type RequestControl, type RequestShape, type RunningRequest, UnreceivedRequest } from './peer.ts';
 import type { Prompt } from '../../chat/dialog.ts';
 import type { CallGrammar } from '../../chat/grammar/rule.ts';
-import { type ModelProcess, settledWithin } from './modelProcess.ts';
+import type { ModelProcess } from './modelProcess.ts';
 import type { PlainSchedule } from './messages.ts';
 import type { SentSchedule } from './paces.ts';
 import type { Supervisor } from './supervisor.ts';

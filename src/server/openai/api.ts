@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { EitherSignal } from '../../base/abort.ts';
+import { EitherSignal, track } from '../../base/abort.ts';
 import type { ServerContext } from '../session/session.ts';
 import { ApiError, invalidBody, invalidField, unwrapBody } from './apiError.ts';
 import { complete, type CompletionOutput } from './completion.ts';
@@ -34,7 +34,7 @@ const finalTimeoutMs = 30_000;
 /** The OpenAI-compatible API: answers the requests under /v1. Disposing of it cancels what runs. */
 export class OpenAiApi implements AsyncDisposable {
   readonly #options: ApiOptions;
-  readonly #running = new Set<Promise<void>>();
+  readonly #running = new Set<Promise<unknown>>();
   readonly #buffers = new Set<SendBuffer>();
   readonly #disposal = new AbortController();
 
@@ -119,9 +119,7 @@ export class OpenAiApi implements AsyncDisposable {
     const excess = findExcess();
     if (excess !== undefined) throw new ApiError(excess, { status: 429, code: 'rate_limit_exceeded' });
     onAdmitted(request.socket);
-    const done = this.#compute(request, response, route).finally(() => this.#running.delete(done));
-    this.#running.add(done);
-    return done;
+    return track(this.#running, this.#compute(request, response, route));
   }
 
   async #compute(request: IncomingMessage, response: ServerResponse, route: ApiRoute): Promise<void> {

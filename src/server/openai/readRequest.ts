@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { maxFrameBytes } from '../../protocol/frameSize.ts';
+import { decodeUtf8 } from '../../base/filesystem.ts';
 import { findJsonExcess, jsonExcesses, maxClientValues } from '../../base/jsonBounds.ts';
 import { parseJson } from '../../base/jsonLocations.ts';
 import { ApiError, invalidBody, invalidField, unwrapBody } from './apiError.ts';
@@ -100,18 +101,9 @@ export async function readBody(request: IncomingMessage, response: ServerRespons
       status: 413,
       code: 'body_too_large',
     });
-  const text = readText(Buffer.concat(chunks));
+  const text = decodeUtf8(Buffer.concat(chunks));
+  if (text === undefined) throw invalidBody('is not UTF-8');
   const excess = findJsonExcess(text, maxClientValues);
   if (excess) throw invalidBody(jsonExcesses[excess]);
   return parseJson(text, (problem) => invalidBody(problem));
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-function readText(bytes: Buffer): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    throw invalidBody('is not UTF-8');
-  }
 }

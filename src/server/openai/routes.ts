@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { decodePercent } from '../../base/jsonPointer.ts';
 
 /** What the paths of the API lead to, as the metrics name it. */
 export type ApiRoute = 'chat_completions' | 'embeddings' | 'models' | 'model' | 'other';
@@ -15,16 +16,7 @@ export function routeOf(path: string): ApiRoute {
 /** The name of the model in a path of the route `model`. */
 export function modelNameIn(path: string): string {
   const name = path.slice(modelPath.length);
-  return decodePart(name) ?? name;
-}
-
-/** A part of a path without percent-encoding; undefined: it cannot be decoded. */
-export function decodePart(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
+  return decodePercent(name) ?? name;
 }
 
 /** Whether a path belongs to the OpenAI-compatible API. */

@@ -1,6 +1,7 @@
 import type { ClientFrame, ClientFrameBodies, ServerFrameBodies } from '../../protocol/frames.gen.ts';
 import type { DecodeResult } from '../../protocol/codec/frame.ts';
 import { Fault } from '../../protocol/fault.ts';
+import { track } from '../../base/abort.ts';
 import { sharedAdmission } from '../../base/eventLoop.ts';
 import { countError } from '../metrics/metrics.ts';
 import type { HandlerResult, Reply, Session } from './session.ts';
@@ -141,8 +142,7 @@ export class RequestDispatcher implements AsyncDisposable {
       () => void this.#unanswered--,
       (error: unknown) => this.#sendError(requestId, error),
     );
-    this.#background.add(done);
-    void done.then(() => this.#background.delete(done));
+    void track(this.#background, done);
   }
 
   // Requests for an agent that is still being created wait for it, in order; other requests are not blocked. So a

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { isNoFileError } from '../../base/filesystem.ts';
-import { decodePart } from '../openai/routes.ts';
+import { decodePercent } from '../../base/jsonPointer.ts';
 
 export interface PageFile {
   readonly type: string;
@@ -53,7 +53,7 @@ export function folderPage(folder: string): Page {
   return {
     has: (path) => !ownPath.test(path),
     async read(path) {
-      const decoded = decodePart(path);
+      const decoded = decodePercent(path);
       if (decoded === undefined) return undefined;
       const file = resolve(root, `.${decoded}`);
       const isInside = file === root || file.startsWith(root + sep);

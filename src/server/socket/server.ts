@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { randomBytes } from 'node:crypto';
-import { setMaxListeners } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { closeCodes } from '../../protocol/closeCodes.ts';
@@ -202,7 +202,7 @@ const bindHints: Readonly<Record<string, (address: Address) => string>> = {
 
 const slowReaderTimeoutMs = 30_000;
 
-function bindTo(
+async function bindTo(
   { host, port, maxConnections, handshakeTimeout }: BindOptions,
   prepare: (server: Server) => void,
 ): Promise<Server> {
@@ -218,15 +218,9 @@ function bindTo(
   // Only a client that sends many requests before it has read a response.
   server.on('dropRequest', (_, socket) => socket.destroy());
   prepare(server);
-  return new Promise((resolve, reject) => {
-    const onError = (error: NodeJS.ErrnoException): void => {
-      const hint = bindHints[error.code ?? '']?.({ host, port });
-      reject(hint === undefined ? error : new Error(hint, { cause: error }));
-    };
-    server.once('error', onError);
-    server.listen({ host, port }, () => {
-      server.off('error', onError);
-      resolve(server);
-    });
+  await once(server.listen({ host, port }), 'listening').catch((error: NodeJS.ErrnoException) => {
+    const hint = bindHints[error.code ?? '']?.({ host, port });
+    throw hint === undefined ? error : new Error(hint, { cause: error });
   });
+  return server;
 }
