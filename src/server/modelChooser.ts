@@ -1,7 +1,6 @@
 import { totalMemory } from '../inference/contract/memory.ts';
 import type { ModelPool } from '../inference/models/pool/pool.ts';
 import { chooseModel, type FailedModels } from '../inference/models/suggestions/chooseModel.ts';
-import type { MeasuredSpeeds } from '../inference/models/suggestions/measuredSpeeds.ts';
 import {
   type ModelFactSources,
   type ModelFacts,
@@ -15,43 +14,34 @@ interface ModelChooserOptions extends ModelFactSources {
   readonly readMachine: () => Promise<TargetMachine>;
 }
 
+export type ModelChooser = ReturnType<typeof modelChooser>;
+
 /** Chooses models from lists of names, and remembers why. */
-export class ModelChooser {
-  readonly speeds: MeasuredSpeeds;
-  readonly #options: ModelChooserOptions;
-  readonly #judgements = new Map<string, string>();
-
-  constructor(options: ModelChooserOptions) {
-    this.#options = options;
-    this.speeds = options.speeds;
-  }
-
-  /** What the last list with this model made of it; "" = there was none. */
-  judgementOf(name: string): string {
-    return this.#judgements.get(name) ?? '';
-  }
-
-  /** Reads what is known of all models of a catalogue. */
-  async readAll(pool: ModelPool): Promise<readonly ModelFacts[]> {
-    return (await readAllFacts(pool.catalogue, this.#options)).map((facts) => withState(facts, pool));
-  }
-
-  /** @param names of a list, best first. @throws Fault UNKNOWN_MODEL, MODEL_LOAD_FAILED when none can be used. */
-  async choose(pool: ModelPool, names: readonly string[], failed: FailedModels): Promise<ModelChoice> {
-    // The mock engine answers for any model.
-    if (!pool.needsName) return { name: names[0] ?? '', reason: 'the engine needs no files' };
-    const entries = names.map((name) => pool.entry(name));
-    const { downloads, readMachine } = this.#options;
-    const [facts, machine, freeDisk] = await Promise.all([
-      Promise.all(entries.map((entry) => readModelFacts(entry, this.#options))),
-      readMachine(),
-      downloads.readFreeBytes(),
-    ]);
-    const current = facts.map((each) => withState(each, pool));
-    return chooseModel(current, { ...machine, freeDisk }, failed, (name, judgement) =>
-      this.#judgements.set(name, judgement),
-    );
-  }
+export function modelChooser({ readMachine, ...sources }: ModelChooserOptions) {
+  const judgements = new Map<string, string>();
+  return {
+    speeds: sources.speeds,
+    /** What the last list with this model made of it; "" = there was none. */
+    judgementOf: (name: string): string => judgements.get(name) ?? '',
+    /** Reads what is known of all models of a catalogue. */
+    readAll: async (pool: ModelPool): Promise<readonly ModelFacts[]> =>
+      (await readAllFacts(pool.catalogue, sources)).map((facts) => withState(facts, pool)),
+    /** @param names of a list, best first. @throws Fault UNKNOWN_MODEL, MODEL_LOAD_FAILED when none can be used. */
+    async choose(pool: ModelPool, names: readonly string[], failed: FailedModels): Promise<ModelChoice> {
+      // The mock engine answers for any model.
+      if (!pool.needsName) return { name: names[0] ?? '', reason: 'the engine needs no files' };
+      const entries = names.map((name) => pool.entry(name));
+      const [facts, machine, freeDisk] = await Promise.all([
+        Promise.all(entries.map((entry) => readModelFacts(entry, sources))),
+        readMachine(),
+        sources.downloads.readFreeBytes(),
+      ]);
+      const current = facts.map((each) => withState(each, pool));
+      return chooseModel(current, { ...machine, freeDisk }, failed, (name, judgement) =>
+        judgements.set(name, judgement),
+      );
+    },
+  };
 }
 
 /** What is known of a model, with what it takes if it is in memory. */

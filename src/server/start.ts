@@ -21,11 +21,11 @@ import { MemoryBudget } from '../inference/models/pool/memoryBudget.ts';
 import { MeasuredSpeeds } from '../inference/models/suggestions/measuredSpeeds.ts';
 import { measureMs, readMachine } from '../inference/models/suggestions/machine.ts';
 import { createMeteredPool, exportBudget, type MeteredPoolOptions } from './metrics/poolMetrics.ts';
-import { ModelChooser } from './modelChooser.ts';
+import { modelChooser } from './modelChooser.ts';
 import type { ModelPool } from '../inference/models/pool/pool.ts';
 import { VectorPool, type VectorListener } from '../graph/retrieval/vectors/vectorPool.ts';
 import { VectorStore } from '../graph/retrieval/vectors/vectorStore.ts';
-import { MemoryFolder } from '../graph/storage/memoryFolder.ts';
+import { memoryFolder } from '../graph/storage/memoryFolder.ts';
 import { listen, type TurngraphServer, type ListenSettings } from './socket/server.ts';
 import type { EngineName, ServerContext, ServerMachine } from './session/session.ts';
 
@@ -146,14 +146,14 @@ async function createContext(
     graphs: new GraphFolder(options.graphs, describeGraphFolder(options.graphs)),
     vectors,
     storageRoot: options.storageRoot || options.graphs,
-    memory: options.memory === '' ? undefined : new MemoryFolder(options.memory, options.maxMemoryBytes),
+    memory: options.memory === '' ? undefined : memoryFolder(options.memory, options.maxMemoryBytes),
     limits: limitsOf(options),
     turnTimeoutMs: options.turnTimeout * 1000,
     closing,
     log,
     metrics,
     downloads,
-    chooser: new ModelChooser({ downloads, speeds, readMachine }),
+    chooser: modelChooser({ downloads, speeds, readMachine }),
     readMachine,
   };
 }

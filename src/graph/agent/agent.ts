@@ -1,9 +1,9 @@
 import type { Limits, NodeContext, NodeLimits } from '../compile/node.ts';
 import { runChunk } from '../../base/eventLoop.ts';
-import { AgentMemory } from './agentMemory.ts';
+import { type AgentMemory, agentMemory } from './agentMemory.ts';
 import { AgentModels } from './agentModels.ts';
 import { AgentState, readSaved } from './agentState.ts';
-import { Background } from './background.ts';
+import { createBackground } from './background.ts';
 import { compile, type CompileOptions, type Graph } from '../compile/compile.ts';
 import type { ClientTools } from '../compile/clientTools.ts';
 import { sizeOf } from '../storage/sessionMemory.ts';
@@ -20,7 +20,7 @@ import type { VectorPool } from '../retrieval/vectors/vectorPool.ts';
 import type { ModelNames } from '../compile/modelNames.ts';
 import { notAwaited } from './pendingResults.ts';
 import { RunningTurn, runTurn } from './runningTurn.ts';
-import { type Emit, type TurnOptions, TurnTimeout } from './turnOptions.ts';
+import { type Emit, type TurnOptions, type TurnTimeout, turnTimeout } from './turnOptions.ts';
 
 // Nodes that one turn may visit.
 const defaultMaxSteps = 64;
@@ -90,7 +90,7 @@ export class Agent implements AsyncDisposable {
   readonly #disposal = new AbortController();
   // Warnings of nodes since the last turn; the next turn reports them.
   readonly #pendingWarnings: string[];
-  readonly #background: Background;
+  readonly #background: ReturnType<typeof createBackground>;
   #dialog: Interaction[];
   #activeTurn: ActiveTurn | undefined;
   #warming: Promise<void> | undefined;
@@ -111,7 +111,7 @@ export class Agent implements AsyncDisposable {
     this.#options = options;
     this.#state = state;
     this.#dialog = [...dialog];
-    this.#background = new Background(options.pace, (warning, thrown) => {
+    this.#background = createBackground(options.pace, (warning, thrown) => {
       warnings.push(truncateMessage(warning));
       if (thrown !== undefined) options.onWorkFailed?.(Fault.from(thrown));
     });
@@ -146,7 +146,7 @@ export class Agent implements AsyncDisposable {
     const warn = (warning: string): void => void warnings.push(truncateMessage(warning));
     const { pool, defaultModelName: clientDefault, choose, loadWaitFor, vectors } = options;
     const models = new AgentModels({ pool, clientDefault, choose, loadWaitFor, vectors, warn });
-    const memory = new AgentMemory(options.storages.memory, options.id);
+    const memory = agentMemory(options.storages.memory, options.id);
     const resources = { ...options, models, memory, warn };
     try {
       memory.add('dialog', history);
@@ -204,7 +204,7 @@ export class Agent implements AsyncDisposable {
     const { turnTimeoutMs, pace } = this.#options;
     const message = `the turn took longer than ${turnTimeoutMs / 1000} s; ask for less, or raise --turn-timeout`;
     const onTimeout = (): void => abort.abort(new Fault('INFERENCE_TIMEOUT', message));
-    const timeout = new TurnTimeout(turnTimeoutMs, onTimeout, pace);
+    const timeout = turnTimeout(turnTimeoutMs, onTimeout, pace);
     const turn = this.#createTurn({ turnId, message: text, variables, signal, timeout, keep, ...listener });
     for (const warning of this.#pendingWarnings.splice(0)) turn.warn(warning);
     const done = this.#run(turn, { signal, timeout });

@@ -2,7 +2,7 @@ import type { Interaction, SavedState, SavedSummary } from '../../chat/dialog.ts
 import { stringifyJson, type JsonObject } from '../../chat/json/value.ts';
 import { findSyntaxError } from '../../base/jsonLocations.ts';
 import { Fault } from '../../protocol/fault.ts';
-import { parseJsonObject, type Summaries } from '../compile/turn.ts';
+import { parseJsonObject } from '../compile/turn.ts';
 import type { Summary } from '../projection/summary.ts';
 import type { AgentMemory } from './agentMemory.ts';
 
@@ -15,7 +15,7 @@ export class AgentState {
   mode: NonNullable<SavedState['mode']>;
   /** The calls that lack something or are unsure. */
   pending: NonNullable<SavedState['pending']>;
-  readonly summaries: DialogSummaries;
+  readonly summaries: ReturnType<typeof dialogSummaries>;
   readonly #memory: AgentMemory;
   #variables: Readonly<Record<string, string>> = {};
 
@@ -23,7 +23,7 @@ export class AgentState {
   constructor(memory: AgentMemory, { dialog, savedBefore, state = {} }: SavedDialog) {
     const { mode = 'AUTO', variables, pending = [], summaries = [] } = state;
     this.#memory = memory;
-    this.summaries = new DialogSummaries(memory, summaries, dialog.slice(0, savedBefore));
+    this.summaries = dialogSummaries(memory, summaries, dialog.slice(0, savedBefore));
     this.mode = mode;
     this.pending = pending;
     if (variables) this.#keep(variables);
@@ -86,45 +86,37 @@ function readVariables(json: string): JsonObject {
   throw new Fault('MALFORMED_MESSAGE', `setVariables.variablesJson ${why}; give {"name": "value"}`);
 }
 
-/** The running summaries of one agent, by node. */
-class DialogSummaries implements Summaries {
-  readonly #memory: AgentMemory;
-  #byNode: ReadonlyMap<string, Summary>;
-
-  /** @param dialog that they were saved with. @throws Fault LIMIT_EXCEEDED */
-  constructor(memory: AgentMemory, saved: readonly SavedSummary[], dialog: readonly Interaction[]) {
-    this.#memory = memory;
-    this.#byNode = new Map(
-      saved.map(({ node, text, interactions, entries_after: after }) => {
-        return [node, { text, interactions, last: dialog[dialog.length - after - 1] }];
+/**
+ * The running summaries of one agent, by node.
+ * @param dialog that they were saved with.
+ * @throws Fault LIMIT_EXCEEDED
+ */
+function dialogSummaries(memory: AgentMemory, saved: readonly SavedSummary[], dialog: readonly Interaction[]) {
+  let byNode: ReadonlyMap<string, Summary> = new Map(
+    saved.map(({ node, text, interactions, entries_after: after }) => {
+      return [node, { text, interactions, last: dialog[dialog.length - after - 1] }];
+    }),
+  );
+  memory.replace('summaries', saved);
+  return {
+    get: (nodeName: string): Summary | undefined => byNode.get(nodeName),
+    set(nodeName: string, summary: Summary): void {
+      const changed = new Map(byNode).set(nodeName, summary);
+      const texts = [...changed].map(([node, { text }]) => [node, text]);
+      memory.replace('summaries', texts);
+      byNode = changed;
+    },
+    clear(): void {
+      memory.empty('summaries');
+      byNode = new Map();
+    },
+    /** @param current the dialog of the agent. */
+    save: (current: readonly Interaction[]): readonly SavedSummary[] =>
+      [...byNode].map(([node, { text, interactions, last }]) => {
+        const entries_after = current.length - 1 - (last ? current.lastIndexOf(last) : -1);
+        return { node, text, interactions, entries_after };
       }),
-    );
-    memory.replace('summaries', saved);
-  }
-
-  get(nodeName: string): Summary | undefined {
-    return this.#byNode.get(nodeName);
-  }
-
-  set(nodeName: string, summary: Summary): void {
-    const byNode = new Map(this.#byNode).set(nodeName, summary);
-    const texts = [...byNode].map(([node, { text }]) => [node, text]);
-    this.#memory.replace('summaries', texts);
-    this.#byNode = byNode;
-  }
-
-  clear(): void {
-    this.#memory.empty('summaries');
-    this.#byNode = new Map();
-  }
-
-  /** @param dialog of the agent. */
-  save(dialog: readonly Interaction[]): readonly SavedSummary[] {
-    return [...this.#byNode].map(([node, { text, interactions, last }]) => {
-      const entries_after = dialog.length - 1 - (last ? dialog.lastIndexOf(last) : -1);
-      return { node, text, interactions, entries_after };
-    });
-  }
+  };
 }
 
 /** The dialog and the state in a saved dialog. */

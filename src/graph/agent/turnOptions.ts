@@ -55,44 +55,37 @@ export interface TurnOptions extends InferenceSchedule {
   readonly onEnd?: (outcome: TurnOutcome) => void;
 }
 
-/** The timeout of a turn. Time in which the turn waits for its client, or its session is paused, does not count. */
-export class TurnTimeout implements Disposable {
-  readonly #onTimeout: () => void;
-  readonly #stopListening: (() => void) | undefined;
+export type TurnTimeout = ReturnType<typeof turnTimeout>;
+
+/** The timeout of a turn, from now on. Time in which the turn waits for its client, or its session is paused, does not count. */
+export function turnTimeout(timeoutMs: number, onTimeout: () => void, pace?: Pace) {
+  const turn = {};
   /** Why it is paused. */
-  readonly #pauses = new Set<object>();
-  #remainingMs: number;
-  #startedMs = 0;
-  #timer: NodeJS.Timeout | undefined;
-
-  /** Starts at once. */
-  constructor(timeoutMs: number, onTimeout: () => void, pace?: Pace) {
-    this.#remainingMs = timeoutMs;
-    this.#onTimeout = onTimeout;
-    this.resume();
-    const follow = (): void => (pace?.limits.paused ? this.pause(pace) : this.resume(pace));
-    this.#stopListening = pace?.onChange(follow);
-    if (pace) follow();
-  }
-
+  const pauses = new Set<object>();
+  let remainingMs = timeoutMs;
+  let startedMs = 0;
+  let timer: NodeJS.Timeout | undefined;
   /** Pauses it for a reason, until it is resumed for each one. */
-  pause(reason: object = this): void {
-    this.#pauses.add(reason);
-    if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#remainingMs -= performance.now() - this.#startedMs;
-  }
-
-  resume(reason: object = this): void {
-    this.#pauses.delete(reason);
-    if (this.#pauses.size > 0 || this.#timer !== undefined) return;
-    this.#startedMs = performance.now();
-    this.#timer = setTimeout(this.#onTimeout, Math.max(0, this.#remainingMs));
-  }
-
-  [Symbol.dispose](): void {
-    this.#stopListening?.();
-    this.pause();
-  }
+  const pause = (reason: object = turn): void => {
+    pauses.add(reason);
+    if (timer === undefined) return;
+    clearTimeout(timer);
+    timer = undefined;
+    remainingMs -= performance.now() - startedMs;
+  };
+  const resume = (reason: object = turn): void => {
+    pauses.delete(reason);
+    if (pauses.size > 0 || timer !== undefined) return;
+    startedMs = performance.now();
+    timer = setTimeout(onTimeout, Math.max(0, remainingMs));
+  };
+  resume();
+  const follow = (): void => (pace?.limits.paused ? pause(pace) : resume(pace));
+  const stopListening = pace?.onChange(follow);
+  if (pace) follow();
+  const dispose = (): void => {
+    stopListening?.();
+    pause();
+  };
+  return { pause, resume, [Symbol.dispose]: dispose };
 }

@@ -33,7 +33,7 @@ export async function createNodes(
   knownFaults: readonly GraphFault[],
 ): Promise<Map<string, Step>> {
   const faults = [...knownFaults];
-  const barrier = new ModelLoadBarrier(plans.size, () => faults.length > 0);
+  const barrier = modelLoadBarrier(plans.size, () => faults.length > 0);
   const creations = [...plans].map(async ([name, plan]) => {
     try {
       const context = withBarrier(contextFor(name), barrier);
@@ -59,7 +59,7 @@ export async function disposeNodes(steps: ReadonlyMap<string, Step>): Promise<vo
   for (const { node } of steps.values()) await node[Symbol.asyncDispose]?.();
 }
 
-const withBarrier = (context: NodeContext, barrier: ModelLoadBarrier): NodeContext => ({
+const withBarrier = (context: NodeContext, barrier: ReturnType<typeof modelLoadBarrier>): NodeContext => ({
   ...context,
   async model(names, purpose) {
     // Before the barrier: a name that is not known is reported with the faults of the other nodes.
@@ -72,27 +72,19 @@ const withBarrier = (context: NodeContext, barrier: ModelLoadBarrier): NodeConte
 });
 
 /** Barrier before model loads: opens when every node has asked for a model or finished; rejects if there are faults then. */
-class ModelLoadBarrier {
-  readonly #arrived = new Set<string>();
-  readonly #expected: number;
-  readonly #hasFaults: () => boolean;
-  #open: (isOpen: boolean) => void = () => undefined;
-  readonly #opened = new Promise<boolean>((resolve) => (this.#open = resolve));
-
-  constructor(expected: number, hasFaults: () => boolean) {
-    this.#expected = expected;
-    this.#hasFaults = hasFaults;
-  }
-
+function modelLoadBarrier(expected: number, hasFaults: () => boolean) {
+  const arrived = new Set<string>();
+  let open: (isOpen: boolean) => void = () => undefined;
+  const opened = new Promise<boolean>((resolve) => (open = resolve));
   /** Records that a node has reached the barrier, or has finished without it. */
-  arrive(name: string): void {
-    this.#arrived.add(name);
-    if (this.#arrived.size >= this.#expected) this.#open(!this.#hasFaults());
-  }
-
+  const arrive = (name: string): void => {
+    arrived.add(name);
+    if (arrived.size >= expected) open(!hasFaults());
+  };
   /** Records a node, and waits for all others. @throws Error if there are faults. */
-  async wait(name: string): Promise<void> {
-    this.arrive(name);
-    if (!(await this.#opened)) throw new Error('another node has invalid parameters');
-  }
+  const wait = async (name: string): Promise<void> => {
+    arrive(name);
+    if (!(await opened)) throw new Error('another node has invalid parameters');
+  };
+  return { arrive, wait };
 }

@@ -41,38 +41,28 @@ export interface GroupsRequest extends Omit<VectorRequest, 'topK' | 'minSimilari
   groupOf(index: number): string | undefined;
 }
 
-export class BestEntries {
-  readonly #max: number;
-  readonly #entries: RankedEntry[] = [];
-
-  /** @param max how many are kept. */
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  /** The entries, best first; of equal ones that with the lower index. */
-  get sorted(): readonly RankedEntry[] {
-    return this.#entries;
-  }
-
+/** Keeps the entries that match best. @param max how many. */
+export function bestEntries(max: number) {
+  /** Best first; of equal ones that with the lower index. */
+  const sorted: RankedEntry[] = [];
   /** Whether an entry would be kept. */
-  admits(index: number, score: number): boolean {
-    const worst = this.#entries.at(-1);
-    return this.#entries.length < this.#max || (worst !== undefined && isWorse(worst, { index, score }));
-  }
-
+  const admits = (index: number, score: number): boolean => {
+    const worst = sorted.at(-1);
+    return sorted.length < max || (worst !== undefined && isWorse(worst, { index, score }));
+  };
   /** Puts an entry in its place, and drops the worst one if there are too many. */
-  add(entry: RankedEntry): void {
-    let [from, to] = [0, this.#entries.length];
+  const add = (entry: RankedEntry): void => {
+    let [from, to] = [0, sorted.length];
     while (from < to) {
       const middle = (from + to) >> 1;
-      const other = this.#entries[middle];
+      const other = sorted[middle];
       if (other && isWorse(other, entry)) to = middle;
       else from = middle + 1;
     }
-    this.#entries.splice(from, 0, entry);
-    if (this.#entries.length > this.#max) this.#entries.pop();
-  }
+    sorted.splice(from, 0, entry);
+    if (sorted.length > max) sorted.pop();
+  };
+  return { sorted: sorted as readonly RankedEntry[], admits, add };
 }
 
 const isWorse = (a: RankedEntry, b: RankedEntry): boolean =>

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { HubSettings } from './hub/endpoint.ts';
-import { type HubResponse, parseContentLength, requestFile, StallTimeout } from './hub/request.ts';
+import { type HubResponse, parseContentLength, requestFile, type StallTimeout, stallTimeoutOf } from './hub/request.ts';
 import { fetchRemoteFile, type RemoteFile } from './hub/remoteFile.ts';
 import type { Lock } from './disk/lockFile.ts';
 import { PartialFile } from './disk/partialFile.ts';
@@ -115,7 +115,7 @@ const checkSpaceEveryBytes = 16 * 2 ** 20;
  */
 async function downloadRange(range: RangeRequest): Promise<number | undefined> {
   const { hub, target, expected, partialFile, lock, signal, policy, onBytes, checkSpace } = range;
-  using stallTimeout = new StallTimeout(signal, policy.stallMs);
+  using stallTimeout = stallTimeoutOf(signal, policy.stallMs);
   const { validator } = partialFile;
   const resumes = partialFile.bytes > 0 && (validator !== '' || expected.sha256 !== undefined);
   const ifRange = validator === '' ? {} : { 'if-range': validator };

@@ -124,7 +124,7 @@ async function loadSupervised(
   callbacks: LoadCallbacks,
   onClose: (model: Model) => void,
 ): Promise<Model> {
-  const stats = new ProcessStats();
+  const stats = processStats();
   const supervisor = createSupervisor(options, stats);
   const { facts } = await supervisor.start(callbacks);
   const { embedding } = facts;
@@ -157,13 +157,16 @@ async function loadSupervised(
       sequences.add(sequence);
       return sequence;
     },
-    stats: () => ({ ...stats.current, sequences: sequences.size }),
+    stats: () => ({ ...stats.current(), sequences: sequences.size }),
     [Symbol.asyncDispose]: () => (closed ??= close()),
   };
   return model;
 }
 
-function createSupervisor(options: Omit<SupervisorOptions, 'onStats'>, stats: ProcessStats): Supervisor {
+function createSupervisor(
+  options: Omit<SupervisorOptions, 'onStats'>,
+  stats: ReturnType<typeof processStats>,
+): Supervisor {
   let hasCrashed = false;
   return new Supervisor({
     ...options,
@@ -211,31 +214,22 @@ async function embed(
 }
 
 /** The statistics of a model over all its processes: counters never fall. */
-class ProcessStats {
-  #latest = noStats;
-  #earlier = { statesSaved: 0, statesRestored: 0, promptsRestored: 0 };
-
-  get current(): ModelStats {
-    return {
-      ...this.#latest,
-      statesSaved: this.#earlier.statesSaved + this.#latest.statesSaved,
-      statesRestored: this.#earlier.statesRestored + this.#latest.statesRestored,
-      promptsRestored: this.#earlier.promptsRestored + this.#latest.promptsRestored,
-    };
-  }
-
-  set(latest: ModelStats): void {
-    this.#latest = latest;
-  }
-
-  processEnded(): void {
-    const { statesSaved, statesRestored, promptsRestored } = this.current;
-    this.#earlier = { statesSaved, statesRestored, promptsRestored };
-    this.#latest = {
-      ...noStats,
-      backend: this.#latest.backend,
-      slots: this.#latest.slots,
-      memory: this.#latest.memory,
-    };
-  }
+function processStats() {
+  let latest = noStats;
+  let earlier = { statesSaved: 0, statesRestored: 0, promptsRestored: 0 };
+  const current = (): ModelStats => ({
+    ...latest,
+    statesSaved: earlier.statesSaved + latest.statesSaved,
+    statesRestored: earlier.statesRestored + latest.statesRestored,
+    promptsRestored: earlier.promptsRestored + latest.promptsRestored,
+  });
+  return {
+    current,
+    set: (stats: ModelStats): void => void (latest = stats),
+    processEnded(): void {
+      earlier = current();
+      const { backend, slots, memory } = latest;
+      latest = { ...noStats, backend, slots, memory };
+    },
+  };
 }

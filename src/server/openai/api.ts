@@ -5,8 +5,8 @@ import { EitherSignal, track } from '../../base/abort.ts';
 import type { ServerContext } from '../session/session.ts';
 import { ApiError, invalidBody, invalidField, unwrapBody } from './apiError.ts';
 import { complete, type CompletionOutput } from './completion.ts';
-import { completionBody, newHead, EventStream } from './completionResponse.ts';
-import { SendBuffer, type SendBufferLimits } from '../sendBuffer.ts';
+import { completionBody, newHead, eventStream } from './completionResponse.ts';
+import { createSendBuffer, type SendBuffer, type SendBufferLimits } from '../sendBuffer.ts';
 import { corsHeaders, preflightHeaders, modelNameIn, routeOf, type ApiRoute } from './routes.ts';
 import { listModels, readModel, planRequest } from './planRequest.ts';
 import { readBody, readRequest } from './readRequest.ts';
@@ -145,7 +145,7 @@ export class OpenAiApi implements AsyncDisposable {
       if (chat.stream) {
         const buffer = this.#openBuffer(response);
         const includeUsage = chat.stream_options.include_usage ?? false;
-        const stream = new EventStream(response, { head, includeUsage, buffer });
+        const stream = eventStream(response, { head, includeUsage, buffer });
         try {
           stream.end(await complete(context, plan, stream, signal));
         } catch (error) {
@@ -173,7 +173,7 @@ export class OpenAiApi implements AsyncDisposable {
   #openBuffer(response: ServerResponse): SendBuffer {
     const { context, sendBuffer } = this.#options;
     const onPause = (): void => context.metrics.add('turngraph_slow_reader_pauses_total', {});
-    const buffer = new SendBuffer(sendBuffer, () => response.destroy(), onPause);
+    const buffer = createSendBuffer(sendBuffer, () => response.destroy(), onPause);
     this.#buffers.add(buffer);
     response.once('close', () => {
       this.#buffers.delete(buffer);

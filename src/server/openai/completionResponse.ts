@@ -54,69 +54,47 @@ export function completionBody(
   };
 }
 
-/** A response as server-sent events: chunks with deltas, then `[DONE]`. It begins with the first of them. */
-export class EventStream implements CompletionOutput {
-  readonly #response: ServerResponse;
-  readonly #head: CompletionHead;
-  readonly #hasUsage: boolean;
-  readonly #buffer: SendBuffer;
-
-  /** @param includeUsage whether a last chunk has the usage. */
-  constructor(
-    response: ServerResponse,
-    { head, includeUsage, buffer }: { head: CompletionHead; includeUsage: boolean; buffer: SendBuffer },
-  ) {
-    this.#response = response;
-    this.#head = head;
-    this.#hasUsage = includeUsage;
-    this.#buffer = buffer;
-  }
-
-  text(piece: string): void {
-    this.#delta({ content: piece });
-  }
-
-  call(call: ToolCallNotification, index: number): void {
-    this.#delta({ tool_calls: [{ index, ...toApiCall(call) }] });
-  }
-
-  backpressure(): Promise<void> | undefined {
-    return this.#buffer.drained();
-  }
-
-  end(end: CompletionEnd): void {
-    this.#delta({}, end.finishReason, toExtras(end));
-    if (this.#hasUsage) this.#send({ ...this.#chunk([]), usage: toUsage(end) });
-    this.#response.end('data: [DONE]\n\n');
-  }
-
-  /** Ends a stream that has begun with an error. */
-  fail(error: ApiError): void {
-    this.#send(error.body);
-    this.#response.end();
-  }
-
-  #delta(delta: object, finishReason: string | null = null, extras: object = {}): void {
-    if (!this.#response.headersSent) {
-      const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
-      this.#response.writeHead(200, headers);
-      this.#sendChoice({ role: 'assistant', content: '' }, null, {});
-    }
-    this.#sendChoice(delta, finishReason, extras);
-  }
-
-  #sendChoice(delta: object, finishReason: string | null, extras: object): void {
-    const choice = { index: 0, delta, logprobs: null, finish_reason: finishReason };
-    this.#send({ ...this.#chunk([choice]), ...(this.#hasUsage && { usage: null }), ...extras });
-  }
-
-  #chunk(choices: readonly object[]): object {
-    const { id, created, model } = this.#head;
-    return { id, object: 'chat.completion.chunk', created, model, choices };
-  }
-
-  #send(event: object): void {
+/**
+ * A response as server-sent events: chunks with deltas, then `[DONE]`. It begins with the first of them.
+ * @param includeUsage whether a last chunk has the usage.
+ */
+export function eventStream(
+  response: ServerResponse,
+  { head, includeUsage, buffer }: { head: CompletionHead; includeUsage: boolean; buffer: SendBuffer },
+) {
+  const { id, created, model } = head;
+  const chunk = (choices: readonly object[]) => ({ id, object: 'chat.completion.chunk', created, model, choices });
+  const send = (event: object): void => {
     const bytes = Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
-    this.#response.write(bytes, this.#buffer.track(bytes.length));
-  }
+    response.write(bytes, buffer.track(bytes.length));
+  };
+  const sendChoice = (delta: object, finishReason: string | null, extras: object): void => {
+    const choice = { index: 0, delta, logprobs: null, finish_reason: finishReason };
+    send({ ...chunk([choice]), ...(includeUsage && { usage: null }), ...extras });
+  };
+  const sendDelta = (delta: object, finishReason: string | null = null, extras: object = {}): void => {
+    if (!response.headersSent) {
+      response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
+      sendChoice({ role: 'assistant', content: '' }, null, {});
+    }
+    sendChoice(delta, finishReason, extras);
+  };
+  const output: CompletionOutput = {
+    text: (piece) => sendDelta({ content: piece }),
+    call: (call, index) => sendDelta({ tool_calls: [{ index, ...toApiCall(call) }] }),
+    backpressure: () => buffer.drained(),
+  };
+  return {
+    ...output,
+    end(end: CompletionEnd): void {
+      sendDelta({}, end.finishReason, toExtras(end));
+      if (includeUsage) send({ ...chunk([]), usage: toUsage(end) });
+      response.end('data: [DONE]\n\n');
+    },
+    /** Ends a stream that has begun with an error. */
+    fail(error: ApiError): void {
+      send(error.body);
+      response.end();
+    },
+  };
 }

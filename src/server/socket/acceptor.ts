@@ -15,7 +15,7 @@ import { createAccessCheck, namesSession, splitTarget, type AccessCheck } from '
 import { chooseSubprotocol, ClientConnection, ClientSocket, coalesceWrites, rejectConnection } from './connection.ts';
 import { ignoreUpgrade, rejectUpgrade } from './http.ts';
 import type { LogRejection } from './rejectionLog.ts';
-import { AnonymousSockets, rateLimit } from './socketLimits.ts';
+import { anonymousSockets, rateLimit } from './socketLimits.ts';
 
 const pingMs = 30_000;
 const maxRefusedOrigins = 100;
@@ -35,7 +35,7 @@ export class Acceptor {
   readonly connections = new Set<ClientConnection>();
   readonly #parts: AcceptorParts;
   readonly #sockets = createSocketServer();
-  readonly #anonymous: AnonymousSockets;
+  readonly #anonymous: ReturnType<typeof anonymousSockets>;
   readonly #findDenial: AccessCheck;
   readonly #isRateAllowed: () => boolean;
   readonly #refusedOrigins = new Set<string>();
@@ -43,7 +43,7 @@ export class Acceptor {
   constructor(parts: AcceptorParts) {
     const { options, logRejection } = parts;
     this.#parts = parts;
-    this.#anonymous = new AnonymousSockets(2 * options.maxConnections, ({ remoteAddress: address }) =>
+    this.#anonymous = anonymousSockets(2 * options.maxConnections, ({ remoteAddress: address }) =>
       logRejection({ address }, 'oldest socket without a token or a WebSocket closed: too many are open'),
     );
     this.#findDenial = createAccessCheck(options);

@@ -13,7 +13,7 @@ import { findResumeFrame, type ReceivedRequest, type ResumeFrame } from '../sess
 import type { ResumableSession, SessionConnection } from '../session/resumableSession.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { version } from '../../base/packageFiles.ts';
-import { SendBuffer, type SendBufferLimits } from '../sendBuffer.ts';
+import { createSendBuffer, type SendBuffer, type SendBufferLimits } from '../sendBuffer.ts';
 
 const protocolVersion = 1;
 
@@ -63,7 +63,7 @@ export class ClientConnection implements SessionConnection {
     const slowReader = new Fault('LIMIT_EXCEEDED', 'the client reads too slowly; read what is sent, or ask for less');
     this.#metrics = metrics;
     this.#metrics.add('turngraph_connections_total', { subprotocol });
-    this.#sendBuffer = new SendBuffer(
+    this.#sendBuffer = createSendBuffer(
       sendBuffer,
       () => this.#closeAfter(slowReader, closeCodes.slowReader),
       () => this.#metrics.add('turngraph_slow_reader_pauses_total', {}),

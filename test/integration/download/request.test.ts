@@ -2,7 +2,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { request, StallTimeout } from '../../../src/inference/download/hub/request.ts';
+import { request, stallTimeoutOf } from '../../../src/inference/download/hub/request.ts';
 import { readHubSettings } from '../../../src/inference/download/hub/endpoint.ts';
 import { FakeHub, seededBytes } from '../../helpers/fakeHub.ts';
 import { oneDayMs } from '../../helpers/heldEngine.ts';
@@ -17,7 +17,7 @@ describe('a response', () => {
     server.files.set('ann/tiny/model.gguf', { content });
     server.maxBytesSent = 0;
     const address = new URL('ann/tiny/resolve/main/model.gguf', `${server.url}/`);
-    using stallTimeout = new StallTimeout(new AbortController().signal, oneDayMs);
+    using stallTimeout = stallTimeoutOf(new AbortController().signal, oneDayMs);
     const { body } = await request(await readHubSettings({ HF_ENDPOINT: server.url }), address, {
       method: 'GET',
       stallTimeout,

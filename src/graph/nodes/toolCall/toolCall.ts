@@ -19,7 +19,7 @@ import { type Attempt, type CallRules, judgeCall, type JudgedCall, judgeReply, l
 import { confirmedCalls, dropPending, keepPending, PendingArguments } from './pendingCall.ts';
 import { warnOfConfidence, withConfidence } from './confidence.ts';
 import { isAllowed, isMatch } from './callConstraint.ts';
-import { proseLimit, readReply, ReplyText } from './reply.ts';
+import { proseLimit, readReply, type ReplyText, replyText } from './reply.ts';
 import { collectResults, recordCalls } from './recordCalls.ts';
 import { hasSameDeclarations, readToolDeclarations, type ToolDeclarations } from './toolDeclarations.ts';
 import { ToolCompiler, type TurnTools } from './turnTools.ts';
@@ -161,7 +161,7 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
     const { format } = this.#parts;
     // What is sent cannot be taken back for another attempt.
     const isStreamed = stream && !tools.constraint.answer && !format.answersAtEnd && this.#maxRetries === 0;
-    const output = new ReplyText(turn, loop.hasText, isStreamed ? this.#markupOf(tools) : undefined);
+    const output = replyText(turn, loop.hasText, isStreamed ? this.#markupOf(tools) : undefined);
     const isFirst = loop.rounds === 1;
     const isAsked = keep_pending && isFirst && turn.pending.some(({ node }) => node === this.#nodeName);
     const pending = isAsked ? PendingArguments.of(turn, this.#nodeName, tools.tools) : undefined;

@@ -1,5 +1,5 @@
 import { sharedAdmission } from '../../../base/eventLoop.ts';
-import { BestEntries, type RankedEntry, type RankingRequest } from '../ranking.ts';
+import { bestEntries, type RankedEntry, type RankingRequest } from '../ranking.ts';
 
 /** The vectors of the texts of a storage: one row for each, in the order of its list, all in one array. */
 export interface VectorMatrix {
@@ -70,7 +70,7 @@ export async function findNearest(
   request: Omit<RankingRequest, 'query'> & { readonly minSimilarity: number },
 ): Promise<readonly RankedEntry[]> {
   const { topK, minSimilarity, isEligible, signal } = request;
-  const best = new BestEntries(topK);
+  const best = bestEntries(topK);
   const min = minSimilarity === 0 ? -Infinity : minSimilarity;
   await compareRows(matrix, vector, signal, (index, score) => {
     if (score >= min && best.admits(index, score) && isEligible(index)) best.add({ index, score });

@@ -1,5 +1,5 @@
 import { sharedAdmission } from '../../../base/eventLoop.ts';
-import { type RankedEntry, type RankingRequest, BestEntries } from '../ranking.ts';
+import { type RankedEntry, type RankingRequest, bestEntries } from '../ranking.ts';
 import { unsearchedWords } from './functionWords.ts';
 import { splitPieces, splitWords, wordStem } from './splitWords.ts';
 import type { Postings } from './postings.ts';
@@ -82,7 +82,7 @@ export class WordSearch {
       if (admitted) await admitted;
       signal?.throwIfAborted();
     }
-    const best = new BestEntries(topK);
+    const best = bestEntries(topK);
     for (const [visited, index] of sums.touched.entries()) {
       const score = sums.scores[index] ?? 0;
       const coverage = (sums.covered[index] ?? 0) / queryWeight;

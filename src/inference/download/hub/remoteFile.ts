@@ -1,7 +1,7 @@
 import { Fault } from '../../../protocol/fault.ts';
 import { describeTarget, type ExpectedFile, listDifferences, type Target } from '../target.ts';
 import type { HubSettings } from './endpoint.ts';
-import { parseContentLength, parseEtag, requestFile, type HubResponse, StallTimeout } from './request.ts';
+import { parseContentLength, parseEtag, requestFile, type HubResponse, stallTimeoutOf } from './request.ts';
 
 /** What the hub reports about a file. A partial download belongs to one ETag and starts over when that changes. */
 export interface RemoteFile extends ExpectedFile {
@@ -17,7 +17,7 @@ export async function fetchRemoteFile(
   target: Target,
   { signal, stallMs }: { readonly signal: AbortSignal; readonly stallMs: number },
 ): Promise<RemoteFile> {
-  using stallTimeout = new StallTimeout(signal, stallMs);
+  using stallTimeout = stallTimeoutOf(signal, stallMs);
   const remoteFile = parseRemoteFile(await requestFile(hub, target, { method: 'HEAD', stallTimeout }));
   const differences = listDifferences(remoteFile, target.expected).toReversed();
   if (differences.length === 0) return remoteFile;

@@ -171,37 +171,32 @@ function networkErrorCode(thrown: unknown): string {
   return 'the connection broke';
 }
 
+export type StallTimeout = ReturnType<typeof stallTimeoutOf>;
+
 /**
  * Read timeout of one HTTP exchange: aborts it when nothing arrives for `stallMs`, or when the download is aborted.
  * Not `AbortSignal.timeout`: the time starts anew with each read. Dispose of it to abort what is left of the exchange and
  * to remove its listener from the signal of the download.
  */
-export class StallTimeout implements Disposable {
-  readonly #controller = new AbortController();
-  readonly #unsubscribe: () => void;
-  readonly #stallMs: number;
-  /** Aborts the exchange; its reason is why this side did so. */
-  readonly signal: AbortSignal = this.#controller.signal;
-
-  constructor(downloadSignal: AbortSignal, stallMs: number) {
-    this.#stallMs = stallMs;
-    this.#unsubscribe = onAbort(downloadSignal)(() => this.#controller.abort(downloadSignal.reason));
-  }
-
-  /** Waits for one read, and aborts the exchange with a TransientError when it takes longer than `stallMs`. */
-  async guard<T>(read: Promise<T>): Promise<T> {
-    const timer = setTimeout(() => {
-      this.#controller.abort(new TransientError(`nothing came for ${this.#stallMs / 1000} seconds`));
-    }, this.#stallMs);
-    try {
-      return await read;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  [Symbol.dispose](): void {
-    this.#unsubscribe();
-    this.#controller.abort();
-  }
+export function stallTimeoutOf(downloadSignal: AbortSignal, stallMs: number) {
+  const controller = new AbortController();
+  const unsubscribe = onAbort(downloadSignal)(() => controller.abort(downloadSignal.reason));
+  return {
+    /** Aborts the exchange; its reason is why this side did so. */
+    signal: controller.signal,
+    /** Waits for one read, and aborts the exchange with a TransientError when it takes longer than `stallMs`. */
+    async guard<T>(read: Promise<T>): Promise<T> {
+      const stalled = (): void => controller.abort(new TransientError(`nothing came for ${stallMs / 1000} seconds`));
+      const timer = setTimeout(stalled, stallMs);
+      try {
+        return await read;
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    [Symbol.dispose](): void {
+      unsubscribe();
+      controller.abort();
+    },
+  };
 }

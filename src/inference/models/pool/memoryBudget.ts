@@ -22,75 +22,58 @@ export interface IdleModel {
 }
 
 /** Memory that a model has, or is promised. */
-export class MemoryHold {
-  #use: MemoryUse;
-  /** A load or an unload is under way. */
-  #isPending = true;
-  #isShrinking = false;
-  #hasGrown = false;
-  #shrink: (() => Promise<void>) | undefined;
-  readonly #budget: MemoryBudget;
-  readonly #onChange: (isReleased: boolean) => void;
+export type MemoryHold = ReturnType<typeof memoryHold>;
 
-  /** @param onChange is called when its memory has changed, or is free. */
-  constructor(use: MemoryUse, budget: MemoryBudget, onChange: (isReleased: boolean) => void) {
-    this.#use = use;
-    this.#budget = budget;
-    this.#onChange = onChange;
-  }
-
-  get use(): MemoryUse {
-    return this.#use;
-  }
-
-  /** Whether its memory is going to change. */
-  get isChanging(): boolean {
-    return this.#isPending || this.#isShrinking;
-  }
-
-  /**
-   * The load is complete: from now on it has what it really takes.
-   * @param shrink gives back what `resize` has added.
-   */
-  settle(use: MemoryUse, shrink?: () => Promise<void>): void {
-    this.#use = use;
-    this.#shrink = shrink;
-    this.#isPending = false;
-    this.#onChange(false);
-  }
-
-  /** The model is to take more or less from now on. @returns false when so much is not left. */
-  resize(use: MemoryUse): boolean {
-    const more = subtractMemory(use, this.#use);
-    const { left } = this.#budget;
-    if ((more.ram > 0 && more.ram > left.ram) || (more.vram > 0 && more.vram > left.vram)) return false;
-    this.#use = use;
-    if (more.ram > 0 || more.vram > 0) this.#hasGrown = true;
-    this.#onChange(false);
-    return true;
-  }
-
-  /** Gives back what it has taken since its load, once; undefined: that is nothing. */
-  giveBack(): Promise<void> | undefined {
-    if (!this.#hasGrown || !this.#shrink) return undefined;
-    this.#hasGrown = false;
-    this.#isShrinking = true;
-    const end = (): void => {
-      this.#isShrinking = false;
-      this.#onChange(false);
-    };
-    return this.#shrink().then(end, end);
-  }
-
-  /** The model is being unloaded: its memory is going to be free. */
-  expire(): void {
-    this.#isPending = true;
-  }
-
-  /** The memory is free. */
-  release(): void {
-    this.#onChange(true);
-  }
+/** @param onChange is called when its memory has changed, or is free. */
+function memoryHold(reserved: MemoryUse, budget: MemoryBudget, onChange: (isReleased: boolean) => void) {
+  let use = reserved;
+  // A load or an unload is under way.
+  let isPending = true;
+  let isShrinking = false;
+  let hasGrown = false;
+  let shrink: (() => Promise<void>) | undefined;
+  return {
+    get use(): MemoryUse {
+      return use;
+    },
+    /** Whether its memory is going to change. */
+    isChanging: (): boolean => isPending || isShrinking,
+    /**
+     * The load is complete: from now on it has what it really takes.
+     * @param giveBack gives back what `resize` has added.
+     */
+    settle(taken: MemoryUse, giveBack?: () => Promise<void>): void {
+      use = taken;
+      shrink = giveBack;
+      isPending = false;
+      onChange(false);
+    },
+    /** The model is to take more or less from now on. @returns false when so much is not left. */
+    resize(wanted: MemoryUse): boolean {
+      const more = subtractMemory(wanted, use);
+      const { left } = budget;
+      if ((more.ram > 0 && more.ram > left.ram) || (more.vram > 0 && more.vram > left.vram)) return false;
+      use = wanted;
+      if (more.ram > 0 || more.vram > 0) hasGrown = true;
+      onChange(false);
+      return true;
+    },
+    /** Gives back what it has taken since its load, once; undefined: that is nothing. */
+    giveBack(): Promise<void> | undefined {
+      if (!hasGrown || !shrink) return undefined;
+      hasGrown = false;
+      isShrinking = true;
+      const end = (): void => {
+        isShrinking = false;
+        onChange(false);
+      };
+      return shrink().then(end, end);
+    },
+    /** The model is being unloaded: its memory is going to be free. */
+    expire: (): void => void (isPending = true),
+    /** The memory is free. */
+    release: (): void => onChange(true),
+  };
 }
 
 /**
@@ -126,7 +109,7 @@ export class MemoryBudget {
   /** Reserves memory; undefined when it is not left. */
   reserve(use: MemoryUse): MemoryHold | undefined {
     if (!isWithin(use, this.left)) return undefined;
-    const hold = new MemoryHold(use, this, (isReleased) => {
+    const hold = memoryHold(use, this, (isReleased) => {
       if (isReleased) this.#holds.delete(hold);
       for (const resolve of this.#waiting.splice(0)) resolve();
     });
@@ -144,7 +127,7 @@ export class MemoryBudget {
    * else the least recently used idle model is unloaded. Undefined: none of them is possible.
    */
   makeRoom(): Promise<void> | undefined {
-    if ([...this.#holds].some(({ isChanging }) => isChanging))
+    if ([...this.#holds].some(({ isChanging }) => isChanging()))
       return new Promise((resolve) => void this.#waiting.push(resolve));
     for (const hold of this.#holds) {
       const shrinking = hold.giveBack();

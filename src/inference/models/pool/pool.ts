@@ -12,7 +12,7 @@ import {
 import { engineFor, loadOptionsFor, type PoolOptions } from './poolOptions.ts';
 import { createLease, type ModelLease } from './lease.ts';
 import { loadWithinBudget, type MemoryHold } from './memoryBudget.ts';
-import { UnloadBarrier, waitForLoad, type DownloadModel, type OnProgress, type LoadWait } from './loadWait.ts';
+import { unloadBarrier, waitForLoad, type DownloadModel, type OnProgress, type LoadWait } from './loadWait.ts';
 import {
   assertNotGivenUp,
   assertUnused,
@@ -39,7 +39,7 @@ export class ModelPool implements AsyncDisposable {
   readonly #engine: Engine;
   readonly #options: PoolOptions;
   readonly #loadedModels = new Map<string, LoadedModel>();
-  readonly #unloadBarrier = new UnloadBarrier();
+  readonly #unloadBarrier = unloadBarrier();
   readonly #findFiles: NonNullable<PoolOptions['findFiles']>;
 
   constructor(engine: Engine, options: PoolOptions) {

@@ -86,7 +86,7 @@ export class HttpConnection implements Disposable {
   async *events(request: ServerRequest, isLast: (event: unknown) => boolean): AsyncGenerator<unknown> {
     const response = await this.#send(request);
     const { firstByteMs, idleMs } = this.#timeouts;
-    const timeout = new IdleTimeout('no event', firstByteMs);
+    const timeout = idleTimeout('no event', firstByteMs);
     let isComplete = false;
     try {
       const chunks = this.#watched(response, request.signal, timeout);
@@ -193,7 +193,7 @@ export class HttpConnection implements Disposable {
   async #readText(response: IncomingMessage, signal: AbortSignal, maxBytes = maxResponseBytes): Promise<string> {
     const { firstByteMs, idleMs } = this.#timeouts;
     const end = performance.now() + firstByteMs;
-    const timeout = new IdleTimeout('nothing', idleMs);
+    const timeout = idleTimeout('nothing', idleMs);
     const refuse = (why: string): never => {
       throw new ServerFault(`${this.url} ${why}`);
     };
@@ -226,12 +226,12 @@ export class HttpConnection implements Disposable {
         timer = setTimeout(() => {
           stalled = true;
           response.destroy();
-        }, timeout.leftMs);
+        }, timeout.leftMs());
         const next = await iterator.next();
         clearTimeout(timer);
         signal.throwIfAborted();
         // Chunks without an event may come so fast that no timer runs.
-        stalled ||= !next.done && timeout.isLongOver;
+        stalled ||= !next.done && timeout.isLongOver();
         if (stalled) break;
         if (next.done) return;
         yield next.value as Uint8Array;
@@ -248,40 +248,26 @@ export class HttpConnection implements Disposable {
       // Without its listeners the rest of the response can be drained.
       void iterator.return?.();
     }
-    throw new ServerFault(`${this.url} has stalled: ${timeout.what} has come for ${timeout.limitMs} ms`);
+    throw new ServerFault(`${this.url} has stalled: ${timeout.problem()}`);
   }
 }
 
+type IdleTimeout = ReturnType<typeof idleTimeout>;
+
 /** How long a response may bring nothing that counts. */
-class IdleTimeout {
-  readonly what: string;
-  limitMs: number;
-  #since = performance.now();
-
-  constructor(what: string, limitMs: number) {
-    this.what = what;
-    this.limitMs = limitMs;
-  }
-
-  /** Milliseconds that are left; 0 = none. */
-  get leftMs(): number {
-    return Math.max(0, this.limitMs - this.#waitedMs);
-  }
-
-  /** Whether it has been over for as long again: what comes without counting keeps timers from running. */
-  get isLongOver(): boolean {
-    return this.#waitedMs > 2 * this.limitMs;
-  }
-
-  /** Begins anew: what counts has come, or is asked for from now on. */
-  renew(limitMs: number): void {
-    this.limitMs = limitMs;
-    this.#since = performance.now();
-  }
-
-  get #waitedMs(): number {
-    return performance.now() - this.#since;
-  }
+function idleTimeout(what: string, firstLimitMs: number) {
+  let [limitMs, since] = [firstLimitMs, performance.now()];
+  const waitedMs = (): number => performance.now() - since;
+  return {
+    /** Why the response is given up. */
+    problem: (): string => `${what} has come for ${limitMs} ms`,
+    /** Milliseconds that are left; 0 = none. */
+    leftMs: (): number => Math.max(0, limitMs - waitedMs()),
+    /** Whether it has been over for as long again: what comes without counting keeps timers from running. */
+    isLongOver: (): boolean => waitedMs() > 2 * limitMs,
+    /** Begins anew: what counts has come, or is asked for from now on. */
+    renew: (ms: number): void => void ([limitMs, since] = [ms, performance.now()]),
+  };
 }
 
 /** How long a response may take to end after its last event. */

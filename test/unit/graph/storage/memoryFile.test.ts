@@ -16,7 +16,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createGrowing } from '../../../../src/graph/storage/growingStorage.ts';
 import type { KnowledgeEntry } from '../../../../src/graph/storage/knowledge/knowledge.ts';
 import { MemoryFile } from '../../../../src/graph/storage/memoryFile.ts';
-import { MemoryFolder } from '../../../../src/graph/storage/memoryFolder.ts';
+import { memoryFolder } from '../../../../src/graph/storage/memoryFolder.ts';
 import { renameAsWindows } from '../../../helpers/failingFiles.ts';
 import { isSkipped } from '../../../helpers/requirements.mjs';
 import { SmallDisk } from '../../../helpers/smallDisk.ts';
@@ -207,7 +207,7 @@ describe('the file of a storage that is kept', () => {
 
 describe('the folder of storages that are kept', () => {
   it('gives a storage to one server at a time', async () => {
-    const [one, two] = [new MemoryFolder(join(folder, 'memory'), 1e6), new MemoryFolder(join(folder, 'memory'), 1e6)];
+    const [one, two] = [memoryFolder(join(folder, 'memory'), 1e6), memoryFolder(join(folder, 'memory'), 1e6)];
     const kept = await one.use('k', 'facts', []);
     await expect(two.use('k', 'facts', [])).rejects.toMatchObject({
       name: 'STORAGE_NAME_IN_USE',
@@ -217,13 +217,13 @@ describe('the folder of storages that are kept', () => {
     await kept.release();
     await (await two.use('k', 'facts', [])).release();
     writeFileSync(join(folder, 'file'), '');
-    await expect(new MemoryFolder(join(folder, 'file'), 1e6).use('k', 'facts', [])).rejects.toMatchObject({
+    await expect(memoryFolder(join(folder, 'file'), 1e6).use('k', 'facts', [])).rejects.toMatchObject({
       message: expect.stringContaining('a file is in the place of a folder') as string,
     });
   });
 
   it('has files whose names tell nothing, and that no name leads out of', async () => {
-    const memory = new MemoryFolder(join(folder, 'memory'), 1e6);
+    const memory = memoryFolder(join(folder, 'memory'), 1e6);
     const kept = await memory.use('../../secret', 'facts', [entryOf('a')]);
     await kept.release();
     expect(readdirSync(join(folder, 'memory'))).toEqual([expect.stringMatching(/^[0-9a-f]{64}\.jsonl$/)]);
@@ -231,7 +231,7 @@ describe('the folder of storages that are kept', () => {
   });
 
   it('gives sessions with the same key one storage, until the last one releases it', async () => {
-    const memory = new MemoryFolder(join(folder, 'memory'), 1e6);
+    const memory = memoryFolder(join(folder, 'memory'), 1e6);
     const [one, two] = await Promise.all([memory.use('k', 'facts', [entryOf('a')]), memory.use('k', 'facts', [])]);
     expect(one.storage).toBe(two.storage);
     const changing = two.storage.change(

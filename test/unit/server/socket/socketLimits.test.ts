@@ -1,10 +1,10 @@
 import { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { AnonymousSockets } from '../../../../src/server/socket/socketLimits.ts';
+import { anonymousSockets } from '../../../../src/server/socket/socketLimits.ts';
 
 function create(limit: number) {
   const closed: Socket[] = [];
-  const anonymous = new AnonymousSockets(limit, (socket) => closed.push(socket));
+  const anonymous = anonymousSockets(limit, (socket) => closed.push(socket));
   const open = (): Socket => {
     const socket = new Socket();
     anonymous.add(socket);
