@@ -2,7 +2,7 @@ import { Downloads } from '../inference/download/downloads.ts';
 import type { Catalogue } from '../inference/models/catalogue/catalogue.ts';
 import { type ChooseModel, chooseModel } from '../inference/models/suggestions/chooseModel.ts';
 import { readMachine } from '../inference/models/suggestions/machine.ts';
-import { MeasuredSpeeds } from '../inference/models/suggestions/measuredSpeeds.ts';
+import { measuredSpeeds } from '../inference/models/suggestions/measuredSpeeds.ts';
 import { type ModelFactSources, readModelFacts } from '../inference/models/suggestions/modelFacts.ts';
 import type { TargetMachine } from '../inference/models/suggestions/suggestModels.ts';
 import type { ServerOptions } from '../server/config.ts';
@@ -11,7 +11,7 @@ import { requireEntry } from './catalogue.ts';
 /** The files of models, and the speeds that the servers of this machine have measured. */
 export function factSources({ cache: folder, gpu, models }: ServerOptions): ModelFactSources {
   const downloads = new Downloads(models);
-  return { downloads, speeds: new MeasuredSpeeds({ downloads, folder, gpu }) };
+  return { downloads, speeds: measuredSpeeds({ downloads, folder, gpu }) };
 }
 
 /** Measures this machine, with nothing loaded. Says on standard error when the card is unknown. */

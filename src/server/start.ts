@@ -18,13 +18,13 @@ import { type Catalogue, type CatalogueEntry, readCatalogue } from '../inference
 import { LiveCatalogue, watchCatalogue } from '../inference/models/catalogue/liveCatalogue.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { MemoryBudget } from '../inference/models/pool/memoryBudget.ts';
-import { MeasuredSpeeds } from '../inference/models/suggestions/measuredSpeeds.ts';
+import { type MeasuredSpeeds, measuredSpeeds } from '../inference/models/suggestions/measuredSpeeds.ts';
 import { measureMs, readMachine } from '../inference/models/suggestions/machine.ts';
 import { createMeteredPool, exportBudget, type MeteredPoolOptions } from './metrics/poolMetrics.ts';
 import { modelChooser } from './modelChooser.ts';
 import type { ModelPool } from '../inference/models/pool/pool.ts';
 import { VectorPool, type VectorListener } from '../graph/retrieval/vectors/vectorPool.ts';
-import { VectorStore } from '../graph/retrieval/vectors/vectorStore.ts';
+import { vectorStore } from '../graph/retrieval/vectors/vectorStore.ts';
 import { memoryFolder } from '../graph/storage/memoryFolder.ts';
 import { listen, type TurngraphServer, type ListenSettings } from './socket/server.ts';
 import type { EngineName, ServerContext, ServerMachine } from './session/session.ts';
@@ -115,14 +115,14 @@ async function createContext(
   const metrics = new Metrics();
   const downloads = new Downloads(options.models, settings.downloads);
   const budget = new MemoryBudget(options);
-  const speeds = new MeasuredSpeeds({ downloads, folder: keptCache(options, canCache), gpu: options.gpu });
+  const speeds = measuredSpeeds({ downloads, folder: keptCache(options, canCache), gpu: options.gpu });
   const createPool = poolFactory(options, { downloads, log, metrics }, { catalogue, budget, speeds });
   const extension = settings.extension ?? (await raceAbort(loadExtension(options.extend), stop));
   const [registry, formats] = [registryWith(extension), formatsWith(extension)];
   const pools: ModelPool[] = [];
   const vectors = new VectorPool({
     log,
-    store: keptCache(options, canCache) === undefined ? undefined : new VectorStore(options.cache, quota, log),
+    store: keptCache(options, canCache) === undefined ? undefined : vectorStore(options.cache, quota, log),
     idleMs: options.modelIdle * 1000,
     yieldToTurns: createYieldToTurns(pools),
     listener: settings.vectorListener,

@@ -6,7 +6,7 @@ import { literalRule, callMarks, isMark, lexemes, marksIn } from './layout.ts';
 import { parametersRule, writeParameters, ParameterReader } from './values/parameterList.ts';
 import { stringifyJson, type JsonObject } from '../json/value.ts';
 import type { TagKind, BlockContext, Tag, TaggedBlock } from '../reply/detect/tags.ts';
-import { commonMarkup, commonKind, TagSet } from '../reply/detect/tags.ts';
+import { commonMarkup, commonKind, type TagSet, tagSet } from '../reply/detect/tags.ts';
 import type { Formats } from '../formats/index.ts';
 import { detect } from '../reply/detect/detect.ts';
 import { createCallSpan, parseArguments, type CallKeys, type CallSpan } from '../reply/detect/callShape.ts';
@@ -136,7 +136,7 @@ const nativeTags = memoized((layout: CallLayout): TagSet => {
   const anchors = anchorsOf(layout);
   const closers = closersOf(layout);
   const isObject = layout.arguments.kind === 'json' && layout.arguments.keys !== undefined;
-  const closing = new TagSet([], closers).closingTag;
+  const closing = tagSet([], closers).closingTag;
   const reader = new CallReader(layout, closing, anchorsIn(layout.before).length > 0);
   const kinds = anchors.map(({ text: opens, leading, rest }): TagKind => {
     const { closes, holds } = commonKind(opens) ?? { closes: closers[0], holds: 'calls' };
@@ -151,7 +151,7 @@ const nativeTags = memoized((layout: CallLayout): TagSet => {
         reader.readBlock(text, { outer, start, end: start + opens.length }, opening, context),
     };
   });
-  return new TagSet(kinds, closers);
+  return tagSet(kinds, closers);
 });
 
 /** The marks around calls: those of a layout and those of all formats. A mark that ends every message is none of them. */

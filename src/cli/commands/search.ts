@@ -6,7 +6,7 @@ import { createLog } from '../../base/log.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';
 import { createRetriever, type Hit, type SearchRequest, type SearchResult } from '../../graph/retrieval/retriever.ts';
 import { VectorPool } from '../../graph/retrieval/vectors/vectorPool.ts';
-import { VectorStore } from '../../graph/retrieval/vectors/vectorStore.ts';
+import { vectorStore } from '../../graph/retrieval/vectors/vectorStore.ts';
 import { searchEntries, type StorageSearch } from '../../server/session/searchStorage.ts';
 import { localCatalogue } from '../catalogue.ts';
 import { engineOptions, serverFlags, serverOptions, UsageError, type ServerFlags } from '../options.ts';
@@ -89,7 +89,7 @@ async function searchWithModel(
     catalogue: await localCatalogue(options),
     idleMs: 0,
   });
-  const store = options.cacheLimit > 0 ? new VectorStore(options.cache, cacheQuota(options), log) : undefined;
+  const store = options.cacheLimit > 0 ? vectorStore(options.cache, cacheQuota(options), log) : undefined;
   await using vectors = new VectorPool({ log, store, idleMs: 0, listener: { onProgress: vectorProgress() } });
   return await searchEntries(request, { ...search, pool, vectors, wait: {} });
 }

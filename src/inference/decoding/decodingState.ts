@@ -3,7 +3,7 @@ import { withAnswerMark } from '../../chat/dialect/layout.ts';
 import { GrammarMatcher, firstCharacter } from '../../chat/grammar/matcher.ts';
 import type { CallGrammar, FullGrammar, Rule, TextRule } from '../../chat/grammar/rule.ts';
 import { findTrigger } from '../../chat/triggers.ts';
-import { type ReplyMarks, hasTag, type ReasoningMarks } from '../../chat/replyMarks.ts';
+import { type ReplyMarks, hasTag } from '../../chat/replyMarks.ts';
 import type { FinishReason, GenerateOptions } from '../contract/engine.ts';
 import type { GenerationStart } from './sequencePrompts.ts';
 import type { StreamingDetokenizer } from './streamingDetokenizer.ts';
@@ -92,7 +92,7 @@ export class DecodingState {
     this.#maxFreeTokens = reasonsFirst ? Infinity : sampling.max_tokens;
     const ownBudget = mayReason ? Math.min(maxThinkingTokens, sampling.max_tokens) : 0;
     if (reasonsFirst || (!full && maxThinkingTokens !== Infinity))
-      this.budget = new ReasoningBudget(model.replyMarks, prefix, reasonsFirst ? ownBudget : maxThinkingTokens);
+      this.budget = reasoningBudget(model.replyMarks, prefix, reasonsFirst ? ownBudget : maxThinkingTokens);
   }
 
   /** Whether nothing in the text has an effect on what comes next. */
@@ -102,7 +102,7 @@ export class DecodingState {
 
   /** Whether reasoning is over, and its end is not appended yet. */
   get isReasoningOver(): boolean {
-    return this.budget?.isSpent === true || (this.#grammarAfterReasoning && this.budget?.isReasoning) === false;
+    return this.budget?.isSpent() === true || (this.#grammarAfterReasoning && this.budget?.isReasoning()) === false;
   }
 
   /** Tokens that can be generated in this state. */
@@ -144,9 +144,9 @@ export class DecodingState {
     const { budget } = this;
     const appended: Token[] = [];
     if (!budget) return appended;
-    if (budget.isSpent && !this.finishReason) appended.push(...(await this.#append(budget.closing(), budget)));
+    if (budget.isSpent() && !this.finishReason) appended.push(...(await this.#append(budget.closing(), budget)));
     const grammar = this.#grammarAfterReasoning;
-    if (!grammar || budget.isReasoning || this.#isFull) return appended;
+    if (!grammar || budget.isReasoning() || this.#isFull) return appended;
     appended.push(...(await this.#append(budget.afterClosing(), budget)));
     this.#grammarAfterReasoning = undefined;
     this.matcher = GrammarMatcher.start(grammar.rule);
@@ -192,62 +192,50 @@ export class DecodingState {
   }
 }
 
-/** Follows the reasoning in a generated text, and ends it when its budget of tokens is spent. */
-export class ReasoningBudget {
-  readonly #replyMarks: ReplyMarks;
-  readonly #maxTokens: number;
-  readonly #scanner: ReplyScanner;
-  #text: string;
-  #tokens = 0;
-  #closings = 0;
+export type ReasoningBudget = ReturnType<typeof reasoningBudget>;
+
+/**
+ * Follows the reasoning in a generated text, and ends it when its budget of tokens is spent.
+ * @param prefix text that the chat template has begun for the model.
+ */
+export function reasoningBudget(replyMarks: ReplyMarks, prefix: string, maxTokens: number) {
+  const scanner = new ReplyScanner(replyMarks, () => undefined);
+  scanner.push(prefix);
+  let text = prefix;
+  let spent = 0;
+  let closings = 0;
   /** The marks of the last reasoning. */
-  #marks: ReasoningMarks | undefined;
-
-  /** @param prefix text that the chat template has begun for the model. */
-  constructor(replyMarks: ReplyMarks, prefix: string, maxTokens: number) {
-    this.#replyMarks = replyMarks;
-    this.#maxTokens = maxTokens;
-    this.#scanner = new ReplyScanner(replyMarks, () => undefined);
-    this.#text = prefix;
-    this.#scanner.push(prefix);
-    this.#marks = this.#scanner.reasoning;
-  }
-
+  let marks = scanner.reasoning;
   /** Whether the text so far ends in reasoning. */
-  get isReasoning(): boolean {
-    return this.#scanner.reasoning !== undefined;
-  }
-
-  /** Adds a piece of text of so many tokens. */
-  push(piece: string, tokens: number): void {
-    const wasReasoning = this.isReasoning;
-    this.#text += piece;
-    this.#scanner.push(piece);
-    this.#marks = this.#scanner.reasoning ?? this.#marks;
-    if (wasReasoning && this.isReasoning) this.#tokens += tokens;
-  }
-
-  /** Whether the reasoning is to be ended now. */
-  get isSpent(): boolean {
-    return this.isReasoning && this.#tokens >= this.#maxTokens && this.#scanner.held === '';
-  }
-
-  /** The text that ends the reasoning. */
-  closing(): string {
-    const reasoning = this.#scanner.reasoning;
-    if (!reasoning) return '';
-    this.#closings++;
-    const text = this.#text.endsWith('\n') ? reasoning.ending.trimStart() : reasoning.ending;
-    // A model that opens its reasoning again and again would never answer.
-    const answerOpen = this.#replyMarks.answer?.open ?? '';
-    return this.#closings > 1 && hasTag(answerOpen) ? text + answerOpen : text;
-  }
-
-  /** What the chat template writes after the closing mark, where the model has written it. */
-  afterClosing(): string {
-    const { close = '', ending = '' } = this.#marks ?? {};
-    return close !== '' && this.#text.endsWith(close) ? ending.slice(ending.indexOf(close) + close.length) : '';
-  }
+  const isReasoning = (): boolean => scanner.reasoning !== undefined;
+  return {
+    isReasoning,
+    /** Adds a piece of text of so many tokens. */
+    push(piece: string, tokens: number): void {
+      const wasReasoning = isReasoning();
+      text += piece;
+      scanner.push(piece);
+      marks = scanner.reasoning ?? marks;
+      if (wasReasoning && isReasoning()) spent += tokens;
+    },
+    /** Whether the reasoning is to be ended now. */
+    isSpent: (): boolean => isReasoning() && spent >= maxTokens && scanner.held === '',
+    /** The text that ends the reasoning. */
+    closing(): string {
+      const { reasoning } = scanner;
+      if (!reasoning) return '';
+      closings++;
+      const ending = text.endsWith('\n') ? reasoning.ending.trimStart() : reasoning.ending;
+      // A model that opens its reasoning again and again would never answer.
+      const answerOpen = replyMarks.answer?.open ?? '';
+      return closings > 1 && hasTag(answerOpen) ? ending + answerOpen : ending;
+    },
+    /** What the chat template writes after the closing mark, where the model has written it. */
+    afterClosing(): string {
+      const { close = '', ending = '' } = marks ?? {};
+      return close !== '' && text.endsWith(close) ? ending.slice(ending.indexOf(close) + close.length) : '';
+    },
+  };
 }
 
 /**

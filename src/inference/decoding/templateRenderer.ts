@@ -57,7 +57,7 @@ export class TemplateRenderer {
   }
 
   #render(input: PromptInput): RenderedPrompt {
-    const mask = new CharacterMask([this.#chatTemplate.source, JSON.stringify(input)]);
+    const mask = characterMask([this.#chatTemplate.source, JSON.stringify(input)]);
     const maskedText = renderInput(this.#masked(input, mask), this.#chatTemplate);
     return {
       text: mask.unmask(maskedText),
@@ -66,7 +66,7 @@ export class TemplateRenderer {
     };
   }
 
-  #masked({ messages, tools, ...rest }: PromptInput, mask: CharacterMask): PromptInput {
+  #masked({ messages, tools, ...rest }: PromptInput, mask: ReturnType<typeof characterMask>): PromptInput {
     const maskUnsafe = (text: string): string => {
       const offsets = this.unsafeOffsets(text);
       return offsets.length === 0 ? text : mask.mask(text, offsets);
@@ -113,50 +113,44 @@ function textBetweenControls(controlSpans: readonly TextSpan[], from: number, en
  * Masks characters of messages with private-use characters (U+E000 to U+F8FF) while a chat template renders them, and
  * restores them in the output. Second step of the protection against special token injection; PromptRenderer describes
  * all of it. A mask and the character it hides are one UTF-16 unit each, so offsets stay valid.
+ * @param texts everything that the template can output: only characters that do not occur in them become masks.
  */
-export class CharacterMask {
-  readonly #unusedCharacters: Iterator<string>;
-  readonly #maskByCharacter = new Map<string, string>();
-  readonly #characterByMask = new Map<string, string>();
-
-  /** @param texts everything that the template can output: only characters that do not occur in them become masks. */
-  constructor(texts: readonly string[]) {
-    this.#unusedCharacters = unusedPrivateCharacters(texts);
-  }
-
-  /**
-   * A text with the UTF-16 units at some offsets masked; the same unit always gets the same mask.
-   * @throws Fault INFERENCE_FAILED when the texts use all private-use characters.
-   */
-  mask(text: string, offsets: readonly number[]): string {
-    const units = text.split('');
-    for (const offset of offsets) units[offset] = this.#maskFor(text.charAt(offset));
-    return units.join('');
-  }
-
-  /** The offsets of the masks in a text, ascending. */
-  maskedOffsets(text: string): readonly number[] {
-    if (this.#characterByMask.size === 0) return [];
-    const candidates = [...text.matchAll(privateUsePattern)];
-    return candidates.filter(([unit]) => this.#characterByMask.has(unit)).map(({ index }) => index);
-  }
-
-  /** A text with each mask replaced by the character that it hides. */
-  unmask(text: string): string {
-    if (this.#characterByMask.size === 0) return text;
-    return text.replace(privateUsePattern, (unit) => this.#characterByMask.get(unit) ?? unit);
-  }
-
-  #maskFor(character: string): string {
-    const known = this.#maskByCharacter.get(character);
+export function characterMask(texts: readonly string[]) {
+  const unusedCharacters = unusedPrivateCharacters(texts);
+  const maskByCharacter = new Map<string, string>();
+  const characterByMask = new Map<string, string>();
+  const maskFor = (character: string): string => {
+    const known = maskByCharacter.get(character);
     if (known !== undefined) return known;
-    const next = this.#unusedCharacters.next();
+    const next = unusedCharacters.next();
     if (next.done)
       throw new Fault('INFERENCE_FAILED', 'the messages leave no private-use character unused: remove some');
-    this.#maskByCharacter.set(character, next.value);
-    this.#characterByMask.set(next.value, character);
+    maskByCharacter.set(character, next.value);
+    characterByMask.set(next.value, character);
     return next.value;
-  }
+  };
+  return {
+    /**
+     * A text with the UTF-16 units at some offsets masked; the same unit always gets the same mask.
+     * @throws Fault INFERENCE_FAILED when the texts use all private-use characters.
+     */
+    mask(text: string, offsets: readonly number[]): string {
+      const units = text.split('');
+      for (const offset of offsets) units[offset] = maskFor(text.charAt(offset));
+      return units.join('');
+    },
+    /** The offsets of the masks in a text, ascending. */
+    maskedOffsets(text: string): readonly number[] {
+      if (characterByMask.size === 0) return [];
+      const candidates = [...text.matchAll(privateUsePattern)];
+      return candidates.filter(([unit]) => characterByMask.has(unit)).map(({ index }) => index);
+    },
+    /** A text with each mask replaced by the character that it hides. */
+    unmask(text: string): string {
+      if (characterByMask.size === 0) return text;
+      return text.replace(privateUsePattern, (unit) => characterByMask.get(unit) ?? unit);
+    },
+  };
 }
 
 const privateUsePattern = /[\uE000-\uF8FF]/g;

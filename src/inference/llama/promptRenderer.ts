@@ -15,7 +15,7 @@ import { Fault } from '../../protocol/fault.ts';
  *
  * 1. `ControlTokenMatcher.unsafeOffsets` finds, in each string of the messages and tools, the offsets at which a control
  *    string starts, or could start once the template has written text before and after it.
- * 2. `CharacterMask.mask` replaces the characters there with private-use characters that occur nowhere else.
+ * 2. `characterMask` replaces the characters there with private-use characters that occur nowhere else.
  * 3. The chat template renders. Every control string in its output is its own (`controlSpans`), and every mask shows
  *    where unsafe text ended up (`maskedOffsets`). Then the masks are replaced by the original characters.
  * 4. `tokens` tokenizes the text between two control spans by this table:

@@ -46,59 +46,50 @@ const commonKinds: readonly TagKind[] = [
 const endTokens =
   '<|im_end|> <|eot_id|> <|eom_id|> <|end_of_text|> <|endoftext|> <|end|> <end_of_turn> <eos> </s>'.split(' ');
 
-/** The tags that detection looks for: those of all formats, and those of a model's own layout. */
-export class TagSet {
-  /** A closing tag, whichever it closes; sticky. */
-  readonly closingTag: RegExp;
-  /** Whether a model's own layout has tags. */
-  readonly hasOwn: boolean;
-  readonly #kinds: readonly TagKind[];
-  readonly #openingOrCode: RegExp;
-  readonly #openingAtIndex: RegExp;
-  readonly #afterCall: RegExp;
+export type TagSet = ReturnType<typeof tagSet>;
 
-  /** @param own the tags of a model's own layout; it comes first. @param ownClosers what may follow its calls. */
-  constructor(own: readonly TagKind[] = [], ownClosers: readonly string[] = []) {
-    this.hasOwn = own.length > 0;
-    const kinds = [...own, ...commonKinds.filter(({ opens }) => !own.some((kind) => kind.opens === opens))];
-    // Of two that start alike, the longer one.
-    this.#kinds = kinds.sort((a, b) => b.opens.length - a.opens.length);
-    const opening = this.#kinds.map(openingPattern).join('|');
-    const closing = anyOfTexts([...commonKinds.flatMap(({ closes }) => closes ?? []), ...ownClosers]);
-    this.closingTag = new RegExp(closing, 'y');
-    this.#openingOrCode = new RegExp(`\`+|${opening}`, 'g');
-    this.#openingAtIndex = new RegExp(opening, 'y');
-    this.#afterCall = new RegExp(`(?:\\s*(?:[\\]}]|(?:[,;]\\s*)?(?:${closing})|${anyOfTexts(endTokens)}))*`, 'y');
-  }
-
-  /** The first tag at or after an index that is neither in reasoning nor in Markdown code. */
-  next(text: string, index: number, skipReasoning: SkipReasoning): Tag | undefined {
-    const pattern = this.#openingOrCode;
-    pattern.lastIndex = index;
-    for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
-      const start = skipReasoning(match.index);
-      if (start > match.index) pattern.lastIndex = start;
-      else if (text[start] === '`') pattern.lastIndex = skipInlineCode(text, start);
-      else return this.#toTag(text, start, pattern.lastIndex);
-    }
-    return undefined;
-  }
-
-  /** The tag that starts exactly at an index. */
-  at(text: string, index: number): Tag | undefined {
-    const end = endOfMatch(this.#openingAtIndex, text, index);
-    return end === undefined ? undefined : this.#toTag(text, index, end);
-  }
-
-  /** The index after the closing tags, stray brackets and end tokens that follow a call. */
-  skipClosers(text: string, index: number): number {
-    return endOfMatch(this.#afterCall, text, index) ?? index;
-  }
-
-  #toTag(text: string, start: number, end: number): Tag | undefined {
-    const kind = this.#kinds.find(({ opens }) => text.startsWith(opens, start));
+/**
+ * The tags that detection looks for: those of all formats, and those of a model's own layout.
+ * @param own the tags of a model's own layout; it comes first.
+ * @param ownClosers what may follow its calls.
+ */
+export function tagSet(own: readonly TagKind[] = [], ownClosers: readonly string[] = []) {
+  const others = commonKinds.filter(({ opens }) => !own.some((kind) => kind.opens === opens));
+  // Of two that start alike, the longer one.
+  const kinds = [...own, ...others].sort((a, b) => b.opens.length - a.opens.length);
+  const opening = kinds.map(openingPattern).join('|');
+  const closing = anyOfTexts([...commonKinds.flatMap(({ closes }) => closes ?? []), ...ownClosers]);
+  const openingOrCode = new RegExp(`\`+|${opening}`, 'g');
+  const openingAtIndex = new RegExp(opening, 'y');
+  const afterCall = new RegExp(`(?:\\s*(?:[\\]}]|(?:[,;]\\s*)?(?:${closing})|${anyOfTexts(endTokens)}))*`, 'y');
+  const toTag = (text: string, start: number, end: number): Tag | undefined => {
+    const kind = kinds.find(({ opens }) => text.startsWith(opens, start));
     return kind && { kind, start, end };
-  }
+  };
+  return {
+    /** A closing tag, whichever it closes; sticky. */
+    closingTag: new RegExp(closing, 'y'),
+    /** Whether a model's own layout has tags. */
+    hasOwn: own.length > 0,
+    /** The first tag at or after an index that is neither in reasoning nor in Markdown code. */
+    next(text: string, index: number, skipReasoning: SkipReasoning): Tag | undefined {
+      openingOrCode.lastIndex = index;
+      for (let match = openingOrCode.exec(text); match; match = openingOrCode.exec(text)) {
+        const start = skipReasoning(match.index);
+        if (start > match.index) openingOrCode.lastIndex = start;
+        else if (text[start] === '`') openingOrCode.lastIndex = skipInlineCode(text, start);
+        else return toTag(text, start, openingOrCode.lastIndex);
+      }
+      return undefined;
+    },
+    /** The tag that starts exactly at an index. */
+    at(text: string, index: number): Tag | undefined {
+      const end = endOfMatch(openingAtIndex, text, index);
+      return end === undefined ? undefined : toTag(text, index, end);
+    },
+    /** The index after the closing tags, stray brackets and end tokens that follow a call. */
+    skipClosers: (text: string, index: number): number => endOfMatch(afterCall, text, index) ?? index,
+  };
 }
 
 /** The tag that all models know by the same text. */
@@ -138,7 +129,7 @@ export function withoutEndTokens(text: string): string {
 }
 
 /** The tags of all formats. */
-export const commonTags = new TagSet();
+export const commonTags = tagSet();
 
 /** The marks of all formats around calls. */
 export const commonMarkup: CallMarkup = {

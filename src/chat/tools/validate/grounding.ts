@@ -77,63 +77,54 @@ interface NumberMention {
 // Of a longer message, the words behind are free for all values.
 const maxTakenCharacters = 4096;
 
+export type SaidWords = ReturnType<typeof saidWords>;
+
 /** The words of one message, numbers included, each of which fills one value only. */
-export class SaidWords {
-  readonly #words: readonly string[];
-  /** Those of fewer words first. */
-  readonly #numbers: readonly NumberMention[];
-  readonly #taken = new Set<number>();
-  readonly #units = new Set<string>();
-
-  constructor(message: string) {
-    const text = fold(message.slice(0, maxTakenCharacters));
-    const words = [...text.matchAll(wordPattern)];
-    this.#words = words.map(([word]) => word);
-    const inDigits = [...text.matchAll(signedNumber)].map(({ 0: digits, index }): NumberMention => {
-      const end = index + digits.length;
-      const isPart = (word: RegExpExecArray): boolean => word.index < end && index < word.index + word[0].length;
-      const [, unit] = /^[ \u00a0](\p{L}+)/u.exec(text.slice(end, end + 64)) ?? [];
-      return { values: readingsOf(digits), words: words.flatMap((word, at) => (isPart(word) ? [at] : [])), unit };
-    });
-    const mentions = [...inDigits, ...numberPhrases(this.#words)];
-    this.#numbers = mentions.toSorted((one, other) => one.words.length - other.words.length);
-  }
-
-  /** Takes the words of a value. @returns whether they were free; what is not in the message needs none. */
-  take(value: JsonValue): boolean {
-    if (isJsonObject(value)) return [...value.values()].every((member) => this.take(member));
-    if (Array.isArray(value)) return value.every((item: JsonValue) => this.take(item));
-    if (value instanceof JsonNumber) return this.#takeNumber(Number(value.digits));
-    if (typeof value !== 'string') return true;
-    const text = fold(value);
-    return isNumber.test(text) ? this.#takeNumber(Number(text)) : this.#takeWords(wordsOf(text));
-  }
-
-  /** Whether a value is the word after a number that was taken: the coins of "20 coins". */
-  isUnit(value: JsonValue): boolean {
-    return typeof value === 'string' && this.#units.has(fold(value));
-  }
-
-  #takeNumber(number: number): boolean {
-    const mentions = this.#numbers.filter(({ values }) => values.includes(number));
+export function saidWords(message: string) {
+  const text = fold(message.slice(0, maxTakenCharacters));
+  const found = [...text.matchAll(wordPattern)];
+  const said = found.map(([word]) => word);
+  const inDigits = [...text.matchAll(signedNumber)].map(({ 0: digits, index }): NumberMention => {
+    const end = index + digits.length;
+    const isPart = (word: RegExpExecArray): boolean => word.index < end && index < word.index + word[0].length;
+    const [, unit] = /^[ \u00a0](\p{L}+)/u.exec(text.slice(end, end + 64)) ?? [];
+    return { values: readingsOf(digits), words: found.flatMap((word, at) => (isPart(word) ? [at] : [])), unit };
+  });
+  // Those of fewer words first.
+  const numbers = [...inDigits, ...numberPhrases(said)].toSorted((a, b) => a.words.length - b.words.length);
+  const taken = new Set<number>();
+  const units = new Set<string>();
+  const takeNumber = (number: number): boolean => {
+    const mentions = numbers.filter(({ values }) => values.includes(number));
     if (mentions.length === 0) return true;
-    const free = mentions.find(({ words }) => !words.some((at) => this.#taken.has(at)));
-    for (const at of free?.words ?? []) this.#taken.add(at);
-    if (free?.unit !== undefined) this.#units.add(free.unit);
+    const free = mentions.find(({ words }) => !words.some((at) => taken.has(at)));
+    for (const at of free?.words ?? []) taken.add(at);
+    if (free?.unit !== undefined) units.add(free.unit);
     return free !== undefined;
-  }
-
-  #takeWords(words: readonly string[]): boolean {
-    if (!words.every((word) => this.#words.includes(word))) return true;
+  };
+  const takeWords = (words: readonly string[]): boolean => {
+    if (!words.every((word) => said.includes(word))) return true;
     const places = new Set<number>();
     for (const word of words) {
-      const place = this.#words.findIndex((said, at) => said === word && !this.#taken.has(at) && !places.has(at));
+      const place = said.findIndex((other, at) => other === word && !taken.has(at) && !places.has(at));
       if (place < 0) return false;
       places.add(place);
     }
-    for (const place of places) this.#taken.add(place);
+    for (const place of places) taken.add(place);
     return true;
-  }
+  };
+  /** Takes the words of a value. @returns whether they were free; what is not in the message needs none. */
+  const take = (value: JsonValue): boolean => {
+    if (isJsonObject(value)) return [...value.values()].every((member) => take(member));
+    if (Array.isArray(value)) return value.every((item: JsonValue) => take(item));
+    if (value instanceof JsonNumber) return takeNumber(Number(value.digits));
+    if (typeof value !== 'string') return true;
+    const folded = fold(value);
+    return isNumber.test(folded) ? takeNumber(Number(folded)) : takeWords(wordsOf(folded));
+  };
+  /** Whether a value is the word after a number that was taken: the coins of "20 coins". */
+  const isUnit = (value: JsonValue): boolean => typeof value === 'string' && units.has(fold(value));
+  return { take, isUnit };
 }
 
 // Words of one number: "one thousand two hundred five".

@@ -15,7 +15,8 @@ import {
   collectMentions,
   isAgreement,
   isGrounded,
-  SaidWords,
+  type SaidWords,
+  saidWords,
   type UserMentions,
 } from '../../../chat/tools/validate/grounding.ts';
 import { parseJsonObject, type Turn } from '../../compile/turn.ts';
@@ -124,7 +125,7 @@ export class PendingArguments {
   complete(call: DetectedCall): DetectedCall {
     const { properties = {}, required = [] } = this.tool.parameters;
     const written = coerceArguments(call.arguments, this.tool);
-    const words = new SaidWords(this.#message);
+    const words = saidWords(this.#message);
     const values = new Map(this.#values);
     const declared = Object.keys(properties);
     for (const name of new Set([...this.#missing, ...required, ...declared])) {

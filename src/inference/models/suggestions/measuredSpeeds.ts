@@ -34,74 +34,62 @@ const maxEntries = 200;
 // Smaller changes are not worth a write.
 const minChange = 0.05;
 
+export type MeasuredSpeeds = ReturnType<typeof measuredSpeeds>;
+
 /** The decode speeds of the last turns on this machine, by model file. Servers and commands share them. */
-export class MeasuredSpeeds {
-  readonly #options: MeasuredSpeedsOptions;
+export function measuredSpeeds({ downloads, folder, gpu }: MeasuredSpeedsOptions) {
   /** Those that could not be written. */
-  #unwritten: Rates = {};
-  #writing: Promise<void> = Promise.resolve();
-
-  constructor(options: MeasuredSpeedsOptions) {
-    this.#options = options;
-  }
-
-  async read(entry: CatalogueEntry, locating?: Promise<LocatedModel | undefined>): Promise<MeasuredSpeed> {
-    await this.#writing;
-    const [rates, key] = await Promise.all([this.#readRates(), this.#keyOf(entry, locating)]);
-    const own = rates[key];
-    return own ? { measuredRate: Math.max(...own), measuredTurns: own.length } : {};
-  }
-
-  /** Keeps the speed of a turn. */
-  record(entry: CatalogueEntry, rate: number): Promise<void> {
-    return this.#change(entry, (rates) => {
-      const isKnown = rates.length === maxTurns && Math.abs(rate / Math.max(...rates) - 1) < minChange;
-      return isKnown ? rates : [...rates, rate].slice(-maxTurns);
-    });
-  }
-
-  /** Keeps a speed that was measured for its own sake, in place of those of turns. */
-  replace(entry: CatalogueEntry, rate: number): Promise<void> {
-    return this.#change(entry, () => Array.from({ length: minMeasuredTurns }, () => rate));
-  }
-
-  #change(entry: CatalogueEntry, change: (rates: readonly number[]) => readonly number[]): Promise<void> {
-    return (this.#writing = this.#writing.then(() => this.#write(entry, change)).catch(() => undefined));
-  }
-
-  async #write(entry: CatalogueEntry, change: (rates: readonly number[]) => readonly number[]): Promise<void> {
-    const [rates, key] = await Promise.all([this.#readRates(), this.#keyOf(entry)]);
-    const { [key]: last = [], ...others } = rates;
-    const changed = change(last);
-    if (changed === last) return;
-    this.#unwritten = { ...this.#unwritten, [key]: changed };
-    const { folder } = this.#options;
-    if (folder === undefined) return;
-    await makeFolder(folder);
-    const path = fileIn(folder);
-    const all = Object.fromEntries([...Object.entries(others), [key, changed]].slice(-maxEntries));
-    await writeAtomic(path, JSON.stringify(all), `${path}.${process.pid}.new`);
-    this.#unwritten = {};
-  }
-
-  async #readRates(): Promise<Rates> {
-    const { folder } = this.#options;
+  let unwritten: Rates = {};
+  let writing: Promise<void> = Promise.resolve();
+  const readRates = async (): Promise<Rates> => {
     const text = folder === undefined ? '' : await readTextIfFile(fileIn(folder)).catch(() => '');
     const saved = tryParseJson(text);
-    return { ...Object.fromEntries(Object.entries(isObject(saved) ? saved : {}).filter(isRates)), ...this.#unwritten };
-  }
-
+    return { ...Object.fromEntries(Object.entries(isObject(saved) ? saved : {}).filter(isRates)), ...unwritten };
+  };
   /** Another file, a changed one, or one with other settings has another key; one that other machines serve has its name. */
-  async #keyOf(entry: CatalogueEntry, locating = this.#options.downloads.locate(entry)): Promise<string> {
-    const { gpu } = this.#options;
+  const keyOf = async (entry: CatalogueEntry, locating = downloads.locate(entry)): Promise<string> => {
     const [file = entry.name] = (await locating)?.files ?? [];
     const version = await stat(file).catch(() => undefined);
     const [variant] = entry.variants;
     const own = gpuSettingsFor({ gpu: variant?.gpu, gpuLayers: variant?.gpu_layers }, { gpu });
     const settings = [own.gpu, own.gpuLayers, variant?.engine, variant?.kv_cache_type ?? 'f16', variant?.server_args];
     return [hostname(), ...settings, file, version?.size, version?.mtimeMs].join(' ');
-  }
+  };
+  const write = async (entry: CatalogueEntry, change: ChangeRates): Promise<void> => {
+    const [rates, key] = await Promise.all([readRates(), keyOf(entry)]);
+    const { [key]: last = [], ...others } = rates;
+    const changed = change(last);
+    if (changed === last) return;
+    unwritten = { ...unwritten, [key]: changed };
+    if (folder === undefined) return;
+    await makeFolder(folder);
+    const path = fileIn(folder);
+    const all = Object.fromEntries([...Object.entries(others), [key, changed]].slice(-maxEntries));
+    await writeAtomic(path, JSON.stringify(all), `${path}.${process.pid}.new`);
+    unwritten = {};
+  };
+  const change = (entry: CatalogueEntry, changeRates: ChangeRates): Promise<void> =>
+    (writing = writing.then(() => write(entry, changeRates)).catch(() => undefined));
+  return {
+    async read(entry: CatalogueEntry, locating?: Promise<LocatedModel | undefined>): Promise<MeasuredSpeed> {
+      await writing;
+      const [rates, key] = await Promise.all([readRates(), keyOf(entry, locating)]);
+      const own = rates[key];
+      return own ? { measuredRate: Math.max(...own), measuredTurns: own.length } : {};
+    },
+    /** Keeps the speed of a turn. */
+    record: (entry: CatalogueEntry, rate: number): Promise<void> =>
+      change(entry, (rates) => {
+        const isKnown = rates.length === maxTurns && Math.abs(rate / Math.max(...rates) - 1) < minChange;
+        return isKnown ? rates : [...rates, rate].slice(-maxTurns);
+      }),
+    /** Keeps a speed that was measured for its own sake, in place of those of turns. */
+    replace: (entry: CatalogueEntry, rate: number): Promise<void> =>
+      change(entry, () => Array.from({ length: minMeasuredTurns }, () => rate)),
+  };
 }
+
+type ChangeRates = (rates: readonly number[]) => readonly number[];
 
 const fileIn = (folder: string): string => join(folder, 'speeds.json');
 

@@ -11,7 +11,7 @@ import {
   type ServerProps,
 } from '../inferenceServer.ts';
 import { ServerJson, type ServerObject } from '../connection/serverJson.ts';
-import { Vocabulary } from '../vocabulary.ts';
+import { createVocabulary, type Vocabulary } from '../vocabulary.ts';
 
 /** The HTTP API of llama-server, as far as the engine uses it. @param model where the server has several. */
 export function llamaServer(connection: HttpConnection, model: string | undefined): InferenceServer {
@@ -76,9 +76,10 @@ async function readVocabulary(json: ServerJson, { bos, eos }: ServerProps, signa
   const control = special.filter((token) => !inPlain.has(token) && (spellings[token] ?? '').length > 1);
   const [bosToken] = await tokenize('', false, true);
   const twice = spellings[(await tokenize('a', false))[0] ?? -1] ?? '';
-  return new Vocabulary((token) => spellings[token] ?? '', new Set(control), {
+  return createVocabulary((token) => spellings[token] ?? '', new Set(control), {
     bosToken,
     addsLeadingSpace: twice !== 'a' && twice.trimStart() !== twice,
+    isExact: true,
   });
 }
 

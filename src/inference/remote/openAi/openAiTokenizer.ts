@@ -2,7 +2,7 @@ import type { Token } from '../../decoding/tokenizer.ts';
 import { ControlTokenMatcher, separator } from '../../decoding/controlTokens.ts';
 import type { TokenizeOptions } from '../inferenceServer.ts';
 import { optional, type ServerJson } from '../connection/serverJson.ts';
-import { Vocabulary } from '../vocabulary.ts';
+import { createVocabulary, type Vocabulary } from '../vocabulary.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 
 /** How the texts of an OpenAI-style server become tokens, and tokens prompts. */
@@ -45,9 +45,10 @@ export async function openServerTokenizer(
   const first = withBos.length > plain.length && withBos[0] !== plain[0] ? withBos[0] : undefined;
   const bosSpelling = first === undefined ? '' : (spellings.get(first) ?? (await readText(json, [first], signal)));
   if (first !== undefined && bosSpelling !== '') spellings.set(first, bosSpelling);
-  const vocabulary = new Vocabulary((token) => spellings.get(token), new Set(spellings.keys()), {
+  const vocabulary = createVocabulary((token) => spellings.get(token), new Set(spellings.keys()), {
     bosToken: bosSpelling === '' ? undefined : first,
     addsLeadingSpace: led.slice(lead.length).join() !== plain.join(),
+    isExact: true,
   });
   const { controlTokens } = vocabulary;
   const cut = (text: string): readonly string[] => {
@@ -103,7 +104,7 @@ export function estimatedTokenizer(controlStrings: readonly string[]): OpenAiTok
     return String.fromCharCode(Math.floor(id / asciiCount), ...(second === 0 ? [] : [second]));
   };
   const control = new Set(controlStrings.map((_, index) => tokenOf(firstControl + index)));
-  const vocabulary = new Vocabulary(spelling, control, {
+  const vocabulary = createVocabulary(spelling, control, {
     bosToken: undefined,
     addsLeadingSpace: false,
     isExact: false,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { StopStringFilter } from '../../../../src/inference/decoding/streamingDetokenizer.ts';
+import { stopStringFilter } from '../../../../src/inference/decoding/streamingDetokenizer.ts';
 
 function filter(stops: readonly string[], pieces: readonly string[]): { sent: readonly string[]; hit: boolean } {
-  const stopFilter = new StopStringFilter(stops);
+  const stopFilter = stopStringFilter(stops);
   const sent = pieces.map((piece) => stopFilter.push(piece));
   return { sent: [...sent, stopFilter.flush()], hit: stopFilter.matched };
 }

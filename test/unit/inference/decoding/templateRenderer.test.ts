@@ -1,25 +1,25 @@
 import { describe, expect, it } from 'vitest';
-import { CharacterMask } from '../../../../src/inference/decoding/templateRenderer.ts';
+import { characterMask } from '../../../../src/inference/decoding/templateRenderer.ts';
 
 describe('a character mask', () => {
   it('masks characters and finds them again', () => {
-    const characterMask = new CharacterMask(['<a> [b]']);
-    const masked = characterMask.mask('<a> [b] <c>', [0, 4, 8]);
+    const masking = characterMask(['<a> [b]']);
+    const masked = masking.mask('<a> [b] <c>', [0, 4, 8]);
     expect(masked).not.toMatch(/[<[]/);
-    expect(characterMask.maskedOffsets(`>>${masked}`)).toEqual([2, 6, 10]);
-    expect(characterMask.unmask(masked)).toBe('<a> [b] <c>');
+    expect(masking.maskedOffsets(`>>${masked}`)).toEqual([2, 6, 10]);
+    expect(masking.unmask(masked)).toBe('<a> [b] <c>');
   });
 
   it('keeps private-use characters of the texts', () => {
     const text = '\uE000<\uE001\uE002';
-    const characterMask = new CharacterMask([text]);
-    const masked = characterMask.mask(text, [1]);
-    expect(characterMask.maskedOffsets(masked)).toEqual([1]);
-    expect(characterMask.unmask(masked)).toBe(text);
+    const masking = characterMask([text]);
+    const masked = masking.mask(text, [1]);
+    expect(masking.maskedOffsets(masked)).toEqual([1]);
+    expect(masking.unmask(masked)).toBe(text);
   });
 
   it('rejects texts that use all private-use characters', () => {
     const all = Array.from({ length: 0x1900 }, (_, index) => String.fromCharCode(0xe000 + index)).join('');
-    expect(() => new CharacterMask([all]).mask('<', [0])).toThrow('private-use');
+    expect(() => characterMask([all]).mask('<', [0])).toThrow('private-use');
   });
 });

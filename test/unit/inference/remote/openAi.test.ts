@@ -10,7 +10,7 @@ import { estimatedTokenizer } from '../../../../src/inference/remote/openAi/open
 import { HttpConnection, defaultTimeouts } from '../../../../src/inference/remote/connection/httpConnection.ts';
 import { OpenAiEvents } from '../../../../src/inference/remote/openAi/openAiServer.ts';
 import { ServerJson } from '../../../../src/inference/remote/connection/serverJson.ts';
-import { Vocabulary } from '../../../../src/inference/remote/vocabulary.ts';
+import { createVocabulary } from '../../../../src/inference/remote/vocabulary.ts';
 import type { Token } from '../../../../src/inference/decoding/tokenizer.ts';
 
 const signal = new AbortController().signal;
@@ -21,9 +21,10 @@ const spellings = new Map([
   [end, '<|im_end|>'],
   [call, '<|call|>'],
 ]);
-const vocabulary = new Vocabulary((id) => spellings.get(id), new Set(spellings.keys()), {
+const vocabulary = createVocabulary((id) => spellings.get(id), new Set(spellings.keys()), {
   bosToken: undefined,
   addsLeadingSpace: false,
+  isExact: true,
 });
 
 interface Chunk {

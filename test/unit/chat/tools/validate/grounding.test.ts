@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { isGrounded, collectMentions, isRefusal, SaidWords } from '../../../../../src/chat/tools/validate/grounding.ts';
+import { isGrounded, collectMentions, isRefusal, saidWords } from '../../../../../src/chat/tools/validate/grounding.ts';
 import { parseArguments } from '../../../../helpers/toolCalls.ts';
 
 describe('the grounding of a value', () => {
@@ -112,7 +112,7 @@ describe('a message with many number words', () => {
   it('has as many numbers as it has words, not the square of them', () => {
     const message = 'one thousand '.repeat(5000);
     expect(collectMentions([message]).numbers).toEqual(new Set([1, 1000, 1001]));
-    expect(new SaidWords(message).take(parseArguments({ n: 1000 }).get('n') ?? null)).toBe(true);
+    expect(saidWords(message).take(parseArguments({ n: 1000 }).get('n') ?? null)).toBe(true);
   });
 });
 

@@ -9,7 +9,7 @@ import { MockEmbeddingModel } from '../../../../../src/inference/mock/engine.ts'
 import type { Model } from '../../../../../src/inference/contract/engine.ts';
 import type { VectorReport } from '../../../../../src/graph/retrieval/vectors/storageVectors.ts';
 import { VectorPool, type OpenVectors } from '../../../../../src/graph/retrieval/vectors/vectorPool.ts';
-import { VectorStore } from '../../../../../src/graph/retrieval/vectors/vectorStore.ts';
+import { vectorStore } from '../../../../../src/graph/retrieval/vectors/vectorStore.ts';
 import { createList, type StringStorage } from '../../../../../src/graph/storage/stringStorage.ts';
 
 let folder = '';
@@ -61,7 +61,7 @@ const createPool = ({ maxBytes = 1e6, reports = [], idleMs = 0, yieldToTurns }: 
   new VectorPool({
     log,
     idleMs,
-    store: new VectorStore(folder, new DiskQuota(maxBytes), log),
+    store: vectorStore(folder, new DiskQuota(maxBytes), log),
     listener: { onReady: (report) => void reports.push(report) },
     ...(yieldToTurns && { yieldToTurns }),
   });

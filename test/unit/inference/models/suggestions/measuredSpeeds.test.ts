@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Downloads } from '../../../../../src/inference/download/downloads.ts';
 import { parseCatalogue } from '../../../../../src/inference/models/catalogue/catalogue.ts';
-import { MeasuredSpeeds } from '../../../../../src/inference/models/suggestions/measuredSpeeds.ts';
+import { measuredSpeeds } from '../../../../../src/inference/models/suggestions/measuredSpeeds.ts';
 import { repositoryPath } from '../../../../helpers/server.ts';
 
 let folder = '';
@@ -24,7 +24,7 @@ describe('the measured speed of a model', () => {
     models.push({ ...models[0], name: 'other' } as (typeof models)[number]);
     const catalogue = parseCatalogue(JSON.stringify({ models }), join(folder, 'models.json'));
     const downloads = new Downloads(join(folder, 'models'));
-    const speeds = new MeasuredSpeeds({ downloads, folder: join(folder, 'cache'), gpu: 'auto' });
+    const speeds = measuredSpeeds({ downloads, folder: join(folder, 'cache'), gpu: 'auto' });
     const [first] = catalogue.models.values();
     if (first) await speeds.record(first, 40);
     const measured = await Promise.all([...catalogue.models.values()].map((entry) => speeds.read(entry)));
@@ -38,7 +38,7 @@ describe('the measured speed of a model', () => {
     const [entry] = [...catalogue.models.values()].slice(-1);
     if (!entry) throw new Error('there is no model');
     const downloads = new Downloads(join(folder, 'models'));
-    const open = () => new MeasuredSpeeds({ downloads, folder: join(folder, name), gpu: 'auto' });
+    const open = () => measuredSpeeds({ downloads, folder: join(folder, name), gpu: 'auto' });
     return { entry, open };
   };
 

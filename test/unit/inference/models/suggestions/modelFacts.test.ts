@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Downloads } from '../../../../../src/inference/download/downloads.ts';
 import { parseCatalogue } from '../../../../../src/inference/models/catalogue/catalogue.ts';
-import { MeasuredSpeeds } from '../../../../../src/inference/models/suggestions/measuredSpeeds.ts';
+import { measuredSpeeds } from '../../../../../src/inference/models/suggestions/measuredSpeeds.ts';
 import { readAllFacts } from '../../../../../src/inference/models/suggestions/modelFacts.ts';
 import { repositoryPath } from '../../../../helpers/server.ts';
 
@@ -19,7 +19,7 @@ describe('what is known of the files of models', () => {
     const text = JSON.stringify({ models: [{ name: 'm', variants }] });
     const catalogue = parseCatalogue(text, join(folder, 'models.json'));
     const downloads = new Downloads(join(folder, 'models'));
-    const speeds = new MeasuredSpeeds({ downloads, folder: undefined, gpu: 'auto' });
+    const speeds = measuredSpeeds({ downloads, folder: undefined, gpu: 'auto' });
     const sources = { downloads, speeds };
     const read = async () => (await readAllFacts(catalogue, sources))[0];
     await cp(repositoryPath('models/turngraph-demo.gguf'), file);
