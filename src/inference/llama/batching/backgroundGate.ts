@@ -4,6 +4,10 @@ import { Listeners } from '../../../base/events.ts';
 const shareDivisor = 20;
 /** Shortest time between two background steps then, in milliseconds. */
 const minIntervalMs = 200;
+/** What is left of a long step's duration with each step after it: a chunk of a prompt follows many single tokens. */
+const fading = 0.98;
+/** After a turn a client may send the next message at once, which would have to wait for a background step. */
+const followUpMs = 100;
 
 /** Background inferences compute while no urgent one runs and no prompt of another is evaluated; now and then meanwhile. */
 export class BackgroundGate {
@@ -12,20 +16,34 @@ export class BackgroundGate {
   readonly onOpen = this.#listeners.add;
   #closing = 0;
   #nextAt = 0;
+  /** How long a step may take. */
+  #stepMs = 50;
+  #followUpUntil = 0;
 
   /** Whether an inference runs that goes first. */
   get isClosed(): boolean {
     return this.#closing > 0;
   }
 
-  /** An inference that goes first begins to compute. If it is the only one, no background step begins with it at once. */
+  /** An inference that goes first begins to compute. If it is the only one, its first time is all its own. */
   close(now = performance.now()): void {
-    if (this.#closing++ === 0) this.#nextAt = Math.max(this.#nextAt, now + minIntervalMs);
+    const ownMs = Math.max(minIntervalMs, this.#stepMs * shareDivisor);
+    if (this.#closing++ === 0) this.#nextAt = Math.max(this.#nextAt, now + ownMs);
   }
 
   /** It has ended, or waits, or is in the background's way no more. */
   open(): void {
     if (--this.#closing === 0) this.#listeners.call();
+  }
+
+  /** An inference has ended that is not in the background. */
+  ended(now = performance.now()): void {
+    this.#followUpUntil = now + followUpMs;
+  }
+
+  /** When one in the background that begins now may take its first step. */
+  get startAt(): number {
+    return this.#followUpUntil;
   }
 
   /** Milliseconds until the next background step may begin; 0 = now. */
@@ -40,6 +58,7 @@ export class BackgroundGate {
 
   /** A background step has ended. */
   end(ms: number, now = performance.now()): void {
+    this.#stepMs = Math.max(ms, this.#stepMs * fading);
     this.#nextAt = Math.max(this.#nextAt, now + ms * shareDivisor);
   }
 }

@@ -47,6 +47,8 @@ export class SlotRun implements Disposable {
   /** How often what was evaluated has been lost. In the background it takes as many steps before it gives up the slot. */
   losses = 0;
   readonly #options: SlotRunOptions;
+  /** When it may take its first step in the background. */
+  readonly #startAt: number;
   #isPausing = false;
   #isReading = true;
   #isClosingGate = false;
@@ -55,6 +57,7 @@ export class SlotRun implements Disposable {
   constructor(options: SlotRunOptions) {
     this.#options = options;
     this.slot = options.slot;
+    this.#startAt = options.gate.startAt;
     this.#setRunning(true);
   }
 
@@ -131,6 +134,7 @@ export class SlotRun implements Disposable {
 
   [Symbol.dispose](): void {
     this.#setRunning(false);
+    if (!this.isBackground) this.#options.gate.ended();
   }
 
   get #rank(): number {
@@ -140,7 +144,8 @@ export class SlotRun implements Disposable {
 
   get #stepWaitMs(): number {
     const { pace, gate } = this.#options;
-    return Math.max(pace?.stepWaitMs() ?? 0, this.#rank > rankOf('BACKGROUND') ? 0 : gate.waitMs());
+    const gateMs = Math.max(gate.waitMs(), this.#startAt - performance.now());
+    return Math.max(pace?.stepWaitMs() ?? 0, this.#rank > rankOf('BACKGROUND') ? 0 : gateMs);
   }
 
   get #hasToPause(): boolean {

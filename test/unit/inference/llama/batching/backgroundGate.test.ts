@@ -27,13 +27,25 @@ describe('the background gate', () => {
 
   it('lets through one step at a time, and short ones not at once', () => {
     const gate = new BackgroundGate();
-    gate.close(800);
-    expect(gate.waitMs(801)).toBe(199);
+    gate.close(0);
+    expect(gate.waitMs(1)).toBe(999);
     expect(gate.waitMs(1000)).toBe(0);
     gate.begin(1000);
     expect(gate.waitMs(1000)).toBe(200);
     gate.end(1, 1001);
     expect(gate.waitMs(1001)).toBe(199);
+  });
+
+  it('lets through the first one when that is one part in twenty: as late as the steps are long', () => {
+    const gate = new BackgroundGate();
+    gate.end(400, 0);
+    gate.end(2, 0);
+    gate.close(10_000);
+    expect(gate.waitMs(10_000)).toBeGreaterThan(7000);
+    gate.open();
+    for (let step = 0; step < 300; step++) gate.end(2, 10_000);
+    gate.close(20_000);
+    expect(gate.waitMs(20_000)).toBe(200);
   });
 
   it('opens when the last urgent inference has ended', () => {

@@ -309,11 +309,16 @@ describe('slots', () => {
 });
 
 describe('a run in a slot', () => {
-  async function gateDuring(priority: Priority): Promise<readonly boolean[]> {
+  async function startRun(priority: Priority, gate = new BackgroundGate()) {
     const slots = createSlots(1);
-    const [slot, gate] = [await acquire(slots, {}), new BackgroundGate()];
+    const slot = await slots.acquire({ owner: {}, prompt: [], priority }, neverAborted);
+    if (!slot) throw new Error('no slot');
     const parts = { slot, slots, gate, threadCap: new ThreadCap(), pace: undefined, throttle: undefined, signals: [] };
-    const run = new SlotRun({ ...parts, contextSize: 0, priority });
+    return { gate, run: new SlotRun({ ...parts, contextSize: 0, priority }) };
+  }
+
+  async function gateDuring(priority: Priority): Promise<readonly boolean[]> {
+    const { gate, run } = await startRun(priority);
     const seen = [gate.isClosed];
     run.onPromptEvaluated();
     seen.push(gate.isClosed);
@@ -351,5 +356,17 @@ describe('a run in a slot', () => {
     expect(await gateDuring('NORMAL')).toEqual([true, false, false, false]);
     expect(await gateDuring('URGENT')).toEqual([true, true, true, false]);
     expect(await gateDuring('BACKGROUND')).toEqual([false, false, false, false]);
+  });
+
+  it('begins in the background a moment after another one has ended, which the next message may follow', async () => {
+    const { gate, run } = await startRun('NORMAL');
+    run[Symbol.dispose]();
+    const inAnHour = performance.now() + 3_600_000;
+    const begun = await startRun('BACKGROUND', gate);
+    gate.ended(inAnHour);
+    const [later, next] = [await startRun('BACKGROUND', gate), await startRun('NORMAL', gate)];
+    next.run.onPromptEvaluated();
+    const areWaiting = [begun, later, next].map(({ run }) => run.tokenWaitMs > 1000);
+    expect(areWaiting).toEqual([false, true, false]);
   });
 });
