@@ -252,10 +252,10 @@ describe.skipIf(isSkipped('tutorial'))('the tutorial, from the first block to th
   });
 
   it('tests the game without a model, and with it', async () => {
-    expect(await run(blockOf('8-test sh 1'))).toContain('4 passed');
+    expect(await run(blockOf('8-test sh 1'))).toContain('5 passed');
     await addTo('graphs/tests/keeper.cases.json', ['cases'], blockOf('8-test json 1'));
-    expect(await runAll(blockOf('8-test sh 2'))).toContain('5 passed');
-    expect(await runAll(blockOf('8-test sh 3'))).toContain('5 passed');
+    expect(await runAll(blockOf('8-test sh 2'))).toContain('6 passed');
+    expect(await runAll(blockOf('8-test sh 3'))).toContain('6 passed');
   });
 
   it('makes a folder for players', async () => {
