@@ -134,7 +134,7 @@ export class SlotRun implements Disposable {
 
   [Symbol.dispose](): void {
     this.#setRunning(false);
-    if (!this.isBackground) this.#options.gate.ended();
+    if (this.#options.priority !== 'BACKGROUND') this.#options.gate.ended();
   }
 
   get #rank(): number {
