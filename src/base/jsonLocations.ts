@@ -25,8 +25,14 @@ const strictOptions = { disallowComments: true };
 /** The `line:column` (from 1) of the value that a JSON pointer names, or of its nearest existing parent. */
 export function locateInJson(text: string): { readonly positionOf: (pointer: string) => string } {
   const position = positions(text);
-  const tree = unlessTooDeep(() => parseTree(text, [], strictOptions));
-  return { positionOf: (pointer) => position(tree ? offsetOf(tree, pointer) : 0) };
+  // For the first error: most texts have none.
+  let root: { readonly tree: Node | undefined } | undefined;
+  return {
+    positionOf: (pointer) => {
+      root ??= { tree: unlessTooDeep(() => parseTree(text, [], strictOptions)) };
+      return position(root.tree ? offsetOf(root.tree, pointer) : 0);
+    },
+  };
 }
 
 /** The first syntax error of a text; undefined when it is valid JSON, and its strings are texts. */
