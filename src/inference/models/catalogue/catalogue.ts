@@ -122,7 +122,7 @@ export function parseCatalogue(textWithBom: string, path: string): ParsedCatalog
   const models = new Map<string, CatalogueEntry>();
   const problems: string[] = [];
   const rejected = new Map<string, string>();
-  const positionOfName = new Map<string, string>();
+  const pointerOfName = new Map<string, string>();
   content.models.forEach((value, index) => {
     const entryPointer = `/models${escapePointerToken(index)}`;
     const describeProblem = (error: SchemaError): string =>
@@ -136,15 +136,15 @@ export function parseCatalogue(textWithBom: string, path: string): ParsedCatalog
       rejected.set(name, [...(rejected.has(name) ? [rejected.get(name)] : []), ...entryProblems].join('; '));
       return;
     }
-    const firstPosition = positionOfName.get(model.name);
-    if (firstPosition !== undefined)
+    const first = pointerOfName.get(model.name);
+    if (first !== undefined)
       return void problems.push(
         describeProblem({
           pointer: '/name',
-          message: `is a duplicate: "${model.name}"; the entry at ${firstPosition} is used`,
+          message: `is a duplicate: "${model.name}"; the entry at ${locations.positionOf(first)} is used`,
         }),
       );
-    positionOfName.set(model.name, locations.positionOf(`${entryPointer}/name`));
+    pointerOfName.set(model.name, `${entryPointer}/name`);
     models.set(model.name, { ...model, ...ownPaths(model, dirname(path)) });
   });
   for (const name of models.keys()) rejected.delete(name);
