@@ -13,7 +13,7 @@ const columns: readonly (readonly [string, string, readonly string[]])[] = [
   ['typescript', '(?:function |  async |  )', ['src/client/connect.ts', 'src/client/client.ts', 'src/client/agent.ts']],
   ['page', '(?:function |  async |  )', ['examples/browser/turngraph.js']],
   ['python', 'def ', ['examples/python/turngraph.py']],
-  ['csharp', 'public (?:static )?(?:async )?Task(?:<\\w+>)? ', ['examples/unity/Runtime/Turngraph.cs']],
+  ['csharp', 'public (?:static )?(?:async )?(?:Task(?:<\\w+>)?|void) ', ['examples/unity/Runtime/Turngraph.cs']],
   ['gdscript', 'func ', ['examples/godot3/turngraph.gd']],
   ['gdscript', 'func ', ['examples/godot4/addons/turngraph/turngraph.gd']],
 ];
