@@ -15,7 +15,8 @@ async function write(index, done) {
       () => changeOf(count, new Set(storage.keys)),
       () => undefined,
     );
-    process.stdout.write(`${index} ${count + 1}\n`);
+    // A reader that is slow has not got the line yet: the next change would be one that nobody knows of.
+    await new Promise((resolve) => void process.stdout.write(`${index} ${count + 1}\n`, resolve));
   }
 }
 
