@@ -144,4 +144,25 @@ describe('the slots of a model with a long context', () => {
       expect((await converse(model, [1])).length).toBe(1);
     }, 'refused');
   });
+
+  it('leave a kept head that is longer than they are to longer prompts', async () => {
+    const warm = async (model: Model, sentences: number): Promise<void> => {
+      await using sequence = model.openSequence();
+      const prompt = {
+        messages: [
+          { role: 'system', text: longText(sentences) },
+          { role: 'user', text: '' },
+        ],
+      } as const;
+      await sequence.prefill(prompt, neverAborted, { keep: true });
+    };
+    await withModel((model) => warm(model, 120), 'heads');
+    await withModel(async (model) => {
+      await using sequence = model.openSequence();
+      await generate(sequence, userPrompt('Hello.', longText(20)), { sampling });
+      expect(model.stats().promptsRestored).toBe(0);
+      await generate(sequence, userPrompt('Hello.', longText(120)), { sampling });
+      expect(model.stats().promptsRestored).toBe(1);
+    }, 'heads');
+  });
 });

@@ -103,10 +103,14 @@ export class PromptCache implements HeadCache {
   }
 }
 
-/** How many of its tokens a prompt can be started from. Where a cache needs checkpoints, a state cannot be cut back. */
+/**
+ * How many of its tokens a prompt can be started from. Where a cache needs checkpoints, a state cannot be cut back; a longer one
+ * than the slot, which may get longer, is for longer prompts.
+ */
 function usableLength({ tokens }: SavedPrompt, cache: LlamaContextSequence, prompt: readonly Token[]): number {
   const length = commonPrefixLength<number>(tokens, prompt);
-  return cache.needsCheckpoints && length < tokens.length ? 0 : length;
+  const isTooLong = tokens.length >= cache.contextSize;
+  return isTooLong || (cache.needsCheckpoints && length < tokens.length) ? 0 : length;
 }
 
 /** Prefilling fewer tokens takes less time than checking a file. */
