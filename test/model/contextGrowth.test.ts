@@ -129,7 +129,7 @@ describe('the slots of a model with a long context', () => {
 
   it('stay as they are if there is no memory: what does not fit is refused, the others go on', async () => {
     const { createContext } = LlamaModel.prototype;
-    await withModel(async (model) => {
+    const { sizes } = await withModel(async (model) => {
       vi.spyOn(LlamaModel.prototype, 'createContext').mockImplementation(function (this: LlamaModel, options = {}) {
         return Number(options.contextSize) > 2048
           ? Promise.reject(new Error('no memory'))
@@ -141,8 +141,36 @@ describe('the slots of a model with a long context', () => {
         /there is no memory for a context of \d+ tokens, only for 2048.*lower context_size/,
       );
       expect((await short).length).toBe(4);
+      // There is room for the prompt, if not for all that an answer may have.
+      const ended = new AbortController();
+      const { text } = await generate(sequence, userPrompt(longText(82)), {
+        signal: ended.signal,
+        onText: () => ended.abort(),
+        sampling: { max_tokens: 500 },
+      });
+      expect(text).not.toBe('');
       expect((await converse(model, [1])).length).toBe(1);
     }, 'refused');
+    // Tried once.
+    expect(sizes).toEqual([2048, 4096, 2048]);
+  });
+
+  it('do not keep a model from being unloaded while several conversations wait for longer ones', async () => {
+    const { createContext } = LlamaModel.prototype;
+    const begun = new Promise<void>((resolve) => {
+      vi.spyOn(LlamaModel.prototype, 'createContext').mockImplementation(function (this: LlamaModel, options = {}) {
+        if (Number(options.contextSize) > 2048) resolve();
+        return createContext.call(this, options);
+      });
+    });
+    await using engine = llamaEngine({ folder: join(folder, 'unloaded'), maxStateBytes: 500e6 });
+    const model = await engine.load(file, { contextSize: 0, slots: 16, threads: 1, gpu: 'off' });
+    const answers = [120, 110, 300].map((sentences) =>
+      generate(model.openSequence(), userPrompt(longText(sentences)), { sampling }),
+    );
+    await begun;
+    await model[Symbol.asyncDispose]();
+    expect((await Promise.all(answers)).map(({ finishReason }) => finishReason)).toEqual(Array(3).fill('aborted'));
   });
 
   it('leave a kept head that is longer than they are to longer prompts', async () => {

@@ -105,7 +105,7 @@ export class LlamaModel implements Model {
       ...this.#parts,
       label,
       slots: this.#slots,
-      reserve: (tokens) => this.#resizer.reserve(tokens),
+      reserve: (tokens, spare) => this.#resizer.reserve(tokens, spare),
       backgroundGate: this.#backgroundGate,
       prompts: this.#renderer,
       grammarCache: this.#grammarCache,

@@ -69,7 +69,7 @@ export class LlamaSequence implements Sequence {
       const boundaries = await this.#boundaries(prompt, rendered, tokens);
       const seeds = new DrawSeeds(sampling.seed);
       const throttle = new TokenThrottle(pace, sampling.max_tokens_per_second);
-      const schedule = { ...options, throttle, room: Math.min(sampling.max_tokens, maxAnswerRoom) };
+      const schedule = { ...options, throttle, spare: Math.min(sampling.max_tokens, maxSpare) };
       const finishReason = await this.#cache.run(context, schedule, async (run) => {
         course.onSlot();
         const reusedTokens = await this.#cache.prefill(run, context, signal, boundaries);
@@ -103,8 +103,8 @@ export class LlamaSequence implements Sequence {
     return this.#prompts.score(prompt, answers, options, async (start) => {
       const { rendered, tokens, course, context } = start;
       const boundaries = await this.#boundaries(prompt, rendered, tokens);
-      const room = Math.max(...start.answers.map(({ length }) => length));
-      return this.#cache.run(context, { ...options, room }, async (run) => {
+      const added = Math.max(...start.answers.map(({ length }) => length));
+      return this.#cache.run(context, { ...options, added }, async (run) => {
         course.onSlot();
         const isAborted = this.#cache.shouldStop(signal);
         const shouldStop = (): boolean => isAborted() || run.shouldPause;
@@ -174,7 +174,7 @@ export class LlamaSequence implements Sequence {
 }
 
 /** `max_tokens` is often far more than an answer has: one that gets longer than this waits until there is more room. */
-const maxAnswerRoom = 256;
+const maxSpare = 256;
 
 interface ScoringOptions {
   /** The tokens before the answers; at least one. */

@@ -17,8 +17,8 @@ export interface SequenceCacheParts {
   readonly slots: SlotPool;
   /** Tokens that a slot may have at most. */
   readonly contextSize: number;
-  /** Makes the slots long enough for so many tokens. @throws Fault when it cannot. */
-  readonly reserve: (tokens: number) => Promise<void>;
+  /** Makes the slots long enough for so many tokens, and for some more. @throws Fault when it cannot: see `SlotResizer` */
+  readonly reserve: (tokens: number, spare: number) => Promise<void>;
   readonly backgroundGate: BackgroundGate;
   readonly threadCap: ThreadCap;
   /** Swap for the KV states of evicted sequences; undefined: they are prefilled again. */
@@ -31,8 +31,10 @@ export interface SequenceCacheParts {
 
 export type SlotSchedule = Pick<GenerateOptions, 'signal' | 'backpressure' | 'pace' | 'priority'> & {
   readonly throttle?: TokenThrottle;
-  /** The number of tokens for which there is to be room after the prompt; default: 0. */
-  readonly room?: number;
+  /** The number of tokens that are evaluated after the prompt; default: 0. */
+  readonly added?: number;
+  /** For how many more there is to be room, if there is memory; default: 0. */
+  readonly spare?: number;
   /** See `SlotRequest`. */
   readonly isWarmUp?: boolean;
 };
@@ -143,14 +145,16 @@ export class SequenceCache {
 
   async #runOnce<T>(
     prompt: Token[],
-    { signal, priority = 'NORMAL', pace, throttle, room = 0, isWarmUp = false }: SlotSchedule,
+    { signal, priority = 'NORMAL', pace, throttle, added = 0, spare = 0, isWarmUp = false }: SlotSchedule,
     work: SlotWork<T>,
     waited: { ms: number },
   ): Promise<T | 'paused' | undefined> {
     const { slots, contextSize, reserve, backgroundGate: gate, threadCap } = this.#parts;
-    if (this.closing.aborted) return undefined;
+    const shouldStop = this.shouldStop(signal);
+    if (shouldStop()) return undefined;
     const start = performance.now();
-    await reserve(prompt.length + 1 + room);
+    await reserve(prompt.length + 1 + added, spare);
+    if (shouldStop()) return undefined;
     const slot = await slots.acquire({ owner: this.#owner, prompt, priority, isWarmUp, waitedMs: waited.ms }, signal);
     if (!slot) return undefined;
     // Waits count together until they have raised its rank: a step between two of them does not begin a new one.

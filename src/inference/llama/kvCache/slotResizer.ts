@@ -51,6 +51,10 @@ export class SlotResizer implements AsyncDisposable {
   #idleTimer: NodeJS.Timeout | undefined;
   /** A context with more slots could not be made: it is not tried again. */
   #hasFailed = false;
+  /** There is no context any more: every acquisition of a slot says why. */
+  #isLost = false;
+  /** Longer slots could not be made: that is tried again at this time. */
+  #growsAgainAt = -Infinity;
 
   constructor(source: ResizableContext, parts: SlotResizerParts) {
     this.#source = source;
@@ -70,22 +74,35 @@ export class SlotResizer implements AsyncDisposable {
 
   /** Gives back the slots that the model has got on demand: their memory is needed elsewhere. */
   async shrink(): Promise<void> {
-    await this.#work;
+    // Whatever waited for it may have begun another change.
+    while (this.#work) await this.#work;
     this.#demand.pause();
     if (this.#context.totalSequences > this.#initialSlots)
       this.#start(() => this.#exchange({ slots: this.#initialSlots }));
     await this.#work;
   }
 
-  /** Makes the slots long enough for so many tokens, or for as many as they may have. @throws Fault when it cannot. */
-  async reserve(tokens: number): Promise<void> {
+  /**
+   * Makes the slots long enough for so many tokens and, if there is memory, for some more; or as long as they may be.
+   * @throws Fault when they cannot be made long enough for the tokens.
+   */
+  async reserve(tokens: number, spare: number): Promise<void> {
     const { closing } = this.#parts;
-    const wanted = Math.min(tokens, this.#source.contextSize);
-    while (this.#context.contextSize < wanted && !closing.aborted) {
-      const isOther = this.#work !== undefined;
-      if (!isOther) this.#start(() => this.#exchange({ contextSize: this.#sizeFor(wanted) }));
-      await this.#work;
-      if (!isOther && this.#context.contextSize < wanted) throw tooLongFault(wanted, this.#context.contextSize);
+    const longest = this.#source.contextSize;
+    const [needed, wanted] = [Math.min(tokens, longest), Math.min(tokens + spare, longest)];
+    while (this.#context.contextSize < wanted && !closing.aborted && !this.#isLost) {
+      if (this.#work) await this.#work;
+      else if (performance.now() >= this.#growsAgainAt) await this.#start(() => this.#lengthen(wanted));
+      else if (this.#context.contextSize < needed) throw tooLongFault(needed, this.#context.contextSize);
+      else return;
+    }
+  }
+
+  async #lengthen(wanted: number): Promise<void> {
+    try {
+      await this.#exchange({ contextSize: this.#sizeFor(wanted) });
+    } finally {
+      if (this.#context.contextSize < wanted) this.#growsAgainAt = performance.now() + pauseMs;
     }
   }
 
@@ -118,11 +135,11 @@ export class SlotResizer implements AsyncDisposable {
     if (this.#parts.slots.isIdle) this.#start(() => this.#exchange({ slots: this.#initialSlots }));
   }
 
-  #start(work: () => Promise<void>): void {
-    if (this.#work || this.#parts.closing.aborted) return;
+  #start(work: () => Promise<void>): Promise<void> | undefined {
+    if (this.#work || this.#parts.closing.aborted) return undefined;
     // What fails leaves the slots as they are, or is told to each inference.
     const ended = work().catch(() => undefined);
-    this.#work = ended.finally(() => (this.#work = undefined));
+    return (this.#work = ended.finally(() => (this.#work = undefined)));
   }
 
   async #grow(): Promise<void> {
@@ -151,6 +168,7 @@ export class SlotResizer implements AsyncDisposable {
       this.#context = await this.#make([wanted, before, { ...before, slots: 1 }]);
     } catch (error) {
       slots.fail(lostFault(error));
+      this.#isLost = true;
       return onResized();
     }
     this.#hasFailed = this.#context.totalSequences < wanted.slots;
