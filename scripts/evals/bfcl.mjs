@@ -7,6 +7,7 @@
 //   --format NAME      tool-call format; default: that of the model
 //   --strict           calls match their schemas
 //   --required         the model has to call a tool (tool_choice)
+//   --min-confidence N calls of a lower confidence are held back, and count as no call
 //   --limit N          only the first N questions of each category
 //   --peer URL         an OpenAI-compatible server in place of turngraph, such as http://127.0.0.1:8080
 //   --json             one JSON document instead of the table
@@ -68,6 +69,7 @@ async function askServer(client, { system, message, tools }) {
     ...(options.format && { tool_call_format: options.format }),
     ...(options.strict && { strict: true }),
     ...(options.required && { tool_choice: 'required' }),
+    ...(options['min-confidence'] && { min_confidence: Number(options['min-confidence']) }),
     sampling,
   };
   const graph = { start_node: 'call', nodes: { call: { type: 'ToolCall', params } } };
@@ -120,6 +122,7 @@ function readOptions() {
       categories: { type: 'string', default: Object.keys(categories).join() },
       format: { type: 'string' },
       limit: { type: 'string' },
+      'min-confidence': { type: 'string' },
       peer: { type: 'string' },
       strict: flag,
       required: flag,

@@ -4,9 +4,14 @@
 export const detectedCalls = ({ calls }) =>
   calls.map(({ toolName, arguments: given, confidence }) => ({ name: toolName, arguments: given, confidence }));
 
-/** Calls without a required parameter are reported as insights instead of calls; here they count as (wrong) calls. */
+/**
+ * Calls without a required parameter are reported as insights instead of calls; here they count as (wrong) calls. Those that lack
+ * nothing were held back as unsure.
+ */
 export const incompleteCalls = ({ events }) =>
-  eventsOf(events, 'tool_insight').map((payload) => ({ name: payload.tool, arguments: {} }));
+  eventsOf(events, 'tool_insight')
+    .filter(({ missing, invalid }) => missing.length + invalid.length > 0)
+    .map((payload) => ({ name: payload.tool, arguments: {} }));
 
 /** Calls that the server could not read; it leaves their markup out of the answer. */
 export const unreadCalls = ({ events }) => eventsOf(events, 'call_unread');
