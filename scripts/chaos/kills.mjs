@@ -22,8 +22,8 @@ const turnLimitSeconds = 60;
 const engineCrashed = 4005;
 /** Between the turns of the other model: it must not slow the one that is killed. */
 const pauseMs = 500;
-/** Parts of an answer that takes far longer than the way of its first piece to the client. */
-const chaptersOfLong = 96;
+/** Parts of an answer that takes far longer than the way of its first piece to a client, however busy the machine is. */
+const chaptersOfEndless = 4096;
 /** A dialog is cleared after so many messages, so that prompts stay short. */
 const maxMessages = 6;
 
@@ -84,7 +84,7 @@ class KillTrial {
     const other = await createAgent(clients[1], agentsOfFirst, modelNames[1], 1);
     await this.#talk(other);
     [this.#otherProcess] = await findEngineProcesses(server.pid);
-    this.#long = await createAgent(clients[0], agentsOfFirst + 1, modelNames[0], chaptersOfLong);
+    this.#long = await createAgent(clients[0], agentsOfFirst + 1, modelNames[0], 8, chaptersOfEndless);
     for (let index = 0; index < agentsOfFirst; index++)
       this.#agents.push(await createAgent(clients[index % 2], index, modelNames[0], chapters));
     await this.#talkToAll();
@@ -194,7 +194,9 @@ class KillTrial {
   }
 }
 
-async function createAgent(client, number, defaultModelName, chapters) {
-  const agent = await client.createAgent({ graph: storyGraph(number, chapters), defaultModelName });
+/** With a number of steps a turn, the graph is endless. */
+async function createAgent(client, number, defaultModelName, chapters, maxStepsPerTurn = 0) {
+  const graph = storyGraph(number, chapters, maxStepsPerTurn > 0);
+  const agent = await client.createAgent({ graph, defaultModelName, maxStepsPerTurn });
   return { agent, said: [], failed: new Set() };
 }

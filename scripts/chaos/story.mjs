@@ -1,8 +1,11 @@
 // A graph that makes one long answer: those of the demo model are short, so it has several nodes.
 const places = ['the sea', 'a tower', 'the woods', 'an old mill', 'the moon', 'a market', 'the snow', 'a garden'];
 
-/** A graph of `Generate` nodes; each number has other prompts. @type {(number: number, chapters: number) => object} */
-export const storyGraph = (number, chapters) => ({
+/**
+ * A graph of `Generate` nodes; each number has other prompts. An endless one goes back to its first node.
+ * @type {(number: number, chapters: number, isEndless?: boolean) => object}
+ */
+export const storyGraph = (number, chapters, isEndless = false) => ({
   start_node: 'chapter0',
   nodes: Object.fromEntries(
     Array.from({ length: chapters }, (_, index) => [
@@ -13,7 +16,7 @@ export const storyGraph = (number, chapters) => ({
           system_prompt: `You tell stories of ${places[(number + index) % places.length]}. This is number ${number + index}.`,
           sampling: { temperature: 0, max_tokens: 60 },
         },
-        ...(index + 1 < chapters && { exits: { default: `chapter${index + 1}` } }),
+        ...((isEndless || index + 1 < chapters) && { exits: { default: `chapter${(index + 1) % chapters}` } }),
       },
     ]),
   ),
