@@ -12,7 +12,7 @@
 //   --peer URL         an OpenAI-compatible server in place of turngraph, such as http://127.0.0.1:8080
 //   --json             one JSON document instead of the table
 // A question whose declarations the server refuses counts as wrong; so does a turn that fails.
-import { exitWithUsageError, readArguments, wholeNumber } from '../options.mjs';
+import { exitWithUsageError, fraction, readArguments, wholeNumber } from '../options.mjs';
 import { whyWrong } from './bfcl/check.mjs';
 import { categories, readQuestions } from './bfcl/questions.mjs';
 import { serverOptions, withAgent, withClient } from './evalServer.mjs';
@@ -69,7 +69,7 @@ async function askServer(client, { system, message, tools }) {
     ...(options.format && { tool_call_format: options.format }),
     ...(options.strict && { strict: true }),
     ...(options.required && { tool_choice: 'required' }),
-    ...(options['min-confidence'] && { min_confidence: Number(options['min-confidence']) }),
+    ...(options.minConfidence && { min_confidence: options.minConfidence }),
     sampling,
   };
   const graph = { start_node: 'call', nodes: { call: { type: 'ToolCall', params } } };
@@ -134,5 +134,6 @@ function readOptions() {
   if (unknown !== undefined)
     exitWithUsageError(`--categories knows ${Object.keys(categories).join(', ')}, not "${unknown}"`);
   const [limit, threads] = [wholeNumber('limit', values.limit), wholeNumber('threads', values.threads, 0)];
-  return { ...values, categories: named, limit, threads };
+  const minConfidence = fraction('min-confidence', values['min-confidence']);
+  return { ...values, categories: named, limit, threads, minConfidence };
 }

@@ -7,7 +7,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { readArguments } from '../options.mjs';
+import { exitWithUsageError, readArguments } from '../options.mjs';
 import { serverOptions, withClient } from './evalServer.mjs';
 
 const readRepositoryFile = (path) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
@@ -62,6 +62,7 @@ export async function measureRecall(client, { name, records, questions }, folder
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const { values: options } = readArguments({ options: { ...serverOptions, embedding: { type: 'string' } } });
   const { embedding } = options;
+  if (!embedding) exitWithUsageError('give --embedding NAME, an embedding model of the catalogue');
   const storageRoot = await mkdtemp(join(tmpdir(), 'turngraph-recall-'));
   await withClient({ ...options, model: embedding, storageRoot }, async (client) => {
     for (const lore of await readLores())

@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { whyWrong } from '../../scripts/evals/bfcl/check.mjs';
 import { trueCalls } from '../../scripts/evals/roundTrip/trueCalls.mjs';
+import { repositoryPath } from '../helpers/server.ts';
 
 const parameters = {
   type: 'dict',
@@ -74,4 +76,24 @@ it('the true calls have the first accepted values, also of members, and leave ou
     },
     { id: 'call00001', name: 'history', arguments: {} },
   ]);
+});
+
+describe('a program for developers', () => {
+  const run = (program: string, ...options: readonly string[]) => {
+    const path = repositoryPath(`scripts/evals/${program}.mjs`);
+    const { status, stdout, stderr } = spawnSync(process.execPath, [path, ...options], { encoding: 'utf8' });
+    return { status, stdout, stderr: stderr.trimEnd() };
+  };
+
+  it('says with --help what it does, and which options it has', () => {
+    const { status, stdout } = run('bfcl', '--help');
+    expect([status, stdout.startsWith('npm run eval:bfcl')]).toEqual([0, true]);
+    expect(stdout).toContain('--min-confidence N');
+  });
+
+  it('refuses what it cannot use, and names the option', () => {
+    const stderr = '--min-confidence must be a number from 0 to 1, not "1.5"';
+    expect(run('bfcl', '--min-confidence', '1.5')).toEqual({ status: 2, stdout: '', stderr });
+    expect(run('recall')).toMatchObject({ status: 2, stderr: expect.stringContaining('--embedding NAME') });
+  });
 });
