@@ -148,15 +148,16 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
 
   it('leads an exit to the node on which its wire is dropped, wherever on it', async () => {
     await openGraph(page, 'lamp-switch');
-    // Waits until the handle has stopped moving.
-    await nodeOf(page, 'detect').locator('[data-exit=tool_called] .react-flow__handle').hover();
-    await page.mouse.down();
-    // On a busy machine the page may not have seen the button yet when the pointer first moves.
-    const isDragged = async (x: number): Promise<number> => {
-      await nodeOf(page, 'refuse').hover({ position: { x, y: 24 }, force: true });
-      return page.locator('.react-flow__connection').count();
+    // On a busy machine the graph may move once more before the press, and what is dragged then is the canvas.
+    const drag = async (): Promise<boolean> => {
+      await nodeOf(page, 'detect').locator('[data-exit=tool_called] .react-flow__handle').hover();
+      await page.mouse.down();
+      for (const x of [110, 120]) await nodeOf(page, 'refuse').hover({ position: { x, y: 24 }, force: true });
+      const isDragged = (await page.locator('.react-flow__connection').count()) > 0;
+      if (!isDragged) await page.mouse.up();
+      return isDragged;
     };
-    await expect.poll(async () => (await isDragged(110)) + (await isDragged(120))).toBeGreaterThan(0);
+    await expect.poll(drag).toBe(true);
     await page.mouse.up();
     await nodeOf(page, 'detect').click();
     await page.getByRole('tab', { name: 'Node' }).click();
