@@ -174,6 +174,25 @@ describe.each(['recurrent', 'hybrid', 'window'])('a %s model', (name) => {
     expect(await textOfFresh(prompt)).toBe(text);
   });
 
+  it('evaluates a turn in one batch, and one answer more if the message before did not stay', async () => {
+    const sequence = model.openSequence();
+    const tools = toolsAt('system');
+    const messages: Message[] = [system];
+    for (const [index, question] of questions.entries()) {
+      const prefills = vi.spyOn(LlamaContextSequence.prototype, 'evaluateWithoutGeneratingNewTokens');
+      await generate(sequence, { messages: [...messages, user(question)], tools }, { sampling: { max_tokens: 12 } });
+      // What is left of a prompt is evaluated with its last token.
+      if (index > 1) expect(prefills).not.toHaveBeenCalled();
+      vi.restoreAllMocks();
+      messages.push(user(question), assistant(answer));
+    }
+    const prompt = { messages: [...messages.slice(0, -2), user('Well?')], tools };
+    const { text, evaluated } = await evaluate(sequence, prompt);
+    expect(evaluated).toBeLessThanOrEqual(await countTokens(assistant(answer), user('Well?')));
+    await sequence[Symbol.asyncDispose]();
+    expect(await textOfFresh(prompt)).toBe(text);
+  });
+
   it('keeps the head when the dialog is truncated', async () => {
     const sequence = model.openSequence();
     const dialog = Array.from({ length: 6 }, (_, index) => [user(`${index} ${longText(4)}`), assistant(answer)]);

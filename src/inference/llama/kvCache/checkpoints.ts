@@ -4,8 +4,8 @@ import { type MemoryUse, type ModelMemory, noMemory, totalMemory } from '../../c
 
 /**
  * Where a checkpoint is taken: before the answers that are scored, after the head of a prompt (system message, tools), after
- * the message, or after the last finished interaction. Of each kind a cache keeps the latest. When they take too much memory
- * together, the last kind of this list goes first.
+ * the message, or after the last finished interaction. Of each kind a cache keeps the latest, and that of the message before
+ * is then that of the interaction. When they take too much memory together, the last kind of this list goes first.
  */
 export const checkpointKinds = ['answers', 'head', 'message', 'interaction'] as const;
 
@@ -70,6 +70,7 @@ export async function takeCheckpoint(
   const fits = totalBytes(kept) + (checkpoints.at(-1)?.bytes ?? 0) <= maxBytes;
   if (!fits && kind !== 'answers') return;
   const store = checkpointStore(cache);
+  if (kind === 'message') store.rename('message', 'interaction');
   await store.take(kind);
   for (const other of checkpointKinds.toReversed())
     if (other !== 'answers' && totalBytes(checkpointsOf(cache)) > maxBytes) store.remove(other);
@@ -99,15 +100,31 @@ type NamedCheckpoint = readonly [
 function checkpointStore(cache: LlamaContextSequence) {
   const store: unknown = Reflect.get(cache, '_checkpoints');
   const entries: unknown = isObject(store) && Reflect.get(store, '_checkpoints');
-  const remove: unknown = isObject(store) && Reflect.get(store, '_pruneOldCheckpoints');
+  const prune: unknown = isObject(store) && Reflect.get(store, '_pruneOldCheckpoints');
+  const count: unknown = isObject(store) && Reflect.get(store, '_resizeCheckpointsCount');
   const take: unknown = Reflect.get(cache, '_takeNamedCheckpoint');
-  if (!Array.isArray(entries) || typeof remove !== 'function' || typeof take !== 'function')
+  if (
+    !Array.isArray(entries) ||
+    typeof prune !== 'function' ||
+    typeof count !== 'function' ||
+    typeof take !== 'function'
+  )
     throw new Error('this release of node-llama-cpp is not supported: it has other checkpoints');
+  const remove = (name: string): void => void Reflect.apply(prune, store, [name, 1]);
   return {
     /** In the order of their positions. */
     entries: entries as readonly NamedCheckpoint[],
     /** Takes one with this name, in place of an earlier one. */
     take: (name: string) => Reflect.apply(take, cache, [name, 1]) as Promise<void>,
-    remove: (name: string) => void Reflect.apply(remove, store, [name, 1]),
+    remove,
+    /** Gives one that is before the last token another name, in place of an earlier one. */
+    rename(from: string, to: string): void {
+      const entry = (entries as [string | undefined, NamedCheckpoint[1]][]).find(([name]) => name === from);
+      if (!entry || entry[1].maxPos + 1 >= cache.nextTokenIndex) return;
+      remove(to);
+      entry[0] = to;
+      Reflect.apply(count, store, [from, -1]);
+      Reflect.apply(count, store, [to, 1]);
+    },
   };
 }

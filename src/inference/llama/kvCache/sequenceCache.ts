@@ -235,14 +235,24 @@ const inOrder = (places: CheckpointPlaces): readonly (readonly [CheckpointKind, 
     .flatMap((kind) => (places[kind] === undefined ? [] : [[kind, places[kind]] as const]))
     .toSorted(([, a], [, b]) => a - b);
 
-const isNear = (cache: LlamaContextSequence, kind: CheckpointKind, place: number): boolean =>
-  checkpointsOf(cache).some(
+/** Whether a prompt that differs after a place can resume a few tokens before it. */
+function isNear(cache: LlamaContextSequence, kind: CheckpointKind, place: number): boolean {
+  const near = checkpointsOf(cache).filter(({ tokens }) => tokens <= place && tokens >= place - nearTokens);
+  if (kind === 'head') return near.some((checkpoint) => checkpoint.kind === 'head');
+  if (kind !== 'interaction' || near.length > 0) return near.length > 0;
+  return checkpointsOf(cache).some(
     (checkpoint) =>
+      (checkpoint.kind === 'message' || checkpoint.kind === 'interaction') &&
       checkpoint.tokens <= place &&
-      checkpoint.tokens >= place - nearTokens &&
-      (checkpoint.kind === kind || checkpoint.kind === 'head' || kind === 'message'),
+      checkpoint.tokens >= place - maxRepeatedTokens,
   );
+}
 
 /** Evaluating fewer tokens takes less time than restoring a checkpoint. */
 const minTokens = 16;
 const nearTokens = 8;
+/**
+ * So many tokens of an answer are evaluated again if the message after it does not stay, which is rare. A checkpoint at its end
+ * would divide each prefill into two short batches, which take longer than one.
+ */
+const maxRepeatedTokens = 256;
