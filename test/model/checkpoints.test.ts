@@ -59,7 +59,7 @@ describe('the checkpoints of a cache', () => {
           await cache.evaluateWithoutGeneratingNewTokens(
             Array.from({ length: 20 }, (_, index) => index + 10) as Token[],
           );
-          await takeCheckpoint(cache, kind, states && states * stateBytes);
+          await takeCheckpoint(cache, kind, {}, states && states * stateBytes);
         }
       }
       const kinds = checkpointsOf(cache).map(({ kind }) => kind);
@@ -191,6 +191,30 @@ describe.each(['recurrent', 'hybrid', 'window'])('a %s model', (name) => {
     expect(evaluated).toBeLessThanOrEqual(await countTokens(assistant(answer), user('Well?')));
     await sequence[Symbol.asyncDispose]();
     expect(await textOfFresh(prompt)).toBe(text);
+  });
+
+  it('keeps the end of the dialog while a turn is scored several times', async () => {
+    const sequence = model.openSequence();
+    const conditions = [
+      'Is it?',
+      'Is it day by now, or night?',
+      'Is it day by now, or is it noon?',
+      'Is it day by now?',
+    ];
+    const first: number[] = [];
+    const messages = ['The sun is up.', 'A lamp was lit.', 'Who is there?'].map(
+      (text) => `Message: ${text} ${longText(2)}`,
+    );
+    for (const message of messages) {
+      for (const condition of conditions) {
+        const prompt = { messages: [system, user(longText(5)), assistant(answer), user(`${message} ${condition}`)] };
+        const { tokens } = await sequence.score(prompt, ['yes', 'no'], { signal });
+        if (condition === conditions[0]) first.push(tokens.prompt - tokens.reused);
+      }
+    }
+    const allowed = await countTokens(user(`${messages[0]} ${conditions[0]}`));
+    expect(Math.max(...first.slice(1))).toBeLessThanOrEqual(allowed + 3);
+    await sequence[Symbol.asyncDispose]();
   });
 
   it('keeps the head when the dialog is truncated', async () => {

@@ -87,7 +87,7 @@ export class LlamaSequence implements Sequence {
           shouldStop: this.#cache.shouldStop(signal),
           tokenizer: this.#parts.prompts.vocabulary,
           step: (step) => this.#cache.step(run.slot, step),
-          onPromptEvaluated: () => this.#cache.takeCheckpointAt(run.slot, 'message', boundaries?.message),
+          onPromptEvaluated: () => this.#cache.takeMessageCheckpoint(run.slot, boundaries),
           onToken: course.onToken,
         });
         // A reply of a node with tools is not in its next prompt, and without an answer the message is not, either.

@@ -11,6 +11,9 @@ export const checkpointKinds = ['answers', 'head', 'message', 'interaction'] as 
 
 export type CheckpointKind = (typeof checkpointKinds)[number];
 
+/** Where later prompts will differ from one, in tokens from its start. */
+export type CheckpointPlaces = Readonly<Partial<Record<CheckpointKind, number>>>;
+
 export interface Checkpoint {
   /** Undefined: the library has taken it. */
   readonly kind: CheckpointKind | undefined;
@@ -56,10 +59,15 @@ export const checkpointsOf = (cache: LlamaContextSequence): readonly Checkpoint[
     bytes: size,
   }));
 
-/** Takes a checkpoint of a cache, if it needs one and memory allows it. @param maxBytes of all of this cache. */
+/**
+ * Takes a checkpoint of a cache, if it needs one and memory allows it.
+ * @param places of the prompt: the checkpoint of the message before is kept for the interaction.
+ * @param maxBytes of all of this cache.
+ */
 export async function takeCheckpoint(
   cache: LlamaContextSequence,
   kind: CheckpointKind,
+  places: CheckpointPlaces = {},
   maxBytes = shareOf(cache),
 ): Promise<void> {
   if (!cache.needsCheckpoints || cache.nextTokenIndex === 0) return;
@@ -70,7 +78,7 @@ export async function takeCheckpoint(
   const fits = totalBytes(kept) + (checkpoints.at(-1)?.bytes ?? 0) <= maxBytes;
   if (!fits && kind !== 'answers') return;
   const store = checkpointStore(cache);
-  if (kind === 'message') store.rename('message', 'interaction');
+  if (kind === 'message') store.keepForInteraction(places.interaction ?? 0);
   await store.take(kind);
   for (const other of checkpointKinds.toReversed())
     if (other !== 'answers' && totalBytes(checkpointsOf(cache)) > maxBytes) store.remove(other);
@@ -117,14 +125,16 @@ function checkpointStore(cache: LlamaContextSequence) {
     /** Takes one with this name, in place of an earlier one. */
     take: (name: string) => Reflect.apply(take, cache, [name, 1]) as Promise<void>,
     remove,
-    /** Gives one that is before the last token another name, in place of an earlier one. */
-    rename(from: string, to: string): void {
-      const entry = (entries as [string | undefined, NamedCheckpoint[1]][]).find(([name]) => name === from);
-      if (!entry || entry[1].maxPos + 1 >= cache.nextTokenIndex) return;
-      remove(to);
-      entry[0] = to;
-      Reflect.apply(count, store, [from, -1]);
-      Reflect.apply(count, store, [to, 1]);
+    /** Keeps that of the message before an interaction has ended for it, unless there is a later one. */
+    keepForInteraction(end: number): void {
+      const named = entries as [string | undefined, NamedCheckpoint[1]][];
+      const message = named.find(([name]) => name === 'message');
+      const last = named.find(([name]) => name === 'interaction')?.[1].maxPos ?? -1;
+      if (!message || message[1].maxPos >= end || message[1].maxPos <= last) return;
+      remove('interaction');
+      message[0] = 'interaction' satisfies CheckpointKind;
+      Reflect.apply(count, store, ['message', -1]);
+      Reflect.apply(count, store, ['interaction', 1]);
     },
   };
 }

@@ -2,7 +2,13 @@ import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import type { GenerateOptions, KeptState } from '../../contract/engine.ts';
 import { rankOf } from '../../decoding/slotQueue.ts';
 import { fastTokens } from '../batching/batchScheduler.ts';
-import { type CheckpointKind, checkpointKinds, checkpointsOf, takeCheckpoint } from './checkpoints.ts';
+import {
+  type CheckpointKind,
+  checkpointKinds,
+  type CheckpointPlaces,
+  checkpointsOf,
+  takeCheckpoint,
+} from './checkpoints.ts';
 import { cachedPrefixLength, prefill, type PrefillOptions, reusePrefix } from './prefixReuse.ts';
 import { describeError, Fault } from '../../../protocol/fault.ts';
 import { track, untilAborted } from '../../../base/abort.ts';
@@ -107,9 +113,10 @@ export class SequenceCache {
     });
   }
 
-  /** Takes a checkpoint if the cache holds exactly so many tokens. */
-  async takeCheckpointAt(slot: Slot, kind: CheckpointKind, tokens: number | undefined): Promise<void> {
-    if (slot.cache.nextTokenIndex === tokens) await this.step(slot, () => takeCheckpoint(slot.cache, kind));
+  /** Takes the checkpoint of the message if the cache ends with it. */
+  async takeMessageCheckpoint(slot: Slot, places: CheckpointPlaces = {}): Promise<void> {
+    if (slot.cache.nextTokenIndex === places.message)
+      await this.step(slot, () => takeCheckpoint(slot.cache, 'message', places));
   }
 
   #prefillOptions(run: SlotRun, signal: AbortSignal): PrefillOptions {
@@ -195,8 +202,6 @@ export interface HeadCache {
   save(cache: LlamaContextSequence): Promise<KeptState>;
 }
 
-type CheckpointPlaces = Readonly<Partial<Record<CheckpointKind, number>>>;
-
 /**
  * Reuses the cached prefix of a prompt and prefills whole chunks; the remainder is left to be evaluated with the last token,
  * of which logits are needed. Where the cache needs checkpoints, the prefill stops at their places and takes them.
@@ -216,8 +221,9 @@ async function prefillPrompt(
       if (!isAhead || place < minTokens || isNear(cache, kind, place)) continue;
       // So few tokens are evaluated faster with those after them.
       const isHere = place - cache.nextTokenIndex <= nearTokens && cache.nextTokenIndex > 0;
+      if (!isHere && kind === 'interaction' && isShortlyAfterMessage(cache, place)) continue;
       if (!isHere) await prefill(cache, tokens, place, options);
-      if (isHere || cache.nextTokenIndex === place) await takeCheckpoint(cache, kind);
+      if (isHere || cache.nextTokenIndex === place) await takeCheckpoint(cache, kind, checkpoints);
     }
   }
   await prefill(cache, tokens, tokens.length - remainderOf(tokens.length - cache.nextTokenIndex, chunkTokens), options);
@@ -235,18 +241,19 @@ const inOrder = (places: CheckpointPlaces): readonly (readonly [CheckpointKind, 
     .flatMap((kind) => (places[kind] === undefined ? [] : [[kind, places[kind]] as const]))
     .toSorted(([, a], [, b]) => a - b);
 
-/** Whether a prompt that differs after a place can resume a few tokens before it. */
-function isNear(cache: LlamaContextSequence, kind: CheckpointKind, place: number): boolean {
-  const near = checkpointsOf(cache).filter(({ tokens }) => tokens <= place && tokens >= place - nearTokens);
-  if (kind === 'head') return near.some((checkpoint) => checkpoint.kind === 'head');
-  if (kind !== 'interaction' || near.length > 0) return near.length > 0;
-  return checkpointsOf(cache).some(
+const isNear = (cache: LlamaContextSequence, kind: CheckpointKind, place: number): boolean =>
+  checkpointsOf(cache).some(
     (checkpoint) =>
-      (checkpoint.kind === 'message' || checkpoint.kind === 'interaction') &&
       checkpoint.tokens <= place &&
-      checkpoint.tokens >= place - maxRepeatedTokens,
+      checkpoint.tokens >= place - nearTokens &&
+      (checkpoint.kind === kind || checkpoint.kind === 'head' || kind === 'message'),
   );
-}
+
+/** Whether the checkpoint of the message before serves as that of the interaction, which ends with the answer to it. */
+const isShortlyAfterMessage = (cache: LlamaContextSequence, place: number): boolean =>
+  checkpointsOf(cache).some(
+    ({ kind, tokens }) => kind === 'message' && tokens <= place && tokens >= place - maxRepeatedTokens,
+  );
 
 /** Evaluating fewer tokens takes less time than restoring a checkpoint. */
 const minTokens = 16;
