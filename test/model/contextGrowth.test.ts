@@ -127,7 +127,7 @@ describe('the slots of a model with a long context', () => {
     expect(growing.result.scores).toEqual(whole.result.scores);
   });
 
-  it('stay as they are if there is no memory: what does not fit is refused, the others go on', async () => {
+  it('stay as they are if there is no memory: a prompt that does not fit is refused, an answer ends, the others go on', async () => {
     const { createContext } = LlamaModel.prototype;
     const { sizes } = await withModel(async (model) => {
       vi.spyOn(LlamaModel.prototype, 'createContext').mockImplementation(function (this: LlamaModel, options = {}) {
@@ -142,13 +142,11 @@ describe('the slots of a model with a long context', () => {
       );
       expect((await short).length).toBe(4);
       // There is room for the prompt, if not for all that an answer may have.
-      const ended = new AbortController();
-      const { text } = await generate(sequence, userPrompt(longText(82)), {
-        signal: ended.signal,
-        onText: () => ended.abort(),
-        sampling: { max_tokens: 500 },
-      });
-      expect(text).not.toBe('');
+      const cutOff = await generate(sequence, userPrompt(longText(82)), { sampling: { max_tokens: 500 } });
+      expect(cutOff).toMatchObject({ finishReason: 'length', text: expect.stringMatching(/./) });
+      const { prompt, generated } = cutOff.tokens;
+      expect(prompt + generated).toBeGreaterThan(2040);
+      expect(prompt + generated).toBeLessThanOrEqual(2050);
       expect((await converse(model, [1])).length).toBe(1);
     }, 'refused');
     // Tried once.

@@ -24,6 +24,7 @@ import { dropCheckpoint, takeCheckpoint } from './kvCache/checkpoints.ts';
 import { cachedPrefixLength, isRecurrent } from './kvCache/prefixReuse.ts';
 import type { GrammarCache } from './sampling/grammarCache.ts';
 import { SequenceCache, type SequenceCacheParts } from './kvCache/sequenceCache.ts';
+import { ShortSlotFault } from './kvCache/slotResizer.ts';
 import { findBoundaries, type PromptBoundaries, type PromptRenderer } from './promptRenderer.ts';
 import type { RenderedPrompt } from '../decoding/templateRenderer.ts';
 import { SequencePrompts } from '../decoding/sequencePrompts.ts';
@@ -70,7 +71,8 @@ export class LlamaSequence implements Sequence {
       const seeds = new DrawSeeds(sampling.seed);
       const throttle = new TokenThrottle(pace, sampling.max_tokens_per_second);
       const schedule = { ...options, throttle, spare: Math.min(sampling.max_tokens, maxSpare) };
-      const finishReason = await this.#cache.run(context, schedule, async (run) => {
+      const promptLength = context.length;
+      const generating = this.#cache.run(context, schedule, async (run) => {
         course.onSlot();
         const reusedTokens = await this.#cache.prefill(run, context, signal, boundaries);
         course.reused ??= reusedTokens;
@@ -93,6 +95,12 @@ export class LlamaSequence implements Sequence {
         // A reply of a node with tools is not in its next prompt, and without an answer the message is not, either.
         if (ending !== 'paused') run.slot.stableTokens = prompt.tools && boundaries?.interaction;
         return ending;
+      });
+      const finishReason = await generating.catch((error: unknown) => {
+        // What has been generated stays: without memory for longer slots the context is full.
+        if (error instanceof ShortSlotFault && context.length > promptLength)
+          return signal.aborted ? undefined : ('length' as const);
+        throw error;
       });
       return { finishReason, text: sampler.text, choices: sampler.choices };
     });

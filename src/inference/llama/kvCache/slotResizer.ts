@@ -84,7 +84,7 @@ export class SlotResizer implements AsyncDisposable {
 
   /**
    * Makes the slots long enough for so many tokens and, if there is memory, for some more; or as long as they may be.
-   * @throws Fault when they cannot be made long enough for the tokens.
+   * @throws ShortSlotFault when they cannot be made long enough for the tokens.
    */
   async reserve(tokens: number, spare: number): Promise<void> {
     const { closing } = this.#parts;
@@ -93,7 +93,7 @@ export class SlotResizer implements AsyncDisposable {
     while (this.#context.contextSize < wanted && !closing.aborted && !this.#isLost) {
       if (this.#work) await this.#work;
       else if (performance.now() >= this.#growsAgainAt) await this.#start(() => this.#lengthen(wanted));
-      else if (this.#context.contextSize < needed) throw tooLongFault(needed, this.#context.contextSize);
+      else if (this.#context.contextSize < needed) throw new ShortSlotFault(needed, this.#context.contextSize);
       else return;
     }
   }
@@ -208,12 +208,13 @@ const lostFault = (error: unknown): Fault =>
     { cause: error },
   );
 
-const tooLongFault = (wanted: number, size: number): Fault =>
-  new Fault(
-    'INFERENCE_FAILED',
-    `there is no memory for a context of ${wanted} tokens, only for ${size}: end other programs, or lower context_size ` +
-      'of the model or --slots',
-  );
+/** There is no memory for slots of so many tokens. */
+export class ShortSlotFault extends Fault {
+  constructor(wanted: number, size: number) {
+    const remedy = 'end other programs, or lower context_size of the model or --slots';
+    super('INFERENCE_FAILED', `there is no memory for a context of ${wanted} tokens, only for ${size}: ${remedy}`);
+  }
+}
 
 /** More sequences in a batch make each of them slow. */
 const maxSlots = 16;
