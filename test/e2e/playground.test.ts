@@ -51,7 +51,10 @@ describe.skipIf(isSkipped('playground'))('the playground with the demo model', (
     await page.getByRole('button', { name: 'Models', exact: true }).click();
     await page.getByRole('button', { name: 'Choose a model for this computer' }).click();
     const suggestion = page.getByRole('article', { name: 'Suggested: turngraph-demo' });
-    expect(await suggestion.innerText()).toMatch(/it fits in memory, about \d+ tokens per second, .* on disk/);
+    // The speed is an estimate until turns of a server on this computer have been measured.
+    expect(await suggestion.innerText()).toMatch(
+      /it fits in memory(; \d+ tokens per second were measured)?, about \d+ tokens per second, .* on disk/,
+    );
     await suggestion.getByRole('button', { name: 'Use' }).click();
     await suggestion.getByRole('button', { name: 'Chosen' }).waitFor();
     expect(await page.evaluate('localStorage.getItem("turngraph.settings")')).toContain(

@@ -1,4 +1,4 @@
-import type { Token, LlamaContextSequence } from 'node-llama-cpp';
+import type { LlamaContextSequence, LlamaModel, Token } from 'node-llama-cpp';
 import type { GenerateOptions, FinishReason } from '../../contract/engine.ts';
 import type { DeferredQueue } from '../batching/batchScheduler.ts';
 import type { TokenThrottle } from '../../contract/pace.ts';
@@ -8,8 +8,10 @@ import type { DrawSeeds } from './drawSeeds.ts';
 import type { Sampler } from './sampler.ts';
 import { createTokenBiases, samplingOptions } from './samplingOptions.ts';
 import { commonPrefixLength } from '../../../base/commonPrefix.ts';
+import { memoized } from '../../../base/memoized.ts';
 import { patchMethod } from '../nativePatches.ts';
 import { type DecodeTokens, type Draw, watchCandidates } from './candidates.ts';
+import { DraftYield } from './draftYield.ts';
 
 export interface DecodeLoopOptions extends Pick<GenerateOptions, 'sampling' | 'backpressure'> {
   readonly run: SlotRun;
@@ -167,6 +169,8 @@ interface DrawnTokens {
   readonly taken?: Token[];
 }
 
+const yieldOf = memoized((_model: LlamaModel) => new DraftYield());
+
 /**
  * Speculative decoding with drafts from the context (prompt lookup). A batch has the tokens to evaluate and a draft after them,
  * with logits for each position. The sampler draws as it would without the draft, one token after the other, and as long as
@@ -174,7 +178,12 @@ interface DrawnTokens {
  */
 class Speculation {
   readonly #options: SpeculationOptions;
+  readonly #yield: DraftYield;
   #draft: readonly Token[] = [];
+  /** How many tokens of the draft were right. */
+  #right = 0;
+  /** When the draft was made, in milliseconds; undefined: none was looked for. */
+  #draftedAt: number | undefined;
   /** One repeated token says little; a text that has repeated others before goes on to do so. */
   #minMatch = 2;
   #drawnTokens: DrawnTokens | undefined;
@@ -182,6 +191,7 @@ class Speculation {
 
   constructor(options: SpeculationOptions) {
     this.#options = options;
+    this.#yield = yieldOf(options.cache.model);
   }
 
   /** Drafts what may follow the context. @param appended tokens at the end of the context that are to be evaluated. */
@@ -191,7 +201,9 @@ class Speculation {
     const room = cache.contextSize - 1 - cache.nextTokenIndex - appended;
     const draft = draftFrom(context, this.#minMatch, room);
     const end = draft.findIndex(isEnd);
-    this.#draft = end < 0 ? draft : draft.slice(0, end);
+    const usable = end < 0 ? draft : draft.slice(0, end);
+    this.#draft = this.#yield.allows(usable.length) ? usable : [];
+    this.#draftedAt = performance.now();
   }
 
   /**
@@ -204,12 +216,16 @@ class Speculation {
     const { cache, context } = this.#options;
     const drawnTokens = this.#drawnTokens ?? { drawn: first };
     const failure = this.#failure;
-    this.#draft = [];
-    this.#drawnTokens = undefined;
-    this.#failure = undefined;
     const start = context.length - (drawnTokens.taken?.length ?? 0);
     const end = cache.nextTokenIndex;
     if (start < end) await step(() => cache.eraseContextTokenRanges([{ start, end }]));
+    if (this.#draftedAt !== undefined)
+      this.#yield.record(this.#draft.length, this.#right + 1, performance.now() - this.#draftedAt);
+    this.#draft = [];
+    this.#right = 0;
+    this.#draftedAt = undefined;
+    this.#drawnTokens = undefined;
+    this.#failure = undefined;
     if (failure) throw failure.error;
     return drawnTokens;
   }
@@ -252,6 +268,7 @@ class Speculation {
     this.#drawnTokens = { drawn: token };
     if (draft[0] !== token || isOver()) return 0;
     this.#minMatch = 1;
+    this.#right++;
     const taken = await take(token);
     this.#drawnTokens = { taken };
     if (commonPrefixLength(taken, draft) < taken.length || isOver()) return 0;
