@@ -72,7 +72,9 @@ export function* lintGraph(start: string, nodes: AnalysedNodes): Generator<strin
   // Exits that are not used count, too: parameters may be live.
   const reached = follow([start], (name) => [...(nodes.get(name)?.targets.values() ?? [])]);
   for (const name of nodes.keys()) if (!reached.has(name)) yield `${name} is unreachable: no exit leads to it`;
-  const ending = nodesThatCanEnd(nodes);
+  const endsTurn = ({ exits, targets }: AnalysedNode): boolean => exits.some((exit) => !targets.has(exit));
+  const last = [...nodes].flatMap(([name, node]) => (endsTurn(node) ? [name] : []));
+  const ending = follow(last, sourcesIn(nodes));
   const endless = [...reached].filter((name) => !ending.has(name));
   if (endless.length > 0)
     yield `${endless.join(', ')}: no exit ends the turn from there; only the step budget will (max_steps_per_turn)`;
@@ -209,20 +211,4 @@ export const isStated = (tools: boolean | readonly string[] | undefined): boolea
 function selectedTools(names: readonly string[], nodes: AnalysedNodes): ReadonlySet<string> | undefined {
   const lists = names.map((name) => nodes.get(name)?.effects?.selects);
   return lists.every((list) => typeof list === 'object') ? new Set(lists.flat()) : undefined;
-}
-
-// Fixed point: nodes with an exit that ends the turn, or leads to such a node.
-function nodesThatCanEnd(nodes: AnalysedNodes): ReadonlySet<string> {
-  const ending = new Set<string>();
-  for (let previousSize = -1; previousSize < ending.size;) {
-    previousSize = ending.size;
-    for (const [name, { exits, targets }] of nodes) {
-      const ends = exits.some((exit) => {
-        const target = targets.get(exit);
-        return target === undefined || ending.has(target);
-      });
-      if (ends) ending.add(name);
-    }
-  }
-  return ending;
 }

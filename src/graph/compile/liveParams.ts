@@ -1,9 +1,8 @@
 import { Fault } from '../../protocol/fault.ts';
 import { isObject } from '../../base/jsonTypes.ts';
-import type { SchemaError } from '../../protocol/schema.ts';
 import { didYouMean } from '../../base/didYouMean.ts';
 import { describeParam } from './document.ts';
-import { InvalidParams } from './node.ts';
+import { InvalidParams, unwrapParam } from './node.ts';
 import type { Step } from './createNodes.ts';
 
 /** Settings that a node derives from its live parameters, such as compiled templates; derived again after each change. */
@@ -50,21 +49,16 @@ export async function changeParams(
       throw new Fault('PARAM_NOT_MUTABLE', `${place} is fixed when the agent is made; make a new agent to change it`);
   }
   const changedParams = merge(rawParams, changes, (name) => properties[name]?.properties !== undefined);
-  const reading = type.read(changedParams);
-  if (!reading.ok) throw createInvalidParamsFault(nodeName, reading.errors);
   try {
+    const params = unwrapParam('', type.read(changedParams));
     // The cast is safe: `read` has validated the value.
-    await node.change?.(reading.value as never);
+    await node.change?.(params as never);
+    return { rawParams: changedParams, params };
   } catch (error) {
     if (!(error instanceof InvalidParams)) throw error;
-    throw createInvalidParamsFault(nodeName, error.errors);
+    const messages = error.errors.map(({ pointer, message }) => `${describeParam(nodeName, pointer)} ${message}`);
+    throw new Fault(error.errors[0]?.code ?? 'INVALID_PARAM_VALUE', messages.join('; '));
   }
-  return { rawParams: changedParams, params: reading.value };
-}
-
-function createInvalidParamsFault(nodeName: string, errors: readonly SchemaError[]): Fault {
-  const messages = errors.map(({ pointer, message }) => `${describeParam(nodeName, pointer)} ${message}`);
-  return new Fault(errors[0]?.code ?? 'INVALID_PARAM_VALUE', messages.join('; '));
 }
 
 type Params = Readonly<Record<string, unknown>>;

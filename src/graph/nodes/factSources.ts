@@ -15,27 +15,22 @@ export interface FactSource {
   readonly isNew: boolean;
 }
 
-/** What facts may be made of: the words that were said, not asked. English function words and reporting words are free. */
-export class FactSources {
-  readonly #all: ReadonlySet<string>;
-  readonly #new: ReadonlySet<string>;
-  readonly #user: ReadonlySet<string>;
-
-  constructor(lines: readonly FactSource[]) {
-    const termsIn = (some: readonly FactSource[]): ReadonlySet<string> =>
-      new Set(some.flatMap(({ text }) => [...termsOf(withoutQuestions(text))]));
-    this.#all = termsIn(lines);
-    this.#new = termsIn(lines.filter(({ isNew }) => isNew));
-    this.#user = termsIn(lines.filter(({ who }) => who === 'user'));
-  }
-
-  /** Who has said each term of a fact: the user, where it said all. undefined: it was not said, or is one word. */
-  whoSaid(fact: string): FactSource['who'] | undefined {
+/**
+ * Tells who has said each term of a fact: the user, where it said all. undefined: it was not said, or is one word. Facts may
+ * be made of the words that were said, not asked. English function words and reporting words are free.
+ */
+export function speakerFinder(lines: readonly FactSource[]): (fact: string) => FactSource['who'] | undefined {
+  const termsIn = (some: readonly FactSource[]): ReadonlySet<string> =>
+    new Set(some.flatMap(({ text }) => [...termsOf(withoutQuestions(text))]));
+  const ofAll = termsIn(lines);
+  const ofNew = termsIn(lines.filter(({ isNew }) => isNew));
+  const ofUser = termsIn(lines.filter(({ who }) => who === 'user'));
+  return (fact) => {
     const terms = [...termsOf(fact)];
-    if (!terms.every((term) => this.#all.has(term)) || !terms.some((term) => this.#new.has(term))) return undefined;
-    if (terms.every((term) => this.#user.has(term))) return 'user';
+    if (!terms.every((term) => ofAll.has(term)) || !terms.some((term) => ofNew.has(term))) return undefined;
+    if (terms.every((term) => ofUser.has(term))) return 'user';
     return terms.length > 1 ? 'character' : undefined;
-  }
+  };
 }
 
 const withoutQuestions = (text: string): string =>

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { tryParseJson } from '../../base/jsonTypes.ts';
 import { memoizedByKey } from '../../base/memoized.ts';
 import { answerGrammar, ruleFromSchema } from '../../chat/grammar/jsonSchema/fromSchema.ts';
 import type { CallGrammar } from '../../chat/grammar/rule.ts';
@@ -12,7 +13,7 @@ import { defineNode, InvalidParams, type NodeContext, paramError, routingEffects
 import type { BackgroundRun, InferenceRecord, Turn } from '../compile/turn.ts';
 import type { Hit } from '../retrieval/retriever.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
-import { type FactSource, FactSources, isAbout, isSameFact } from './factSources.ts';
+import { type FactSource, isAbout, isSameFact, speakerFinder } from './factSources.ts';
 import { inferenceEvent, inferenceParams, requireGrammars, resolveModel } from './inference.ts';
 import { oneLine } from './route.ts';
 import { completeAside } from './sideInference.ts';
@@ -238,7 +239,7 @@ async function askForFacts(turn: Turn, request: FactRequest): Promise<readonly F
   const event = inferenceEvent(completion, completion.sampling, lease.name, {});
   if (event) run.emitEvent('inference', event);
   if (signal.aborted) return undefined;
-  const reading = readFacts(parseJson(completion.text));
+  const reading = readFacts(tryParseJson(completion.text));
   if (reading.ok) return reading.value.facts;
   const reason =
     completion.finishReason === 'length' ? 'was cut off; lower max_facts' : 'is none; choose another model';
@@ -260,14 +261,6 @@ const factsGrammar = memoizedByKey(
   },
 );
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 interface KeptFact {
   /** That of the fact that it replaces, else a new one. */
   readonly id: string;
@@ -278,11 +271,11 @@ interface KeptFact {
 
 /** The facts that were said, each once, with the kept fact that each one replaces. */
 function judgeFacts(facts: readonly Fact[], kept: readonly Hit[], lines: readonly FactSource[]): readonly KeptFact[] {
-  const sources = new FactSources(lines);
+  const whoSaid = speakerFinder(lines);
   const changes: KeptFact[] = [];
   for (const { text: written, replaces = 0 } of facts) {
     const text = oneLine(written);
-    const who = sources.whoSaid(text);
+    const who = whoSaid(text);
     if (who === undefined || changes.some((other) => isSameFact(other.text, text))) continue;
     // Small models give numbers of facts about something else.
     const named = kept[replaces - 1];
