@@ -94,10 +94,9 @@ export function* lintGraph(start: string, nodes: AnalysedNodes): Generator<strin
 /** Parameters and connected exits that have no effect, because another parameter has no value. */
 export function* lintNeeds(plans: ReadonlyMap<string, NodePlan>): Generator<string> {
   for (const [name, { type, rawParams, params, connectedExits }] of plans) {
-    const values = params as Readonly<Record<string, unknown>>;
     const given = new Set([...Object.keys(rawParams), ...connectedExits.map((exit) => `exits.${exit}`)]);
-    for (const [what, needed] of Object.entries(type.needs ?? {})) {
-      if (!given.has(what) || values[needed]) continue;
+    for (const [what, needed] of Object.entries(type.needs)) {
+      if (!given.has(what) || params[needed]) continue;
       const place = what.startsWith('exits.') ? what : `params.${what}`;
       yield `${name}.${place} has no effect without "${needed}"; set ${name}.params.${needed}, or remove it`;
     }

@@ -10,7 +10,7 @@ import type { GraphDocument, GraphFault } from './document.ts';
 import { graphSchema, nodeSchema, createGraphFault, faultsBelow, invalidGraph } from './document.ts';
 import { createNodes, disposeNodes, type NodePlan, type Step } from './createNodes.ts';
 import { type ClientTools, findUnnamed } from './clientTools.ts';
-import { GraphDeclarations } from './graphDeclarations.ts';
+import { type GraphDeclarations, graphDeclarations, lintSources } from './graphDeclarations.ts';
 import type { NodeContext } from './node.ts';
 import { type ModelNames, readModelNames } from './modelNames.ts';
 import type { Registry } from './registry.ts';
@@ -32,10 +32,7 @@ export interface CompileOptions {
   /** The tools that the client brings; absent: they are not known. */
   readonly clientTools?: ClientTools | undefined;
   /** Creates the context of one node; `defaultModel` is the graph's default model, "" = none. */
-  contextFor(
-    nodeName: string,
-    defaultModel: ModelNames,
-  ): Omit<NodeContext, 'toolNames' | 'knowledgeSources' | 'fieldNames' | 'connectedExits'>;
+  contextFor(nodeName: string, defaultModel: ModelNames): Omit<NodeContext, keyof GraphDeclarations | 'connectedExits'>;
 }
 
 // In characters. Every frame of a turn contains a node name.
@@ -63,23 +60,21 @@ export async function compile(
   const graph = reading.ok ? reading.value : readValidParts(document);
   if (!graph) throw invalidGraph(schemaFaults);
   const { plans, faults: nodeFaults } = await runChunk(() => checkDocument(graph, names, registry));
-  const declarations = new GraphDeclarations(plans, plans.size === names.length);
+  const declarations = graphDeclarations(plans, plans.size === names.length);
   const toolFaults = findUnnamed(clientTools, declarations.toolNames()).map((message) => createGraphFault('', message));
   const faults = [...schemaFaults, ...nodeFaults, ...toolFaults];
   const contextOf = (name: string): NodeContext => ({
     ...contextFor(name, graph.default_model_name),
     connectedExits: plans.get(name)?.connectedExits ?? [],
-    toolNames: () => declarations.toolNames(),
+    ...declarations,
     clientTools,
-    knowledgeSources: () => declarations.knowledgeSources(),
-    fieldNames: () => declarations.fieldNames(),
   });
   const steps = await createNodes(plans, contextOf, faults);
   const analysed = () =>
     new Map(
       [...plans].map(([name, plan]) => [name, analyseNode(name, plan, plan.type.effects(plan.params, plan.exits))]),
     );
-  const lint = () => [...lintGraph(graph.start_node, analysed()), ...lintNeeds(plans), ...declarations.warnings()];
+  const lint = () => [...lintGraph(graph.start_node, analysed()), ...lintNeeds(plans), ...lintSources(plans)];
   if (warn) await runChunk(() => lint().forEach(warn));
   return {
     start: graph.start_node,
@@ -90,7 +85,7 @@ export async function compile(
         throw new Fault('UNKNOWN_NODE', `the graph has no node "${nodeName}"${didYouMean(nodeName, steps.keys())}`);
       const changed = { ...step, ...(await changeParams(step, changes, nodeName)) };
       steps.set(nodeName, changed);
-      declarations.set(nodeName, changed);
+      plans.set(nodeName, changed);
     },
     [Symbol.asyncDispose]: () => disposeNodes(steps),
   };

@@ -2,14 +2,14 @@ import { runChunk } from '../../base/eventLoop.ts';
 import { escapePointerToken } from '../../base/jsonPointer.ts';
 import { toGraphFaults, invalidGraph, type GraphFault } from './document.ts';
 import type { Node, NodeContext } from './node.ts';
-import type { RegisteredType } from './registry.ts';
+import type { NodeParams, RegisteredType } from './registry.ts';
 
 export interface NodePlan {
   readonly type: RegisteredType;
   /** Parameters as in the document or after the last change, without defaults. */
   readonly rawParams: Readonly<Record<string, unknown>>;
   /** Parameters with defaults. */
-  readonly params: object;
+  readonly params: NodeParams;
   readonly exits: readonly string[];
   /** The exits that the graph names, those that end the turn included. */
   readonly connectedExits: readonly string[];

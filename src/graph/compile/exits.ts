@@ -17,14 +17,13 @@ export interface ExitsFromParam {
 /** The exits of a node with these parameters, each once. @param connected the exits that the graph connects. */
 export function exitsFromParam(
   { param, member, and = [], if: conditional, withoutList }: ExitsFromParam,
-  params: object,
+  params: Readonly<Record<string, unknown>>,
   connected: readonly string[],
 ): readonly string[] {
-  const valueOf = (name: string): unknown => (params as Readonly<Record<string, unknown>>)[name];
-  const list = valueOf(param);
+  const list = params[param];
   if (list === undefined && withoutList) return [...new Set([...connected, ...withoutList])];
   const entries: readonly unknown[] = Array.isArray(list) ? list : [];
   const names = entries.map((entry) => (member === undefined || !isObject(entry) ? entry : entry[member]));
-  const more = conditional && valueOf(conditional.param) === conditional.is ? conditional.exits : [];
+  const more = conditional && params[conditional.param] === conditional.is ? conditional.exits : [];
   return [...new Set([...names.filter((name) => typeof name === 'string'), ...and, ...more])];
 }

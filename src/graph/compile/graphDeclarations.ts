@@ -4,51 +4,32 @@ import { type NodeContext, unwrapParam } from './node.ts';
 import { compileTemplate, type Template } from './template.ts';
 import type { NodePlan } from './createNodes.ts';
 
-type Declarer = Pick<NodePlan, 'type' | 'params'>;
+/** What the nodes of a graph declare for each other; undefined: not all is known, for a node has no valid parameters. */
+export type GraphDeclarations = Pick<NodeContext, 'toolNames' | 'knowledgeSources' | 'fieldNames'>;
 
-/** What the nodes of a graph declare for each other; it follows their parameters. */
-export class GraphDeclarations {
-  readonly #toolNames = new Map<string, readonly string[]>();
-  readonly #sources = new Map<string, string>();
-  readonly #fieldNames = new Map<string, readonly string[]>();
-  readonly #isComplete: boolean;
+type Declarer = readonly [name: string, node: Pick<NodePlan, 'type' | 'params'>];
 
-  /** @param isComplete whether the graph has no other nodes, whose parameters are not valid. */
-  constructor(nodes: ReadonlyMap<string, Declarer>, isComplete: boolean) {
-    this.#isComplete = isComplete;
-    for (const [name, node] of nodes) this.set(name, node);
-  }
+/** @param nodes those with valid parameters, as they are when a name is asked for. @param isComplete whether these are all. */
+export function graphDeclarations(nodes: ReadonlyMap<string, NodePlan>, isComplete: boolean): GraphDeclarations {
+  const namesOf = (declared: (node: Declarer) => readonly string[]) => () =>
+    isComplete ? new Set([...nodes].flatMap(declared)) : undefined;
+  return {
+    toolNames: namesOf(([, { type, params }]) => type.toolNames(params)),
+    knowledgeSources: namesOf(sourcesOf),
+    fieldNames: namesOf(([, { type, params }]) => type.fieldNames(params)),
+  };
+}
 
-  /** The names of all tools; undefined: not all are known. */
-  toolNames(): ReadonlySet<string> | undefined {
-    return this.#isComplete ? new Set([...this.#toolNames.values()].flat()) : undefined;
-  }
+function sourcesOf([name, { type, params }]: Declarer): readonly string[] {
+  const source = type.knowledgeSource(params, name);
+  return source === undefined ? [] : [source];
+}
 
-  /** The names of all blocks of knowledge; undefined: not all are known. */
-  knowledgeSources(): ReadonlySet<string> | undefined {
-    return this.#isComplete ? new Set(this.#sources.values()) : undefined;
-  }
-
-  /** The names of all fields of answers; undefined: not all are known. */
-  fieldNames(): ReadonlySet<string> | undefined {
-    return this.#isComplete ? new Set([...this.#fieldNames.values()].flat()) : undefined;
-  }
-
-  /** Warnings of sources, by node, whose chunks no template can name. */
-  *warnings(): Generator<string> {
-    for (const [node, source] of this.#sources) {
-      if (sourcePattern.test(source)) continue;
-      yield `${node} finds knowledge for "${source}", and no template can name {{${knowledgePrefix}${source}}}: use letters, digits, _ and - only`;
-    }
-  }
-
-  /** Reads what a node declares with its parameters. */
-  set(nodeName: string, { type, params }: Declarer): void {
-    this.#toolNames.set(nodeName, type.toolNames(params));
-    this.#fieldNames.set(nodeName, type.fieldNames(params));
-    const source = type.knowledgeSource(params, nodeName);
-    if (source !== undefined) this.#sources.set(nodeName, source);
-  }
+/** Warnings of sources whose chunks no template can name. */
+export function* lintSources(nodes: ReadonlyMap<string, NodePlan>): Generator<string> {
+  for (const node of nodes)
+    for (const source of sourcesOf(node).filter((source) => !sourcePattern.test(source)))
+      yield `${node[0]} finds knowledge for "${source}", and no template can name {{${knowledgePrefix}${source}}}: use letters, digits, _ and - only`;
 }
 
 /** What names of fields of an answer begin with, in templates and conditions. */
@@ -75,8 +56,7 @@ export function warnOfUnknownNames({ names }: Pick<Template, 'names'>, place: st
   const ofKnowledge = [...used]
     .filter((name) => name === 'knowledge' || name.startsWith(knowledgePrefix))
     .slice(0, maxCheckedNames);
-  if (ofKnowledge.length === 0) return;
-  const sources = context.knowledgeSources();
+  const sources = ofKnowledge.length > 0 ? context.knowledgeSources() : undefined;
   if (!sources) return;
   for (const name of ofKnowledge) {
     const source = name.slice(knowledgePrefix.length);
@@ -92,13 +72,12 @@ export function warnOfUnknownFields(
   place: string,
   { fieldNames, warn }: Pick<NodeContext, 'fieldNames' | 'warn'>,
 ): void {
-  const known = fieldNames();
   const ofFields = [...names].filter((name) => name.startsWith(fieldPrefix)).slice(0, maxCheckedNames);
-  for (const name of known ? ofFields : []) {
+  const known = ofFields.length > 0 ? fieldNames() : undefined;
+  if (!known) return;
+  for (const name of ofFields) {
     const field = name.slice(fieldPrefix.length);
-    if (known?.has(field)) continue;
-    warn(
-      `${place} names "${name}", and no answer_fields of the graph have "${field}"${didYouMean(field, known ?? [])}`,
-    );
+    if (known.has(field)) continue;
+    warn(`${place} names "${name}", and no answer_fields of the graph have "${field}"${didYouMean(field, known)}`);
   }
 }

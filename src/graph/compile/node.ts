@@ -108,7 +108,7 @@ export interface NodeContext {
 }
 
 /** A node type: its name, parameters, exits and implementation in one value. */
-export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends string = string> {
+export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends string = string, Params = FromSchema<P>> {
   /** The name in a graph's "type". */
   readonly type: string;
   /** One sentence for editors and graphs/README.md. */
@@ -116,36 +116,26 @@ export interface NodeType<P extends ObjectSchema = ObjectSchema, Exit extends st
   /** JSON Schema of the parameters. */
   readonly params: P;
   /** The exits; where they follow from parameters, none of which may be live: from which list, or a function of all. */
-  readonly exits: readonly Exit[] | ExitsFromParam | ((params: FromSchema<P>) => readonly Exit[]);
+  readonly exits: readonly Exit[] | ExitsFromParam | ((params: Params) => readonly Exit[]);
   /** What a node with these parameters and exits may do in a turn; absent: the audit assumes the worst. */
-  effects?(params: FromSchema<P>, exits: readonly string[]): NodeEffects;
+  effects?(params: Params, exits: readonly string[]): NodeEffects;
   /** The names of the tools that a node with these parameters declares or names; absent: none. */
-  toolNames?(params: FromSchema<P>): readonly string[];
+  toolNames?(params: Params): readonly string[];
   /** The name of the block of knowledge that a node with these parameters finds; absent or undefined: it finds none. */
-  knowledgeSource?(params: FromSchema<P>, nodeName: string): string | undefined;
+  knowledgeSource?(params: Params, nodeName: string): string | undefined;
   /** The names of the fields in which a node with these parameters answers; absent: none. */
-  fieldNames?(params: FromSchema<P>): readonly string[];
+  fieldNames?(params: Params): readonly string[];
   /** Parameters, and exits as `exits.NAME`, that have no effect without a value of another parameter, its name. */
   readonly needs?: Readonly<Record<string, string>>;
   /**
    * Creates a node from validated parameters. The node disposes of what it opens.
    * @throws InvalidParams, or the Fault of a resource that cannot be opened.
    */
-  create(params: FromSchema<P>, context: NodeContext): Promise<Node<NoInfer<Exit>, NoInfer<FromSchema<P>>>>;
+  create(params: Params, context: NodeContext): Promise<Node<NoInfer<Exit>, NoInfer<Params>>>;
 }
 
 /** A node type of any kind, as a registry takes it. */
-export type AnyNodeType = Omit<
-  NodeType,
-  'create' | 'effects' | 'exits' | 'toolNames' | 'knowledgeSource' | 'fieldNames'
-> & {
-  readonly exits: readonly string[] | ExitsFromParam | ((params: never) => readonly string[]);
-  create(params: never, context: NodeContext): Promise<Node>;
-  effects?(params: never, exits: readonly string[]): NodeEffects;
-  toolNames?(params: never): readonly string[];
-  knowledgeSource?(params: never, nodeName: string): string | undefined;
-  fieldNames?(params: never): readonly string[];
-};
+export type AnyNodeType = NodeType<ObjectSchema, string, never>;
 
 /** Defines a node type. TypeScript infers its types from its values; returning an undeclared exit does not compile. */
 export const defineNode = <const P extends ObjectSchema, const Exit extends string>(

@@ -1,26 +1,23 @@
-import { createReader, type ObjectSchema, type ReadResult } from '../../protocol/schema.ts';
+import { createReader, type FromSchema, type ObjectSchema, type ReadResult } from '../../protocol/schema.ts';
 import { exitsFromParam, type ExitsFromParam } from './exits.ts';
-import type { NodeEffects, AnyNodeType, Node, NodeContext } from './node.ts';
+import type { AnyNodeType, NodeEffects, NodeType } from './node.ts';
 
 /** A node type with its compiled parameter schema. */
-export interface RegisteredType extends Pick<AnyNodeType, 'type' | 'summary' | 'params' | 'needs'> {
+export interface RegisteredType extends Omit<Required<NodeType>, 'exits' | 'effects'> {
   /** The exits of every node of the type; undefined where they follow from its parameters. */
   readonly fixedExits: readonly string[] | undefined;
   /** The parameter that the exits follow from; undefined where they are fixed, or a function of the parameters. */
   readonly exitsFrom: ExitsFromParam | undefined;
   /** The exits of a node with parameters that `read` has accepted. @param connected the exits that the graph connects. */
-  exits(params: object, connected: readonly string[]): readonly string[];
+  exits(params: NodeParams, connected: readonly string[]): readonly string[];
   /** Validates parameters and fills in their defaults. */
-  read(params: unknown): ReadResult<object>;
+  read(params: unknown): ReadResult<NodeParams>;
   /** What a node with such parameters and exits may do; undefined: its type does not declare it. */
-  effects(params: object, exits: readonly string[]): NodeEffects | undefined;
-  toolNames(params: object): readonly string[];
-  /** The name of the block of knowledge that a node with such parameters finds; undefined: it finds none. */
-  knowledgeSource(params: object, nodeName: string): string | undefined;
-  fieldNames(params: object): readonly string[];
-  /** Creates a node from parameters that `read` has accepted. @throws InvalidParams, or the Fault of a resource. */
-  create(params: object, context: NodeContext): Promise<Node>;
+  effects(params: NodeParams, exits: readonly string[]): NodeEffects | undefined;
 }
+
+/** Parameters of a node of any type, with their defaults. */
+export type NodeParams = FromSchema<ObjectSchema>;
 
 export type Registry = ReadonlyMap<string, RegisteredType>;
 
@@ -35,14 +32,14 @@ export function createRegistry(types: readonly AnyNodeType[]): Registry {
 const isList = (exits: AnyNodeType['exits']): exits is readonly string[] => Array.isArray(exits);
 
 function register(type: AnyNodeType): RegisteredType {
-  const read = createReader<ObjectSchema>(type.params);
   const { exits } = type;
   const fixedExits = isList(exits) ? exits : undefined;
   const exitsFrom = isList(exits) || typeof exits === 'function' ? undefined : exits;
-  // The cast is safe: `read` has validated the parameters.
+  // The casts are safe: `read` has validated the parameters.
   return {
     ...type,
-    read,
+    read: createReader<ObjectSchema>(type.params),
+    needs: type.needs ?? {},
     fixedExits,
     exitsFrom,
     exits: (params, connected) => {
