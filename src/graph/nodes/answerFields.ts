@@ -59,12 +59,11 @@ function* errorsIn({ name, type, values, minimum, maximum }: Fields[number], bef
 }
 
 export interface FieldsOptions {
-  readonly nodeName: string;
   readonly form: AnswerForm;
   /** stream: the speech in deltas; whole: in one frame; hold: at the end of the turn, with the fields. */
   readonly delivery: 'stream' | 'whole' | 'hold';
-  /** Whether later prompts show the fields, not the speech alone. */
-  readonly keepsFields: boolean;
+  /** What later prompts show. */
+  readonly history: 'speech' | 'fields';
 }
 
 /** What the system message of a node says of its fields. */
@@ -76,7 +75,7 @@ export async function answerInFields(
   turn: Turn,
   inference: InferenceRunner,
   request: PromptRequest,
-  { nodeName, form, delivery, keepsFields }: FieldsOptions,
+  { form, delivery, history }: FieldsOptions,
 ): Promise<void> {
   let hasEnded = false;
   const reader = new AnswerFieldReader(form, {
@@ -87,13 +86,13 @@ export async function answerInFields(
       if (delivery === 'whole') turn.say(reader.speech, 'whole');
     },
   });
-  const remembered = (): string | undefined => (keepsFields ? reader.result.json : undefined);
+  const remembered = (): string | undefined => (history === 'fields' ? reader.result.json : undefined);
   try {
     const onText = (piece: string): void => reader.push(piece);
     const { finishReason } = await inference.complete(turn, request, { grammar: answerGrammar(form.rule), onText });
     if (delivery === 'hold') turn.hold(reader.speech, { fields: reader.values, prompted: remembered() });
     if (delivery === 'whole' && !hasEnded) turn.say(reader.speech, 'whole');
-    warnOfMissing(turn, nodeName, finishReason === 'length', reader.result.missing);
+    warnOfMissing(turn, inference.nodeName, finishReason === 'length', reader.result.missing);
   } finally {
     if (delivery !== 'hold') turn.setPrompted(remembered());
   }

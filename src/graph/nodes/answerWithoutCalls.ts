@@ -1,35 +1,32 @@
 import type { Turn } from '../compile/turn.ts';
 import { answerGrammar } from '../../chat/grammar/jsonSchema/fromSchema.ts';
 import type { Rule } from '../../chat/grammar/rule.ts';
-import type { CallMarkup } from '../../chat/tool.ts';
+import { markupOf } from '../../chat/dialect/nativeFormat.ts';
 import { CallMarkupFilter } from '../../chat/reply/malformed/streamableText.ts';
 import { echoReason, mayBeEcho } from './argumentsEcho.ts';
 import type { InferenceRunner, PromptRequest } from './inference.ts';
 
-export interface PlainAnswerOptions {
-  readonly nodeName: string;
-  /** The marks of the model's calls. */
-  readonly markup: CallMarkup;
-  /** What an answer in JSON matches; undefined: the answer is a text. */
-  readonly rule: Rule | undefined;
-  /** Called with each piece of the answer. */
-  readonly onText: ((piece: string) => void) | undefined;
-}
+type OnText = ((piece: string) => void) | undefined;
 
-/** Generates JSON by a rule, or a text, without reading calls. JSON that is cut off is a warning of the turn. */
+/**
+ * Generates JSON, or a text, without reading calls. JSON that is cut off is a warning of the turn.
+ * @param rule what an answer in JSON matches; undefined: the answer is a text.
+ * @param onText called with each piece of the answer.
+ */
 export async function completeAnswer(
   turn: Turn,
   inference: InferenceRunner,
   request: PromptRequest,
-  options: PlainAnswerOptions,
+  rule: Rule | undefined,
+  onText: OnText,
 ): Promise<string> {
-  const { nodeName, rule, onText } = options;
-  if (!rule) return answerWithoutCalls(turn, inference, request, options);
+  if (!rule) return answerWithoutCalls(turn, inference, request, onText);
   const { text, finishReason } = await inference.complete(turn, request, {
     grammar: answerGrammar(rule),
     ...(onText && { onText }),
   });
-  if (finishReason === 'length') turn.warn(`${nodeName} was cut off inside its JSON; raise sampling.max_tokens`);
+  if (finishReason === 'length')
+    turn.warn(`${inference.nodeName} was cut off inside its JSON; raise sampling.max_tokens`);
   return text;
 }
 
@@ -41,8 +38,10 @@ async function answerWithoutCalls(
   turn: Turn,
   inference: InferenceRunner,
   request: PromptRequest,
-  { nodeName, markup, onText }: PlainAnswerOptions,
+  onText: OnText,
 ): Promise<string> {
+  const { nodeName, lease } = inference;
+  const markup = markupOf(lease.model.toolDialect);
   const filter = new CallMarkupFilter(markup);
   let [answer, held] = ['', ''];
   const pass = (text: string, isLast = false): void => {

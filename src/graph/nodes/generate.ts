@@ -6,7 +6,6 @@ import type { FromSchema } from '../../protocol/schema.ts';
 import { boolean, object, partialObject, string } from '../../protocol/schemaBuilders.ts';
 import { chatProjection, placeTemplate, placements } from '../projection/projection.ts';
 import { ruleFromSchema } from '../../chat/grammar/jsonSchema/fromSchema.ts';
-import { markupOf } from '../../chat/dialect/nativeFormat.ts';
 import { answerFieldsParam, answerInFields, describeForm, readAnswerForm } from './answerFields.ts';
 import { completeAnswer } from './answerWithoutCalls.ts';
 import { summaryParams } from './runningSummary.ts';
@@ -64,7 +63,6 @@ export const generate = defineNode({
     if (form) requireGrammars(lease.model, '/answer_fields');
     const inference = new InferenceRunner(lease, context, {}, params);
     const projection = chatProjection(lease.model);
-    const markup = markupOf(lease.model.toolDialect);
     const createRequest = (turn: Turn): PromptRequest => {
       const { system, injected, placement, sampling, thinking, max_thinking_tokens } = settings.current;
       const template = injected && { text: injected.render(turn), placement };
@@ -82,14 +80,11 @@ export const generate = defineNode({
         const { stream, hold, history } = settings.current;
         if (form) {
           const delivery = hold ? 'hold' : stream ? 'stream' : 'whole';
-          const keepsFields = history === 'fields';
-          const options = { nodeName: context.nodeName, form, delivery, keepsFields } as const;
-          await answerInFields(turn, inference, createRequest(turn), options);
+          await answerInFields(turn, inference, createRequest(turn), { form, delivery, history });
           return 'default';
         }
         const onText = stream && !hold ? (piece: string): void => turn.say(piece, 'delta') : undefined;
-        const options = { nodeName: context.nodeName, markup, rule, onText };
-        const text = await completeAnswer(turn, inference, createRequest(turn), options);
+        const text = await completeAnswer(turn, inference, createRequest(turn), rule, onText);
         if (hold) turn.hold(text);
         else if (!stream) turn.say(text, 'whole');
         return 'default';

@@ -71,9 +71,9 @@ export interface NodeCompletion extends Completion {
 
 /** Inference for one node: generates completions in a sequence of its own, so that nodes do not evict each other's prefix. */
 export class InferenceRunner implements AsyncDisposable {
-  readonly #lease: ModelLease;
+  readonly lease: ModelLease;
+  readonly nodeName: string;
   readonly #sequence: Sequence;
-  readonly #nodeName: string;
   readonly #nodeDefaults: Partial<SamplingParams>;
   readonly #summarizer: Summarizer | undefined;
   /** What the client knows already. */
@@ -89,8 +89,8 @@ export class InferenceRunner implements AsyncDisposable {
     nodeDefaults: Partial<SamplingParams> = {},
     { summary, summary_tokens }: SummaryParams = { summary: false, summary_tokens: 0 },
   ) {
-    this.#lease = lease;
-    this.#nodeName = nodeName;
+    this.lease = lease;
+    this.nodeName = nodeName;
     this.#summarizer = summary ? new Summarizer(lease, { nodeName, warn }, summary_tokens) : undefined;
     this.#sequence = lease.model.openSequence({ label: nodeName });
     this.#nodeDefaults = nodeDefaults;
@@ -111,7 +111,7 @@ export class InferenceRunner implements AsyncDisposable {
     this.#warnOfSampling(turn, sampling);
     const { prompt, shown } = await this.#projection(turn, request, sampling.max_tokens);
     const { maxThinkingTokens } = request;
-    const { replyMarks } = this.#lease.model;
+    const { replyMarks } = this.lease.model;
     const filter = new ReasoningFilter(replyMarks);
     const emit = (text: string): void => void (text !== '' && onText?.(text));
     const completion = await this.#sequence.generate(prompt, {
@@ -129,9 +129,9 @@ export class InferenceRunner implements AsyncDisposable {
     emit(filter.flush());
     const { reasoning, content, toolMessages } = splitReply(completion.text, replyMarks);
     if (reasoning !== '') turn.emitEvent('reasoning', { text: reasoning });
-    const event = inferenceEvent(completion, sampling, this.#lease.name, notes);
+    const event = inferenceEvent(completion, sampling, this.lease.name, notes);
     if (event) turn.emitEvent('inference', event);
-    const facts = { model: this.#lease.name, ...notes, ...(reasoning !== '' && { reasoning }) };
+    const facts = { model: this.lease.name, ...notes, ...(reasoning !== '' && { reasoning }) };
     turn.recordInference({ ...completion, ...shown, notes: facts });
     turn.signal.throwIfAborted();
     return { ...completion, toolMessages, text: options.controlTokens === true ? completion.text : content };
@@ -162,9 +162,9 @@ export class InferenceRunner implements AsyncDisposable {
     });
     const scores = answers.map((answer, index) => ({ answer, score: result.scores[index] }));
     const facts = { ...notes, ...(result.finishReason === 'end' && { scores }) };
-    const event = inferenceEvent(result, undefined, this.#lease.name, facts);
+    const event = inferenceEvent(result, undefined, this.lease.name, facts);
     if (event) turn.emitEvent('inference', event);
-    turn.recordInference({ ...result, ...shown, notes: { model: this.#lease.name, ...facts } });
+    turn.recordInference({ ...result, ...shown, notes: { model: this.lease.name, ...facts } });
     turn.signal.throwIfAborted();
     return result;
   }
@@ -192,7 +192,7 @@ export class InferenceRunner implements AsyncDisposable {
       current,
       dialog: dialog ? turn.dialog : noDialog,
       maxTokens,
-      ...(this.#summarizer && dialog && { summaries: { latest: turn.summaries.get(this.#nodeName) } }),
+      ...(this.#summarizer && dialog && { summaries: { latest: turn.summaries.get(this.nodeName) } }),
     });
     const { prompt, dropped, summary, due } = await raceAbort(projecting, turn.signal).catch((error: unknown) => {
       throw explainKnowledge(error, turn.knowledge, [system, ...current.map(({ text }) => text)]);
@@ -203,7 +203,7 @@ export class InferenceRunner implements AsyncDisposable {
 
   /** Warns once of parameters that have no effect with the model. */
   #warnOfSampling(turn: Turn, { speculate, dry, xtc }: SamplingParams): void {
-    const { model, name } = this.#lease;
+    const { model, name } = this.lease;
     const { samplers } = model.limits ?? {};
     const speculation = `"speculate": "prompt" has no effect with the model "${name}", whose KV cache cannot be cut back; set it to "off"`;
     const problems = [
@@ -212,12 +212,12 @@ export class InferenceRunner implements AsyncDisposable {
     ];
     for (const problem of problems.filter((each) => !this.#warnings.has(each))) {
       this.#warnings.add(problem);
-      turn.warn(`${this.#nodeName}: ${problem}`);
+      turn.warn(`${this.nodeName}: ${problem}`);
     }
   }
 
   #samplingParams({ sampling }: PromptRequest): SamplingParams {
-    return { ...this.#lease.defaultSampling, ...this.#nodeDefaults, ...sampling };
+    return { ...this.lease.defaultSampling, ...this.#nodeDefaults, ...sampling };
   }
 }
 

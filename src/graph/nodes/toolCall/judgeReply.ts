@@ -30,16 +30,10 @@ export interface Attempt {
   readonly problem: string | undefined;
 }
 
-interface PendingValues {
-  /** How many values of a call are those of the pending one; -1: it is a call of another tool. */
-  agreement(call: DetectedCall): number;
-  complete(call: DetectedCall): DetectedCall;
-}
-
 interface AttemptOptions extends CallRules {
   readonly nodeName: string;
-  /** The pending call, whose values a call of its tool gets; undefined: there is none. */
-  readonly pending: PendingValues | undefined;
+  /** Gives a call of the tool of the pending call its values. */
+  readonly complete: (calls: readonly DetectedCall[]) => readonly DetectedCall[];
   /** Whether max_tokens ended the reply. */
   readonly isCutOff: boolean;
   /** Whether the node asks again after a mistake. */
@@ -77,13 +71,7 @@ export async function judgeReply(turn: Turn, reply: ParsedReply, options: Attemp
     unread.push({ text: raw, reason });
   }
   for (const { text, reason } of unread) turn.emitEvent('call_unread', { text, reason }, { always: true });
-  const { pending } = options;
-  const agreements = allowed.map((call) => pending?.agreement(call) ?? -1);
-  // Of several calls, the one that agrees most.
-  const completed = agreements.indexOf(Math.max(0, ...agreements));
-  const judged = allowed.map((call, index) =>
-    judgeCall(turn, (index === completed && pending?.complete(call)) || call, options),
-  );
+  const judged = options.complete(allowed).map((call) => judgeCall(turn, call, options));
   const calls = options.sendsIncomplete ? judged : [...judged, ...unreadInsights(reply.unread, tools)];
   const problem = findProblem(calls, unread, retriesUnknown ? tools : undefined);
   return { calls, answer: echo === undefined ? reply.answer : '', warnings, problem };

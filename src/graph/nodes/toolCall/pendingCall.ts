@@ -103,12 +103,19 @@ export class PendingArguments {
     const isUnsaid = (name: string, value: JsonValue): boolean =>
       typeof value !== 'object' && issues.some(({ code, param }) => code === 'ungrounded_value' && param === name);
     const values = new Map([...given].filter(([name, value]) => !isUnsaid(name, value)));
-    const call = this.complete({ ...answer, arguments: values });
+    const call = this.#complete({ ...answer, arguments: values });
     return [...values.keys()].some((name) => call.arguments.has(name)) ? call : undefined;
   }
 
+  /** Completes of several calls the one with most of the pending values, if one is of the tool. */
+  completeBest(calls: readonly DetectedCall[]): readonly DetectedCall[] {
+    const agreements = calls.map((call) => this.#agreement(call));
+    const best = agreements.indexOf(Math.max(0, ...agreements));
+    return calls.map((call, index) => (index === best ? this.#complete(call) : call));
+  }
+
   /** How many values of a call are those of the pending one; -1: it is a call of another tool. */
-  agreement({ name: tool, arguments: args }: DetectedCall): number {
+  #agreement({ name: tool, arguments: args }: DetectedCall): number {
     if (tool !== this.tool.name) return -1;
     const written = coerceArguments(args, this.tool);
     const isEqual = ([name, value]: readonly [string, JsonValue]): boolean => {
@@ -122,7 +129,7 @@ export class PendingArguments {
    * A call of the tool with the pending values. What the message says takes the place of a pending value. No word of the
    * message fills two parameters, unless it is there twice.
    */
-  complete(call: DetectedCall): DetectedCall {
+  #complete(call: DetectedCall): DetectedCall {
     const { properties = {}, required = [] } = this.tool.parameters;
     const written = coerceArguments(call.arguments, this.tool);
     const words = saidWords(this.#message);

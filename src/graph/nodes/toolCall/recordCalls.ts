@@ -13,24 +13,15 @@ type CallSlot =
   | { readonly answered: AnsweredCall }
   | { readonly call: Call; readonly arguments: JsonObject; readonly isAwaited: boolean };
 
-/** The recorded calls of one reply. */
-export interface RecordedCalls {
-  /** The calls that stand, in the order of the reply. */
-  readonly slots: readonly CallSlot[];
-  /** Whether one of them is new. */
-  readonly hasNew: boolean;
-  /** Number of calls that had a result of this turn, and of an earlier one. */
-  readonly repeats: number;
-  readonly known: number;
-}
-
-/** Records the calls of a reply: notifies the client of new ones, and sends events for the others. */
-export function recordCalls(turn: Turn, calls: readonly JudgedCall[], delivery: Delivery): RecordedCalls {
+/**
+ * Records the calls of a reply: notifies the client of new ones, and sends events for the others.
+ * @returns the calls that stand, in the order of the reply.
+ */
+export function recordCalls(turn: Turn, calls: readonly JudgedCall[], delivery: Delivery): readonly CallSlot[] {
   const { notify_client: notify, await_results: awaitsResult } = delivery;
   const slots: CallSlot[] = [];
-  let [repeats, known] = [0, 0];
   for (const judged of calls) {
-    if (judged.kind === 'incomplete' || judged.kind === 'unsure') turn.recordInsight(judged.insight);
+    if ('insight' in judged) turn.recordInsight(judged.insight);
     else if (judged.kind === 'new') {
       const { call, arguments: args } = judged;
       slots.push({ call, arguments: args, isAwaited: turn.recordCall(call, { notify, awaitsResult }) });
@@ -39,11 +30,9 @@ export function recordCalls(turn: Turn, calls: readonly JudgedCall[], delivery: 
       const { id: of, name: tool, arguments: args } = answered;
       turn.emitEvent(event, { tool, arguments: args, of }, { always: true });
       slots.push({ answered });
-      if (event === 'call_repeated') repeats++;
-      else known++;
     }
   }
-  return { slots, hasNew: slots.some((slot) => 'call' in slot), repeats, known };
+  return slots;
 }
 
 interface CollectOptions extends Delivery {
@@ -56,7 +45,7 @@ interface CollectOptions extends Delivery {
 /** Waits for the results of recorded calls and adds them to the turn. @returns the exit of the node. */
 export async function collectResults(
   turn: Turn,
-  { slots }: RecordedCalls,
+  slots: readonly CallSlot[],
   { answer, format, nodeName, await_results, results_timeout_ms: timeoutMs }: CollectOptions,
 ): Promise<'tool_called' | 'no_results'> {
   const awaited = slots.flatMap((slot) => ('call' in slot && slot.isAwaited ? [slot.call.id] : []));

@@ -6,10 +6,10 @@ import { liveParams, type LiveParams } from '../../compile/liveParams.ts';
 import type { Turn } from '../../compile/turn.ts';
 import { chatProjection, placeTemplate, type Projection } from '../../projection/projection.ts';
 import type { Formats } from '../../../chat/formats/index.ts';
-import { markupOf, nativeFormatName } from '../../../chat/dialect/nativeFormat.ts';
+import { nativeFormatName } from '../../../chat/dialect/nativeFormat.ts';
 import type { ToolDialect } from '../../../chat/dialect/layout.ts';
 import { usedKeywords } from '../../../chat/tools/promptedKeywords.ts';
-import type { ToolCallFormat } from '../../../chat/tool.ts';
+import type { Tool, ToolCallFormat } from '../../../chat/tool.ts';
 import type { StreamableTextOptions } from '../../../chat/reply/malformed/streamableText.ts';
 import type { ModelLease } from '../../../inference/models/pool/lease.ts';
 import { isRefusal } from '../../../chat/tools/validate/grounding.ts';
@@ -21,7 +21,7 @@ import { warnOfConfidence, withConfidence } from './confidence.ts';
 import { isAllowed, isMatch } from './callConstraint.ts';
 import { proseLimit, readReply, type ReplyText, replyText } from './reply.ts';
 import { collectResults, recordCalls } from './recordCalls.ts';
-import { hasSameDeclarations, readToolDeclarations, type ToolDeclarations } from './toolDeclarations.ts';
+import { declarationsKey, readToolDeclarations, type ToolDeclarations } from './toolDeclarations.ts';
 import { ToolCompiler, type TurnTools } from './turnTools.ts';
 
 // Calls of a turn that repeat an answered one, after which the loop ends.
@@ -109,7 +109,7 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
   async run(turn: Turn): Promise<Exit> {
     const { tool_choice, generate_on_no_tool, max_rounds } = this.#settings;
     if (tool_choice === 'none') {
-      if (generate_on_no_tool) await this.#answerWithoutTools(turn);
+      if (generate_on_no_tool) await this.#sendAnswer(turn, undefined, replyText(turn, false, undefined));
       return 'no_tool_called';
     }
     const loop = this.#loops.get(turn) ?? initialLoop(turn, this.#nodeName);
@@ -131,9 +131,8 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
   async change(changed: ToolCallParams): Promise<void> {
     const { context, settings, lease, format } = this.#parts;
     const options = { format, model: lease.model, nodeName: this.#nodeName };
-    const next = hasSameDeclarations(this.#settings, changed)
-      ? this.#compiler
-      : await ToolCompiler.create(readToolDeclarations(changed, context), options);
+    const isSame = declarationsKey(this.#settings) === declarationsKey(changed);
+    const next = isSame ? this.#compiler : await ToolCompiler.create(readToolDeclarations(changed, context), options);
     await settings.change(changed);
     warnOfConfidence(changed, lease, context);
     this.#compiler = next;
@@ -175,19 +174,20 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
     const calls = isRefused ? attempt.calls.filter((call) => !('insight' in call)) : attempt.calls;
     if (isStreamed) output.end(answer);
     loop.hasText ||= isStreamed && answer !== '';
-    const record = recordCalls(turn, calls, delivery);
+    const slots = recordCalls(turn, calls, delivery);
     if (keep_pending)
       keepPending(turn, calls, { node: this.#nodeName, turns: pending_turns, isFirst, ...this.#rulesOf(turn, tools) });
-    loop.repeats += record.repeats;
-    const isStuck = !record.hasNew && record.known === 0 && loop.repeats >= maxRepeats;
-    if (record.slots.length === 0 && calls.some(({ kind }) => kind === 'unsure')) return 'unsure';
-    if (isStuck || record.slots.length === 0) {
+    const repeats = calls.filter((call) => call.kind === 'answered' && call.event === 'call_repeated').length;
+    loop.repeats += repeats;
+    const isStuck = repeats === slots.length && loop.repeats >= maxRepeats;
+    if (slots.length === 0 && calls.some(({ kind }) => kind === 'unsure')) return 'unsure';
+    if (isStuck || slots.length === 0) {
       if (generate_on_no_tool && !isStreamed) await this.#finish(turn, tools, output, answer);
       return 'no_tool_called';
     }
     turn.setSpoken(() => spoken.render(turn));
     const earlier = turn.exchanges.length;
-    const exit = await collectResults(turn, record, { answer, format, nodeName: this.#nodeName, ...delivery });
+    const exit = await collectResults(turn, slots, { answer, format, nodeName: this.#nodeName, ...delivery });
     loop.hasResults ||= turn.exchanges.length > earlier;
     return exit;
   }
@@ -272,7 +272,7 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
     return judgeReply(turn, judged, {
       ...this.#rulesOf(turn, tools),
       nodeName: this.#nodeName,
-      pending,
+      complete: (calls) => pending?.completeBest(calls) ?? calls,
       isCutOff,
       canRetry: this.#maxRetries > 0,
       retriesUnknown: format.retriesUnknown ?? false,
@@ -282,27 +282,16 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
   /** The answer of a reply without a call: JSON is asked for, unless it is written already. */
   async #finish(turn: Turn, tools: TurnTools, output: ReplyText, answer: string): Promise<void> {
     const { answer: rule } = tools.constraint;
-    if (!rule || (await isMatch(answer, rule))) return output.end(answer);
-    const { stream } = this.#settings;
-    const text = await this.#completeAnswer(turn, tools, stream ? (piece) => output.pass(piece) : undefined);
-    if (!stream) output.end(text);
+    if (!rule || (await isMatch(answer, rule))) output.end(answer);
+    else await this.#sendAnswer(turn, tools, output);
   }
 
-  async #answerWithoutTools(turn: Turn): Promise<void> {
-    const { stream } = this.#settings;
-    const text = await this.#completeAnswer(turn, undefined, stream ? (piece) => turn.say(piece, 'delta') : undefined);
-    if (!stream) turn.say(text, 'whole');
-  }
-
-  #completeAnswer(
-    turn: Turn,
-    tools: TurnTools | undefined,
-    onText: ((piece: string) => void) | undefined,
-  ): Promise<string> {
+  /** Sends an answer that is asked for without reading calls. */
+  async #sendAnswer(turn: Turn, tools: TurnTools | undefined, output: ReplyText): Promise<void> {
     const { answer: rule } = this.#compiler.declarations;
-    const markup = markupOf(this.#parts.lease.model.toolDialect);
-    const options = { nodeName: this.#nodeName, markup, rule, onText };
-    return completeAnswer(turn, this.#inference, this.#createRequest(turn, tools), options);
+    const onText = this.#settings.stream ? output.pass : undefined;
+    const text = await completeAnswer(turn, this.#inference, this.#createRequest(turn, tools), rule, onText);
+    if (!onText) output.end(text);
   }
 
   #createRequest(turn: Turn, tools: TurnTools | undefined, correction = ''): PromptRequest {
@@ -340,7 +329,9 @@ function toolCallEffects(params: ToolCallParams): NodeEffects {
   const isOffered = tool_choice !== 'none';
   const needsSelection = params.tools_from === 'selection';
   const named = tools.filter((tool) => declaredToolName(tool) === tool_choice);
-  const isAsked = !needsSelection && !(named.length > 0 ? named : tools).every(dependsOnTurn);
+  // A tool whose values come with the message may be left out of a turn.
+  const isLasting = (tool: ToolDeclaration | string): boolean => toolIn(tool)?.enumSources === undefined;
+  const isAsked = !needsSelection && (named.length > 0 ? named : tools).some(isLasting);
   // With another choice the model has to call a tool. Where it is offered none, it is not asked.
   const alwaysAnswers = isOffered ? isAsked && (generate_on_no_tool || tool_choice !== 'auto') : generate_on_no_tool;
   const canTake = { tool_called: true, no_results: await_results, unsure: min_confidence > 0 };
@@ -359,11 +350,10 @@ function toolCallEffects(params: ToolCallParams): NodeEffects {
   };
 }
 
-/** Whether a tool can be left out of a turn, because values of its parameters come with the message; one that is only named is not known. */
-function dependsOnTurn(declaration: ToolDeclaration | string): boolean {
-  if (typeof declaration === 'string') return false;
-  const reading = readTool(declaration);
-  return reading.ok && reading.value.enumSources !== undefined;
+/** The tool of a declaration; undefined: it is only named, so that it is not known, or it is not valid. */
+function toolIn(declaration: ToolDeclaration | string): Tool | undefined {
+  const reading = typeof declaration === 'string' ? undefined : readTool(declaration);
+  return reading?.ok ? reading.value : undefined;
 }
 
 function callableTools(params: ToolCallParams): readonly CallableTool[] {
@@ -375,18 +365,13 @@ function callableTools(params: ToolCallParams): readonly CallableTool[] {
     // Once there are results, the choice counts as `auto`.
     const onlyAfterResult = isNamed && name !== tool_choice;
     const needsSelection = tools_from === 'selection';
-    return { name, ...delivery, isConsequential: isConsequential(tool), needsSelection, onlyAfterResult };
+    // A tool that is only named may be.
+    const isConsequential = typeof tool === 'string' || toolIn(tool)?.consequential === true;
+    return { name, ...delivery, isConsequential, needsSelection, onlyAfterResult };
   });
   if (strict) return declared;
   // Without a grammar a model may write any name; with a choice calls have to match one.
   const onlyAfterResult = tool_choice !== 'auto';
   const other = { name: undefined, ...delivery, isConsequential: false, needsSelection: false, onlyAfterResult };
   return [...declared, other];
-}
-
-// A tool that is only named may be.
-function isConsequential(declaration: ToolDeclaration | string): boolean {
-  if (typeof declaration === 'string') return true;
-  const reading = readTool(declaration);
-  return reading.ok && reading.value.consequential;
 }

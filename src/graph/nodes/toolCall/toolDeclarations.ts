@@ -15,12 +15,6 @@ import type { ToolCallParams } from './toolCallParams.ts';
 // With more tools, small models choose badly.
 const recommendedMaxTools = 8;
 
-/** The parameters that declare the tools of a node, and how they may be called. */
-type DeclaringParams = Pick<
-  ToolCallParams,
-  'tools' | 'tools_from' | 'tool_choice' | 'strict' | 'max_tokens_per_call' | 'thought' | 'response_schema'
->;
-
 /** The tools that a node declares and its tool choice, read without a model; the same in every turn. */
 export interface ToolDeclarations {
   /** By name. */
@@ -43,7 +37,7 @@ export interface ToolDeclarations {
 export const laterChoice: ToolChoice = { kind: 'auto' };
 
 /** Reads the tools and the tool choice of a node. @throws InvalidParams */
-export function readToolDeclarations(params: DeclaringParams, context: NodeContext): ToolDeclarations {
+export function readToolDeclarations(params: ToolCallParams, context: NodeContext): ToolDeclarations {
   const { thought, tool_choice, tools_from, max_tokens_per_call: maxTokensPerCall, response_schema: schema } = params;
   const needsSelection = tools_from === 'selection';
   const tools = readTools(params, context);
@@ -68,7 +62,7 @@ export function readToolDeclarations(params: DeclaringParams, context: NodeConte
 
 /** Reads the tools, by name; warnings are those of the agent. @throws InvalidParams with the errors of all tools. */
 function readTools(
-  { tools: declarations, strict }: DeclaringParams,
+  { tools: declarations, strict }: ToolCallParams,
   { limits, nodeName, clientTools, warn }: NodeContext,
 ): ReadonlyMap<string, Tool> {
   assertCount('/tools', declarations.length, 'entries', limits.tools);
@@ -131,11 +125,14 @@ export function* groupsToCheck({
     for (const group of groups) if (each.kind !== 'tool' || group.has(each.name)) yield { tools: group, choice: each };
 }
 
-/** Whether two sets of parameters of a node have the same declarations. */
-export const hasSameDeclarations = (a: DeclaringParams, b: DeclaringParams): boolean => keyOf(a) === keyOf(b);
-
-// tools_from and response_schema are not live.
-const keyOf = ({ tools, tool_choice, strict, max_tokens_per_call, thought }: DeclaringParams): string =>
+/** Equal for parameters with the same declarations; tools_from and response_schema are not live. */
+export const declarationsKey = ({
+  tools,
+  tool_choice,
+  strict,
+  max_tokens_per_call,
+  thought,
+}: Omit<ToolCallParams, 'spoken'>): string =>
   JSON.stringify([tools, tool_choice, strict, max_tokens_per_call, thought]);
 
 /** The parameter that `thought` adds. */
