@@ -106,8 +106,8 @@ export function* lintNeeds(plans: ReadonlyMap<string, NodePlan>): Generator<stri
 const silentExitsOf = (node: AnalysedNode | undefined): readonly string[] =>
   node?.effects?.silentExits?.filter((exit) => node.exits.includes(exit)) ?? [];
 
-const onlyRoutes = (node: AnalysedNode): boolean =>
-  node.effects !== undefined && textOf(node) === undefined && silentExitsOf(node).length === node.exits.length;
+const onlyRoutes = (node: AnalysedNode | undefined): boolean =>
+  node?.effects !== undefined && textOf(node) === undefined && silentExitsOf(node).length === node.exits.length;
 
 /** When the text of a node reaches the client: at once, or at the end of the turn; undefined: it has none, or it is not known. */
 function textOf(node: AnalysedNode | undefined): 'sent' | 'held' | undefined {
@@ -128,10 +128,7 @@ function* silentTurns(start: string, nodes: AnalysedNodes): Generator<string> {
     silentExitsOf(nodes.get(name)).map((exit) => nodes.get(name)?.targets.get(exit));
   const canEndSilently = (name: string | undefined): boolean =>
     name === undefined || [...follow([name], silentTargets)].some((node) => silentTargets(node).includes(undefined));
-  const isRouter = (name: string): boolean => {
-    const node = nodes.get(name);
-    return node !== undefined && onlyRoutes(node);
-  };
+  const isRouter = (name: string): boolean => onlyRoutes(nodes.get(name));
   // Behind a node that could have answered, that one is named, not those that only route.
   const firstRouters = follow([start], (name) => (isRouter(name) ? silentTargets(name) : []));
   for (const name of follow([start], silentTargets)) {
@@ -152,7 +149,7 @@ function* lateChecks(checker: string, nodes: AnalysedNodes): Generator<string> {
   const followers = [...follow([node?.targets.get(exit)], (name) => targetsOf(nodes.get(name)))];
   const added = followers.find((name) => textOf(nodes.get(name)) !== undefined);
   // A check may also decide whether a call is to be detected.
-  if (added === undefined && !followers.flatMap((name) => nodes.get(name) ?? []).every(onlyRoutes)) return;
+  if (added === undefined && !followers.every((name) => onlyRoutes(nodes.get(name)))) return;
   // Or whether the turn goes on: the answer so far is then all that the client is to get.
   const goesOn = node?.exits.some((other) => other !== exit && node.targets.has(other));
   if (added === undefined && followers.length === 0 && goesOn) return;

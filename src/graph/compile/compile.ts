@@ -147,16 +147,13 @@ export function checkDocument(
     for (const fault of exitFaults(exits, { type: type.type, known, names }, `${pointer}/exits`))
       if (faults.push(fault) >= maxFaults) break;
     if (reading.ok && known) {
-      const targets = exitTargets(exits);
+      // An exit with the target "" is the same as an absent one: it ends the turn.
+      const targets = new Map(Object.entries(exits).filter(([, target]) => target !== ''));
       plans.set(name, { type, rawParams: params, params: reading.value, exits: known, connectedExits, targets });
     }
   }
   return { plans, faults };
 }
-
-// An exit with the target "" is the same as an absent one: it ends the turn.
-const exitTargets = (exits: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>
-  new Map(Object.entries(exits).filter(([, target]) => target !== ''));
 
 // Without valid parameters the exits of some types are not known: then only their targets are checked.
 function* exitFaults(

@@ -28,9 +28,9 @@ export function compileTemplate(text: string, place: string): ReadResult<Templat
   const writer = new LimitedWriter();
   let names: ReadonlySet<string>;
   try {
-    const tokens = writer.parse(text) as readonly Token[];
-    if (hasPartial(tokens)) return invalid('', 'uses a partial ({{> ...}}), and graphs have none');
-    names = new Set(variableNames(tokens));
+    const tokens = withInner(writer.parse(text) as readonly Token[]);
+    if (tokens.some(([kind]) => kind === '>')) return invalid('', 'uses a partial ({{> ...}}), and graphs have none');
+    names = new Set(tokens.flatMap(([kind, name]) => (namingKinds.has(kind) ? [name] : [])));
   } catch (error) {
     return invalid('', `is not a valid Mustache template: ${describeError(error)}`);
   }
@@ -83,15 +83,11 @@ function findTagError(text: string): string | undefined {
 // A token of mustache's parser; `inner` are the tokens of a section.
 type Token = readonly [kind: string, name: string, start: number, end: number, inner?: readonly Token[] | string];
 
-const hasPartial = (tokens: readonly Token[]): boolean =>
-  tokens.some(([kind, , , , inner]) => kind === '>' || (typeof inner === 'object' && hasPartial(inner)));
+/** Tokens with those of their sections. */
+const withInner = (tokens: readonly Token[]): readonly Token[] =>
+  tokens.flatMap((token) => [token, ...(typeof token[4] === 'object' ? withInner(token[4]) : [])]);
 
-function* variableNames(tokens: readonly Token[]): Generator<string> {
-  for (const [kind, name, , , inner] of tokens) {
-    if (kind === 'name' || kind === '&' || kind === '#' || kind === '^') yield name;
-    if (typeof inner === 'object') yield* variableNames(inner);
-  }
-}
+const namingKinds: ReadonlySet<string> = new Set(['name', '&', '#', '^']);
 
 // Looks up members of values as templates see them.
 class OwnPropertyContext extends Mustache.Context {

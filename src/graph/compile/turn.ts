@@ -33,13 +33,6 @@ export interface Call {
   readonly confidence?: number;
 }
 
-/** A guideline that holds in a turn. */
-export interface MatchedGuideline {
-  readonly name: string;
-  /** What the model is to do then, for templates; "" = nothing in particular. */
-  readonly action: string;
-}
-
 /** A tool that a guideline brings, by its name. */
 export interface SelectedTool {
   readonly name: string;
@@ -49,7 +42,8 @@ export interface SelectedTool {
 
 /** The guidelines that hold in a turn, and the tools that they bring. */
 export interface ToolSelection {
-  readonly guidelines: readonly MatchedGuideline[];
+  /** `action`: what the model is to do then, for templates; "" = nothing in particular. */
+  readonly guidelines: readonly { readonly name: string; readonly action: string }[];
   readonly tools: readonly SelectedTool[];
 }
 

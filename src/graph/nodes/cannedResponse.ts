@@ -5,7 +5,7 @@ import { defineNode, InvalidParams, type NodeContext, routingEffects } from '../
 import { showsCalls, compileTemplate, type Template } from '../compile/template.ts';
 import type { Turn } from '../compile/turn.ts';
 import { sizeOf } from '../storage/sessionMemory.ts';
-import { invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
+import { invalidStrings, stringParams, resolveStrings, type ResolvedStorage } from './stringParams.ts';
 import { errorsBelow } from '../../protocol/schema.ts';
 import { partialObject, string } from '../../protocol/schemaBuilders.ts';
 
@@ -32,8 +32,8 @@ export const cannedResponse = defineNode({
     unusedExits: params.key === undefined ? ['missing'] : [],
     showsCalls: true,
     async refine(context) {
-      const { list } = await resolveStrings(params, context);
-      return { showsCalls: list.some(showsCalls) };
+      const { storage } = await resolveStrings(params, context);
+      return { showsCalls: storage.list.some(showsCalls) };
     },
   }),
   async create(params, context) {
@@ -65,7 +65,7 @@ export const cannedResponse = defineNode({
 /** What finds the line of a key, or -1; undefined: the node has no key. @throws InvalidParams */
 function readKey(
   { key, selection_strategy }: { readonly key?: string; readonly selection_strategy: string },
-  { storage: { kind, keys } }: ResolvedStrings,
+  { storage: { kind, keys } }: ResolvedStorage,
   context: NodeContext,
 ): ((turn: Turn) => number) | undefined {
   if (key === undefined) return undefined;
@@ -80,17 +80,17 @@ function readKey(
   return (turn) => indexes.get(template.render(turn)) ?? -1;
 }
 
-async function compileLines(strings: ResolvedStrings, context: NodeContext) {
-  if (strings.list.length === 0)
-    throw invalidStrings(strings, [{ pointer: '', message: 'is empty; add at least one line' }]);
+async function compileLines(strings: ResolvedStorage, context: NodeContext) {
+  const { list } = strings.storage;
+  if (list.length === 0) throw invalidStrings(strings, [{ pointer: '', message: 'is empty; add at least one line' }]);
   const lines: Template[] = [];
-  for (const [index, line] of strings.list.entries()) {
+  for (const [index, line] of list.entries()) {
     const place = `${context.nodeName}, line ${index}`;
     const template = await runChunk(() => compileTemplate(line, place));
     if (!template.ok) throw invalidStrings(strings, errorsBelow(`/${index}`, template.errors));
     warnOfUnknownNames(template.value, place, context);
     lines.push(template.value);
   }
-  context.setMade(lines, sizeOf(strings.list));
+  context.setMade(lines, sizeOf(list));
   return lines;
 }

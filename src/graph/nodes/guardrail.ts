@@ -2,7 +2,14 @@ import { liveParams } from '../compile/liveParams.ts';
 import { describeParam } from '../compile/document.ts';
 import { defineNode, type NodeContext, routingEffects } from '../compile/node.ts';
 import { compilePatterns } from '../storage/patternSet.ts';
-import { foldParam, invalidStrings, stringParams, resolveStrings, type ResolvedStrings } from './stringParams.ts';
+import {
+  foldParam,
+  invalidStrings,
+  stringParams,
+  resolveStrings,
+  type ResolvedStorage,
+  toParamError,
+} from './stringParams.ts';
 import { boolean, partialObject, string } from '../../protocol/schemaBuilders.ts';
 
 export const guardrail = defineNode({
@@ -29,7 +36,7 @@ export const guardrail = defineNode({
       silentExits: ['triggered', 'not_triggered'],
       informsLaterNodes: forget,
       async refine(context) {
-        const { list } = await resolveStrings(params, context);
+        const { list } = (await resolveStrings(params, context)).storage;
         return { guards: { ...guards, patterns: list.length }, unusedExits: list.length === 0 ? ['triggered'] : [] };
       },
     };
@@ -37,9 +44,10 @@ export const guardrail = defineNode({
   async create({ fold, forget, ...params }, context) {
     const settings = await liveParams(params, async (current) => {
       const strings = await resolveStrings(current, context);
-      const patterns = await compilePatterns(strings.list, fold);
+      const { list } = strings.storage;
+      const patterns = await compilePatterns(list, fold);
       if (!patterns.ok) throw invalidStrings(strings, patterns.errors);
-      if (strings.list.length === 0) context.warn(`${context.nodeName} has no pattern: this Guardrail never triggers`);
+      if (list.length === 0) context.warn(`${context.nodeName} has no pattern: this Guardrail never triggers`);
       context.setMade(patterns.value, patterns.value.bytes);
       warnOfMatchAll(strings, patterns.value.matchAll, context);
       return { patterns: patterns.value, watch: current.watch };
@@ -60,11 +68,11 @@ export const guardrail = defineNode({
 
 const maxNamedPatterns = 3;
 
-function warnOfMatchAll(strings: ResolvedStrings, indexes: readonly number[], { nodeName, warn }: NodeContext): void {
+function warnOfMatchAll(strings: ResolvedStorage, indexes: readonly number[], { nodeName, warn }: NodeContext): void {
   for (const index of indexes.slice(0, maxNamedPatterns)) {
-    const pattern = JSON.stringify(strings.list[index]);
+    const pattern = JSON.stringify(strings.storage.list[index]);
     const message = `matches every text, so that this Guardrail always triggers: ${pattern}`;
-    const error = strings.toParamError({ pointer: `/${index}`, message });
+    const error = toParamError(strings, { pointer: `/${index}`, message });
     warn(`${describeParam(nodeName, error.pointer)} ${error.message}`);
   }
   if (indexes.length > maxNamedPatterns)

@@ -9,7 +9,7 @@ import { createReader, type FromSchema } from '../../protocol/schema.ts';
 import { boolean, closedObject, integer, string } from '../../protocol/schemaBuilders.ts';
 import { templateParam } from '../compile/graphDeclarations.ts';
 import { liveParams } from '../compile/liveParams.ts';
-import { defineNode, InvalidParams, type NodeContext, paramError, routingEffects } from '../compile/node.ts';
+import { defineNode, type NodeContext, routingEffects } from '../compile/node.ts';
 import type { BackgroundRun, InferenceRecord, Turn } from '../compile/turn.ts';
 import type { Hit } from '../retrieval/retriever.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
@@ -17,6 +17,7 @@ import { type FactSource, isAbout, isSameFact, speakerFinder } from './factSourc
 import { inferenceEvent, inferenceParams, requireGrammars, resolveModel } from './inference.ts';
 import { oneLine } from './route.ts';
 import { completeAside } from './sideInference.ts';
+import { resolveKnowledge } from './stringParams.ts';
 
 // Of a fact, in characters and about so many tokens.
 const maxFactLength = 200;
@@ -131,16 +132,11 @@ interface FactRun extends BackgroundRun {
 }
 
 /** The storage of a node. @throws InvalidParams when there is none, or it has no entries. */
-async function findStorage(name: string, { strings, warn, nodeName }: NodeContext): Promise<StringStorage> {
-  const pointer = '/string_storage';
-  const storage = await strings(name).catch((error: unknown) => {
-    throw paramError(pointer, error);
-  });
-  const message = `names the ${storage.kind} storage "${name}", and facts are kept in a KNOWLEDGE only`;
-  if (!storage.knowledge) throw new InvalidParams([{ pointer, message }]);
+async function findStorage(name: string, context: NodeContext): Promise<StringStorage> {
+  const { storage } = await resolveKnowledge(name, context, 'facts are kept in a KNOWLEDGE only');
   if (!storage.current)
-    warn(
-      `${nodeName}.params.string_storage "${name}" is a file, which does not change: nothing is remembered, unless the client creates a storage of this name (from the file, by filePath) before the agent`,
+    context.warn(
+      `${context.nodeName}.params.string_storage "${name}" is a file, which does not change: nothing is remembered, unless the client creates a storage of this name (from the file, by filePath) before the agent`,
     );
   return storage;
 }

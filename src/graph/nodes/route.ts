@@ -1,5 +1,5 @@
 import { liveParams } from '../compile/liveParams.ts';
-import { defineNode, type Node, type NodeContext, routingEffects } from '../compile/node.ts';
+import { defineNode, type NodeContext, routingEffects } from '../compile/node.ts';
 import type { Turn } from '../compile/turn.ts';
 import { placeTemplate } from '../projection/projection.ts';
 import type { FromSchema, SchemaError } from '../../protocol/schema.ts';
@@ -182,20 +182,10 @@ function warnOfLabels(routeParams: RouteParams, matchers: readonly PatternMatche
   }
 }
 
-/** What is chosen for a message: the payload of the NodeEvent `route`. */
-interface Choice {
-  /** "" = none. */
-  readonly label: string;
-  /** By label, 1 in all; absent where no model was asked. */
-  readonly probabilities?: Readonly<Record<string, number>>;
-}
+// What `choose` finds is the payload of the NodeEvent `route`; the label "" = none.
 
-interface Chooser extends Pick<Node, 'warmUp'>, Partial<AsyncDisposable> {
-  choose(turn: Turn): Promise<Choice>;
-}
-
-const patternChooser = (labels: readonly Label[], matchers: readonly PatternMatcher[]): Chooser => ({
-  async choose({ message, signal }) {
+const patternChooser = (labels: readonly Label[], matchers: readonly PatternMatcher[]) => ({
+  async choose({ message, signal }: Turn) {
     for (const [index, { name }] of labels.entries())
       if ((await matchers[index]?.match(message, signal)) !== undefined) return { label: name };
     return { label: '' };
@@ -206,20 +196,21 @@ async function modelChooser(
   { labels, model_name }: Pick<RouteParams, 'model_name'> & { readonly labels: readonly Label[] },
   context: NodeContext,
   threshold: () => number,
-): Promise<Chooser> {
+) {
   const system = routePrompt(labels);
   const names = labels.map(({ name }) => name);
   // The message is what gets a label: results of calls in this turn are left out.
   const scorer = await openScorer(model_name, context, ({ message }) => ({ system, current: placeTemplate(message) }));
   return {
     ...scorer,
-    async choose(turn) {
+    async choose(turn: Turn) {
       const { scores } = await scorer.score(turn, names);
       const probabilities = normalize(scores);
       const best = probabilities.indexOf(Math.max(...probabilities));
       const isChosen = (probabilities[best] ?? 0) >= threshold();
       return {
         label: isChosen ? (names[best] ?? '') : '',
+        // By label, 1 in all.
         probabilities: Object.fromEntries(names.map((name, index) => [name, probabilities[index] ?? 0])),
       };
     },

@@ -4,13 +4,13 @@ import { memoized } from '../../base/memoized.ts';
 import { describeGraphPointer } from '../compile/document.ts';
 import { liveParams } from '../compile/liveParams.ts';
 import type { Node, NodeContext } from '../compile/node.ts';
-import { assertCount, InvalidOutside, InvalidParams, paramError, unwrapParam } from '../compile/node.ts';
+import { assertCount, InvalidOutside, InvalidParams, unwrapParam } from '../compile/node.ts';
 import type { EntryFilter } from '../retrieval/filter/filter.ts';
 import { readFilter } from '../retrieval/filter/readFilter.ts';
 import type { Knowledge, KnowledgeEntry } from '../storage/knowledge/knowledge.ts';
 import { sizeOf } from '../storage/sessionMemory.ts';
 import { createList, type StringStorage } from '../storage/stringStorage.ts';
-import { warnOfAbsent } from './stringParams.ts';
+import { resolveKnowledge, warnOfAbsent } from './stringParams.ts';
 
 /** The exit of messages that no example is near enough to. */
 export const noMatch = 'no_match';
@@ -30,7 +30,7 @@ interface VectorParams {
 interface Examples {
   readonly storage: StringStorage;
   /** By the index of the text in a state of the storage; undefined: it is not compared. */
-  readonly labelsOf: (state: StringStorage) => readonly (string | undefined)[];
+  readonly groupsOf: (state: StringStorage) => readonly (string | undefined)[];
   /** Labels with an exit of their own, and `no_match` if it has one. */
   readonly exits: ReadonlySet<string>;
 }
@@ -42,13 +42,10 @@ export async function createVectorRoute(
 ): Promise<Node<string, VectorParams>> {
   const { nodeName } = context;
   const { string_storage: name, label_field: field, embedding_model: embeddingModel } = params;
-  const {
-    storage,
-    labelsOf: groupsOf,
-    exits,
-  } = name !== undefined && field !== undefined
-    ? await storedExamples(name, field, context)
-    : ownExamples(params.labels ?? [], context);
+  const { storage, groupsOf, exits } =
+    name !== undefined && field !== undefined
+      ? await storedExamples(name, field, context)
+      : ownExamples(params.labels ?? [], context);
   const settings = await liveParams(params, (current) => ({
     ...current,
     filter: current.filter && readRouteFilter(current.filter, storage),
@@ -99,21 +96,15 @@ function ownExamples(labels: NonNullable<VectorParams['labels']>, context: NodeC
   const names = kept.map(({ name }) => name);
   return {
     storage: createList(kept.map(({ text }) => text)),
-    labelsOf: () => names,
+    groupsOf: () => names,
     exits: new Set([...labels.map(({ name }) => name), noMatch]),
   };
 }
 
 async function storedExamples(name: string, field: string, context: NodeContext): Promise<Examples> {
   const { nodeName, connectedExits, warn } = context;
-  const storage = await context.strings(name).catch((error: unknown) => {
-    throw paramError('/string_storage', error);
-  });
-  const { kind, knowledge } = storage;
-  if (!knowledge) {
-    const message = `names the ${kind} storage "${name}", and labels come from a KNOWLEDGE (.kb.json) only`;
-    throw new InvalidParams([{ pointer: '/string_storage', message }]);
-  }
+  const why = 'labels come from a KNOWLEDGE (.kb.json) only';
+  const { storage, knowledge } = await resolveKnowledge(name, context, why);
   const labels = labelsIn(knowledge.entries, field);
   const values = new Set(labels.filter((label) => label !== undefined));
   const exits = new Set(connectedExits);
@@ -138,8 +129,8 @@ async function storedExamples(name: string, field: string, context: NodeContext)
       `${nodeName}.exits.${otherwise} is never taken: all values of "${field}" and ${noMatch} have exits of their own`,
     );
   // Those of entries that are added later.
-  const labelsOf = memoized(({ knowledge: later }: StringStorage) => labelsIn(later?.entries ?? [], field));
-  return { storage, labelsOf, exits };
+  const groupsOf = memoized(({ knowledge: later }: StringStorage) => labelsIn(later?.entries ?? [], field));
+  return { storage, groupsOf, exits };
 }
 
 const labelsIn = (entries: readonly KnowledgeEntry[], field: string): readonly (string | undefined)[] =>

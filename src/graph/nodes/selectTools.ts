@@ -71,15 +71,16 @@ export const selectTools = defineNode({
     const unused = { model_name: modelName !== '', threshold: given !== defaultThreshold };
     if (match === 'patterns') warnOfUnused(match, unused, context);
     const scorer = match === 'model' ? await openScorer(modelName, context, questionOf) : undefined;
-    const judge = async (turn: Turn): Promise<readonly JudgedGuideline[]> => {
+    const judge = async (turn: Turn) => {
       const { guidelines, matchers, threshold } = settings.current;
-      const judged: JudgedGuideline[] = [];
+      const judged = [];
       for (const [index, guideline] of guidelines.entries()) {
-        const { name, when = '' } = guideline;
-        const answered = await scorer?.score(turn, ['yes', 'no'], when);
+        const answered = await scorer?.score(turn, ['yes', 'no'], guideline.when ?? '');
         const probability = answered && probabilityOfYes(answered.scores);
         const holds = probability === undefined ? await matchesTurn(turn, matchers[index]) : probability >= threshold;
-        judged.push({ guideline, holds, finding: { name, ...(probability !== undefined && { probability }) } });
+        // What diagnostics show; patterns give no probability.
+        const finding = { name: guideline.name, ...(probability !== undefined && { probability }) };
+        judged.push({ guideline, holds, finding });
       }
       return judged;
     };
@@ -115,13 +116,6 @@ export const selectTools = defineNode({
 
 type Params = FromSchema<typeof params>;
 type Guideline = Params['guidelines'][number];
-
-interface JudgedGuideline {
-  readonly guideline: Guideline;
-  readonly holds: boolean;
-  /** What diagnostics show; patterns give no probability. */
-  readonly finding: { readonly name: string; readonly probability?: number };
-}
 
 /** Reads live parameters. Guidelines that stay the same are not checked again: another node may have changed its tools. */
 function settingsReader(context: NodeContext) {

@@ -40,32 +40,41 @@ export interface ResolvedStorage {
   readonly param: 'string_storage' | 'inline_strings';
 }
 
-export interface ResolvedStrings {
-  readonly list: readonly string[];
-  readonly storage: StringStorage;
-  /** Turns an error in the list (pointer `/index`) into an error in the parameters of the node. */
-  toParamError(error: SchemaError): SchemaError;
-}
-
 export interface StringParams {
   readonly string_storage?: string;
   readonly inline_strings: readonly string[];
 }
 
 /** The strings of a node: its storage's, else the graph's. @throws InvalidParams as `resolveStorage`, for KNOWLEDGE. */
-export async function resolveStrings(params: StringParams, context: EffectsContext): Promise<ResolvedStrings> {
-  const { storage, param } = await resolveStorage(params, context);
-  const { kind, list, placeOf = (index: number) => `entry ${index}` } = storage;
-  if (kind === 'KNOWLEDGE') {
-    const message = `names the KNOWLEDGE storage "${params.string_storage}", and this node takes a LIST, a MAP or a MULTIMAP`;
-    throw new InvalidParams([{ pointer: '/string_storage', message }]);
-  }
-  const toParamError: ResolvedStrings['toParamError'] = ({ pointer, message, ...rest }) => {
-    if (param === 'inline_strings') return { ...rest, pointer: `/inline_strings${pointer}`, message };
-    const place = pointer === '' ? '' : `${placeOf(Number(pointer.slice(1)))} `;
-    return { ...rest, pointer: '/string_storage', message: place + message };
-  };
-  return { list, storage, toParamError };
+export async function resolveStrings(params: StringParams, context: EffectsContext): Promise<ResolvedStorage> {
+  const resolved = await resolveStorage(params, context);
+  if (resolved.storage.kind !== 'KNOWLEDGE') return resolved;
+  const message = `names the KNOWLEDGE storage "${params.string_storage}", and this node takes a LIST, a MAP or a MULTIMAP`;
+  throw new InvalidParams([{ pointer: '/string_storage', message }]);
+}
+
+/** Turns an error in the list of a storage (pointer `/index`) into an error in the parameters of the node. */
+export function toParamError({ storage, param }: ResolvedStorage, error: SchemaError): SchemaError {
+  const { pointer, message } = error;
+  if (param === 'inline_strings') return { ...error, pointer: `/inline_strings${pointer}` };
+  const { placeOf = (index: number) => `entry ${index}` } = storage;
+  const place = pointer === '' ? '' : `${placeOf(Number(pointer.slice(1)))} `;
+  return { ...error, pointer: '/string_storage', message: place + message };
+}
+
+/**
+ * Finds the KNOWLEDGE that a node names.
+ * @param why it has to be one, for messages.
+ * @throws InvalidParams when the storage cannot be read, does not exist or is of another kind.
+ */
+export async function resolveKnowledge(name: string, { strings }: Pick<NodeContext, 'strings'>, why: string) {
+  const storage = await strings(name).catch((error: unknown) => {
+    throw paramError('/string_storage', error);
+  });
+  const { kind, knowledge } = storage;
+  if (knowledge) return { storage, knowledge };
+  const message = `names the ${kind} storage "${name}", and ${why}`;
+  throw new InvalidParams([{ pointer: '/string_storage', message }]);
 }
 
 /**
@@ -101,8 +110,8 @@ export function warnOfAbsent(filter: EntryFilter | undefined, nodeName: string, 
       );
 }
 
-export const invalidStrings = (strings: ResolvedStrings, errors: readonly SchemaError[]): InvalidParams =>
-  new InvalidParams(errors.slice(0, maxProblems).map((error) => strings.toParamError(error)));
+export const invalidStrings = (strings: ResolvedStorage, errors: readonly SchemaError[]): InvalidParams =>
+  new InvalidParams(errors.slice(0, maxProblems).map((error) => toParamError(strings, error)));
 
 /** Warns of parameters that are given, and are not used with what the node matches by. */
 export function warnOfUnused(

@@ -97,21 +97,20 @@ function findProblem(
   unread: ParsedReply['unread'],
   tools: ReadonlyMap<string, Tool> | undefined,
 ): string | undefined {
-  const unknown = tools ? calls.flatMap((call) => unknownName(call) ?? []) : [];
-  const incompletes = calls.filter(({ kind }) => kind === 'incomplete');
+  const unknown = tools
+    ? calls.flatMap((judged) => (judged.kind === 'new' && !judged.call.known ? [judged.call.name] : []))
+    : [];
+  const incompletes = calls.filter((judged) => judged.kind === 'incomplete');
   if (calls.length > unknown.length + incompletes.length) return undefined;
   const [bad] = unread;
   if (bad) return `the call could not be read: ${bad.reason}`;
   if (tools && unknown.length > 0) return `there is no tool "${unknown[0]}", but ${[...tools.keys()].join(', ')}`;
-  const incomplete = calls.find((call) => call.kind === 'incomplete');
+  const [incomplete] = incompletes;
   if (!incomplete) return undefined;
   const { tool, missing, invalid } = incomplete.insight;
   const params = [...missing, ...invalid].map(({ message }) => message);
   return `the call of ${tool} is incomplete: ${params.join('; ')}`;
 }
-
-const unknownName = (judged: JudgedCall): string | undefined =>
-  judged.kind === 'new' && !judged.call.known ? judged.call.name : undefined;
 
 /** What becomes of a detected call: it is sent, it has a result already, it is too uncertain, or it lacks something. */
 export type JudgedCall =
