@@ -1,6 +1,6 @@
 import { didYouMean, listNames } from '../../base/didYouMean.ts';
 import { declaredToolName, type ToolDeclaration, toolSchema } from '../../chat/tools/declaration/toolSchema.ts';
-import { createReader, invalid, readJsonField } from '../../protocol/schema.ts';
+import { createReader, invalid, readJsonField, type ReadResult } from '../../protocol/schema.ts';
 
 /** The tools that a client brings for the names in its graph, by name. */
 export type ClientTools = ReadonlyMap<string, ToolDeclaration>;
@@ -20,23 +20,23 @@ export function parseClientTools(text: string): ClientTools {
   return new Map(declarations.map((tool) => [declaredToolName(tool), tool]));
 }
 
-/** The declaration of an entry of `tools`. @param tools the client's; undefined: any. @returns else what is wrong. */
+/** The declaration of an entry of `tools`. @param tools the client's; undefined: any. */
 export function findDeclaration(
   entry: ToolDeclaration | string,
   tools: ClientTools | undefined,
-): ToolDeclaration | { readonly problem: string } {
+): ReadResult<ToolDeclaration> {
   const name = declaredToolName(entry);
   const brought = tools?.get(name);
   if (typeof entry !== 'string') {
     const fix = `write "${name}" in its place, or do not bring it`;
-    return brought ? { problem: `declares the tool "${name}", which createAgent.tools has, too; ${fix}` } : entry;
+    if (brought) return invalid('', `declares the tool "${name}", which createAgent.tools has, too; ${fix}`);
+    return { ok: true, value: entry };
   }
-  if (!tools) return { name, description: '' };
-  if (brought) return brought;
+  if (!tools || brought) return { ok: true, value: brought ?? { name, description: '' } };
   const known =
     tools.size === 0 ? 'is empty; bring it, or declare it in the graph' : `has only ${listNames(tools.keys())}`;
   const problem = `names the tool "${name}", which the program does not bring: createAgent.tools ${known}`;
-  return { problem: problem + didYouMean(name, tools.keys()) };
+  return invalid('', problem + didYouMean(name, tools.keys()));
 }
 
 /** What is wrong with a graph that does not name all tools; `named` is undefined where not all its names are known. */

@@ -96,10 +96,7 @@ export interface NodeContext {
   toolNames(): ReadonlySet<string> | undefined;
   /** The tools that the client brings, for nodes that only name them; absent: they are not known, as in a check of a file. */
   readonly clientTools?: ClientTools | undefined;
-  /**
-   * The names under which the nodes of the graph find knowledge at the moment; undefined while the graph has a node whose
-   * parameters are not valid.
-   */
+  /** The names under which the nodes of the graph find knowledge at the moment; undefined as for tools. */
   knowledgeSources(): ReadonlySet<string> | undefined;
   /** The names of the fields in which nodes of the graph answer; undefined as above. */
   fieldNames(): ReadonlySet<string> | undefined;

@@ -34,12 +34,7 @@ export function compileTemplate(text: string, place: string): ReadResult<Templat
   } catch (error) {
     return invalid('', `is not a valid Mustache template: ${describeError(error)}`);
   }
-  const render = (turn: TemplateScope): string => {
-    const { rendered, unknown } = writer.renderPlain(text, createTemplateData(turn));
-    for (const name of unknown) turn.warn(`${place} names {{${name}}}, which this turn does not have`);
-    return rendered;
-  };
-  return { ok: true, value: { text, names, render } };
+  return { ok: true, value: { text, names, render: (turn) => writer.renderFor(turn, text, place) } };
 }
 
 /** A template without tags. mustache would read it character by character. */
@@ -112,18 +107,20 @@ class OwnPropertyContext extends Mustache.Context {
 const maxRenderedCharacters = 1024 * 1024;
 const maxRenderedSections = 10_000;
 
-// Renders without HTML escaping, counts against the limits, and collects unknown names. The state is that of one
+// Renders without HTML escaping, counts against the limits, and warns of unknown names. The state is that of one
 // rendering, which is one synchronous call.
 class LimitedWriter extends Mustache.Writer {
   #unknown = new Set<string>();
   #length = 0;
   #sections = 0;
 
-  renderPlain(text: string, scope: object): { readonly rendered: string; readonly unknown: ReadonlySet<string> } {
+  renderFor(turn: TemplateScope, text: string, place: string): string {
     this.#unknown = new Set();
     this.#length = 0;
     this.#sections = 0;
-    return { rendered: this.render(text, new OwnPropertyContext(scope)), unknown: this.#unknown };
+    const rendered = this.render(text, new OwnPropertyContext(createTemplateData(turn)));
+    for (const name of this.#unknown) turn.warn(`${place} names {{${name}}}, which this turn does not have`);
+    return rendered;
   }
 
   override renderTokens(...args: Parameters<Mustache.Writer['renderTokens']>): string {
@@ -163,34 +160,21 @@ const callLists: ReadonlySet<string> = new Set(['tool_calls', 'tool_results', 'i
 const ownNames: ReadonlySet<string> = new Set(['content', 'ok', 'tool', 'significance', 'user_message', 'route']);
 
 /** Whether a template may show what a model wrote: calls with arguments. A section alone shows nothing. */
-export function showsCalls(template: string): boolean {
-  if (!template.includes('{{')) return false;
-  return shows(new Mustache.Writer().parse(template) as readonly Token[], { inCalls: false, inArguments: false });
-}
+export const showsCalls = (template: string): boolean =>
+  template.includes('{{') && shows(new Mustache.Writer().parse(template) as readonly Token[], false, false);
 
-interface Scope {
-  readonly inCalls: boolean;
-  readonly inArguments: boolean;
-}
-
-function shows(tokens: readonly Token[], scope: Scope): boolean {
+function shows(tokens: readonly Token[], inCalls: boolean, inArguments: boolean): boolean {
   return tokens.some(([kind, name, , , inner]) => {
-    if (kind === 'name' || kind === '&') return isOfModel(name, scope);
-    return typeof inner === 'object' && shows(inner, kind === '#' ? enter(name, scope) : scope);
+    const path = name.split('.');
+    const [first = ''] = path;
+    // `.` alone is everything in scope, as JSON.
+    if (kind === 'name' || kind === '&')
+      return first === '' || inArguments || callLists.has(first) || (inCalls && !ownNames.has(first));
+    if (typeof inner !== 'object') return false;
+    if (kind !== '#') return shows(inner, inCalls, inArguments);
+    const isOfCalls = inCalls || callLists.has(first);
+    return shows(inner, isOfCalls, inArguments || (isOfCalls && path.includes('arguments')));
   });
-}
-
-function isOfModel(name: string, { inCalls, inArguments }: Scope): boolean {
-  const [first = ''] = name.split('.');
-  // `.` alone is everything in scope, as JSON.
-  if (first === '' || inArguments || callLists.has(first)) return true;
-  return inCalls && !ownNames.has(first);
-}
-
-function enter(section: string, { inCalls, inArguments }: Scope): Scope {
-  const [first = '', ...rest] = section.split('.');
-  const isCalls = inCalls || callLists.has(first);
-  return { inCalls: isCalls, inArguments: inArguments || (isCalls && [first, ...rest].includes('arguments')) };
 }
 
 /** The part of a turn that a template reads. */

@@ -71,12 +71,11 @@ const resultPrefix = 'result.';
 function readCase(when: object, pointer: string): EntryFilter {
   const filter = unwrapParam(pointer, readFilter(when, undefined));
   const known = [...Object.keys(turnValues), `${fieldPrefix}NAME`, `${resultPrefix}TOOL`];
-  for (const name of filter.fields)
-    if (/^(?:agent|turn|field|results)\./.test(name) && !known.includes(name)) {
-      const message = `has "${name}", which is no value here (there are ${known.join(', ')}, and the variables of the message)${didYouMean(name, known)}`;
-      throw new InvalidParams([{ pointer, message }]);
-    }
-  return filter;
+  const isUnknown = (name: string): boolean => /^(?:agent|turn|field|results)\./.test(name) && !known.includes(name);
+  const name = [...filter.fields].find(isUnknown);
+  if (name === undefined) return filter;
+  const message = `has "${name}", which is no value here (there are ${known.join(', ')}, and the variables of the message)${didYouMean(name, known)}`;
+  throw new InvalidParams([{ pointer, message }]);
 }
 
 const holdsAlways = ({ when }: Case): boolean => Object.keys(when).length === 0;

@@ -24,19 +24,18 @@ export interface Extension {
 
 /** Built-in node types and an extension's. @throws TypeError for the same name twice; Error for a bad schema. */
 export function registryWith({ nodeTypes = [], formats: addedFormats = [] }: Extension = {}): Registry {
-  if (nodeTypes.length === 0 && addedFormats.length === 0) return (builtIn ??= createWith([], []));
+  const isBuiltIn = nodeTypes.length + addedFormats.length === 0;
+  if (isBuiltIn && builtIn) return builtIn;
   for (const { params } of nodeTypes) assertSchema(params);
-  return createWith(nodeTypes, addedFormats);
+  const toolCall = toolCallWith(formatsWith({ formats: addedFormats }));
+  const types = [guardrail, toolCall, generate, cannedResponse, route, branch, selectTools, retrieve, remember];
+  const registry = createRegistry([...types, ...nodeTypes]);
+  if (isBuiltIn) builtIn = registry;
+  return registry;
 }
 
 // Its schemas are compiled once.
 let builtIn: Registry | undefined;
-
-function createWith(nodeTypes: readonly AnyNodeType[], addedFormats: readonly ToolCallFormat[]): Registry {
-  const toolCall = toolCallWith(formatsWith({ formats: addedFormats }));
-  const types = [guardrail, toolCall, generate, cannedResponse, route, branch, selectTools, retrieve, remember];
-  return createRegistry([...types, ...nodeTypes]);
-}
 
 /** The built-in tool-call formats and those of an extension. @throws TypeError when two have the same name. */
 export const formatsWith = ({ formats: added = [] }: Extension = {}): Formats =>

@@ -81,7 +81,7 @@ export const route = defineNode({
   }),
   async create(routeParams, context) {
     const { labels = [], match, fold } = routeParams;
-    const matchers = await compileEntryPatterns('/labels', { entries: labels, fold }, context, [
+    const matchers = await compileEntryPatterns('/labels', labels, fold, context, [
       ...findSourceErrors(routeParams),
       ...findNameErrors(labels, match),
     ]);

@@ -134,12 +134,10 @@ async function storedExamples(name: string, field: string, context: NodeContext)
 }
 
 const labelsIn = (entries: readonly KnowledgeEntry[], field: string): readonly (string | undefined)[] =>
-  entries.map(({ metadata }) => labelOf(metadata, field));
-
-function labelOf(metadata: KnowledgeEntry['metadata'], field: string): string | undefined {
-  const value = Object.hasOwn(metadata, field) ? metadata[field] : undefined;
-  return value === undefined || value === '' || typeof value === 'object' ? undefined : String(value);
-}
+  entries.map(({ metadata }) => {
+    const value = Object.hasOwn(metadata, field) ? metadata[field] : undefined;
+    return value === undefined || value === '' || typeof value === 'object' ? undefined : String(value);
+  });
 
 function findFieldProblem(field: string, values: ReadonlySet<string>, { fields }: Knowledge): string | undefined {
   const names = fields?.map(({ name }) => name);

@@ -137,7 +137,7 @@ async function readGuidelines(params: Params, context: NodeContext): Promise<rea
   const { nodeName, warn } = context;
   const errors: SchemaError[] = [];
   for (const error of findErrors(params, context.toolNames())) if (errors.push(error) === maxErrors) break;
-  const matchers = await compileEntryPatterns('/guidelines', { entries: guidelines, fold }, context, errors);
+  const matchers = await compileEntryPatterns('/guidelines', guidelines, fold, context, errors);
   if (guidelines.length === 0) warn(`${nodeName} has no guideline: this SelectTools never selects a tool`);
   for (const [index, { name, patterns = [] }] of guidelines.entries()) {
     if (match === 'model' || patterns.length > 0) continue;

@@ -123,11 +123,6 @@ export function warnOfUnused(
     if (value) warn(`${nodeName}.params.${name} is not used with "match": "${match}"`);
 }
 
-interface EntryPatterns {
-  readonly entries: readonly { readonly patterns?: readonly string[] }[];
-  readonly fold: PatternFold;
-}
-
 /**
  * Compiles the `patterns` of each entry of a list parameter (`/labels`, `/guidelines`), in the order of the list. An entry
  * without patterns never matches.
@@ -136,7 +131,8 @@ interface EntryPatterns {
  */
 export async function compileEntryPatterns(
   pointer: string,
-  { entries, fold }: EntryPatterns,
+  entries: readonly { readonly patterns?: readonly string[] }[],
+  fold: PatternFold,
   { limits, setMade }: Pick<NodeContext, 'limits' | 'setMade'>,
   errors: readonly SchemaError[] = [],
 ): Promise<readonly PatternMatcher[]> {

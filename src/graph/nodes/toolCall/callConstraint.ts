@@ -21,8 +21,8 @@ export interface CallConstraint {
 export interface ConstraintOptions {
   readonly choice: ToolChoice;
   readonly strict: boolean;
-  /** Largest number of tokens of the constrained part of a reply. Default: that of the format. */
-  readonly maxTokensPerCall?: number;
+  /** Largest number of tokens of the constrained part of a reply. */
+  readonly maxTokensPerCall: number;
   /** What a reply without a call has to match; undefined: it is free. */
   readonly answer?: Rule | undefined;
 }
@@ -30,7 +30,8 @@ export interface ConstraintOptions {
 const unconstrained: CallConstraint = { rules: undefined, grammar: undefined, answer: undefined };
 
 /** Whether calls have to match a grammar. */
-export const isConstrained = ({ choice, strict }: ConstraintOptions): boolean => strict || choice.kind !== 'auto';
+export const isConstrained = ({ choice, strict }: Pick<ConstraintOptions, 'choice' | 'strict'>): boolean =>
+  strict || choice.kind !== 'auto';
 
 /**
  * The grammar rules of the tools that may be called; undefined: calls are unconstrained. They need no model.
@@ -38,10 +39,9 @@ export const isConstrained = ({ choice, strict }: ConstraintOptions): boolean =>
  */
 export function constrainArguments(
   tools: readonly Tool[],
-  options: ConstraintOptions,
+  { choice, strict }: Pick<ConstraintOptions, 'choice' | 'strict'>,
 ): ReadonlyMap<string, Rule> | undefined {
-  if (!isConstrained(options)) return undefined;
-  const { choice } = options;
+  if (!isConstrained({ choice, strict })) return undefined;
   return createArgumentRules(choice.kind === 'tool' ? tools.filter(({ name }) => name === choice.name) : tools);
 }
 
@@ -56,15 +56,14 @@ export function constrainCalls(
 ): CallConstraint {
   const rules = constrainArguments(tools, options);
   if (!rules) return unconstrained;
-  const { choice, answer, maxTokensPerCall } = options;
-  if (format.grammar) {
-    const compiled = format.grammar(tools, choice);
-    const grammar = { ...compiled, ...(maxTokensPerCall !== undefined && { budget: maxTokensPerCall }) };
-    if (answer === undefined || grammar.kind === 'full') return { rules, grammar, answer: undefined };
-    return { rules, grammar: { ...grammar, triggers: triggersWithAnswer(grammar.triggers, answer) }, answer };
+  const { choice, answer, maxTokensPerCall: budget } = options;
+  if (!format.grammar) {
+    const message = `needs a tool-call format with a grammar, and ${format.name} has none`;
+    throw new InvalidParams([{ pointer: constraintPointer(options), message }]);
   }
-  const message = `needs a tool-call format with a grammar, and ${format.name} has none`;
-  throw new InvalidParams([{ pointer: constraintPointer(options), message }]);
+  const grammar = { ...format.grammar(tools, choice), budget };
+  if (answer === undefined || grammar.kind === 'full') return { rules, grammar, answer: undefined };
+  return { rules, grammar: { ...grammar, triggers: triggersWithAnswer(grammar.triggers, answer) }, answer };
 }
 
 /** The parameter for which text has to match a grammar. */

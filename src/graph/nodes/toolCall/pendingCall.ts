@@ -218,7 +218,7 @@ export function keepPending(turn: Turn, judged: readonly JudgedCall[], options: 
     return pending.map((each) => ({ node, ...each, turns_left: turns }));
   });
   // If the user is asked again whether calls are meant, a yes still counts.
-  if (kept.length > 0 && (isSent || !incomplete || !areSameCalls(old, kept))) {
+  if (kept.length > 0 && (isSent || !incomplete || describeCalls(old) !== describeCalls(kept))) {
     turn.setPending(node, kept);
     for (const { tool_name, arguments_json, missing } of kept)
       turn.emitEvent(
@@ -233,9 +233,6 @@ function toolOf(judged: JudgedCall): string {
   if ('insight' in judged) return judged.insight.tool;
   return judged.kind === 'new' ? judged.call.name : judged.answered.name;
 }
-
-const areSameCalls = (old: readonly PendingCall[], kept: readonly PendingCall[]): boolean =>
-  new Set([old, kept].map(describeCalls)).size === 1;
 
 const describeCalls = (calls: readonly PendingCall[]): string =>
   JSON.stringify(

@@ -74,15 +74,12 @@ function readTools(
   for (const [index, entry] of declarations.entries()) {
     const pointer = `/tools/${index}`;
     const declaration = findDeclaration(entry, clientTools);
-    if ('problem' in declaration) {
-      errors.push({ pointer, message: declaration.problem });
-      continue;
-    }
-    const reading = readTool(declaration, (warning) => {
+    const onWarning = (warning: SchemaError): void => {
       // With a strict node this tool is strict, as it asks for.
       if (strict && warning.pointer === '/function/strict') return;
       warn(`${describeParam(nodeName, pointer + warning.pointer)} ${warning.message}`);
-    });
+    };
+    const reading = declaration.ok ? readTool(declaration.value, onWarning) : declaration;
     if (!reading.ok) {
       errors.push(...errorsBelow(pointer, reading.errors));
       continue;

@@ -96,12 +96,10 @@ export class ToolCompiler {
   #isWorthAsking(turn: Turn, tools: ReadonlyMap<string, Tool>, choice: ToolChoice): boolean {
     if (choice.kind === 'tool' ? tools.has(choice.name) : tools.size > 0) return true;
     if (choice.kind === 'auto') return false;
-    const { needsSelection } = this.declarations;
-    const what = choice.kind === 'tool' ? choice.name : choice.kind;
-    const lack = choice.kind === 'tool' ? 'that tool is not' : 'no tool is';
-    const because = needsSelection ? `${lack} selected in this turn (tools_from)` : `${lack} offered in this turn`;
+    const [what, lack] = choice.kind === 'tool' ? [choice.name, 'that tool is not'] : [choice.kind, 'no tool is'];
+    const because = this.declarations.needsSelection ? 'selected in this turn (tools_from)' : 'offered in this turn';
     turn.warn(
-      `${this.#options.nodeName}.params.tool_choice is "${what}", and ${because}: the model was not asked; set tool_choice to "auto" if that may be`,
+      `${this.#options.nodeName}.params.tool_choice is "${what}", and ${lack} ${because}: the model was not asked; set tool_choice to "auto" if that may be`,
     );
     return false;
   }

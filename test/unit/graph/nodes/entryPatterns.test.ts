@@ -4,7 +4,7 @@ import { compileEntryPatterns } from '../../../../src/graph/nodes/stringParams.t
 const context = { limits: { tools: 64, patterns: 3 }, setMade: () => undefined };
 const { signal } = new AbortController();
 const compile = (entries: readonly { readonly patterns?: readonly string[] }[]) =>
-  compileEntryPatterns('/labels', { entries, fold: 'forms' }, context);
+  compileEntryPatterns('/labels', entries, 'forms', context);
 
 describe('the patterns of the entries of a list', () => {
   it('match each for itself, and an entry without patterns never does', async () => {
@@ -22,9 +22,7 @@ describe('the patterns of the entries of a list', () => {
   it('are refused together with what else is wrong with the entries', async () => {
     const error = { pointer: '/labels/1/name', message: 'is missing' };
     const refusal = (patterns: readonly string[]) =>
-      compileEntryPatterns('/labels', { entries: [{ patterns }], fold: 'forms' }, context, [error]).catch(
-        (thrown: unknown) => thrown,
-      );
+      compileEntryPatterns('/labels', [{ patterns }], 'forms', context, [error]).catch((thrown: unknown) => thrown);
     expect(await refusal(['fine'])).toMatchObject({ errors: [error] });
     expect(await refusal(['('])).toMatchObject({ errors: [error, { pointer: '/labels/0/patterns/0' }] });
     expect(await refusal(['a', 'b', 'c', 'd'])).toMatchObject({ errors: [error, { pointer: '/labels' }] });
@@ -40,11 +38,7 @@ describe('the patterns of the entries of a list', () => {
     const large = (letter: string) => ({ patterns: [`${letter}{1000}`.repeat(18)] });
     const entries = (count: number) => [...'abcdefghijklmnopqr'].slice(0, count).map(large);
     const compileMany = (count: number) =>
-      compileEntryPatterns(
-        '/labels',
-        { entries: entries(count), fold: 'forms' },
-        { ...context, limits: { tools: 1, patterns: 99 } },
-      );
+      compileEntryPatterns('/labels', entries(count), 'forms', { ...context, limits: { tools: 1, patterns: 99 } });
     await expect(compileMany(17)).rejects.toMatchObject({
       errors: [
         {
