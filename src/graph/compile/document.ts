@@ -40,18 +40,8 @@ export function describeGraphPointer(pointer: string): string {
 export const describeParam = (nodeName: string, pointer: string): string =>
   describeGraphPointer(`/nodes${escapePointerToken(nodeName)}/params${pointer}`);
 
-/** What a graph names that is not in it. */
-interface GraphReferences {
-  /** Names of models, without duplicates. */
-  readonly models: readonly string[];
-  /** Files and session storages of its nodes, without duplicates. */
-  readonly storages: readonly string[];
-  /** Those of them that are searched by vectors of the model that the storage names. */
-  readonly withOwnModel: readonly string[];
-}
-
-/** Reads what a graph names, also where it has errors. */
-export function referencesOf(document: unknown): GraphReferences {
+/** Reads what a graph names that is not in it, each name once, also where the graph has errors. */
+export function referencesOf(document: unknown) {
   const graph = isObject(document) ? document : {};
   const params = Object.values(isObject(graph['nodes']) ? graph['nodes'] : {}).map(
     (node) => Object(Object(node).params) as Readonly<Record<string, unknown>>,
@@ -62,7 +52,9 @@ export function referencesOf(document: unknown): GraphReferences {
       ...params.flatMap(({ model_name: names }) => names),
       ...params.filter(hasVectors).map(({ embedding_model: name }) => name),
     ]),
+    // Files and session storages of its nodes.
     storages: namesAmong(params.map(({ string_storage: name }) => name)),
+    // Those of them that are searched by vectors of the model that the storage names.
     withOwnModel: namesAmong(
       params.filter((node) => hasVectors(node) && !node['embedding_model']).map(({ string_storage: name }) => name),
     ),

@@ -1,5 +1,5 @@
 import { Fault } from '../../protocol/fault.ts';
-import type { InferenceRecord, KnowledgeBlock, Turn } from '../compile/turn.ts';
+import type { KnowledgeBlock, Turn } from '../compile/turn.ts';
 import type {
   AnswerScores,
   Completion,
@@ -14,7 +14,7 @@ import { InvalidParams, type NodeContext, paramError } from '../compile/node.ts'
 import { raceAbort } from '../../base/abort.ts';
 import type { Dialog, Message } from '../../chat/dialog.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
-import { chatProjection, type Projected, type Projection } from '../projection/projection.ts';
+import { chatProjection, type Projection } from '../projection/projection.ts';
 import type { PromptInputs } from '../projection/tokenBudget.ts';
 import type { Schema } from '../../protocol/schema.ts';
 import { boolean, integer, string } from '../../protocol/schemaBuilders.ts';
@@ -182,7 +182,8 @@ export class InferenceRunner implements AsyncDisposable {
     return this.#sequence[Symbol.asyncDispose]();
   }
 
-  async #projection(turn: Turn, request: ProjectedRequest, maxTokens: number): Promise<ProjectedPrompt> {
+  /** The prompt, and how many interactions it leaves out, and has a summary of. */
+  async #projection(turn: Turn, request: ScoreRequest & Pick<PromptRequest, 'thinking' | 'last'>, maxTokens: number) {
     const { projection, thinking, system, last = [], dialog = true, exchanges = true } = request;
     const exchanged = exchanges ? turn.exchanges.flatMap(({ messages }) => messages) : [];
     const current = [...request.current, ...exchanged, ...last];
@@ -220,13 +221,6 @@ export class InferenceRunner implements AsyncDisposable {
     return { ...this.lease.defaultSampling, ...this.#nodeDefaults, ...sampling };
   }
 }
-
-/** A prompt, and how many interactions it leaves out, and has a summary of. */
-interface ProjectedPrompt extends Pick<Projected, 'prompt'> {
-  readonly shown: Pick<InferenceRecord, 'dropped' | 'summarised'>;
-}
-
-type ProjectedRequest = ScoreRequest & Pick<PromptRequest, 'thinking' | 'last'>;
 
 const noDialog: Dialog = { interactions: [] };
 const markTokens = 32;

@@ -46,29 +46,27 @@ interface AttemptOptions extends CallRules {
 export async function judgeReply(turn: Turn, reply: ParsedReply, options: AttemptOptions): Promise<Attempt> {
   const { nodeName, turnTools, isCutOff, canRetry, retriesUnknown } = options;
   const { declarations, tools, constraint } = turnTools;
-  const isLeftOut = (name: string): boolean => declarations.tools.has(name) && !tools.has(name);
-  const allowed: DetectedCall[] = [];
-  const warnings: string[] = [];
   const unread = [...reply.unread];
   const echo = reply.calls.length === 0 ? echoReason(reply.answer, turn) : undefined;
   if (echo !== undefined) unread.push({ text: reply.answer, reason: echo });
   // A format that does not mark its calls has found that the text ends inside of one.
   if (reply.truncated && unread.length === 0)
     unread.push({ text: reply.content, reason: 'the text ends inside a call' });
-  for (const call of reply.calls) if (!isLeftOut(call.name) && (await isAllowed(call, constraint))) allowed.push(call);
-  for (const { reason } of unread) {
-    const settings = [...(constraint.grammar ? [] : ['strict']), ...(canRetry ? [] : ['retries'])];
-    const others = settings.length === 0 ? 'choose another model or format' : `set ${settings.join(' or ')}`;
-    const limit = constraint.grammar ? 'max_tokens_per_call' : 'sampling.max_tokens';
-    const fix = isCutOff && reply.truncated ? `raise ${limit}` : others;
-    warnings.push(`${nodeName} wrote a call that could not be used: ${reason}; ${fix}`);
-  }
-  const disallowed = reply.calls.filter((call) => !allowed.includes(call));
-  for (const { name, raw } of disallowed) {
-    const fault = isLeftOut(name) ? `of ${name}, which it does not offer in this turn` : 'that its tools do not allow';
-    warnings.push(`${nodeName} wrote a call ${fault}`);
-    const reason = isLeftOut(name) ? 'its tool is not offered in this turn' : 'the declared tools do not allow it';
-    unread.push({ text: raw, reason });
+  const settings = [...(constraint.grammar ? [] : ['strict']), ...(canRetry ? [] : ['retries'])];
+  const others = settings.length === 0 ? 'choose another model or format' : `set ${settings.join(' or ')}`;
+  const limit = constraint.grammar ? 'max_tokens_per_call' : 'sampling.max_tokens';
+  const fix = isCutOff && reply.truncated ? `raise ${limit}` : others;
+  const warnings = unread.map(({ reason }) => `${nodeName} wrote a call that could not be used: ${reason}; ${fix}`);
+  const allowed: DetectedCall[] = [];
+  for (const call of reply.calls) {
+    const { name, raw: text } = call;
+    if (declarations.tools.has(name) && !tools.has(name)) {
+      warnings.push(`${nodeName} wrote a call of ${name}, which it does not offer in this turn`);
+      unread.push({ text, reason: 'its tool is not offered in this turn' });
+    } else if (!(await isAllowed(call, constraint))) {
+      warnings.push(`${nodeName} wrote a call that its tools do not allow`);
+      unread.push({ text, reason: 'the declared tools do not allow it' });
+    } else allowed.push(call);
   }
   for (const { text, reason } of unread) turn.emitEvent('call_unread', { text, reason }, { always: true });
   const judged = options.complete(allowed).map((call) => judgeCall(turn, call, options));

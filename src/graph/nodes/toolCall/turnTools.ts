@@ -1,11 +1,12 @@
 import { didYouMean } from '../../../base/didYouMean.ts';
 import { runChunk } from '../../../base/eventLoop.ts';
 import { LruCache } from '../../../base/lruCache.ts';
+import { memoizedByKey } from '../../../base/memoized.ts';
 import { toToolBlock } from '../../../chat/dialog.ts';
 import { compileArguments, UnsupportedToolSchema } from '../../../chat/formats/callGrammar.ts';
 import type { ToolChoice } from '../../../chat/grammar/rule.ts';
 import type { EnumSource, Tool, ToolCallFormat } from '../../../chat/tool.ts';
-import { withEnums, readEnumValues, type EnumReading } from '../../../chat/tools/declaration/enumSource.ts';
+import { withEnums, readEnumValues } from '../../../chat/tools/declaration/enumSource.ts';
 import type { Model } from '../../../inference/contract/engine.ts';
 import type { NodeContext } from '../../compile/node.ts';
 import type { Turn } from '../../compile/turn.ts';
@@ -167,18 +168,15 @@ const maxCharacters = 131_072;
  * a variable with values is missing or wrong, or where the values of the tools before it leave no room.
  */
 function withTurnValues(tools: ReadonlyMap<string, Tool>, turn: Turn, nodeName: string): ReadonlyMap<string, Tool> {
-  const readings = new Map<string, EnumReading>();
   const textOf = (variable: string): string | undefined =>
     Object.hasOwn(turn.variables, variable) ? turn.variables[variable] : undefined;
   // A variable that is missing may be there by a similar name.
   const hintFor = (variable: string): string =>
     textOf(variable) === undefined ? didYouMean(variable, Object.keys(turn.variables)) : '';
-  const read = (source: EnumSource): EnumReading => {
-    const key = JSON.stringify([source.variable, source.types]);
-    const reading = readings.get(key) ?? readEnumValues(textOf(source.variable), source);
-    readings.set(key, reading);
-    return reading;
-  };
+  const read = memoizedByKey(
+    ({ variable, types }: EnumSource) => JSON.stringify([variable, types]),
+    (source) => readEnumValues(textOf(source.variable), source),
+  );
   const found = new Map<string, Tool>();
   let characters = 0;
   for (const [name, tool] of tools) {
