@@ -129,6 +129,5 @@ export function toGraphFaults(error: unknown, nodePointer: string): GraphFault[]
     const { code, pointer, message } = error;
     return [{ code, pointer, message: truncateMessage(message) }];
   }
-  if (!(error instanceof InvalidParams)) return [];
-  return faultsBelow(`${nodePointer}/params`, error.errors);
+  return error instanceof InvalidParams ? faultsBelow(`${nodePointer}/params`, error.errors) : [];
 }

@@ -58,43 +58,39 @@ function* errorsIn({ name, type, values, minimum, maximum }: Fields[number], bef
   }
 }
 
-export interface FieldsOptions {
-  readonly form: AnswerForm;
-  /** stream: the speech in deltas; whole: in one frame; hold: at the end of the turn, with the fields. */
-  readonly delivery: 'stream' | 'whole' | 'hold';
-  /** What later prompts show. */
-  readonly history: 'speech' | 'fields';
-}
-
 /** What the system message of a node says of its fields. */
 export const describeForm = (system: string, { description }: AnswerForm): string =>
   `${system === '' ? '' : `${system}\n\n`}Answer in JSON of this form: ${description}`;
 
-/** Generates an answer in fields, and sends each one when it is complete, or holds all of them. */
+/**
+ * Generates an answer in fields, and sends each one when it is complete, the speech in deltas or in one frame; or holds all
+ * of them until the end of the turn.
+ */
 export async function answerInFields(
   turn: Turn,
   inference: InferenceRunner,
   request: PromptRequest,
-  { form, delivery, history }: FieldsOptions,
+  form: AnswerForm,
+  { hold, stream, history }: { readonly hold: boolean; readonly stream: boolean; readonly history: string },
 ): Promise<void> {
   let hasEnded = false;
   const reader = new AnswerFieldReader(form, {
-    onField: (name, value) => delivery !== 'hold' && turn.sayField(name, value),
-    onSpeech: (piece) => delivery === 'stream' && turn.say(piece, 'delta'),
+    onField: (name, value) => !hold && turn.sayField(name, value),
+    onSpeech: (piece) => stream && !hold && turn.say(piece, 'delta'),
     onSpeechEnd() {
       hasEnded = true;
-      if (delivery === 'whole') turn.say(reader.speech, 'whole');
+      if (!stream && !hold) turn.say(reader.speech, 'whole');
     },
   });
   const remembered = (): string | undefined => (history === 'fields' ? reader.result.json : undefined);
   try {
     const onText = (piece: string): void => reader.push(piece);
     const { finishReason } = await inference.complete(turn, request, { grammar: answerGrammar(form.rule), onText });
-    if (delivery === 'hold') turn.hold(reader.speech, { fields: reader.values, prompted: remembered() });
-    if (delivery === 'whole' && !hasEnded) turn.say(reader.speech, 'whole');
+    if (hold) turn.hold(reader.speech, { fields: reader.values, prompted: remembered() });
+    else if (!stream && !hasEnded) turn.say(reader.speech, 'whole');
     warnOfMissing(turn, inference.nodeName, finishReason === 'length', reader.result.missing);
   } finally {
-    if (delivery !== 'hold') turn.setPrompted(remembered());
+    if (!hold) turn.setPrompted(remembered());
   }
 }
 

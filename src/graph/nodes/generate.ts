@@ -77,10 +77,9 @@ export const generate = defineNode({
     };
     return {
       async run(turn) {
-        const { stream, hold, history } = settings.current;
+        const { stream, hold } = settings.current;
         if (form) {
-          const delivery = hold ? 'hold' : stream ? 'stream' : 'whole';
-          await answerInFields(turn, inference, createRequest(turn), { form, delivery, history });
+          await answerInFields(turn, inference, createRequest(turn), form, settings.current);
           return 'default';
         }
         const onText = stream && !hold ? (piece: string): void => turn.say(piece, 'delta') : undefined;
@@ -97,7 +96,6 @@ export const generate = defineNode({
 });
 
 function compileTemplates({ system_prompt, template, ...rest }: FromSchema<typeof params>, context: NodeContext) {
-  const { placement } = rest;
   const { nodeName, warn } = context;
   const constrained = rest.answer_fields ? 'answer_fields' : rest.response_schema && 'response_schema';
   if (constrained && rest.sampling.stop?.length)
@@ -108,7 +106,7 @@ function compileTemplates({ system_prompt, template, ...rest }: FromSchema<typeo
     ]);
   const system = templateParam('system_prompt', system_prompt, context);
   const injected = template === undefined ? undefined : templateParam('template', template, context);
-  if (placement === 'in_place_of_user' && injected && !injected.names.has('user_message'))
+  if (rest.placement === 'in_place_of_user' && injected && !injected.names.has('user_message'))
     warn(
       `${nodeName}.params.template replaces the message and does not contain {{user_message}}: the model will not see the message`,
     );

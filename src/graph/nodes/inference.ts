@@ -63,12 +63,6 @@ export interface CompletionOptions extends Pick<GenerateOptions, 'onText' | 'con
   readonly stopSignal?: AbortSignal;
 }
 
-/** The completion of a prompt in a node. */
-export interface NodeCompletion extends Completion {
-  /** The messages to tools, in a reply of several messages (gpt-oss); they are no part of a text without reasoning. */
-  readonly toolMessages: readonly string[];
-}
-
 /** Inference for one node: generates completions in a sequence of its own, so that nodes do not evict each other's prefix. */
 export class InferenceRunner implements AsyncDisposable {
   readonly lease: ModelLease;
@@ -100,13 +94,14 @@ export class InferenceRunner implements AsyncDisposable {
    * Generates the completion of a prompt and records its tokens and timings in the turn. Reasoning is removed from the
    * text, added to debug_info and sent as a NodeEvent `reasoning`; with all `controlTokens` the text of the completion is
    * returned unchanged. The NodeEvent `inference` has the prompt and the raw text.
+   * @returns also the messages to tools, in a reply of several messages (gpt-oss): no part of a text without reasoning.
    * @throws the reason of the turn's signal when the turn is cancelled.
    */
   async complete(
     turn: Turn,
     request: PromptRequest,
     { notes = {}, onText, stopSignal, ...options }: CompletionOptions = {},
-  ): Promise<NodeCompletion> {
+  ): Promise<Completion & { readonly toolMessages: readonly string[] }> {
     const sampling = this.#samplingParams(request);
     this.#warnOfSampling(turn, sampling);
     const { prompt, shown } = await this.#projection(turn, request, sampling.max_tokens);

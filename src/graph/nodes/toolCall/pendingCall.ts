@@ -27,8 +27,6 @@ import type { CallRules, JudgedCall } from './judgeReply.ts';
 export class PendingArguments {
   readonly tool: Tool;
   readonly #values: JsonObject;
-  /** The values as they were kept, those of undeclared parameters included. */
-  readonly #kept: JsonObject;
   /** What the user is asked for. */
   readonly #asked: readonly string[];
   /** All that is missing, first what the user is asked for. */
@@ -40,10 +38,8 @@ export class PendingArguments {
     const { properties = {}, required = [] } = tool.parameters;
     // The declaration may have changed since.
     const isDeclared = (name: string): boolean => Object.hasOwn(properties, name);
-    const values = parseJsonObject(arguments_json) ?? new Map<string, JsonValue>();
     this.tool = tool;
-    this.#kept = values;
-    this.#values = new Map([...values].filter(([name]) => isDeclared(name)));
+    this.#values = new Map([...readArguments(arguments_json)].filter(([name]) => isDeclared(name)));
     this.#asked = [...new Set(missing.map(({ name }) => rootOf(name)))].filter(isDeclared);
     const others = required.filter((name) => !this.#values.has(name));
     this.#missing = [...new Set([...this.#asked, ...others])];
@@ -51,14 +47,9 @@ export class PendingArguments {
     this.#said = collectMentions([message]);
   }
 
-  /**
-   * The call as it was, if the message agrees to it; else none.
-   * @param sendsIncomplete whether what it lacks, and the user was not asked for, does not matter.
-   */
-  confirmed(sendsIncomplete: boolean): readonly DetectedCall[] {
-    const lacking = sendsIncomplete ? this.#asked : this.#missing;
-    if (lacking.length > 0 || !isAgreement(this.#message)) return [];
-    return [{ name: this.tool.name, arguments: this.#kept, raw: '', repaired: false }];
+  /** @param sendsIncomplete whether what it lacks, and the user was not asked for, does not matter. */
+  isComplete(sendsIncomplete: boolean): boolean {
+    return (sendsIncomplete ? this.#asked : this.#missing).length === 0;
   }
 
   /** Of several, the first. undefined: the node has no pending call, or its tool is not offered in this turn. */
@@ -161,18 +152,22 @@ export function confirmedCalls(
   node: string,
   { turnTools, sendsIncomplete }: Pick<CallRules, 'turnTools' | 'sendsIncomplete'>,
 ): readonly DetectedCall[] {
+  if (!isAgreement(message)) return [];
   const { tools, declarations } = turnTools;
   const calls = pending.filter((each) => each.node === node);
-  const confirmed = calls.flatMap((call): readonly DetectedCall[] => {
-    const { tool_name: name, arguments_json } = call;
-    const tool = tools.get(name);
-    if (tool) return new PendingArguments(tool, call, message).confirmed(sendsIncomplete);
+  const maySend = (call: PendingCall): boolean => {
+    const tool = tools.get(call.tool_name);
+    if (tool) return new PendingArguments(tool, call, message).isComplete(sendsIncomplete);
     // One that is declared is not offered in this turn.
-    if (declarations.tools.has(name) || !isAgreement(message)) return [];
-    return [{ name, arguments: parseJsonObject(arguments_json) ?? new Map(), raw: '', repaired: false }];
-  });
-  return confirmed.length === calls.length ? confirmed : [];
+    return !declarations.tools.has(call.tool_name);
+  };
+  const toDetected = ({ tool_name: name, arguments_json }: PendingCall): DetectedCall => {
+    return { name, arguments: readArguments(arguments_json), raw: '', repaired: false };
+  };
+  return calls.every(maySend) ? calls.map(toDetected) : [];
 }
+
+const readArguments = (json: string): JsonObject => parseJsonObject(json) ?? new Map<string, JsonValue>();
 
 interface KeepOptions extends Pick<CallRules, 'turnTools' | 'mentions'> {
   readonly node: string;

@@ -141,11 +141,9 @@ export function resolveFormat(named: string, { model, toolCallFormat }: ModelLea
     throw new InvalidParams([{ pointer: '/tool_call_format', message }]);
   }
   const contradicts = named !== '' && detected !== '' && named !== detected && named !== nativeFormatName;
-  const isDefault = named === '' && toolCallFormat === '';
+  const doubt = named === '' && toolCallFormat === '' ? dialectWarning(toolDialect) : '';
   const warning = contradicts
     ? `is ${named}, but the model was trained on ${detected}: expect fewer and worse calls`
-    : isDefault && dialectWarning(toolDialect) !== ''
-      ? `is ${name} by default: ${dialectWarning(toolDialect)}`
-      : '';
+    : doubt && `is ${name} by default: ${doubt}`;
   return { format, reason, warning };
 }

@@ -110,11 +110,7 @@ function readToolChoice(value: string, tools: ReadonlyMap<string, Tool>): ToolCh
  * from a variable of the turn are not known, so there is one in their place. Which tools will be selected together is not
  * known, so of a node that needs a selection each tool is checked alone.
  */
-export function* groupsToCheck({
-  tools,
-  choice,
-  needsSelection,
-}: ToolDeclarations): Generator<{ readonly tools: ReadonlyMap<string, Tool>; readonly choice: ToolChoice }> {
+export function* groupsToCheck({ tools, choice, needsSelection }: ToolDeclarations) {
   const all = new Map([...tools].map(([name, tool]) => [name, withSampleEnums(tool)]));
   const groups = needsSelection ? [...all].map((entry) => new Map([entry])) : [all];
   const choices = choice ? [choice, ...(choice.kind === 'auto' ? [] : [laterChoice])] : [];
