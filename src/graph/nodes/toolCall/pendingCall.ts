@@ -52,13 +52,6 @@ export class PendingArguments {
     return (sendsIncomplete ? this.#asked : this.#missing).length === 0;
   }
 
-  /** Of several, the first. undefined: the node has no pending call, or its tool is not offered in this turn. */
-  static of({ pending, message }: Turn, node: string, tools: ReadonlyMap<string, Tool>): PendingArguments | undefined {
-    const call = pending.find((each) => each.node === node);
-    const tool = call && tools.get(call.tool_name);
-    return tool && new PendingArguments(tool, call, message);
-  }
-
   /**
    * How the model is asked for what is missing alone: a call that has the pending values, and for each missing one a value
    * or null. undefined: nothing is missing, or the format or the tool has no grammar.

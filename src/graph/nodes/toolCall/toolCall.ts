@@ -162,12 +162,14 @@ class ToolCallNode implements Node<Exit, ToolCallParams> {
     const isStreamed = stream && !tools.constraint.answer && !format.answersAtEnd && this.#maxRetries === 0;
     const output = replyText(turn, loop.hasText, isStreamed ? this.#markupOf(tools) : undefined);
     const isFirst = loop.rounds === 1;
-    const isAsked = keep_pending && isFirst && turn.pending.some(({ node }) => node === this.#nodeName);
-    const pending = isAsked ? PendingArguments.of(turn, this.#nodeName, tools.tools) : undefined;
-    const isRefused = isAsked && isRefusal(turn.message);
+    // Of several, the first; its tool may not be offered in this turn.
+    const asked = keep_pending && isFirst ? turn.pending.find(({ node }) => node === this.#nodeName) : undefined;
+    const tool = asked && tools.tools.get(asked.tool_name);
+    const pending = tool && new PendingArguments(tool, asked, turn.message);
+    const isRefused = asked !== undefined && isRefusal(turn.message);
     if (isRefused) dropPending(turn, this.#nodeName, 'declined');
     const attempt =
-      (isAsked ? await this.#confirm(turn, tools) : undefined) ??
+      (asked ? await this.#confirm(turn, tools) : undefined) ??
       (await this.#askWithRetries(turn, tools, output, isRefused ? undefined : pending));
     const { answer } = attempt;
     // About a call that the user has just refused nothing is asked.
