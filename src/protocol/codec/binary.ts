@@ -1,14 +1,15 @@
 import protobuf from 'protobufjs/minimal.js';
-import type { DecodeResult, FieldEncoding, Fields, Envelope, Frames } from './frame.ts';
-import { frameReader, messageOf, rewriters } from './frame.ts';
+import type { DecodeResult, FieldEncoding, Fields, Envelope, Frames, MessageName } from './frame.ts';
+import { bodiesOf, byMessage, fieldsOf, frameReader, messageOf } from './frame.ts';
 import { describeError, Fault, malformed } from '../fault.ts';
-import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
+import type { ClientFrame, FieldShape, ServerFrame } from '../frames.gen.ts';
 import { envelopes } from './frames.static.gen.ts';
 import { wellFormed } from './wellFormed.ts';
 
 export function encodeBinary(frame: ClientFrame | ServerFrame): Uint8Array<ArrayBuffer> {
   const envelope = 'seq' in frame ? 'ServerFrame' : 'ClientFrame';
-  const rewrite = withNumbers[envelope].get(frame.body);
+  const name = bodiesOf(envelope).get(frame.body);
+  const rewrite = name && withNumbers[name];
   const message = rewrite ? { ...frame, [frame.body]: rewrite(messageOf(frame)) } : frame;
   // protobufjs never allocates shared memory, but its types allow it.
   return envelopes[envelope].encode(message, new WellFormedWriter()).finish() as Uint8Array<ArrayBuffer>;
@@ -26,9 +27,29 @@ export function decodeBinary<E extends Envelope>(envelope: E, data: string | Uin
   }
 }
 
-const withNumbers = rewriters((shape) =>
-  'enum' in shape ? (value) => shape.enum.indexOf(value as string) : undefined,
-);
+/** By message: writes enum values as numbers. Those without any are encoded without a copy: streamed text is cheap. */
+const withNumbers = byMessage(enumRewriter);
+
+function enumRewriter(name: MessageName): ((message: Fields) => Fields) | undefined {
+  const fields = fieldsOf(name).flatMap(([key, shape]) => {
+    const rewriteItem = itemRewriter(shape);
+    if (!rewriteItem) return [];
+    const rewriteList = (list: unknown): unknown => (list as readonly unknown[]).map(rewriteItem);
+    return [{ key, rewrite: shape.repeated ? rewriteList : rewriteItem }];
+  });
+  if (fields.length === 0) return undefined;
+  return (message) => {
+    const copy: Record<string, unknown> = { ...message };
+    for (const { key, rewrite } of fields) if (copy[key] !== undefined) copy[key] = rewrite(copy[key]);
+    return copy;
+  };
+}
+
+function itemRewriter(shape: FieldShape): ((value: unknown) => unknown) | undefined {
+  if ('enum' in shape) return (value) => shape.enum.indexOf(value as string);
+  const rewrite = 'message' in shape ? enumRewriter(shape.message) : undefined;
+  return rewrite && ((value) => (value === null ? value : rewrite(value as Fields)));
+}
 
 /** The protobuf encoding of frame fields, as the generated code decodes them: scalars have their types already. */
 const binaryEncoding: FieldEncoding = {

@@ -90,49 +90,6 @@ function defaultsOf(name: MessageName): Fields {
   return Object.fromEntries(present.map(([field, shape]) => [field, defaultOf(shape)]));
 }
 
-/** How fields of a shape are changed before a message is encoded; undefined: they are not. */
-export type FieldChange = (shape: FieldShape) => ((value: unknown) => unknown) | undefined;
-
-type Rewrite = (message: Fields) => Fields;
-
-/**
- * Builds the rewriters of both envelopes, by body name. Bodies without a matching field are not in the map: they are
- * encoded without a copy, which keeps streamed text cheap.
- */
-export const rewriters = (change: FieldChange): Readonly<Record<Envelope, ReadonlyMap<string, Rewrite>>> =>
-  byEnvelope((envelope) => {
-    const found = [...bodiesOf(envelope)].flatMap(([body, message]) => {
-      const rewrite = rewriter(message, change);
-      return rewrite ? [[body, rewrite] as const] : [];
-    });
-    return new Map(found);
-  });
-
-function rewriter(name: MessageName, change: FieldChange): Rewrite | undefined {
-  const fields = fieldsOf(name).flatMap(([key, shape]) => {
-    const rewriteItem = itemRewriter(shape, change);
-    if (!rewriteItem) return [];
-    const rewriteList = (list: unknown): unknown => (list as readonly unknown[]).map(rewriteItem);
-    return [{ key, rewriteField: shape.repeated ? rewriteList : rewriteItem }];
-  });
-  if (fields.length === 0) return undefined;
-  return (message) => {
-    const copy: Record<string, unknown> = { ...message };
-    for (const { key, rewriteField } of fields) if (copy[key] !== undefined) copy[key] = rewriteField(copy[key]);
-    return copy;
-  };
-}
-
-function itemRewriter(shape: FieldShape, change: FieldChange): ReturnType<FieldChange> {
-  const rewriteMessage = 'message' in shape ? rewriter(shape.message, change) : undefined;
-  const changeValue = change(shape);
-  if (!rewriteMessage) return changeValue;
-  return (value) => {
-    const rewritten = value === null ? value : rewriteMessage(value as Fields);
-    return changeValue ? changeValue(rewritten) : rewritten;
-  };
-}
-
 /**
  * Reads decoded fields of one encoding (JSON or protobuf). Each reader takes a value and its path in the frame, such as
  * `createAgent.graphJson`.

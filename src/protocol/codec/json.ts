@@ -1,7 +1,7 @@
 import { didYouMean } from '../../base/didYouMean.ts';
 import { findJsonExcess, jsonExcesses, maxClientValues } from '../../base/jsonBounds.ts';
 import type { DecodeResult, FieldEncoding, UnknownField, Envelope, Fields, Frames, MessageName } from './frame.ts';
-import { frameReader, byMessage, fieldsOf, messageOf, rewriters } from './frame.ts';
+import { frameReader, byMessage, fieldsOf, messageOf } from './frame.ts';
 import { describeValue, isWellFormed, truncateForError, wellFormed, isPlainObject } from './wellFormed.ts';
 import { describeError, Fault, malformed } from '../fault.ts';
 import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
@@ -10,13 +10,13 @@ import type { ClientFrame, ServerFrame } from '../frames.gen.ts';
 export function encodeJson(frame: ClientFrame | ServerFrame): string {
   const { requestId, body } = frame;
   const message = messageOf(frame);
-  const rewrite = 'seq' in frame ? withoutNulls.ServerFrame.get(body) : withoutNulls.ClientFrame.get(body);
-  const fields = rewrite ? rewrite(message) : message;
-  const envelope = 'seq' in frame ? { requestId, seq: frame.seq, [body]: fields } : { requestId, [body]: fields };
+  const envelope = 'seq' in frame ? { requestId, seq: frame.seq, [body]: message } : { requestId, [body]: message };
   const text = JSON.stringify(envelope);
-  // JSON.stringify writes a lone surrogate as \\ud..., which parsers in other languages reject.
-  if (!text.includes('\\ud')) return text;
-  return JSON.stringify(envelope, (_, value: unknown) => (typeof value === 'string' ? wellFormed(value) : value));
+  // JSON.stringify writes a lone surrogate as \\ud..., which parsers in other languages reject, and null for no message.
+  if (!text.includes('\\ud') && !text.includes(':null')) return text;
+  return JSON.stringify(envelope, (_, value: unknown) =>
+    typeof value === 'string' ? wellFormed(value) : (value ?? undefined),
+  );
 }
 
 /** Decodes a JSON frame from text or UTF-8 bytes. Never throws: errors are in the result. */
@@ -34,6 +34,10 @@ export function decodeJson<E extends Envelope>(envelope: E, data: string | Uint8
     return { ok: false, requestId, fault: Fault.from(thrown) };
   }
 }
+
+/** Whether a value fits in a uint32 field. */
+const isUint32 = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 0xffff_ffff;
 
 interface JsonValueRules {
   /** Whether a field is given. */
@@ -53,7 +57,12 @@ const jsonValueEncoding = (rules: JsonValueRules): FieldEncoding => ({
   map: (value, path) => stringMap(rules.object(value, path), path),
   isUnknownEnum: (names, value) => typeof value === 'string' && !names.includes(value),
   enum: enumValue,
-  scalars: { string, bool, uint32, double },
+  scalars: {
+    string,
+    bool: scalar('true or false', (value) => typeof value === 'boolean'),
+    uint32: scalar('a whole number from 0 to 4294967295', isUint32),
+    double: scalar('a finite number', (value): value is number => Number.isFinite(value)),
+  },
 });
 
 const jsonEncoding: FieldEncoding = jsonValueEncoding({
@@ -68,10 +77,6 @@ const jsonEncoding: FieldEncoding = jsonValueEncoding({
   },
   documentText: (value) => JSON.stringify(value),
 });
-
-/** Whether a value fits in a uint32 field. */
-const isUint32 = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 0xffff_ffff;
 
 /** The MALFORMED_MESSAGE error for a value of the wrong type: `text must be a string, not 3`. */
 export const wrongType = (path: string, expected: string, value: unknown): Error =>
@@ -139,30 +144,18 @@ function enumValue(names: readonly string[], value: unknown, path: string): stri
   throw malformed(`${path} must be one of ${names.join(', ')}, not ${describeValue(value)}${didYouMean(short, names)}`);
 }
 
+function scalar<T>(expected: string, isRight: (value: unknown) => value is T): (value: unknown, path: string) => T {
+  return (value, path) => {
+    if (isRight(value)) return value;
+    throw wrongType(path, expected, value);
+  };
+}
+
 function string(value: unknown, path: string): string {
   if (typeof value !== 'string') throw wrongType(path, 'a string', value);
   if (!isWellFormed(value)) throw malformed(`${path} must not hold half of a surrogate pair`);
   return value;
 }
-
-function bool(value: unknown, path: string): boolean {
-  if (typeof value === 'boolean') return value;
-  throw wrongType(path, 'true or false', value);
-}
-
-function uint32(value: unknown, path: string): number {
-  if (isUint32(value)) return value;
-  throw wrongType(path, 'a whole number from 0 to 4294967295', value);
-}
-
-function double(value: unknown, path: string): number {
-  if (typeof value === 'number' && Number.isFinite(value)) return value;
-  throw wrongType(path, 'a finite number', value);
-}
-
-const withoutNulls = rewriters((shape) =>
-  'message' in shape && !shape.repeated ? (value) => value ?? undefined : undefined,
-);
 
 const readers: { readonly [E in Envelope]: (value: unknown) => Frames[E] } = {
   ClientFrame: frameReader('ClientFrame', jsonEncoding),
