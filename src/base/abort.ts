@@ -1,17 +1,16 @@
-import { afterMs, onAbort, onceAny } from './events.ts';
+import { afterMs, onAbort, onceAny, type Subscribe } from './events.ts';
+
+/** The event that work has ended, with or without an error. */
+const onSettled =
+  (work: Promise<unknown>): Subscribe =>
+  (settled) => {
+    work.then(settled, settled);
+    return () => undefined;
+  };
 
 /** Waits until the promise settles or a signal is aborted. Resolves on abort. @throws what the promise rejects with. */
-export function untilAborted(wait: Promise<void>, ...signals: readonly AbortSignal[]): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const done = (): void => {
-      for (const signal of signals) signal.removeEventListener('abort', done);
-      resolve();
-    };
-    for (const signal of signals) signal.addEventListener('abort', done);
-    if (signals.some(({ aborted }) => aborted)) done();
-    wait.catch(reject).finally(done);
-  });
-}
+export const untilAborted = (wait: Promise<void>, ...signals: readonly AbortSignal[]): Promise<void> =>
+  Promise.race([wait, onceAny(...signals.map(onAbort), onSettled(wait))]);
 
 /** Keeps work in a set while it runs. */
 export function track<T>(running: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
@@ -34,10 +33,7 @@ export function raceAbort<T>(
 
 /** Waits until work has ended, with or without an error, for a limited time. */
 export const settledWithin = (ms: number, work: Promise<unknown>): Promise<void> =>
-  onceAny(afterMs(ms), (settled) => {
-    work.then(settled, settled);
-    return () => undefined;
-  });
+  onceAny(afterMs(ms), onSettled(work));
 
 export const whenAborted = (signal: AbortSignal): Promise<void> => onceAny(onAbort(signal));
 

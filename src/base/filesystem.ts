@@ -188,13 +188,11 @@ const deviceName = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])
  * everywhere, so that a catalogue or a graph that works on one system works on all.
  * @param path with slashes.
  */
-export function findPathProblem(path: string): string | undefined {
-  for (const segment of path.split('/')) {
-    const reason = segmentProblem(segment);
-    if (reason !== undefined) return reason;
-  }
-  return undefined;
-}
+export const findPathProblem = (path: string): string | undefined =>
+  path
+    .split('/')
+    .map(segmentProblem)
+    .find((problem) => problem !== undefined);
 
 function segmentProblem(segment: string): string | undefined {
   const name = JSON.stringify(segment);

@@ -6,20 +6,8 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Whether plain data has a type of JSON Schema; 3.0 is an integer. */
-export function hasJsonType(value: unknown, type: string): boolean {
-  switch (type) {
-    case 'null':
-      return value === null;
-    case 'array':
-      return Array.isArray(value);
-    case 'integer':
-      return Number.isInteger(value);
-    case 'object':
-      return isObject(value);
-    default:
-      return typeof value === type;
-  }
-}
+export const hasJsonType = (value: unknown, type: string): boolean =>
+  type === 'integer' ? Number.isInteger(value) : jsonTypeOf(value) === type;
 
 /** The type of plain data in JSON Schema; a whole number is a number. */
 export function jsonTypeOf(value: unknown): string {

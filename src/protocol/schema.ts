@@ -3,7 +3,7 @@ import { malformed } from './fault.ts';
 import type { CodeName } from './frames.gen.ts';
 import { describePointer, escapePointerToken } from '../base/jsonPointer.ts';
 import { parseJson } from '../base/jsonLocations.ts';
-import { isObject, jsonTypeOf } from '../base/jsonTypes.ts';
+import { isObject, jsonTypeOf, tryParseJson } from '../base/jsonTypes.ts';
 import { didYouMean } from '../base/didYouMean.ts';
 
 /** A JSON Schema (draft-07) as a value: the subset that parameters and options are declared in. */
@@ -149,12 +149,8 @@ export function readJsonField<T>(text: string, name: string, read: (value: unkno
 
 /** The value of a JSON text that a reader accepts; undefined: it is no such text. */
 export function readJsonText<T>(text: string, read: (value: unknown) => ReadResult<T>): T | undefined {
-  try {
-    const reading = read(JSON.parse(text));
-    return reading.ok ? reading.value : undefined;
-  } catch {
-    return undefined;
-  }
+  const reading = read(tryParseJson(text));
+  return reading.ok ? reading.value : undefined;
 }
 
 /** @throws Error when a schema is invalid. */

@@ -1,4 +1,4 @@
-import { isObject, isSameJson } from '../../../base/jsonTypes.ts';
+import { isObject, isSameJson, type JsonSchema, tryParseJson } from '../../../base/jsonTypes.ts';
 import { type ToolOutcome, toolResult, type ToolReturn } from '../toolOutcome.ts';
 import { didYouMean } from '../../../base/didYouMean.ts';
 import { type Fault, malformed } from '../../../protocol/fault.ts';
@@ -225,16 +225,8 @@ function size(base64: unknown): string {
   return `${Math.floor((base64.replace(/(?<!=)=+$/, '').length * 3) / 4)} bytes`;
 }
 
-function saysSame(part: unknown, structured: unknown): boolean {
-  if (!isObject(part) || part['type'] !== 'text') return false;
-  try {
-    return isSameJson(JSON.parse(textOf(part['text'])), structured);
-  } catch {
-    return false;
-  }
-}
-
-type JsonSchema = Readonly<Record<string, unknown>>;
+const saysSame = (part: unknown, structured: unknown): boolean =>
+  isObject(part) && part['type'] === 'text' && isSameJson(tryParseJson(textOf(part['text'])), structured);
 
 // What a model is not shown: names and definitions, which stand where they are referred to.
 const omittedKeywords: ReadonlySet<string> = new Set(['$schema', '$id', '$comment', '$defs', 'definitions']);
