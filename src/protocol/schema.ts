@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { malformed } from './fault.ts';
 import type { CodeName } from './frames.gen.ts';
+import type { FromJsonSchema } from '../base/fromJsonSchema.ts';
 import { describePointer, escapePointerToken } from '../base/jsonPointer.ts';
 import { parseJson } from '../base/jsonLocations.ts';
 import { isObject, jsonTypeOf, tryParseJson } from '../base/jsonTypes.ts';
@@ -40,42 +41,7 @@ export interface ObjectSchema extends Schema {
 }
 
 /** The TypeScript type of the values that a schema accepts, after its defaults have been filled in. */
-export type FromSchema<S extends Schema> = S extends { anyOf: readonly (infer One extends Schema)[] }
-  ? One extends Schema
-    ? FromSchema<One>
-    : never
-  : S extends { enum: readonly (infer Value)[] }
-    ? Value
-    : S extends { type: 'string' }
-      ? string
-      : S extends { type: 'number' | 'integer' }
-        ? number
-        : S extends { type: 'boolean' }
-          ? boolean
-          : S extends { type: 'array'; items: infer Items extends Schema }
-            ? readonly FromSchema<Items>[]
-            : S extends { type: 'object'; properties: infer Properties extends { readonly [name: string]: Schema } }
-              ? FromProperties<Properties, S extends { required: readonly (infer Name)[] } ? Name : never>
-              : S extends { type: 'object'; additionalProperties: infer Values extends Schema }
-                ? { readonly [name: string]: FromSchema<Values> }
-                : S extends { type: 'object' }
-                  ? { readonly [name: string]: unknown }
-                  : unknown;
-
-type FromProperties<Properties extends { readonly [name: string]: Schema }, Required> = {
-  readonly [Name in keyof Properties as Name extends Given<Properties, Required> ? Name : never]: FromSchema<
-    Properties[Name]
-  >;
-} & {
-  readonly [Name in keyof Properties as Name extends Given<Properties, Required> ? never : Name]?: FromSchema<
-    Properties[Name]
-  >;
-};
-
-/** The names of the properties that an object has for certain: required ones, and those with a default. */
-type Given<Properties, Required> =
-  | Required
-  | { [Name in keyof Properties]: Properties[Name] extends { default: unknown } ? Name : never }[keyof Properties];
+export type FromSchema<S extends Schema> = FromJsonSchema<S, true>;
 
 /** One validation error: a JSON pointer, and a message without its subject (`must be a number, not "hot"`). */
 export interface SchemaError {

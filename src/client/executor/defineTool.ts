@@ -1,7 +1,8 @@
 import { documentText, wrongType } from '../../protocol/codec/json.ts';
 import { malformed, type Fault } from '../../protocol/fault.ts';
 import { checks, optionsCheck } from '../options.ts';
-import type { StandardSchema, FromJsonSchema, ParametersSchema, CheckedArguments } from './argumentSchemas.ts';
+import type { FromJsonSchema } from '../../base/fromJsonSchema.ts';
+import type { StandardSchema, ParametersSchema, CheckedArguments } from './argumentSchemas.ts';
 import { isStandardSchema, compileJsonSchema, checkByStandardSchema } from './argumentSchemas.ts';
 import { describeThrown, type ToolOutcome, type Awaitable } from './toolOutcome.ts';
 import { isPlainObject } from '../../protocol/codec/wellFormed.ts';
