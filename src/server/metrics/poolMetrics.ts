@@ -1,7 +1,7 @@
 import { withMembers } from '../../base/withMembers.ts';
 import type { Engine, GenerateOptions, InferenceResult, Model, Sequence } from '../../inference/contract/engine.ts';
 import { Pace } from '../../inference/contract/pace.ts';
-import { CounterDelta, type Metrics, type SetMetric } from './metrics.ts';
+import type { Metrics, SetMetric } from './metrics.ts';
 import type { ModelMemory, ModelStats } from '../../inference/contract/memory.ts';
 import type { MemoryBudget } from '../../inference/models/pool/memoryBudget.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';
@@ -116,18 +116,40 @@ const seconds = (milliseconds: number): number => milliseconds / 1000;
 
 /** Wraps a model of any engine, and counts its inferences and what it has saved: nothing for each token. */
 function observeModel(model: Model, labels: Labels, metrics: Metrics, onSpeed: (rate: number) => void): Model {
-  const inferences: RunningInferences = { running: 0, started: 0 };
-  const [saved, restored, prompts] = [new CounterDelta(), new CounterDelta(), new CounterDelta()];
+  const [saved, restored, prompts] = [counterIncrease(), counterIncrease(), counterIncrease()];
   const stats = (): ModelStats => {
     const current = model.stats();
-    metrics.add('turngraph_states_saved_total', labels, saved.since(current.statesSaved));
-    metrics.add('turngraph_states_restored_total', labels, restored.since(current.statesRestored));
-    metrics.add('turngraph_prompts_restored_total', labels, prompts.since(current.promptsRestored));
+    metrics.add('turngraph_states_saved_total', labels, saved(current.statesSaved));
+    metrics.add('turngraph_states_restored_total', labels, restored(current.statesRestored));
+    metrics.add('turngraph_prompts_restored_total', labels, prompts(current.promptsRestored));
     return current;
   };
+  // An inference that ran alone shows how fast the model is.
+  let running = 0;
+  let started = 0;
+  const observe = async <T extends InferenceResult>(inference: Promise<T>, isLimited = true): Promise<T> => {
+    const number = ++started;
+    const isFirst = ++running === 1;
+    const result = await inference
+      .catch((error: unknown) => {
+        metrics.add('turngraph_generations_total', { ...labels, stopped: 'failed' });
+        throw error;
+      })
+      .finally(() => running--);
+    countInference(labels, result, metrics);
+    const rate = decodeRate(result);
+    const isAlone = isFirst && started === number;
+    if (rate !== undefined && isAlone && !isLimited && result.tokens.generated >= minMeasuredTokens) onSpeed(rate);
+    return result;
+  };
+  const observeSequence = (sequence: Sequence): Sequence =>
+    withMembers(sequence, {
+      generate: (prompt, options) => observe(sequence.generate(prompt, options), isThrottled(options)),
+      score: (...args) => observe(sequence.score(...args)),
+    });
   return withMembers(model, {
     stats,
-    openSequence: (...args) => observeSequence(model.openSequence(...args), { labels, metrics, inferences, onSpeed }),
+    openSequence: (...args) => observeSequence(model.openSequence(...args)),
     async [Symbol.asyncDispose]() {
       try {
         stats();
@@ -138,39 +160,14 @@ function observeModel(model: Model, labels: Labels, metrics: Metrics, onSpeed: (
   });
 }
 
-/** The inferences of a model: one that ran alone shows how fast it is. */
-interface RunningInferences {
-  running: number;
-  started: number;
-}
-
-interface SequenceObserver {
-  readonly labels: Labels;
-  readonly metrics: Metrics;
-  readonly inferences: RunningInferences;
-  readonly onSpeed: (rate: number) => void;
-}
-
-function observeSequence(sequence: Sequence, { labels, metrics, inferences, onSpeed }: SequenceObserver): Sequence {
-  const observe = async <T extends InferenceResult>(inference: Promise<T>, isLimited = true): Promise<T> => {
-    const number = ++inferences.started;
-    const isFirst = ++inferences.running === 1;
-    const result = await inference
-      .catch((error: unknown) => {
-        metrics.add('turngraph_generations_total', { ...labels, stopped: 'failed' });
-        throw error;
-      })
-      .finally(() => inferences.running--);
-    countInference(labels, result, metrics);
-    const rate = decodeRate(result);
-    const isAlone = isFirst && inferences.started === number;
-    if (rate !== undefined && isAlone && !isLimited && result.tokens.generated >= minMeasuredTokens) onSpeed(rate);
-    return result;
+/** Turns absolute readings of a counter into increments. One that has fallen was reset: then the whole reading counts. */
+function counterIncrease(): (reading: number) => number {
+  let last = 0;
+  return (reading) => {
+    const increase = reading >= last ? reading - last : reading;
+    last = reading;
+    return increase;
   };
-  return withMembers(sequence, {
-    generate: (prompt, options) => observe(sequence.generate(prompt, options), isThrottled(options)),
-    score: (...args) => observe(sequence.score(...args)),
-  });
 }
 
 /** Whether a generation is slower than its model, because its client wants that. */
