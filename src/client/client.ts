@@ -5,13 +5,14 @@ import type {
   CreateAgentRequest,
   ModelInfo,
   ModelProgress,
+  ServerFrame,
   SessionReady,
   SetPaceRequest,
   SuggestModelsRequest,
   SuggestModelsResponse,
 } from '../protocol/frames.gen.ts';
 import { checks, logged, optionsCheck } from './options.ts';
-import type { TurnEvent, RequestName, ResponseTo } from './toolCall.ts';
+import { readJson, type TurnEvent, type RequestName, type ResponseTo } from './toolCall.ts';
 import { malformed } from '../protocol/fault.ts';
 import { documentText } from '../protocol/codec/json.ts';
 import { AgentHandle } from './agent.ts';
@@ -20,8 +21,8 @@ import type { Connection } from './connection.ts';
 import { FrameReports } from './frameReports.ts';
 import { type AgentTools, readAgentTools } from './executor/executor.ts';
 import { readPages, type RequestOptions } from './limits.ts';
-import type { NewEntry, SearchStorageOptions, StorageHits, StoredEntry } from './storages.ts';
-import { addKnowledge, exportStorage, searchStorage } from './storages.ts';
+import type { NewEntry, SearchStorageOptions, StorageHit, StorageHits, StoredEntry } from './storages.ts';
+import { checkSearchOptions } from './storages.ts';
 
 /** Options of `createAgent`. Give either `graph` or `graphName`. */
 export interface CreateAgentOptions extends Partial<
@@ -251,7 +252,14 @@ export class Client implements AsyncDisposable {
    * embedding model.
    */
   async searchStorage(options: SearchStorageOptions): Promise<StorageHits> {
-    return searchStorage(this.#connection, options);
+    checkSearchOptions(options);
+    const { filter, signal, timeoutMs, ...request } = options;
+    const fields = { ...request, filterJson: filter === undefined ? '' : documentText(filter, 'searchStorage.filter') };
+    const parts: string[] = [];
+    const onFrame = (frame: ServerFrame): unknown =>
+      frame.body === 'searchStorage' && parts.push(frame.searchStorage.hitsJson);
+    const { found } = await this.#connection.request('searchStorage', fields, { signal, timeoutMs, onFrame });
+    return { hits: readJson(parts.join(''), 'hitsJson') as readonly StorageHit[], found };
   }
 
   /**
@@ -261,7 +269,10 @@ export class Client implements AsyncDisposable {
    * LIMIT_EXCEEDED. Then nothing has changed.
    */
   async addKnowledge(storage: string, entries: readonly NewEntry[]): Promise<AddKnowledgeResponse> {
-    return addKnowledge(this.#connection, storage, entries);
+    checks.string(storage, 'addKnowledge.storage');
+    checks.list(entries, 'addKnowledge.entries');
+    // The frame turns metadata into their text.
+    return this.#connection.request('addKnowledge', { storage, entries: entries as never });
   }
 
   /** Removes entries of a KNOWLEDGE storage. @throws Fault as `addKnowledge`, also for an id that no entry has. */
@@ -272,7 +283,16 @@ export class Client implements AsyncDisposable {
 
   /** The entries of a KNOWLEDGE storage, as `addKnowledge` takes them. @throws Fault STORAGE_FILE_NOT_FOUND, STORAGE_KIND_MISMATCH */
   async exportStorage(storage: string): Promise<readonly StoredEntry[]> {
-    return exportStorage(this.#connection, storage);
+    checks.string(storage, 'exportStorage.storage');
+    const stored: StoredEntry[] = [];
+    const onFrame = (frame: ServerFrame): void => {
+      for (const { metadataJson, ...entry } of frame.body === 'exportStorage' ? frame.exportStorage.entries : []) {
+        const metadata = readJson(metadataJson || '{}', 'metadataJson') as StoredEntry['metadata'];
+        stored.push({ ...entry, metadata });
+      }
+    };
+    await this.#connection.request('exportStorage', { storage }, { onFrame });
+    return stored;
   }
 
   /** Sends any request of the protocol and waits for its final response. Missing fields take their defaults. */

@@ -1,3 +1,4 @@
+import { raceAbort } from '../base/abort.ts';
 import { afterMs, onAbort, onceAny } from '../base/events.ts';
 import { closeCodes } from '../protocol/closeCodes.ts';
 import { Fault, describeError, malformed } from '../protocol/fault.ts';
@@ -221,33 +222,25 @@ function receiveFirst<Result>(
   { signal, onUnsolicited }: HandshakeOptions,
   select: (frame: ServerFrame) => Result | undefined,
 ): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
+  const received = new Promise<Result>((resolve, reject) => {
+    const fail = (reason: Error): void => {
       channel.detach();
-      signal.removeEventListener('abort', onAbort);
-    };
-    const fail = (reason: unknown): void => {
-      stop();
       reject(reason);
     };
-    const onAbort = (): void => fail(signal.reason);
-    if (signal.aborted) return onAbort();
-    signal.addEventListener('abort', onAbort);
     channel.attach({
       receive(frame) {
         const result = select(frame);
-        if (result === undefined) {
-          if (frame.requestId === 0 && frame.body !== 'sessionReady') onUnsolicited(frame);
-          return;
-        }
-        stop();
-        resolve(result);
+        if (result !== undefined) {
+          channel.detach();
+          resolve(result);
+        } else if (frame.requestId === 0 && frame.body !== 'sessionReady') onUnsolicited(frame);
       },
       receiveUnknown() {},
       receiveInvalid: (fault) => fail(faultOfEvent('the server sent a frame that cannot be read', fault)),
       end: (end) => fail(new ChannelEnded(end)),
     });
   });
+  return raceAbort(received, signal).finally(() => channel.detach());
 }
 
 /** Why an attempt to connect failed, with a hint, from the message of the platform's WebSocket. */

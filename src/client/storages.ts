@@ -1,7 +1,4 @@
-import type { Connection } from './connection.ts';
 import { checks, optionsCheck } from './options.ts';
-import { readJson } from './toolCall.ts';
-import { documentText } from '../protocol/codec/json.ts';
 
 /** Options of `searchStorage`. */
 export interface SearchStorageOptions {
@@ -37,7 +34,8 @@ export interface StorageHits {
   readonly found: boolean;
 }
 
-const checkOptions = optionsCheck<SearchStorageOptions>('searchStorage', {
+/** Checks the options of `searchStorage`. @throws Fault MALFORMED_MESSAGE with the path. */
+export const checkSearchOptions = optionsCheck<SearchStorageOptions>('searchStorage', {
   name: checks.field,
   query: checks.field,
   match: checks.field,
@@ -46,24 +44,6 @@ const checkOptions = optionsCheck<SearchStorageOptions>('searchStorage', {
   signal: checks.signal,
   timeoutMs: checks.timeoutMs,
 });
-
-/** Searches a storage. @throws Fault as `Client.searchStorage` does. */
-export async function searchStorage(connection: Connection, options: SearchStorageOptions): Promise<StorageHits> {
-  checkOptions(options);
-  const { filter, signal, timeoutMs, ...fields } = options;
-  const filterJson = filter === undefined ? '' : documentText(filter, 'searchStorage.filter');
-  const parts: string[] = [];
-  const { found } = await connection.request(
-    'searchStorage',
-    { ...fields, filterJson },
-    {
-      signal,
-      timeoutMs,
-      onFrame: (frame) => frame.body === 'searchStorage' && parts.push(frame.searchStorage.hitsJson),
-    },
-  );
-  return { hits: readJson(parts.join(''), 'hitsJson') as readonly StorageHit[], found };
-}
 
 /** An entry of a KNOWLEDGE storage, as `addKnowledge` takes it. */
 export interface NewEntry {
@@ -79,31 +59,3 @@ export interface NewEntry {
 
 /** An entry of a KNOWLEDGE storage, as `exportStorage` gives it. */
 export type StoredEntry = Required<NewEntry>;
-
-/** Adds entries to a storage. @throws Fault as `Client.addKnowledge` does. */
-export async function addKnowledge(connection: Connection, storage: string, entries: readonly NewEntry[]) {
-  checks.string(storage, 'addKnowledge.storage');
-  checks.list(entries, 'addKnowledge.entries');
-  // The frame turns metadata into their text.
-  return connection.request('addKnowledge', { storage, entries: entries as never });
-}
-
-/** Exports the entries of a storage. @throws Fault as `Client.exportStorage` does. */
-export async function exportStorage(connection: Connection, storage: string): Promise<readonly StoredEntry[]> {
-  checks.string(storage, 'exportStorage.storage');
-  const entries: StoredEntry[] = [];
-  await connection.request(
-    'exportStorage',
-    { storage },
-    {
-      onFrame(frame) {
-        for (const { metadataJson, ...entry } of frame.body === 'exportStorage' ? frame.exportStorage.entries : [])
-          entries.push({
-            ...entry,
-            metadata: readJson(metadataJson || '{}', 'metadataJson') as StoredEntry['metadata'],
-          });
-      },
-    },
-  );
-  return entries;
-}

@@ -7,6 +7,7 @@ import type {
   ServerFrameBodies,
 } from '../protocol/frames.gen.ts';
 import { codes, responses } from '../protocol/frames.gen.ts';
+import { messageOf } from '../protocol/codec/frame.ts';
 import { describeError, Fault, malformed } from '../protocol/fault.ts';
 
 /** The name of a request: its field in the `ClientFrame` of the proto. */
@@ -18,11 +19,9 @@ export type ResponseTo<Name extends RequestName> = ServerFrameBodies[(typeof res
 /** The final response in a frame; undefined for the frames before it, such as progress and streamed text. */
 export function finalResponse<Name extends RequestName>(asked: Name, frame: ServerFrame): ResponseTo<Name> | undefined {
   if (frame.body !== responses[asked].final) return undefined;
-  if (frame.body === 'exportDialog' && frame.exportDialog.part < frame.exportDialog.of) return undefined;
-  if (frame.body === 'searchStorage' && frame.searchStorage.part < frame.searchStorage.of) return undefined;
-  if (frame.body === 'exportStorage' && frame.exportStorage.part < frame.exportStorage.of) return undefined;
-  // TypeScript cannot correlate the body name with the field of that name.
-  return (frame as unknown as Readonly<Record<string, ResponseTo<Name>>>)[frame.body];
+  const response: { readonly part?: number; readonly of?: number } = messageOf(frame);
+  const { part = 0, of = 0 } = response;
+  return part < of ? undefined : (response as ResponseTo<Name>);
 }
 
 /** JSON text in a field of the server. @throws Fault MALFORMED_MESSAGE with the place */
