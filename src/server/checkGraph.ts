@@ -1,4 +1,4 @@
-import { defaultServerOptions, limitsOf } from './config.ts';
+import { defaultServerOptions } from './config.ts';
 import { mockEngine } from '../inference/mock/engine.ts';
 import { describeError, Fault } from '../protocol/fault.ts';
 import { type GraphFault, graphFaultsIn } from '../graph/compile/document.ts';
@@ -36,7 +36,7 @@ export async function checkGraph(
   await using pool = new ModelPool(mockEngine({ limits: {} }), { ...poolSettings, catalogue });
   const storages = new SessionStorages(new StorageRoot(storageRoot), Infinity);
   try {
-    const limits = limitsOf(defaultServerOptions());
+    const limits = defaultServerOptions();
     const given = { graph, registry, pool, storages, limits, ...(choose && { choose: withFallback(choose) }) };
     await using agent = await Agent.create({ ...given, id: 1, defaultModelName: '', turnTimeoutMs: 0 });
     const notes = await Promise.all(agent.modelNames.map((name) => notesOf?.(name) ?? []));

@@ -1,7 +1,6 @@
 import envPaths from 'env-paths';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Limits } from '../graph/compile/node.ts';
 import { bundledPath } from '../base/packageFiles.ts';
 import { gpuChoices, type GpuLayers } from '../inference/contract/engine.ts';
 import { createReader, type FromSchema, type ReadResult, type Schema } from '../protocol/schema.ts';
@@ -189,18 +188,6 @@ export function defaultServerOptions(): ServerOptions {
 
 // The file or folder of the working directory, or the bundled one.
 const ownOrBundled = (name: string): string => (existsSync(name) ? name : bundledPath(name));
-
-export const limitsOf = (options: ServerOptions): Limits => ({
-  agents: options.maxAgents,
-  messageBytes: options.maxMessageBytes,
-  patterns: options.maxPatterns,
-  knowledgeEntries: options.maxKnowledgeEntries,
-  knowledgeBytes: options.maxKnowledgeBytes,
-  requests: options.maxRequests,
-  nodes: options.maxNodes,
-  tools: options.maxTools,
-  steps: options.maxSteps,
-});
 
 /** Reads the text of a flag, which its schema has checked. */
 export const parseGpuLayers = (text: string): GpuLayers => (text === 'auto' ? 'auto' : Number(text));

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { raceAbort } from '../base/abort.ts';
-import { type ServerOptions, limitsOf, parseGpuLayers } from './config.ts';
+import { type ServerOptions, parseGpuLayers } from './config.ts';
 import { bundledPath } from '../base/packageFiles.ts';
 import type { Engine } from '../inference/contract/engine.ts';
 import { cacheQuota, createLlamaEngine, createLlamaServerEngine } from './llamaEngine.ts';
@@ -147,7 +147,7 @@ async function createContext(
     vectors,
     storageRoot: options.storageRoot || options.graphs,
     memory: options.memory === '' ? undefined : memoryFolder(options.memory, options.maxMemoryBytes),
-    limits: limitsOf(options),
+    limits: options,
     turnTimeoutMs: options.turnTimeout * 1000,
     closing,
     log,

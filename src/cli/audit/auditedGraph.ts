@@ -1,4 +1,4 @@
-import { defaultServerOptions, limitsOf } from '../../server/config.ts';
+import { defaultServerOptions } from '../../server/config.ts';
 import { analyseNode, type AnalysedNode } from '../../graph/compile/analysis.ts';
 import { checkDocument } from '../../graph/compile/compile.ts';
 import type { GraphDocument } from '../../graph/compile/document.ts';
@@ -24,7 +24,7 @@ export async function readAuditedGraph(
   registry: Registry,
   strings: EffectsContext['strings'],
 ): Promise<AuditedGraph> {
-  const limits = limitsOf(defaultServerOptions());
+  const limits = defaultServerOptions();
   const audited = new Map<string, AuditedNode>();
   const names = Object.keys(graph.nodes);
   const { plans } = checkDocument(graph, names, registry);

@@ -4,7 +4,6 @@ import { Command } from 'commander';
 import { Agent } from '../../graph/agent/agent.ts';
 import { parseHistory } from '../../graph/agent/history.ts';
 import type { Emit } from '../../graph/agent/turnOptions.ts';
-import { limitsOf } from '../../server/config.ts';
 import type { Interaction, Prompt } from '../../chat/dialog.ts';
 import { renderPrompt } from '../../chat/template/renderPrompt.ts';
 import type { Model } from '../../inference/contract/engine.ts';
@@ -110,7 +109,7 @@ async function render(flags: RenderFlags): Promise<void> {
     defaultModelName: flags.model ?? '',
     history,
     storages: new SessionStorages(new StorageRoot(options.storageRoot || dirname(path)), Infinity),
-    limits: limitsOf(options),
+    limits: options,
     turnTimeoutMs: options.turnTimeout * 1000,
   });
   agent.warnings.forEach(warn);

@@ -48,7 +48,7 @@ export interface AgentOptions {
   readonly vectors?: VectorPool;
   /** Limits of all turns of its session. Default: none. */
   readonly pace?: Pace;
-  readonly limits: NodeLimits & Pick<Limits, 'nodes' | 'steps'>;
+  readonly limits: NodeLimits & Pick<Limits, 'maxNodes' | 'maxSteps'>;
   /** Maximum duration of a turn, in milliseconds. */
   readonly turnTimeoutMs: number;
   /** Absent: of several models the first is taken. */
@@ -139,9 +139,9 @@ export class Agent implements AsyncDisposable {
   /** Compiles the graph, which loads its models. @throws Fault 3003, 3008, 6007 to 6009, LIMIT_EXCEEDED */
   static async create(options: AgentOptions): Promise<Agent> {
     const { maxSteps = 0, history = [] } = options;
-    const { steps } = options.limits;
-    if (maxSteps > steps)
-      throw new Fault('LIMIT_EXCEEDED', `max_steps_per_turn is ${maxSteps}, and ${steps} are allowed`);
+    const { limits } = options;
+    if (maxSteps > limits.maxSteps)
+      throw new Fault('LIMIT_EXCEEDED', `max_steps_per_turn is ${maxSteps}, and ${limits.maxSteps} are allowed`);
     const warnings: string[] = [];
     const warn = (warning: string): void => void warnings.push(truncateMessage(warning));
     const { pool, defaultModelName: clientDefault, choose, loadWaitFor, vectors } = options;
@@ -156,7 +156,7 @@ export class Agent implements AsyncDisposable {
       for (const tool of options.clientTools?.values() ?? []) memory.add('graph', tool);
       const graph = await compile(options.graph, {
         registry: options.registry,
-        maxNodes: options.limits.nodes,
+        maxNodes: limits.maxNodes,
         warn: options.isPart ? undefined : warn,
         clientTools: options.clientTools,
         contextFor: nodeContexts(resources),

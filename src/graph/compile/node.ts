@@ -25,27 +25,27 @@ export interface Node<Exit extends string = string, Params = never> extends Part
 /** Limits of one node. */
 export interface NodeLimits {
   /** Max tools. */
-  readonly tools: number;
+  readonly maxTools: number;
   /** Max entries of a string storage, or of a node's own strings. */
-  readonly patterns: number;
+  readonly maxPatterns: number;
 }
 
 /** Limits of what a client can ask for. */
 export interface Limits extends NodeLimits {
   /** Max agents of one session. */
-  readonly agents: number;
+  readonly maxAgents: number;
   /** Max bytes of a user message, and of all its variables together. */
-  readonly messageBytes: number;
+  readonly maxMessageBytes: number;
   /** Max entries of a KNOWLEDGE storage. */
-  readonly knowledgeEntries: number;
+  readonly maxKnowledgeEntries: number;
   /** Max bytes of all KNOWLEDGE storages of one session. */
-  readonly knowledgeBytes: number;
+  readonly maxKnowledgeBytes: number;
   /** Max unanswered requests of one connection. */
-  readonly requests: number;
+  readonly maxRequests: number;
   /** Max nodes of one graph. */
-  readonly nodes: number;
+  readonly maxNodes: number;
   /** Max nodes that one turn may visit. */
-  readonly steps: number;
+  readonly maxSteps: number;
 }
 
 /** How a node matches the entries of a storage. */

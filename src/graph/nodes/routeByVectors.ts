@@ -78,7 +78,7 @@ function ownExamples(labels: NonNullable<VectorParams['labels']>, context: NodeC
   const texts = labels.flatMap(({ examples }) => examples);
   if (texts.length === 0)
     throw new InvalidParams([{ pointer: '/labels', message: 'has no examples; give each label some messages' }]);
-  assertCount('/labels', texts.length, 'examples in all', limits.patterns);
+  assertCount('/labels', texts.length, 'examples in all', limits.maxPatterns);
   const owners = new Map<string, number>();
   for (const [index, { examples }] of labels.entries()) {
     if (examples.length === 0) warn(`${place}[${index}] is never chosen: it has no examples`);

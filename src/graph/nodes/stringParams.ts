@@ -86,7 +86,7 @@ export async function resolveStorage(
   { string_storage, inline_strings }: StringParams,
   { nodeName, strings, warn, limits }: EffectsContext,
 ): Promise<ResolvedStorage> {
-  assertCount('/inline_strings', inline_strings.length, 'entries', limits.patterns);
+  assertCount('/inline_strings', inline_strings.length, 'entries', limits.maxPatterns);
   const inline: ResolvedStorage = { storage: createList(inline_strings), param: 'inline_strings' };
   if (string_storage === undefined) return inline;
   try {
@@ -137,7 +137,7 @@ export async function compileEntryPatterns(
   errors: readonly SchemaError[] = [],
 ): Promise<readonly PatternMatcher[]> {
   const count = entries.reduce((sum, { patterns = [] }) => sum + patterns.length, 0);
-  assertCount(pointer, count, 'patterns in all', limits.patterns, errors);
+  assertCount(pointer, count, 'patterns in all', limits.maxPatterns, errors);
   const sizeError = await findTotalSizeError(entries.map(({ patterns = [] }) => patterns));
   if (sizeError) throw new InvalidParams([...errors, { ...sizeError, pointer }]);
   const matchers: PatternMatcher[] = [];

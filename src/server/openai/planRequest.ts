@@ -20,7 +20,7 @@ export async function planRequest(request: CompletionRequest, context: ServerCon
   const graph = model.startsWith(graphPrefix) ? await readGraph(model.slice(graphPrefix.length), context) : undefined;
   // Before the graph of the request is compiled, whose errors are about other fields.
   if (graph === undefined) await assertModel(model, context);
-  const conversation = readMessages(request.messages, context.limits.messageBytes);
+  const conversation = readMessages(request.messages, context.limits.maxMessageBytes);
   if (graph === undefined) return planModelTurn(request, conversation);
   return planGraphTurn(request, conversation, graph, context.registry);
 }

@@ -63,10 +63,10 @@ export class RequestDispatcher implements AsyncDisposable {
 
   /** Queues a request. Never throws: invalid frames are answered with an error. */
   receive(request: ReceivedRequest): void {
-    const { requests } = this.#session.context.limits;
+    const { maxRequests } = this.#session.context.limits;
     if (this.#disposed) return;
-    if (this.#unanswered >= requests) {
-      const message = `${requests} requests wait for their answer, and more are not allowed`;
+    if (this.#unanswered >= maxRequests) {
+      const message = `${maxRequests} requests wait for their answer, and more are not allowed`;
       return this.#sink.closeWithError(new Fault('LIMIT_EXCEEDED', message));
     }
     this.#unanswered++;

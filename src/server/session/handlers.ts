@@ -68,9 +68,9 @@ export const handlers: Handlers = {
     session.assertOpen();
     const agent = session.agent(agentId);
     const { metrics, limits } = session.context;
-    const { messageBytes } = limits;
-    checkSize('sendMessage.text', text, messageBytes);
-    checkSize('sendMessage.variables', JSON.stringify(variables), messageBytes);
+    const { maxMessageBytes } = limits;
+    checkSize('sendMessage.text', text, maxMessageBytes);
+    checkSize('sendMessage.variables', JSON.stringify(variables), maxMessageBytes);
     const { backpressure } = session;
     const turn = agent.send(text, variables, { emit: reply, backpressure, onEnd: turnRecorder(metrics), priority });
     metrics.add('turngraph_turns_running', {});
@@ -87,9 +87,9 @@ export const handlers: Handlers = {
     const agent = session.agent(agentId);
     if (user === '' && assistant === '')
       throw malformed('appendDialog has neither user nor assistant; give at least one of them');
-    const { messageBytes } = session.context.limits;
-    checkSize('appendDialog.user', user, messageBytes);
-    checkSize('appendDialog.assistant', assistant, messageBytes);
+    const { maxMessageBytes } = session.context.limits;
+    checkSize('appendDialog.user', user, maxMessageBytes);
+    checkSize('appendDialog.assistant', assistant, maxMessageBytes);
     agent.append([{ user, assistant }]);
   }),
 
@@ -98,7 +98,7 @@ export const handlers: Handlers = {
     if (role !== '' && role !== 'assistant' && role !== 'user')
       throw malformed(`appendText.role must be "assistant" or "user", not ${describeValue(role)}`);
     if (text === '') throw malformed('appendText.text is empty; give what was said');
-    checkSize('appendText.text', text, session.context.limits.messageBytes);
+    checkSize('appendText.text', text, session.context.limits.maxMessageBytes);
     const place = { agentId, turnId: 0, nodeName: '' };
     const notifyHere = (): void => {
       for (const frame of textFrames(text, 'whole', 'client')) reply('answerText', { ...place, ...frame });

@@ -155,7 +155,7 @@ export class Session implements AsyncDisposable {
   /** Creates an agent. @param onCreated is called before requests can reach it. @throws Fault of graph, models. */
   async createAgent(options: NewAgent, onCreated: (agent: Agent) => void): Promise<Agent> {
     this.signal.throwIfAborted();
-    const { agents: limit } = this.context.limits;
+    const { maxAgents: limit } = this.context.limits;
     if (this.#agents.size + this.#creations.size >= limit)
       throw new Fault('LIMIT_EXCEEDED', `the session has ${limit} agents, and more are not allowed; destroy one first`);
     const id = ++this.#lastAgentId;
@@ -247,9 +247,9 @@ export class Session implements AsyncDisposable {
 
   #createStorages({ storageDataFolder, memoryKey: key }: SessionSettings): SessionStorages {
     const { storageRoot, memory: folder, limits } = this.context;
-    const { patterns, knowledgeEntries: entries, knowledgeBytes: bytes } = limits;
+    const { maxPatterns, maxKnowledgeEntries: entries, maxKnowledgeBytes: bytes } = limits;
     const root = new StorageRoot(storageRoot, storageDataFolder);
-    return new SessionStorages(root, patterns, { entries, bytes }, { folder, key });
+    return new SessionStorages(root, maxPatterns, { entries, bytes }, { folder, key });
   }
 }
 

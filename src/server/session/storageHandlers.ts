@@ -40,9 +40,9 @@ export const storageHandlers = {
 
   searchStorage(session, request, reply) {
     session.assertOpen();
-    const { messageBytes } = session.context.limits;
-    checkSize('searchStorage.query', request.query, messageBytes);
-    checkSize('searchStorage.filterJson', request.filterJson, messageBytes);
+    const { maxMessageBytes } = session.context.limits;
+    checkSize('searchStorage.query', request.query, maxMessageBytes);
+    checkSize('searchStorage.filterJson', request.filterJson, maxMessageBytes);
     checkValues('searchStorage.filterJson', request.filterJson);
     return { background: searchStorage(session, request, reply) };
   },

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { checkGraph } from '../../../src/server/checkGraph.ts';
 import { Agent } from '../../../src/graph/agent/agent.ts';
-import { defaultServerOptions, limitsOf } from '../../../src/server/config.ts';
+import { defaultServerOptions } from '../../../src/server/config.ts';
 import { mockEngine } from '../../../src/inference/mock/engine.ts';
 import { Fault } from '../../../src/protocol/fault.ts';
 import { readCatalogue } from '../../../src/inference/models/catalogue/catalogue.ts';
@@ -90,7 +90,7 @@ describe('a graph with one invalid value', () => {
     };
     for (const [, { document }] of invalidGraphs) {
       await expect(
-        Agent.create({ ...options, graph: document, limits: limitsOf(defaultServerOptions()) }),
+        Agent.create({ ...options, graph: document, limits: defaultServerOptions() }),
       ).rejects.toBeInstanceOf(Fault);
     }
     expect([...catalogue.models.keys()].filter((name) => pool.state(name).uses > 0)).toEqual([]);

@@ -65,7 +65,7 @@ function readTools(
   { tools: declarations, strict }: ToolCallParams,
   { limits, nodeName, clientTools, warn }: NodeContext,
 ): ReadonlyMap<string, Tool> {
-  assertCount('/tools', declarations.length, 'entries', limits.tools);
+  assertCount('/tools', declarations.length, 'entries', limits.maxTools);
   const named = declarations.filter((entry) => typeof entry === 'string');
   if (!clientTools && named.length > 0)
     warn(`${nodeName}.params.tools only names ${listNames(named)}: the program brings them with createAgent`);

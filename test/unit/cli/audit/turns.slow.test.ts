@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { createRng, type Rng } from '../../../../scripts/seededRandom.mjs';
 import { Agent, type TurnListener } from '../../../../src/graph/agent/agent.ts';
 import { auditDocument, type GraphAudit } from '../../../../src/cli/audit/audit.ts';
-import { defaultServerOptions, limitsOf } from '../../../../src/server/config.ts';
+import { defaultServerOptions } from '../../../../src/server/config.ts';
 import { mockEngine } from '../../../../src/inference/mock/engine.ts';
 import type { MockScript } from '../../../../src/inference/mock/script.ts';
 import type { ServerFrameBodies, TurnComplete } from '../../../../src/protocol/frames.gen.ts';
@@ -75,7 +75,7 @@ const createAgent = (graph: PlainGraph): Promise<Agent> =>
     diagnostics: true,
     maxSteps: 200,
     history: [],
-    limits: limitsOf(defaultServerOptions()),
+    limits: defaultServerOptions(),
     turnTimeoutMs: 60_000,
   });
 

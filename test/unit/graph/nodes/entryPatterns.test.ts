@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { compileEntryPatterns } from '../../../../src/graph/nodes/stringParams.ts';
 
-const context = { limits: { tools: 64, patterns: 3 }, setMade: () => undefined };
+const context = { limits: { maxTools: 64, maxPatterns: 3 }, setMade: () => undefined };
 const { signal } = new AbortController();
 const compile = (entries: readonly { readonly patterns?: readonly string[] }[]) =>
   compileEntryPatterns('/labels', entries, 'forms', context);
@@ -38,7 +38,10 @@ describe('the patterns of the entries of a list', () => {
     const large = (letter: string) => ({ patterns: [`${letter}{1000}`.repeat(18)] });
     const entries = (count: number) => [...'abcdefghijklmnopqr'].slice(0, count).map(large);
     const compileMany = (count: number) =>
-      compileEntryPatterns('/labels', entries(count), 'forms', { ...context, limits: { tools: 1, patterns: 99 } });
+      compileEntryPatterns('/labels', entries(count), 'forms', {
+        ...context,
+        limits: { maxTools: 1, maxPatterns: 99 },
+      });
     await expect(compileMany(17)).rejects.toMatchObject({
       errors: [
         {

@@ -41,7 +41,7 @@ describe('the storage of a node', () => {
       throw new Fault('STORAGE_FILE_NOT_FOUND', `there is no "${name}"`);
     };
     const warn = (warning: string): void => void warnings.push(warning);
-    return { nodeName: 'find', limits: { tools: 1, patterns: 2 }, strings, warn, warnings };
+    return { nodeName: 'find', limits: { maxTools: 1, maxPatterns: 2 }, strings, warn, warnings };
   };
 
   it.each([

@@ -1,7 +1,7 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Agent } from '../../../../src/graph/agent/agent.ts';
-import { defaultServerOptions, limitsOf } from '../../../../src/server/config.ts';
+import { defaultServerOptions } from '../../../../src/server/config.ts';
 import { mockEngine } from '../../../../src/inference/mock/engine.ts';
 import { readCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
 import { ModelPool } from '../../../../src/inference/models/pool/pool.ts';
@@ -28,7 +28,7 @@ describe('a SelectTools node with a model', () => {
       diagnostics: true,
       maxSteps: 0,
       history: [],
-      limits: limitsOf(defaultServerOptions()),
+      limits: defaultServerOptions(),
       turnTimeoutMs: 10_000,
     });
     const gate = new Gate();

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Agent } from '../../../../src/graph/agent/agent.ts';
-import { defaultServerOptions, limitsOf } from '../../../../src/server/config.ts';
+import { defaultServerOptions } from '../../../../src/server/config.ts';
 import { mockEngine } from '../../../../src/inference/mock/engine.ts';
 import { readMockScript } from '../../../../src/inference/mock/script.ts';
 import { readCatalogue } from '../../../../src/inference/models/catalogue/catalogue.ts';
@@ -65,7 +65,7 @@ describe('a ToolCall node', () => {
       diagnostics: false,
       maxSteps: 0,
       history: [],
-      limits: limitsOf(defaultServerOptions()),
+      limits: defaultServerOptions(),
       turnTimeoutMs: 10_000,
     });
 
