@@ -164,26 +164,22 @@ export async function ignoreUpgrade(
   server.emit('connection', socket);
 }
 
-/** Rejects a client during the handshake: an HTTP error instead of a WebSocket. */
-export function rejectUpgrade(socket: Duplex, status: number, reason: string): void {
-  socket.on('error', () => socket.destroy());
-  writeResponse(socket, refusal(status, reason));
-}
-
 const slowReaderTimeoutMs = 10_000;
 
-// For a socket that Node has handed over as an upgrade: its own response object cannot be used any more.
-function writeResponse(socket: Duplex, response: HttpResponse): void {
-  const { status, headers = {} } = response;
-  const { type, text } = serialize(response);
+/**
+ * Rejects a client during the handshake: an HTTP error instead of a WebSocket. Node has handed the socket over as an
+ * upgrade: its own response object cannot be used any more.
+ */
+export function rejectUpgrade(socket: Duplex, status: number, reason: string): void {
+  const { type, text } = serialize(refusal(status, reason));
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     'Connection: close',
     `Content-Type: ${type}`,
     'X-Content-Type-Options: nosniff',
     `Content-Length: ${Buffer.byteLength(text)}`,
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ];
+  socket.on('error', () => socket.destroy());
   // Do not wait for the client to close its side.
   socket.once('finish', () => socket.destroy());
   const timeout = setTimeout(() => socket.destroy(), slowReaderTimeoutMs).unref();
