@@ -70,10 +70,8 @@ const binaryEncoding: FieldEncoding = {
   // Without a prototype, "__proto__" is a key like any other, and no inherited key is found.
   map: (value) => Object.setPrototypeOf(value, null) as Readonly<Record<string, string>>,
 
-  isUnknownEnum: (names, value) => names[value as number] === undefined,
-
-  enum(names, value, path) {
-    const name = names[value as number];
+  enum(names, value, path, unknownAs) {
+    const name = names[value as number] ?? unknownAs;
     if (name !== undefined) return name;
     throw malformed(`${path} must be a number from 0 to ${names.length - 1}, not ${String(value)}`);
   },

@@ -104,9 +104,8 @@ export interface FieldEncoding {
   unknown(name: MessageName, value: unknown, path: string): UnknownField | undefined;
   list(value: unknown, path: string): readonly unknown[];
   map(value: unknown, path: string): Readonly<Record<string, string>>;
-  enum(names: readonly string[], value: unknown, path: string): string;
-  /** Whether an enum value has the right type, but is none of the proto. */
-  isUnknownEnum(names: readonly string[], value: unknown): boolean;
+  /** @param unknownAs what a value counts as that has the right type, but is none of the proto; undefined: it is an error. */
+  enum(names: readonly string[], value: unknown, path: string, unknownAs: string | undefined): string;
   readonly scalars: {
     string(value: unknown, path: string): string;
     bool(value: unknown, path: string): boolean;
@@ -185,10 +184,7 @@ export function frameReader<E extends Envelope>(envelope: E, encoding: FieldEnco
   function readItem(shape: FieldShape, value: unknown, path: string): unknown {
     if ('message' in shape) return readMessage(shape.message, value, path);
     if ('map' in shape) return encoding.map(value, path);
-    if ('enum' in shape) {
-      const isIgnored = !rejectsUnknown && encoding.isUnknownEnum(shape.enum, value);
-      return isIgnored ? shape.enum[0] : encoding.enum(shape.enum, value, path);
-    }
+    if ('enum' in shape) return encoding.enum(shape.enum, value, path, rejectsUnknown ? undefined : shape.enum[0]);
     return encoding.scalars[shape.scalar](value, path);
   }
 }

@@ -44,18 +44,20 @@ interface JsonValueRules {
   isSet(value: unknown): boolean;
   /** The members of an object. @throws Fault MALFORMED_MESSAGE */
   object(value: unknown, path: string): Fields;
-  list(value: unknown, path: string): readonly unknown[];
   /** A JSON document as text. @throws Fault MALFORMED_MESSAGE */
   documentText(value: unknown, path: string): string;
 }
 
 const jsonValueEncoding = (rules: JsonValueRules): FieldEncoding => ({
   isSet: rules.isSet,
-  list: rules.list,
+  list(value, path) {
+    // Without holes: map() would keep them.
+    if (Array.isArray(value)) return [...(value as readonly unknown[])];
+    throw wrongType(path, 'a list', value);
+  },
   fields: (name, value, path) => withDocumentTexts(name, rules.object(value, path), path, rules),
   unknown: (name, value, path) => unknownMember(rules.object(value, path), knownNames[name], path),
   map: (value, path) => stringMap(rules.object(value, path), path),
-  isUnknownEnum: (names, value) => typeof value === 'string' && !names.includes(value),
   enum: enumValue,
   scalars: {
     string,
@@ -70,10 +72,6 @@ const jsonEncoding: FieldEncoding = jsonValueEncoding({
   object(value, path) {
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;
     throw wrongType(path || 'the frame', 'an object', value);
-  },
-  list(value, path) {
-    if (Array.isArray(value)) return value;
-    throw wrongType(path, 'a list', value);
   },
   documentText: (value) => JSON.stringify(value),
 });
@@ -137,9 +135,10 @@ function stringMap(members: Fields, path: string): Readonly<Record<string, strin
   return map;
 }
 
-function enumValue(names: readonly string[], value: unknown, path: string): string {
+function enumValue(names: readonly string[], value: unknown, path: string, unknownAs?: string): string {
   if (typeof value !== 'string') throw wrongType(path, `one of ${names.join(', ')}`, value);
   if (names.includes(value)) return value;
+  if (unknownAs !== undefined) return unknownAs;
   const short = truncateForError(value);
   throw malformed(`${path} must be one of ${names.join(', ')}, not ${describeValue(value)}${didYouMean(short, names)}`);
 }
@@ -211,11 +210,6 @@ const read = frameReader(
   jsonValueEncoding({
     isSet: (value) => value !== undefined,
     object: plainObject,
-    list(value, path) {
-      // Without holes: map() would keep them.
-      if (Array.isArray(value)) return [...(value as readonly unknown[])];
-      throw wrongType(path, 'a list', value);
-    },
     documentText,
   }),
 );

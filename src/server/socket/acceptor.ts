@@ -1,5 +1,4 @@
 import type { IncomingMessage, Server as HttpServer } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type Server as SocketServer } from 'ws';
 import { closeCodes } from '../../protocol/closeCodes.ts';
@@ -35,7 +34,8 @@ export class Acceptor {
   readonly connections = new Set<ClientConnection>();
   readonly #parts: AcceptorParts;
   readonly #sockets = createSocketServer();
-  readonly #anonymous: ReturnType<typeof anonymousSockets>;
+  /** A new socket is one of these until it has shown the token, or what it asks for may begin. */
+  readonly anonymous: ReturnType<typeof anonymousSockets>;
   readonly #findDenial: AccessCheck;
   readonly #isRateAllowed: () => boolean;
   readonly #refusedOrigins = new Set<string>();
@@ -43,27 +43,17 @@ export class Acceptor {
   constructor(parts: AcceptorParts) {
     const { options, logRejection } = parts;
     this.#parts = parts;
-    this.#anonymous = anonymousSockets(2 * options.maxConnections, ({ remoteAddress: address }) =>
+    this.anonymous = anonymousSockets(2 * options.maxConnections, ({ remoteAddress: address }) =>
       logRejection({ address }, 'oldest socket without a token or a WebSocket closed: too many are open'),
     );
     this.#findDenial = createAccessCheck(options);
     this.#isRateAllowed = rateLimit(options.maxConnectionRate);
   }
 
-  /** A socket was opened: it is anonymous until it is admitted. */
-  add(socket: Socket): void {
-    this.#anonymous.add(socket);
-  }
-
-  /** The socket has shown the token, or what it asks for may begin. */
-  admit(socket: Socket): void {
-    this.#anonymous.remove(socket);
-  }
-
-  /** Checks a request; one with the token admits its socket. */
+  /** Checks a request; the socket of one with the token is no longer anonymous. */
   readonly checkAccess: AccessCheck = (request) => {
     const denied = this.#findDenial(request);
-    if (!denied && this.#parts.options.token !== '') this.admit(request.socket);
+    if (!denied && this.#parts.options.token !== '') this.anonymous.remove(request.socket);
     if (denied?.origin !== undefined) this.#warnOfOrigin(denied.origin, denied.reason);
     return denied;
   };
@@ -109,7 +99,7 @@ export class Acceptor {
     const isElsewhere = options.behindBalancer && !namesSession(request, sessions.options.serverName);
     const excess = isElsewhere ? this.checkCapacity() : undefined;
     if (excess) return reject(503, excess);
-    this.admit(request.socket);
+    this.anonymous.remove(request.socket);
     const findExcess = isElsewhere ? () => undefined : this.checkCapacity;
     this.#sockets.handleUpgrade(request, socket, head, (opened) => this.#accept(opened, request, findExcess));
   }

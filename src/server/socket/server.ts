@@ -62,7 +62,7 @@ export async function listen(
     const answer = answerHttp(acceptor.checkAccess, context, { api, findFull: acceptor.findFull, page });
     // Without the last two, Node asks for the body of a request, or answers it itself.
     for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) server.on(event, answer);
-    server.on('connection', (socket) => acceptor.add(socket));
+    server.on('connection', acceptor.anonymous.add);
     server.on('upgrade', (...args) => acceptor.upgrade(server, ...args));
   });
   // Without a listener Node ends the process, for example when no file handle is free for a new connection.
@@ -113,7 +113,7 @@ async function createParts(
     ? new (await import('../openai/api.ts')).OpenAiApi({
         context,
         findExcess: acceptor.checkCapacity,
-        onAdmitted: (socket) => acceptor.admit(socket),
+        onAdmitted: acceptor.anonymous.remove,
         sendBuffer,
         onRefused: (facts) => logRefusedRequest(facts, 'request of the OpenAI-compatible API refused'),
       })
