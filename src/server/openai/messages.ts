@@ -35,7 +35,8 @@ export function readMessages(messages: readonly RequestMessage[], maxBytes: numb
   });
   const textOf = (index: number): string => texts[index] ?? '';
   const isSystem = ({ role }: RequestMessage): boolean => role === 'system' || role === 'developer';
-  const begin = messages.findIndex((message) => !isSystem(message));
+  const firstOther = messages.findIndex((message) => !isSystem(message));
+  const begin = firstOther < 0 ? messages.length : firstOther;
   if (messages.at(-1)?.role === 'assistant')
     throw invalidField(
       `messages[${messages.length - 1}]`,

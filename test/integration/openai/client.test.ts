@@ -83,6 +83,12 @@ describe('the official client', () => {
     }
   });
 
+  it('shows all messages of the system to the model, also if there are no others', async () => {
+    const messages = ['Be kind.', 'Say hello.'].map((content) => ({ role: 'system', content }) as const);
+    await client().chat.completions.create({ model, messages });
+    expect(lastPrompt(engine)[0]).toBe('system: Be kind.\n\nSay hello.');
+  });
+
   it.each([false, true])('takes a function without a schema as one without parameters (strict: %s)', async (strict) => {
     const wave = { type: 'function', function: { name: 'wave', parameters: {}, strict } } as const;
     const { choices } = await client().chat.completions.create({ model, messages: [user('wave')], tools: [wave] });
