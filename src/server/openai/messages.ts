@@ -26,80 +26,72 @@ export interface Conversation {
   readonly last: ConversationTurn & { readonly user: string };
 }
 
+/** A message with its text, and its place in the request for errors. */
+interface PlacedMessage extends RequestMessage {
+  readonly text: string;
+  readonly place: string;
+}
+
 /** Reads the messages of a request. @throws ApiError with status 400 that names the message */
-export function readMessages(messages: readonly RequestMessage[], maxBytes: number): Conversation {
-  const texts = messages.map(({ role, content, name }, index) => {
-    const text = readContent(content, `messages[${index}].content`, maxBytes);
+export function readMessages(given: readonly RequestMessage[], maxBytes: number): Conversation {
+  const messages = given.map((message, index): PlacedMessage => {
+    const { role, content, name } = message;
+    const place = `messages[${index}]`;
+    const text = readContent(content, `${place}.content`, maxBytes);
     // A model knows roles and no names: who speaks is a part of the text.
-    return name === undefined || role === 'tool' ? text : `${name}: ${text}`;
+    return { ...message, place, text: name === undefined || role === 'tool' ? text : `${name}: ${text}` };
   });
-  const textOf = (index: number): string => texts[index] ?? '';
-  const isSystem = ({ role }: RequestMessage): boolean => role === 'system' || role === 'developer';
-  const firstOther = messages.findIndex((message) => !isSystem(message));
+  const last = messages.at(-1);
+  if (last?.role === 'assistant')
+    throw invalidField(last.place, 'is the last one and of role assistant; end with user or tool');
+  const firstOther = messages.findIndex(({ role }) => role !== 'system' && role !== 'developer');
   const begin = firstOther < 0 ? messages.length : firstOther;
-  if (messages.at(-1)?.role === 'assistant')
-    throw invalidField(
-      `messages[${messages.length - 1}]`,
-      'is the last one and of role assistant; end with user or tool',
-    );
+  const system = messages.slice(0, begin);
+  system.forEach(assertFields);
   const turns: { user: string | undefined; parts: ConversationPart[] }[] = [];
   const add = (part: ConversationPart): void => {
     if (turns.length === 0) turns.push({ user: undefined, parts: [] });
     turns.at(-1)?.parts.push(part);
   };
-  messages.slice(0, begin).forEach(assertFields);
-  for (let index = begin; index < messages.length; index++) {
-    const message = messages[index];
-    if (!message) break;
-    const { role, tool_calls: calls } = message;
-    assertFields(message, index);
-    const text = textOf(index);
+  const rest = messages.slice(begin);
+  for (let message = rest.shift(); message; message = rest.shift()) {
+    const { role, text, place, tool_calls: calls } = message;
+    assertFields(message);
     if (role === 'user') turns.push({ user: text, parts: [] });
     else if (role === 'assistant' && calls.length > 0) {
-      const results = resultsAfter(messages, index, textOf);
-      add({
-        kind: 'calls',
-        text,
-        calls: calls.map((call, at) => answer(call, results, `messages[${index}].tool_calls[${at}]`)),
-      });
-      index += calls.length;
-    } else if (role === 'tool') throw invalidField(`messages[${index}]`, 'answers no call of the message before it');
+      const results = readResults(message, rest.splice(0, calls.length));
+      const answered = calls.map((call, at) => answer(call, results, `${place}.tool_calls[${at}]`));
+      add({ kind: 'calls', text, calls: answered });
+    } else if (role === 'tool') throw invalidField(place, 'answers no call of the message before it');
     else add({ kind: 'text', message: { role: role === 'assistant' ? role : 'system', text } });
   }
   // Many templates need a message of the user: without one it is empty.
   const { user = '', parts } = turns.at(-1) ?? { parts: [] };
-  const system = texts.slice(0, begin).filter((text) => text !== '');
-  return { system: system.join('\n\n'), earlier: turns.slice(0, -1), last: { user, parts } };
+  const texts = system.map(({ text }) => text).filter((text) => text !== '');
+  return { system: texts.join('\n\n'), earlier: turns.slice(0, -1), last: { user, parts } };
 }
 
-function assertFields({ role, tool_calls: calls, tool_call_id: id, content }: RequestMessage, index: number): void {
-  const place = `messages[${index}]`;
+function assertFields({ role, tool_calls: calls, tool_call_id: id, content, place }: PlacedMessage): void {
   if (calls.length > 0 && role !== 'assistant') throw invalidField(`${place}.tool_calls`, `is not for role ${role}`);
   if (id !== undefined && role !== 'tool') throw invalidField(`${place}.tool_call_id`, `is not for role ${role}`);
   if (content === undefined && role !== 'assistant') throw invalidField(`${place}.content`, 'is missing');
 }
 
 /** The results of the calls of a message, by id: those of the messages of role tool that follow it, one for each call. */
-function resultsAfter(
-  messages: readonly RequestMessage[],
-  index: number,
-  textOf: (index: number) => string,
-): ReadonlyMap<string, string> {
-  const calls = messages[index]?.tool_calls ?? [];
-  const byId = new Map(calls.toReversed().map((call) => [call.id, call]));
+function readResults(caller: PlacedMessage, following: readonly PlacedMessage[]): ReadonlyMap<string, string> {
+  const byId = new Map(caller.tool_calls.toReversed().map((call) => [call.id, call]));
   const results = new Map<string, string>();
-  for (let at = index + 1; at <= index + calls.length; at++) {
-    const message = messages[at];
-    if (message?.role !== 'tool') break;
-    const { tool_call_id: id = '' } = message;
-    assertFields(message, at);
+  for (const message of following) {
+    const { role, place, text, name: given, tool_call_id: id = '' } = message;
+    if (role !== 'tool') break;
+    assertFields(message);
     const call = byId.get(id);
-    if (!call) throw invalidField(`messages[${at}].tool_call_id`, `is no call of messages[${index}]: "${id}"`);
-    if (results.has(id)) throw invalidField(`messages[${at}].tool_call_id`, `has a second result for "${id}"`);
+    if (!call) throw invalidField(`${place}.tool_call_id`, `is no call of ${caller.place}: "${id}"`);
+    if (results.has(id)) throw invalidField(`${place}.tool_call_id`, `has a second result for "${id}"`);
     const { name } = call.function;
-    if (message.name !== undefined && message.name !== name)
-      throw invalidField(`messages[${at}].name`, `must be the function of the call, ${JSON.stringify(name)}`);
-    results.set(id, textOf(at));
+    if (given !== undefined && given !== name)
+      throw invalidField(`${place}.name`, `must be the function of the call, ${JSON.stringify(name)}`);
+    results.set(id, text);
   }
   return results;
 }
