@@ -31,14 +31,12 @@ export const defaultOutboxLimits: OutboxLimits = {
  */
 export class Outbox {
   readonly #limits: OutboxLimits;
-  /** Sent frames first, then those that wait. */
-  #frames: OutgoingFrame[] = [];
-  /** How many of `#frames` have been sent. */
-  #sent = 0;
-  /** How many frames of the session came before `#frames`. */
+  /** Frames that were sent, and may not have been received. */
+  #sent: OutgoingFrame[] = [];
+  /** Frames that wait to be sent. */
+  #queued: OutgoingFrame[] = [];
+  /** How many frames of the session came before `#sent`. */
   #forgotten = 0;
-  #sentBytes = 0;
-  #queuedBytes = 0;
 
   constructor(limits: OutboxLimits = defaultOutboxLimits) {
     this.#limits = limits;
@@ -46,72 +44,59 @@ export class Outbox {
 
   /** Bytes of all frames that are held. */
   get bytes(): number {
-    return this.#sentBytes + this.#queuedBytes;
+    return totalBytes(this.#sent) + totalBytes(this.#queued);
   }
 
   /** Queues a frame. @throws Fault LIMIT_EXCEEDED when too much waits already. */
   add(frame: OutgoingFrame): void {
     const { queuedBytes, queuedFrames } = this.#limits;
-    const isFull = this.#queuedBytes + frame.bytes > queuedBytes || this.#frames.length - this.#sent + 1 > queuedFrames;
-    if (isFull) {
+    if (totalBytes(this.#queued) + frame.bytes > queuedBytes || this.#queued.length >= queuedFrames) {
       throw new Fault(
         'LIMIT_EXCEEDED',
         `there is no connection, and not more than ${queuedFrames} requests or ${queuedBytes} bytes wait for it; wait until it is resumed`,
       );
     }
-    this.#frames.push(frame);
-    this.#queuedBytes += frame.bytes;
+    this.#queued.push(frame);
   }
 
   /** Removes a frame that has not been sent; does nothing when it has. */
   withdraw(requestId: number): void {
-    const index = this.#frames.findLastIndex((frame) => frame.requestId === requestId);
-    const frame = this.#frames[index];
-    if (!frame || index < this.#sent) return;
-    this.#frames.splice(index, 1);
-    this.#queuedBytes -= frame.bytes;
+    this.#queued = this.#queued.filter((frame) => frame.requestId !== requestId);
   }
 
   /** The frames that wait, which count as sent from now on. */
   takeQueued(): readonly OutgoingFrame[] {
-    const taken = this.#frames.slice(this.#sent);
-    this.#sent = this.#frames.length;
-    this.#sentBytes += this.#queuedBytes;
-    this.#queuedBytes = 0;
+    const taken = this.#queued;
+    this.#queued = [];
+    this.#sent.push(...taken);
     let excess = 0;
-    for (let bytes = this.#sentBytes; bytes > this.#limits.keptBytes; excess++) bytes -= this.#bytesAt(excess);
+    for (let bytes = totalBytes(this.#sent); bytes > this.#limits.keptBytes; excess++)
+      bytes -= this.#sent[excess]?.bytes ?? 0;
     this.#forget(excess);
     return taken;
   }
 
   /** An answer has come: the server has received this frame and all before it. */
   acknowledge(requestId: number): void {
-    let received = 0;
-    while (received < this.#sent && (this.#frames[received]?.requestId ?? Infinity) <= requestId) received++;
-    this.#forget(received);
+    const next = this.#sent.findIndex((frame) => frame.requestId > requestId);
+    this.#forget(next < 0 ? this.#sent.length : next);
   }
 
   /** Queues again what follows `received` frames. @returns how many; undefined: gone, or fewer were sent. */
   rewind(received: number): number | undefined {
     const count = received - this.#forgotten;
-    if (count < 0 || count > this.#sent) return undefined;
+    if (count < 0 || count > this.#sent.length) return undefined;
     this.#forget(count);
     const again = this.#sent;
-    this.#sent = 0;
-    this.#queuedBytes += this.#sentBytes;
-    this.#sentBytes = 0;
-    return again;
+    this.#sent = [];
+    this.#queued = [...again, ...this.#queued];
+    return again.length;
   }
 
   #forget(count: number): void {
-    if (count === 0) return;
-    for (let index = 0; index < count; index++) this.#sentBytes -= this.#bytesAt(index);
-    this.#frames = this.#frames.slice(count);
-    this.#sent -= count;
+    this.#sent.splice(0, count);
     this.#forgotten += count;
   }
-
-  #bytesAt(index: number): number {
-    return this.#frames[index]?.bytes ?? 0;
-  }
 }
+
+const totalBytes = (frames: readonly OutgoingFrame[]): number => frames.reduce((total, { bytes }) => total + bytes, 0);
