@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Metric, Registry } from 'prom-client';
 import { version } from '../../base/packageFiles.ts';
 import type { LabelsOf, MetricDefinition, MetricName, NameOf } from './definitions.ts';
 import { metricDefinitions } from './definitions.ts';
@@ -7,30 +7,28 @@ import type { TurnOutcome } from '../../graph/agent/turnOptions.ts';
 
 /** Sets a gauge, or a counter of which the whole reading is known, to a value. */
 export type SetMetric = <K extends NameOf<'gauge' | 'counter'>>(name: K, labels: LabelsOf<K>, value: number) => void;
-type Meter = Counter | Gauge | Histogram;
 
 /** Prometheus metrics of one server (prom-client): those of `metricDefinitions`, in a registry of their own. */
 export class Metrics {
   readonly contentType: string = Registry.PROMETHEUS_CONTENT_TYPE;
   readonly #registry = new Registry();
-  readonly #meters = new Map<MetricName, Meter>();
   readonly #onScrape: ((set: SetMetric) => void)[] = [];
   // Those that scrape callbacks have set: they are reset before each scrape.
   readonly #scraped = new Set<MetricName>();
 
   constructor() {
     for (const [name, definition] of Object.entries(metricDefinitions) as [MetricName, MetricDefinition][])
-      this.#meters.set(name, this.#createMeter(name, definition));
+      this.#registry.registerMetric(createMeter(name, definition));
   }
 
   /** Increases a counter, or changes a gauge by a positive or negative value. */
   add<K extends NameOf<'counter' | 'gauge'>>(name: K, labels: LabelsOf<K>, value = 1): void {
-    const meter = this.#meters.get(name);
-    if (meter && !(meter instanceof Histogram)) meter.inc(labels, value);
+    const meter = this.#registry.getSingleMetric(name);
+    if (meter instanceof Counter || meter instanceof Gauge) meter.inc(labels, value);
   }
 
   observe<K extends NameOf<'histogram'>>(name: K, labels: LabelsOf<K>, value: number): void {
-    const meter = this.#meters.get(name);
+    const meter = this.#registry.getSingleMetric(name);
     if (meter instanceof Histogram) meter.observe(labels, value);
   }
 
@@ -43,10 +41,10 @@ export class Metrics {
   async text(): Promise<string> {
     const exportProcess = await readProcess();
     // No await from here to the end of the callbacks: two scrapes at the same time would reset each other's metrics.
-    for (const name of this.#scraped) this.#meters.get(name)?.reset();
+    for (const name of this.#scraped) this.#registry.getSingleMetric(name)?.reset();
     const set: SetMetric = (name, labels, value) => {
       this.#scraped.add(name);
-      const meter = this.#meters.get(name);
+      const meter = this.#registry.getSingleMetric(name);
       if (meter instanceof Gauge) meter.set(labels, value);
       else if (meter instanceof Counter) meter.inc(labels, value);
     };
@@ -54,16 +52,16 @@ export class Metrics {
     for (const callback of this.#onScrape) callback(set);
     return this.#registry.metrics();
   }
+}
 
-  #createMeter(name: MetricName, { type, help, labels, buckets = [] }: MetricDefinition): Meter {
-    const options = { name, help, labelNames: Object.keys(labels), registers: [this.#registry] };
-    if (type === 'gauge') return new Gauge(options);
-    if (type === 'histogram') return new Histogram({ ...options, buckets: [...buckets] });
-    const counter = new Counter(options);
-    // Counters start at 0: Prometheus `rate()` sees no increase if the first sample is 1.
-    for (const labelSet of labelCombinations(labels)) counter.inc(labelSet, 0);
-    return counter;
-  }
+function createMeter(name: MetricName, { type, help, labels, buckets = [] }: MetricDefinition): Metric {
+  const options = { name, help, labelNames: Object.keys(labels), registers: [] };
+  if (type === 'gauge') return new Gauge(options);
+  if (type === 'histogram') return new Histogram({ ...options, buckets: [...buckets] });
+  const counter = new Counter(options);
+  // Counters start at 0: Prometheus `rate()` sees no increase if the first sample is 1.
+  for (const labelSet of labelCombinations(labels)) counter.inc(labelSet, 0);
+  return counter;
 }
 
 /** All possible label sets; none when the values of a label are not known in advance. */
