@@ -53,11 +53,6 @@ export class RequestQueues {
     return this.#bytes < this.limits.totalBytes;
   }
 
-  /** Creates the queue of a session, read from this connection. */
-  open(reader: PausableReader): RequestQueue {
-    return new RequestQueue(this, reader);
-  }
-
   /** Pauses the new connection of a queue that may not be read now. */
   attach(queue: RequestQueue): void {
     this.#paused.delete(queue);

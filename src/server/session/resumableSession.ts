@@ -1,7 +1,7 @@
 import { Fault } from '../../protocol/fault.ts';
 import { RequestDispatcher } from './dispatcher.ts';
 import { OutgoingFrames, type FrameWriter } from './outgoingFrames.ts';
-import type { PausableReader, RequestQueue, RequestQueues } from './requestQueue.ts';
+import { type PausableReader, RequestQueue, type RequestQueues } from './requestQueue.ts';
 import { type Reply, Session, type ServerContext } from './session.ts';
 
 export interface SessionConnection extends FrameWriter, PausableReader {
@@ -48,7 +48,7 @@ export class ResumableSession implements AsyncDisposable {
       context.log.error({ session: id, err: error }, 'a kept frame could not be sent again');
       fail(Fault.from(error));
     });
-    this.#queue = requestQueues.open(connection);
+    this.#queue = new RequestQueue(requestQueues, connection);
     const emit: Reply = (body, fields) => this.outgoing.emit(0, body, fields);
     const session = new Session(id, context, () => this.outgoing.backpressure(), emit);
     this.dispatcher = new RequestDispatcher(

@@ -16,7 +16,6 @@ import { ignoreUpgrade, rejectUpgrade } from './http.ts';
 import type { LogRejection } from './rejectionLog.ts';
 import { anonymousSockets, rateLimit } from './socketLimits.ts';
 
-const pingMs = 30_000;
 const maxRefusedOrigins = 100;
 
 export interface AcceptorParts {
@@ -117,7 +116,7 @@ export class Acceptor {
     const excess = findExcess();
     if (excess) return reject(new Fault('LIMIT_EXCEEDED', excess), closeCodes.limitExceeded);
     const coalesce = coalesceWrites(request.socket);
-    const connection = new ClientConnection(socket, { subprotocol, sessions, pingMs, sendBuffer, coalesce });
+    const connection = new ClientConnection(socket, { subprotocol, sessions, sendBuffer, coalesce });
     this.connections.add(connection);
     socket.on('close', () => this.connections.delete(connection));
   }

@@ -16,6 +16,8 @@ import { version } from '../../base/packageFiles.ts';
 import { createSendBuffer, type SendBuffer, type SendBufferLimits } from '../sendBuffer.ts';
 
 const protocolVersion = 1;
+/** Between pings; a connection without a pong in between is terminated. */
+const pingMs = 30_000;
 
 /** The server's WebSocket class: calls `onTooLarge` before ws closes over a frame of more than `maxFrameBytes`. */
 export class ClientSocket extends WebSocket {
@@ -30,8 +32,6 @@ export class ClientSocket extends WebSocket {
 export interface ConnectionOptions {
   readonly subprotocol: Subprotocol;
   readonly sessions: Sessions;
-  /** Milliseconds between pings; a connection without a pong in between is terminated. */
-  readonly pingMs: number;
   readonly sendBuffer: SendBufferLimits;
   /** Called before each frame is written, to coalesce writes. */
   readonly coalesce: () => void;
@@ -53,7 +53,7 @@ export class ClientConnection implements SessionConnection {
   #paused = false;
   #closing = false;
 
-  constructor(socket: ClientSocket, { subprotocol, sessions, pingMs, sendBuffer, coalesce }: ConnectionOptions) {
+  constructor(socket: ClientSocket, { subprotocol, sessions, sendBuffer, coalesce }: ConnectionOptions) {
     const { log, metrics } = sessions.options.context;
     this.subprotocol = subprotocol;
     this.#socket = socket;

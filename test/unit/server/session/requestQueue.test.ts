@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RequestQueues, type RequestQueue } from '../../../../src/server/session/requestQueue.ts';
+import { RequestQueue, RequestQueues } from '../../../../src/server/session/requestQueue.ts';
 
 interface Connection {
   readonly queue: RequestQueue;
@@ -9,7 +9,7 @@ interface Connection {
 
 function connect(queues: RequestQueues): Connection {
   const calls: string[] = [];
-  const queue = queues.open({ pause: () => calls.push('pause'), resume: () => calls.push('resume') });
+  const queue = new RequestQueue(queues, { pause: () => calls.push('pause'), resume: () => calls.push('resume') });
   return { queue, calls };
 }
 
