@@ -15,10 +15,10 @@ import { checks, logged, optionsCheck } from './options.ts';
 import { readJson, type TurnEvent, type RequestName, type ResponseTo } from './toolCall.ts';
 import { malformed } from '../protocol/fault.ts';
 import { documentText } from '../protocol/codec/json.ts';
+import { checkFrameTimes } from '../protocol/frameTimes.ts';
 import { AgentHandle } from './agent.ts';
 import type { CloseInfo } from './channel.ts';
 import type { Connection } from './connection.ts';
-import { FrameReports } from './frameReports.ts';
 import { type AgentTools, readAgentTools } from './executor/executor.ts';
 import { readPages, type RequestOptions } from './limits.ts';
 import type { NewEntry, SearchStorageOptions, StorageHit, StorageHits, StoredEntry } from './storages.ts';
@@ -116,7 +116,7 @@ export class Client implements AsyncDisposable {
   /** Session id, server version and protocol version, as the server sent them. */
   readonly session: SessionReady;
   readonly #connection: Connection;
-  readonly #frames = new FrameReports((ms, targetMs) => this.request('reportFrame', { ms, targetMs }));
+  readonly #addFrame = frameReports((ms, targetMs) => this.request('reportFrame', { ms, targetMs }));
 
   constructor(connection: Connection, session: SessionReady) {
     this.#connection = connection;
@@ -150,7 +150,7 @@ export class Client implements AsyncDisposable {
    * gets the 95th percentile, and takes less of the machine while that is late. Rejects nothing: a lost report does not matter.
    */
   reportFrame(ms: number, targetMs: number): void {
-    this.#frames.add(ms, targetMs);
+    this.#addFrame(ms, targetMs);
   }
 
   /**
@@ -326,3 +326,30 @@ const onModelProgress =
 
 const toJsonText = (document: object | string, path: string): string =>
   typeof document === 'string' ? document : documentText(document, path);
+
+const reportIntervalMs = 1000;
+/** The worst frame of a second says little, and the mean hides a few late ones. */
+const reportedPercentile = 0.95;
+
+/**
+ * Reports the frame times of a game once a second, with the 95th percentile of those since the last report.
+ * @returns adds a frame; it throws a Fault MALFORMED_MESSAGE.
+ */
+export function frameReports(send: (ms: number, targetMs: number) => Promise<unknown>) {
+  let frames: number[] = [];
+  /** When the first of them ended. */
+  let since = 0;
+  let isSending = false;
+  return (ms: number, targetMs: number, now = performance.now()): void => {
+    checkFrameTimes(ms, targetMs);
+    if (frames.push(ms) === 1) since = now;
+    if (now - since < reportIntervalMs) return;
+    const sorted = frames.toSorted((a, b) => a - b);
+    frames = [];
+    // While there is no connection, none waits for it: it would be old.
+    if (isSending) return;
+    isSending = true;
+    const onEnd = (): void => void (isSending = false);
+    send(sorted[Math.floor((sorted.length - 1) * reportedPercentile)] ?? ms, targetMs).then(onEnd, onEnd);
+  };
+}

@@ -94,7 +94,7 @@ export class Connection {
    */
   async request<Name extends RequestName>(
     name: Name,
-    fields: Partial<ClientFrameBodies[Name]> = {},
+    fields: { readonly [Field in keyof ClientFrameBodies[Name]]?: ClientFrameBodies[Name][Field] | undefined } = {},
     options: InternalRequestOptions = {},
   ): Promise<ResponseTo<Name>> {
     options.signal?.throwIfAborted();

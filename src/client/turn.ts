@@ -221,12 +221,7 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
     signal?.addEventListener('abort', cancel);
     const { variables, restore } = addPreviousResults(this.#options.variables, this.#agent.previous);
     try {
-      const fields = {
-        agentId,
-        text,
-        ...(variables !== undefined && { variables }),
-        ...(priority !== undefined && { priority }),
-      };
+      const fields = { agentId, text, variables, priority };
       const onFrame = (frame: ServerFrame): void => this.#receive(frame);
       return await connection.request('sendMessage', fields, { onFrame, onGiveUp: cancel });
     } catch (thrown) {

@@ -129,8 +129,11 @@ function decideCall(
       const run = { tool, arguments: checked.value };
       const { confirm } = hooks;
       if (!call.consequential || !confirm) return run;
-      const ask = (): Awaitable<boolean> => confirm({ ...call, arguments: decision.arguments }, context);
-      return andThen(whyNotConfirmed(ask), (why) => (why === undefined ? run : blocked(why)));
+      const ask = (): Awaitable<CallDecision> =>
+        andThen(confirm({ ...call, arguments: decision.arguments }, context), (answer) =>
+          answer === true ? run : blocked('it was not confirmed'),
+        );
+      return orElse(ask, (thrown) => blocked(describeThrown(thrown)));
     });
   });
 }
@@ -168,10 +171,3 @@ function checkArguments(call: ToolCall, tool: RegisteredTool, args: ToolCall['ar
   if (issues.length === 0) return { ok: true as const, value: args };
   return { ok: false as const, message: issues.map(({ message }) => message).join('; ') };
 }
-
-// Why the call is not run; undefined: it is confirmed.
-const whyNotConfirmed = (ask: () => Awaitable<boolean>): Awaitable<string | undefined> =>
-  orElse(
-    () => andThen(ask(), (answer) => (answer === true ? undefined : 'it was not confirmed')),
-    (thrown) => describeThrown(thrown),
-  );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FrameReports } from '../../../src/client/frameReports.ts';
+import { frameReports } from '../../../src/client/client.ts';
 import { codecs } from '../../helpers/depth.ts';
 import { connectToFakeServer, useCleanups } from '../../helpers/fakeServer.ts';
 
@@ -10,16 +10,16 @@ const targetMs = 16.7;
 /** A game with a frame each 10 ms; returns what was reported. */
 function startGame(answer: () => Promise<unknown> = async () => undefined) {
   const reports: [number, number][] = [];
-  const frames = new FrameReports((ms, target) => {
+  const addFrame = frameReports((ms, target) => {
     reports.push([ms, target]);
     return answer();
   });
   let now = 5000;
   const play = async (...times: readonly number[]): Promise<void> => {
-    for (const ms of times) frames.add(ms, targetMs, (now += 10));
+    for (const ms of times) addFrame(ms, targetMs, (now += 10));
     await new Promise(setImmediate);
   };
-  return { reports, frames, play };
+  return { reports, addFrame, play };
 }
 
 const second = (ms: number): readonly number[] => Array.from({ length: 100 }, () => ms);
