@@ -13,25 +13,17 @@ export function createYielder(maxBlockedMs = 10): () => Promise<void> {
 /** Asks to start a piece of synchronous work: undefined when it may start now, else a promise to wait for. */
 export type Admission = () => Promise<void> | undefined;
 
-/** Clock and event loop of an admission; tests replace them. */
-const processClock = {
-  /** Monotonic time in milliseconds. */
-  now: (): number => performance.now(),
-  /** Calls back in the next round of the event loop. */
-  onNextRound: (callback: () => void): void => void setImmediate(callback),
-};
-
 /**
  * Creates the admission of work that several owners share: once work has taken `maxBlockedMs` in one round of the event
  * loop, each later round starts one piece, in the order of asking. So however many pieces are ready, the event loop is
  * held for `maxBlockedMs` and the longest piece.
  */
-export function createAdmission(maxBlockedMs = 10, { now, onNextRound } = processClock): Admission {
+export function createAdmission(maxBlockedMs = 10): Admission {
   const waiting: (() => void)[] = [];
   let roundStart: number | undefined;
   const beginRound = (): void => {
-    roundStart = now();
-    onNextRound(endRound);
+    roundStart = performance.now();
+    setImmediate(endRound);
   };
   const endRound = (): void => {
     roundStart = undefined;
@@ -42,7 +34,8 @@ export function createAdmission(maxBlockedMs = 10, { now, onNextRound } = proces
   };
   return () => {
     if (roundStart === undefined) beginRound();
-    if (waiting.length === 0 && roundStart !== undefined && now() - roundStart < maxBlockedMs) return undefined;
+    if (waiting.length === 0 && roundStart !== undefined && performance.now() - roundStart < maxBlockedMs)
+      return undefined;
     return new Promise((resolve) => waiting.push(resolve));
   };
 }

@@ -47,7 +47,6 @@ export class Listeners {
     return () => void this.#listeners.delete(own);
   };
 
-  /** The event happens now. */
   call(): void {
     for (const listener of this.#listeners) listener();
   }

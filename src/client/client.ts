@@ -52,7 +52,6 @@ export interface CreateAgentOptions extends Partial<
   readonly timeoutMs?: number;
 }
 
-/** Checks the options of `createAgent`. @throws Fault MALFORMED_MESSAGE with the path. */
 const checkAgentOptions = optionsCheck<CreateAgentOptions>('createAgent', {
   graph: checks.graph,
   graphName: checks.field,

@@ -42,7 +42,6 @@ export interface SendOptions {
   readonly onEvent?: (event: TurnEvent) => void;
 }
 
-/** Checks the options of a message. @throws Fault MALFORMED_MESSAGE with the path. */
 const checkSendOptions = optionsCheck<SendOptions>('send', {
   variables: checks.field,
   priority: checks.field,

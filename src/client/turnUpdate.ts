@@ -98,7 +98,6 @@ export class ReplayStream<Item> implements AsyncIterable<Item> {
   #ending: { readonly failure?: unknown } | undefined;
   #wake: (() => void)[] = [];
 
-  /** All items so far. */
   get items(): readonly Item[] {
     return this.#items;
   }

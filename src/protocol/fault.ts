@@ -1,6 +1,5 @@
 import { codes, type CodeName } from './frames.gen.ts';
 
-/** Optional parts of a Fault. */
 export interface FaultOptions {
   readonly cause?: unknown;
   /** More for programs, as JSON text: for a graph the list of all its faults. */

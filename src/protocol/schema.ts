@@ -34,7 +34,6 @@ export interface Schema {
   readonly editor?: 'multiline' | 'model';
 }
 
-/** A schema of an object with named properties. */
 export interface ObjectSchema extends Schema {
   readonly type: 'object';
   readonly properties: { readonly [name: string]: Schema };

@@ -156,7 +156,6 @@ export class ToolError extends Error {
     this.call = call;
   }
 
-  /** The name of the tool. */
   get toolName(): string {
     return this.call.toolName;
   }

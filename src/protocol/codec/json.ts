@@ -35,7 +35,6 @@ export function decodeJson<E extends Envelope>(envelope: E, data: string | Uint8
   }
 }
 
-/** Whether a value fits in a uint32 field. */
 const isUint32 = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 0xffff_ffff;
 

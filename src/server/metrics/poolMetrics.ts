@@ -101,7 +101,6 @@ function exportMemory(labels: Labels, { weights, context, slot }: ModelMemory, s
   }
 }
 
-/** Exports the limits of a memory budget, and what is reserved of them. */
 export function exportBudget(budget: MemoryBudget, metrics: Metrics): void {
   metrics.onScrape((set) => {
     for (const memory of ['ram', 'vram'] as const) {

@@ -6,7 +6,6 @@ import { serverFrame } from '../../protocol/codec/frame.ts';
 /** Where the frames of a session are written: its connection. */
 export interface FrameWriter {
   readonly subprotocol: Subprotocol;
-  /** Writes an encoded frame. */
   write(bytes: Uint8Array): void;
   /** Undefined while the client reads fast enough; else a promise that resolves when it has caught up, or has left. */
   drained(): Promise<void> | undefined;
@@ -26,7 +25,6 @@ export class OutgoingFrames {
   readonly #onReplayFailed: (error: unknown) => void;
   #writer: FrameWriter | undefined;
   #subprotocol: Subprotocol = 'turngraph.v1.json';
-  /** The number of the last frame. */
   #seq = 0;
   /** The number of the last frame written to the present connection. */
   #written = 0;

@@ -21,7 +21,6 @@ export interface QueuePlace {
    * request that ends the wait.
    */
   defer(): void;
-  /** The request has been handled. */
   release(): void;
 }
 
@@ -109,13 +108,11 @@ export class RequestQueue {
     this.#queues.attach(this);
   }
 
-  /** Whether more requests may be read. */
   get canRead(): boolean {
     if (this.#waiting === 0) return true;
     return this.#bytes < this.#queues.limits.connectionBytes && this.#queues.hasRoom;
   }
 
-  /** Adds a request of this many bytes. */
   add(bytes: number): QueuePlace {
     let state: 'waiting' | 'deferred' | 'released' = 'waiting';
     this.#waiting++;

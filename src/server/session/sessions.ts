@@ -35,7 +35,6 @@ export class Sessions implements AsyncDisposable {
     this.options = options;
   }
 
-  /** How many sessions are detached. */
   get detached(): number {
     return this.#detached.size;
   }
@@ -45,7 +44,6 @@ export class Sessions implements AsyncDisposable {
     return [...this.#all.values()].reduce((sum, { outgoing }) => sum + outgoing.replayBytes, 0);
   }
 
-  /** Begins a session on a new connection. */
   open(connection: SessionConnection): ResumableSession {
     const { serverName, context, requestQueues, graceMs, maxReplayBytes, logRequests } = this.options;
     const id = `${serverName}.${randomUUID()}`;

@@ -118,7 +118,6 @@ export class ClientConnection implements SessionConnection {
     this.#socket.resume();
   }
 
-  /** Sends the error and closes the connection. */
   closeWithError(fault: Fault): void {
     this.#closeAfter(fault, closeCodes.limitExceeded);
   }

@@ -42,23 +42,27 @@ describe('a yielder', () => {
 });
 
 describe('an admission', () => {
+  afterEach(() => vi.restoreAllMocks());
+
   /** An event loop that the test turns, and a clock that it advances. */
   function fakeLoop() {
     let time = 0;
     let callbacks: (() => void)[] = [];
-    const clock = { now: () => time, onNextRound: (callback: () => void) => void callbacks.push(callback) };
+    vi.spyOn(performance, 'now').mockImplementation(() => time);
+    vi.spyOn(globalThis, 'setImmediate').mockImplementation(((callback: () => void) =>
+      callbacks.push(callback)) as never);
     const turn = async (): Promise<void> => {
       const due = callbacks;
       callbacks = [];
       for (const callback of due) callback();
       await Promise.resolve();
     };
-    return { clock, turn, advance: (ms: number) => (time += ms) };
+    return { turn, advance: (ms: number) => (time += ms) };
   }
 
   it('admits work at once until its time in a round is used, and then one piece per round, in order', async () => {
-    const { clock, turn, advance } = fakeLoop();
-    const admission = createAdmission(10, clock);
+    const { turn, advance } = fakeLoop();
+    const admission = createAdmission(10);
     const started: number[] = [];
     for (let piece = 0; piece < 6; piece++) {
       const admitted = admission();
@@ -78,8 +82,8 @@ describe('an admission', () => {
   });
 
   it('admits new work only after the work that waits', async () => {
-    const { clock, turn, advance } = fakeLoop();
-    const admission = createAdmission(10, clock);
+    const { turn, advance } = fakeLoop();
+    const admission = createAdmission(10);
     expect(admission()).toBeUndefined();
     advance(10);
     const waiting = admission();
@@ -94,8 +98,8 @@ describe('an admission', () => {
   });
 
   it('admits work at once in a later round', async () => {
-    const { clock, turn, advance } = fakeLoop();
-    const admission = createAdmission(10, clock);
+    const { turn, advance } = fakeLoop();
+    const admission = createAdmission(10);
     expect(admission()).toBeUndefined();
     advance(1000);
     await turn();
