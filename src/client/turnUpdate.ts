@@ -96,7 +96,7 @@ export function summarize(updates: readonly TurnUpdate[], complete: TurnComplete
 export class ReplayStream<Item> implements AsyncIterable<Item> {
   readonly #items: Item[] = [];
   #ending: { readonly failure?: unknown } | undefined;
-  #wake: (() => void)[] = [];
+  readonly #wake: (() => void)[] = [];
 
   get items(): readonly Item[] {
     return this.#items;
@@ -118,11 +118,7 @@ export class ReplayStream<Item> implements AsyncIterable<Item> {
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
     let yielded = 0;
     for (;;) {
-      for (const item of this.#items.slice(yielded)) {
-        yielded++;
-        yield item;
-      }
-      if (yielded < this.#items.length) continue;
+      for (; yielded < this.#items.length; yielded++) yield this.#items[yielded] as Item;
       if (this.#ending && 'failure' in this.#ending) throw this.#ending.failure;
       if (this.#ending) return;
       await new Promise<void>((wake) => this.#wake.push(wake));
@@ -138,8 +134,6 @@ export class ReplayStream<Item> implements AsyncIterable<Item> {
   }
 
   #wakeAll(): void {
-    const waiting = this.#wake;
-    this.#wake = [];
-    for (const wake of waiting) wake();
+    for (const wake of this.#wake.splice(0)) wake();
   }
 }

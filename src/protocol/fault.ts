@@ -42,11 +42,8 @@ export const malformed = (sentence: string, cause?: unknown): Fault =>
   new Fault('MALFORMED_MESSAGE', sentence, { cause });
 
 /** A fault in one line for people: `MODEL_NOT_ON_DISK (2001): there is no file`. */
-export const describeFault = ({
-  name,
-  code,
-  message,
-}: Pick<Fault, 'code' | 'message'> & { readonly name: string }): string => `${name} (${code}): ${message}`;
+export const describeFault = (fault: Pick<Fault, 'code' | 'message'> & { readonly name: string }): string =>
+  `${fault.name} (${fault.code}): ${fault.message}`;
 
 const maxMessageCharacters = 600;
 

@@ -115,14 +115,15 @@ async function createContext(
   const metrics = new Metrics();
   const downloads = new Downloads(options.models, settings.downloads);
   const budget = new MemoryBudget(options);
-  const speeds = measuredSpeeds({ downloads, folder: keptCache(options, canCache), gpu: options.gpu });
+  const keepsCache = canCache && options.cacheLimit > 0;
+  const speeds = measuredSpeeds({ downloads, folder: keepsCache ? options.cache : undefined, gpu: options.gpu });
   const createPool = poolFactory(options, { downloads, log, metrics }, { catalogue, budget, speeds });
   const extension = settings.extension ?? (await raceAbort(loadExtension(options.extend), stop));
   const [registry, formats] = [registryWith(extension), formatsWith(extension)];
   const pools: ModelPool[] = [];
   const vectors = new VectorPool({
     log,
-    store: keptCache(options, canCache) === undefined ? undefined : vectorStore(options.cache, quota, log),
+    store: keepsCache ? vectorStore(options.cache, quota, log) : undefined,
     idleMs: options.modelIdle * 1000,
     yieldToTurns: createYieldToTurns(pools),
     listener: settings.vectorListener,
@@ -157,10 +158,6 @@ async function createContext(
     readMachine,
   };
 }
-
-/** The cache folder; undefined: nothing is kept in it. */
-const keptCache = ({ cache, cacheLimit }: ServerOptions, canCache: boolean): string | undefined =>
-  cacheLimit > 0 && canCache ? cache : undefined;
 
 /** What models may use of the machine: no more than `--memory-limit` and `--vram-limit` leave. */
 function machineReader(

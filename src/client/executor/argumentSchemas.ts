@@ -46,8 +46,7 @@ export type CheckedArguments =
 
 /** Whether a value is a Standard Schema; some of them are functions. */
 export const isStandardSchema = (value: unknown): value is StandardSchema =>
-  ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
-  typeof (value as Partial<StandardSchema>)['~standard']?.validate === 'function';
+  typeof (value as Partial<StandardSchema> | null | undefined)?.['~standard']?.validate === 'function';
 
 /** Checks arguments with a Standard Schema. */
 export const checkByStandardSchema = (schema: StandardSchema, args: unknown): Awaitable<CheckedArguments> =>

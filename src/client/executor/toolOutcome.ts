@@ -216,8 +216,7 @@ export type Awaitable<T> = T | PromiseLike<T>;
 
 /** Whether a value is a promise, of whatever library. */
 export const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
-  ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
-  typeof (value as { readonly then?: unknown }).then === 'function';
+  typeof (value as { readonly then?: unknown } | null | undefined)?.then === 'function';
 
 /** Continues with a value: at once, or when its promise has resolved. So a call without a promise runs in one go. */
 export function andThen<T, Result>(value: Awaitable<T>, next: (value: T) => Awaitable<Result>): Awaitable<Result> {
