@@ -30,7 +30,7 @@ import { checkDocument } from '../../graph/compile/compile.ts';
 import type { GraphDocument } from '../../graph/compile/document.ts';
 import { type ModelNames, modelNamesIn } from '../../graph/compile/modelNames.ts';
 import type { Node, NodeContext } from '../../graph/compile/node.ts';
-import type { RegisteredType, Registry } from '../../graph/compile/registry.ts';
+import type { NodeParams, RegisteredType, Registry } from '../../graph/compile/registry.ts';
 
 interface RenderFlags extends PromptOptions, PromptSourceFlags, ServerFlags {
   readonly graph: string;
@@ -249,7 +249,7 @@ function promptRegistry(
   replaceLease: (lease: ModelLease, nodeName: string) => ModelLease,
   onSelection: (selection: ToolSelection | undefined) => void,
 ): Registry {
-  const createWith = async (type: RegisteredType, params: object, context: NodeContext): Promise<Node> => {
+  const createWith = async (type: RegisteredType, params: NodeParams, context: NodeContext): Promise<Node> => {
     const { nodeName } = context;
     if (!running.includes(nodeName)) return { run: async () => onlyExit };
     const model: NodeContext['model'] = async (...wanted) => replaceLease(await context.model(...wanted), nodeName);
