@@ -1,3 +1,5 @@
+import { hasJsonType } from '../../base/jsonTypes.ts';
+
 /** A JSON number with the digits as they were written, so that nothing is rounded. */
 export class JsonNumber {
   readonly digits: string;
@@ -33,20 +35,9 @@ export const membersOf = (object: object): readonly (readonly [string, unknown])
 
 /** Whether a parsed value has a type of JSON Schema; 3.0 is an integer. Of plain data: `hasJsonType` in src/base/jsonTypes.ts. */
 export function isOfType(value: JsonValue, type: string): boolean {
-  switch (type) {
-    case 'integer':
-      return value instanceof JsonNumber && /^-?\d+(?:\.0+)?$/.test(value.digits);
-    case 'number':
-      return value instanceof JsonNumber;
-    case 'object':
-      return isJsonObject(value);
-    case 'array':
-      return Array.isArray(value);
-    case 'null':
-      return value === null;
-    default:
-      return typeof value === type;
-  }
+  if (value instanceof JsonNumber)
+    return type === 'number' || (type === 'integer' && /^-?\d+(?:\.0+)?$/.test(value.digits));
+  return isJsonObject(value) ? type === 'object' : hasJsonType(value, type);
 }
 
 /** JSON with sorted keys: equal for equal values. @param numberText default: one notation, so 1.0 equals 1e0. */
