@@ -15,24 +15,12 @@ export const isMark = (lexeme: string): boolean => lexeme.length > 1 && wholeMar
 export const marksIn = (content: string): readonly string[] => lexemes(content).filter(isMark);
 
 const wholeMarkPattern = new RegExp(`^(?:${markPattern.source})$`, 'u');
+const splittingMarkPattern = new RegExp(`(${markPattern.source})`, 'u');
 
 /** The rule of a literal of a template: each mark is one control token where the vocabulary has it, else plain text. */
 export function literalRule(literal: string): Rule {
-  const rules: Rule[] = [];
-  let plain = '';
-  const endPlain = (): void => {
-    if (plain !== '') rules.push(text(plain));
-    plain = '';
-  };
-  for (const lexeme of lexemes(literal)) {
-    if (!isMark(lexeme)) {
-      plain += lexeme;
-      continue;
-    }
-    endPlain();
-    rules.push(tag(lexeme));
-  }
-  endPlain();
+  const parts = literal.split(splittingMarkPattern).filter((part) => part !== '');
+  const rules = parts.map((part) => (isMark(part) ? tag(part) : text(part)));
   const [first = text(''), ...others] = rules;
   return others.length === 0 ? first : all(...rules);
 }
