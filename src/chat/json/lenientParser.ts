@@ -192,18 +192,6 @@ const lastWordPattern = /[-+.\w]{0,16}$/y;
 // Whether the text ends at the index, or inside a number or a literal that starts there.
 const endsInWord = (text: string, index: number): boolean => endOfMatch(lastWordPattern, text, index) !== undefined;
 
-const [quote, backslash, lineFeed] = [0x22, 0x5c, 0x0a];
-
-/** Index of the closing quote of a string, or of the line feed or the end of the text before it. */
-export function closingQuoteOrLineEnd(text: string, contentStart: number): number {
-  for (let index = contentStart; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if (code === quote || code === lineFeed) return index;
-    if (code === backslash) index++;
-  }
-  return text.length;
-}
-
 /** Index after what a sticky pattern matches at an index; undefined: it does not match there. */
 export function endOfMatch(pattern: RegExp, text: string, index: number): number | undefined {
   pattern.lastIndex = index;

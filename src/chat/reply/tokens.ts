@@ -1,5 +1,5 @@
 import { anyOfTexts } from '../../base/patterns.ts';
-import { closingQuoteOrLineEnd, endOfMatch, parseJsonAt } from '../json/lenientParser.ts';
+import { endOfMatch, parseJsonAt } from '../json/lenientParser.ts';
 import type { JsonValue } from '../json/value.ts';
 import { skipInlineCode, skipOpeningFence } from '../markdownCode.ts';
 import type { SkipReasoning } from './reasoning/splitReply.ts';
@@ -89,6 +89,8 @@ const jsonBegin =
 const jsonStart = new RegExp(`${jsonBegin}|[[{]\\s*$`, 'y');
 const callKey =
   '["\'“](?:name|tool|function|arguments|parameters|args|input|tool_calls?|function_call)["\'”]?\\s{0,8}:';
+// Up to the closing quote, or to the line feed or the end of the text before it.
+const stringContent = /[^"\\\n]*(?:\\(?:[^]|$)[^"\\\n]*)*/y;
 const afterString = /[ \t]{0,40}(?:[,:;}\])>=<[\r\n]|$)/y;
 const jsonLine = /[ \t]{0,40}(?:["'“”{}[\](),:<\d\r\n-]|true|false|null|True|False|None|$)/y;
 
@@ -283,7 +285,7 @@ class Tokenizer {
   /** Index after the string of JSON that a quote opens; undefined: it opens none, or one with a part of a call in it. */
   #stringEnd(quote: number): number | undefined {
     const text = this.#text;
-    const closing = closingQuoteOrLineEnd(text, quote + 1);
+    const closing = endOfMatch(stringContent, text, quote + 1) ?? text.length;
     const isClosed = text[closing] === '"';
     const end = isClosed ? closing + 1 : closing;
     const isEnd = isClosed ? endOfMatch(afterString, text, end) !== undefined : closing === text.length;
