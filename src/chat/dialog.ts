@@ -1,5 +1,6 @@
 import { toFunctionDefinition } from './formats/toolText.ts';
 import type { Tool, ToolCallFormat } from './tool.ts';
+import type { InsightParam } from './tools/validate/callIssues.ts';
 
 /** One chat message of a prompt, as a model's chat template takes it. */
 export interface Message {
@@ -122,13 +123,7 @@ export interface PendingCall {
   /** JSON text of its arguments that are valid. */
   readonly arguments_json: string;
   /** What the user is asked for, by precedence. */
-  readonly missing: readonly {
-    /** The path of the parameter. */
-    readonly name: string;
-    readonly message: string;
-    readonly significance: string;
-    readonly examples: readonly unknown[];
-  }[];
+  readonly missing: readonly Pick<InsightParam, 'name' | 'message' | 'significance' | 'examples'>[];
   /** How many more turns it is kept without progress. */
   readonly turns_left: number;
 }

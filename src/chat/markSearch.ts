@@ -80,3 +80,30 @@ export function withoutRanges(text: string, ranges: readonly TextRange[]): strin
   }
   return joined;
 }
+
+/** A text with its last searches: repeated from increasing positions, they take linear time in all. */
+export class SearchedText {
+  readonly text: string;
+  readonly #searches = new Map<string, { readonly from: number; readonly index: number }>();
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  /** Index of the first occurrence of a literal at or after an index; Infinity: none. */
+  indexOf(literal: string, from: number): number {
+    return this.find(literal, from, () => {
+      const index = this.text.indexOf(literal, from);
+      return index < 0 ? Infinity : index;
+    });
+  }
+
+  /** The first index from `from` on that `search` finds, else Infinity; kept by `key`, text and `from`. */
+  find(key: string, from: number, search: () => number): number {
+    const known = this.#searches.get(key);
+    if (known && known.from <= from && from <= known.index) return known.index;
+    const index = search();
+    this.#searches.set(key, { from, index });
+    return index;
+  }
+}

@@ -6,7 +6,6 @@ const closingFence = /`{3,}(?!\w)/y;
 const backticks = /`*/y;
 const backticksOrParagraphEnd = /`+|\n[ \t\r]*\n/g;
 const minFenceBackticks = 3;
-const maxInfoStringLength = 16;
 
 /** The index after white space and, if there is one, an opening fence with its info string (` ```json `). */
 export const skipOpeningFence = (text: string, index: number): number => endOfMatch(openingFence, text, index) ?? index;
@@ -24,22 +23,12 @@ export function wholeJson(text: string): { readonly value: JsonValue; readonly j
   return end === text.length ? { value: parsed.value, json: text.slice(start, parsed.end) } : undefined;
 }
 
-/** The start of the opening fence that ends directly before an index, white space aside; undefined if there is none. */
-function openingFenceBefore(text: string, index: number): number | undefined {
-  const trimmed = text.slice(0, index).trimEnd();
-  let infoStart = trimmed.length;
-  const minInfoStart = trimmed.length - maxInfoStringLength;
-  while (infoStart > minInfoStart && /[\w+-]/.test(trimmed[infoStart - 1] ?? '')) infoStart--;
-  let fenceStart = infoStart;
-  while (trimmed[fenceStart - 1] === '`') fenceStart--;
-  return infoStart - fenceStart >= minFenceBackticks ? fenceStart : undefined;
-}
-
 /** A text without the code fence at its end, where nothing opens or closes it. */
 export function withoutOpenFence(text: string): string {
-  const fences = text.match(/`{3,}/g) ?? [];
-  const start = fences.length % 2 === 1 ? openingFenceBefore(text, text.length) : undefined;
-  return text.slice(0, start).trimEnd();
+  const fences = [...text.matchAll(/`{3,}/g)];
+  const last = fences.length % 2 === 1 ? fences.at(-1) : undefined;
+  const isAtEnd = last && /^[\w+-]{0,16}\s*$/.test(text.slice(last.index + last[0].length));
+  return text.slice(0, isAtEnd ? last.index : undefined).trimEnd();
 }
 
 /**

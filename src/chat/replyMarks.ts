@@ -59,12 +59,8 @@ export function answerMarkAfter(prompt: string, marks: ReplyMarks): string {
 
 /** All tags that the parts of a reply are told apart by. */
 export function tagsOf({ reasoning, answer, restart, header }: ReplyMarks): readonly string[] {
-  const marks = [
-    ...reasoning.flatMap(({ open, close }) => [open, close]),
-    ...(answer ? [answer.open, answer.close] : []),
-    ...(header ? [header.open, header.close] : []),
-    restart,
-  ];
+  const pairs = [...reasoning, ...(answer ? [answer] : []), ...(header ? [header] : [])];
+  const marks = [...pairs.flatMap(({ open, close }) => [open, close]), restart];
   // A model also writes the first tag of a longer mark twice, or alone.
   const heads = reasoning.map(({ open }) => leadingTag(open));
   return [...new Set([...marks, ...heads])].filter(hasTag);

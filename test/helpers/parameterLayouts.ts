@@ -1,6 +1,6 @@
 import { isJsonObject, JsonNumber, type JsonValue } from '../../src/chat/json/value.ts';
 import type { ParameterLayout } from '../../src/chat/dialect/layout.ts';
-import { SearchedText } from '../../src/chat/dialect/looseMark.ts';
+import { SearchedText } from '../../src/chat/markSearch.ts';
 import { ParameterReader } from '../../src/chat/dialect/values/parameterList.ts';
 import { resolvedParameters } from '../../src/chat/tools/resolvedSchema.ts';
 import type { ArgumentsSchema } from '../../src/chat/tool.ts';

@@ -93,8 +93,7 @@ function vocabularyWith({ tokenizer, config }, pre, reference) {
 
 /** The format that the server chooses for a model, and why. */
 function formatOf(toolDialect) {
-  const { format: detected = '', because } = toolDialect;
-  const { name, reason } = chooseFormat({ node: '', catalogue: '', detected, because });
+  const { name, reason } = chooseFormat({}, toolDialect);
   return { format: formatsOf(toolDialect, formats).get(name), reason };
 }
 

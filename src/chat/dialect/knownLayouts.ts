@@ -51,11 +51,7 @@ export const knownLayouts: readonly KnownLayout[] = [
     family: 'LFM2',
     isShownIn: (prompt) => /List of tools: (?:<\|tool_list_start\|>)?\[/.test(prompt),
     layout: {
-      header: '',
-      open: '<|tool_call_start|>[',
-      close: ']<|tool_call_end|>',
-      separator: ', ',
-      end: '',
+      ...callObject('<|tool_call_start|>', '<|tool_call_end|>'),
       before: [],
       between: [],
       after: [')'],

@@ -12,7 +12,8 @@ export const lexemes = (content: string): string[] => content.match(lexemePatter
 /** Whether a lexeme is a mark: a name as control tokens have it. */
 export const isMark = (lexeme: string): boolean => lexeme.length > 1 && wholeMarkPattern.test(lexeme);
 
-export const marksIn = (content: string): readonly string[] => lexemes(content).filter(isMark);
+export const marksIn = (...parts: readonly LayoutPart[]): readonly string[] =>
+  parts.flatMap((part) => (typeof part === 'string' ? lexemes(part).filter(isMark) : []));
 
 const wholeMarkPattern = new RegExp(`^(?:${markPattern.source})$`, 'u');
 const splittingMarkPattern = new RegExp(`(${markPattern.source})`, 'u');
@@ -106,7 +107,7 @@ export function callMarks(layout: CallLayout): readonly string[] {
     const { key, string, other, style } = notation;
     parts.push(notation.open, key, string.open, string.close, other.open, other.close, notation.separator, style.quote);
   }
-  return [...new Set(parts.filter((part) => typeof part === 'string').flatMap(marksIn))];
+  return [...new Set(marksIn(...parts))];
 }
 
 /** The notation of calls: `json` (an object), `named json` (a name in marks), `tagged`, `keyValue` or `python`. */

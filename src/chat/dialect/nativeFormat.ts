@@ -5,19 +5,24 @@ import type { CallLayout, LayoutPart, ToolDialect, ParameterLayout } from './lay
 import { literalRule, callMarks, isMark, lexemes, marksIn } from './layout.ts';
 import { parametersRule, writeParameters, ParameterReader } from './values/parameterList.ts';
 import { stringifyJson, type JsonObject } from '../json/value.ts';
-import type { TagKind, BlockContext, Tag, TaggedBlock } from '../reply/detect/tags.ts';
+import type { DetectionContext, TagKind, Tag, TaggedBlock } from '../reply/detect/tags.ts';
 import { commonMarkup, commonKind, type TagSet, tagSet } from '../reply/detect/tags.ts';
 import type { Formats } from '../formats/index.ts';
 import { detect } from '../reply/detect/detect.ts';
-import { createCallSpan, parseArguments, type CallKeys, type CallSpan } from '../reply/detect/callShape.ts';
+import {
+  createCallSpan,
+  parseArguments,
+  type CallKeys,
+  type CallSpan,
+  type ParsedCall,
+} from '../reply/detect/callShape.ts';
 import { functionJson } from '../formats/toolText.ts';
 import { memoized } from '../../base/memoized.ts';
 import { TolerantPattern } from './pattern.ts';
 import { endOfMatch, skipWhiteSpace } from '../json/lenientParser.ts';
 import { parseObjectAt } from '../json/objectList.ts';
-import type { TextRange } from '../markSearch.ts';
 import { propertiesOf, resolvedParameters, type ResolvedSchema } from '../tools/resolvedSchema.ts';
-import { SearchedText } from './looseMark.ts';
+import type { SearchedText } from '../markSearch.ts';
 
 /** Name of the format that is read off a model's chat template. */
 export const nativeFormatName = 'native';
@@ -35,7 +40,7 @@ ${tools.map(functionJson).join('\n')}
 To call a function, write exactly this:
 ${exampleCall(layout)}`,
   renderCalls: (calls) => writeCalls(calls, layout),
-  detect: (text, options) => detect(text, callKeys(layout), options, nativeTags(layout)),
+  detect: (text, options) => detect(text, objectKeys(layout) ?? defaultKeys, options, nativeTags(layout)),
   grammar: (tools, choice) => nativeGrammar(tools, choice, layout),
 });
 
@@ -45,10 +50,11 @@ export const exampleCall = (layout: CallLayout): string =>
     layout,
   );
 
-function callKeys({ arguments: notation }: CallLayout): CallKeys {
-  const keys = notation.kind === 'json' ? notation.keys : undefined;
-  return keys ?? { name: 'name', arguments: 'arguments' };
-}
+const defaultKeys: CallKeys = { name: 'name', arguments: 'arguments' };
+
+/** The keys of a call that is a JSON object; undefined: it is none. */
+const objectKeys = ({ arguments: notation }: CallLayout): CallKeys | undefined =>
+  notation.kind === 'json' ? notation.keys : undefined;
 
 /** The grammar of calls in a layout, as `callGrammar` makes it for the other formats. @throws UnsupportedToolSchema */
 function nativeGrammar(tools: readonly Tool[], choice: ToolChoice, layout: CallLayout): CallGrammar {
@@ -61,10 +67,11 @@ function nativeGrammar(tools: readonly Tool[], choice: ToolChoice, layout: CallL
       rule: all(...rulesOf([layout.header, ...opening]), call, literalRule(layout.close)),
       budget,
     };
-  const trigger = triggerOf(layout);
-  const start = trigger === '' ? '{' : trigger;
+  // The first text by which calls are found; without one they are bare JSON.
+  const trigger = anchorsOf(layout)[0]?.text;
+  const start = trigger ?? '{';
   const rule = all(...rulesOf(from(start, opening)), call, ...furtherCalls(call, layout), literalRule(layout.close));
-  const where = trigger === '' ? 'first' : 'anywhere';
+  const where = trigger === undefined ? 'first' : 'anywhere';
   return { kind: 'lazy', triggers: [{ text: start, where, rule }], budget };
 }
 
@@ -135,21 +142,14 @@ interface Anchor {
 const nativeTags = memoized((layout: CallLayout): TagSet => {
   const anchors = anchorsOf(layout);
   const closers = closersOf(layout);
-  const isObject = layout.arguments.kind === 'json' && layout.arguments.keys !== undefined;
   const closing = tagSet([], closers).closingTag;
   const reader = new CallReader(layout, closing, anchorsIn(layout.before).length > 0);
   const kinds = anchors.map(({ text: opens, leading, rest }): TagKind => {
     const { closes, holds } = commonKind(opens) ?? { closes: closers[0], holds: 'calls' };
-    if (isObject) return { opens, leading, closes, holds };
+    const kind = { opens, leading, closes, holds } as const;
+    if (objectKeys(layout)) return kind;
     const opening = new TolerantPattern(rest);
-    return {
-      opens,
-      leading,
-      closes,
-      holds,
-      read: (text, { start }, outer, context) =>
-        reader.readBlock(text, { outer, start, end: start + opens.length }, opening, context),
-    };
+    return { ...kind, read: (tag, outer, context) => reader.readBlock(tag, outer, opening, context) };
   });
   return tagSet(kinds, closers);
 });
@@ -164,9 +164,6 @@ function nativeMarkup(layout: CallLayout): CallMarkup {
   return joinMarkup([commonMarkup, { opens: anchorsOf(layout).map(({ text }) => text), closes, inner }]);
 }
 
-/** The first text of a layout by which its calls are found; "" = calls are bare JSON. */
-const triggerOf = (layout: CallLayout): string => anchorsOf(layout)[0]?.text ?? '';
-
 /** The marks up to the name, in their order; without any, the whole text up to the name unless the calls are JSON. */
 function anchorsOf(layout: CallLayout): readonly Anchor[] {
   const parts = [layout.open, ...layout.before];
@@ -175,11 +172,9 @@ function anchorsOf(layout: CallLayout): readonly Anchor[] {
     .map((anchor) => ({ ...anchor, leading: `${layout.header}${anchor.leading}`.trim() }))
     .filter(({ text }) => !layout.end.includes(text));
   if (anchors.length > 0) return anchors;
-  const [text = ''] = parts.filter((part) => typeof part === 'string' && part.trim() !== '');
-  const isBare = layout.arguments.kind === 'json' && layout.arguments.keys !== undefined;
-  return isBare || typeof text !== 'string' || text.trim() === ''
-    ? []
-    : [{ text: text.trim(), leading: layout.header.trim(), rest: [] }];
+  const text = parts.find((part) => typeof part === 'string' && part.trim() !== '');
+  if (typeof text !== 'string' || objectKeys(layout)) return [];
+  return [{ text: text.trim(), leading: layout.header.trim(), rest: [] }];
 }
 
 const unclosedMark = /^<[^\s<>]+$/;
@@ -209,10 +204,8 @@ const literalOf = (parts: readonly LayoutPart[]): string =>
 
 /** The marks that stand after the name of a call, and those that close what stands before it, also where the template leaves them out. */
 function closersOf({ open, close, separator = '', before, after, end }: CallLayout): readonly string[] {
-  const marksOf = (parts: readonly LayoutPart[]): readonly string[] =>
-    parts.flatMap((part) => (typeof part === 'string' ? marksIn(part) : []));
-  const counterparts = marksOf([open, ...before]).map(counterpartOf);
-  return [...new Set([...marksOf([...after, close, separator, end]), ...counterparts.filter((mark) => mark !== '')])];
+  const counterparts = marksIn(open, ...before).map(counterpartOf);
+  return [...new Set([...marksIn(...after, close, separator, end), ...counterparts.filter((mark) => mark !== '')])];
 }
 
 /** The mark that closes what a mark with a word for the beginning opens: `<｜calls▁end｜>`; "" = it has no such word. */
@@ -222,14 +215,9 @@ const counterpartOf = (mark: string): string => {
 };
 
 /** What stands at an index: a call, the beginning of one that the end of the text cuts off, or something else. */
-type CallRead = (ReadCall & { readonly kind: 'call' }) | { readonly kind: 'truncated' } | { readonly kind: 'other' };
+type CallRead = ReadCall | 'truncated' | 'other';
 
-interface ReadCall {
-  readonly name: string;
-  readonly arguments: JsonObject;
-  readonly end: number;
-  readonly repaired: boolean;
-}
+type ReadCall = Omit<ParsedCall, 'thought'> & { readonly end: number };
 
 // Some models write it between calls, whatever separator they know.
 const semicolon = /\s{0,40};/y;
@@ -261,22 +249,21 @@ class CallReader {
   }
 
   /** Reads a call after a tag, and those after it without a tag. @param opening what comes before the name. */
-  readBlock(
-    text: string,
-    { start, end: tagEnd, outer }: TextRange & { readonly outer: Tag },
-    opening: TolerantPattern,
-    context: BlockContext,
-  ): TaggedBlock | undefined {
+  readBlock(tag: Tag, outer: Tag, opening: TolerantPattern, context: DetectionContext): TaggedBlock | undefined {
+    const { text } = context.source;
+    // The tag may have the name, too.
+    const tagEnd = tag.start + tag.kind.opens.length;
     if (opening.isCutOff(text, tagEnd)) return { spans: [], end: text.length, truncated: true };
     const spans: CallSpan[] = [];
     let rawStart = opening.skip(text, tagEnd);
     for (;;) {
-      const read = this.#readCall(text, skipWhiteSpace(text, rawStart), context);
-      if (read.kind === 'truncated') return { spans, end: text.length, truncated: true };
-      if (read.kind === 'other') break;
-      const { name, arguments: args, end, repaired } = read;
-      const spanStart = spans.length === 0 ? start : skipWhiteSpace(text, rawStart);
-      const span = createCallSpan(text, { start: spanStart, end, repaired }, [{ name, arguments: args, repaired }]);
+      const nameStart = skipWhiteSpace(text, rawStart);
+      const read = this.#readCall(nameStart, context);
+      if (read === 'truncated') return { spans, end: text.length, truncated: true };
+      if (read === 'other') break;
+      const { end, ...call } = read;
+      const spanStart = spans.length === 0 ? tag.start : nameStart;
+      const span = createCallSpan(text, { start: spanStart, end, repaired: call.repaired }, [call]);
       spans.push(spans.length === 0 ? { ...span, start: outer.start } : span);
       if (this.#isMarked) break;
       const next = Math.max(this.#separator.skip(text, end), endOfMatch(semicolon, text, end) ?? end);
@@ -287,54 +274,52 @@ class CallReader {
     return last && { spans, end: last.end, truncated: false };
   }
 
-  #readCall(text: string, start: number, context: BlockContext): CallRead {
-    if (start === text.length) return { kind: 'truncated' };
+  #readCall(start: number, { source, tools }: DetectionContext): CallRead {
+    const { text } = source;
     const nameEnd = endOfMatch(namePattern, text, start);
-    if (nameEnd === undefined) return { kind: 'other' };
+    if (start === text.length || nameEnd === text.length) return 'truncated';
+    if (nameEnd === undefined) return 'other';
     const name = text.slice(start, nameEnd);
-    if (nameEnd === text.length) return { kind: 'truncated' };
     const { arguments: layout } = this.#layout;
     if (layout.kind === 'json') return this.#readJson(text, name, nameEnd);
     const argumentsStart = this.#between.skip(text, nameEnd);
-    const source = sourceOf(text, context);
-    const tool = context.tools.find((each) => each.name === name);
+    const tool = tools.find((each) => each.name === name);
     const schema = tool && resolvedParameters(tool);
     const read = new ParameterReader(source, { layout, schema, after: this.#after.start }).read(argumentsStart);
-    if (!read.ok) return { kind: read.truncated ? 'truncated' : 'other' };
+    if (!read.ok) return read.truncated ? 'truncated' : 'other';
+    const call = { name, arguments: read.arguments, end: read.end, repaired: read.repaired };
     const end = this.#after.skip(text, read.end);
     // Where the closing quote is not sure, the end of the text may cut the string off.
     const isUnsure = read.repaired && layout.style.quote !== '' && this.#lastMark !== '';
-    if (isUnsure && source.indexOf(this.#lastMark, read.end) === Infinity) return { kind: 'truncated' };
-    if (end > read.end || this.#after.first === '')
-      return { kind: 'call', name, arguments: read.arguments, end, repaired: read.repaired };
-    return this.#readUnclosed(source, { name, ...read }, isComplete(read.arguments, schema, layout));
+    if (isUnsure && source.indexOf(this.#lastMark, read.end) === Infinity) return 'truncated';
+    if (end > read.end || this.#after.first === '') return { ...call, end };
+    return this.#readUnclosed(source, call, isComplete(read.arguments, schema, layout));
   }
 
   /** A call that the end of the text or another mark cuts off. @param isWhole whether it has all its parameters. */
   #readUnclosed(source: SearchedText, call: ReadCall, isWhole: boolean): CallRead {
     const next = skipWhiteSpace(source.text, call.end);
-    if (isWhole && next === source.text.length) return { ...call, kind: 'call', repaired: true };
-    if (endOfMatch(this.#closing, source.text, next) !== undefined) return { ...call, kind: 'call', repaired: true };
+    const isCall = isWhole && next === source.text.length;
+    if (isCall || endOfMatch(this.#closing, source.text, next) !== undefined) return { ...call, repaired: true };
     // What follows is neither a parameter nor a mark: the beginning of one.
-    return { kind: source.indexOf(this.#after.first, next) === Infinity ? 'truncated' : 'other' };
+    return source.indexOf(this.#after.first, next) === Infinity ? 'truncated' : 'other';
   }
 
   #readJson(text: string, name: string, nameEnd: number): CallRead {
     const argumentsStart = skipWhiteSpace(text, this.#between.find(text, nameEnd) ?? nameEnd);
-    if (argumentsStart === text.length) return { kind: 'truncated' };
+    if (argumentsStart === text.length) return 'truncated';
     if (text[argumentsStart] !== '{') {
       // A call without arguments ends here: its closing mark follows.
       if (endOfMatch(this.#closing, text, argumentsStart) === undefined)
-        return { kind: this.#between.isCutOff(text, nameEnd) ? 'truncated' : 'other' };
-      const end = this.#after.skip(text, argumentsStart);
-      return { kind: 'call', name, arguments: new Map(), end, repaired: true };
+        return this.#between.isCutOff(text, nameEnd) ? 'truncated' : 'other';
+      return { name, arguments: new Map(), end: this.#after.skip(text, argumentsStart), repaired: true };
     }
     const object = parseObjectAt(text, argumentsStart, this.#closing);
-    if ('truncatedIn' in object) return { kind: object.truncatedIn === undefined ? 'other' : 'truncated' };
+    if ('truncatedIn' in object) return object.truncatedIn === undefined ? 'other' : 'truncated';
     const parsed = parseArguments(object.value, true);
-    if (!parsed) return { kind: 'other' };
+    if (!parsed) return 'other';
     const end = this.#after.skip(text, object.end);
-    return { kind: 'call', name, arguments: parsed.arguments, end, repaired: object.repaired };
+    return { name, arguments: parsed.arguments, end, repaired: object.repaired };
   }
 }
 
@@ -342,15 +327,4 @@ class CallReader {
 const isComplete = (args: JsonObject, schema: ResolvedSchema | undefined, { other }: ParameterLayout): boolean =>
   schema !== undefined &&
   (args.size === 0 || other.close !== '') &&
-  Object.keys(propertiesOf(schema)).every((name) => args.has(name));
-
-// One for each text, so that a mark that is nowhere is looked for once.
-const sources = new WeakMap<BlockContext, SearchedText>();
-
-function sourceOf(text: string, context: BlockContext): SearchedText {
-  const known = sources.get(context);
-  if (known?.text === text) return known;
-  const source = new SearchedText(text);
-  sources.set(context, source);
-  return source;
-}
+  [...propertiesOf(schema).keys()].every((name) => args.has(name));

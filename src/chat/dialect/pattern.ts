@@ -1,3 +1,4 @@
+import { escapePattern } from '../../base/patterns.ts';
 import { endOfMatch, skipWhiteSpace } from '../json/lenientParser.ts';
 import { isMark, lexemes, type LayoutPart } from './layout.ts';
 
@@ -5,13 +6,7 @@ import { isMark, lexemes, type LayoutPart } from './layout.ts';
 interface Element {
   readonly text: string;
   readonly isMark: boolean;
-  readonly slot?: RegExp;
-}
-
-/** Index after an element that stands at an index; undefined: it does not. */
-function matchElement({ text: literal, slot }: Element, text: string, index: number): number | undefined {
-  if (slot) return endOfMatch(slot, text, index);
-  return text.startsWith(literal, index) ? index + literal.length : undefined;
+  readonly pattern: RegExp;
 }
 
 const slots = { id: /[\w.:-]{1,128}/y, index: /\d{1,9}/y } as const;
@@ -28,8 +23,8 @@ export class TolerantPattern {
       typeof part === 'string'
         ? lexemes(part)
             .filter((lexeme) => lexeme.trim() !== '')
-            .map((text) => ({ text, isMark: isMark(text) }))
-        : [{ text: '', isMark: false, slot: slots[part.slot] }],
+            .map((text) => ({ text, isMark: isMark(text), pattern: new RegExp(escapePattern(text), 'y') }))
+        : [{ text: '', isMark: false, pattern: slots[part.slot] }],
     );
   }
 
@@ -40,7 +35,7 @@ export class TolerantPattern {
 
   /** The literals to the first mark, with a space between them. */
   get start(): string {
-    const end = this.#elements.findIndex(({ isMark, slot }) => isMark || slot);
+    const end = this.#elements.findIndex(({ isMark, text }) => isMark || text === '');
     const start = end < 0 ? this.#elements : this.#elements.slice(0, end + 1);
     const texts = start.map(({ text }) => text);
     return texts.join(' ').trim();
@@ -54,7 +49,7 @@ export class TolerantPattern {
   /** The index after all of the pattern that stands at an index; what is missing is left out. */
   skip(text: string, index: number): number {
     let end = index;
-    for (const element of this.#elements) end = matchElement(element, text, skipWhiteSpace(text, end)) ?? end;
+    for (const element of this.#elements) end = endOfMatch(element.pattern, text, skipWhiteSpace(text, end)) ?? end;
     return end;
   }
 
@@ -64,7 +59,7 @@ export class TolerantPattern {
     for (const element of this.#elements) {
       const start = skipWhiteSpace(text, end);
       if (start === text.length) return true;
-      const next = matchElement(element, text, start);
+      const next = endOfMatch(element.pattern, text, start);
       if (next === undefined && element.text.startsWith(text.slice(start))) return true;
       if (next === undefined && element.isMark) return false;
       end = next ?? end;

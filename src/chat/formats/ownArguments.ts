@@ -83,9 +83,9 @@ export function afterValue(text: string, end: number): number {
 }
 
 const hasParams = (tool: Tool | undefined): boolean =>
-  tool === undefined || Object.keys(propertiesOf(resolvedParameters(tool))).length > 0;
+  tool === undefined || propertiesOf(resolvedParameters(tool)).size > 0;
 
 function onlyStringParam(tool: Tool | undefined): string | undefined {
-  const [first, ...others] = tool ? Object.entries(propertiesOf(resolvedParameters(tool))) : [];
+  const [first, ...others] = tool ? propertiesOf(resolvedParameters(tool)) : [];
   return first && others.length === 0 && expectedTypes(first[1])?.has('string') ? first[0] : undefined;
 }

@@ -27,8 +27,8 @@ export function toolSignature({ name, description, parameters }: Tool): string {
 // A schema may contain itself.
 const maxShownDepth = 6;
 
-const fieldsOf = ({ properties = {}, required }: ResolvedSchema, depth = 0): string =>
-  Object.entries(properties)
+const fieldsOf = ({ properties = new Map(), required }: ResolvedSchema, depth = 0): string =>
+  [...properties]
     .map(([name, schema]) => `${name}${required?.has(name) ? '' : '?'}: ${typeText(schema, depth)}`)
     .join(', ');
 

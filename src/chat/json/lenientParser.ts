@@ -26,11 +26,20 @@ export function parseJsonAt(text: string, start: number, options: ParseOptions =
   return { ok: false, failedAt: parser.index, truncated: parser.truncated || endsInWord(text, parser.index) };
 }
 
-/** An object of plain data as one that was parsed. */
-export function toJsonObject(data: object): JsonObject {
-  const parsed = parseJsonAt(stringifyJson(data), 0);
-  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : new Map();
+/** The value of a JSON text, in which numbers keep all their digits; undefined: it is no JSON. */
+export function parseJsonText(text: string, lenient = false): JsonValue | undefined {
+  const parsed = parseJsonAt(text, 0, { lenient });
+  return parsed.ok && text.slice(parsed.end).trim() === '' ? parsed.value : undefined;
 }
+
+/** The object of a JSON text, such as the arguments of a call; undefined: it is none. */
+export function parseJsonObject(text: string, lenient = false): JsonObject | undefined {
+  const value = parseJsonText(text, lenient);
+  return value !== undefined && isJsonObject(value) ? value : undefined;
+}
+
+/** An object of plain data as one that was parsed. */
+export const toJsonObject = (data: object): JsonObject => parseJsonObject(stringifyJson(data)) ?? new Map();
 
 const numberPattern = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const wordPattern = /[a-zA-Z]+/y;

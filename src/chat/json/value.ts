@@ -60,13 +60,9 @@ const maxExponentDigits = 15;
 function canonicalNumber({ digits }: JsonNumber): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = numberParts.exec(digits) ?? [];
   if (exponent.length > maxExponentDigits) return digits;
-  const significant = withoutZeros(whole + fraction);
-  if (significant.text === '') return '0';
-  return `${sign}${significant.text}e${Number(exponent) - fraction.length + significant.cut}`;
-}
-
-function withoutZeros(digits: string): { readonly text: string; readonly cut: number } {
-  let end = digits.length;
-  while (digits[end - 1] === '0') end--;
-  return { text: digits.slice(0, end).replace(/^0+/, ''), cut: digits.length - end };
+  const all = whole + fraction;
+  let end = all.length;
+  while (all[end - 1] === '0') end--;
+  const significant = all.slice(0, end).replace(/^0+/, '');
+  return significant === '' ? '0' : `${sign}${significant}e${Number(exponent) + whole.length - end}`;
 }

@@ -62,16 +62,13 @@ export function parseReply(
   const malformed = [...toolMessages.map(malformedMessage), ...formatMalformed, ...markup];
   // What the format itself has found is read as far as it may be.
   const mended = malformed.slice(0, maxMended).map((part) => {
-    return formatMalformed.includes(part) ? [] : mendedCalls(part.text, format, options);
+    return { text: part.text, calls: formatMalformed.includes(part) ? [] : mendedCalls(part.text, format, options) };
   });
   const read = parsed.calls.map((call) => ({ text: call.raw, calls: [withOfferedName(call, tools)] }));
-  const calls = inOrder(reply, [
-    read,
-    mended.map((found, index) => ({ text: malformed[index]?.text ?? '', calls: found })),
-  ]);
-  const isRead = (index: number): boolean => (mended[index]?.length ?? 0) > 0;
+  const calls = inOrder(reply, [read, mended]);
+  const isRead = (index: number): boolean => (mended[index]?.calls.length ?? 0) > 0;
   // What stood around a call that was mended may be markup, too.
-  const [answer, around] = mended.flat().length > 0 ? split(outside, true) : [outside, []];
+  const [answer, around] = mended.some(({ calls: found }) => found.length > 0) ? split(outside, true) : [outside, []];
   const unread = [...malformed.filter((_, index) => !isRead(index)), ...around];
   const isSilent = calls.length === 0 && unread.length === 0 && answer === '';
   if (isSilent) unread.push(...callsInReasoning(reasoning, format, options));

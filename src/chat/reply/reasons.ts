@@ -1,4 +1,4 @@
-import { parseJsonAt } from '../json/lenientParser.ts';
+import { parseJsonText } from '../json/lenientParser.ts';
 import type { Token, TokenKind } from './tokens.ts';
 import { whyNoCall } from './whyNoCall.ts';
 
@@ -34,7 +34,7 @@ export function reasonOf(tokens: readonly Token[], isLast: boolean, toolNames: R
 function whyNoJsonCall({ kind, text, pair }: Token, isLast: boolean, toolNames: ReadonlySet<string>): string {
   if (kind === 'key') return 'lacks its opening brace';
   if (kind === 'opener') return isLast && pair === undefined ? 'is cut off by the end of the text' : 'is malformed';
-  const parsed = parseJsonAt(text, 0, { lenient: true });
-  const why = parsed.ok ? whyNoCall(parsed.value, toolNames) : undefined;
+  const value = parseJsonText(text, true);
+  const why = value === undefined ? undefined : whyNoCall(value, toolNames);
   return why ?? (kind === 'call' ? 'has a mark of a call in it' : 'is no call');
 }

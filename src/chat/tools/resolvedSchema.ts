@@ -16,7 +16,7 @@ export interface ResolvedSchema {
   readonly enum?: readonly unknown[];
   /** Its default values, one from each of its parts that has one. */
   readonly defaults?: readonly unknown[];
-  readonly properties?: Readonly<Record<string, ResolvedSchema>>;
+  readonly properties?: ReadonlyMap<string, ResolvedSchema>;
   readonly required?: ReadonlySet<string>;
   readonly additionalProperties?: unknown;
   readonly items?: ResolvedSchema;
@@ -121,7 +121,7 @@ class SchemaResolver {
       ...(type && { type }),
       ...(values && { enum: values }),
       ...(defaults.length > 0 && { defaults }),
-      ...(properties.length > 0 && { properties: Object.fromEntries([...names].map((name) => [name, member(name)])) }),
+      ...(properties.length > 0 && { properties: new Map([...names].map((name) => [name, member(name)])) }),
       ...(required.length > 0 && { required: new Set(required) }),
       ...(additional.length > 0 && { additionalProperties: !additional.includes(false) && additional[0] }),
       ...(items.length > 0 && { items: this.#schemaOf(items) }),
@@ -164,10 +164,10 @@ function fitOf(value: JsonValue, schema: ResolvedSchema): number {
   if (schema.type && !schema.type.some((type) => isOfType(value, type))) return -Infinity;
   if (schema.enum && !schema.enum.some((allowed) => isSameValue(allowed, value))) return -mismatch;
   if (!isJsonObject(value)) return 0;
-  const { properties = {}, required = [] } = schema;
+  const { properties, required = [] } = schema;
   const missing = [...required].filter((name) => !value.has(name));
   const members = [...value].map(([name, member]) => {
-    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const property = properties?.get(name);
     const isOther = property?.enum && !property.enum.some((allowed) => isSameValue(allowed, member));
     return isOther ? -mismatch : property ? 1 : -1;
   });
@@ -179,8 +179,8 @@ const mismatch = 1000;
 /** The members that an object may have, in whichever of its alternatives. */
 export const propertiesOf = (schema: ResolvedSchema | undefined): NonNullable<ResolvedSchema['properties']> =>
   schema?.anyOf
-    ? Object.fromEntries(schema.anyOf.flatMap(({ properties = {} }) => Object.entries(properties)).toReversed())
-    : (schema?.properties ?? {});
+    ? new Map(schema.anyOf.flatMap(({ properties = [] }) => [...properties]).toReversed())
+    : (schema?.properties ?? new Map());
 
 /** The JSON Schema types of the values that a schema allows; undefined: any, or unknown. */
 export function expectedTypes(schema: ResolvedSchema | undefined): ReadonlySet<string> | undefined {

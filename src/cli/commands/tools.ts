@@ -91,10 +91,9 @@ async function readDialect(
 ): Promise<ReplyDialect> {
   if (template === undefined) return { format: formatNamed(format, formats) };
   const { toolDialect, replyMarks: marks } = await readTemplate(template);
-  const { format: detected = '', because } = toolDialect;
-  const { name } = chooseFormat({ node: format, catalogue: '', detected, because });
-  if (format === '' && detected === '')
-    process.stderr.write(`warning: ${template}: calls are read as ${name}, for ${because}\n`);
+  const { name } = chooseFormat({ node: format }, toolDialect);
+  if (format === '' && toolDialect.format === undefined)
+    process.stderr.write(`warning: ${template}: calls are read as ${name}, for ${toolDialect.because}\n`);
   return { format: formatNamed(name, formatsOf(toolDialect, formats)), marks };
 }
 
@@ -229,10 +228,10 @@ async function modelFormat(name: string, options: ServerOptions): Promise<void> 
   );
 }
 
-function choose(named: string, { format: detected = '', because, layout }: ToolDialect): FormatChoice {
-  const choice = chooseFormat({ node: '', catalogue: named, detected, because });
-  if (choice.name !== nativeFormatName || layout) return choice;
-  return { ...choice, reason: `${choice.reason}, but agents are refused: ${because}` };
+function choose(named: string, dialect: ToolDialect): FormatChoice {
+  const choice = chooseFormat({ catalogue: named }, dialect);
+  if (choice.name !== nativeFormatName || dialect.layout) return choice;
+  return { ...choice, reason: `${choice.reason}, but agents are refused: ${dialect.because}` };
 }
 
 /** What programs get. `proved`: the chat template proves the format that is used. */

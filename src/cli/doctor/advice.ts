@@ -16,11 +16,11 @@ export interface FormatAdvice extends FormatChoice {
 /** Chooses the tool-call format of a model: named in the catalogue, else detected, else the one with the best score. */
 export function formatFor(
   { tool_call_format: catalogue }: CatalogueEntry,
-  { format: detected = '', because }: Pick<ToolDialect, 'format' | 'because'>,
+  dialect: Pick<ToolDialect, 'format' | 'because'>,
   trials: readonly FormatScore[] = [],
 ): FormatAdvice {
-  const choice = chooseFormat({ node: '', catalogue, detected, because });
-  if (catalogue !== '' || detected !== '') return { ...choice, isFound: true };
+  const choice = chooseFormat({ catalogue }, dialect);
+  if (catalogue !== '' || dialect.format !== undefined) return { ...choice, isFound: true };
   const winner = bestScore(trials);
   if (!winner) return { ...choice, isFound: false };
   return { name: winner.format, reason: 'it did best in the tool questions', isFound: true };

@@ -2,7 +2,7 @@ import type { Interaction, SavedState, SavedSummary } from '../../chat/dialog.ts
 import { stringifyJson, type JsonObject } from '../../chat/json/value.ts';
 import { findSyntaxError } from '../../base/jsonLocations.ts';
 import { Fault } from '../../protocol/fault.ts';
-import { parseJsonObject } from '../compile/turn.ts';
+import { parseJsonObject } from '../../chat/json/lenientParser.ts';
 import type { Summary } from '../projection/summary.ts';
 import type { AgentMemory } from './agentMemory.ts';
 

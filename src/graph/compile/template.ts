@@ -6,7 +6,8 @@ import { memoized } from '../../base/memoized.ts';
 import { JsonNumber, stringifyJson, type JsonObject } from '../../chat/json/value.ts';
 import { type Insight, visibleInsight } from '../../chat/tools/validate/callIssues.ts';
 import type { AnsweredCall } from '../../chat/tool.ts';
-import { knowledgeVariables, answeredCalls, parseJsonText, type Call, type Turn } from './turn.ts';
+import { knowledgeVariables, answeredCalls, type Call, type Turn } from './turn.ts';
+import { parseJsonText } from '../../chat/json/lenientParser.ts';
 
 /** Compiled Mustache template of a graph: no HTML escaping, no partials, no lambdas. */
 export interface Template {

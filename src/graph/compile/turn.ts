@@ -4,8 +4,7 @@ import type { InferenceResult } from '../../inference/contract/engine.ts';
 import type { Summary } from '../projection/summary.ts';
 import type { InferenceSchedule } from '../../inference/contract/pace.ts';
 import type { ToolCallIssue } from '../../protocol/frames.gen.ts';
-import { parseJsonAt } from '../../chat/json/lenientParser.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../chat/json/value.ts';
+import type { JsonValue } from '../../chat/json/value.ts';
 import type { AnsweredCall } from '../../chat/tool.ts';
 import type { Insight } from '../../chat/tools/validate/callIssues.ts';
 
@@ -69,18 +68,6 @@ export interface Exchange {
 export const answeredCalls = (exchanges: readonly Exchange[]): readonly AnsweredCall[] => [
   ...new Map(exchanges.flatMap(({ calls }) => calls).map((call) => [call.id, call])).values(),
 ];
-
-/** The value of a JSON text, in which numbers keep all their digits; undefined: it is no JSON. */
-export function parseJsonText(text: string): JsonValue | undefined {
-  const parsed = parseJsonAt(text, 0);
-  return parsed.ok && text.slice(parsed.end).trim() === '' ? parsed.value : undefined;
-}
-
-/** The object of a JSON text, such as the arguments of a call; undefined: it is none. */
-export function parseJsonObject(text: string): JsonObject | undefined {
-  const value = parseJsonText(text);
-  return value !== undefined && isJsonObject(value) ? value : undefined;
-}
 
 /** Statistics of one inference of a turn, for the turn summary. */
 export interface InferenceRecord extends Omit<InferenceResult, 'transcript'> {

@@ -1,7 +1,7 @@
 import type { Turn } from '../compile/turn.ts';
 import { answeredCalls } from '../compile/turn.ts';
-import { parseJsonAt } from '../../chat/json/lenientParser.ts';
-import { canonicalJson, isJsonObject } from '../../chat/json/value.ts';
+import { parseJsonObject } from '../../chat/json/lenientParser.ts';
+import { canonicalJson } from '../../chat/json/value.ts';
 
 // Longer arguments are not looked for: the start of the answer waits for them.
 const maxEchoLength = 4096;
@@ -10,10 +10,9 @@ const maxEchoLength = 4096;
 export function echoReason(text: string, { exchanges }: Turn): string | undefined {
   const content = text.trim();
   if (exchanges.length === 0 || !content.startsWith('{') || content.length > maxEchoLength) return undefined;
-  const parsed = parseJsonAt(content, 0, { lenient: true });
-  if (!parsed.ok || parsed.end < content.length || !isJsonObject(parsed.value) || parsed.value.size === 0)
-    return undefined;
-  const json = canonicalJson(parsed.value);
+  const repeated = parseJsonObject(content, true);
+  if (!repeated || repeated.size === 0) return undefined;
+  const json = canonicalJson(repeated);
   const call = answeredCalls(exchanges).find(({ arguments: args }) => canonicalJson(args) === json);
   return call && `it repeats the arguments of ${call.name}`;
 }

@@ -1,7 +1,7 @@
 import { isObject } from '../../base/jsonTypes.ts';
 import { invalidField } from './apiError.ts';
 import type { Message } from '../../chat/dialog.ts';
-import { parseJsonObject } from '../../graph/compile/turn.ts';
+import { parseJsonObject } from '../../chat/json/lenientParser.ts';
 import type { JsonObject } from '../../chat/json/value.ts';
 import type { AnsweredCall } from '../../chat/tool.ts';
 import type { RequestMessage } from './requestSchema.ts';

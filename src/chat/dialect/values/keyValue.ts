@@ -5,7 +5,8 @@ import { onceForLimits, type RuleStyle } from '../../grammar/jsonRules.ts';
 import { all, anyOf, char, many, object, text, type Rule, withKeys } from '../../grammar/rule.ts';
 import { textWithout } from '../../grammar/textWithout.ts';
 import { literalRule, type ValueStyle } from '../layout.ts';
-import { findMark, looseMark, type LooseMark, type SearchedText } from '../looseMark.ts';
+import type { SearchedText } from '../../markSearch.ts';
+import { findMark } from '../looseMark.ts';
 import { readLiteral, type LiteralSyntax, type QuotedString } from './literalReader.ts';
 import { anyValue, booleanRule, onceForDepth, type ValueNotation } from './valueNotation.ts';
 
@@ -28,10 +29,9 @@ export const keyValue: ValueNotation = {
 };
 
 const syntaxOf = (quote: string, after: string): LiteralSyntax => ({
-  after: looseMark(after),
   string(source, index) {
     const { text: content } = source;
-    if (content.startsWith(quote, index)) return readMarked(source, index, quote, looseMark(after));
+    if (content.startsWith(quote, index)) return readMarked(source, index, quote, after);
     if (content[index] !== '"' && content[index] !== "'") return undefined;
     const parsed = parseJsonAt(content, index, { lenient: true });
     return parsed.ok
@@ -41,7 +41,7 @@ const syntaxOf = (quote: string, after: string): LiteralSyntax => ({
 });
 
 /** A string between marks; where the mark that closes it is missing, it ends with the arguments. */
-function readMarked(source: SearchedText, index: number, quote: string, after: LooseMark): QuotedString {
+function readMarked(source: SearchedText, index: number, quote: string, after: string): QuotedString {
   const { text: content } = source;
   const start = index + quote.length;
   const close = source.indexOf(quote, start);
@@ -107,14 +107,10 @@ const keyRule = (key: string, mark: Rule): Rule =>
 function valueRule(value: unknown, mark: Rule, written: ValueStyle): Rule {
   if (typeof value === 'string') return all(mark, text(value), mark);
   if (typeof value !== 'object' || value === null) return text(spell(value, written));
-  const comma = text(',');
-  const parts = Array.isArray(value)
+  const isList = Array.isArray(value);
+  const parts = isList
     ? value.map((item) => valueRule(item, mark, written))
     : membersOf(value).map(([key, member]) => all(keyRule(key, mark), valueRule(member, mark, written)));
-  const [open, close] = Array.isArray(value) ? '[]' : '{}';
-  return all(
-    text(open ?? ''),
-    ...parts.flatMap((part, index) => (index > 0 ? [comma, part] : [part])),
-    text(close ?? ''),
-  );
+  const separated = parts.flatMap((part, index) => (index > 0 ? [text(','), part] : [part]));
+  return all(text(isList ? '[' : '{'), ...separated, text(isList ? ']' : '}'));
 }

@@ -1,6 +1,7 @@
 import { endOfMatch, lenientLiterals, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../../json/value.ts';
-import { findMark, looseMark, matchMarkAfterSpace, type LooseMark, type SearchedText } from '../looseMark.ts';
+import type { SearchedText } from '../../markSearch.ts';
+import { findMark, matchMarkAfterSpace } from '../looseMark.ts';
 import type { ValuePosition, ValueRead, MalformedValue } from './valueNotation.ts';
 
 /** Where a value stands; it tells what may follow. */
@@ -17,8 +18,6 @@ export interface QuotedString {
 export interface LiteralSyntax {
   /** The string that begins at an index; undefined: no quote stands there; its end is Infinity if it is not closed. */
   string(source: SearchedText, index: number, place: LiteralPlace): QuotedString | undefined;
-  /** The mark by which text without quotes ends at the latest. */
-  readonly after: LooseMark;
   /** Whether it has what only Python has: sets, `dict(a=1)`, and strings that are put together. */
   readonly isPython?: true;
 }
@@ -36,46 +35,36 @@ const joint = /(?:\s{0,64}\+\s{0,64}|\s{1,64})(?=[rRbBfFuU]{0,2}["'])/y;
 const numberText = /^([-+]?)(\d[\d_]*)?(?:\.(\d[\d_]*)?)?([eE][-+]?\d+)?$/;
 
 /** Reads a literal with the marks around it. Never throws; takes linear time. */
-export function readLiteral(
-  { source, start, layout }: ValuePosition,
-  syntax: LiteralSyntax,
-): ValueRead | MalformedValue {
-  const index = matchMarkAfterSpace(looseMark(layout.other.open), source.text, start);
+export function readLiteral(position: ValuePosition, syntax: LiteralSyntax): ValueRead | MalformedValue {
+  const { source, start, layout } = position;
+  const index = matchMarkAfterSpace(layout.other.open, source.text, start);
   if (index === undefined) return { ok: false, truncated: skipWhiteSpace(source.text, start) === source.text.length };
-  const reader = new LiteralReader(source, index, syntax);
-  const value = reader.argument();
+  const reader = new LiteralReader(position, index, syntax);
+  const value = reader.value('argument', 0);
   if (value === undefined) return { ok: false, truncated: reader.index >= source.text.length };
-  const end = matchMarkAfterSpace(looseMark(layout.other.close), source.text, reader.index) ?? reader.index;
+  const end = matchMarkAfterSpace(layout.other.close, source.text, reader.index) ?? reader.index;
   return { ok: true, value, end, repaired: reader.repaired };
 }
-
-interface Members {
-  readonly closer: '}' | ')';
-  readonly separator: ':' | '=';
-}
-
-const braced: Members = { closer: '}', separator: ':' };
 
 /** Parses literals of JSON and Python, nested, with bare keys. Text without quotes is a string. Never throws. */
 class LiteralReader {
   readonly #source: SearchedText;
   readonly #syntax: LiteralSyntax;
+  /** The mark by which text without quotes ends at the latest. */
+  readonly #after: string;
   /** Index of the next character; after a syntax error, its place. */
   index: number;
   repaired = false;
 
-  constructor(source: SearchedText, index: number, syntax: LiteralSyntax) {
+  constructor({ source, after }: ValuePosition, index: number, syntax: LiteralSyntax) {
     this.#source = source;
+    this.#after = after;
     this.index = index;
     this.#syntax = syntax;
   }
 
-  /** The value of an argument; undefined for a syntax error. */
-  argument(): JsonValue | undefined {
-    return this.#value('argument', 0);
-  }
-
-  #value(place: LiteralPlace, depth: number): JsonValue | undefined {
+  /** The value at the index; undefined for a syntax error. */
+  value(place: LiteralPlace, depth: number): JsonValue | undefined {
     const next = this.#peek();
     if (next === '{') return depth < maxLiteralDepth ? this.#braces(depth) : undefined;
     if (next === '[' || next === '(') {
@@ -109,8 +98,8 @@ class LiteralReader {
     const name = this.#source.text.slice(this.index, end - 1);
     if (depth >= maxLiteralDepth || !/^(?:dict|(?:frozen)?set|list|tuple)$/.test(name)) return undefined;
     this.index = end;
-    if (name === 'dict') return this.#members(depth, { closer: ')', separator: '=' });
-    const items = this.#peek() === ')' ? [] : this.#value('item', depth + 1);
+    if (name === 'dict') return this.#members(depth, ')');
+    const items = this.#peek() === ')' ? [] : this.value('item', depth + 1);
     return Array.isArray(items) && this.#consume(')') ? items : undefined;
   }
 
@@ -129,13 +118,14 @@ class LiteralReader {
     return next !== ':' && !(next === '}' && end === start);
   }
 
-  #members(depth: number, { closer, separator }: Members = braced): JsonObject | undefined {
+  #members(depth: number, closer: '}' | ')' = '}'): JsonObject | undefined {
+    const [separator, keyPattern] = closer === ')' ? (['=', keyword] as const) : ([':', bareKey] as const);
     const members = new Map<string, JsonValue>();
     while (!this.#consume(closer)) {
       const quoted = this.#quoted('key');
-      const key = quoted ? this.#contentOf(quoted) : this.#bareKey(separator === '=' ? keyword : bareKey);
+      const key = quoted ? this.#contentOf(quoted) : this.#bareKey(keyPattern);
       if (key === undefined || !this.#consume(separator)) return undefined;
-      const value = this.#value(closer === ')' ? 'argument' : 'member', depth + 1);
+      const value = this.value(closer === ')' ? 'argument' : 'member', depth + 1);
       if (value === undefined) return undefined;
       members.set(key, value);
       if (!this.#consume(',') && this.#peek() !== closer) return undefined;
@@ -146,7 +136,7 @@ class LiteralReader {
   #list(closer: ']' | ')' | '}', depth: number): readonly JsonValue[] | undefined {
     const items: JsonValue[] = [];
     while (!this.#consume(closer)) {
-      const item = this.#value(closer === '}' ? 'member' : 'item', depth + 1);
+      const item = this.value(closer === '}' ? 'member' : 'item', depth + 1);
       if (item === undefined) return undefined;
       items.push(item);
       if (!this.#consume(',') && this.#peek() !== closer) return undefined;
@@ -165,7 +155,7 @@ class LiteralReader {
     return end === Infinity ? undefined : value;
   }
 
-  #bareKey(pattern = bareKey): string | undefined {
+  #bareKey(pattern: RegExp): string | undefined {
     const start = this.index;
     const end = endOfMatch(pattern, this.#source.text, start);
     this.index = end ?? start;
@@ -175,7 +165,7 @@ class LiteralReader {
   #bare(): JsonValue | undefined {
     const { text } = this.#source;
     const start = this.index;
-    const end = Math.min(this.#nextDelimiter(), findMark(this.#syntax.after, this.#source, start).start, text.length);
+    const end = Math.min(this.#nextDelimiter(), findMark(this.#after, this.#source, start).start, text.length);
     const content = end - start > maxBareLength ? '' : text.slice(start, end).trim();
     if (content === '' || (this.#syntax.isPython && isExpression(content))) return undefined;
     this.index = end;

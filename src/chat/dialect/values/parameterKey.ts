@@ -1,5 +1,5 @@
 import type { ParameterLayout } from '../layout.ts';
-import { indexOfMark, looseMark } from '../looseMark.ts';
+import { indexOfMark } from '../looseMark.ts';
 
 export interface ParameterKey {
   readonly name: string;
@@ -11,8 +11,8 @@ export interface ParameterKey {
 export function readKey(text: string, index: number, layout: ParameterLayout): ParameterKey | undefined {
   const near = text.slice(index, index + maxKeyLength);
   const { string, other } = layout;
-  const stringOpen = indexOfMark(looseMark(string.open), near);
-  const end = string.open === other.open ? stringOpen : Math.min(stringOpen, indexOfMark(looseMark(other.open), near));
+  const stringOpen = indexOfMark(string.open, near);
+  const end = string.open === other.open ? stringOpen : Math.min(stringOpen, indexOfMark(other.open, near));
   if (end === Infinity) return undefined;
   const name = unquote(near.slice(0, end).trim(), layout.style.quote);
   return name === '' || (layout.key === '' && !bareKey.test(name)) ? undefined : { name, end: index + end };

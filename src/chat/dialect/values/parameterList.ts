@@ -4,9 +4,9 @@ import type { JsonObject, JsonValue } from '../../json/value.ts';
 import type { ArgumentsSchema } from '../../tool.ts';
 import { propertiesOf, type ResolvedSchema } from '../../tools/resolvedSchema.ts';
 import { literalRule, type ParameterLayout } from '../layout.ts';
-import type { LooseMark, SearchedText } from '../looseMark.ts';
-import { endsWithinMark, looseMark, matchMark, matchMarkAfterSpace } from '../looseMark.ts';
-import { markedStyle, type MalformedValue, type ValueNotation } from './valueNotation.ts';
+import type { SearchedText } from '../../markSearch.ts';
+import { endsWithinMark, matchMark, matchMarkAfterSpace } from '../looseMark.ts';
+import { markedStyle, type MalformedValue, type ValueNotation, type ValuePosition } from './valueNotation.ts';
 import { keyProblem, maxKeyLength, readKey } from './parameterKey.ts';
 import { invalid, type ReadResult } from '../../../protocol/schema.ts';
 import { ruleFromSchema } from '../../grammar/jsonSchema/fromSchema.ts';
@@ -75,13 +75,8 @@ interface ParametersRead {
   readonly repaired: boolean;
 }
 
-interface ReadParametersOptions {
-  readonly layout: ParameterLayout;
-  /** Schema of the arguments; undefined: the tool is unknown. */
-  readonly schema: ResolvedSchema | undefined;
-  /** The first mark after the last parameter; "" = none. */
-  readonly after: string;
-}
+/** As for one value, but with the schema of all arguments; undefined: the tool is unknown. */
+type ReadParametersOptions = Pick<ValuePosition, 'layout' | 'schema' | 'after'>;
 
 /** Reads parameters in any order, with free white space; the last of a name counts. Never throws; takes linear time. */
 export class ParameterReader {
@@ -96,16 +91,16 @@ export class ParameterReader {
     this.#source = source;
     this.#options = options;
     this.#properties = propertiesOf(options.schema);
-    this.#nextKeys = new Set(Object.keys(this.#properties));
+    this.#nextKeys = new Set(this.#properties.keys());
   }
 
   /** @param start index after the tool's name. */
   read(start: number): ParametersRead | MalformedValue {
     const { layout } = this.#options;
     const { text } = this.#source;
-    const open = matchMarkAfterSpace(looseMark(layout.open), text, start);
-    let end = open ?? matchMarkAfterSpace(looseMark(layout.empty), text, start);
-    if (end === undefined) return this.#malformed(start, looseMark(layout.open));
+    const open = matchMarkAfterSpace(layout.open, text, start);
+    let end = open ?? matchMarkAfterSpace(layout.empty, text, start);
+    if (end === undefined) return this.#malformed(start, layout.open);
     for (;;) {
       const keyStart = open === undefined ? undefined : this.#keyStart(end);
       if (keyStart === undefined && this.#isCutInKey(end)) return { ok: false, truncated: true };
@@ -114,8 +109,7 @@ export class ParameterReader {
       if (typeof read !== 'number') return read;
       end = read;
     }
-    if (this.#arguments.size === 0)
-      end = Math.max(end, matchMarkAfterSpace(looseMark(layout.empty), text, start) ?? end);
+    if (this.#arguments.size === 0) end = Math.max(end, matchMarkAfterSpace(layout.empty, text, start) ?? end);
     return { ok: true, arguments: this.#arguments, end: this.#endAfterSeparator(end), repaired: this.#repaired };
   }
 
@@ -124,25 +118,22 @@ export class ParameterReader {
     const { layout, after } = this.#options;
     const { text } = this.#source;
     const start = skipWhiteSpace(text, index);
-    const separator = this.#arguments.size > 0 ? looseMark(layout.separator) : looseMark('');
-    const separated = matchMark(separator, text, start);
-    const key = looseMark(layout.key);
+    const separated = matchMark(this.#arguments.size > 0 ? layout.separator : '', text, start);
     const keyMark = skipWhiteSpace(text, separated ?? start);
-    const keyStart = matchMark(key, text, keyMark);
+    const keyStart = matchMark(layout.key, text, keyMark);
     if (keyStart === undefined) return undefined;
-    const afterMark = looseMark(after);
-    const isEnd = afterMark.pieces.length > 0 && matchMark(afterMark, text, keyMark) !== undefined;
-    if (isEnd || (key.pieces.length === 0 && !readKey(text, keyStart, layout))) return undefined;
+    const isEnd = after.trim() !== '' && matchMark(after, text, keyMark) !== undefined;
+    if (isEnd || (layout.key.trim() === '' && !readKey(text, keyStart, layout))) return undefined;
     if (separated === undefined) this.#repaired = true;
     return keyStart;
   }
 
   /** Whether the text ends in the mark before a key, or in a key that has no mark before it. */
   #isCutInKey(index: number): boolean {
-    const key = looseMark(this.#options.layout.key);
+    const { key } = this.#options.layout;
     const { text } = this.#source;
     const start = skipWhiteSpace(text, index);
-    if (key.pieces.length > 0) return endsWithinMark(key, text, start);
+    if (key.trim() !== '') return endsWithinMark(key, text, start);
     const rest = text.slice(start, start + maxKeyLength);
     return start + rest.length === text.length && startOfBareKey.test(rest);
   }
@@ -152,7 +143,7 @@ export class ParameterReader {
     const { layout, after } = this.#options;
     const key = readKey(this.#source.text, keyStart, layout);
     if (!key) return this.#malformed(keyStart, undefined);
-    const schema = Object.hasOwn(this.#properties, key.name) ? this.#properties[key.name] : undefined;
+    const schema = this.#properties.get(key.name);
     const isRequired = this.#options.schema?.required?.has(key.name) === true;
     this.#nextKeys.delete(key.name);
     const read = notationOf(layout).read({
@@ -172,18 +163,18 @@ export class ParameterReader {
 
   /** A separator after the last parameter is one too many. */
   #endAfterSeparator(end: number): number {
-    const separator = looseMark(this.#options.layout.separator);
-    if (this.#arguments.size === 0 || separator.pieces.length === 0) return end;
+    const { separator } = this.#options.layout;
+    if (this.#arguments.size === 0 || separator.trim() === '') return end;
     const separated = matchMarkAfterSpace(separator, this.#source.text, end);
     if (separated !== undefined) this.#repaired = true;
     return separated ?? end;
   }
 
   /** What could not be read: the text ends in the mark or the key that begins at an index, or something else stands there. */
-  #malformed(index: number, mark: LooseMark | undefined): MalformedValue {
+  #malformed(index: number, mark: string | undefined): MalformedValue {
     const { text } = this.#source;
     const start = skipWhiteSpace(text, index);
-    const isCut = mark ? endsWithinMark(mark, text, start) : text.length - start < maxKeyLength;
+    const isCut = mark !== undefined ? endsWithinMark(mark, text, start) : text.length - start < maxKeyLength;
     return { ok: false, truncated: start === text.length || isCut };
   }
 }

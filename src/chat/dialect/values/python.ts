@@ -6,7 +6,7 @@ import { charExcept } from '../../grammar/textWithout.ts';
 import { endOfMatch, parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { JsonNumber, membersOf, stringifyJson } from '../../json/value.ts';
 import type { ValueStyle } from '../layout.ts';
-import { looseMark, type SearchedText } from '../looseMark.ts';
+import type { SearchedText } from '../../markSearch.ts';
 import { type LiteralPlace, type QuotedString, readLiteral } from './literalReader.ts';
 import { anyValue, onceForDepth, type ValueNotation } from './valueNotation.ts';
 
@@ -21,9 +21,9 @@ import { anyValue, onceForDepth, type ValueNotation } from './valueNotation.ts';
 export const python: ValueNotation = {
   name: 'python',
   explains: ({ style }) => /^["']$/.test(style.quote),
-  read: (position) =>
-    readLiteral(position, { string: readPythonString, after: looseMark(position.after), isPython: true }),
-  spell,
+  read: (position) => readLiteral(position, { string: readPythonString, isPython: true }),
+  spell: (value, style) =>
+    typeof value === 'string' ? writePythonString(value, style.quote) : spellOther(value, style),
   rules({ style }) {
     const nested = pythonLiteralStyle(style);
     return {
@@ -31,16 +31,12 @@ export const python: ValueNotation = {
         ...nested,
         string: onceForLimits((limits) => quotedText(style.quote, limits)),
         formatted: memoized((content) => all(text(style.quote), content, text(style.quote))),
-        values: (values) => textsRule(values.map((value) => spell(value, style))),
+        values: (values) => textsRule(values.map((value) => python.spell(value, style))),
       },
       nested,
     };
   },
 };
-
-function spell(value: unknown, style: ValueStyle): string {
-  return typeof value === 'string' ? writePythonString(value, style.quote) : spellOther(value, style);
-}
 
 /** A string as templates write it: raw, with quotes of its own that cannot be taken for its end. */
 function quotedText(quote: string, limits: RepetitionLimits): Rule {

@@ -1,13 +1,12 @@
-import type { LooseMark, SearchedText } from '../looseMark.ts';
-import { endsWithinMark, findMark, looseMark, matchMarkAfterSpace } from '../looseMark.ts';
-import type { TextRange } from '../../markSearch.ts';
+import { endsWithinMark, findMark, matchMarkAfterSpace } from '../looseMark.ts';
+import type { SearchedText, TextRange } from '../../markSearch.ts';
 import type { ParameterLayout, ValueStyle } from '../layout.ts';
 import type { MarkPair } from '../../replyMarks.ts';
 import { readKey } from './parameterKey.ts';
 import type { ValueNotation, ValuePosition, ValueRead } from './valueNotation.ts';
 import { jsonStyle, onceForLimits } from '../../grammar/jsonRules.ts';
 import { textWithout } from '../../grammar/textWithout.ts';
-import { parseJsonAt, skipWhiteSpace } from '../../json/lenientParser.ts';
+import { parseJsonAt, parseJsonText, skipWhiteSpace } from '../../json/lenientParser.ts';
 import { isOfType, type JsonValue } from '../../json/value.ts';
 import { expectedTypes, type ResolvedSchema } from '../../tools/resolvedSchema.ts';
 import { pythonLiteralStyle, spellOther, textsRule } from './python.ts';
@@ -36,14 +35,14 @@ export const tagged: ValueNotation = {
     const isString = isTyped && marks === layout.string;
     const bracketed = isString ? undefined : readBracketed(position, openEnd, { marks, isTyped });
     if (bracketed) return bracketed;
-    const end = findTaggedEnd(position, openEnd, looseMark(marks.close));
+    const end = findTaggedEnd(position, openEnd, marks.close);
     if (!end) return { ok: false, truncated: true };
     const raw = withoutMarkSpace(content.slice(openEnd, end.valueEnd), marks);
     if (isString) return { ok: true, value: raw, end: end.end, repaired: end.isUnclosed };
-    const { value, repaired } = isTyped ? readJsonText(raw, layout.style) : readTypedText(raw, position, layout.style);
+    const { value, repaired } = isTyped ? readJsonText(raw, layout.style) : readTypedText(raw, position);
     return { ok: true, value, end: end.end, repaired: repaired || end.isUnclosed };
   },
-  spell,
+  spell: (value, style) => (typeof value === 'string' ? value : spellOther(value, style)),
   rules(layout) {
     const avoided = [...new Set([layout.string.close, layout.key].map((mark) => mark.trim()))].filter(Boolean);
     const nested = layout.style.nested === 'python' ? pythonLiteralStyle(layout.style) : jsonStyle;
@@ -52,7 +51,7 @@ export const tagged: ValueNotation = {
         ...nested,
         string: onceForLimits((limits) => textWithout(avoided, limits)),
         formatted: (content) => content,
-        values: (values) => textsRule(values.map((value) => spell(value, layout.style))),
+        values: (values) => textsRule(values.map((value) => tagged.spell(value, layout.style))),
         problemOf(content) {
           const contained = avoided.filter((mark) => content.includes(mark));
           return contained.length > 0 ? `contains a mark of the tool-call format: ${contained.join(', ')}` : undefined;
@@ -63,10 +62,6 @@ export const tagged: ValueNotation = {
   },
 };
 
-function spell(value: unknown, style: ValueStyle): string {
-  return typeof value === 'string' ? value : spellOther(value, style);
-}
-
 /** A list or an object that is JSON up to the mark that closes it: what its strings contain ends no value. */
 function readBracketed(
   { source, schema, layout }: ValuePosition,
@@ -76,7 +71,7 @@ function readBracketed(
   const index = skipWhiteSpace(source.text, start);
   if (source.text[index] !== '{' && source.text[index] !== '[') return undefined;
   const parsed = parseJsonAt(source.text, index, { lenient: layout.style.nested === 'python' });
-  const end = parsed.ok ? matchMarkAfterSpace(looseMark(marks.close), source.text, parsed.end) : undefined;
+  const end = parsed.ok ? matchMarkAfterSpace(marks.close, source.text, parsed.end) : undefined;
   if (!parsed.ok || end === undefined) return undefined;
   const types = isTyped ? undefined : expectedTypes(schema);
   const isText = types?.has('string') && !isExpected(parsed.value, types);
@@ -89,23 +84,21 @@ function findOpen(
   start: number,
   { string, other }: ParameterLayout,
 ): { readonly marks: MarkPair; readonly end: number } | undefined {
-  const stringEnd = matchMarkAfterSpace(looseMark(string.open), content, start);
-  const otherEnd = matchMarkAfterSpace(looseMark(other.open), content, start);
+  const stringEnd = matchMarkAfterSpace(string.open, content, start);
+  const otherEnd = matchMarkAfterSpace(other.open, content, start);
   if (otherEnd !== undefined && otherEnd > (stringEnd ?? 0)) return { marks: other, end: otherEnd };
   return stringEnd === undefined ? undefined : { marks: string, end: stringEnd };
 }
 
 function endsWithinOpen(content: string, start: number, { string, other }: ParameterLayout): boolean {
   const index = skipWhiteSpace(content, start);
-  return (
-    index === content.length || [string, other].some(({ open }) => endsWithinMark(looseMark(open), content, index))
-  );
+  return index === content.length || [string, other].some(({ open }) => endsWithinMark(open, content, index));
 }
 
 /** A value without the white space that belongs to the marks. Any other is part of the value. */
 function withoutMarkSpace(value: string, { open, close }: MarkPair): string {
-  const { trailing } = looseMark(open);
-  const { leading } = looseMark(close);
+  const trailing = open.trim() === '' ? '' : open.slice(open.trimEnd().length);
+  const leading = close.slice(0, close.length - close.trimStart().length);
   const rest = trailing !== '' && value.startsWith(trailing) ? value.slice(trailing.length) : value;
   return leading !== '' && rest.endsWith(leading) ? rest.slice(0, rest.length - leading.length) : rest;
 }
@@ -130,9 +123,9 @@ interface TaggedEnd {
  *
  * undefined: none of these; the text ends inside the value.
  */
-function findTaggedEnd(position: ValuePosition, start: number, close: LooseMark): TaggedEnd | undefined {
-  const { source, layout } = position;
-  const [key, after] = [looseMark(layout.key), looseMark(position.after)];
+function findTaggedEnd(position: ValuePosition, start: number, close: string): TaggedEnd | undefined {
+  const { source, layout, after, nextKeys } = position;
+  const { key } = layout;
   const first = findMark(close, source, start);
   const nextMark = (from: number): number =>
     Math.min(findMark(key, source, from).start, findMark(after, source, from).start);
@@ -140,7 +133,7 @@ function findTaggedEnd(position: ValuePosition, start: number, close: LooseMark)
     const stop = nextMark(start);
     return stop === Infinity ? undefined : unclosed(stop);
   }
-  const nextKey = findNextKey(position, start);
+  const nextKey = Math.min(...[...nextKeys].map((name) => findKey(source, start, layout, name)));
   if (nextKey < first.start) return unclosed(nextKey);
   const bound = nextMark(first.end);
   for (let match = first; match.start < bound; match = findMark(close, source, match.end))
@@ -151,15 +144,9 @@ function findTaggedEnd(position: ValuePosition, start: number, close: LooseMark)
 const unclosed = (index: number): TaggedEnd => ({ valueEnd: index, end: index, isUnclosed: true });
 const closed = ({ start, end }: TextRange): TaggedEnd => ({ valueEnd: start, end, isUnclosed: false });
 
-/** Index of the first parameter, by its mark and its key, that may follow; Infinity: none. */
-function findNextKey({ source, layout, nextKeys }: ValuePosition, from: number): number {
-  let first = Infinity;
-  for (const name of nextKeys) first = Math.min(first, findKey(source, from, layout, name));
-  return first;
-}
-
+/** Index of the parameter of a name at or after an index, by its mark and its key; Infinity: none. */
 function findKey(source: SearchedText, from: number, layout: ParameterLayout, name: string): number {
-  const mark = looseMark(layout.key + name);
+  const mark = layout.key + name;
   return source.find(`\0key ${name}`, from, () => {
     let match = findMark(mark, source, from);
     while (match.start !== Infinity && readKey(source.text, match.end - name.length, layout)?.name !== name)
@@ -168,16 +155,13 @@ function findKey(source: SearchedText, from: number, layout: ParameterLayout, na
   });
 }
 
-function isFollowedBy(marks: readonly LooseMark[], { source, layout }: ValuePosition, index: number): boolean {
-  const start = matchMarkAfterSpace(looseMark(layout.separator), source.text, index) ?? index;
-  return marks.some((mark) => mark.pieces.length > 0 && matchMarkAfterSpace(mark, source.text, start) !== undefined);
+function isFollowedBy(marks: readonly string[], { source, layout }: ValuePosition, index: number): boolean {
+  const start = matchMarkAfterSpace(layout.separator, source.text, index) ?? index;
+  return marks.some((mark) => mark.trim() !== '' && matchMarkAfterSpace(mark, source.text, start) !== undefined);
 }
 
-interface TypedText {
-  readonly value: JsonValue;
-  /** Whether it was no strict JSON where it had to be. */
-  readonly repaired: boolean;
-}
+/** Repaired: it was no strict JSON where it had to be. */
+type TypedText = Pick<ValueRead, 'value' | 'repaired'>;
 
 /**
  * The value of a raw text by its schema:
@@ -191,14 +175,11 @@ interface TypedText {
  *
  * A text in a CDATA section of XML (MiniCPM5) is what the section holds: a string wherever the schema allows one.
  */
-function readTypedText(text: string, place: Pick<ValuePosition, 'schema' | 'mayBeNull'>, style: ValueStyle): TypedText {
-  const { schema } = place;
-  const types = expectedTypes(schema);
+function readTypedText(text: string, position: ValuePosition): TypedText {
+  const types = expectedTypes(position.schema);
   const section = cdataContent(text);
-  if (section !== undefined)
-    return !types || types.has('string') ? { value: section, repaired: false } : readJsonText(section, style);
-  if (!types || types.has('string')) return readMixed(text, place, types, style);
-  return readJsonText(text, style);
+  if (types && !types.has('string')) return readJsonText(section ?? text, position.layout.style);
+  return section === undefined ? readMixed(text, position, types) : { value: section, repaired: false };
 }
 
 /** What a CDATA section holds; undefined: the text is none. */
@@ -213,15 +194,14 @@ function readJsonText(text: string, style: ValueStyle): TypedText {
   const content = text.trim();
   const value = parseStrict(content, style);
   if (value !== undefined) return { value, repaired: false };
-  const repaired = parseWhole(content, true);
+  const repaired = parseJsonText(content, true);
   return { value: repaired ?? text, repaired: repaired !== undefined };
 }
 
 function readMixed(
   text: string,
-  { schema, mayBeNull }: Pick<ValuePosition, 'schema' | 'mayBeNull'>,
+  { schema, mayBeNull, layout: { style } }: ValuePosition,
   types: ReadonlySet<string> | undefined,
-  style: ValueStyle,
 ): TypedText {
   const strings = fixedStrings(schema);
   const content = text.trim();
@@ -234,7 +214,7 @@ function readMixed(
     value !== undefined && typeof value !== 'string' && (!types || isExpected(value, types));
   const strict = parseStrict(content, style);
   if (isOther(strict)) return { value: strict, repaired: false };
-  const lenient = types || /^[[{]/.test(content) ? parseWhole(content, true) : undefined;
+  const lenient = types || /^[[{]/.test(content) ? parseJsonText(content, true) : undefined;
   return isOther(lenient) ? { value: lenient, repaired: true } : { value: text, repaired: false };
 }
 
@@ -242,12 +222,7 @@ function parseStrict(content: string, style: ValueStyle): JsonValue | undefined 
   if (content === '') return undefined;
   if (content === style.true) return true;
   if (content === style.false) return false;
-  return content === style.null ? null : parseWhole(content, false);
-}
-
-function parseWhole(content: string, lenient: boolean): JsonValue | undefined {
-  const parsed = parseJsonAt(content, 0, { lenient });
-  return parsed.ok && parsed.end === content.length ? parsed.value : undefined;
+  return content === style.null ? null : parseJsonText(content);
 }
 
 const fixedStrings = (schema: ResolvedSchema | undefined): readonly string[] =>

@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../json/value.ts';
 import { literalRule, type ParameterLayout, type ParameterMarks, type ValueStyle } from '../layout.ts';
-import type { SearchedText } from '../looseMark.ts';
+import type { SearchedText } from '../../markSearch.ts';
 import type { ResolvedSchema } from '../../tools/resolvedSchema.ts';
 import { memoized, memoizedByKey } from '../../../base/memoized.ts';
 import { all, any, anyOf, text, type Rule } from '../../grammar/rule.ts';

@@ -1,7 +1,7 @@
 import { argumentKeys, keysBeside, nameKeys, wrapperKeys } from '../whyNoCall.ts';
 import type { ParsedObject } from '../../json/objectList.ts';
 import type { DetectedCall } from '../../tool.ts';
-import { parseJsonAt } from '../../json/lenientParser.ts';
+import { parseJsonObject } from '../../json/lenientParser.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../json/value.ts';
 
 /** The JSON keys under which a format writes the name and the arguments of a call. */
@@ -11,14 +11,8 @@ export interface CallKeys {
   readonly arguments: string;
 }
 
-export interface ParsedCall {
-  readonly name: string;
-  readonly arguments: JsonObject;
-  /** Whether arguments that are a JSON string could only be read by the lenient parser, or members were left aside. */
-  readonly repaired: boolean;
-  /** What the model wrote about the call, as the first member of it. */
-  readonly thought?: string;
-}
+/** A call without the text that it was read from. */
+export type ParsedCall = Omit<DetectedCall, 'raw' | 'confidence'>;
 
 export type ParsedArguments = Pick<ParsedCall, 'arguments' | 'repaired'>;
 
@@ -47,8 +41,8 @@ export function extractCalls(value: JsonValue, keys: CallKeys, options: CallShap
 export function parseArguments(value: JsonValue | undefined, lenient: boolean): ParsedArguments | undefined {
   const isEmpty = value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
   if (isEmpty) return { arguments: new Map(), repaired: false };
-  const strict = typeof value === 'string' ? wholeObject(value, false) : isJsonObject(value) ? value : undefined;
-  const members = strict ?? (lenient && typeof value === 'string' ? wholeObject(value, true) : undefined);
+  const strict = typeof value === 'string' ? parseJsonObject(value) : isJsonObject(value) ? value : undefined;
+  const members = strict ?? (lenient && typeof value === 'string' ? parseJsonObject(value, true) : undefined);
   return members && !isSchema(members) ? { arguments: members, repaired: members !== strict } : undefined;
 }
 
@@ -70,8 +64,8 @@ function toCall(members: JsonObject, keys: CallKeys, options: CallShapeOptions):
   if (typeof name !== 'string' || name.trim() === '') return undefined;
   const [[firstKey, first] = []] = members;
   const thought = firstKey === thoughtKey && typeof first === 'string' ? first : undefined;
-  const isOwn = (key: string): boolean => key === thoughtKey && options.thought && thought !== undefined;
-  const others = keysBeside(members, nameKey, argumentKey).filter((key) => !isOwn(key));
+  const ownKey = options.thought && thought !== undefined ? thoughtKey : undefined;
+  const others = keysBeside(members, nameKey, argumentKey, ownKey);
   if (others.length > 0 && !(tagged && argumentKey !== undefined && others.every(canBeLeftAside))) return undefined;
   const parsed = parseArguments(argumentKey === undefined ? undefined : members.get(argumentKey), lenient);
   if (parsed === undefined) return undefined;
@@ -90,11 +84,6 @@ function toKeyedCall(members: JsonObject, { tagged, lenient }: CallShapeOptions)
   const isCall = tagged && members.size === 1 && name.trim() !== '' && value !== undefined && isJsonObject(value);
   const parsed = isCall ? parseArguments(value, lenient) : undefined;
   return parsed && { name, ...parsed };
-}
-
-function wholeObject(text: string, lenient: boolean): JsonObject | undefined {
-  const parsed = parseJsonAt(text, 0, { lenient });
-  return parsed.ok && isJsonObject(parsed.value) && text.slice(parsed.end).trim() === '' ? parsed.value : undefined;
 }
 
 const schemaKeys: ReadonlySet<string> = new Set(

@@ -1,6 +1,6 @@
 import { callBlocks, isProse } from '../splitMarkup.ts';
 import { callWord, type Token, tokensOf } from '../tokens.ts';
-import type { TextRange } from '../../markSearch.ts';
+import { SearchedText, type TextRange } from '../../markSearch.ts';
 import { skipClosingFence, wholeJson, skipOpeningFence } from '../../markdownCode.ts';
 import type { CallKeys, CallSpan, CallSpans } from './callShape.ts';
 import { callSpans, createCallSpan, parseArguments } from './callShape.ts';
@@ -43,7 +43,8 @@ export function detect(
   { tools = [], marks = defaultReplyMarks, thought = false }: DetectOptions = {},
   tags: TagSet = commonTags,
 ): Detection {
-  const context = { keys, tags, tools, thought, skipReasoning: createReasoningSkipper(text, marks) };
+  const skipReasoning = createReasoningSkipper(text, marks);
+  const context = { source: new SearchedText(text), keys, tags, tools, thought, skipReasoning };
   const found = findCalls(text, context);
   const hidden = found.spans.length > 0 ? undefined : hiddenCalls(text, context, marks);
   const { spans, truncatedAt } = hidden ?? found;
@@ -168,7 +169,7 @@ function parseBlock(text: string, first: Tag, context: DetectionContext): Tagged
   let [inner, start] = [first, first.end];
   for (let tag: Tag | undefined = first; tag; tag = context.tags.at(text, start))
     [inner, start] = [tag, skipOpeningFence(text, tag.end)];
-  const own = inner.kind.read?.(text, inner, outer, context);
+  const own = inner.kind.read?.(inner, outer, context);
   if (own) return own;
   const block = parseContent(text, inner, start, context);
   const [call, ...others] = block.spans;

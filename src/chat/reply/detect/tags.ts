@@ -3,7 +3,7 @@ import type { CallKeys, CallSpan } from './callShape.ts';
 import type { CallMarkup, Tool } from '../../tool.ts';
 import { endOfMatch } from '../../json/lenientParser.ts';
 import { anyOfTexts, escapePattern } from '../../../base/patterns.ts';
-import type { TextRange } from '../../markSearch.ts';
+import type { SearchedText, TextRange } from '../../markSearch.ts';
 import { skipInlineCode } from '../../markdownCode.ts';
 
 export interface TagKind {
@@ -29,11 +29,8 @@ export interface TaggedBlock {
   readonly truncated: boolean;
 }
 
-/** What a reader knows of the text: the same object for all tags of it. */
-export type BlockContext = Pick<DetectionContext, 'tools'>;
-
 /** Reads the calls after a tag. @param outer where their span starts: the first tag before them, often `tag` itself. */
-export type ReadBlock = (text: string, tag: Tag, outer: Tag, context: BlockContext) => TaggedBlock | undefined;
+export type ReadBlock = (tag: Tag, outer: Tag, context: DetectionContext) => TaggedBlock | undefined;
 
 const commonKinds: readonly TagKind[] = [
   { opens: '<tool_call>', closes: '</tool_call>', holds: 'calls' },
@@ -139,6 +136,8 @@ export const commonMarkup: CallMarkup = {
 };
 
 export interface DetectionContext {
+  /** The whole text, in which a mark that is nowhere is looked for once. */
+  readonly source: SearchedText;
   readonly tools: readonly Tool[];
   /** The JSON keys of a call's name and arguments. */
   readonly keys: CallKeys;

@@ -8,7 +8,7 @@ export type SplitReply = Pick<ReasoningFilter, 'reasoning' | 'toolMessages'> & {
 
 /** Splits a complete reply into reasoning and content; with `keepReasoning`, that stays in the content with its marks. */
 export function splitReply(text: string, marks: ReplyMarks = defaultReplyMarks, keepReasoning = false): SplitReply {
-  const filter = new ReasoningFilter(marks, { opened: impliedReasoning(text, marks), keepReasoning });
+  const filter = new ReasoningFilter(marks, impliedReasoning(text, marks), keepReasoning);
   const content = filter.push(text) + filter.flush();
   return { reasoning: filter.reasoning, content, toolMessages: filter.toolMessages };
 }
@@ -22,13 +22,6 @@ export function impliedReasoning(text: string, marks: ReplyMarks): ReasoningMark
   return first && reasoning.find(({ open, close }) => close === first.mark && open !== first.mark);
 }
 
-interface ReasoningFilterOptions {
-  /** Reasoning that was opened before the text: it starts with reasoning. */
-  readonly opened?: ReasoningMarks | undefined;
-  /** Whether reasoning stays in the answer, with its marks. */
-  readonly keepReasoning?: boolean;
-}
-
 /** Separates the reasoning of streamed text from the answer, without the marks, however the text is cut in pieces. */
 export class ReasoningFilter {
   readonly #scanner: ReplyScanner;
@@ -39,7 +32,11 @@ export class ReasoningFilter {
   readonly #toolMessages: string[] = [];
   #last: ReplyPart = 'other';
 
-  constructor(marks: ReplyMarks = defaultReplyMarks, { opened, keepReasoning = false }: ReasoningFilterOptions = {}) {
+  /**
+   * @param opened reasoning that was opened before the text: it starts with reasoning.
+   * @param keepReasoning whether reasoning stays in the answer, with its marks.
+   */
+  constructor(marks: ReplyMarks = defaultReplyMarks, opened?: ReasoningMarks, keepReasoning = false) {
     const answer = new Set<ReplyPart>(keepReasoning ? ['answer', 'reasoning', 'mark'] : ['answer']);
     this.#scanner = new ReplyScanner(
       marks,

@@ -180,8 +180,7 @@ export const plainProbe = 'Zqword answer.';
 
 /** The last mark before a name, and what ends a value: what a value may not contain in some notations. */
 export function marksOf({ open, before, arguments: notation }: CallLayout): readonly string[] {
-  const opening = [open, ...before].flatMap((part) => (typeof part === 'string' ? marksIn(part) : []));
-  const marks = [opening.at(-1) ?? ''];
+  const marks = [marksIn(open, ...before).at(-1) ?? ''];
   if (notation.kind === 'parameters') marks.push(notation.string.close.trim(), notation.style.quote);
   return [...new Set(marks)].filter((mark) => mark !== '');
 }

@@ -34,11 +34,8 @@ function replaceAt(schema: unknown, [token, ...rest]: readonly string[], values:
   if (token === undefined) return isObject(schema) ? withValues(schema, values) : schema;
   if (Array.isArray(schema))
     return schema.map((item: unknown, index) => (String(index) === token ? replaceAt(item, rest, values) : item));
-  if (!isObject(schema)) return schema;
-  const members = Object.entries(schema);
-  return Object.fromEntries(
-    members.map(([name, member]) => [name, name === token ? replaceAt(member, rest, values) : member]),
-  );
+  if (!isObject(schema) || !Object.hasOwn(schema, token)) return schema;
+  return { ...schema, [token]: replaceAt(schema[token], rest, values) };
 }
 
 const withValues = (schema: Readonly<Record<string, unknown>>, values: readonly unknown[]): object =>
@@ -67,8 +64,8 @@ export function readEnumValues(text: string | undefined, { types }: Pick<EnumSou
   if (text === undefined) return failed(`is missing; ${fix}`);
   if (text.length > maxCharacters)
     return failed(`has ${text.length} characters, and ${maxCharacters} are allowed; send fewer or shorter values`);
-  const list = parseList(text);
-  if (!list) return failed(`is no JSON list; ${fix}`);
+  const list = tryParseJson(text);
+  if (!Array.isArray(list)) return failed(`is no JSON list; ${fix}`);
   // Nothing to fix: the game has no value at the moment.
   if (list.length === 0) return failed('is an empty list');
   if (list.length > maxValues)
@@ -81,11 +78,6 @@ export function readEnumValues(text: string | undefined, { types }: Pick<EnumSou
 }
 
 const failed = (problem: string): EnumReading => ({ ok: false, problem });
-
-function parseList(text: string): readonly unknown[] | undefined {
-  const value = tryParseJson(text);
-  return Array.isArray(value) ? value : undefined;
-}
 
 function problemOf(value: unknown, types: EnumSource['types']): string | undefined {
   if (typeof value === 'number' && !isExact(value)) return 'is too large a number to be exact';

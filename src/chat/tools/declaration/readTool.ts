@@ -37,7 +37,10 @@ function readMembers(
 ): ReadResult<Tool> {
   const reader = new SchemaReader(warn);
   const place = `${pointer}/parameters`;
-  const schema = isList(parameters) ? readList(parameters, place, reader) : readSchema(parameters, place, reader);
+  const schema = isList(parameters)
+    ? readList(parameters, place, reader)
+    : reader.schema(parameters, { pointer: place, path: '', required: true });
+  if (schema['type'] !== 'object') reader.reject(`${place}/type`, 'must be "object": arguments are named');
   for (const { pointer: at, reference } of reader.references)
     if (referenceTarget(schema, reference) === undefined)
       reader.reject(
@@ -52,21 +55,11 @@ function readMembers(
     ...source,
     pointer: schemaPointer(source.pointer.slice(place.length), list),
   }));
-  const tool: Tool = { name, description, consequential, parameters: schema, notes: reader.notes, origin };
+  const tool = { name, description, consequential, parameters: schema as ArgumentsSchema, notes: reader.notes, origin };
   return { ok: true, value: { ...tool, ...(enumSources.length > 0 && { enumSources }) } };
 }
 
 const isList = (parameters: DeclaredParameters): parameters is readonly ListedParameter[] => Array.isArray(parameters);
-
-function readSchema(
-  declared: Exclude<DeclaredParameters, readonly unknown[]>,
-  pointer: string,
-  reader: SchemaReader,
-): ArgumentsSchema {
-  const schema = reader.schema(declared, { pointer, path: '', required: true });
-  if (schema['type'] !== 'object') reader.reject(`${pointer}/type`, 'must be "object": arguments are named');
-  return schema as ArgumentsSchema;
-}
 
 function readList(params: readonly ListedParameter[], pointer: string, reader: SchemaReader): ArgumentsSchema {
   const names = new Set<string>();
@@ -116,12 +109,6 @@ export interface SchemaPosition {
   readonly depth?: number;
 }
 
-interface EnumDeclaration {
-  readonly type?: unknown;
-  readonly enum?: unknown;
-  readonly enum_from?: string | undefined;
-}
-
 const readFacts = createReader({ type: 'object', properties: factSchemas });
 const maxSchemaDepth = 64;
 const maxLooseWarnings = 10;
@@ -169,10 +156,10 @@ class SchemaReader {
 
   /** Records where the values of a parameter come from, if they come from a variable. */
   enumSource(
-    { type: named, enum: values, enum_from: variable }: EnumDeclaration,
+    { type: named, enum: values, enum_from: variable }: JsonSchema,
     { pointer, path = '' }: SchemaPosition,
   ): void {
-    if (variable === undefined) return;
+    if (typeof variable !== 'string') return;
     const place = `${pointer}/enum_from`;
     if (values !== undefined) this.reject(place, 'stands next to "enum"; leave one of the two out');
     const toJsonName = (name: unknown): unknown => jsonTypeOf.get(name) ?? name;
@@ -233,9 +220,9 @@ class SchemaReader {
     }
     const reading = readFacts(Object.fromEntries(names.map((name) => [name, schema[name]])));
     if (reading.ok) {
-      const { enum_from, ...facts } = reading.value;
+      const { enum_from: _, ...facts } = reading.value;
       if (Object.keys(facts).length > 0) this.note(position, facts);
-      this.enumSource({ ...schema, enum_from }, position);
+      this.enumSource(schema, position);
     } else for (const error of reading.errors) this.reject(pointer + error.pointer, error.message);
   }
 

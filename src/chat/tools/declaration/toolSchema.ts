@@ -108,7 +108,5 @@ export const graphToolSchema = {
 } as const;
 
 /** The name of a tool, in whichever form. */
-export const declaredToolName = (tool: ToolDeclaration | string): string => {
-  if (typeof tool === 'string') return tool;
-  return 'function' in tool ? tool.function.name : tool.name;
-};
+export const declaredToolName = (tool: ToolDeclaration | string): string =>
+  typeof tool === 'string' ? tool : 'function' in tool ? tool.function.name : tool.name;

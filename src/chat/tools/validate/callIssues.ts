@@ -35,12 +35,12 @@ const issue = (code: IssueCode, param: string, message: string): Issue => ({
 });
 
 function* memberIssues(members: JsonObject, schema: ResolvedSchema, path: string): Generator<Issue> {
-  const { properties = {}, required = new Set(), additionalProperties = false } = schema;
+  const { properties, required = new Set(), additionalProperties = false } = schema;
   const pathOf = (name: string): string => (path === '' ? name : `${path}.${name}`);
   for (const name of required)
     if (!members.has(name)) yield issue('missing_param', pathOf(name), `${pathOf(name)} is required and missing`);
   for (const [name, value] of members) {
-    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const property = properties?.get(name);
     const isLeftOut = value === null && property && (property.defaults?.includes(null) || !required.has(name));
     if (isLeftOut) continue;
     if (property) yield* valueIssues(value, property, pathOf(name));
@@ -120,16 +120,15 @@ function withoutOwnSources(value: JsonValue, path: string, tool: Tool): JsonValu
 
 const sourceOf = ({ notes }: Tool, path: string) => notes.get(notesKey(path))?.source;
 
-function propertyOf(members: JsonObject, schema: ResolvedSchema, name: string): ResolvedSchema {
-  const { properties = {} } = alternativeFor(members, schema);
-  return (Object.hasOwn(properties, name) ? properties[name] : undefined) ?? {};
-}
+const propertyOf = (members: JsonObject, schema: ResolvedSchema, name: string): ResolvedSchema =>
+  alternativeFor(members, schema).properties?.get(name) ?? {};
 
 // Names of integers that are no number of things: `room_number`, `floor`, `itemId`.
 const identifies =
   /(?:^|[_-])(?:id|index|number|no|nr|code|level|floor|room|gate|slot|row|column|page|port|channel|year|month|day|hour|minute|age)$|(?:Id|Index|Number|Code|Level)$/;
 
-interface InsightParam {
+export interface InsightParam {
+  /** The path of the parameter. */
   readonly name: string;
   readonly message: string;
   readonly significance: string;

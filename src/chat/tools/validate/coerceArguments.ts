@@ -14,9 +14,8 @@ export const coerceArguments = (args: JsonObject, tool: Tool | undefined): JsonO
   tool ? coerceObject(args, resolvedParameters(tool)) : args;
 
 function coerceObject(members: JsonObject, schema: ResolvedSchema): JsonObject {
-  const { properties = {} } = alternativeFor(members, schema);
-  const schemaOf = (name: string): ResolvedSchema => (Object.hasOwn(properties, name) ? (properties[name] ?? {}) : {});
-  return new Map([...members].map(([name, value]) => [name, coerce(value, schemaOf(name))]));
+  const { properties } = alternativeFor(members, schema);
+  return new Map([...members].map(([name, value]) => [name, coerce(value, properties?.get(name) ?? {})]));
 }
 
 // The declared type that the value already has, else the first one to which it can be converted without loss.

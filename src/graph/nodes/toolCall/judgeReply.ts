@@ -1,6 +1,7 @@
 import { memoized } from '../../../base/memoized.ts';
 import { randomInt } from 'node:crypto';
-import { answeredCalls, parseJsonObject, type Call, type Turn } from '../../compile/turn.ts';
+import { answeredCalls, type Call, type Turn } from '../../compile/turn.ts';
+import { parseJsonObject } from '../../../chat/json/lenientParser.ts';
 import type { ParsedReply } from '../../../chat/reply/parseReply.ts';
 import type { DetectedCall, Tool, AnsweredCall } from '../../../chat/tool.ts';
 import { isAllowed } from './callConstraint.ts';

@@ -19,7 +19,8 @@ import {
   saidWords,
   type UserMentions,
 } from '../../../chat/tools/validate/grounding.ts';
-import { parseJsonObject, type Turn } from '../../compile/turn.ts';
+import type { Turn } from '../../compile/turn.ts';
+import { parseJsonObject } from '../../../chat/json/lenientParser.ts';
 import { constrainCalls, type CallConstraint } from './callConstraint.ts';
 import type { CallRules, JudgedCall } from './judgeReply.ts';
 

@@ -129,7 +129,7 @@ export function readSettings(params: ToolCallParams, context: NodeContext) {
 export function resolveFormat(named: string, { model, toolCallFormat }: ModelLease, formats: Formats) {
   const { toolDialect } = model;
   const { format: detected = '', because } = toolDialect;
-  const { name, reason } = chooseFormat({ node: named, catalogue: toolCallFormat, detected, because });
+  const { name, reason } = chooseFormat({ node: named, catalogue: toolCallFormat }, toolDialect);
   const available = formatsOf(toolDialect, formats);
   const format = available.get(name);
   if (!format) {

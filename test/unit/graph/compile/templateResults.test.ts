@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { compileTemplate, type TemplateScope } from '../../../../src/graph/compile/template.ts';
 import type { AnsweredCall } from '../../../../src/chat/tool.ts';
-import { parseJsonAt } from '../../../../src/chat/json/lenientParser.ts';
+import { parseJsonText } from '../../../../src/chat/json/lenientParser.ts';
 
 vi.mock(import('../../../../src/chat/json/lenientParser.ts'), { spy: true });
 
@@ -34,7 +34,7 @@ function render(text: string, scope: TemplateScope): string {
   return template.value.render(scope);
 }
 
-const parses = () => vi.mocked(parseJsonAt).mock.calls.length;
+const parses = () => vi.mocked(parseJsonText).mock.calls.length;
 
 describe('results in a template', () => {
   it.each([

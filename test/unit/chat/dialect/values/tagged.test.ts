@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { JsonNumber } from '../../../../../src/chat/json/value.ts';
-import { SearchedText } from '../../../../../src/chat/dialect/looseMark.ts';
+import { SearchedText } from '../../../../../src/chat/markSearch.ts';
 import { ParameterReader } from '../../../../../src/chat/dialect/values/parameterList.ts';
 import { resolvedParameters } from '../../../../../src/chat/tools/resolvedSchema.ts';
 import {
