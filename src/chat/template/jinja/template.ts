@@ -125,14 +125,9 @@ interface Output {
   text: string;
 }
 
-class Executor {
-  readonly #evaluator: Evaluator;
+class Executor extends Evaluator {
   /** Where the statement that runs, or ran last, is in the source. */
   offset = 0;
-
-  constructor(budget: StepBudget) {
-    this.#evaluator = new Evaluator(budget);
-  }
 
   /** The text that statements write. @throws Error when an operation fails, or the template takes too much work. */
   render(statements: readonly Statement[], scope: Scope): string {
@@ -151,7 +146,7 @@ class Executor {
   }
 
   #run(statement: Statement, scope: Scope, output: Output): LoopControl | undefined {
-    const { budget } = this.#evaluator;
+    const { budget } = this;
     this.offset = statement.offset;
     budget.spend(1);
     switch (statement.type) {
@@ -159,17 +154,17 @@ class Executor {
         this.#write(statement.text, output);
         return undefined;
       case 'output':
-        this.#write(toText(this.#evaluator.evaluate(statement.value, scope), budget), output);
+        this.#write(toText(this.evaluate(statement.value, scope), budget), output);
         return undefined;
       case 'if': {
-        const branch = statement.branches.find(({ test }) => isTrue(this.#evaluator.evaluate(test, scope)));
+        const branch = statement.branches.find(({ test }) => isTrue(this.evaluate(test, scope)));
         return this.#runAll(branch?.body ?? statement.otherwise, scope, output);
       }
       case 'for':
-        this.#runFor(statement, this.#evaluator.evaluate(statement.iterable, scope), scope, output, 0);
+        this.#runFor(statement, this.evaluate(statement.iterable, scope), scope, output, 0);
         return undefined;
       case 'set':
-        this.#assign(statement.target, this.#evaluator.evaluate(statement.value, scope), scope);
+        this.#assign(statement.target, this.evaluate(statement.value, scope), scope);
         return undefined;
       case 'setBlock': {
         const text = this.render(statement.body, new Scope(scope));
@@ -189,8 +184,7 @@ class Executor {
       }
       case 'with': {
         const inner = new Scope(scope);
-        for (const { target, value } of statement.assignments)
-          this.#assign(target, this.#evaluator.evaluate(value, scope), inner);
+        for (const { target, value } of statement.assignments) this.#assign(target, this.evaluate(value, scope), inner);
         return this.#runAll(statement.body, inner, output);
       }
       case 'break':
@@ -202,22 +196,21 @@ class Executor {
   }
 
   #write(text: string, output: Output): void {
-    this.#evaluator.budget.spendText(text.length);
-    this.#evaluator.budget.checkText(output.text.length + text.length);
+    this.budget.spendText(text.length);
+    this.budget.checkText(output.text.length + text.length);
     output.text += text;
   }
 
   #callText({ call, parameters, body }: Statement & { readonly type: 'callBlock' }, scope: Scope): string {
     const caller = this.#createMacro({ name: 'caller', parameters, body }, scope);
-    const { positional, keywords } = this.#evaluator.evaluateArguments(call.args, scope);
+    const { positional, keywords } = this.evaluateArguments(call.args, scope);
     const all = { positional, keywords: new Map([...keywords, ['caller', caller]]) };
-    return toText(this.#evaluator.call(this.#evaluator.evaluate(call.callee, scope), all), this.#evaluator.budget);
+    return toText(this.call(this.evaluate(call.callee, scope), all), this.budget);
   }
 
   #filtered(text: string, filters: readonly FilterCall[], scope: Scope): Value {
     return filters.reduce<Value>(
-      (value, { name, args }) =>
-        this.#evaluator.applyFilter(name, value, this.#evaluator.evaluateArguments(args, scope)),
+      (value, { name, args }) => this.applyFilter(name, value, this.evaluateArguments(args, scope)),
       text,
     );
   }
@@ -249,7 +242,7 @@ class Executor {
     const items = this.#selectItems(statement, iterable, scope);
     const recurse = ({ positional: [children] }: CallArguments): Value => {
       const inner = { text: '' };
-      this.#evaluator.budget.nested(() =>
+      this.budget.nested(() =>
         this.#runFor(statement, orUndefined(children, 'the loop got no items'), scope, inner, depth + 1),
       );
       return inner.text;
@@ -258,7 +251,7 @@ class Executor {
     const isChanged = (values: Tuple): boolean => {
       const previous = last;
       last = values;
-      return !previous || !areEqual(previous, values, this.#evaluator.budget);
+      return !previous || !areEqual(previous, values, this.budget);
     };
     for (const [index, item] of items.entries()) {
       const iteration = { items, index, depth, isChanged };
@@ -273,12 +266,12 @@ class Executor {
 
   #selectItems({ target, test }: ForStatement, iterable: Value, scope: Scope): readonly Value[] {
     const items = [...iterate(iterable)];
-    this.#evaluator.budget.spendList(items.length);
+    this.budget.spendList(items.length);
     if (!test) return items;
     return items.filter((item) => {
       const inner = new Scope(scope);
       this.#assign(target, item, inner);
-      return isTrue(this.#evaluator.evaluate(test, inner));
+      return isTrue(this.evaluate(test, inner));
     });
   }
 
@@ -300,7 +293,7 @@ class Executor {
   }
 
   #parameterDefault({ name, fallback }: MacroParameter, scope: Scope): Value {
-    return fallback ? this.#evaluator.evaluate(fallback, scope) : new Undefined(`parameter '${name}' was not provided`);
+    return fallback ? this.evaluate(fallback, scope) : new Undefined(`parameter '${name}' was not provided`);
   }
 }
 

@@ -1,11 +1,19 @@
-import type { JinjaFilter, Value } from '../values/values.ts';
-import { byName, Dict, Float, takes, Tuple, typeName, Undefined, View } from '../values/values.ts';
+import { byName, Dict, Float, type JinjaFilter, takes, Tuple, typeName, Undefined } from '../values/values.ts';
 import { lengthOf, splitLines } from '../values/characters.ts';
 import { toJson, toText } from '../values/text.ts';
 import { calculate, numberResult, repeatText, formatPercent } from '../operations/operators.ts';
 import { mapAttribute } from './lists.ts';
 import { capitalize, replaceText, stripText } from '../operations/stringMethods.ts';
-import { integerOf, isTrue, iterate, numberOf, requireDefined, stringOf } from '../values/coercion.ts';
+import {
+  countOf,
+  integerOf,
+  isTrue,
+  iterate,
+  numberOf,
+  requireDefined,
+  requireNumber,
+  stringOf,
+} from '../values/coercion.ts';
 
 const ofText =
   (change: (text: string) => string): JinjaFilter =>
@@ -83,12 +91,10 @@ const htmlEscapes: Readonly<Record<string, string>> = {
 const escape = ofText((text) => text.replace(/[&<>"']/g, (character) => htmlEscapes[character] ?? ''));
 
 const length: JinjaFilter = (value) => {
-  if (typeof value === 'string') return lengthOf(value);
-  if (Array.isArray(value)) return value.length;
-  if (value instanceof Dict) return value.size;
-  if (value instanceof Tuple || value instanceof View) return value.items.length;
   if (value instanceof Undefined) return 0;
-  throw new Error(`object of type '${typeName(value)}' has no len()`);
+  const count = typeof value === 'string' ? lengthOf(value) : countOf(value);
+  if (count === undefined) throw new Error(`object of type '${typeName(value)}' has no len()`);
+  return count;
 };
 
 const toInteger: JinjaFilter = takes(['default?', 'base?'], (value, [fallback = 0, base = 10]) => {
@@ -122,12 +128,6 @@ function roundBy(method: string, value: number): number {
   // Python rounds halves to even.
   const down = Math.floor(value);
   return value - down === 0.5 ? down + (down % 2 === 0 ? 0 : 1) : Math.round(value);
-}
-
-function requireNumber(value: Value): number {
-  const number = numberOf(requireDefined(value));
-  if (number === undefined) throw new Error(`'${typeName(value)}' is not a number`);
-  return number;
 }
 
 export const scalarFilters = byName<JinjaFilter>({

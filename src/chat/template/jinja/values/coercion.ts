@@ -37,11 +37,9 @@ const fromFunction = (run: TemplateFunction): Value =>
 /** Whether a condition on the value holds. */
 export function isTrue(value: Value): boolean {
   if (value === null || value instanceof Undefined) return false;
-  if (Array.isArray(value)) return value.length > 0;
   if (value instanceof Float) return value.value !== 0;
-  if (value instanceof Dict) return value.size > 0;
-  if (value instanceof Tuple || value instanceof View) return value.items.length > 0;
-  return typeof value === 'object' || Boolean(value);
+  const count = countOf(value);
+  return count === undefined ? typeof value === 'object' || Boolean(value) : count > 0;
 }
 
 /** The items of a value that can be iterated: characters of a string, keys of a dict. */
@@ -91,10 +89,19 @@ export function stringOf(value: Value): string {
 export const orUndefined = (value: Value | undefined, reason: string): Value =>
   value === undefined ? new Undefined(reason) : value;
 
-/** The work of reading a value once, in steps of the budget; what it contains is not counted. */
-export function sizeOf(value: Value): number {
-  if (typeof value === 'string') return value.length / 4;
-  if (Array.isArray(value)) return value.length;
+/** How many items, entries or UTF-16 units a value has; undefined: it has no length. */
+export function countOf(value: Value): number | undefined {
+  if (typeof value === 'string' || Array.isArray(value)) return value.length;
   if (value instanceof Tuple || value instanceof View) return value.items.length;
-  return value instanceof Dict ? value.size : 0;
+  return value instanceof Dict ? value.size : undefined;
+}
+
+/** The work of reading a value once, in steps of the budget; what it contains is not counted. */
+export const sizeOf = (value: Value): number => (countOf(value) ?? 0) / (typeof value === 'string' ? 4 : 1);
+
+/** @throws Error when the value is no number. */
+export function requireNumber(value: Value): number {
+  const number = numberOf(requireDefined(value));
+  if (number === undefined) throw new Error(`'${typeName(value)}' is not a number`);
+  return number;
 }
