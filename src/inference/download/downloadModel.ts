@@ -4,13 +4,13 @@ import { draftPath, makeFolder, createFile, syncFolder } from '../../base/filesy
 import { formatMegabytes } from '../../base/units.ts';
 import { acquireLock } from './disk/lockFile.ts';
 import type { DownloadManifest } from './disk/manifest.ts';
-import { fileSize, findMismatch, isSameFile, isUnchanged, readContent } from './disk/modelFile.ts';
+import { fileSize, findMismatch, isSameFile, isUnchanged, readContent, type ReadOptions } from './disk/modelFile.ts';
 import { resumableBytes, partialPath, resumeInfoPath } from './disk/partialFile.ts';
 import { downloadFile, expectedOf, type DownloadedFile, type MissingFile } from './downloadFile.ts';
 import type { HubSettings } from './hub/endpoint.ts';
 import { fetchRemoteFile, type RemoteFile } from './hub/remoteFile.ts';
 import type { LocalFile } from './local/findLocalFiles.ts';
-import { isComplete } from './locate.ts';
+import { isDownloaded } from './locate.ts';
 import { progressOf } from './progress.ts';
 import { retry, type RetryPolicy } from './retry.ts';
 import type { DownloadReport } from './sharedDownload.ts';
@@ -130,9 +130,10 @@ async function takeAny(
   for (const candidate of candidates) {
     onLocalFile(candidate);
     const total = model.bytesTotal || presentBytes + candidate.bytes;
-    const onBytes = (bytes: number): void => onProgress(progressOf(presentBytes + bytes, total));
-    const checkSpace = (bytes: number): Promise<void> => checkDiskSpace(model, bytes);
-    if (!(await takeLocalFile(target, expected, candidate, { signal, onBytes, checkSpace }))) continue;
+    let done = presentBytes;
+    const onBytes = (bytes: number): void => onProgress(progressOf((done += bytes), total));
+    const verified = await verifyCandidate(candidate, expected, { signal, onBytes });
+    if (!verified || !(await placeFile(candidate, verified, target, model))) continue;
     await record(model, target, { bytes: candidate.bytes, sha256: expected.sha256 ?? '', commit });
     return true;
   }
@@ -147,9 +148,6 @@ async function record(
   const entry = { ...file, completed: new Date().toISOString() };
   await manifest.update((records) => void records.set(key, entry), { wait: policy.wait, signal });
 }
-
-const isDownloaded = async (target: Target, manifest: DownloadManifest): Promise<boolean> =>
-  isComplete(target, (await manifest.read()).get(target.key));
 
 /** Size of all files; 0 when the hub does not report one of them. */
 function totalBytes(presentBytes: number, missing: readonly MissingFile[]): number {
@@ -184,21 +182,12 @@ async function checkDiskSpace({ freeBytes, folder }: ModelDownload, missingBytes
   );
 }
 
-interface TakeOptions {
-  readonly signal: AbortSignal;
-  /** Receives the number of bytes that were read. */
-  readonly onBytes: (bytes: number) => void;
-  /** Called before a file is copied, with its size; throws to end the download. */
-  readonly checkSpace: (bytes: number) => Promise<void>;
-}
-
-/** The files that may be the expected one, the likeliest first; none where its SHA-256 is not known. */
+/** The files that may be the expected one, whose SHA-256 is known; the likeliest first. */
 function listCandidates(
   files: readonly LocalFile[],
   target: Target,
   { bytes, sha256 }: ExpectedFile,
 ): readonly LocalFile[] {
-  if (sha256 === undefined) return [];
   const ofSize = files.filter((file) => bytes === undefined || file.bytes === bytes);
   const ofHash = ofSize.filter((file) => file.sha256 === sha256);
   // Without a size only the name is left: not every file of the machine is read for one download.
@@ -207,43 +196,32 @@ function listCandidates(
   return [...ofHash, ...ofSize.filter((file) => file.sha256 === undefined && isLikely(file))];
 }
 
-/**
- * Puts a file that another program has into the place of a download, as a hard link, or as a copy where the file system
- * cannot link. The other program's file is only read. The caller holds the lock of the target.
- * @returns whether it was done; false = its SHA-256 is not the expected one, or it cannot be read: nothing was changed.
- * @throws the error of `checkSpace`; the signal's reason; the system's error about the target.
- */
-async function takeLocalFile(
-  target: Target,
-  expected: ExpectedFile,
-  candidate: LocalFile,
-  options: TakeOptions,
-): Promise<boolean> {
-  const verified = await verifyCandidate(candidate, expected, options);
-  return verified !== undefined && (await placeFile(candidate, verified, target, options));
-}
-
 /** Reads a file completely. Returns its identity; undefined = its content is another one, or it cannot be read. */
 async function verifyCandidate(
   { path }: LocalFile,
   expected: ExpectedFile,
-  { signal, onBytes }: TakeOptions,
+  options: ReadOptions,
 ): Promise<BigIntStats | undefined> {
   try {
-    let bytes = 0;
-    const { identity, ...actual } = await readContent(path, { signal, onBytes: (chunk) => onBytes((bytes += chunk)) });
+    const { identity, ...actual } = await readContent(path, options);
     return findMismatch(actual, expected) === undefined ? identity : undefined;
   } catch {
-    signal.throwIfAborted();
+    options.signal.throwIfAborted();
     return undefined;
   }
 }
 
+/**
+ * Puts a file that another program has into the place of a download, as a hard link, or as a copy where the file system
+ * cannot link. The other program's file is only read. The caller holds the lock of the target.
+ * @returns whether it was done; false = it has changed since it was verified, and nothing else was changed.
+ * @throws Fault INSUFFICIENT_DISK_SPACE for a copy; the signal's reason; the system's error about the target.
+ */
 async function placeFile(
   { path, bytes }: LocalFile,
   verified: BigIntStats,
   target: Target,
-  { signal, checkSpace }: TakeOptions,
+  model: ModelDownload,
 ): Promise<boolean> {
   const draft = draftPath(target.path);
   await rm(draft, { force: true });
@@ -253,8 +231,8 @@ async function placeFile(
       () => false,
     );
     if (!linked) {
-      await checkSpace(bytes);
-      await copyDurably(path, draft, signal);
+      await checkDiskSpace(model, bytes);
+      await copyDurably(path, draft, model.signal);
     }
     const [now, placed] = await Promise.all([path, draft].map((file) => stat(file, { bigint: true })));
     const isSource = now !== undefined && isUnchanged(now, verified);

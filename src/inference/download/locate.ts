@@ -1,14 +1,7 @@
 import { fileSize, hasModelMagic } from './disk/modelFile.ts';
-import type { DownloadManifest, FileRecord } from './disk/manifest.ts';
+import type { DownloadManifest } from './disk/manifest.ts';
 import type { ExpectedFile, LoraSource, ModelSource, Target } from './target.ts';
-import {
-  expectedByCatalogue,
-  hubUrlPattern,
-  localFiles,
-  repositoryTargets,
-  targetsOf,
-  targetsOrEmpty,
-} from './target.ts';
+import { expectedByCatalogue, hubUrlPattern, localFiles, targetIn, targetsOf, targetsOrEmpty } from './target.ts';
 import { findInHubCache } from './hub/endpoint.ts';
 import { decodePercent } from '../../base/jsonPointer.ts';
 import { Fault } from '../../protocol/fault.ts';
@@ -42,8 +35,7 @@ export async function locateFiles(
   const own = await findAll('own', localFiles(source));
   if (own) return own;
   const targets = targetsOrEmpty(source, folder);
-  const records = targets.length === 0 ? new Map<string, FileRecord>() : await manifest.read();
-  const complete = await Promise.all(targets.map((target) => isComplete(target, records.get(target.key))));
+  const complete = await Promise.all(targets.map((target) => isDownloaded(target, manifest)));
   const paths = targets.map(({ path }) => path);
   const downloaded = complete.includes(false) ? undefined : await findAll('folder', paths);
   if (downloaded) return downloaded;
@@ -77,7 +69,8 @@ export interface SearchPaths {
 }
 
 /** Whether a file of the models folder is complete: a model, as large as its record and the catalogue say, and of the expected hash. */
-export async function isComplete({ path, expected }: Target, record: FileRecord | undefined): Promise<boolean> {
+export async function isDownloaded({ key, path, expected }: Target, manifest: DownloadManifest): Promise<boolean> {
+  const record = (await manifest.read()).get(key);
   const bytes = await fileSize(path);
   if (bytes === undefined || bytes !== (record?.bytes ?? bytes) || bytes !== (expected.bytes ?? bytes)) return false;
   if (!(await hasModelMagic(path))) return false;
@@ -97,23 +90,19 @@ export interface LocatedLora {
 /** Finds the adapters of a model, in the order of the catalogue. */
 export async function locateLoras(source: ModelSource, paths: SearchPaths): Promise<readonly LocatedLora[]> {
   const loras = source.variants[0]?.lora ?? [];
-  const records = loras.length === 0 ? new Map<string, FileRecord>() : await paths.manifest.read();
   return Promise.all(
     loras.map(async (lora, index) => {
       const target = targetOf(source, lora, paths.folder);
-      const isDownloaded = target && (await isComplete(target, records.get(target.key)));
-      const found = isDownloaded ? target.path : target && (await findCached(target, paths.cache));
-      const path = target ? found : source.loraFiles?.[index];
+      const path = target ? await findTarget(target, paths) : source.loraFiles?.[index];
       const bytes = path === undefined ? undefined : await fileSize(path);
-      return {
-        expected: expectedByCatalogue(lora),
-        target,
-        path: bytes === undefined ? undefined : path,
-        bytes: bytes ?? 0,
-      };
+      const found = bytes === undefined ? { path: undefined, bytes: 0 } : { path, bytes };
+      return { expected: expectedByCatalogue(lora), target, ...found };
     }),
   );
 }
+
+const findTarget = async (target: Target, { cache, manifest }: SearchPaths): Promise<string | undefined> =>
+  (await isDownloaded(target, manifest)) ? target.path : findCached(target, cache);
 
 const hubUrl = new RegExp(hubUrlPattern);
 
@@ -121,8 +110,7 @@ const hubUrl = new RegExp(hubUrlPattern);
 function targetOf(source: ModelSource, lora: LoraSource, folder: string): Target | undefined {
   if (lora.url === undefined) return undefined;
   const [, repo = '', revision = '', file = ''] = hubUrl.exec(lora.url)?.map(decodePercent) ?? [];
-  const files = { repo, revision, files: [file], expected: expectedByCatalogue(lora) };
-  return repositoryTargets(source.name, files, folder)[0];
+  return targetIn(folder, source.name, { repo, revision, file, expected: expectedByCatalogue(lora) });
 }
 
 /** The files of a model, its LoRA adapters included, that could be downloaded. */

@@ -69,38 +69,27 @@ export function expectedByCatalogue(source: Partial<ModelSourceVariant> | undefi
   return files && files.length !== 1 ? { bytes: undefined, sha256: undefined } : { bytes, sha256 };
 }
 
-/** Files of a repository, and what each of them must be. */
-interface RepositoryFiles extends Pick<Target, 'repo' | 'revision' | 'expected'> {
-  readonly files: readonly string[];
-}
-
 /** The files of a model without adapters, and their places. @throws Fault DOWNLOAD_NOT_AVAILABLE */
 export function targetsOf({ name, file: own, variants: [variant] }: ModelSource, folder: string): readonly Target[] {
   const missing = own === undefined ? '' : `there is no ${own}, and `;
   const { huggingface_repo: repo, revision = 'main', files = [] } = variant ?? {};
   if (repo === undefined) throw unavailable(name, `${missing}its entry in the catalogue has no huggingface_repo`);
-  return repositoryTargets(name, { repo, revision, files, expected: expectedByCatalogue(variant) }, folder);
+  const expected = expectedByCatalogue(variant);
+  return files.map((file) => targetIn(folder, name, { repo, revision, file, expected }));
 }
 
-/** Files of a repository, and their places. @param name of the model. @throws Fault DOWNLOAD_NOT_AVAILABLE */
-export function repositoryTargets(
-  name: string,
-  { repo, revision, files, expected }: RepositoryFiles,
-  folder: string,
-): readonly Target[] {
+/** A file of a repository, and its place in a folder. @param name of the model. @throws Fault DOWNLOAD_NOT_AVAILABLE */
+export function targetIn(folder: string, name: string, source: Omit<Target, 'key' | 'path'>): Target {
+  const { repo, revision, file } = source;
   if (!isRepoId(repo)) throw unavailable(name, `its huggingface_repo must be OWNER/NAME, not "${repo}"`);
   if (!isPathWithin(revision))
     throw unavailable(name, `its revision "${revision}" is invalid; use a branch, a tag or a commit`);
-  const invalid = files.find((file) => !isPathWithin(file));
-  if (invalid !== undefined)
-    throw unavailable(name, `its file "${invalid}" must be a path within the repository, without ".."`);
-  const repoFolder = `${repo}${revision === 'main' ? '' : `@${encodeURIComponent(revision)}`}`;
-  return files.map((file) => {
-    const key = `${repoFolder}/${file}`;
-    const problem = findPathProblem(key);
-    if (problem !== undefined) throw unavailable(name, `${key} ${problem}`);
-    return { repo, revision, file, key, path: join(folder, ...key.split('/')), expected };
-  });
+  if (!isPathWithin(file))
+    throw unavailable(name, `its file "${file}" must be a path within the repository, without ".."`);
+  const key = `${repo}${revision === 'main' ? '' : `@${encodeURIComponent(revision)}`}/${file}`;
+  const problem = findPathProblem(key);
+  if (problem !== undefined) throw unavailable(name, `${key} ${problem}`);
+  return { ...source, key, path: join(folder, ...key.split('/')) };
 }
 
 const unavailable = (name: string, reason: string): Fault =>
