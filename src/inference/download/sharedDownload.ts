@@ -1,3 +1,5 @@
+import { raceAbort } from '../../base/abort.ts';
+import { onAbort } from '../../base/events.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { LocalFile } from './local/findLocalFiles.ts';
 import { throttleProgress, type DownloadProgress, type OnDownload } from './progress.ts';
@@ -29,9 +31,6 @@ interface Subscriber extends Pick<SubscribeOptions, 'onRetry' | 'onLocalFile'> {
   readonly unsubscribe: () => void;
 }
 
-/** Does the download until it is complete or the signal is aborted. Returns the bytes of all files. */
-export type DownloadWork = (report: DownloadReport, signal: AbortSignal) => Promise<number>;
-
 /** One download with any number of subscribers. It ends when it is complete, or is aborted when the last one has unsubscribed. */
 export class SharedDownload {
   readonly #abort = new AbortController();
@@ -42,8 +41,11 @@ export class SharedDownload {
   /** Resolves, never rejects, when the download has ended. */
   readonly ended: Promise<void>;
 
-  /** @param now milliseconds of a monotonic clock. */
-  constructor(work: DownloadWork, now: () => number) {
+  /**
+   * @param work does the download until it is complete or the signal is aborted; returns the bytes of all files.
+   * @param now milliseconds of a monotonic clock.
+   */
+  constructor(work: (report: DownloadReport, signal: AbortSignal) => Promise<number>, now: () => number) {
     this.#now = now;
     const onProgress: OnDownload = (progress) => {
       this.#lastProgress = progress;
@@ -77,24 +79,22 @@ export class SharedDownload {
     { signal, onProgress, onRetry, onLocalFile }: SubscribeOptions,
   ): Promise<Downloaded> {
     const throttle = throttleProgress(onProgress ?? (() => undefined), this.#now);
-    let resolveUnsubscribed = (): void => undefined;
-    const unsubscribed = new Promise<undefined>((resolve) => (resolveUnsubscribed = () => resolve(undefined)));
+    const leaving = new AbortController();
     const unsubscribe = (): void => {
       this.#remove(owner, subscriber);
-      resolveUnsubscribed();
+      leaving.abort();
     };
     const subscriber: Subscriber = { modelName, throttle, onRetry, onLocalFile, unsubscribe };
     this.#subscribers.set(owner, subscriber);
-    signal?.addEventListener('abort', unsubscribe);
     if (this.#lastProgress) throttle.update(this.#lastProgress);
-    if (signal?.aborted) unsubscribe();
+    const forget = signal && onAbort(signal)(unsubscribe);
+    const cancelled = (): Fault =>
+      new Fault('DOWNLOAD_CANCELLED', `the download of "${modelName}" was cancelled; what came so far is kept`);
     try {
-      const bytes = await Promise.race([this.#result, unsubscribed]);
-      if (bytes !== undefined) return { bytes };
-      throw new Fault('DOWNLOAD_CANCELLED', `the download of "${modelName}" was cancelled; what came so far is kept`);
+      return { bytes: await raceAbort(this.#result, leaving.signal, cancelled) };
     } finally {
       throttle.flush();
-      signal?.removeEventListener('abort', unsubscribe);
+      forget?.();
       this.#remove(owner, subscriber);
       // The last subscriber waits until the partial file is flushed and closed.
       if (this.stopping) await this.ended;

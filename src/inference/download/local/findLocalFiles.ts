@@ -129,12 +129,7 @@ async function readModelHash(manifest: string): Promise<string | undefined> {
 
 /** The name that `ollama list` shows: without the default registry and namespace. */
 function modelName(parts: readonly string[]): string {
-  const [registry, namespace, ...rest] = parts.slice(0, -1);
-  const isDefault = registry === 'registry.ollama.ai' && namespace === 'library';
-  const name = isDefault
-    ? rest
-    : registry === 'registry.ollama.ai'
-      ? [namespace, ...rest]
-      : [registry, namespace, ...rest];
-  return `${name.join('/')}:${parts.at(-1) ?? ''}`;
+  const [registry, namespace] = parts;
+  const start = registry !== 'registry.ollama.ai' ? 0 : namespace === 'library' ? 2 : 1;
+  return `${parts.slice(start, -1).join('/')}:${parts.at(-1) ?? ''}`;
 }
