@@ -3,7 +3,7 @@ import { reservedNames } from './compileTemplate.ts';
 import { JinjaTemplate } from './jinja/template.ts';
 import { type RenderTemplate, type TemplateMessage, unlessRefused } from './templateInput.ts';
 import { Scope } from './jinja/evaluate.ts';
-import type { AssignmentTarget, Expression, MacroParameter, Statement } from './jinja/syntax/ast.ts';
+import type { AssignmentTarget, Expression, Statement } from './jinja/syntax/ast.ts';
 
 /** The variable of a chat template that controls reasoning. */
 export interface ThinkingVariable {
@@ -143,95 +143,57 @@ function smallPrompts(render: RenderTemplate): SmallPrompts {
 /** The variables that a template reads before it assigns them, as first read; functions such as `range` are, too. */
 export function freeVariables(statements: readonly Statement[]): readonly string[] {
   const free = new Set<string>();
-  visitAll(statements, scopeWith([]), free);
+  readAll(statements, new Scope(), free);
   return [...free];
 }
 
-function scopeWith(names: readonly string[], outer?: Scope): Scope {
-  const scope = new Scope(outer);
-  for (const name of names) scope.set(name, true);
-  return scope;
-}
-
-/** Visits statements in order; adds what they assign to `assigned`, and what they read before to `free`. */
-function visitAll(statements: readonly Statement[], assigned: Scope, free: Set<string>): void {
-  for (const statement of statements) visit(statement, assigned, free);
-}
-
-function visit(statement: Statement, assigned: Scope, free: Set<string>): void {
-  const read = (part: unknown): void => readAll(part, assigned, free);
-  const visitBlock = (body: readonly Statement[], ...names: readonly string[]): void =>
-    visitAll(body, scopeWith(names, assigned), free);
-  switch (statement.type) {
-    case 'output':
-      return read(statement.value);
-    case 'if':
-      for (const { test, body } of statement.branches) {
-        read(test);
-        visitAll(body, assigned, free);
-      }
-      return visitAll(statement.otherwise, assigned, free);
-    case 'for': {
-      read(statement.iterable);
-      const names = ['loop', ...targetNames(statement.target)];
-      readAll(statement.test, scopeWith(names, assigned), free);
-      visitBlock(statement.body, ...names);
-      return visitBlock(statement.otherwise);
+/**
+ * Adds what a part of a template assigns to `assigned`, and what it reads before to `free`: a statement, an expression or
+ * its arguments, or a list of parts. Their members are in the order in which they are read.
+ */
+function readAll(part: unknown, assigned: Scope, free: Set<string>): void {
+  if (typeof part !== 'object' || part === null) return;
+  const read = (inner: unknown): void => readAll(inner, assigned, free);
+  const readName = (name: string): void => void (assigned.find(name) === undefined && free.add(name));
+  const readInside = (names: readonly string[], ...parts: readonly unknown[]): void => {
+    const inner = new Scope(assigned);
+    for (const name of names) inner.set(name, true);
+    readAll(parts, inner, free);
+  };
+  const node = part as Statement | Expression;
+  switch (node.type) {
+    case 'name':
+      return readName(node.name);
+    case 'block':
+      return readInside([], node.body);
+    case 'macro': {
+      const names = node.parameters.map(({ name }) => name);
+      return readInside(['caller', 'varargs', 'kwargs', ...names], node.parameters, node.body);
     }
-    case 'set':
-      read(statement.value);
-      return assign(statement.target, assigned, free);
-    case 'setBlock':
-      visitBlock(statement.body);
-      read(statement.filters);
-      return assign(statement.target, assigned, free);
-    case 'macro':
-      assigned.set(statement.name, true);
-      return visitMacro(statement.parameters, statement.body, assigned, free);
-    case 'callBlock':
-      read(statement.call);
-      return visitMacro(statement.parameters, statement.body, assigned, free);
-    case 'filterBlock':
-      read(statement.filters);
-      return visitBlock(statement.body);
+    case 'for':
+      read(node.iterable);
+      readInside(['loop', ...targetNames(node.target)], node.test, node.body);
+      return readInside([], node.otherwise);
     case 'with':
-      for (const { value } of statement.assignments) read(value);
-      return visitBlock(statement.body, ...statement.assignments.flatMap(({ target }) => targetNames(target)));
-    case 'text':
-    case 'break':
-    case 'continue':
-      return undefined;
+      for (const { value } of node.assignments) read(value);
+      return readInside(
+        node.assignments.flatMap(({ target }) => targetNames(target)),
+        node.body,
+      );
+    case 'set': {
+      const { target, value } = node;
+      // A macro can call itself.
+      if (value.type === 'macro') assigned.set(value.name, true);
+      read(value);
+      if (target.type === 'namespace') readName(target.name);
+      for (const name of targetNames(target)) assigned.set(name, true);
+      return;
+    }
     default:
-      return statement satisfies never;
+      for (const inner of Object.values(part)) read(inner);
   }
-}
-
-function visitMacro(
-  parameters: readonly MacroParameter[],
-  body: readonly Statement[],
-  assigned: Scope,
-  free: Set<string>,
-): void {
-  const names = ['caller', 'varargs', 'kwargs', ...parameters.map(({ name }) => name)];
-  const inner = scopeWith(names, assigned);
-  for (const { fallback } of parameters) readAll(fallback, inner, free);
-  visitAll(body, inner, free);
 }
 
 /** The names that a target assigns; an attribute of a namespace assigns none. */
 const targetNames = (target: AssignmentTarget): readonly string[] =>
   target.type === 'name' ? [target.name] : target.type === 'tuple' ? target.items.flatMap(targetNames) : [];
-
-function assign(target: AssignmentTarget, assigned: Scope, free: Set<string>): void {
-  if (target.type === 'namespace' && assigned.find(target.name) === undefined) free.add(target.name);
-  for (const name of targetNames(target)) assigned.set(name, true);
-}
-
-/** Adds the names that are read anywhere in a part of an expression: an expression, its arguments, or a list of parts. */
-function readAll(part: unknown, assigned: Scope, free: Set<string>): void {
-  if (typeof part !== 'object' || part === null) return;
-  const { type, name } = part as Partial<Expression & { readonly type: 'name' }>;
-  if (type === 'name' && name !== undefined && assigned.find(name) === undefined) free.add(name);
-  // The members of an expression are in the order in which it reads them.
-  for (const inner of Object.values(part)) readAll(inner, assigned, free);
-}

@@ -14,7 +14,14 @@ import {
 } from './values/values.ts';
 import { listFilters } from './filters/lists.ts';
 import { scalarFilters } from './filters/scalars.ts';
-import type { ArgumentList, Expression, ComparisonOperator } from './syntax/ast.ts';
+import type {
+  ArgumentList,
+  ComparisonOperator,
+  Expression,
+  MacroExpression,
+  MacroParameter,
+  Statement,
+} from './syntax/ast.ts';
 import type { StepBudget } from './stepBudget.ts';
 import { calculate, comparisons, areEqual, moduloOf } from './operations/operators.ts';
 import { attributeOf, itemOf, sliceOf } from './operations/attributes.ts';
@@ -29,12 +36,15 @@ type Operation = Extract<
 >;
 
 /** Evaluates the expressions of a template, as Python's Jinja does. */
-export class Evaluator implements JinjaRuntime {
+export abstract class Evaluator implements JinjaRuntime {
   readonly budget: StepBudget;
 
   constructor(budget: StepBudget) {
     this.budget = budget;
   }
+
+  /** The text that statements write. @throws Error when an operation fails, or the template takes too much work. */
+  abstract render(statements: readonly Statement[], scope: Scope): string;
 
   /** @throws Error when an operation fails, or the budget is used up. */
   evaluate(expression: Expression, scope: Scope): Value {
@@ -70,6 +80,10 @@ export class Evaluator implements JinjaRuntime {
         const { operand, name, args } = expression;
         return this.applyTest(name, this.evaluate(operand, scope), this.evaluateArguments(args, scope));
       }
+      case 'block':
+        return this.render(expression.body, new Scope(scope));
+      case 'macro':
+        return this.#createMacro(expression, scope);
       default:
         return this.#operate(expression, scope);
     }
@@ -125,6 +139,27 @@ export class Evaluator implements JinjaRuntime {
       left = right;
     }
     return true;
+  }
+
+  #createMacro({ name, parameters, body }: MacroExpression, scope: Scope): Callable {
+    return new Callable(name, ({ positional, keywords }) => {
+      const inner = new Scope(scope);
+      const others = new Map(keywords);
+      for (const [index, parameter] of parameters.entries()) {
+        const given = index < positional.length ? positional[index] : keywords.get(parameter.name);
+        others.delete(parameter.name);
+        inner.set(parameter.name, given === undefined ? this.#parameterDefault(parameter, inner) : given);
+      }
+      inner.set('caller', orUndefined(others.get('caller'), 'No caller defined'));
+      others.delete('caller');
+      inner.set('varargs', new Tuple(positional.slice(parameters.length)));
+      inner.set('kwargs', new Dict(others));
+      return this.render(body, inner);
+    });
+  }
+
+  #parameterDefault({ name, fallback }: MacroParameter, scope: Scope): Value {
+    return fallback ? this.evaluate(fallback, scope) : new Undefined(`parameter '${name}' was not provided`);
   }
 
   /** @throws Error when what is spread is no list or dict. */

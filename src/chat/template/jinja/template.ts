@@ -1,19 +1,12 @@
 import { StepBudget, TemplateLimitError, type TotalStepBudget } from './stepBudget.ts';
-import type {
-  Statement,
-  AssignmentTarget,
-  FilterCall,
-  ForStatement,
-  MacroParameter,
-  MacroStatement,
-} from './syntax/ast.ts';
+import type { Statement, AssignmentTarget, ForStatement } from './syntax/ast.ts';
 import { fromData, isTrue, iterate, orUndefined, integerOf, stringOf } from './values/coercion.ts';
 import { lineOf } from './syntax/lexer.ts';
 import { parseTemplate } from './syntax/parse.ts';
 import { Scope, Evaluator } from './evaluate.ts';
 import { areEqual } from './operations/operators.ts';
 import type { CallArguments, Value } from './values/values.ts';
-import { byName, Callable, Dict, Loop, Namespace, Tuple, Undefined, bindArguments, View } from './values/values.ts';
+import { byName, Callable, Dict, Loop, Namespace, Tuple, bindArguments, View } from './values/values.ts';
 import { toText } from './values/text.ts';
 
 const maxRangeLength = 100_000;
@@ -129,8 +122,7 @@ class Executor extends Evaluator {
   /** Where the statement that runs, or ran last, is in the source. */
   offset = 0;
 
-  /** The text that statements write. @throws Error when an operation fails, or the template takes too much work. */
-  render(statements: readonly Statement[], scope: Scope): string {
+  override render(statements: readonly Statement[], scope: Scope): string {
     const output = { text: '' };
     this.#runAll(statements, scope, output);
     return output.text;
@@ -166,22 +158,6 @@ class Executor extends Evaluator {
       case 'set':
         this.#assign(statement.target, this.evaluate(statement.value, scope), scope);
         return undefined;
-      case 'setBlock': {
-        const text = this.render(statement.body, new Scope(scope));
-        this.#assign(statement.target, this.#filtered(text, statement.filters, scope), scope);
-        return undefined;
-      }
-      case 'macro':
-        scope.set(statement.name, this.#createMacro(statement, scope));
-        return undefined;
-      case 'callBlock':
-        this.#write(this.#callText(statement, scope), output);
-        return undefined;
-      case 'filterBlock': {
-        const text = this.render(statement.body, new Scope(scope));
-        this.#write(toText(this.#filtered(text, statement.filters, scope), budget), output);
-        return undefined;
-      }
       case 'with': {
         const inner = new Scope(scope);
         for (const { target, value } of statement.assignments) this.#assign(target, this.evaluate(value, scope), inner);
@@ -199,20 +175,6 @@ class Executor extends Evaluator {
     this.budget.spendText(text.length);
     this.budget.checkText(output.text.length + text.length);
     output.text += text;
-  }
-
-  #callText({ call, parameters, body }: Statement & { readonly type: 'callBlock' }, scope: Scope): string {
-    const caller = this.#createMacro({ name: 'caller', parameters, body }, scope);
-    const { positional, keywords } = this.evaluateArguments(call.args, scope);
-    const all = { positional, keywords: new Map([...keywords, ['caller', caller]]) };
-    return toText(this.call(this.evaluate(call.callee, scope), all), this.budget);
-  }
-
-  #filtered(text: string, filters: readonly FilterCall[], scope: Scope): Value {
-    return filters.reduce<Value>(
-      (value, { name, args }) => this.applyFilter(name, value, this.evaluateArguments(args, scope)),
-      text,
-    );
   }
 
   #assign(target: AssignmentTarget, value: Value, scope: Scope): void {
@@ -273,27 +235,6 @@ class Executor extends Evaluator {
       this.#assign(target, item, inner);
       return isTrue(this.evaluate(test, inner));
     });
-  }
-
-  #createMacro({ name, parameters, body }: Omit<MacroStatement, 'type'>, scope: Scope): Callable {
-    return new Callable(name, ({ positional, keywords }) => {
-      const inner = new Scope(scope);
-      const others = new Map(keywords);
-      for (const [index, parameter] of parameters.entries()) {
-        const given = index < positional.length ? positional[index] : keywords.get(parameter.name);
-        others.delete(parameter.name);
-        inner.set(parameter.name, given === undefined ? this.#parameterDefault(parameter, inner) : given);
-      }
-      inner.set('caller', orUndefined(others.get('caller'), 'No caller defined'));
-      others.delete('caller');
-      inner.set('varargs', new Tuple(positional.slice(parameters.length)));
-      inner.set('kwargs', new Dict(others));
-      return this.render(body, inner);
-    });
-  }
-
-  #parameterDefault({ name, fallback }: MacroParameter, scope: Scope): Value {
-    return fallback ? this.evaluate(fallback, scope) : new Undefined(`parameter '${name}' was not provided`);
   }
 }
 

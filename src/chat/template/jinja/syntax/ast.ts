@@ -36,7 +36,18 @@ export type Expression =
       readonly test: Expression;
       readonly whenTrue: Expression;
       readonly whenFalse?: Expression | undefined;
-    };
+    }
+  /** The text that statements write in a scope of their own. */
+  | { readonly type: 'block'; readonly body: readonly Statement[] }
+  | MacroExpression;
+
+/** A function of a template: what a macro is, and what a call block gives to its call as `caller`. */
+export interface MacroExpression {
+  readonly type: 'macro';
+  readonly name: string;
+  readonly parameters: readonly MacroParameter[];
+  readonly body: readonly Statement[];
+}
 
 export type ArithmeticOperator = '+' | '-' | '*' | '/' | '//' | '%' | '**';
 export type ComparisonOperator = '==' | '!=' | '<' | '<=' | '>' | '>=' | 'in' | 'not in';
@@ -83,20 +94,6 @@ export type StatementParts =
   | ForStatement
   | { readonly type: 'set'; readonly target: AssignmentTarget; readonly value: Expression }
   | {
-      readonly type: 'setBlock';
-      readonly target: AssignmentTarget;
-      readonly filters: readonly FilterCall[];
-      readonly body: readonly Statement[];
-    }
-  | MacroStatement
-  | {
-      readonly type: 'callBlock';
-      readonly call: Expression & { readonly type: 'call' };
-      readonly parameters: readonly MacroParameter[];
-      readonly body: readonly Statement[];
-    }
-  | { readonly type: 'filterBlock'; readonly filters: readonly FilterCall[]; readonly body: readonly Statement[] }
-  | {
       readonly type: 'with';
       readonly assignments: readonly { readonly target: AssignmentTarget; readonly value: Expression }[];
       readonly body: readonly Statement[];
@@ -111,11 +108,4 @@ export interface ForStatement {
   readonly recursive: boolean;
   readonly body: readonly Statement[];
   readonly otherwise: readonly Statement[];
-}
-
-export interface MacroStatement {
-  readonly type: 'macro';
-  readonly name: string;
-  readonly parameters: readonly MacroParameter[];
-  readonly body: readonly Statement[];
 }

@@ -1,4 +1,4 @@
-import type { AssignmentTarget, Expression, FilterCall, MacroParameter, Statement, StatementParts } from './ast.ts';
+import type { AssignmentTarget, Expression, MacroParameter, Statement, StatementParts } from './ast.ts';
 import { parseExpression, parseFilter, parseItems, parseOr, parseTuple } from './parseExpression.ts';
 import { TokenStream } from './lexer.ts';
 
@@ -53,7 +53,7 @@ function parseTag(stream: TokenStream): StatementParts {
     case 'call':
       return parseCallBlock(stream);
     case 'filter':
-      return { type: 'filterBlock', filters: parseFilters(stream), body: parseBlock(stream, 'endfilter') };
+      return { type: 'output', value: parseFilteredBlock(stream, 'endfilter') };
     case 'with':
       return { type: 'with', assignments: parseAssignments(stream), body: parseBlock(stream, 'endwith') };
     // Of transformers: marks what the assistant generates. It has a scope of its own.
@@ -99,10 +99,8 @@ function parseFor(stream: TokenStream): StatementParts {
 
 function parseSet(stream: TokenStream): StatementParts {
   const target = parseTarget(stream);
-  if (!stream.skip('=')) {
-    const filters = stream.skip('|') ? parseFilters(stream) : [];
-    return { type: 'setBlock', target, filters, body: parseBlock(stream, 'endset') };
-  }
+  if (stream.skip('|')) return { type: 'set', target, value: parseFilteredBlock(stream, 'endset') };
+  if (!stream.skip('=')) return { type: 'set', target, value: { type: 'block', body: parseBlock(stream, 'endset') } };
   const value = parseTuple(stream);
   stream.expect('%}');
   return { type: 'set', target, value };
@@ -112,7 +110,8 @@ function parseMacro(stream: TokenStream): StatementParts {
   const name = stream.expectName();
   stream.expect('(');
   const parameters = parseParameters(stream);
-  return { type: 'macro', name, parameters, body: parseBlock(stream, 'endmacro') };
+  const value: Expression = { type: 'macro', name, parameters, body: parseBlock(stream, 'endmacro') };
+  return { type: 'set', target: { type: 'name', name }, value };
 }
 
 /** Parses parameters after their opening parenthesis. */
@@ -126,13 +125,17 @@ function parseCallBlock(stream: TokenStream): StatementParts {
   const parameters = stream.skip('(') ? parseParameters(stream) : [];
   const call = parseExpression(stream);
   if (call.type !== 'call') stream.fail('expected a call before this');
-  return { type: 'callBlock', call, parameters, body: parseBlock(stream, 'endcall') };
+  const caller: Expression = { type: 'macro', name: 'caller', parameters, body: parseBlock(stream, 'endcall') };
+  const args = { ...call.args, keywords: [...call.args.keywords, ['caller', caller] as const] };
+  return { type: 'output', value: { ...call, args } };
 }
 
-function parseFilters(stream: TokenStream): readonly FilterCall[] {
+/** Parses filters, and the block whose text they are applied to. */
+function parseFilteredBlock(stream: TokenStream, end: string): Expression {
   const filters = [parseFilter(stream)];
   while (stream.skip('|')) filters.push(parseFilter(stream));
-  return filters;
+  const block: Expression = { type: 'block', body: parseBlock(stream, end) };
+  return filters.reduce<Expression>((operand, filter) => ({ type: 'filter', operand, ...filter }), block);
 }
 
 function parseAssignments(stream: TokenStream): readonly { target: AssignmentTarget; value: Expression }[] {
