@@ -33,7 +33,7 @@ export class GrammarSize {
   add(rule: Rule): number {
     const known = this.#alternatives.get(rule);
     if (known !== undefined) return known;
-    this.total += sizePerRule + ownSize(rule);
+    this.total += sizePerRule;
     const alternatives = this.#addParts(rule);
     this.#alternatives.set(rule, alternatives);
     return alternatives;
@@ -53,6 +53,8 @@ export class GrammarSize {
   #addParts(rule: Rule): number {
     switch (rule.kind) {
       case 'text':
+        this.total += rule.text.length;
+        return 1;
       case 'char':
         return 1;
       case 'all':
@@ -60,8 +62,10 @@ export class GrammarSize {
       case 'any':
         return this.#sum(rule.rules);
       case 'many':
+        this.total += sizePerRule * copies(rule);
         return this.add(rule.rule) + 1;
       case 'members':
+        for (const { key, before } of rule.members) this.total += (before ? 0 : key.length) + 2 * sizePerRule;
         return Math.max(longestOptionalRun(rule), this.#most(partsOf(rule)));
       case 'json':
         return this.add(expandJsonRule(rule));
@@ -115,19 +119,6 @@ export function sizeProblem(size: GrammarSize, rule: Rule): string | undefined {
   if (alternatives > maxAlternatives)
     return `has more than ${maxAlternatives} alternatives in one place (branches, or members that may be absent); declare fewer`;
   return undefined;
-}
-
-function ownSize(rule: Rule): number {
-  switch (rule.kind) {
-    case 'text':
-      return rule.text.length;
-    case 'many':
-      return sizePerRule * copies(rule);
-    case 'members':
-      return rule.members.reduce((size, { key, before }) => size + (before ? 0 : key.length) + 2 * sizePerRule, 0);
-    default:
-      return 0;
-  }
 }
 
 const copies = ({ min, max = Infinity }: ManyRule): number => (max > maxCopiedRepetitions ? min + 1 : max);

@@ -13,11 +13,11 @@ export function textWithout(literals: readonly string[], { min, max }: Pick<Many
   const firsts = new Set(literals.map(firstOf));
   const plain = charExcept(firsts);
   if (max !== undefined) return many(plain, { min, max });
-  const tree = prefixTree(literals.map((literal) => avoided(literal, firsts)));
-  if (children(tree).length === 0) return many(plain, { min });
-  const begun = beginning(tree, firsts);
+  const avoided = literals.map((literal) => upToSecond(literal, firsts));
+  if (continuations(avoided).length === 0) return many(plain, { min });
+  const begun = beginning(avoided, firsts);
   const beginnings = begun ? [many(begun, { min: 0 })] : [];
-  const broken = all(...beginnings, mismatch(tree, firsts));
+  const broken = all(...beginnings, mismatch(avoided, firsts));
   return all(many(anyOf([plain, broken]), { min }), ...beginnings);
 }
 
@@ -45,40 +45,30 @@ export function charExcept(characters: Iterable<string>): CharRule {
   return { kind: 'char', ranges };
 }
 
-/** Literals by their next character; after the last character of a literal there are no entries. */
-type PrefixTree = Map<string, PrefixTree>;
+/** Literals, or what is left of them after the same beginning, as characters. */
+type Rests = readonly (readonly string[])[];
 
-function prefixTree(literals: readonly (readonly string[])[]): PrefixTree {
-  const root: PrefixTree = new Map();
-  // The shortest first: a text without it has no literal that begins with it either.
-  for (const literal of literals.toSorted((a, b) => a.length - b.length)) insert(root, literal);
-  return root;
-}
-
-function insert(root: PrefixTree, literal: readonly string[]): void {
-  let node = root;
-  for (const character of literal) {
-    const known = node.get(character);
-    if (known?.size === 0) return;
-    const child = known ?? new Map<string, PrefixTree>();
-    node.set(character, child);
-    node = child;
-  }
+/** What may follow the first characters of literals that have more than one. */
+function continuations(literals: Rests): readonly (readonly [first: string, rests: Rests])[] {
+  const rests = new Map<string, Rests>();
+  for (const [first = '', ...rest] of literals) rests.set(first, [...(rests.get(first) ?? []), rest]);
+  // A text without a literal has none that begins with it either.
+  return [...rests].filter(([, others]) => others.every(({ length }) => length > 0));
 }
 
 /** A literal up to the second of its characters with which a literal begins. */
-function avoided(literal: string, firsts: ReadonlySet<string>): readonly string[] {
+function upToSecond(literal: string, firsts: ReadonlySet<string>): readonly string[] {
   const characters = [...literal];
   const second = characters.findIndex((character, index) => index > 0 && firsts.has(character));
   return second < 0 ? characters : characters.slice(0, second + 1);
 }
 
 /** The beginning of a literal, where another beginning or the end of the text may follow; undefined: there is none. */
-function beginning(tree: PrefixTree, firsts: ReadonlySet<string>): Rule | undefined {
-  const rules = children(tree).flatMap(([character, child]): readonly Rule[] => {
-    const longer = beginning(child, firsts);
+function beginning(literals: Rests, firsts: ReadonlySet<string>): Rule | undefined {
+  const rules = continuations(literals).flatMap(([character, rests]): readonly Rule[] => {
+    const longer = beginning(rests, firsts);
     // Another beginning could complete the literal.
-    const isLongerOnly = [...firsts].some((first) => child.has(first));
+    const isLongerOnly = rests.some(([next = '']) => firsts.has(next));
     if (!longer) return isLongerOnly ? [] : [text(character)];
     return [all(text(character), isLongerOnly ? longer : optional(longer))];
   });
@@ -86,16 +76,12 @@ function beginning(tree: PrefixTree, firsts: ReadonlySet<string>): Rule | undefi
 }
 
 /** The beginning of a literal, and a character that neither continues it nor begins another one. */
-function mismatch(tree: PrefixTree, firsts: ReadonlySet<string>): Rule {
+function mismatch(literals: Rests, firsts: ReadonlySet<string>): Rule {
   return anyOf(
-    children(tree).map(([character, child]) => {
-      const other = charExcept(new Set([...firsts, ...child.keys()]));
-      const deeper = children(child).length > 0 ? [mismatch(child, firsts)] : [];
+    continuations(literals).map(([character, rests]) => {
+      const other = charExcept(new Set([...firsts, ...rests.map(([next = '']) => next)]));
+      const deeper = continuations(rests).length > 0 ? [mismatch(rests, firsts)] : [];
       return all(text(character), anyOf([other, ...deeper]));
     }),
   );
 }
-
-/** The entries of a tree that are no last characters of a literal. */
-const children = (tree: PrefixTree): readonly (readonly [string, PrefixTree])[] =>
-  [...tree].filter(([, child]) => child.size > 0);

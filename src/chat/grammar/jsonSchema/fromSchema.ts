@@ -158,16 +158,12 @@ interface Features {
 function isDisjointPair(a: unknown, b: unknown): boolean {
   if (!isObject(a) || !isObject(b)) return false;
   const [featuresA, featuresB] = [featuresOf(a), featuresOf(b)];
-  if (featuresA.values && featuresB.values) return haveNoneInCommon(featuresA.values, featuresB.values);
+  const [valuesA, valuesB] = [featuresA.values, featuresB.values];
+  if (valuesA && valuesB) return ![...valuesA].some((value) => valuesB.has(value));
   if (areDisjointTypes(featuresA.types, featuresB.types)) return true;
   return [...featuresA.required].some(
     (name) => featuresB.required.has(name) && isDisjointPair(propertyOf(a, name), propertyOf(b, name)),
   );
-}
-
-function haveNoneInCommon(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
-  const [smaller, larger] = a.size < b.size ? [a, b] : [b, a];
-  return [...smaller].every((value) => !larger.has(value));
 }
 
 function areDisjointInGroups(schemas: readonly unknown[]): boolean {
