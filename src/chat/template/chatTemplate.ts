@@ -54,7 +54,7 @@ export function probeChatTemplate(
   isInVocabulary: (spelling: string) => boolean = () => false,
 ): ChatTemplate {
   const layout = layoutOf(isInVocabulary);
-  if (source === undefined) return templateOfFamily(layout, specialTokens, noTemplateReason, [noTemplateNote]);
+  if (source === undefined) return templateOfFamily(layout, specialTokens, noTemplateReason);
   const clock = clockAt(new Date());
   const failures: string[] = [];
   // Variables that some templates cannot do without. The smallest set that works wins: a template behaves as intended
@@ -79,7 +79,7 @@ export function probeChatTemplate(
     }
   }
   const reason = `the file's chat template does not work (${failures[0]})`;
-  return templateOfFamily(layout, specialTokens, reason, [], source);
+  return templateOfFamily(layout, specialTokens, reason, source);
 }
 
 // Some ten times what published templates take.
@@ -90,12 +90,10 @@ function templateOfFamily(
   { family, source }: FamilyLayout,
   specialTokens: SpecialTokens,
   reason: string,
-  notes: readonly string[],
   fileSource = '',
 ): ChatTemplate {
   const render = compileTemplate(source, specialTokens);
-  const all = [`${reason}, so prompts are written as ${family}`, ...notes];
-  return createChatTemplate(source, { render, probe: render }, { reason, layout: family, notes: all, fileSource });
+  return createChatTemplate(source, { render, probe: render }, { reason, layout: family }, fileSource);
 }
 
 /** One template twice: for prompts, and with a limit of what all probes take together. */
@@ -103,11 +101,6 @@ interface ProbedTemplate {
   readonly render: RenderTemplate;
   readonly probe: RenderTemplate;
   readonly total?: TotalStepBudget;
-}
-
-interface Fallback extends TemplateFallback {
-  readonly notes: readonly string[];
-  readonly fileSource: string;
 }
 
 const toolProbe: ToolDefinition = {
@@ -124,8 +117,14 @@ const toolProbe: ToolDefinition = {
   },
 };
 
-function createChatTemplate(text: string, { render, probe, total }: ProbedTemplate, fallback?: Fallback): ChatTemplate {
-  const replyMarks = deriveReplyMarks(fallback?.fileSource ?? text, probe);
+/** @param fileSource of the file's own template. */
+function createChatTemplate(
+  text: string,
+  { render, probe, total }: ProbedTemplate,
+  fallback?: TemplateFallback,
+  fileSource = text,
+): ChatTemplate {
+  const replyMarks = deriveReplyMarks(fileSource, probe);
   const supportsTools = renderTools(probe, [toolProbe])?.includes(toolProbe.function.name) ?? false;
   const omits = supportsTools ? omittedKeywords((parameters) => renderTools(probe, [withParameters(parameters)])) : [];
   const dialect = fallback ? noDialect(fallback.reason) : toolDialectOf(text, probe, replyMarks, total);
@@ -133,7 +132,8 @@ function createChatTemplate(text: string, { render, probe, total }: ProbedTempla
   const { system, dropsSystemBeforeResults, normalizeMessages } = messageRules((messages) =>
     probe({ messages: toTemplateMessages(messages, toolDialect) }),
   );
-  const notes = [...(fallback?.notes ?? [])];
+  const notes = fallback ? [`${fallback.reason}, so prompts are written as ${fallback.layout}`] : [];
+  if (fallback?.reason === noTemplateReason) notes.push(noTemplateNote);
   if (system === 'nowhere')
     notes.push("the model's chat template supports no system messages: they are written as user messages");
   else if (system === 'first')
@@ -155,7 +155,7 @@ function createChatTemplate(text: string, { render, probe, total }: ProbedTempla
     supportsTools,
     acceptsTools: memoized((tools: readonly ToolDefinition[]) => renderTools(render, tools) !== undefined),
     toolDialect,
-    fallback: fallback && { reason: fallback.reason, layout: fallback.layout },
+    fallback,
     system,
     notes,
     replyMarks,

@@ -80,23 +80,21 @@ function oneCallPerMessage(
   messages: readonly TemplateMessage[],
   content: TemplateMessage['content'],
 ): readonly TemplateMessage[] {
-  const split: TemplateMessage[] = [];
-  for (let index = 0; index < messages.length; index++) {
-    const message = messages[index];
-    const { tool_calls: calls = [] } = message ?? {};
-    if (!message || calls.length < 2) {
-      if (message) split.push(message);
-      continue;
-    }
-    const end = messages.findIndex(({ role }, other) => other > index && role !== 'tool');
-    const results = messages.slice(index + 1, end < 0 ? undefined : end);
-    calls.forEach((call, position) => {
-      split.push({ ...message, ...(position > 0 && { content }), tool_calls: [call] });
-      const result = results.findIndex(({ tool_call_id: id }) => id === call.id);
-      if (result >= 0) split.push(...results.splice(result, 1));
-    });
-    split.push(...results);
-    index = (end < 0 ? messages.length : end) - 1;
+  // Each message with the results after it.
+  const groups: [message: TemplateMessage, ...results: TemplateMessage[]][] = [];
+  for (const message of messages) {
+    const group = message.role === 'tool' ? groups.at(-1) : undefined;
+    if (group) group.push(message);
+    else groups.push([message]);
   }
-  return split;
+  return groups.flatMap(([message, ...results]) => {
+    const { tool_calls: calls = [] } = message;
+    if (calls.length < 2) return [message, ...results];
+    const split = calls.flatMap((call, position) => {
+      const result = results.findIndex(({ tool_call_id: id }) => id === call.id);
+      const single = { ...message, ...(position > 0 && { content }), tool_calls: [call] };
+      return [single, ...(result < 0 ? [] : results.splice(result, 1))];
+    });
+    return [...split, ...results];
+  });
 }

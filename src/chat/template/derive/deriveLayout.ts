@@ -251,20 +251,20 @@ function deriveParameters(samples: LayoutSamples): readonly [ParameterLayout, ..
 
 function deriveMarks({ one, empty, list, literals }: LayoutSamples): ParameterMarks {
   const { text } = one;
-  const { nameEnd, keys, values } = locateParameters(one);
-  const [key1, key2, key3] = keys;
-  const [value1, value2, value3] = values;
-  if (!key1 || !key2 || !key3 || !value1 || !value2 || !value3) throw new UnknownLayout('a key or a value is missing');
-  const before = text.slice(nameEnd, key1.start);
-  const afterString = text.slice(value1.end, key2.start);
-  const afterOther = text.slice(value2.end, key3.start);
+  const { nameEnd, parameters } = locateParameters(one);
+  const [first, second, third] = parameters;
+  if (!first || !second || !third) throw new UnknownLayout('a key or a value is missing');
+  const before = text.slice(nameEnd, first.key.start);
+  const afterString = text.slice(first.value.end, second.key.start);
+  const afterOther = text.slice(second.value.end, third.key.start);
   const key = commonEnd(before, commonEnd(afterString, afterOther)).trimStart();
   const closeAndSeparator = withoutEnd(afterString, key);
-  const close = commonStart(closeAndSeparator, text.slice(value3.end)).trimEnd();
+  const close = commonStart(closeAndSeparator, text.slice(third.value.end)).trimEnd();
   const separator = closeAndSeparator.slice(close.length);
-  const end = value3.end + close.length;
-  const string = { open: text.slice(key1.end, value1.start), close };
-  const other = { open: text.slice(key2.end, value2.start), close: withoutEnd(withoutEnd(afterOther, key), separator) };
+  const end = third.value.end + close.length;
+  const openOf = (parameter: PlacedParameter): string => text.slice(parameter.key.end, parameter.value.start);
+  const string = { open: openOf(first), close };
+  const other = { open: openOf(second), close: withoutEnd(withoutEnd(afterOther, key), separator) };
   // What a template writes that puts an object where text is expected.
   if (before.endsWith("{'") && other.open.startsWith("':")) throw new UnknownLayout('the arguments are no JSON');
   const quote = quoteOf(string, other);
@@ -280,25 +280,21 @@ function deriveMarks({ one, empty, list, literals }: LayoutSamples): ParameterMa
   return { ...layout, style: { quote, ...literalsOf(literals, layout), ...nestedStyleOf(list) } };
 }
 
-function locateParameters({ text, calls: [call] }: CallSample): {
-  readonly nameEnd: number;
-  readonly keys: readonly TextRange[];
-  readonly values: readonly TextRange[];
-} {
-  const keys: TextRange[] = [];
-  const values: TextRange[] = [];
+type PlacedParameter = Readonly<Record<'key' | 'value', TextRange>>;
+
+function locateParameters({ text, calls: [call] }: CallSample) {
+  const parameters: PlacedParameter[] = [];
   const name = locateText(text, call?.name ?? '', 0);
   if (!call || !name) throw new UnknownLayout('the name of the tool is missing');
   let from = name.end;
-  for (const [key, value] of Object.entries(call.arguments)) {
-    const keyPlace = locateText(text, key, from);
-    const valuePlace = keyPlace && locateText(text, String(value), keyPlace.end);
-    if (!keyPlace || !valuePlace) throw new UnknownLayout(`the argument "${key}" or its value is missing`);
-    keys.push(keyPlace);
-    values.push(valuePlace);
-    from = valuePlace.end;
+  for (const [argument, content] of Object.entries(call.arguments)) {
+    const key = locateText(text, argument, from);
+    const value = key && locateText(text, String(content), key.end);
+    if (!key || !value) throw new UnknownLayout(`the argument "${argument}" or its value is missing`);
+    parameters.push({ key, value });
+    from = value.end;
   }
-  return { nameEnd: name.end, keys, values };
+  return { nameEnd: name.end, parameters };
 }
 
 /** What stands around a string, and not around another value. */

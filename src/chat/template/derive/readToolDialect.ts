@@ -39,6 +39,11 @@ export class ProbeRenderer {
     return this.#render({ messages: [user], tools: probeTools.map(toFunctionDefinition) });
   }
 
+  /** Whether the prompt shows the tools to the model; false where the template refuses them. */
+  knowsTools(): boolean {
+    return unlessRefused(() => this.prompt())?.includes(probeTools[0]?.name ?? '') ?? false;
+  }
+
   /** What the template writes for an assistant message of this text, after the generation prompt. */
   answer(text: string): string {
     return this.#afterGenerationPrompt([{ role: 'assistant', content: text }], probeTools);
@@ -177,11 +182,9 @@ export function readToolDialect(
       if (!renderer.writesCalls()) continue;
       writing.push(renderer);
       const layouts = deriveLayouts(layoutSamples(renderer, marks));
-      const probes = proofProbes(marksOf(layouts[0]));
-      const written = writeProbes(probes, renderer);
+      const written = writeProbes(proofProbes(marksOf(layouts[0])), renderer);
       const layout = firstProved(layouts, written, marks);
-      const convention = renderer.convention();
-      return chooseProved(written, { layout, convention, formats, knows: knowsTools(render), renderer, marks });
+      return chooseProved(written, { layout, convention: renderer.convention(), formats, renderer, marks });
     } catch (error) {
       failures.push(describeError(error));
     }
@@ -199,9 +202,9 @@ function firstProved(layouts: CandidateLayouts, written: readonly WrittenProbe[]
 
 /** A template that shows tools to the model, but leaves calls out of the history: its layout can only be known. */
 function readSilentTemplate(render: RenderTemplate, formats: Formats, marks: ReplyMarks): ToolDialect | undefined {
-  if (!knowsTools(render)) return undefined;
+  const renderer = new ProbeRenderer(render, anyForm);
+  if (!renderer.knowsTools()) return undefined;
   return unlessRefused(() => {
-    const renderer = new ProbeRenderer(render, anyForm);
     const prompt = renderer.prompt();
     const known = knownLayouts.find(({ isShownIn }) => isShownIn(prompt));
     if (!known) return undefined;
@@ -210,23 +213,21 @@ function readSilentTemplate(render: RenderTemplate, formats: Formats, marks: Rep
       renderer.answer(text + writeCalls(calls.map(toWrittenCall), layout));
     const probes = proofProbes(marksOf(layout)).filter(({ reasoning, result }) => (reasoning ?? result) === undefined);
     const written = writeProbes(probes, renderer, write);
-    const dialect = chooseProved(written, { layout, convention: undefined, formats, knows: true, renderer, marks });
+    const dialect = chooseProved(written, { layout, convention: undefined, formats, renderer, marks });
     const because = `its chat template leaves calls out, and its prompt is that of ${known.family}`;
     return { ...dialect, because: dialect.format === undefined ? dialect.because : because };
   });
 }
 
-const knowsTools = (render: RenderTemplate): boolean =>
-  unlessRefused(() => new ProbeRenderer(render, anyForm).prompt())?.includes(probeTools[0]?.name ?? '') ?? false;
-
-/** A template whose calls cannot be read; `renderer`: in which convention it writes them, if in one. */
-function unknownDialect(why: string, render: RenderTemplate, renderer: ProbeRenderer | undefined): ToolDialect {
-  const knows = knowsTools(render);
+/** A template whose calls cannot be read; `writing`: in which convention it writes them, if in one. */
+function unknownDialect(why: string, render: RenderTemplate, writing: ProbeRenderer | undefined): ToolDialect {
+  const renderer = writing ?? new ProbeRenderer(render, anyForm);
+  const knows = renderer.knowsTools();
   return {
     ...noDialect(knows ? `its chat template shows no calls: ${why}` : 'its chat template knows no tools'),
     knowsTools: knows,
-    convention: renderer?.convention(),
-    writesResults: (renderer ?? new ProbeRenderer(render, anyForm)).writesResults(renderer !== undefined),
+    convention: writing?.convention(),
+    writesResults: renderer.writesResults(writing !== undefined),
     probes: [{ name: layoutProbes.one.name, required: true, ok: false, why }],
   };
 }
@@ -235,19 +236,18 @@ interface Derived {
   readonly layout: CallLayout;
   readonly convention: CallConvention | undefined;
   readonly formats: Formats;
-  readonly knows: boolean;
   readonly renderer: ProbeRenderer;
   readonly marks: ReplyMarks;
 }
 
 function chooseProved(
   written: readonly WrittenProbe[],
-  { layout, convention, formats, knows, renderer, marks }: Derived,
+  { layout, convention, formats, renderer, marks }: Derived,
 ): ToolDialect {
   const native = new FormatProof(nativeFormat(layout), written, marks).verdicts();
   const failure = native.find(({ required, ok }) => required && !ok);
   const common = {
-    knowsTools: knows,
+    knowsTools: renderer.knowsTools(),
     layout: failure ? undefined : layout,
     convention,
     writesResults: renderer.writesResults(convention !== undefined),

@@ -1,3 +1,4 @@
+import { commonPrefixLength } from '../../../base/commonPrefix.ts';
 import { lexemes } from '../../dialect/layout.ts';
 import { parseJsonAt } from '../../json/lenientParser.ts';
 import { canonicalJson } from '../../json/value.ts';
@@ -5,18 +6,17 @@ import type { TextRange } from '../../markSearch.ts';
 
 /** The longest text of whole lexemes with which both texts start. */
 export function commonStart(a: string, b: string): string {
-  const [inA, inB] = [lexemes(a), lexemes(b)];
-  let count = 0;
-  while (count < inA.length && inA[count] === inB[count]) count++;
-  return inA.slice(0, count).join('');
+  const inA = lexemes(a);
+  return inA.slice(0, commonPrefixLength(inA, lexemes(b))).join('');
 }
 
 /** The longest text of whole lexemes with which both texts end. */
 export function commonEnd(a: string, b: string): string {
-  const [inA, inB] = [lexemes(a), lexemes(b)];
-  let count = 0;
-  while (count < Math.min(inA.length, inB.length) && inA.at(-1 - count) === inB.at(-1 - count)) count++;
-  return inA.slice(inA.length - count).join('');
+  const inA = lexemes(a).toReversed();
+  return inA
+    .slice(0, commonPrefixLength(inA, lexemes(b).toReversed()))
+    .toReversed()
+    .join('');
 }
 
 /** A text without another one with which it ends. */
