@@ -82,11 +82,8 @@ export class JinjaTemplate {
       total?.spend(stepsPerRendering);
       const scope = new Scope();
       for (const [name, value] of jinjaGlobals) scope.set(name, value);
-      for (const [name, data] of Object.entries(variables)) {
-        const { value, size } = fromData(data);
-        budget.addInput(size);
-        scope.set(name, value);
-      }
+      const onSize = (size: number): void => budget.addInput(size);
+      for (const [name, data] of Object.entries(variables)) scope.set(name, fromData(data, onSize));
       const text = executor.render(this.statements, scope);
       // It is parsed then.
       total?.spend(text.length / parsedCharactersPerStep);

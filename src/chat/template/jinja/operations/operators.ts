@@ -169,7 +169,7 @@ export function calculate(operator: ArithmeticOperator, left: Value, right: Valu
   const [a, b] = [numberOf(left), numberOf(right)];
   if (a !== undefined && b !== undefined) {
     const isFloat = left instanceof Float || right instanceof Float || operator === '/' || (operator === '**' && b < 0);
-    return numberResult(calculateNumbers(operator, a, b), isFloat);
+    return numberResult(arithmetic[operator](a, b), isFloat);
   }
   if (operator === '%' && typeof left === 'string') return formatPercent(left, right, budget);
   requireDefined(left);
@@ -185,29 +185,25 @@ export function calculate(operator: ArithmeticOperator, left: Value, right: Valu
   throw new Error(`unsupported operand type(s) for ${operator}: '${typeName(left)}' and '${typeName(right)}'`);
 }
 
-function calculateNumbers(operator: ArithmeticOperator, a: number, b: number): number {
-  switch (operator) {
-    case '+':
-      return a + b;
-    case '-':
-      return a - b;
-    case '*':
-      return a * b;
-    case '**':
-      return a ** b;
-    default:
-  }
-  if (b === 0) throw new Error('division by zero');
-  if (operator === '/') return a / b;
-  // Python rounds down, and the remainder has the sign of the divisor.
-  const modulo = moduloOf(a, b);
-  return operator === '//' ? Math.round((a - modulo) / b) : modulo;
+const arithmetic: Readonly<Record<ArithmeticOperator, (a: number, b: number) => number>> = {
+  '+': (a, b) => a + b,
+  '-': (a, b) => a - b,
+  '*': (a, b) => a * b,
+  '**': (a, b) => a ** b,
+  '/': (a, b) => a / notZero(b),
+  // Python rounds down.
+  '//': (a, b) => Math.round((a - moduloOf(a, b)) / b),
+  '%': moduloOf,
+};
+
+function notZero(divisor: number): number {
+  if (divisor === 0) throw new Error('division by zero');
+  return divisor;
 }
 
 /** Python's remainder of a division: with the sign of the divisor. */
 export function moduloOf(a: number, b: number): number {
-  if (b === 0) throw new Error('division by zero');
-  const remainder = a % b;
+  const remainder = a % notZero(b);
   return remainder !== 0 && remainder < 0 !== b < 0 ? remainder + b : remainder;
 }
 

@@ -28,15 +28,12 @@ export function parseTuple(stream: TokenStream, parseItem = parseExpression): Ex
 }
 
 /** Parses an expression that is no condition, as in `for x in y if z`. */
-export function parseOr(stream: TokenStream): Expression {
-  let left = parseAnd(stream);
-  while (stream.skip('or')) left = { type: 'or', left, right: parseAnd(stream) };
-  return left;
-}
+export const parseOr = (stream: TokenStream): Expression => parseLogical(stream, 'or', parseAnd);
+const parseAnd = (stream: TokenStream): Expression => parseLogical(stream, 'and', parseNot);
 
-function parseAnd(stream: TokenStream): Expression {
-  let left = parseNot(stream);
-  while (stream.skip('and')) left = { type: 'and', left, right: parseNot(stream) };
+function parseLogical(stream: TokenStream, type: 'or' | 'and', parseOperand: typeof parseNot): Expression {
+  let left = parseOperand(stream);
+  while (stream.skip(type)) left = { type, left, right: parseOperand(stream) };
   return left;
 }
 

@@ -1,27 +1,26 @@
 import { Callable, Dict, Float, Generator, Tuple, typeName, Undefined, type Value, View } from './values.ts';
 
-/** Plain data as a value: whole numbers are ints, functions take and return texts. @throws Error for others. */
-export function fromData(data: unknown, depth = 0): { readonly value: Value; readonly size: number } {
+/**
+ * Plain data as a value: whole numbers are ints, functions take and return texts.
+ * @param onSize receives the size of each part: its characters, or 1.
+ * @throws Error for other data.
+ */
+export function fromData(data: unknown, onSize: (size: number) => void = () => undefined, depth = 0): Value {
   if (depth > maxDataDepth) throw new Error(`the messages or tools nest data more than ${maxDataDepth} times`);
-  if (data === null || data === undefined) return { value: null, size: 1 };
-  if (typeof data === 'boolean') return { value: data, size: 1 };
-  if (typeof data === 'string') return { value: data, size: data.length };
-  if (typeof data === 'number') return { value: isInt(data) ? data : new Float(data), size: 1 };
-  if (typeof data === 'function') return { value: fromFunction(data as TemplateFunction), size: 1 };
-  let size = 1;
-  const convert = (member: unknown): Value => {
-    const converted = fromData(member, depth + 1);
-    size += converted.size;
-    return converted.value;
-  };
-  if (Array.isArray(data)) return { value: data.map(convert), size };
+  onSize(typeof data === 'string' ? data.length : 1);
+  if (data === null || data === undefined) return null;
+  if (typeof data === 'boolean' || typeof data === 'string') return data;
+  if (typeof data === 'number') return isInt(data) ? data : new Float(data);
+  if (typeof data === 'function') return fromFunction(data as TemplateFunction);
+  const convert = (member: unknown): Value => fromData(member, onSize, depth + 1);
+  if (Array.isArray(data)) return data.map(convert);
   if (typeof data !== 'object') throw new Error(`a template cannot have a ${typeof data}`);
   const dict = new Dict();
   for (const [key, member] of Object.entries(data)) {
-    size += key.length;
+    onSize(key.length);
     if (member !== undefined) dict.set(key, convert(member));
   }
-  return { value: dict, size };
+  return dict;
 }
 
 // JavaScript writes a larger integer with an exponent, which makes it a float.
@@ -32,7 +31,7 @@ const maxDataDepth = 100;
 type TemplateFunction = (...args: readonly unknown[]) => unknown;
 
 const fromFunction = (run: TemplateFunction): Value =>
-  new Callable(run.name, ({ positional }) => fromData(run(...positional)).value);
+  new Callable(run.name, ({ positional }) => fromData(run(...positional)));
 
 /** Whether a condition on the value holds. */
 export function isTrue(value: Value): boolean {

@@ -15,15 +15,11 @@ export function toRepr(value: Value, budget: StepBudget): string {
   budget.spend(4);
   if (value === null) return 'None';
   if (Array.isArray(value)) return `[${listRepr(value, budget)}]`;
-  switch (typeof value) {
-    case 'boolean':
-      return value ? 'True' : 'False';
-    case 'number':
-      return integerText(value);
-    case 'string':
-      budget.spend(value.length);
-      return stringRepr(value);
-    default:
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (typeof value === 'number') return integerText(value);
+  if (typeof value === 'string') {
+    budget.spend(value.length);
+    return stringRepr(value);
   }
   if (value instanceof Float) return floatText(value.value);
   if (value instanceof Undefined) return 'Undefined';

@@ -173,16 +173,9 @@ function hashOf(key: Value): unknown {
 export function typeName(value: Value): string {
   if (value === null) return 'NoneType';
   if (Array.isArray(value)) return 'list';
-  switch (typeof value) {
-    case 'boolean':
-      return 'bool';
-    case 'number':
-      return 'int';
-    case 'string':
-      return 'str';
-    default:
-      return value.type;
-  }
+  if (typeof value === 'boolean') return 'bool';
+  if (typeof value === 'number') return 'int';
+  return typeof value === 'string' ? 'str' : value.type;
 }
 
 /** The values of parameters; those whose name ends with `?` need not be given. */
