@@ -3,6 +3,7 @@ import type { HubSettings } from './hub/endpoint.ts';
 import { type HubResponse, parseContentLength, requestFile, type StallTimeout, stallTimeoutOf } from './hub/request.ts';
 import { fetchRemoteFile, type RemoteFile } from './hub/remoteFile.ts';
 import type { Lock } from './disk/lockFile.ts';
+import type { FileRecord } from './disk/manifest.ts';
 import { PartialFile } from './disk/partialFile.ts';
 import { retry, type RetryPolicy, TransientError } from './retry.ts';
 import { describeTarget, type ExpectedFile, type Target } from './target.ts';
@@ -30,12 +31,6 @@ export interface FileDownloadOptions {
   readonly checkSpace: (missingBytes: number) => Promise<void>;
 }
 
-export interface DownloadedFile {
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly commit: string;
-}
-
 /**
  * Downloads one file: resumes its partial file, retries until all bytes are there, verifies size and SHA-256, and moves it
  * to its path. When the hub has another version at a retry, it starts over.
@@ -45,7 +40,7 @@ export interface DownloadedFile {
 export async function downloadFile(
   { target, remoteFile: resolvedFile }: MissingFile,
   { onRetry, ...options }: FileDownloadOptions,
-): Promise<DownloadedFile> {
+): Promise<Omit<FileRecord, 'completed'>> {
   const { hub, policy, signal, lock } = options;
   const name = describeTarget(target);
   let remoteFile = resolvedFile;

@@ -3,10 +3,10 @@ import { Fault } from '../../protocol/fault.ts';
 import { draftPath, makeFolder, createFile, syncFolder } from '../../base/filesystem.ts';
 import { formatMegabytes } from '../../base/units.ts';
 import { acquireLock } from './disk/lockFile.ts';
-import type { DownloadManifest } from './disk/manifest.ts';
+import type { DownloadManifest, FileRecord } from './disk/manifest.ts';
 import { fileSize, findMismatch, isSameFile, isUnchanged, readContent, type ReadOptions } from './disk/modelFile.ts';
 import { resumableBytes, partialPath, resumeInfoPath } from './disk/partialFile.ts';
-import { downloadFile, expectedOf, type DownloadedFile, type MissingFile } from './downloadFile.ts';
+import { downloadFile, expectedOf, type MissingFile } from './downloadFile.ts';
 import type { HubSettings } from './hub/endpoint.ts';
 import { fetchRemoteFile, type RemoteFile } from './hub/remoteFile.ts';
 import type { LocalFile } from './local/findLocalFiles.ts';
@@ -143,7 +143,7 @@ async function takeAny(
 async function record(
   { manifest, policy, signal }: ModelDownload,
   { key }: Target,
-  file: DownloadedFile,
+  file: Omit<FileRecord, 'completed'>,
 ): Promise<void> {
   const entry = { ...file, completed: new Date().toISOString() };
   await manifest.update((records) => void records.set(key, entry), { wait: policy.wait, signal });

@@ -2,6 +2,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { bundledPath } from '../../../base/packageFiles.ts';
 import { didYouMean } from '../../../base/didYouMean.ts';
+import { isObject } from '../../../base/jsonTypes.ts';
 import type { ModelPurpose } from '../../contract/model.ts';
 import { modelSchema } from './modelSchema.ts';
 import { defaultSampling, samplingSchema } from '../../contract/samplingParams.ts';
@@ -166,8 +167,7 @@ function readContent(
   return reading.value;
 }
 
-const nameOf = (entry: unknown): string =>
-  typeof entry === 'object' && entry !== null && 'name' in entry && typeof entry.name === 'string' ? entry.name : '';
+const nameOf = (entry: unknown): string => (isObject(entry) && typeof entry['name'] === 'string' ? entry['name'] : '');
 
 function ownPaths(
   { variants: [variant] }: FromSchema<typeof modelSchema>,

@@ -21,10 +21,10 @@ const knownEngines: readonly string[] = variantSchema.properties.engine.enum;
 export function parseEntry(value: unknown): ParsedEntry {
   const variants = listVariants(value);
   const skipped = variants.filter(({ engine }) => engine !== undefined && !knownEngines.includes(engine));
-  if (skipped.length === 0 || skipped.length === variants.length) return validateEntry(value, (index) => index);
+  if (skipped.length === 0 || skipped.length === variants.length) return validateEntry(value, variants);
   const kept = variants.filter((variant) => !skipped.includes(variant));
   const entry = { ...(value as object), variants: kept.map((variant) => variant.value) };
-  const { model, errors } = validateEntry(entry, (index) => kept[index]?.index ?? index);
+  const { model, errors } = validateEntry(entry, kept);
   return { model, errors: [...skipped.map(unknownEngineError), ...errors] };
 }
 
@@ -48,29 +48,26 @@ const unknownEngineError = ({ index, engine = '' }: Variant): SchemaError => ({
   message: `is no engine of this server: "${engine}"${didYouMean(engine, knownEngines)}; the variant is ignored`,
 });
 
-// `originalIndex` maps an index among the kept variants to the index in the file.
-function validateEntry(value: unknown, originalIndex: (index: number) => number): ParsedEntry {
-  const reading = validateModel(value);
-  const errors = reading.ok
-    ? [
-        ...engineErrors(
-          reading.value,
-          listVariants(value).map((variant) => variant.value),
-        ),
-        ...purposeErrors(reading.value, value),
-        ...loraErrors(reading.value),
-        ...languageErrors(reading.value),
-        ...splitFileHashErrors(reading.value),
-        ...pathErrors(reading.value),
-      ]
-    : reading.errors;
+/** @param variants those of the entry, with their places in the file. */
+function validateEntry(entry: unknown, variants: readonly Variant[]): ParsedEntry {
+  const reading = validateModel(entry);
+  const errors = reading.ok ? entryErrors(reading.value, entry, variants) : reading.errors;
   if (reading.ok && errors.length === 0) return { model: reading.value, errors };
   const located = errors.map((error) => ({
     ...error,
-    pointer: error.pointer.replace(/^\/variants\/(\d+)/, (_, index) => `/variants/${originalIndex(Number(index))}`),
+    pointer: error.pointer.replace(/(?<=^\/variants\/)\d+/, (index) => String(variants[Number(index)]?.index ?? index)),
   }));
   return { model: undefined, errors: located };
 }
+
+const entryErrors = (model: Model, written: unknown, variants: readonly Variant[]): readonly SchemaError[] => [
+  ...engineErrors(model, variants),
+  ...purposeErrors(model, written),
+  ...loraErrors(model),
+  ...languageErrors(model),
+  ...splitFileHashErrors(model),
+  ...pathErrors(model),
+];
 
 /** What an entry cannot have with its purpose. */
 function* purposeErrors({ purpose, embedding, variants }: Model, written: unknown): Generator<SchemaError> {

@@ -36,9 +36,12 @@ export function remoteModelOf({
  * Errors of properties that a variant needs, or cannot have, with its engine. Pointers are relative to the entry.
  * @param written the variants as the file has them, without defaults.
  */
-export const engineErrors = ({ variants }: Model, written: readonly unknown[]): readonly SchemaError[] =>
+export const engineErrors = (
+  { variants }: Model,
+  written: readonly { readonly value: unknown }[],
+): readonly SchemaError[] =>
   variants.flatMap((variant, index) => {
-    const errors = variant.engine === 'http' ? remoteErrors(variant) : fileErrors(variant, written[index]);
+    const errors = variant.engine === 'http' ? remoteErrors(variant) : fileErrors(variant, written[index]?.value);
     return errors.map(({ pointer, message }) => ({ pointer: `/variants/${index}/${pointer}`, message }));
   });
 

@@ -12,8 +12,8 @@ export interface LoadedModel {
   /** The load; stays after it has settled. */
   readonly loading: Promise<Model>;
   readonly loadAbort: AbortController;
-  /** Undefined while loading. */
-  model: Model | undefined;
+  /** Absent while loading. */
+  model?: Model;
   /** Receive the progress of the load. */
   readonly listeners: Set<OnProgress>;
   /** Leases, and callers that wait for one. */
@@ -21,11 +21,11 @@ export interface LoadedModel {
   /** Keeps it loaded without a lease. */
   pinned: boolean;
   /** Unloads it; set while it is idle. */
-  idleTimer: NodeJS.Timeout | undefined;
+  idleTimer?: NodeJS.Timeout;
   /** When its last lease was released, by `performance.now()`. */
   lastUse: number;
-  /** What it has of the memory budget; undefined: while it is loading, or without a budget. */
-  hold: MemoryHold | undefined;
+  /** What it has of the memory budget; absent: while it is loading, or without a budget. */
+  hold?: MemoryHold;
 }
 
 /** Entry of models without a name, for engines without files, such as the mock engine. */

@@ -172,18 +172,7 @@ export class ModelPool implements AsyncDisposable {
     const timer = setInterval(() => tell(), slowLoadMs);
     const onHold = (hold: MemoryHold): void => void (record.hold = hold);
     const loading = this.#load(entry, { signal: loadAbort.signal, onProgress, afterCrashes }, onHold);
-    const record: LoadedModel = {
-      entry,
-      loading,
-      loadAbort,
-      listeners,
-      model: undefined,
-      uses: 0,
-      pinned: false,
-      idleTimer: undefined,
-      lastUse: 0,
-      hold: undefined,
-    };
+    const record: LoadedModel = { entry, loading, loadAbort, listeners, uses: 0, pinned: false, lastUse: 0 };
     this.#loadedModels.set(entry.name, record);
     loading
       .then(

@@ -1,4 +1,4 @@
-import type { Engine, GpuChoice, GpuLayers, LoadOptions, Model } from '../../contract/engine.ts';
+import type { Engine, LoadOptions, Model } from '../../contract/engine.ts';
 import type { ModelStats } from '../../contract/memory.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { Catalogue, CatalogueEntry, ModelFiles } from '../catalogue/catalogue.ts';
@@ -40,39 +40,29 @@ export function loadOptionsFor(
   loraFiles: readonly string[] = [],
 ): LoadOptions {
   const [variant] = entry.variants;
-  const { slots, threads } = options;
-  const { kv_cache_type: kvCacheType = 'f16', server_args: serverArgs } = variant ?? {};
-  const contextSize = options.contextSize ?? variant?.context_size ?? 0;
-  const gpu = gpuSettingsFor({ gpu: variant?.gpu, gpuLayers: variant?.gpu_layers }, options);
-  const { purpose } = entry;
   const loras = loraFiles.map((file, index) => ({ file, scale: variant?.lora?.[index]?.scale ?? 1 }));
-  const adapted = loras.length > 0 ? { loras } : {};
   return {
-    contextSize,
-    purpose,
-    kvCacheType,
-    slots,
-    threads,
-    ...gpu,
-    ...adapted,
-    serverArgs,
+    contextSize: options.contextSize ?? variant?.context_size ?? 0,
+    purpose: entry.purpose,
+    kvCacheType: variant?.kv_cache_type ?? 'f16',
+    slots: options.slots,
+    threads: options.threads,
+    ...gpuSettingsFor(variant, options),
+    ...(loras.length > 0 && { loras }),
+    serverArgs: variant?.server_args,
     remote: remoteModelOf(entry),
   };
 }
 
-/** Which layers and which backend, where one of them is given for a model and for all of them. */
-export interface GpuSettings {
-  readonly gpu: GpuChoice;
-  readonly gpuLayers?: GpuLayers | undefined;
-}
+export type GpuSettings = Pick<PoolOptions, 'gpu' | 'gpuLayers'>;
 
-/** The settings of one model: its own ones, else those of the server, whose `off` holds for all models. */
+/** Which layers and which backend: of one model, else of the server, whose `off` holds for all models. */
 export function gpuSettingsFor(
-  own: { readonly [Name in keyof GpuSettings]: GpuSettings[Name] | undefined },
+  variant: Pick<CatalogueEntry['variants'][number], 'gpu' | 'gpu_layers'> | undefined,
   server: GpuSettings,
 ): GpuSettings {
   if (server.gpu === 'off') return { gpu: 'off' };
-  return { gpu: own.gpu ?? server.gpu, gpuLayers: own.gpuLayers ?? server.gpuLayers };
+  return { gpu: variant?.gpu ?? server.gpu, gpuLayers: variant?.gpu_layers ?? server.gpuLayers };
 }
 
 /**

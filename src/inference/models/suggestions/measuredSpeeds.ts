@@ -51,7 +51,7 @@ export function measuredSpeeds({ downloads, folder, gpu }: MeasuredSpeedsOptions
     const [file = entry.name] = (await locating)?.files ?? [];
     const version = await stat(file).catch(() => undefined);
     const [variant] = entry.variants;
-    const own = gpuSettingsFor({ gpu: variant?.gpu, gpuLayers: variant?.gpu_layers }, { gpu });
+    const own = gpuSettingsFor(variant, { gpu });
     const settings = [own.gpu, own.gpuLayers, variant?.engine, variant?.kv_cache_type ?? 'f16', variant?.server_args];
     return [hostname(), ...settings, file, version?.size, version?.mtimeMs].join(' ');
   };

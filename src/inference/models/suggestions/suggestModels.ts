@@ -136,14 +136,9 @@ function suggest(facts: ModelFacts, machine: TargetMachine, wish: ModelWish): Su
   const downloadBytes = canDownload(facts) ? missingBytes : 0;
   const memory = { contextSize, slotBytes, neededBytes: fit === 'one-slot' ? needs(1) : neededBytes };
   const figures = { fit, size, ...memory, downloadBytes };
-  const obstacle = findObstacle(
-    facts,
-    { ...figures, tokensPerSecond, isMeasured, withOneSlot: needs(1) },
-    target,
-    wish,
-  );
-  const why = obstacle ?? describeFit(facts, fit, wish);
   const speed = { tokensPerSecond, isMeasured };
+  const obstacle = findObstacle(facts, { ...figures, ...speed }, target, wish);
+  const why = obstacle ?? describeFit(facts, fit, wish);
   return { name: entry.name, status, problem, ...figures, ...speed, isLeftOut: obstacle !== undefined, why };
 }
 
@@ -175,14 +170,12 @@ function describeFit({ entry, measuredRate }: ModelFacts, fit: Fit, { languages 
     .join('; ');
 }
 
-type Needs = Pick<Suggestion, 'fit' | 'size' | 'downloadBytes' | 'tokensPerSecond' | 'isMeasured'> & {
-  readonly withOneSlot: number | undefined;
-};
+type Needs = Omit<Suggestion, 'name' | 'status' | 'problem' | 'isLeftOut' | 'why'>;
 
 /** Why a model is not suggested; undefined: it is. */
 function findObstacle(
   facts: ModelFacts,
-  { fit, size, downloadBytes, tokensPerSecond, isMeasured, withOneSlot = 0 }: Needs,
+  { fit, size, slotBytes, downloadBytes, tokensPerSecond, isMeasured }: Needs,
   { freeRam, card, freeDisk = Infinity }: TargetMachine,
   { minTokensPerSecond: min, maxBytes, languages }: ModelWish,
 ): string | undefined {
@@ -194,7 +187,7 @@ function findObstacle(
   if (size === undefined) return 'its size is unknown; add size_bytes to its entry';
   if (fit === 'no') {
     const free = `${formatBytes(Math.max(0, freeRam), 1)} of memory${card ? ` and ${formatBytes(card.freeBytes, 1)} of the graphics card` : ''}`;
-    return `it needs about ${formatBytes(withOneSlot, 1)}, and ${free} are free`;
+    return `it needs about ${formatBytes(size.value + slotBytes.value, 1)}, and ${free} are free`;
   }
   if (maxBytes > 0 && size.value > maxBytes)
     return `its files have ${formatBytes(size.value, 1)}, and at most ${formatBytes(maxBytes, 1)} are wished for`;
