@@ -161,17 +161,15 @@ function renderReplyProbes(render: RenderTemplate): ReplyProbes | undefined {
 }
 
 function renderReasoned(history: (message: TemplateMessage) => string | undefined): ReasonedProbe | undefined {
-  for (const key of reasoningKeys) {
-    const [before, after] = splitAt(history({ ...reply, [key]: thought }), thought) ?? [];
+  // Many templates write reasoning only in the middle of a turn: before a call.
+  const messages = [reply, { ...reply, content: '', tool_calls: [call] }].flatMap((message) =>
+    reasoningKeys.map((key) => ({ ...message, [key]: thought })),
+  );
+  for (const message of messages) {
+    const [before, after] = splitAt(history(message), thought) ?? [];
     // Reasoning after the answer would be none.
     if (before !== undefined && after !== undefined && !before.includes(answer))
       return { before, after, beforeAnswer: splitAt(after, answer)?.[0] };
-  }
-  // Many templates write reasoning only in the middle of a turn: before a call.
-  for (const key of reasoningKeys) {
-    const message: TemplateMessage = { role: 'assistant', content: '', [key]: thought, tool_calls: [call] };
-    const [before, after] = splitAt(history(message), thought) ?? [];
-    if (before !== undefined && after !== undefined) return { before, after, beforeAnswer: undefined };
   }
   return undefined;
 }

@@ -122,14 +122,9 @@ const question = 'Probe of a question.';
 const user: TemplateMessage = { role: 'user', content: question };
 const system: TemplateMessage = { role: 'system', content: 'Probe of a rule.' };
 
-interface SmallPrompts {
-  /** Without any variable. */
-  readonly usual: SmallPrompt | undefined;
-  /** With one variable; undefined where the template refuses its value. */
-  with(name: string, value: unknown): SmallPrompt | undefined;
-}
+type SmallPrompts = ReturnType<typeof smallPrompts>;
 
-function smallPrompts(render: RenderTemplate): SmallPrompts {
+function smallPrompts(render: RenderTemplate) {
   const prompt = (conversations: readonly (readonly TemplateMessage[])[], variables = {}): SmallPrompt | undefined => {
     const texts = unlessRefused(() => conversations.map((messages) => render({ messages, variables })));
     const last = texts?.at(-1) ?? '';
@@ -137,7 +132,12 @@ function smallPrompts(render: RenderTemplate): SmallPrompts {
   };
   // A system message can replace words about reasoning; some templates refuse it.
   const conversations = [[system, user], [user]].filter((messages) => prompt([messages]) !== undefined);
-  return { usual: prompt(conversations), with: (name, value) => prompt(conversations, { [name]: value }) };
+  return {
+    /** Without any variable. */
+    usual: prompt(conversations),
+    /** With one variable; undefined where the template refuses its value. */
+    with: (name: string, value: unknown) => prompt(conversations, { [name]: value }),
+  };
 }
 
 /** The variables that a template reads before it assigns them, as first read; functions such as `range` are, too. */

@@ -12,7 +12,7 @@ import { downloadModel, type FreeBytes, systemFreeBytes } from './downloadModel.
 import type { Environment } from '../../base/httpRoute.ts';
 import { hubCacheFolder, readHubSettings } from './hub/endpoint.ts';
 import { allTargets, type LocatedModel, locateModel, missingTargets, type SearchPaths } from './locate.ts';
-import { findLocalFiles, type LocalModels } from './local/findLocalFiles.ts';
+import { findLocalFiles } from './local/findLocalFiles.ts';
 import { findModelStores } from './local/stores.ts';
 import { progressOf } from './progress.ts';
 import type { RetryPolicy } from './retry.ts';
@@ -170,8 +170,8 @@ export class Downloads implements AsyncDisposable {
     await Promise.all([...this.#running.values()].map((download) => download.close()));
   }
 
-  /** GGUF files that other programs have on this machine, and where they were looked for. */
-  async findLocalModels(): Promise<LocalModels> {
+  /** GGUF files that other programs have on this machine, and the folders that were searched, whether they exist or not. */
+  async findLocalModels() {
     const stores = await findModelStores(this.#options);
     return { stores, files: await findLocalFiles(stores) };
   }

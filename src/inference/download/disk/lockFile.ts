@@ -60,14 +60,11 @@ export async function acquireLock(file: string, read = readText): Promise<Lock> 
 }
 
 /** Whether a process works on a file now; true when the lock file cannot be read. */
-export async function isLocked(file: string): Promise<boolean> {
-  try {
-    const { text, isStale } = await readLockFile(file);
-    return text !== undefined && !isStale;
-  } catch {
-    return true;
-  }
-}
+export const isLocked = (file: string): Promise<boolean> =>
+  readLockFile(file).then(
+    ({ text, isStale }) => text !== undefined && !isStale,
+    () => true,
+  );
 
 const lockPath = (file: string): string => `${file}.lock`;
 

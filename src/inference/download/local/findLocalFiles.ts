@@ -20,13 +20,6 @@ export interface LocalFile {
   readonly source: { readonly repo: string; readonly file: string } | undefined;
 }
 
-/** What other programs have on the machine. */
-export interface LocalModels {
-  readonly files: readonly LocalFile[];
-  /** The folders that were searched, whether they exist or not. */
-  readonly stores: readonly ModelStore[];
-}
-
 /** How deep and how many entries of a store are searched: it is a folder of the user, and may hold anything. */
 const maxStoreDepth = 8;
 const maxStoreEntries = 50_000;

@@ -10,7 +10,7 @@ import { Fault } from '../../../protocol/fault.ts';
 import { readRegularFile, resolveWithHome, whyUnreadable } from '../../../base/filesystem.ts';
 import { findDuplicateKeys, findSyntaxError, locateInJson, withoutMark } from '../../../base/jsonLocations.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
-import { createReader, type FromSchema, type SchemaError } from '../../../protocol/schema.ts';
+import { createReader, errorsBelow, type FromSchema, type SchemaError } from '../../../protocol/schema.ts';
 import { array, boolean, closedObject, string } from '../../../protocol/schemaBuilders.ts';
 import type { LocatedModel } from '../../download/locate.ts';
 import { findMissingFile, localFiles } from '../../download/target.ts';
@@ -126,11 +126,12 @@ export function parseCatalogue(textWithBom: string, path: string): ParsedCatalog
   const pointerOfName = new Map<string, string>();
   content.models.forEach((value, index) => {
     const entryPointer = `/models${escapePointerToken(index)}`;
-    const describeProblem = (error: SchemaError): string =>
-      describeSchemaError({ ...error, pointer: entryPointer + error.pointer });
     const entryDuplicates = duplicateKeys.filter(({ pointer }) => pointer.startsWith(`${entryPointer}/`));
     const { model, errors } = parseEntry(value);
-    const entryProblems = [...entryDuplicates.map(({ sentence }) => sentence), ...errors.map(describeProblem)];
+    const entryProblems = [
+      ...entryDuplicates.map(({ sentence }) => sentence),
+      ...errorsBelow(entryPointer, errors).map(describeSchemaError),
+    ];
     problems.push(...entryProblems);
     if (!model || entryDuplicates.length > 0) {
       const name = nameOf(value);
@@ -140,8 +141,8 @@ export function parseCatalogue(textWithBom: string, path: string): ParsedCatalog
     const first = pointerOfName.get(model.name);
     if (first !== undefined)
       return void problems.push(
-        describeProblem({
-          pointer: '/name',
+        describeSchemaError({
+          pointer: `${entryPointer}/name`,
           message: `is a duplicate: "${model.name}"; the entry at ${locations.positionOf(first)} is used`,
         }),
       );

@@ -4,16 +4,6 @@ import type { Log } from '../../../base/log.ts';
 import type { Catalogue, CatalogueEntry } from './catalogue.ts';
 import { FileWatcher, retryDelayMs } from './fileWatcher.ts';
 
-/** What an update of a catalogue has changed: names of models, and problems that are new. */
-export interface CatalogueChange {
-  readonly added: readonly string[];
-  readonly changed: readonly string[];
-  readonly removed: readonly string[];
-  /** Models whose entry has become invalid: they keep their last valid entry. */
-  readonly kept: readonly string[];
-  readonly problems: readonly string[];
-}
-
 /** A catalogue that can be updated while it is used. */
 export class LiveCatalogue implements Catalogue {
   models: Catalogue['models'];
@@ -26,15 +16,16 @@ export class LiveCatalogue implements Catalogue {
     this.rejected = rejected;
   }
 
-  /** Takes over what was read anew. Undefined when nothing has changed. */
-  update(next: Catalogue): CatalogueChange | undefined {
+  /** Takes over what was read anew. Returns names of models, and problems that are new; undefined: nothing has changed. */
+  update(next: Catalogue) {
     const { models, problems } = this;
     const kept = [...models].filter(([name]) => next.rejected.has(name));
     const merged = new Map([...next.models, ...kept]);
-    const change: CatalogueChange = {
+    const change = {
       added: [...merged.keys()].filter((name) => !models.has(name)),
       changed: [...merged].filter(([name, entry]) => isChanged(models.get(name), entry)).map(([name]) => name),
       removed: [...models.keys()].filter((name) => !merged.has(name)),
+      /** Models whose entry has become invalid: they keep their last valid entry. */
       kept: kept.map(([name]) => name),
       problems: next.problems.filter((problem) => !problems.includes(problem)),
     };

@@ -1,6 +1,6 @@
 import type { RemoteModel } from '../../contract/model.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
-import type { FromSchema, SchemaError } from '../../../protocol/schema.ts';
+import { errorsBelow, type FromSchema, type SchemaError } from '../../../protocol/schema.ts';
 import { type modelSchema, type variantSchema, remoteProperties } from './modelSchema.ts';
 
 type Model = FromSchema<typeof modelSchema>;
@@ -42,7 +42,7 @@ export const engineErrors = (
 ): readonly SchemaError[] =>
   variants.flatMap((variant, index) => {
     const errors = variant.engine === 'http' ? remoteErrors(variant) : fileErrors(variant, written[index]?.value);
-    return errors.map(({ pointer, message }) => ({ pointer: `/variants/${index}/${pointer}`, message }));
+    return errorsBelow(`/variants/${index}/`, errors);
   });
 
 function remoteErrors(variant: Variant): readonly SchemaError[] {

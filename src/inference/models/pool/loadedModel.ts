@@ -1,5 +1,4 @@
 import type { LoadOptions, Model } from '../../contract/engine.ts';
-import type { ModelStats } from '../../contract/memory.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue.ts';
 import type { OnProgress } from './loadWait.ts';
@@ -40,27 +39,17 @@ export const unnamedEntry: CatalogueEntry = {
   file: undefined,
 };
 
-/** State of one model of a pool, as metrics and clients see it. */
-export interface ModelState {
-  readonly loaded: boolean;
-  readonly pinned: boolean;
-  /** Leases, and callers that wait for one. */
-  readonly uses: number;
-  /** Tokens; 0 = not loaded. */
-  readonly contextSize: number;
-  readonly detectedFormat: string | undefined;
-  readonly stats: ModelStats | undefined;
-}
-
-/** State of a model; without a record it is not in memory. */
-export function modelState(record: LoadedModel | undefined): ModelState {
+/** State of one model of a pool, as metrics and clients see it; without a record it is not in memory. */
+export function modelState({ model, pinned = false, uses = 0 }: Partial<LoadedModel> = {}) {
   return {
-    loaded: record?.model !== undefined && record.model.supervision?.fault === undefined,
-    pinned: record?.pinned ?? false,
-    uses: record?.uses ?? 0,
-    contextSize: record?.model?.contextSize ?? 0,
-    detectedFormat: record?.model?.toolDialect.format,
-    stats: record?.model?.stats(),
+    loaded: model !== undefined && model.supervision?.fault === undefined,
+    pinned,
+    /** Leases, and callers that wait for one. */
+    uses,
+    /** Tokens; 0 = not loaded. */
+    contextSize: model?.contextSize ?? 0,
+    detectedFormat: model?.toolDialect.format,
+    stats: model?.stats(),
   };
 }
 

@@ -199,7 +199,7 @@ async function reserve(
     if (hold) return hold;
     const room = budget.makeRoom();
     if (room) {
-      await (signal ? raceAbort(room, signal) : room);
+      await raceAbort(room, signal);
       continue;
     }
     const { left } = budget;

@@ -19,7 +19,6 @@ import {
   idleModels,
   modelState,
   unnamedEntry,
-  type ModelState,
   type LoadedModel,
 } from './loadedModel.ts';
 
@@ -132,7 +131,7 @@ export class ModelPool implements AsyncDisposable {
   }
 
   /** State of a model now; a name that is not loaded, or unknown, gives the state of an absent model. */
-  state(name: string): ModelState {
+  state(name: string): ReturnType<typeof modelState> {
     return modelState(this.#loadedModels.get(name));
   }
 
