@@ -56,12 +56,13 @@ function ruleAt(schema: unknown, cursor: SchemaCursor): Rule {
   }
   const rules = types.map(
     (type) =>
-      typeRules[type]?.rule(schema, cursor, compileSchema) ?? cursor.child('type').addError(`is no type: "${type}"`),
+      typeRules.get(type)?.rule(schema, cursor, compileSchema) ??
+      cursor.child('type').addError(`is no type: "${type}"`),
   );
   // Those of other types restrict nothing. An integer is a number.
   const restricts = (type: string): boolean => types.includes(type === 'integer' ? 'number' : type);
-  const supported = new Set(['type', ...types.flatMap((type) => typeRules[type]?.keywords ?? [])]);
-  for (const [type, { keywords }] of Object.entries(typeRules))
+  const supported = new Set(['type', ...types.flatMap((type) => typeRules.get(type)?.keywords ?? [])]);
+  for (const [type, { keywords }] of typeRules)
     if (!restricts(type)) for (const keyword of keywords) supported.add(keyword);
   for (const keyword of constraints) if (!supported.has(keyword)) cursor.addKeywordError(keyword);
   return anyOf(rules);
@@ -101,9 +102,8 @@ const choices: Readonly<Record<(typeof choiceKeywords)[number], (schema: JsonSch
 function valuesRule(values: unknown, schema: JsonSchema, cursor: SchemaCursor): Rule {
   if (Array.isArray(values) && !cursor.hasRoomFor(values.length)) return json(0);
   const types = typesOf(schema);
-  const knownTypes = types.filter((type) => Object.hasOwn(typeRules, type));
   const allowed = (Array.isArray(values) ? values : []).filter(
-    (value) => types.length === 0 || knownTypes.some((type) => hasJsonType(value, type)),
+    (value) => types.length === 0 || types.some((type) => hasJsonType(value, type)),
   );
   if (allowed.length === 0) return cursor.addError('has no value that could be given');
   for (const value of allowed) {

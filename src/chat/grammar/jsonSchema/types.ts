@@ -13,15 +13,17 @@ interface TypeRule {
 }
 
 /** The compilers of schemas, by JSON Schema type. */
-export const typeRules: Readonly<Record<string, TypeRule>> = {
-  string: { keywords: ['minLength', 'maxLength', 'format'], rule: stringRule },
-  integer: { keywords: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'], rule: integerRule },
-  number: { keywords: ['minimum', 'maximum'], rule: numberRule },
-  boolean: { keywords: [], rule: (_schema, { style }) => style.boolean },
-  null: { keywords: [], rule: (_schema, { style }) => style.null },
-  array: { keywords: ['items', 'minItems', 'maxItems', 'uniqueItems'], rule: arrayRule },
-  object: { keywords: ['properties', 'required', 'additionalProperties'], rule: objectRule },
-};
+export const typeRules: ReadonlyMap<string, TypeRule> = new Map(
+  Object.entries({
+    string: { keywords: ['minLength', 'maxLength', 'format'], rule: stringRule },
+    integer: { keywords: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'], rule: integerRule },
+    number: { keywords: ['minimum', 'maximum'], rule: numberRule },
+    boolean: { keywords: [], rule: (_schema, { style }) => style.boolean },
+    null: { keywords: [], rule: (_schema, { style }) => style.null },
+    array: { keywords: ['items', 'minItems', 'maxItems', 'uniqueItems'], rule: arrayRule },
+    object: { keywords: ['properties', 'required', 'additionalProperties'], rule: objectRule },
+  }),
+);
 
 /** The types of a schema: its `type`, else the type that its keywords imply. */
 export function typesOf(schema: JsonSchema): readonly string[] {

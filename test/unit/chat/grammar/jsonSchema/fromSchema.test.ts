@@ -306,6 +306,7 @@ describe('a schema that no grammar can express', () => {
       'larger than 65536',
     ],
     ['an unknown type', { type: 'date' }, '/type', 'is no type: "date"'],
+    ['a type with the name of a method', { type: 'toString' }, '/type', 'is no type: "toString"'],
     ['false', false, '', 'is no schema'],
     [
       'a nested pattern',
