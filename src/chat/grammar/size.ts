@@ -88,11 +88,9 @@ export class GrammarSize {
 
 /** The largest number of different characters that may come next while one of these texts is matched. */
 function branching(texts: readonly string[]): number {
-  const groups = texts.length > 1 ? groupByPrefix(texts) : [];
-  return groups.reduce(
-    (most, { rests }) => Math.max(most, branching(rests)),
-    Math.max(groups.length, Math.min(texts.length, 1)),
-  );
+  if (texts.length < 2) return texts.length;
+  const groups = groupByPrefix(texts);
+  return groups.reduce((most, { rests }) => Math.max(most, branching(rests)), groups.length);
 }
 
 const partsOf = ({ members, separator }: MembersRule): readonly Rule[] => [

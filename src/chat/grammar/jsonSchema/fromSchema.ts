@@ -170,26 +170,15 @@ function areDisjointInGroups(schemas: readonly unknown[]): boolean {
   const all = schemas.filter(isObject).map(featuresOf);
   if (all.length < schemas.length) return false;
   const valued = all.filter(({ values }) => values);
-  const seen = new Set<string>();
-  for (const { values = new Set<string>() } of valued) {
-    for (const value of values) {
-      if (seen.has(value)) return false;
-      seen.add(value);
-    }
-  }
+  const allValues = valued.flatMap(({ values = [] }) => [...values]);
+  if (new Set(allValues).size < allValues.length) return false;
   const counts = new Map<number, number>();
   for (const { types, values } of all) if (!values) counts.set(types, (counts.get(types) ?? 0) + 1);
   // There are at most 128 different values of `types`.
-  const isShared = (types: number): boolean => [...counts.keys()].some((other) => !areDisjointTypes(types, other));
-  if ([...new Set(valued.map(({ types }) => types))].some(isShared)) return false;
-  const overlapping = new Set(
-    [...counts].flatMap(([types, count]) => {
-      const isAlone =
-        count === 1 && [...counts.keys()].every((other) => other === types || areDisjointTypes(types, other));
-      return isAlone ? [] : [types];
-    }),
-  );
-  return haveDiscriminator(all.filter(({ types, values }) => !values && overlapping.has(types)));
+  const countOverlapping = (types: number): number =>
+    [...counts].reduce((sum, [other, count]) => sum + (areDisjointTypes(types, other) ? 0 : count), 0);
+  if (valued.some(({ types }) => countOverlapping(types) > 0)) return false;
+  return haveDiscriminator(all.filter(({ types, values }) => !values && countOverlapping(types) > 1));
 }
 
 /** Whether a property that all schemas require tells each from each. */
