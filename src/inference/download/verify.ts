@@ -100,9 +100,8 @@ const isStill = async (path: string, identity: BigIntStats): Promise<boolean> =>
 
 const unwritableCodes = new Set(['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT']);
 
-function emptyIfUnwritable(error: unknown): '' {
-  const { code } = Object(error) as { readonly code?: unknown };
-  if (!unwritableCodes.has(String(code))) throw error;
+function emptyIfUnwritable(error: NodeJS.ErrnoException): '' {
+  if (!unwritableCodes.has(String(error.code))) throw error;
   return '';
 }
 

@@ -134,27 +134,24 @@ class Executor extends Evaluator {
     return undefined;
   }
 
+  /** Runs a statement; only a block, `break` and `continue` end a loop or its turn. */
   #run(statement: Statement, scope: Scope, output: Output): LoopControl | undefined {
     const { budget } = this;
     this.offset = statement.offset;
     budget.spend(1);
     switch (statement.type) {
       case 'text':
-        this.#write(statement.text, output);
-        return undefined;
+        return this.#write(statement.text, output);
       case 'output':
-        this.#write(toText(this.evaluate(statement.value, scope), budget), output);
-        return undefined;
+        return this.#write(toText(this.evaluate(statement.value, scope), budget), output);
       case 'if': {
         const branch = statement.branches.find(({ test }) => isTrue(this.evaluate(test, scope)));
         return this.#runAll(branch?.body ?? statement.otherwise, scope, output);
       }
       case 'for':
-        this.#runFor(statement, this.evaluate(statement.iterable, scope), scope, output, 0);
-        return undefined;
+        return this.#runFor(statement, this.evaluate(statement.iterable, scope), scope, output, 0);
       case 'set':
-        this.#assign(statement.target, this.evaluate(statement.value, scope), scope);
-        return undefined;
+        return this.#assign(statement.target, this.evaluate(statement.value, scope), scope);
       case 'with': {
         const inner = new Scope(scope);
         for (const { target, value } of statement.assignments) this.#assign(target, this.evaluate(value, scope), inner);
@@ -168,36 +165,26 @@ class Executor extends Evaluator {
     }
   }
 
-  #write(text: string, output: Output): void {
+  #write(text: string, output: Output): undefined {
     this.budget.spendText(text.length);
     this.budget.checkText(output.text.length + text.length);
     output.text += text;
   }
 
-  #assign(target: AssignmentTarget, value: Value, scope: Scope): void {
-    switch (target.type) {
-      case 'name':
-        scope.set(target.name, value);
-        return;
-      case 'namespace': {
-        const namespace = scope.get(target.name);
-        if (!(namespace instanceof Namespace)) throw new Error('cannot assign attribute on non-namespace object');
-        namespace.attributes.set(target.attribute, value);
-        return;
-      }
-      case 'tuple': {
-        const items = iterate(value);
-        if (items.length !== target.items.length)
-          throw new Error(`expected ${target.items.length} values to unpack, got ${items.length}`);
-        for (const [index, item] of target.items.entries()) this.#assign(item, items[index] ?? null, scope);
-        return;
-      }
-      default:
-        target satisfies never;
+  #assign(target: AssignmentTarget, value: Value, scope: Scope): undefined {
+    if (target.type === 'name') return void scope.set(target.name, value);
+    if (target.type === 'namespace') {
+      const namespace = scope.get(target.name);
+      if (!(namespace instanceof Namespace)) throw new Error('cannot assign attribute on non-namespace object');
+      return void namespace.attributes.set(target.attribute, value);
     }
+    const items = iterate(value);
+    if (items.length !== target.items.length)
+      throw new Error(`expected ${target.items.length} values to unpack, got ${items.length}`);
+    for (const [index, item] of target.items.entries()) this.#assign(item, items[index] ?? null, scope);
   }
 
-  #runFor(statement: ForStatement, iterable: Value, scope: Scope, output: Output, depth: number): void {
+  #runFor(statement: ForStatement, iterable: Value, scope: Scope, output: Output, depth: number): undefined {
     const items = this.#selectItems(statement, iterable, scope);
     const recurse = ({ positional: [children] }: CallArguments): Value => {
       const inner = { text: '' };
