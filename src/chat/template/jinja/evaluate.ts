@@ -26,7 +26,16 @@ import type { StepBudget } from './stepBudget.ts';
 import { calculate, comparisons, areEqual, moduloOf } from './operations/operators.ts';
 import { attributeOf, itemOf, sliceOf } from './operations/attributes.ts';
 import { toText } from './values/text.ts';
-import { isTrue, iterate, numberOf, orUndefined, requireDefined, sizeOf, stringOf } from './values/coercion.ts';
+import {
+  isTrue,
+  iterate,
+  numberOf,
+  orUndefined,
+  requireDefined,
+  requireNumber,
+  sizeOf,
+  stringOf,
+} from './values/coercion.ts';
 
 const jinjaFilters: ReadonlyMap<string, JinjaFilter> = new Map([...scalarFilters, ...listFilters]);
 
@@ -253,13 +262,6 @@ const isSequence = (value: Value): boolean =>
   value instanceof Undefined ||
   (value instanceof View && value.type === 'range');
 
-/** The remainder of a division, with the sign of the divisor. */
-function remainder(value: Value, divisor: Value): number {
-  const [a, b] = [numberOf(requireDefined(value)), numberOf(divisor)];
-  if (a === undefined || b === undefined) throw new Error(`'${typeName(value)}' is not a number`);
-  return moduloOf(a, b);
-}
-
 const inCase =
   (change: 'toLowerCase' | 'toUpperCase'): JinjaTest =>
   (value, _, { budget }) => {
@@ -283,9 +285,9 @@ const jinjaTests = byName<JinjaTest>({
   sequence: isSequence,
   iterable: (value) =>
     isSequence(value) || value instanceof View || value instanceof Generator || value instanceof Loop,
-  odd: (value) => remainder(value, 2) === 1,
-  even: (value) => remainder(value, 2) === 0,
-  divisibleby: takes(['num'], (value, [divisor]) => remainder(value, divisor) === 0),
+  odd: (value) => moduloOf(requireNumber(value), 2) === 1,
+  even: (value) => moduloOf(requireNumber(value), 2) === 0,
+  divisibleby: takes(['num'], (value, [divisor]) => moduloOf(requireNumber(value), requireNumber(divisor)) === 0),
   lower: inCase('toLowerCase'),
   upper: inCase('toUpperCase'),
   in: comparison('in'),

@@ -101,6 +101,8 @@ describe('a test', () => {
     ['{{ [] | rejectattr }}', 'error: rejectattr() misses an argument'],
     ["{{ 'a' | replace('a') }}", 'error: replace() misses an argument'],
     ['{{ 1 is divisibleby }}', 'error: divisibleby() misses an argument'],
+    ["{{ 6 is divisibleby '3' }}", "error: 'str' is not a number"],
+    ['{{ 6 is divisibleby x }}', "error: 'x' is undefined"],
     ['{{ [none, none] | sort }}', '[None, None]'],
   ])('binds its arguments: %j', (template, expected) => {
     expect(rendered(template)).toBe(expected);
