@@ -1,15 +1,9 @@
-/** Texts that begin with the same character: what they have in common, and what follows it in each. */
-export interface PrefixGroup {
-  readonly prefix: string;
-  /** "" where a text ends with the prefix; a single text has no other. */
-  readonly rests: readonly string[];
-}
-
 /**
  * One level of a prefix tree (trie): groups different texts by their first character, whole code points. No two groups
  * can match the same next character, so a parser that follows them has one alternative for each, not one for each text.
+ * @returns what the texts of each group have in common, and what follows it in each: "" where a text ends with it.
  */
-export function groupByPrefix(texts: readonly string[]): readonly PrefixGroup[] {
+export function groupByPrefix(texts: readonly string[]) {
   const groups = new Map<string, string[]>();
   for (const content of texts) {
     const first = content === '' ? '' : firstOf(content);

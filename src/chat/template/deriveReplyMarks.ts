@@ -94,28 +94,6 @@ function openAtEnd(header: string, close: string): string | undefined {
   return open !== undefined && header.trimEnd().endsWith(open) ? open : undefined;
 }
 
-/** A reply of several parts, as a template writes it; all texts start after the question of the user. */
-interface ReplyProbes {
-  /** The beginning of all replies, to where the model goes on. */
-  readonly header: string;
-  /** What follows the question in prompts: as it is, with reasoning turned on, and off. */
-  readonly prompts: readonly string[];
-  readonly answer: {
-    readonly before: string;
-    /** The text after it that belongs to the answer, and not to the end of the turn. */
-    readonly close: string;
-  };
-  /** A reply with reasoning; undefined: the template leaves reasoning out. */
-  readonly reasoned: ReasonedProbe | undefined;
-}
-
-interface ReasonedProbe {
-  readonly before: string;
-  readonly after: string;
-  /** The text between the reasoning and the answer; undefined: the template writes reasoning only before calls. */
-  readonly beforeAnswer: string | undefined;
-}
-
 // They occur in no template.
 const question = 'zqQuestion';
 const answer = 'zqAnswer';
@@ -134,8 +112,11 @@ const switches = ['enable_thinking', 'thinking', 'reasoning'] as const;
 const switched = (on: boolean): Readonly<Record<string, unknown>> =>
   Object.fromEntries(switches.map((name) => [name, on]));
 
+/** A reply of several parts, as a template writes it; all texts start after the question of the user. */
+type ReplyProbes = NonNullable<ReturnType<typeof renderReplyProbes>>;
+
 /** Renders small conversations that differ in one thing; undefined for a template that refuses the simplest of them. */
-function renderReplyProbes(render: RenderTemplate): ReplyProbes | undefined {
+function renderReplyProbes(render: RenderTemplate) {
   const tail = (input: TemplateInput): string | undefined => {
     const text = unlessRefused(() => render(input));
     return text?.includes(question) ? text.slice(text.lastIndexOf(question) + question.length) : undefined;
@@ -153,14 +134,18 @@ function renderReplyProbes(render: RenderTemplate): ReplyProbes | undefined {
   const header = commonHeader([...texts, ...switchedPrompts.filter((text) => hasHeader(text, commonHeader(texts)))]);
   const [, afterMiddle = after] = splitAt(history(reply, { role: 'user', content: next }), answer) ?? [];
   return {
+    /** The beginning of all replies, to where the model goes on. */
     header,
+    /** What follows the question in prompts: as it is, with reasoning turned on, and off. */
     prompts: prompts.filter((text) => text.startsWith(header)),
+    /** `close`: the text after it that belongs to the answer, and not to the end of the turn. */
     answer: { before, close: answerClose(afterMiddle, header) },
     reasoned,
   };
 }
 
-function renderReasoned(history: (message: TemplateMessage) => string | undefined): ReasonedProbe | undefined {
+/** A reply with reasoning; undefined: the template leaves reasoning out. */
+function renderReasoned(history: (message: TemplateMessage) => string | undefined) {
   // Many templates write reasoning only in the middle of a turn: before a call.
   const messages = [reply, { ...reply, content: '', tool_calls: [call] }].flatMap((message) =>
     reasoningKeys.map((key) => ({ ...message, [key]: thought })),
@@ -168,8 +153,10 @@ function renderReasoned(history: (message: TemplateMessage) => string | undefine
   for (const message of messages) {
     const [before, after] = splitAt(history(message), thought) ?? [];
     // Reasoning after the answer would be none.
-    if (before !== undefined && after !== undefined && !before.includes(answer))
-      return { before, after, beforeAnswer: splitAt(after, answer)?.[0] };
+    if (before === undefined || after === undefined || before.includes(answer)) continue;
+    // Undefined where the template writes reasoning only before calls.
+    const [beforeAnswer] = splitAt(after, answer) ?? [];
+    return { before, after, beforeAnswer };
   }
   return undefined;
 }

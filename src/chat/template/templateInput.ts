@@ -9,17 +9,15 @@ export interface TemplateMessage {
   readonly reasoning?: string;
   readonly thinking?: string;
   readonly thought?: string;
-  readonly tool_calls?: readonly TemplateToolCall[];
+  readonly tool_calls?: readonly {
+    readonly id: string;
+    readonly type: 'function';
+    readonly function: { readonly name: string; readonly arguments: object | string };
+  }[];
   /** Role `tool`: the id of the call that this is the result of. */
   readonly tool_call_id?: string;
   /** Role `tool`: the name of the tool. */
   readonly name?: string;
-}
-
-export interface TemplateToolCall {
-  readonly id: string;
-  readonly type: 'function';
-  readonly function: { readonly name: string; readonly arguments: object | string };
 }
 
 export interface TemplateInput {

@@ -56,10 +56,8 @@ export async function downloadFile(
     if (partialFile.bytes > 0 && partialFile.bytes === expected.bytes) return;
     wholeBytes = await downloadRange({ ...options, target, remoteFile, expected, partialFile });
   });
-  const { bytes } = partialFile;
-  const sha256 = partialFile.digest();
   const expected = expectedOf(target, remoteFile);
-  const actual = { bytes, sha256, magic: await partialFile.readMagic() };
+  const actual = await partialFile.readContent();
   const mismatch = findMismatch(actual, { ...expected, bytes: expected.bytes ?? wholeBytes });
   if (mismatch !== undefined) {
     const quarantined = `it is set aside as ${await partialFile.quarantine()}`;
@@ -70,7 +68,7 @@ export async function downloadFile(
   }
   await lock.check();
   await partialFile.commit();
-  return { bytes, sha256, commit: remoteFile.commit };
+  return { bytes: actual.bytes, sha256: actual.sha256, commit: remoteFile.commit };
 }
 
 /** What a file must be: the catalogue's values count; the hub's fill the gaps. */

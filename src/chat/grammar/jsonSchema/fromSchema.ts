@@ -145,16 +145,6 @@ export function areDisjoint(schemas: readonly unknown[]): boolean {
 
 const maxPairwise = 32;
 
-/** What tells a schema apart from others. */
-interface Features {
-  readonly schema: JsonSchema;
-  /** The only values that it allows, as JSON; undefined: it has neither `const` nor `enum`. */
-  readonly values: ReadonlySet<string> | undefined;
-  /** The types of its values, as bits; 0 = any. */
-  readonly types: number;
-  readonly required: ReadonlySet<string>;
-}
-
 function isDisjointPair(a: unknown, b: unknown): boolean {
   if (!isObject(a) || !isObject(b)) return false;
   const [featuresA, featuresB] = [featuresOf(a), featuresOf(b)];
@@ -182,7 +172,7 @@ function areDisjointInGroups(schemas: readonly unknown[]): boolean {
 }
 
 /** Whether a property that all schemas require tells each from each. */
-function haveDiscriminator([first, ...others]: readonly Features[]): boolean {
+function haveDiscriminator([first, ...others]: readonly ReturnType<typeof featuresOf>[]): boolean {
   if (!first) return true;
   return [...first.required].some(
     (name) =>
@@ -191,12 +181,14 @@ function haveDiscriminator([first, ...others]: readonly Features[]): boolean {
   );
 }
 
-// A schema is compared with many others.
-const featuresOf = memoized((schema: JsonSchema): Features => {
+/** What tells a schema apart from others. Once: it is compared with many. */
+const featuresOf = memoized((schema: JsonSchema) => {
   const values = allowedValues(schema);
   return {
     schema,
+    /** The only values that it allows, as JSON; undefined: it has neither `const` nor `enum`. */
     values: values && new Set(values.map(stringifyJson)),
+    /** The types of its values, as bits; 0 = any. */
     types: (values ? values.map(jsonTypeOf) : typesOf(schema)).reduce((bits, type) => bits | typeBit(type), 0),
     required: new Set(Array.isArray(schema['required']) ? schema['required'].map(String) : []),
   };

@@ -23,16 +23,11 @@ export function commonEnd(a: string, b: string): string {
 export const withoutEnd = (text: string, end: string): string =>
   end !== '' && text.endsWith(end) ? text.slice(0, -end.length) : text;
 
-/** The text around the items of a list: `open item.open ... item.close separator item.open ... item.close close`. */
-interface ListMarks {
-  readonly open: string;
-  readonly item: { readonly open: string; readonly close: string };
-  readonly separator: string;
-  readonly close: string;
-}
-
-/** The marks of a list of two items. White space at an item's outer edge is the list's or the separator's. */
-export function deriveListMarks(before: string, between: string, after: string): ListMarks {
+/**
+ * The marks of a list of two items: `open item.open ... item.close separator item.open ... item.close close`. White space at
+ * an item's outer edge is the list's or the separator's.
+ */
+export function deriveListMarks(before: string, between: string, after: string) {
   const itemOpen = commonEnd(before, between).trimStart();
   const rest = withoutEnd(between, itemOpen);
   const itemClose = commonStart(rest, after).trimEnd();

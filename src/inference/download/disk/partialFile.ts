@@ -6,7 +6,7 @@ import { makeFolder, readTextIfFile, syncFolder, writeAtomic } from '../../../ba
 import { createReader, type FromSchema, type ObjectSchema, readJsonText } from '../../../protocol/schema.ts';
 import type { RemoteFile } from '../hub/remoteFile.ts';
 import type { Target } from '../target.ts';
-import { partialFileSize, readMagic, isSameFile, openExclusive, hashRange } from './modelFile.ts';
+import { type ActualFile, partialFileSize, readMagic, isSameFile, openExclusive, hashRange } from './modelFile.ts';
 import { Fault } from '../../../protocol/fault.ts';
 
 const stringType = { type: 'string' } as const;
@@ -173,14 +173,9 @@ export class PartialFile implements AsyncDisposable {
     await previousFlush;
   }
 
-  /** The SHA-256 of all bytes so far. */
-  digest(): string {
-    return this.#hash.copy().digest('hex');
-  }
-
-  /** The first characters of the file, as many as `ggufMagic` has. */
-  readMagic(): Promise<string> {
-    return readMagic(this.#file);
+  /** What all bytes so far are. */
+  async readContent(): Promise<ActualFile> {
+    return { bytes: this.#bytes, sha256: this.#digest(), magic: await readMagic(this.#file) };
   }
 
   /** Flushes and renames the file, atomically. @throws Fault DOWNLOAD_FAILED when its place is taken; system errors. */
@@ -213,8 +208,12 @@ export class PartialFile implements AsyncDisposable {
     await this.#close().catch(() => undefined);
   }
 
+  #digest(): string {
+    return this.#hash.copy().digest('hex');
+  }
+
   async #flush(previousFlush: Promise<void> | undefined): Promise<void> {
-    const [flushed, digest] = [this.#bytes, this.digest()];
+    const [flushed, digest] = [this.#bytes, this.#digest()];
     this.#resumeInfo = { ...this.#resumeInfo, flushed, digest };
     const resumeInfo = JSON.stringify(this.#resumeInfo);
     await previousFlush;
