@@ -78,30 +78,21 @@ function deriveArguments(samples: LayoutSamples): {
   return { layouts, locate };
 }
 
-interface SplitCall {
-  /** From the end of the call before, or from the start of the message. */
-  readonly before: string;
-  readonly between: string;
-  /** To the end of the message. */
-  readonly after: string;
-}
+type SplitCall = ReturnType<typeof splitCalls>[number];
 
-function splitCalls({ text: source, calls }: CallSample, locate: LocateArguments): readonly SplitCall[] {
+function splitCalls({ text: source, calls }: CallSample, locate: LocateArguments) {
   const text = markIds(source, calls);
-  const splits: SplitCall[] = [];
   let from = 0;
-  for (const call of calls) {
+  return calls.map((call) => {
     const name = locateText(text, call.name, from);
     const args = name && locate(text, call, name.end);
     if (!name || !args) throw new UnknownLayout(`the call of "${call.name}" is not in the message as it was given`);
-    splits.push({
-      before: text.slice(from, name.start),
-      between: text.slice(name.end, args.start),
-      after: text.slice(args.end),
-    });
+    /** From the end of the call before, or from the start of the message. */
+    const before = text.slice(from, name.start);
     from = args.end;
-  }
-  return splits;
+    /** `after`: to the end of the message. */
+    return { before, between: text.slice(name.end, args.start), after: text.slice(from) };
+  });
 }
 
 type Frame = Omit<CallLayout, 'arguments'>;

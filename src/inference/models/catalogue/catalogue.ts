@@ -45,12 +45,6 @@ export interface Catalogue {
   readonly rejected: ReadonlyMap<string, string>;
 }
 
-/** The content of one catalogue file. */
-export interface ParsedCatalogue extends Catalogue {
-  /** Whether the bundled models are to be added. */
-  readonly extends: boolean;
-}
-
 const validateCatalogue = createReader(catalogueSchema);
 
 /**
@@ -86,7 +80,7 @@ function withAbsolutePaths(entry: CatalogueEntry, catalogue: string): CatalogueE
  * Reads one catalogue file.
  * @throws Fault UNKNOWN_MODEL when the file as a whole cannot be read, with the place of each error.
  */
-async function readCatalogueFile(path: string): Promise<ParsedCatalogue> {
+async function readCatalogueFile(path: string): Promise<ReturnType<typeof parseCatalogue>> {
   const bytes = await readRegularFile(path).catch((cause: NodeJS.ErrnoException) => {
     const hint =
       'name another with --catalogue; without that option, and without a models.json here, the bundled one is used';
@@ -101,9 +95,10 @@ async function readCatalogueFile(path: string): Promise<ParsedCatalogue> {
  * Parses the text of a catalogue file.
  * @param textWithBom may begin with a byte order mark, as some Windows editors write it.
  * @param path names the file in messages; local files are relative to its folder.
+ * @returns its content; `extends`: whether the bundled models are to be added.
  * @throws Fault UNKNOWN_MODEL as `readCatalogue`.
  */
-export function parseCatalogue(textWithBom: string, path: string): ParsedCatalogue {
+export function parseCatalogue(textWithBom: string, path: string): Catalogue & { readonly extends: boolean } {
   const text = withoutMark(textWithBom);
   const syntaxError = findSyntaxError(text);
   if (syntaxError)
