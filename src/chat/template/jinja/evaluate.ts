@@ -14,14 +14,7 @@ import {
 } from './values/values.ts';
 import { listFilters } from './filters/lists.ts';
 import { scalarFilters } from './filters/scalars.ts';
-import type {
-  ArgumentList,
-  ComparisonOperator,
-  Expression,
-  MacroExpression,
-  MacroParameter,
-  Statement,
-} from './syntax/ast.ts';
+import type { ArgumentList, ComparisonOperator, Expression, MacroParameter, Statement } from './syntax/ast.ts';
 import type { StepBudget } from './stepBudget.ts';
 import { calculate, comparisons, areEqual, moduloOf } from './operations/operators.ts';
 import { attributeOf, itemOf, sliceOf } from './operations/attributes.ts';
@@ -150,7 +143,7 @@ export abstract class Evaluator implements JinjaRuntime {
     return true;
   }
 
-  #createMacro({ name, parameters, body }: MacroExpression, scope: Scope): Callable {
+  #createMacro({ name, parameters, body }: Expression & { readonly type: 'macro' }, scope: Scope): Callable {
     return new Callable(name, ({ positional, keywords }) => {
       const inner = new Scope(scope);
       const others = new Map(keywords);

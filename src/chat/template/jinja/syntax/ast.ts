@@ -39,15 +39,13 @@ export type Expression =
     }
   /** The text that statements write in a scope of their own. */
   | { readonly type: 'block'; readonly body: readonly Statement[] }
-  | MacroExpression;
-
-/** A function of a template: what a macro is, and what a call block gives to its call as `caller`. */
-export interface MacroExpression {
-  readonly type: 'macro';
-  readonly name: string;
-  readonly parameters: readonly MacroParameter[];
-  readonly body: readonly Statement[];
-}
+  /** A function of a template: what a macro is, and what a call block gives to its call as `caller`. */
+  | {
+      readonly type: 'macro';
+      readonly name: string;
+      readonly parameters: readonly MacroParameter[];
+      readonly body: readonly Statement[];
+    };
 
 export type ArithmeticOperator = '+' | '-' | '*' | '/' | '//' | '%' | '**';
 export type ComparisonOperator = '==' | '!=' | '<' | '<=' | '>' | '>=' | 'in' | 'not in';

@@ -1,5 +1,5 @@
 import type { AssignmentTarget, Expression, MacroParameter, Statement, StatementParts } from './ast.ts';
-import { parseExpression, parseFilter, parseItems, parseOr, parseTuple } from './parseExpression.ts';
+import { parseExpression, parseFilter, parseItemOrTuple, parseItems, parseOr, parseTuple } from './parseExpression.ts';
 import { TokenStream } from './lexer.ts';
 
 /** Parses a template. @throws Error when it is not valid, with its line. */
@@ -149,17 +149,8 @@ function parseAssignments(stream: TokenStream): readonly { target: AssignmentTar
   return assignments;
 }
 
-function parseTarget(stream: TokenStream): AssignmentTarget {
-  const items = [parseSingleTarget(stream)];
-  let isTuple = false;
-  while (stream.skip(',')) {
-    isTuple = true;
-    if (stream.is('=', ')', 'in')) break;
-    items.push(parseSingleTarget(stream));
-  }
-  const [first] = items;
-  return isTuple || !first ? { type: 'tuple', items } : first;
-}
+const parseTarget = (stream: TokenStream): AssignmentTarget =>
+  parseItemOrTuple(stream, parseSingleTarget, '=', ')', 'in');
 
 function parseSingleTarget(stream: TokenStream): AssignmentTarget {
   if (stream.skip('(')) {

@@ -16,14 +16,19 @@ export function parseExpression(stream: TokenStream): Expression {
 }
 
 /** Parses an expression, or a tuple of them without parentheses. @param parseItem what parses each of them. */
-export function parseTuple(stream: TokenStream, parseItem = parseExpression): Expression {
+export const parseTuple = (stream: TokenStream, parseItem = parseExpression): Expression =>
+  parseItemOrTuple(stream, parseItem, ')', '}}', '%}', 'in', 'recursive');
+
+/** Parses an item, or a tuple of them without parentheses. @param ends what may follow a comma after the last one. */
+export function parseItemOrTuple<Item>(
+  stream: TokenStream,
+  parseItem: (stream: TokenStream) => Item,
+  ...ends: readonly string[]
+): Item | { readonly type: 'tuple'; readonly items: readonly Item[] } {
   const first = parseItem(stream);
   if (!stream.is(',')) return first;
   const items = [first];
-  while (stream.skip(',')) {
-    if (stream.is(')', '}}', '%}', 'in', 'recursive')) break;
-    items.push(parseItem(stream));
-  }
+  while (stream.skip(',') && !stream.is(...ends)) items.push(parseItem(stream));
   return { type: 'tuple', items };
 }
 
