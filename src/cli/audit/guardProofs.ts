@@ -3,14 +3,12 @@ import type { WatchedText } from '../../graph/compile/node.ts';
 
 /** Whether every path to a node with a model passes a Guardrail on the message, which stays the same in a turn. */
 export function proveMessageGuarded(graph: AuditedGraph): PropertyVerdict {
-  const walk = shortestOffence<boolean, string>(graph, {
-    initial: false,
-    enter: ({ name, effects }, isPassed) => (effects.infers && !isPassed ? name : undefined),
-    leave: ({ node, exit, state }) => ({ state: state || isGuarded(node, exit, 'message') }),
-  });
-  if (!walk) return { proven: true, reason: whyMessageGuarded(graph) };
-  const { path, offence: name } = walk;
-  const isDeclared = graph.nodes.get(name)?.isDeclared ?? false;
+  const unguarded = reachableNodes(graph, (node, exit) => !isGuarded(node, exit, 'message'));
+  const offence = [...unguarded].find(([name]) => nodeOf(graph, name).effects.infers);
+  if (!offence) return { proven: true, reason: whyMessageGuarded(graph) };
+  const [name, before] = offence;
+  const path = [...before, { node: name }];
+  const { isDeclared } = nodeOf(graph, name);
   const runs = isDeclared ? 'runs a model' : 'may run a model, as its type does not declare that it runs none';
   const notes = whyUnguarded(graph, path, 'message');
   const guard = 'a Guardrail with "watch": "message" and patterns';
@@ -32,65 +30,53 @@ function whyMessageGuarded(graph: AuditedGraph): string {
     : 'no node runs a model';
 }
 
-interface AnswerState {
+/** A node on a walk, and what of the walk's past matters. */
+interface AnswerVisit {
+  readonly node: AuditedNode;
   /** Whether a text of a model is held back that no Guardrail has let pass. */
   readonly isUnguarded: boolean;
   /** Whether the turn may have calls or insights, which lines can show. */
   readonly hasCalls: boolean;
-}
-
-/** How an unguarded text of a model reaches the client: at once, at the end of the turn, or in a line that shows calls. */
-interface AnswerOffence {
-  readonly how: 'sent' | 'held' | 'shown';
-  /** The node after which it reaches the client. */
-  readonly by: AuditedNode;
+  readonly before: readonly AuditStep[];
 }
 
 /**
  * Whether every text of a model passes, before it reaches the client, a Guardrail on the held answer. There is at most one
  * held answer: a node may replace it by another text of a model, which no Guardrail has seen yet, or discard it.
+ * The walks are searched by breadth: the first that is wrong is a shortest one.
  */
 export function proveAnswerGuarded(graph: AuditedGraph): PropertyVerdict {
-  const walk = shortestOffence<AnswerState, AnswerOffence>(graph, {
-    initial: { isUnguarded: false, hasCalls: false },
-    enter: enterNode,
-    leave: leaveNode,
-  });
-  return walk ? explain(graph, walk) : { proven: true, reason: whyAnswerGuarded(graph) };
-}
-
-function enterNode(node: AuditedNode, { hasCalls }: AnswerState): AnswerOffence | undefined {
-  const { effects, exits } = node;
-  if (exits.length > 0 && exits.every((exit) => effects.sends.includes(exit))) return { how: 'sent', by: node };
-  return effects.showsCalls && hasCalls ? { how: 'shown', by: node } : undefined;
-}
-
-function leaveNode({
-  node,
-  exit,
-  target,
-  state,
-}: LeavingVisit<AnswerState>): { readonly state: AnswerState } | { readonly offence: AnswerOffence } {
-  const { effects } = node;
-  if (effects.sends.includes(exit)) return { offence: { how: 'sent', by: node } };
-  const isHeld = effects.held === 'replaced' || (effects.held === 'kept' && state.isUnguarded);
-  const isUnguarded = isHeld && !isGuarded(node, exit, 'answer');
-  if (isUnguarded && !target) return { offence: { how: 'held', by: node } };
-  return { state: { isUnguarded, hasCalls: state.hasCalls || recordsCalls(node) } };
+  const seen = new Set<string>();
+  const start = nodeOf(graph, graph.start);
+  const queue: AnswerVisit[] = [{ node: start, isUnguarded: false, hasCalls: false, before: [] }];
+  // The queue grows while it is read; each node is visited once with the same past, so the search ends.
+  for (const { node, before, ...past } of queue) {
+    const key = JSON.stringify([node.name, past]);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    const { exits, effects } = node;
+    const path = [...before, { node: node.name }];
+    if (exits.length > 0 && exits.every((exit) => effects.sends.includes(exit))) return explainSent(node, path);
+    if (effects.showsCalls && past.hasCalls) return explainShown(graph, node, path);
+    for (const exit of exits) {
+      const taken = [...before, { node: node.name, exit }];
+      const target = targetOf(graph, node, exit);
+      if (effects.sends.includes(exit)) return explainSent(node, target ? [...taken, { node: target.name }] : taken);
+      const isHeld = effects.held === 'replaced' || (effects.held === 'kept' && past.isUnguarded);
+      const isUnguarded = isHeld && !isGuarded(node, exit, 'answer');
+      const hasCalls = past.hasCalls || recordsCalls(node);
+      if (target) queue.push({ node: target, isUnguarded, hasCalls, before: taken });
+      else if (isUnguarded) return explainHeld(graph, taken);
+    }
+  }
+  return { proven: true, reason: whyAnswerGuarded(graph) };
 }
 
 type Refutation = Extract<PropertyVerdict, { proven: false }>;
 
-function explain(graph: AuditedGraph, { path, offence }: OffendingWalk<AnswerOffence>): Refutation {
-  const { how, by } = offence;
-  if (how === 'held') return explainHeld(graph, path);
-  const { name, type, isDeclared, canHold } = by;
+/** A node sends a text at once. */
+function explainSent({ name, type, isDeclared, canHold }: AuditedNode, path: readonly AuditStep[]): Refutation {
   const refuted = { proven: false, path, nodes: [name] } as const;
-  if (how === 'shown') {
-    const source = path.find(({ node }) => recordsCalls(nodeOf(graph, node)))?.node ?? '';
-    const reason = `${name} sends a line that may show what a model wrote in a call of ${source}`;
-    return { ...refuted, reason, fix: `leave names and arguments of calls out of the lines of ${name}` };
-  }
   if (!isDeclared) {
     const reason = `${name} may send a text of a model to the client at once, as its type does not declare what it sends`;
     return { ...refuted, reason, fix: `declare the effects of the node type ${type}` };
@@ -102,6 +88,15 @@ function explain(graph: AuditedGraph, { path, offence }: OffendingWalk<AnswerOff
   return { ...refuted, reason, fix };
 }
 
+/** A node sends a line that shows calls. */
+function explainShown(graph: AuditedGraph, { name }: AuditedNode, path: readonly AuditStep[]): Refutation {
+  const source = path.find(({ node }) => recordsCalls(nodeOf(graph, node)))?.node ?? '';
+  const reason = `${name} sends a line that may show what a model wrote in a call of ${source}`;
+  const fix = `leave names and arguments of calls out of the lines of ${name}`;
+  return { proven: false, path, nodes: [name], reason, fix };
+}
+
+/** A text is held back until the turn ends. */
 function explainHeld(graph: AuditedGraph, path: readonly AuditStep[]): Refutation {
   const index = path.findLastIndex(({ node }) => nodeOf(graph, node).effects.held === 'replaced');
   const name = path[index]?.node ?? '';
@@ -139,73 +134,6 @@ export interface AuditStep {
   readonly node: string;
   /** The exit that the path takes; absent at its last node, unless the turn ends by it. */
   readonly exit?: string;
-}
-
-/** What a walk through a graph is judged by; `State` is what of its past matters. */
-interface WalkRules<State, Offence> {
-  /** The state before the start node. */
-  readonly initial: State;
-  /** What is wrong when a node runs; undefined: nothing. */
-  enter(node: AuditedNode, state: State): Offence | undefined;
-  /** The state after an exit, or what is wrong then. `target` is undefined where the turn ends. */
-  leave(visit: LeavingVisit<State>): { readonly state: State } | { readonly offence: Offence };
-}
-
-interface LeavingVisit<State> {
-  readonly node: AuditedNode;
-  readonly exit: string;
-  readonly target: AuditedNode | undefined;
-  readonly state: State;
-}
-
-/** A shortest walk that is wrong. */
-interface OffendingWalk<Offence> {
-  readonly path: readonly AuditStep[];
-  readonly offence: Offence;
-}
-
-interface Visit<State> {
-  readonly node: AuditedNode;
-  readonly state: State;
-  /** The visit before it, and the exit from there. */
-  readonly from?: { readonly visit: Visit<State>; readonly exit: string };
-}
-
-/** The shortest wrong walk, by breadth; each pair of node and state is visited once, so the search ends. */
-function shortestOffence<State, Offence>(
-  graph: AuditedGraph,
-  { initial, enter, leave }: WalkRules<State, Offence>,
-): OffendingWalk<Offence> | undefined {
-  const seen = new Set<string>();
-  const queue: Visit<State>[] = [];
-  const add = (visit: Visit<State>): void => {
-    const key = JSON.stringify([visit.node.name, visit.state]);
-    if (seen.has(key)) return;
-    seen.add(key);
-    queue.push(visit);
-  };
-  add({ node: nodeOf(graph, graph.start), state: initial });
-  // The queue grows while it is read.
-  for (const visit of queue) {
-    const { node, state } = visit;
-    const offence = enter(node, state);
-    if (offence !== undefined) return { path: [...stepsBefore(visit), { node: node.name }], offence };
-    for (const exit of node.exits) {
-      const target = targetOf(graph, node, exit);
-      const left = leave({ node, exit, target, state });
-      const taken = { node: node.name, exit };
-      const next = target ? [{ node: target.name }] : [];
-      if ('offence' in left) return { path: [...stepsBefore(visit), taken, ...next], offence: left.offence };
-      if (target) add({ node: target, state: left.state, from: { visit, exit } });
-    }
-  }
-  return undefined;
-}
-
-function stepsBefore<State>({ from }: Visit<State>): readonly AuditStep[] {
-  const steps: AuditStep[] = [];
-  for (let step = from; step; step = step.visit.from) steps.push({ node: step.visit.node.name, exit: step.exit });
-  return steps.reverse();
 }
 
 /** The nodes that some exits lead to, from the start node on, with the number of steps to each; nearest first. */
