@@ -7,13 +7,12 @@ import type { RemoteModel } from '../../inference/contract/model.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { remoteModelOf } from '../../inference/models/catalogue/remoteEntry.ts';
 import { unknownModel, type CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
-import { diagnose, diagnoseEmbedding, type DoctorStage } from '../doctor/diagnose.ts';
+import { diagnose, diagnoseEmbedding, type OnStage } from '../doctor/diagnose.ts';
 import type { Engine } from '../../inference/contract/engine.ts';
 import { loadOptionsFor, type PoolOptions } from '../../inference/models/pool/poolOptions.ts';
 import { MemoryBudget } from '../../inference/models/pool/memoryBudget.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';
 import { findTarget, type DoctorTarget } from '../doctor/target.ts';
-import { formats } from '../../chat/formats/index.ts';
 import { memoryLine, endpointsReport, doctorReport, embeddingReport, doctorProgress } from '../output/doctorReport.ts';
 import { localCatalogue } from '../catalogue.ts';
 import { factSources } from '../machine.ts';
@@ -49,17 +48,14 @@ async function doctor(nameOrPath: string, { quick = false, ...flags }: { readonl
   const poolOptions: PoolOptions = { ...options, gpuLayers, budget, catalogue: ownCatalogue, idleMs: 0 };
   await using pool = new ModelPool(engine, poolOptions);
   await describePlan(engine, entry, poolOptions);
-  const { signal } = new AbortController();
   const print = (diagnosis: object, text: string): void =>
     options.json ? printComplete(diagnosis) : void process.stdout.write(text);
   const colors = colorsFor(process.stdout);
   if (entry.purpose === 'embedding') {
-    const report = await withProgress(entry.name, (onStage) => diagnoseEmbedding(pool, target, { signal, onStage }));
+    const report = await withProgress((onStage) => diagnoseEmbedding(pool, target, onStage));
     return print(report, embeddingReport(report, colors));
   }
-  const diagnosis = await withProgress(entry.name, (onStage) =>
-    diagnose(pool, target, { formats, quick, signal, onStage }),
-  );
+  const diagnosis = await withProgress((onStage) => diagnose(pool, target, quick, onStage));
   const { decodePerSecond } = diagnosis.speed;
   if (decodePerSecond !== undefined) await factSources(options).speeds.replace(entry, decodePerSecond);
   print(diagnosis, doctorReport(diagnosis, colors));
@@ -95,7 +91,7 @@ async function describePlan(engine: Engine, entry: CatalogueEntry, options: Pool
   if (plan) process.stderr.write(`${memoryLine(entry.name, plan)}\n`);
 }
 
-async function withProgress<T>(name: string, work: (onStage: (stage: DoctorStage) => void) => Promise<T>): Promise<T> {
-  using progress = doctorProgress(name);
+async function withProgress<T>(work: (onStage: OnStage) => Promise<T>): Promise<T> {
+  using progress = doctorProgress();
   return await work(progress.show);
 }

@@ -5,6 +5,7 @@ import { describeRate } from '../../inference/models/suggestions/suggestModels.t
 import { modelSchema } from '../../inference/models/catalogue/modelSchema.ts';
 import type { DoctorTarget } from './target.ts';
 import type { ToolDialect } from '../../chat/dialect/layout.ts';
+import type { ModelDetails } from '../../inference/contract/model.ts';
 import { countRight, type FormatScore } from './toolBenchmark.ts';
 
 /** Recommended tool-call format of a model, and why. */
@@ -26,32 +27,27 @@ export function formatFor(
   return { name: winner.format, reason: 'it did best in the tool questions', isFound: true };
 }
 
-export interface AdviceInput {
-  readonly target: DoctorTarget;
-  /** End-of-generation tokens. */
-  readonly eogTokens: readonly string[];
-  readonly detectedFormat: string | undefined;
+/** What advice depends on: parts of a diagnosis. */
+interface AdvisedModel {
+  readonly model: Pick<ModelDetails, 'tokens'>;
+  readonly toolDialect: Pick<ToolDialect, 'format'>;
   readonly format: FormatChoice;
   readonly trials: readonly FormatScore[] | undefined;
-  /** Tokens per second; undefined: not measured. */
-  readonly decodePerSecond: number | undefined;
+  readonly speed: { readonly decodePerSecond: number | undefined };
 }
 
 /** Yields a sentence for each thing that the user should know or may want to change. */
-export function* adviseOn({
-  target,
-  eogTokens,
-  detectedFormat,
-  format,
-  trials = [],
-  decodePerSecond = Infinity,
-}: AdviceInput): Generator<string> {
-  const { entry, existingName } = target;
+export function* adviseOn(
+  { entry, existingName }: DoctorTarget,
+  { model, toolDialect, format, trials = [], speed }: AdvisedModel,
+): Generator<string> {
   const { tool_call_format: formatName } = entry;
+  const { format: detectedFormat } = toolDialect;
+  const { decodePerSecond = Infinity } = speed;
   if (decodePerSecond < entry.min_tokens_per_second)
     yield `${describeRate(decodePerSecond)}, and min_tokens_per_second is ${entry.min_tokens_per_second}: lists of models pass it over on this machine`;
   if (existingName !== undefined) yield `models.json has this file already, as "${existingName}"`;
-  if (eogTokens.length === 0)
+  if (model.tokens.eog.length === 0)
     yield 'the file names no token that ends an answer: answers end only by max_tokens or a stop string';
   if (formatName !== '' && detectedFormat !== undefined && formatName !== detectedFormat)
     yield `models.json names ${formatName}, but the model was trained on ${detectedFormat}: expect fewer and worse calls`;

@@ -4,7 +4,7 @@ import type { ModelStats } from '../../inference/contract/memory.ts';
 import type { Completion, Model } from '../../inference/contract/engine.ts';
 import type { SamplingParams } from '../../inference/contract/samplingParams.ts';
 import { Fault } from '../../protocol/fault.ts';
-import type { Formats } from '../../chat/formats/index.ts';
+import { formats } from '../../chat/formats/index.ts';
 import { formatsOf } from '../../chat/dialect/nativeFormat.ts';
 import type { ToolDialect } from '../../chat/dialect/layout.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
@@ -12,7 +12,7 @@ import { adviseOn, draftEntry, formatFor, type FormatAdvice, type ModelEntry } f
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
 import type { DoctorTarget } from './target.ts';
-import { benchmarkFormat, countAnswers, isAnswerFault, type FormatScore } from './toolBenchmark.ts';
+import { benchmarkFormat, countAnswers, isAnswerFault, neverAborted, type FormatScore } from './toolBenchmark.ts';
 
 /** Report of `turngraph doctor`: how the server would run a model, its speed and its tool calls. */
 export interface Diagnosis {
@@ -38,48 +38,31 @@ export interface Diagnosis {
   readonly entry: ModelEntry;
 }
 
-/** Progress of a diagnosis. `fraction` is 0 to 1; `done` and `all` count answers. */
-export type DoctorStage =
-  | { readonly stage: 'loading'; readonly fraction: number }
-  | { readonly stage: 'timing' }
-  | { readonly stage: 'asking'; readonly done: number; readonly all: number };
+/** Told of each stage of a diagnosis, and of how far it is. */
+export type OnStage = (title: string, progress?: string) => void;
 
-export interface DiagnoseOptions {
-  readonly formats: Formats;
-  /** Skips the tool benchmark. */
-  readonly quick: boolean;
-  readonly signal: AbortSignal;
-  readonly onStage: (stage: DoctorStage) => void;
-}
-
-/** Measures a model's speed and tool calls. @throws Fault of the load, ENGINE_CRASHED; the signal's reason. */
-export const diagnose = (pool: ModelPool, target: DoctorTarget, options: DiagnoseOptions): Promise<Diagnosis> =>
-  examine(pool, target, options).catch((error: unknown) => {
+/** Measures a model's speed and tool calls. @param quick skips the tool benchmark. @throws Fault of the load, ENGINE_CRASHED */
+export const diagnose = (pool: ModelPool, target: DoctorTarget, quick: boolean, onStage: OnStage): Promise<Diagnosis> =>
+  examine(pool, target, quick, onStage).catch((error: unknown) => {
     throw toCrashFault(target, error);
   });
 
-async function examine(pool: ModelPool, target: DoctorTarget, options: DiagnoseOptions): Promise<Diagnosis> {
-  const { signal, onStage } = options;
-  const { entry } = target;
-  await using lease = await pool.lease(entry.name, {
-    onProgress: (fraction) => onStage({ stage: 'loading', fraction }),
-    signal,
-  });
+async function examine(pool: ModelPool, target: DoctorTarget, quick: boolean, onStage: OnStage): Promise<Diagnosis> {
+  const { entry, files } = target;
+  await using lease = await load(pool, entry.name, onStage);
   const { model } = lease;
-  signal.throwIfAborted();
   const details = await model.describe?.();
   if (!details) throw new Fault('MODEL_LOAD_FAILED', `"${entry.name}" is not a file, so there is nothing to diagnose`);
-  onStage({ stage: 'timing' });
-  const speed = await measureSpeed(model, lease.defaultSampling, signal).catch(noSpeed);
-  const trials = options.quick ? undefined : await benchmarkFormats(lease, options);
+  onStage(timingStage);
+  const speed = await measureSpeed(model, lease.defaultSampling).catch(noSpeed);
+  const trials = quick ? undefined : await benchmarkFormats(lease, onStage);
   const { contextSize, toolDialect, replyMarks } = model;
-  const detectedFormat = toolDialect.format;
   const { backend, gpuLayers, threads, prefillThreads, slots } = model.stats();
   const format = formatFor(entry, toolDialect, trials);
-  return {
+  const report = {
     name: entry.name,
-    files: target.files,
-    bytes: await totalSize(target.files),
+    files,
+    bytes: await totalSize(files),
     model: details,
     contextSize,
     stats: { backend, gpuLayers, threads, prefillThreads, slots },
@@ -88,20 +71,17 @@ async function examine(pool: ModelPool, target: DoctorTarget, options: DiagnoseO
     format,
     speed,
     trials,
-    notes: [
-      ...model.notes,
-      ...adviseOn({
-        target,
-        eogTokens: details.tokens.eog,
-        detectedFormat,
-        format,
-        trials,
-        decodePerSecond: speed.decodePerSecond,
-      }),
-    ],
-    entry: draftEntry(target, contextSize, format),
   };
+  const notes = [...model.notes, ...adviseOn(target, report)];
+  return { ...report, notes, entry: draftEntry(target, contextSize, format) };
 }
+
+const load = (pool: ModelPool, name: string, onStage: OnStage): Promise<ModelLease> =>
+  pool.lease(name, {
+    onProgress: (fraction) => onStage(`loading ${name}`, ` ${Math.floor(fraction * 100)} %`),
+  });
+
+const timingStage = 'measuring prefill and decode speed';
 
 // That of the engine is for a client, which can send its message again.
 function toCrashFault({ files: [file = ''] }: DoctorTarget, error: unknown): unknown {
@@ -119,17 +99,16 @@ function noSpeed(error: unknown): Speed {
 }
 
 async function benchmarkFormats(
-  { model, defaultSampling: sampling }: ModelLease,
-  { formats: commonFormats, signal, onStage }: DiagnoseOptions,
+  { model, defaultSampling }: ModelLease,
+  onStage: OnStage,
 ): Promise<readonly FormatScore[]> {
-  const formats = formatsOf(model.toolDialect, commonFormats);
-  const all = countAnswers([...formats.values()]);
+  const available = [...formatsOf(model.toolDialect, formats).values()];
+  const all = countAnswers(available);
   let done = 0;
-  onStage({ stage: 'asking', done, all });
-  const onAnswer = (): void => onStage({ stage: 'asking', done: ++done, all });
+  const tell = (): void => onStage(`asking ${all} tool questions`, `, ${done++} done`);
+  tell();
   const trials: FormatScore[] = [];
-  for (const format of formats.values())
-    trials.push(await benchmarkFormat(model, format, { sampling, signal, onAnswer }));
+  for (const format of available) trials.push(await benchmarkFormat(model, format, defaultSampling, tell));
   return trials;
 }
 
@@ -151,18 +130,16 @@ const [minPromptTokens, maxPromptTokens] = [64, 512];
 const targetPrefillSeconds = 3;
 const decodeTokens = 32;
 
-/** Speed benchmark: measures prefill and decode of a model. @throws Fault of the engine, or the signal's reason. */
-async function measureSpeed(model: Model, sampling: SamplingParams, signal: AbortSignal): Promise<Speed> {
+/** Speed benchmark: measures prefill and decode of a model. @throws Fault of the engine. */
+async function measureSpeed(model: Model, sampling: SamplingParams): Promise<Speed> {
   const maxTokens = Math.floor(model.contextSize / 2);
   const run = async (character: string, tokens: number): Promise<Completion> => {
     await using sequence = model.openSequence();
     const text = await createStoryPrompt(model, character, Math.min(tokens, maxTokens));
-    const completion = await sequence.generate(
+    return await sequence.generate(
       { messages: [{ role: 'user', text }], thinking: false },
-      { sampling: { ...sampling, temperature: 0, max_tokens: decodeTokens, stop: [] }, signal },
+      { sampling: { ...sampling, temperature: 0, max_tokens: decodeTokens, stop: [] }, signal: neverAborted },
     );
-    signal.throwIfAborted();
-    return completion;
   };
   const warmUpRate = prefillRate(await run('guest', warmUpTokens)) ?? 0;
   const timed = await run(
@@ -223,25 +200,24 @@ const timedRuns = 5;
 /**
  * Diagnoses an embedding model: loads it, and measures how fast it embeds short texts.
  * @param pool its catalogue has the model under the name of the target's entry.
- * @throws Fault MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED; the signal's reason when it is aborted.
+ * @throws Fault MODEL_NOT_ON_DISK, MODEL_LOAD_FAILED
  */
 export async function diagnoseEmbedding(
   pool: ModelPool,
   target: DoctorTarget,
-  { signal, onStage }: { readonly signal: AbortSignal; readonly onStage: (stage: DoctorStage) => void },
+  onStage: OnStage,
 ): Promise<EmbeddingDiagnosis> {
   const { entry, files } = target;
-  const onProgress = (fraction: number): void => onStage({ stage: 'loading', fraction });
-  await using lease = await pool.lease(entry.name, { onProgress, signal });
+  await using lease = await load(pool, entry.name, onStage);
   const { model, prefixes } = lease;
   const embed = model.embed?.bind(model);
   if (!model.embedding || !embed) throw new Fault('MODEL_LOAD_FAILED', `"${entry.name}" computes no vectors`);
-  onStage({ stage: 'timing' });
+  onStage(timingStage);
   const documents = [alike, unlike].map((text) => prefixes.document + text);
   const texts = [prefixes.query + sentence, ...documents];
-  const { vectors, tokens } = await embed(texts, { signal, truncate: true });
+  const { vectors, tokens } = await embed(texts, { signal: neverAborted, truncate: true });
   const started = performance.now();
-  for (let run = 0; run < timedRuns; run++) await embed(texts, { signal, truncate: true });
+  for (let run = 0; run < timedRuns; run++) await embed(texts, { signal: neverAborted, truncate: true });
   const seconds = (performance.now() - started) / 1000;
   const [first, ...others] = vectors;
   const [near = 0, far = 0] = others.map((vector) => dot(first, vector));

@@ -27,29 +27,26 @@ export interface FormatScore {
   readonly strict: readonly BenchmarkAnswer[] | undefined;
 }
 
-export interface ToolBenchmarkOptions {
-  /** Sampling parameters; temperature and max_tokens are replaced (greedy sampling). */
-  readonly sampling: SamplingParams;
-  readonly signal: AbortSignal;
-  /** Called after each answer. */
-  readonly onAnswer: () => void;
-}
-
 /** Number of answers that a benchmark of some formats takes. */
 export const countAnswers = (formats: readonly ToolCallFormat[]): number =>
   formats.reduce((sum, { grammar }) => sum + (grammar ? 2 : 1), 0) * toolQuestions.length;
 
-/** Asks a model the tool questions in one format, as a ToolCall node would, and again with the format's grammar. */
+/**
+ * Asks a model the tool questions in one format, as a ToolCall node would, and again with the format's grammar.
+ * @param sampling temperature and max_tokens are replaced (greedy sampling).
+ * @param onAnswer is called after each answer.
+ */
 export async function benchmarkFormat(
   model: Model,
   format: ToolCallFormat,
-  options: ToolBenchmarkOptions,
+  sampling: SamplingParams,
+  onAnswer: () => void,
 ): Promise<FormatScore> {
   await using sequence = model.openSequence();
   const free: BenchmarkAnswer[] = [];
   const strict: BenchmarkAnswer[] = [];
   const constraint = createConstraint(format);
-  const asking: AskOptions = { ...options, replyMarks: model.replyMarks };
+  const asking = { sampling, onAnswer, replyMarks: model.replyMarks };
   // The strict answer directly follows the free one, so that it reuses the prefilled prompt.
   for (const question of toolQuestions) {
     free.push(await askQuestion(sequence, format, question, undefined, asking));
@@ -80,14 +77,20 @@ export const countRight = (answers: readonly BenchmarkAnswer[] = []): number =>
 // Expected calls are much shorter; more tokens only delay the result for a model that does not stop.
 const maxTokens = 128;
 
-type AskOptions = ToolBenchmarkOptions & Pick<Model, 'replyMarks'>;
+interface AskOptions extends Pick<Model, 'replyMarks'> {
+  readonly sampling: SamplingParams;
+  readonly onAnswer: () => void;
+}
+
+/** For what the command runs: Ctrl-C ends the process. */
+export const neverAborted: AbortSignal = new AbortController().signal;
 
 async function askQuestion(
   sequence: Sequence,
   format: ToolCallFormat,
   { message, expectedCall }: ToolQuestion,
   constraint: BenchmarkConstraint | undefined,
-  { sampling, signal, onAnswer, replyMarks }: AskOptions,
+  { sampling, onAnswer, replyMarks }: AskOptions,
 ): Promise<BenchmarkAnswer> {
   const prompt = {
     messages: [{ role: 'user', text: message }],
@@ -99,17 +102,12 @@ async function askQuestion(
   try {
     const { text, finishReason } = await sequence.generate(prompt, {
       sampling: { ...sampling, stop, temperature: 0, max_tokens: maxTokens },
-      signal,
+      signal: neverAborted,
       controlTokens: true,
       ...(constraint && { grammar: constraint.grammar }),
     });
-    signal.throwIfAborted();
     const detection = format.detect(text, { tools: questionTools, marks: replyMarks });
-    return {
-      ...question,
-      outcome: gradeAnswer(expectedCall, detection, { constraint, isCut: finishReason === 'length' }),
-      text,
-    };
+    return { ...question, outcome: gradeAnswer(expectedCall, detection, constraint, finishReason === 'length'), text };
   } catch (error) {
     if (!isAnswerFault(error)) throw error;
     return { ...question, outcome: 'failed', text: error.message };
@@ -121,7 +119,8 @@ async function askQuestion(
 function gradeAnswer(
   expected: ExpectedCall | undefined,
   { calls, truncated }: Detection,
-  { constraint, isCut }: { readonly constraint: BenchmarkConstraint | undefined; readonly isCut: boolean },
+  constraint: BenchmarkConstraint | undefined,
+  isCut: boolean,
 ): AnswerOutcome {
   const allowed = constraint ? calls.filter((call) => isAllowed(call, constraint)) : calls;
   const [call] = allowed;

@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import type { ModelDetails } from '../../inference/contract/model.ts';
-import type { Diagnosis, DoctorStage, EmbeddingDiagnosis } from '../doctor/diagnose.ts';
+import type { Diagnosis, EmbeddingDiagnosis, OnStage } from '../doctor/diagnose.ts';
 import { countRight, type BenchmarkAnswer, type FormatScore } from '../doctor/toolBenchmark.ts';
 import { notationName, type ToolDialect } from '../../chat/dialect/layout.ts';
 import { totalMemory, type LoadPlan, type MemoryUse } from '../../inference/contract/memory.ts';
@@ -243,29 +243,17 @@ const formatMemory = ({ ram, vram }: MemoryUse): string =>
   vram > 0 ? `${formatBytes(ram, 1)}, ${formatBytes(vram, 1)} on the graphics card` : formatBytes(ram, 1);
 
 /** Shows the progress of `turngraph doctor` on stderr: a status line on a terminal, one line per stage elsewhere. */
-export function doctorProgress(name: string): Disposable & { readonly show: (step: DoctorStage) => void } {
+export function doctorProgress(): Disposable & { readonly show: OnStage } {
   const isTerminal = process.stderr.isTTY;
-  let shown: DoctorStage['stage'] | undefined;
+  let shown: string | undefined;
   return {
-    show(step) {
-      const { title, progress = '' } = describeStep(step, name);
+    show(title, progress = '') {
       if (isTerminal) process.stderr.write(`\r\x1b[K${title}${progress}`);
-      else if (step.stage !== shown) process.stderr.write(`${title}\n`);
-      shown = step.stage;
+      else if (title !== shown) process.stderr.write(`${title}\n`);
+      shown = title;
     },
     [Symbol.dispose]: () => void (isTerminal && shown && process.stderr.write('\r\x1b[K')),
   };
-}
-
-function describeStep(step: DoctorStage, name: string): { readonly title: string; readonly progress?: string } {
-  switch (step.stage) {
-    case 'loading':
-      return { title: `loading ${name}`, progress: ` ${Math.floor(step.fraction * 100)} %` };
-    case 'timing':
-      return { title: 'measuring prefill and decode speed' };
-    case 'asking':
-      return { title: `asking ${step.all} tool questions`, progress: `, ${step.done} done` };
-  }
 }
 
 /** The notation of a dialect and a call in it, for a table; empty where no layout proved itself. */

@@ -36,19 +36,21 @@ describe('the advised format', () => {
 
   it('comes with a note when another format is clearly better', () => {
     const adviceFor = (format: string, min_tokens_per_second = 0): readonly string[] => [
-      ...adviseOn({
-        target: {
+      ...adviseOn(
+        {
           entry: { ...entry(format), min_tokens_per_second },
           isListed: true,
           files: [],
           existingName: undefined,
         },
-        eogTokens: ['</s>'],
-        detectedFormat: undefined,
-        format: formatFor(entry(format), { format: undefined, because: '' }),
-        trials: scores,
-        decodePerSecond: 9.87,
-      }),
+        {
+          model: { tokens: { bos: undefined, addsBos: false, eog: ['</s>'], toolTokens: {} } },
+          toolDialect: { format: undefined },
+          format: formatFor(entry(format), { format: undefined, because: '' }),
+          trials: scores,
+          speed: { decodePerSecond: 9.87 },
+        },
+      ),
     ];
     expect(adviceFor('chatml')).toEqual([
       'llama3 got 4 answers right and chatml 1: "tool_call_format": "llama3" may work better',

@@ -16,8 +16,7 @@ async function benchmarkScript(script: Readonly<Record<string, string>>): Promis
   const model = await engine.load('', { contextSize: 0, slots: 1, threads: 1, gpu: 'off' });
   const format = formats.get('chatml');
   if (!format) throw new Error('there is no chatml');
-  const signal = new AbortController().signal;
-  return await benchmarkFormat(model, format, { sampling: defaultSampling, signal, onAnswer: () => undefined });
+  return await benchmarkFormat(model, format, defaultSampling, () => undefined);
 }
 
 describe('the benchmark of a tool-call format', () => {
@@ -59,12 +58,7 @@ describe('the benchmark of a tool-call format', () => {
     await using engine = mockEngine();
     const model = await engine.load('', { contextSize: 0, slots: 1, threads: 1, gpu: 'off' });
     const grammar = vi.fn(chatml.grammar);
-    const { signal } = new AbortController();
-    await benchmarkFormat(
-      model,
-      { ...chatml, grammar },
-      { sampling: defaultSampling, signal, onAnswer: () => undefined },
-    );
+    await benchmarkFormat(model, { ...chatml, grammar }, defaultSampling, () => undefined);
     expect(grammar).toHaveBeenCalledOnce();
   });
 });
