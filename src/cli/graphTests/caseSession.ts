@@ -198,11 +198,8 @@ export interface CaseRunOptions {
   readonly onCase?: ((result: CaseResult) => void) | undefined;
 }
 
-interface CaseContext extends CaseRunOptions {
-  /** The graph of a run, from 1: a document or its text. */
-  readonly graphOf: (run: number) => object | string;
-  readonly defaultModelName: string;
-}
+// 9 of 10 runs are 0.9 of them, whatever the rounding.
+const shareTolerance = 1e-9;
 
 /** Runs the cases of a file one after the other. @throws Fault when the graph or a model cannot be used. */
 export async function runCases(
@@ -211,35 +208,32 @@ export async function runCases(
   options: CaseRunOptions,
 ): Promise<readonly CaseResult[]> {
   const document: unknown = JSON.parse(text);
-  const graphOf = (run: number): object | string =>
-    options.isSeeded ? (seededGraph(document, registry, run) as object) : text;
   const results: CaseResult[] = [];
   for (const graphCase of cases) {
-    const result = await runCase(graphCase, { ...options, graphOf, defaultModelName });
+    const start = performance.now();
+    const runs: CaseRun[] = [];
+    for (let run = 1; run <= options.runs; run++) {
+      const graph = options.isSeeded ? (seededGraph(document, registry, run) as object) : text;
+      runs.push(await runOnce(graphCase, { graph, defaultModelName }, options));
+    }
+    const passed = runs.filter(({ ok }) => ok).length;
+    const ok = passed / runs.length >= options.minPass - shareTolerance;
+    const result = { name: graphCase.name, runs, passed, ok, durationMs: performance.now() - start };
     results.push(result);
     options.onCase?.(result);
   }
   return results;
 }
 
-// 9 of 10 runs are 0.9 of them, whatever the rounding.
-const shareTolerance = 1e-9;
-
-async function runCase(graphCase: GraphCase, context: CaseContext): Promise<CaseResult> {
-  const start = performance.now();
-  const runs: CaseRun[] = [];
-  for (let run = 1; run <= context.runs; run++) runs.push(await runOnce(graphCase, run, context));
-  const passed = runs.filter(({ ok }) => ok).length;
-  const ok = passed / runs.length >= context.minPass - shareTolerance;
-  return { name: graphCase.name, runs, passed, ok, durationMs: performance.now() - start };
-}
-
-async function runOnce({ name, turns }: GraphCase, run: number, context: CaseContext): Promise<CaseRun> {
-  const { client, graphOf, defaultModelName, enableDiagnostics = false, signal, onTurn, notesOfTurn } = context;
+async function runOnce(
+  { name, turns }: GraphCase,
+  agentOptions: { readonly graph: object | string; readonly defaultModelName: string },
+  { client, enableDiagnostics = false, signal, onTurn, notesOfTurn, onWarnings }: CaseRunOptions,
+): Promise<CaseRun> {
   signal.throwIfAborted();
   const checked: CheckedTurn[] = [];
-  await using agent = await client.createAgent({ graph: graphOf(run), defaultModelName, enableDiagnostics, signal });
-  context.onWarnings?.(agent.warnings);
+  await using agent = await client.createAgent({ ...agentOptions, enableDiagnostics, signal });
+  onWarnings?.(agent.warnings);
   for (const [index, turn] of turns.entries()) {
     onTurn?.(name, index + 1);
     const traced = await runCaseTurn(client, agent, turn, signal);

@@ -21,10 +21,8 @@ export interface CasesFile {
   readonly graph: JsonFile;
   /** The path of the recording, whether it exists or not. */
   readonly recording: string;
-  /** Whether the file names its recording, which then has to exist. */
-  readonly namesRecording: boolean;
-  /** `file:line:column` of the field `recording`. */
-  readonly recordingPlace: string;
+  /** `file:line:column` where the file names its recording, which then has to exist; undefined: it does not name it. */
+  readonly recordingPlace: string | undefined;
 }
 
 /** All errors of a cases file, or of a file that it names: one line each. */
@@ -53,8 +51,7 @@ export async function readCasesFile(path: string, graphs: string): Promise<Cases
     cases: document.cases,
     graph,
     recording: join(dirname(path), document.recording ?? recordingName(path)),
-    namesRecording: document.recording !== undefined,
-    recordingPlace: file.positionOf('/recording'),
+    recordingPlace: document.recording === undefined ? undefined : file.positionOf('/recording'),
   };
 }
 
@@ -173,7 +170,7 @@ export function findMismatches(expected: Expectation, trace: TurnTrace): readonl
 function comparePath(expected: readonly string[], actual: readonly TracedStep[]): readonly Mismatch[] {
   const fits = (step: string, ran: TracedStep): boolean => step === ran.node || step === stepName(ran);
   const diff = diffLines(expected, actual, fits, (item) => (typeof item === 'string' ? item : stepName(item)));
-  return isEqual(diff) ? [] : [{ what: 'path', message: 'another path', diff }];
+  return mismatchIn('path', 'another path', diff);
 }
 
 /** A step of a path as it is written in expectations: `guard.triggered`. */
@@ -183,9 +180,8 @@ function compareCalls(expected: NonNullable<Expectation['calls']>, actual: reado
   const fits = (one: (typeof expected)[number], call: TracedCall): boolean =>
     one.tool === call.tool && isPartOf(one.arguments, call.arguments);
   const diff = diffLines(expected, actual, fits, ({ tool, arguments: args }) => `${tool} ${JSON.stringify(args)}`);
-  if (isEqual(diff)) return [];
   const message = expected.length === 0 ? 'a call where none is expected' : 'other calls';
-  return [{ what: 'calls', message: actual.length === 0 ? 'no call' : message, diff }];
+  return mismatchIn('calls', actual.length === 0 ? 'no call' : message, diff);
 }
 
 function compareFields(
@@ -195,16 +191,17 @@ function compareFields(
   const linesOf = (values: NonNullable<TurnTrace['fields']>) =>
     Object.keys(expected).map((name) => `${name}: ${JSON.stringify(values[name])}`);
   const diff = diffLines(linesOf(expected), linesOf(actual), (a, b) => a === b);
-  return isEqual(diff) ? [] : [{ what: 'fields', message: 'other fields', diff }];
+  return mismatchIn('fields', 'other fields', diff);
 }
 
 function compareText(expected: string | TextPatterns, actual: string): readonly Mismatch[] {
   const quoted = JSON.stringify(actual);
-  if (typeof expected === 'string') {
-    if (expected === actual) return [];
-    const diff = diffLines([JSON.stringify(expected)], [quoted], (a, b) => a === b);
-    return [{ what: 'text', message: 'another text', diff }];
-  }
+  if (typeof expected === 'string')
+    return mismatchIn(
+      'text',
+      'another text',
+      diffLines([JSON.stringify(expected)], [quoted], (a, b) => a === b),
+    );
   const { contains, matches, not_matches: notMatches } = expected;
   const problems = [
     contains !== undefined && !actual.includes(contains) && `does not contain ${JSON.stringify(contains)}`,
@@ -216,7 +213,8 @@ function compareText(expected: string | TextPatterns, actual: string): readonly 
   );
 }
 
-const isEqual = (diff: readonly DiffLine[]): boolean => diff.every(({ mark }) => mark === ' ');
+const mismatchIn = (what: Mismatch['what'], message: string, diff: readonly DiffLine[]): readonly Mismatch[] =>
+  diff.every(({ mark }) => mark === ' ') ? [] : [{ what, message, diff }];
 
 const isMatch = (pattern: string, text: string): boolean => RE2JS.compile(pattern).matcher(text).find();
 

@@ -2,7 +2,12 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { runCases, locatingFaults, type CaseResult, type CaseServer, type CaseSession } from './caseSession.ts';
 import type { TracedCall, TurnTrace } from './turnTrace.ts';
-import { readMockScript, scriptedRequest, type MockScriptEntry } from '../../inference/mock/script.ts';
+import {
+  readMockScript,
+  scriptedRequest,
+  type MockScriptEntry,
+  type ScriptedRequest,
+} from '../../inference/mock/script.ts';
 import { describeFsError, readRegularFile, writeAtomic } from '../../base/filesystem.ts';
 import { CasesFileError, readCasesFile, diffLines, stepName, type CasesFile, type DiffLine } from './casesFile.ts';
 import { tryParseJson } from '../../base/jsonTypes.ts';
@@ -46,7 +51,7 @@ export async function recordFile(path: string, session: CaseSession, options: Re
   return locatingFaults(file.graph, async () => {
     const server = await session.serverFor(file.graph);
     const { cases, inferences } = await recordCases(file, server, session, options);
-    const tryReplay = async (recorded: readonly PlacedInference[]): Promise<Replay> => {
+    const tryReplay = async (recorded: readonly PlacedInference[]) => {
       const entries = recordingEntries(recorded);
       const text = `${JSON.stringify(entries, null, 2)}\n`;
       server.script.use(readMockScript(text, out));
@@ -63,10 +68,6 @@ export async function recordFile(path: string, session: CaseSession, options: Re
     });
     return { path: out, cases, ...replayed };
   });
-}
-
-interface Replay extends Pick<SavedRecording, 'entries' | 'differences'> {
-  readonly text: string;
 }
 
 /** @throws CasesFileError when a file has entries that a person has written, or cannot be read. */
@@ -147,14 +148,12 @@ function withPlainCalls(
 const inTags = ({ tool: name, arguments: args }: TracedCall): string =>
   `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`;
 
-/** What a model answered in an inference, as a mock script has it, and what it was asked by. */
-export interface RecordedInference {
-  readonly message: string;
-  readonly node: string;
-  /** The number of the inference within its turn. */
-  readonly inference: number;
+/** What a model was asked in a turn of a case, and what it answered, as a mock script has it. */
+export interface PlacedInference extends Required<ScriptedRequest> {
   readonly answer: Pick<MockScriptEntry, 'answer' | 'finish' | 'choices' | 'scores'>;
 }
+
+type RecordedInference = Omit<PlacedInference, 'case' | 'turn'>;
 
 function recordSequence(sequence: Sequence, onInference: (recorded: RecordedInference) => void): Sequence {
   return withMembers(sequence, {
@@ -218,13 +217,6 @@ export class Recorder {
   take(): readonly PlacedInference[] {
     return this.#inferences.splice(0);
   }
-}
-
-/** An inference, and the turn of which case it was in. */
-export interface PlacedInference extends RecordedInference {
-  readonly case: string;
-  /** From 1. */
-  readonly turn: number;
 }
 
 /** A script that answers inferences again. Equal ones share an entry; unequal answers name case and turn. */

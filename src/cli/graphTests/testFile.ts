@@ -67,10 +67,10 @@ async function testCases(file: CasesFile, session: CaseSession, options: TestOpt
 }
 
 /** The mock script of a file; "" = none. @throws CasesFileError when the file names a recording that is not there. */
-function findScript({ recording, namesRecording, recordingPlace, path }: CasesFile, mockScript: string): string {
+function findScript({ recording, recordingPlace, path }: CasesFile, mockScript: string): string {
   if (mockScript !== '') return mockScript;
   if (isFile(recording)) return recording;
-  if (!namesRecording) return '';
+  if (recordingPlace === undefined) return '';
   throw new CasesFileError(
     `${recordingPlace}: recording: there is no file ${recording}; record it with turngraph record ${path}`,
   );

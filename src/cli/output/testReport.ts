@@ -20,7 +20,8 @@ export function describeCase(result: CaseResult, colors: Colors): string {
 /** What went wrong in the runs of a case; equal failures once. */
 export function describeFailures({ runs }: CaseResult, colors: Colors): string {
   const counts = new Map<string, number>();
-  for (const run of runs) if (!run.ok) count(counts, describeRun(run, colors));
+  for (const text of runs.filter(({ ok }) => !ok).map((run) => describeRun(run, colors)))
+    counts.set(text, (counts.get(text) ?? 0) + 1);
   return [...counts]
     .map(([text, times]) => (runs.length > 1 ? `    in ${times} of ${runs.length} runs:\n${text}` : text))
     .join('');
@@ -69,8 +70,6 @@ function notesOf({ runs }: CaseResult): readonly string[] {
   const turns = runs.flatMap((run) => run.turns);
   return [...new Set(turns.flatMap(({ notes, warnings }) => [...notes, ...warnings]))];
 }
-
-const count = (counts: Map<string, number>, text: string): void => void counts.set(text, (counts.get(text) ?? 0) + 1);
 
 const percent = (share: number): string => `${Math.round(share * 100)} %`;
 

@@ -22,10 +22,10 @@ const turn = (fields: object) => ({ graph: 'lamp.json', cases: [{ name: 'a', tur
 
 describe('a cases file', () => {
   it('names a graph from its own folder, and has its recording beside it', async () => {
-    const { graph, recording, namesRecording, cases } = await read(turn({}));
+    const { graph, recording, recordingPlace, cases } = await read(turn({}));
     expect(graph.path).toBe(join(folder.path, 'lamp.json'));
     expect(recording).toBe(join(folder.path, 'lamp.mock.json'));
-    expect(namesRecording).toBe(false);
+    expect(recordingPlace).toBeUndefined();
     expect(cases).toEqual([{ name: 'a', turns: [{ user: 'hi', variables: {}, results: [], expect: {} }] }]);
   });
 
