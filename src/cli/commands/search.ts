@@ -2,6 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { Command } from 'commander';
 import { parseGpuLayers } from '../../server/config.ts';
+import { whyUnreadable } from '../../base/filesystem.ts';
 import { createLog } from '../../base/log.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';
 import { createRetriever, type Hit, type SearchRequest, type SearchResult } from '../../graph/retrieval/retriever.ts';
@@ -10,11 +11,10 @@ import { vectorStore } from '../../graph/retrieval/vectors/vectorStore.ts';
 import { searchEntries, type StorageSearch } from '../../server/session/searchStorage.ts';
 import { localCatalogue } from '../catalogue.ts';
 import { engineOptions, serverFlags, serverOptions, UsageError, type ServerFlags } from '../options.ts';
-import { vectorProgress } from '../output/warmReport.ts';
 import { readSearch } from '../../graph/retrieval/readSearch.ts';
 import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
-import { printable } from '../output/terminalText.ts';
+import { printable, vectorProgress } from '../output/terminalText.ts';
 
 interface SearchFlags extends ServerFlags {
   readonly topK: string;
@@ -46,7 +46,7 @@ async function search(
   const count = Number(topK);
   if (topK.trim() === '' || !(count >= 1)) throw new UsageError(`--top-k must be an integer from 1, not "${topK}"`);
   const path = await realpath(file).catch((cause: NodeJS.ErrnoException) => {
-    throw new Error(`${file} cannot be read: ${cause.code === 'ENOENT' ? 'there is no such file' : cause.message}`);
+    throw new Error(`${file} cannot be read: ${whyUnreadable(cause)}`);
   });
   const storages = new SessionStorages(new StorageRoot(dirname(path)), Infinity);
   const storage = await storages.find(basename(path));
@@ -62,10 +62,8 @@ async function search(
 
 function describeHit({ id, text, score, metadata }: Hit): string {
   const fields = Object.entries(metadata).map(([name, value]) => `${name}: ${String(value)}`);
-  return [
-    `${score.toFixed(3)}  ${printable(id)}${fields.length > 0 ? `  (${printable(fields.join('; '))})` : ''}\n`,
-    `       ${printable(text)}\n`,
-  ].join('');
+  const metadataText = fields.length > 0 ? `  (${printable(fields.join('; '))})` : '';
+  return `${score.toFixed(3)}  ${printable(id)}${metadataText}\n       ${printable(text)}\n`;
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { VectorProgress } from '../../graph/retrieval/vectors/storageVectors.ts';
+
 /** Terminal styles (ANSI escape codes). */
 export interface Colors {
   readonly bold: (text: string) => string;
@@ -34,3 +36,15 @@ export const printable = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl
 
 /** The same of a text of several lines. */
 export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n');
+
+const intervalMs = 5000;
+
+/** Creates a function that prints to stderr how far vectors are, a line every five seconds. */
+export function vectorProgress(): (progress: VectorProgress) => void {
+  let printedAt = performance.now();
+  return ({ name, done, texts }) => {
+    if (performance.now() - printedAt < intervalMs) return;
+    printedAt = performance.now();
+    process.stderr.write(`  ${name}: ${done} of ${plural(texts, 'vector')}\n`);
+  };
+}
