@@ -16,7 +16,9 @@ export interface GraphAudit {
   readonly start: string;
   readonly nodes: number;
   readonly properties: Readonly<Record<AuditProperty, PropertyVerdict>>;
+  /** The nodes that may run a model, of those that can be reached. */
   readonly models: readonly AuditedModelNode[];
+  /** The tools of all nodes that can be reached, in the order of the graph. */
   readonly tools: readonly AuditedTool[];
   /** The node types that do not declare what they do: the worst is assumed. */
   readonly undeclaredTypes: readonly string[];
@@ -30,6 +32,7 @@ export async function auditDocument(
 ): Promise<GraphAudit> {
   const graph = await readAuditedGraph(document, registry, strings);
   const nodes = [...graph.nodes.values()];
+  const reached = reachedNodes(graph);
   const findGuards = guardFinder(graph);
   return {
     start: graph.start,
@@ -40,8 +43,12 @@ export async function auditDocument(
       bounded: proveLoopsBounded(graph),
       reachable: proveNodesReachable(graph),
     },
-    models: findModelNodes(graph, findGuards),
-    tools: findTools(graph, findGuards),
+    models: reached
+      .filter(({ effects }) => effects.infers)
+      .map(({ name, type }) => ({ node: name, type, ...findGuards(name) })),
+    tools: reached.flatMap((node) =>
+      callableTools(graph, node).map((tool) => ({ node: node.name, tool, ...findGuards(node.name) })),
+    ),
     undeclaredTypes: [...new Set(nodes.filter(({ isDeclared }) => !isDeclared).map(({ type }) => type))],
   };
 }
@@ -133,21 +140,6 @@ export interface AuditedModelNode extends GuardedNode {
 export interface AuditedTool extends GuardedNode {
   /** undefined: the node may record calls, and does not declare which. */
   readonly tool: CallableTool | undefined;
-}
-
-/** The nodes that may run a model, of those that can be reached. */
-function findModelNodes(graph: AuditedGraph, findGuards: FindGuards): readonly AuditedModelNode[] {
-  const nodes = reachedNodes(graph).filter(({ effects }) => effects.infers);
-  return nodes.map(({ name, type }) => ({ node: name, type, ...findGuards(name) }));
-}
-
-/** The tools of all nodes that can be reached, in the order of the graph. */
-function findTools(graph: AuditedGraph, findGuards: FindGuards): readonly AuditedTool[] {
-  return reachedNodes(graph).flatMap((node) => {
-    const tools = callableTools(graph, node);
-    const guarding = findGuards(node.name);
-    return tools.map((tool) => ({ node: node.name, tool, ...guarding }));
-  });
 }
 
 /** The tools of a node; undefined stands for those of a node that does not declare which it has. */

@@ -87,7 +87,8 @@ export async function findModels(
     const [variant] = entry.variants;
     const located = await sources.downloads.locate(entry);
     if (variant === undefined || !located) throw new Error(notOnDisk(entry));
-    const place = placeOf(entry);
+    // As in the models folder: files of different repositories may have the same name.
+    const place = variant.huggingface_repo === undefined ? folder : `${folder}/${variant.huggingface_repo}`;
     const loras = located.loras.map((file) => [basename(file), file] as const);
     const weights = variant.files.map((file, index) => [file, located.files[index] ?? ''] as const);
     const files = [...filesWithoutConflict(place, weights), ...filesWithoutConflict(loraFolder, loras)];
@@ -128,12 +129,6 @@ export function writeCatalogue(models: readonly BundledModel[]): string {
 }
 
 const withoutEmptyTexts = (_: string, value: unknown): unknown => (value === '' ? undefined : value);
-
-// As in the models folder: files of different repositories may have the same name.
-function placeOf({ variants: [variant] }: CatalogueEntry): string {
-  const repo = variant?.huggingface_repo;
-  return repo === undefined ? folder : `${folder}/${repo}`;
-}
 
 function requireModel(name: string, catalogue: Catalogue): CatalogueEntry {
   const entry = findModel(catalogue, name);

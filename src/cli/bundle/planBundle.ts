@@ -9,13 +9,11 @@ import { listPackageFiles, isLicenseFile } from './bundlePart.ts';
 import { findLibraries, findProductionPackages, type PlacedPackage, type NpmPackage } from './productionPackages.ts';
 import { nodeFileOf, runtimeFolder, startFiles, platformOf, type BundleGpu, type BundlePlatform } from './platforms.ts';
 import { gunzipSync } from 'node:zlib';
-import type { CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import { describeFsError } from '../../base/filesystem.ts';
 
 /** What goes into a bundle. */
 export interface BundleContent {
-  /** undefined: that of the Node program. */
-  readonly platform: BundlePlatform | undefined;
+  readonly platform: BundlePlatform;
   readonly gpu: BundleGpu;
   readonly node: string;
   /** Its LICENSE; "" = found. */
@@ -26,19 +24,12 @@ export interface BundleContent {
   readonly models: readonly BundledModel[];
 }
 
-/** A bundle that is not yet written. */
-export interface PlannedBundle {
-  readonly platform: BundlePlatform;
-  readonly parts: readonly BundlePart[];
-}
-
-/** Finds all that a bundle has. @throws Error that names the flag or the command that helps, where something is missing. */
-export async function planBundle(content: BundleContent): Promise<PlannedBundle> {
-  const { gpu, graphs, models } = content;
+/** Finds all parts of a bundle, which is not yet written. @throws Error that names the flag or the command that helps, where something is missing. */
+export async function planBundle(content: BundleContent): Promise<readonly BundlePart[]> {
+  const { platform, gpu, graphs, models } = content;
   if (!existsSync(bundledPath('licenses')))
     throw new Error('this turngraph has no licence texts, as in a bundle: run the command of an installed turngraph');
   const node = await readNodeBinary(content.node);
-  const { platform = node.platform } = content;
   if (platform !== node.platform)
     throw new Error(`${node.path} is Node for ${node.platform}: give --node one for ${platform}`);
   const packages = await findProductionPackages(bundledPath('.'));
@@ -51,8 +42,7 @@ export async function planBundle(content: BundleContent): Promise<PlannedBundle>
     ...(await readLicenses([...others, ...libraries])),
     ...(await readPlaygroundLicenses()),
   ];
-  const entries = models.map(({ entry }) => entry);
-  const notices = writeNotices(licensed, entries);
+  const notices = writeNotices(licensed, models);
   const catalogue: BundleFile = { path: 'models.json', content: { text: writeCatalogue(models) } };
   const nodePath = `${runtimeFolder}/${nodeFileOf(platform)}`;
   const lists: PartList[] = [
@@ -76,7 +66,7 @@ export async function planBundle(content: BundleContent): Promise<PlannedBundle>
     ['notices', 'licences', [{ path: noticesFile, content: { text: notices } }]],
   ];
   // Together, when nothing else is waited for: a file that has gone is an error of this call.
-  return { platform, parts: await Promise.all(lists.map(part)) };
+  return Promise.all(lists.map(part));
 }
 
 const isOwn = ({ path }: PlacedPackage): boolean => path === 'turngraph';
@@ -175,7 +165,7 @@ async function mitText({ name, author }: NpmPackage): Promise<string> {
 const noticesFile = 'THIRD-PARTY-NOTICES';
 
 /** Writes the notices: a list of all parts, then the licence text of each. */
-function writeNotices(parts: readonly LicensedPart[], models: readonly CatalogueEntry[]): string {
+function writeNotices(parts: readonly LicensedPart[], models: readonly BundledModel[]): string {
   const list = parts.map((part) => `  ${titleOf(part)}`);
   const modelList = models.map(describeModel);
   return [
@@ -193,7 +183,8 @@ const line = '='.repeat(80);
 const titleOf = ({ name, version, license }: LicensedPart): string =>
   `${name}${version === '' ? '' : ` ${version}`}${license === '' ? '' : ` (${license})`}`;
 
-function describeModel({ name, variants: [variant] }: CatalogueEntry): string {
+function describeModel({ entry: { name, variants } }: BundledModel): string {
+  const [variant] = variants;
   const license = variant?.license || 'licence not named in the catalogue';
   const repo = variant?.huggingface_repo;
   return `  ${name} (${license})${repo === undefined ? '' : `, https://huggingface.co/${repo}`}`;

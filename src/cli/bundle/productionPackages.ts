@@ -35,10 +35,10 @@ interface Manifest extends NpmPackage {
  */
 export async function findProductionPackages(root: string): Promise<readonly PlacedPackage[]> {
   const first = await readManifest(root);
-  const placed = new Map<string, PlacedPackage>([[first.name, { ...first, path: first.name }]]);
-  const queue: { readonly path: string; readonly manifest: Manifest }[] = [{ path: first.name, manifest: first }];
-  // All packages of one dependent are placed before those that they need: what is placed later never hides them.
-  for (const { path: dependent, manifest } of queue) {
+  const placed = new Map([[first.name, first]]);
+  // The map grows while it is read. All packages of one dependent are placed before those that they need: what is placed later
+  // never hides them.
+  for (const [dependent, manifest] of placed) {
     for (const name of [...manifest.needs, ...manifest.peers]) {
       const folder = await findInstalled(name, manifest.folder);
       if (folder === undefined) {
@@ -48,12 +48,11 @@ export async function findProductionPackages(root: string): Promise<readonly Pla
       const visible = findVisible(placed, dependent, name);
       if (visible?.folder === folder) continue;
       const path = visible === undefined ? name : `${dependent}/node_modules/${name}`;
-      const found = await readManifest(folder);
-      placed.set(path, { ...found, path });
-      queue.push({ path, manifest: found });
+      placed.set(path, await readManifest(folder));
     }
   }
-  return [...placed.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  const packages = [...placed].map(([path, manifest]) => ({ ...manifest, path }));
+  return packages.toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }
 
 /** The folder of a package as Node finds it from a folder, symbolic links followed; undefined where it is not installed. */
@@ -65,17 +64,13 @@ async function findInstalled(name: string, from: string): Promise<string | undef
   }
 }
 
-function findVisible(
-  placed: ReadonlyMap<string, PlacedPackage>,
-  dependent: string,
-  name: string,
-): PlacedPackage | undefined {
+function findVisible(placed: ReadonlyMap<string, NpmPackage>, dependent: string, name: string): NpmPackage | undefined {
   const parents = dependent.split('/node_modules/');
-  for (let depth = parents.length; depth > 0; depth -= 1) {
+  for (let depth = parents.length; depth >= 0; depth -= 1) {
     const found = placed.get([...parents.slice(0, depth), name].join('/node_modules/'));
     if (found) return found;
   }
-  return placed.get(name);
+  return undefined;
 }
 
 /** Reads the package.json of a folder. @throws the system's error; SyntaxError. */

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { planBundle, type PlannedBundle } from '../bundle/planBundle.ts';
+import { planBundle } from '../bundle/planBundle.ts';
 import type { BundleGpu, BundlePlatform } from '../bundle/platforms.ts';
 import {
   nodeFileOf,
@@ -37,7 +37,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { describeFsError, makeFolder } from '../../base/filesystem.ts';
 import { isProcessAlive } from '../../base/ownership.ts';
-import type { BundleFile } from '../bundle/bundlePart.ts';
+import type { BundleFile, BundlePart } from '../bundle/bundlePart.ts';
 
 interface BundleFlags extends ServerFlags {
   readonly platform?: BundlePlatform;
@@ -95,11 +95,12 @@ async function bundle(folder: string, flags: BundleFlags, signal: AbortSignal): 
   const found = await findModels([...models].toSorted(), { catalogue, downloads });
   const { gpu, nodeLicense = '', libraries = '' } = flags;
   const content = { platform, node, gpu, nodeLicense, libraries, graphs };
-  const planned = await planBundle({ ...content, models: [...found, ...findEntries(entries, catalogue)] });
-  const files = planned.parts.flatMap((part) => part.files);
+  const parts = await planBundle({ ...content, models: [...found, ...findEntries(entries, catalogue)] });
+  const files = parts.flatMap((part) => part.files);
   await writeBundle(folder, files, signal);
   if (process.platform === 'win32' && !isWindows(platform)) process.stderr.write(noExecutableBits(platform));
-  process.stdout.write(options.json ? bundleToJson(folder, planned) : describeBundle(folder, planned));
+  const describe = options.json ? bundleToJson : describeBundle;
+  process.stdout.write(describe(folder, platform, parts));
 }
 
 // The file systems of Windows have none.
@@ -114,7 +115,7 @@ function report(graph: CheckedGraph): CheckedGraph {
 }
 
 /** What is in a bundle, and how large each part is, for a terminal. */
-export function describeBundle(folder: string, { platform, parts }: PlannedBundle): string {
+export function describeBundle(folder: string, platform: BundlePlatform, parts: readonly BundlePart[]): string {
   const sizes = parts.map(({ bytes }) => formatBytes(bytes));
   const width = Math.max(...sizes.map((size) => size.length));
   const rows = parts.map(({ title }, index) => `  ${sizes[index]?.padStart(width)}  ${title}`);
@@ -123,12 +124,12 @@ export function describeBundle(folder: string, { platform, parts }: PlannedBundl
 }
 
 /** The same for programs, as one JSON document. */
-export function bundleToJson(folder: string, { platform, parts }: PlannedBundle): string {
+export function bundleToJson(folder: string, platform: BundlePlatform, parts: readonly BundlePart[]): string {
   const list = parts.map(({ kind, title, bytes, files }) => ({ part: kind, title, bytes, files: files.length }));
   return `${JSON.stringify({ folder, platform, start: startFileOf(platform), bytes: totalOf(parts), parts: list })}\n`;
 }
 
-const totalOf = (parts: PlannedBundle['parts']): number => parts.reduce((sum, { bytes }) => sum + bytes, 0);
+const totalOf = (parts: readonly BundlePart[]): number => parts.reduce((sum, { bytes }) => sum + bytes, 0);
 
 /**
  * Writes files into a new folder, all or none: they are written to a folder next to it, which is renamed at the end.

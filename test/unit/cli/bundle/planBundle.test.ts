@@ -38,7 +38,7 @@ afterAll(() => rm(folder, { recursive: true }));
 async function contentFor(node: BundlePlatform, changes: Partial<BundleContent> = {}): Promise<BundleContent> {
   const path = await writeNodeBinary(join(folder, `node-${node}`), node);
   return {
-    platform: undefined,
+    platform: node,
     gpu: 'off',
     node: path,
     nodeLicense: '',
@@ -85,8 +85,7 @@ describe('a bundle for another system', () => {
   it('has its Node, its library and its start file, and nothing of this one', async () => {
     await installLibrary('@node-llama-cpp/win-x64');
     const content = await contentFor('win-x64', { libraries: join(folder, 'libraries') });
-    const { platform, parts } = await planBundle(content);
-    expect(platform).toBe('win-x64');
+    const parts = await planBundle(content);
     const paths = parts.flatMap(({ files }) => files.map(({ path }) => path));
     const binaries = paths.filter((path) =>
       /\.(?:node|so|dll|dylib|exe|cmd)(?:\.|$)|(?:^|\/)(?:node|turngraph)$/.test(path),
@@ -136,7 +135,7 @@ describe('the plan of a bundle', () => {
     const entry = (await readCatalogue(repositoryPath('models.json'))).models.get('turngraph-demo');
     if (!entry) throw new Error('the catalogue has no demo model');
     const bundle = await planBundle(await contentFor('linux-x64', { models: [{ entry, files: [] }] }));
-    const { bytes, parts, ...head } = JSON.parse(bundleToJson('game', bundle)) as Report;
+    const { bytes, parts, ...head } = JSON.parse(bundleToJson('game', 'linux-x64', bundle)) as Report;
     expect(head).toEqual({ folder: 'game', platform: 'linux-x64', start: 'turngraph' });
     expect(parts.map(({ part }) => part)).toEqual([
       'node',
@@ -149,7 +148,7 @@ describe('the plan of a bundle', () => {
       'notices',
     ]);
     expect(parts.reduce((sum, part) => sum + part.bytes, 0)).toBe(bytes);
-    const text = describeBundle('game', bundle);
+    const text = describeBundle('game', 'linux-x64', bundle);
     expect(text.split('\n')[0]).toBe(`game for linux-x64: ${formatBytes(bytes)}; start it with game/turngraph`);
     for (const { title, bytes: size } of parts) expect(text).toContain(`${formatBytes(size)}  ${title}\n`);
     expect(text).toContain('0.0 MB  entry of model turngraph-demo\n');
