@@ -38,23 +38,20 @@ export async function* checkedGraphs(
     const { path, error } = await tryFindGraph(graph, folder);
     const storageRoot = root || dirname(path);
     const reading = error === undefined ? readJsonFile(path) : Promise.reject(new Error(error));
-    const { text, syntaxError, isSchema, positionOf } = await reading.catch((unread: Error) => ({
+    const { text, syntaxError, positionOf } = await reading.catch((unread: Error) => ({
       ...unreadable,
       syntaxError: unread.message,
     }));
-    if (isSchema) {
-      process.stderr.write(`${path}: skipped, it is a JSON Schema\n`);
-      continue;
-    }
     const document = syntaxError === undefined ? (JSON.parse(text) as unknown) : undefined;
     const problem = syntaxError ?? loreProblem(path, document);
-    // The other graphs are checked nevertheless.
-    if (problem !== undefined) {
-      yield { storageRoot, document: undefined, ...failed(path, problem) };
+    const skipped = whySkipped(document, problem);
+    if (skipped !== '') {
+      process.stderr.write(`${path}: skipped, it ${skipped}\n`);
       continue;
     }
-    if (isTestFile(document)) {
-      process.stderr.write(`${path}: skipped, it has test cases or a recording\n`);
+    // The other graphs are checked nevertheless.
+    if (problem !== undefined) {
+      yield { storageRoot, document: undefined, ...failed(path, 'GRAPH_COMPILATION_FAILED', problem) };
       continue;
     }
     const result = await checkPortedGraph(document, { ...context, storageRoot });
@@ -70,16 +67,17 @@ const loreProblem = (path: string, document: unknown): string | undefined =>
     ? `${path} looks like a lorebook or a character card, not like a graph; name it ${path.replace(/\.json$/i, '.kb.json')}`
     : undefined;
 
-const unreadable = { text: '', isSchema: false, positionOf: String };
+const unreadable = { text: '', positionOf: String };
 
-const failed = (
-  path: string,
-  message: string,
-  code: CodeName = 'GRAPH_COMPILATION_FAILED',
-  messages = [message],
-): CheckedFile => ({
+/** Why a file is no graph, such as the graph.schema.json next to graph files; "" = it may be one. */
+function whySkipped(document: unknown, problem: string | undefined): string {
+  if (isObject(document) && /json-schema\.org/.test(String(document['$schema']))) return 'is a JSON Schema';
+  return problem === undefined && isTestFile(document) ? 'has test cases or a recording' : '';
+}
+
+const failed = (path: string, code: CodeName, ...messages: readonly string[]): CheckedFile => ({
   path,
-  faults: messages.map((each) => ({ code, pointer: '', message: each })),
+  faults: messages.map((message) => ({ code, pointer: '', message })),
   messages,
   warnings: [],
 });
@@ -95,6 +93,6 @@ export async function checkStorage(path: string): Promise<CheckedFile> {
     return { path, faults: [], messages: [], warnings: knowledge?.warnings ?? [] };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return failed(path, error.message, error.name, error instanceof InvalidEntries ? [...error.problems] : undefined);
+    return failed(path, error.name, ...(error instanceof InvalidEntries ? error.problems : [error.message]));
   }
 }

@@ -8,7 +8,6 @@ import { GraphFolder } from '../graph/compile/graphFolder.ts';
 import { readFile } from 'node:fs/promises';
 import { findSyntaxError, locateInJson, findDuplicateKeys } from '../base/jsonLocations.ts';
 import { decodeUtf8, whyUnreadable } from '../base/filesystem.ts';
-import { isObject } from '../base/jsonTypes.ts';
 
 /** The text of a JSON file, such as a graph, with the positions of its values for messages. */
 export interface JsonFile {
@@ -16,8 +15,6 @@ export interface JsonFile {
   readonly text: string;
   /** `file:line:column` of the value that a JSON pointer names, or of its nearest existing parent. */
   positionOf(pointer: string): string;
-  /** Whether it is a JSON Schema instead of a graph, such as the graph.schema.json next to graph files. */
-  readonly isSchema: boolean;
   /** The first syntax error or duplicate key, with its position; undefined when the text is valid JSON. */
   readonly syntaxError: string | undefined;
 }
@@ -33,13 +30,11 @@ export async function readJsonFile(
   const text = decodeUtf8(bytes);
   if (text === undefined) throw new Error(`${path} is not UTF-8; save it as UTF-8`);
   const locations = locateInJson(text);
-  const syntaxError = describeSyntaxError(path, text);
   return {
     path,
     text,
-    isSchema: syntaxError === undefined && isSchema(JSON.parse(text)),
     positionOf: (pointer) => `${path}:${locations.positionOf(pointer)}`,
-    syntaxError,
+    syntaxError: describeSyntaxError(path, text),
   };
 }
 
@@ -63,9 +58,6 @@ function describeSyntaxError(path: string, text: string): string | undefined {
   const [duplicate] = findDuplicateKeys(text);
   return duplicate && `${path}:${duplicate.place}: the key "${duplicate.name}" occurs twice in one object`;
 }
-
-const isSchema = (document: unknown): boolean =>
-  isObject(document) && /json-schema\.org/.test(String(document['$schema']));
 
 export interface FoundGraph {
   readonly path: string;

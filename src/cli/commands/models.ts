@@ -6,7 +6,7 @@ import { onInterrupt, interruptedExitCode } from '../interrupt.ts';
 import { serverFlags, type ServerFlags } from '../options.ts';
 import { factSources, readTargetMachine } from '../machine.ts';
 import { readAllFacts, readModelFacts } from '../../inference/models/suggestions/modelFacts.ts';
-import { requireEntry, openCatalogue, type OpenCatalogue } from '../catalogue.ts';
+import { requireEntry, openCatalogue } from '../catalogue.ts';
 import { printLine, alignColumns, printComplete } from '../output/terminalText.ts';
 import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
 import type { Suggestion, TargetMachine } from '../../inference/models/suggestions/suggestModels.ts';
@@ -57,31 +57,17 @@ async function list(flags: ServerFlags): Promise<void> {
   }
 }
 
-async function info(name: string, flags: ServerFlags): Promise<void> {
-  const folder = await openCatalogue(flags);
-  const details = await readDetails(folder, requireEntry(folder.catalogue, name));
-  if (folder.options.json) return printLine(JSON.stringify(details));
-  for (const [key, value] of Object.entries(details)) {
-    const shown = key === 'size_bytes' && typeof value === 'number' ? formatBytes(value) : value;
-    if (shown !== undefined && shown !== '') printLine(`${`${key}:`.padEnd(18)}${String(shown)}`);
-  }
-}
-
-async function readDetails({ options }: OpenCatalogue, entry: CatalogueEntry): Promise<object> {
+async function info(model: string, flags: ServerFlags): Promise<void> {
+  const { catalogue, options } = await openCatalogue(flags);
+  const entry = requireEntry(catalogue, model);
   const { name, description, tool_call_format, purpose, embedding, variants } = entry;
   const [variant] = variants;
-  const {
-    status,
-    file,
-    problem,
-    bytesOnDisk = variant?.size_bytes,
-    keptBytes,
-  } = await readModelFacts(entry, factSources(options));
-  return {
+  const { status, file, problem, bytesOnDisk, keptBytes } = await readModelFacts(entry, factSources(options));
+  const details = {
     name,
     status,
     file,
-    size_bytes: bytesOnDisk,
+    size_bytes: bytesOnDisk ?? variant?.size_bytes,
     problem,
     kept_bytes: status === 'ABSENT' ? keptBytes || undefined : undefined,
     huggingface_repo: variant?.huggingface_repo,
@@ -96,6 +82,11 @@ async function readDetails({ options }: OpenCatalogue, entry: CatalogueEntry): P
     tool_call_format,
     description,
   };
+  if (options.json) return printLine(JSON.stringify(details));
+  for (const [key, value] of Object.entries(details)) {
+    const shown = key === 'size_bytes' && typeof value === 'number' ? formatBytes(value) : value;
+    if (shown !== undefined && shown !== '') printLine(`${`${key}:`.padEnd(18)}${String(shown)}`);
+  }
 }
 
 /** `turngraph models found`: the GGUF files that other programs have on this machine, and the models that they are. */

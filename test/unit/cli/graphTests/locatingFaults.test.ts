@@ -6,7 +6,6 @@ import { Fault } from '../../../../src/protocol/fault.ts';
 const graph: JsonFile = {
   path: 'lamp.json',
   text: '{}',
-  isSchema: false,
   syntaxError: undefined,
   positionOf: (pointer) => `lamp.json:1:${pointer.length}`,
 };
