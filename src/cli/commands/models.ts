@@ -13,6 +13,7 @@ import type { Suggestion, TargetMachine } from '../../inference/models/suggestio
 import { suggestModels } from '../../inference/models/suggestions/suggestModels.ts';
 import type { Downloads } from '../../inference/download/downloads.ts';
 import type { DownloadProgress } from '../../inference/download/progress.ts';
+import type { DownloadReport } from '../../inference/download/sharedDownload.ts';
 import { describeFault, Fault } from '../../protocol/fault.ts';
 import { SingleBar } from 'cli-progress';
 
@@ -143,12 +144,7 @@ async function remove(name: string, flags: ServerFlags): Promise<void> {
 }
 
 /** Reports a download: as text for a terminal, or as JSON lines for a program. */
-interface Reporter extends Disposable {
-  progress(progress: DownloadProgress): void;
-  /** Called before each retry, with its reason. */
-  retry(sentence: string): void;
-  /** Called before a file of another program is verified, to be taken instead of a download. */
-  localFile(file: LocalFile): void;
+interface Reporter extends DownloadReport, Disposable {
   downloaded(bytes: number, file: string): void;
   failed(fault: Fault): void;
 }
@@ -174,9 +170,8 @@ async function downloadOne(
   reporter: Reporter,
   signal: AbortSignal,
 ): Promise<void> {
-  const { progress: onProgress, retry: onRetry, localFile: onLocalFile } = reporter;
   try {
-    const { bytes } = await downloads.start(entry, downloads, { signal, onProgress, onRetry, onLocalFile });
+    const { bytes } = await downloads.start(entry, downloads, { signal, ...reporter });
     reporter.downloaded(bytes, (await downloads.locate(entry))?.files[0] ?? '');
   } catch (error) {
     const fault = Fault.from(error);
@@ -200,9 +195,9 @@ function terminalReporter(name: string): Reporter {
   };
   const note = bar?.note ?? printLine;
   return {
-    progress: (progress) => bar?.show(progress),
-    retry: note,
-    localFile: ({ program, path }) => note(`${name}: verifies the file of ${program}, ${path}`),
+    onProgress: (progress) => bar?.show(progress),
+    onRetry: note,
+    onLocalFile: ({ program, path }) => note(`${name}: verifies the file of ${program}, ${path}`),
     downloaded: (bytes, file) => printLine(`${name}: ${formatBytes(bytes)} in ${file}`),
     failed: (fault) => printLine(`error: ${describeFault(fault)}`),
     [Symbol.dispose]: () => bar?.[Symbol.dispose](),
@@ -210,12 +205,11 @@ function terminalReporter(name: string): Reporter {
 }
 
 function jsonReporter(model: string): Reporter {
-  const emit = (event: string, body: object): void =>
-    void process.stdout.write(`${JSON.stringify({ event, model, ...body })}\n`);
+  const emit = (event: string, body: object): void => printLine(JSON.stringify({ event, model, ...body }));
   return {
-    progress: (progress) => emit('progress', progress),
-    retry: (message) => emit('trouble', { message }),
-    localFile: ({ program, path }) => emit('verifying', { program, file: path }),
+    onProgress: (progress) => emit('progress', progress),
+    onRetry: (message) => emit('trouble', { message }),
+    onLocalFile: ({ program, path }) => emit('verifying', { program, file: path }),
     downloaded: (bytes, file) => emit('downloaded', { bytes, file }),
     failed: ({ name, code, message }) => emit('failed', { code, name, message }),
     [Symbol.dispose]: () => undefined,

@@ -3,6 +3,7 @@ import { parseToolCall } from '../../client/toolCall.ts';
 import type { ServerFrame } from '../../protocol/frames.gen.ts';
 import { noTools, turnAnswers } from '../callAnswers.ts';
 import { serverCodecs } from '../../protocol/codec/codec.ts';
+import { printLine } from '../output/terminalText.ts';
 import { agentFlags, withAgent, type AgentFlags } from '../withAgent.ts';
 
 export const runCommand = (): Command =>
@@ -13,7 +14,7 @@ export const runCommand = (): Command =>
         for (const text of messages) {
           const answers = turnAnswers(agent, results);
           const onFrame = (frame: ServerFrame): void => {
-            print(frame);
+            printLine(String(serverCodecs['turngraph.v1.json'].encode(frame)));
             if (frame.body === 'toolCallNotification') answers.add(parseToolCall(frame.toolCallNotification));
           };
           const done = await client.request('sendMessage', { agentId: agent.id, text, variables }, { onFrame });
@@ -21,7 +22,3 @@ export const runCommand = (): Command =>
         }
       }),
     );
-
-const print = (frame: ServerFrame): void => {
-  process.stdout.write(`${String(serverCodecs['turngraph.v1.json'].encode(frame))}\n`);
-};

@@ -10,7 +10,8 @@ import type { EndpointReport } from '../../inference/remote/serverApis.ts';
 import { exampleCall } from '../../chat/dialect/nativeFormat.ts';
 import type { MarkPair, ReplyMarks } from '../../chat/replyMarks.ts';
 
-type Row = readonly [label: string, value: string];
+/** A line of a table: its label and its value. */
+export type ReportRow = readonly [label: string, value: string];
 
 /** Formats a diagnosis as text: sections of aligned lines, and the entry for models.json last. */
 export function doctorReport(diagnosis: Diagnosis, colors: Colors): string {
@@ -50,7 +51,7 @@ const shortPath = (file: string): string => {
 
 const columnWidth = 18;
 
-const section = (title: string, rows: readonly Row[], colors: Colors): readonly string[] => [
+const section = (title: string, rows: readonly ReportRow[], colors: Colors): readonly string[] => [
   colors.bold(title),
   ...rows.map(([label, value]) => {
     const lines = value.split('\n').map(printable);
@@ -58,7 +59,7 @@ const section = (title: string, rows: readonly Row[], colors: Colors): readonly 
   }),
 ];
 
-function modelRows({ bytes, model, contextSize }: Diagnosis): readonly Row[] {
+function modelRows({ bytes, model, contextSize }: Diagnosis): readonly ReportRow[] {
   return [
     ['architecture', `${model.architecture}, ${count(model.layers)} layer${model.layers === 1 ? '' : 's'}`],
     ['parameters', formatLargeCount(model.parameters)],
@@ -68,7 +69,7 @@ function modelRows({ bytes, model, contextSize }: Diagnosis): readonly Row[] {
   ];
 }
 
-function promptRows({ model, toolDialect, replyMarks, format }: Diagnosis): readonly Row[] {
+function promptRows({ model, toolDialect, replyMarks, format }: Diagnosis): readonly ReportRow[] {
   const { template, tokens } = model;
   const system = { anywhere: 'supported', first: 'the first message only', nowhere: "written as the user's" } as const;
   const detected = `${toolDialect.format ?? 'none'}: ${toolDialect.because}`;
@@ -119,7 +120,7 @@ function describeBos({ bos, addsBos }: ModelDetails['tokens']): string {
   return addsBos ? `${bos}, before every prompt` : `${bos}, but not put before prompts`;
 }
 
-function memoryRows({ model, contextSize, stats }: Diagnosis): readonly Row[] {
+function memoryRows({ model, contextSize, stats }: Diagnosis): readonly ReportRow[] {
   const { weights, slots, slot, free } = model.memory;
   return [
     ['weights', formatMemory(weights)],
@@ -135,7 +136,7 @@ function memoryRows({ model, contextSize, stats }: Diagnosis): readonly Row[] {
 const layersOnCards = ({ layers, cards }: ModelDetails, gpuLayers: number): string =>
   `${gpuLayers} of ${layers + 1} layers on ${cards.join(', ')}`;
 
-function speedRows({ model, stats, speed }: Diagnosis): readonly Row[] {
+function speedRows({ model, stats, speed }: Diagnosis): readonly ReportRow[] {
   const { backend, gpuLayers, threads, prefillThreads } = stats;
   const threadSpeeds = model.threadBenchmarks.map((trial) => `${trial.threads}: ${rate(trial.tokensPerSecond)}`);
   const benchmark = threadSpeeds.length > 0 ? ` (tokens/s by threads: ${threadSpeeds.join(', ')})` : '';
@@ -200,7 +201,7 @@ const size = (bytes: number): string => formatBytes(bytes, 1);
 /** Formats a diagnosis of an embedding model as text, with the entry for models.json last. */
 export function embeddingReport(diagnosis: EmbeddingDiagnosis, colors: Colors): string {
   const { bytes, dimensions, contextSize, prefixes, stats, similarities } = diagnosis;
-  const rows: readonly Row[] = [
+  const rows: readonly ReportRow[] = [
     ['purpose', 'embedding: it generates no text'],
     ['size', size(bytes)],
     ['vectors', `${dimensions} numbers`],
@@ -257,19 +258,19 @@ export function doctorProgress(): Disposable & { readonly show: OnStage } {
 }
 
 /** The notation of a dialect and a call in it, for a table; empty where no layout proved itself. */
-export function layoutRows({ layout }: ToolDialect): readonly (readonly [label: string, value: string])[] {
-  if (!layout) return [];
-  return [
-    ['notation', notationName(layout)],
-    ['a call', exampleCall(layout)],
-  ];
-}
+export const layoutRows = ({ layout }: ToolDialect): readonly ReportRow[] =>
+  layout
+    ? [
+        ['notation', notationName(layout)],
+        ['a call', exampleCall(layout)],
+      ]
+    : [];
 
 /** The marks around reasoning and answer, for a table. */
-export function replyRows({ reasoning, answer }: ReplyMarks): readonly (readonly [label: string, value: string])[] {
-  const rows = [['reasoning', reasoning.map(describePair).join(', ')] as const];
-  return answer ? [...rows, ['answer', describePair(answer)]] : rows;
-}
+export const replyRows = ({ reasoning, answer }: ReplyMarks): readonly ReportRow[] => [
+  ['reasoning', reasoning.map(describePair).join(', ')],
+  ...(answer ? [['answer', describePair(answer)] as const] : []),
+];
 
 const describePair = ({ open, close }: MarkPair): string => `${open} ... ${close}`.trimEnd();
 
