@@ -37,11 +37,10 @@ export async function* checkedGraphs(
   for (const graph of graphs) {
     const { path, error } = await tryFindGraph(graph, folder);
     const storageRoot = root || dirname(path);
-    const reading = error === undefined ? readJsonFile(path) : Promise.reject(new Error(error));
-    const { text, syntaxError, positionOf } = await reading.catch((unread: Error) => ({
-      ...unreadable,
-      syntaxError: unread.message,
-    }));
+    const { text, syntaxError, positionOf } =
+      error === undefined
+        ? await readJsonFile(path).catch((unread: Error) => unreadable(unread.message))
+        : unreadable(error);
     const document = syntaxError === undefined ? (JSON.parse(text) as unknown) : undefined;
     const problem = syntaxError ?? loreProblem(path, document);
     const skipped = whySkipped(document, problem);
@@ -67,7 +66,7 @@ const loreProblem = (path: string, document: unknown): string | undefined =>
     ? `${path} looks like a lorebook or a character card, not like a graph; name it ${path.replace(/\.json$/i, '.kb.json')}`
     : undefined;
 
-const unreadable = { text: '', positionOf: String };
+const unreadable = (syntaxError: string) => ({ text: '', syntaxError, positionOf: String });
 
 /** Why a file is no graph, such as the graph.schema.json next to graph files; "" = it may be one. */
 function whySkipped(document: unknown, problem: string | undefined): string {
@@ -82,14 +81,16 @@ const failed = (path: string, code: CodeName, ...messages: readonly string[]): C
   warnings: [],
 });
 
+/** The storages of a folder, without a limit of their entries. */
+export const openStorages = (folder: string): SessionStorages => new SessionStorages(new StorageRoot(folder), Infinity);
+
 /** Whether a file that a command names is a KNOWLEDGE storage, not a graph. */
 export const isStorageFile = (path: string): boolean => kindOfFile(path) === 'KNOWLEDGE';
 
 /** Checks a storage file: why it cannot be read, with line and column, or what of it is not used. */
 export async function checkStorage(path: string): Promise<CheckedFile> {
-  const storages = new SessionStorages(new StorageRoot(dirname(resolve(path))), Infinity);
   try {
-    const { knowledge } = await storages.find(basename(path));
+    const { knowledge } = await openStorages(dirname(resolve(path))).find(basename(path));
     return { path, faults: [], messages: [], warnings: knowledge?.warnings ?? [] };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;

@@ -56,7 +56,10 @@ export async function auditDocument(
 /** Whether every loop ends before the step budget: there is none without an exit that is limited in a turn. */
 function proveLoopsBounded(graph: AuditedGraph): PropertyVerdict {
   const path = shortestLoop(graph, (node, exit) => !node.effects.limitedExits.includes(exit));
-  if (!path) return { proven: true, reason: whyProven(graph) };
+  if (!path) {
+    const reason = 'every loop passes an exit that its node takes only a limited number of times in a turn';
+    return { proven: true, reason: shortestLoop(graph, () => true) ? reason : 'there is no loop' };
+  }
   const last = path.at(-1)?.node ?? '';
   const nodes = [...new Set(path.slice(path.findIndex(({ node }) => node === last)).map(({ node }) => node))];
   return {
@@ -87,12 +90,6 @@ function shortestWayBack(graph: AuditedGraph, start: string, isOpen: IsOpen): re
     if (exit !== undefined) return [...path, { node: name, exit }];
   }
   return undefined;
-}
-
-function whyProven(graph: AuditedGraph): string {
-  return shortestLoop(graph, () => true)
-    ? 'every loop passes an exit that its node takes only a limited number of times in a turn'
-    : 'there is no loop';
 }
 
 /** Whether every node can be reached from the start, by exits that nodes take with their parameters. */

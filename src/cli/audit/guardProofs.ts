@@ -5,7 +5,11 @@ import type { WatchedText } from '../../graph/compile/node.ts';
 export function proveMessageGuarded(graph: AuditedGraph): PropertyVerdict {
   const unguarded = reachableNodes(graph, (node, exit) => !isGuarded(node, exit, 'message'));
   const offence = [...unguarded].find(([name]) => nodeOf(graph, name).effects.infers);
-  if (!offence) return { proven: true, reason: whyMessageGuarded(graph) };
+  if (!offence) {
+    const runsModel = reachedNodes(graph).some(({ effects }) => effects.infers);
+    const reason = 'every path to a node that runs a model passes a Guardrail on the message';
+    return { proven: true, reason: runsModel ? reason : 'no node runs a model' };
+  }
   const [name, before] = offence;
   const path = [...before, { node: name }];
   const { isDeclared } = nodeOf(graph, name);
@@ -22,12 +26,6 @@ export function proveMessageGuarded(graph: AuditedGraph): PropertyVerdict {
     path,
     nodes: [name],
   };
-}
-
-function whyMessageGuarded(graph: AuditedGraph): string {
-  return reachedNodes(graph).some(({ effects }) => effects.infers)
-    ? 'every path to a node that runs a model passes a Guardrail on the message'
-    : 'no node runs a model';
 }
 
 /** A node on a walk, and what of the walk's past matters. */
@@ -69,7 +67,9 @@ export function proveAnswerGuarded(graph: AuditedGraph): PropertyVerdict {
       else if (isUnguarded) return explainHeld(graph, taken);
     }
   }
-  return { proven: true, reason: whyAnswerGuarded(graph) };
+  const holdsText = reachedNodes(graph).some(({ effects }) => effects.held === 'replaced');
+  const reason = 'every text of a model is held back, and passes a Guardrail on the answer or is replaced';
+  return { proven: true, reason: holdsText ? reason : 'no text of a model is an answer' };
 }
 
 type Refutation = Extract<PropertyVerdict, { proven: false }>;
@@ -105,12 +105,6 @@ function explainHeld(graph: AuditedGraph, path: readonly AuditStep[]): Refutatio
   const reason = `what ${name} holds back is sent at the end of the turn, and no Guardrail has let it pass`;
   const fix = `lead this path from ${name} through a Guardrail with "watch": "answer" and patterns, by its exit not_triggered, or to a CannedResponse, which replaces the answer`;
   return { proven: false, reason: [reason, ...notes].join('; '), fix, path, nodes: [name] };
-}
-
-function whyAnswerGuarded(graph: AuditedGraph): string {
-  return reachedNodes(graph).some(({ effects }) => effects.held === 'replaced')
-    ? 'every text of a model is held back, and passes a Guardrail on the answer or is replaced'
-    : 'no text of a model is an answer';
 }
 
 /** Whether a node guards a text, if it is left by an exit. A Guardrail without patterns lets every text pass: it guards nothing. */

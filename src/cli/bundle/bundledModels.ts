@@ -5,11 +5,10 @@ import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
 import type { OpenCatalogue } from '../catalogue.ts';
 import type { BundleFile } from './bundlePart.ts';
 import { referencesOf } from '../../graph/compile/document.ts';
-import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
 import { findRecordsPath, maxFileBytes } from '../../graph/storage/knowledge/knowledgeFile.ts';
 import { kindOfFile, readBytes } from '../../graph/storage/storageFile.ts';
-import type { CheckedGraph } from '../checkedGraphs.ts';
+import { openStorages, type CheckedGraph } from '../checkedGraphs.ts';
 
 /** A graph that goes into a bundle. */
 export type BundledGraph = Pick<CheckedGraph, 'path' | 'document' | 'storageRoot'>;
@@ -56,7 +55,7 @@ export async function storageModels(graphs: readonly BundledGraph[]): Promise<re
   const models = new Set<string>();
   for (const { document, storageRoot } of graphs) {
     const root = new StorageRoot(storageRoot);
-    const storages = new SessionStorages(root, Infinity);
+    const storages = openStorages(storageRoot);
     for (const name of referencesOf(document).withOwnModel) {
       // A name without a file is that of a storage that the client creates.
       if ((await root.find(name)) === undefined) continue;

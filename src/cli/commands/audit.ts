@@ -7,13 +7,10 @@ import { graphSchema } from '../../graph/compile/document.ts';
 import type { Registry } from '../../graph/compile/registry.ts';
 import { readCatalogue } from '../../inference/models/catalogue/catalogue.ts';
 import { createReader } from '../../protocol/schema.ts';
-import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
-import { StorageRoot } from '../../graph/storage/storageRoot.ts';
-import { checkedGraphs, type CheckedGraph } from '../checkedGraphs.ts';
+import { checkedGraphs, openStorages, type CheckedGraph } from '../checkedGraphs.ts';
 import { serverFlags, serverOptions, UsageError, type ServerFlags } from '../options.ts';
 import { printable, alignColumns, plural } from '../output/terminalText.ts';
 import { basename } from 'node:path';
-import type { CallableTool } from '../../graph/compile/node.ts';
 
 export const auditCommand = (): Command =>
   serverFlags(
@@ -61,7 +58,7 @@ async function auditChecked(
 ): Promise<{ readonly audit: GraphAudit; readonly description: string }> {
   const reading = createReader(graphSchema)(document);
   if (!reading.ok) throw new TypeError('a graph without faults has the form of a graph');
-  const storages = new SessionStorages(new StorageRoot(storageRoot), Infinity);
+  const storages = openStorages(storageRoot);
   const audit = await auditDocument(reading.value, registry, (nameOrPath) => storages.find(nameOrPath));
   return { audit, description: reading.value.description };
 }
@@ -116,9 +113,7 @@ function auditMarkdown(file: string, description: string, audit: GraphAudit): st
   return lines.join('\n');
 }
 
-function auditJson({ tools, ...audit }: GraphAudit): object {
-  return { ...audit, tools: tools.map(toJsonTool) };
-}
+const auditJson = ({ tools, ...audit }: GraphAudit): object => ({ ...audit, tools: tools.map(toJsonTool) });
 
 /** The line that says on standard error that a property is refuted; '' if it is proven. */
 function refutedLine(file: string, name: AuditProperty, { properties }: GraphAudit): string {
@@ -169,16 +164,12 @@ function describeDelivery({ tool }: AuditedTool): string {
   ].join(', ');
 }
 
+const unknownTool = { isNotified: true, awaitsResult: false, isConsequential: false, needsSelection: false };
+
 function toJsonTool({ node, tool, guards, passes }: AuditedTool): object {
   const kind = !tool ? 'unknown' : tool.name === undefined ? 'undeclared' : 'declared';
-  const facts: Partial<CallableTool> = tool ?? {};
-  const {
-    name = null,
-    isNotified = true,
-    awaitsResult = false,
-    isConsequential = false,
-    needsSelection = false,
-  } = facts;
+  const { isNotified, awaitsResult, isConsequential, needsSelection } = tool ?? unknownTool;
+  const name = tool?.name ?? null;
   return { node, kind, name, isNotified, awaitsResult, isConsequential, needsSelection, guards, passes };
 }
 

@@ -12,8 +12,7 @@ import { searchEntries, type StorageSearch } from '../../server/session/searchSt
 import { localCatalogue } from '../catalogue.ts';
 import { engineOptions, serverFlags, serverOptions, UsageError, type ServerFlags } from '../options.ts';
 import { readSearch } from '../../graph/retrieval/readSearch.ts';
-import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
-import { StorageRoot } from '../../graph/storage/storageRoot.ts';
+import { openStorages } from '../checkedGraphs.ts';
 import { printable, vectorProgress } from '../output/terminalText.ts';
 
 interface SearchFlags extends ServerFlags {
@@ -48,8 +47,7 @@ async function search(
   const path = await realpath(file).catch((cause: NodeJS.ErrnoException) => {
     throw new Error(`${file} cannot be read: ${whyUnreadable(cause)}`);
   });
-  const storages = new SessionStorages(new StorageRoot(dirname(path)), Infinity);
-  const storage = await storages.find(basename(path));
+  const storage = await openStorages(dirname(path)).find(basename(path));
   const names = { match: '--match', topK: '--top-k', filter: '--filter' };
   const request = readSearch({ query, match, topK: count, filterJson: filter }, storage, names);
   const { hits, found } =

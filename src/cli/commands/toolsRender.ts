@@ -12,8 +12,7 @@ import type { ToolSelection } from '../../graph/compile/turn.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
 import type { ChooseModel } from '../../inference/models/suggestions/chooseModel.ts';
 import { ModelPool } from '../../inference/models/pool/pool.ts';
-import { StorageRoot } from '../../graph/storage/storageRoot.ts';
-import { SessionStorages } from '../../graph/storage/sessionStorages.ts';
+import { openStorages } from '../checkedGraphs.ts';
 import { addVariable } from '../withAgent.ts';
 import { findGraph, readGraph } from '../findGraph.ts';
 import { localCatalogue } from '../catalogue.ts';
@@ -108,7 +107,7 @@ async function render(flags: RenderFlags): Promise<void> {
     choose,
     defaultModelName: flags.model ?? '',
     history,
-    storages: new SessionStorages(new StorageRoot(options.storageRoot || dirname(path)), Infinity),
+    storages: openStorages(options.storageRoot || dirname(path)),
     limits: options,
     turnTimeoutMs: options.turnTimeout * 1000,
   });
