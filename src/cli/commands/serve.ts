@@ -43,15 +43,12 @@ async function serve(options: ServerOptions, log: Log, stop: AbortSignal): Promi
   const line = `${JSON.stringify({ event: 'listening', port: server.port, pid: process.pid })}\n`;
   await portFile?.write(line);
   if (options.json) process.stdout.write(line);
-  else if (process.stdout.isTTY && (options.playground || options.page !== ''))
-    process.stdout.write(`${options.page === '' ? 'Playground' : 'Page'}: ${pageAddress(options.host, server.port)}\n`);
+  else if (process.stdout.isTTY && (options.playground || options.page !== '')) {
+    // A browser cannot open the address "all".
+    const url = ['0.0.0.0', '::'].includes(options.host) ? `ws://127.0.0.1:${server.port}` : server.url;
+    process.stdout.write(`${options.page === '' ? 'Playground' : 'Page'}: ${url.replace(/^ws/, 'http')}/\n`);
+  }
   await whenAborted(stop);
-}
-
-/** The address of the playground for a browser on this machine; none can open the address "all". */
-function pageAddress(host: string, port: number): string {
-  if (host === '0.0.0.0' || host === '::') return `http://127.0.0.1:${port}/`;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
 }
 
 /** Aborted when the server must stop: SIGTERM, SIGINT, SIGHUP, the end of the parent process, closed stdin. */

@@ -15,11 +15,12 @@ export type ReportRow = readonly [label: string, value: string];
 
 /** Formats a diagnosis as text: sections of aligned lines, and the entry for models.json last. */
 export function doctorReport(diagnosis: Diagnosis, colors: Colors): string {
-  const { trials } = diagnosis;
+  const { trials, toolDialect } = diagnosis;
+  const failed = toolDialect.knowsTools ? failedProbes(toolDialect) : [];
   const sections = [
     section('Model', modelRows(diagnosis), colors),
     section('Prompts', promptRows(diagnosis), colors),
-    ...probeSections(diagnosis, colors),
+    ...failed.map(([title, lines]) => warnings(title, lines, colors)),
     section('Memory', memoryRows(diagnosis), colors),
     section('Speed', speedRows(diagnosis), colors),
     trials
@@ -97,12 +98,6 @@ function promptRows({ model, toolDialect, replyMarks, format }: Diagnosis): read
 function countProbes({ probes }: ToolDialect): string {
   const ok = probes.filter((probe) => probe.ok).length;
   return ok === probes.length ? `all ${ok} are ok` : `${ok} of ${probes.length} are ok`;
-}
-
-function probeSections({ toolDialect }: Diagnosis, colors: Colors): readonly (readonly string[])[] {
-  return toolDialect.knowsTools
-    ? failedProbes(toolDialect).map(([title, lines]) => warnings(title, lines, colors))
-    : [];
 }
 
 const warnings = (title: string, lines: readonly string[], colors: Colors): readonly string[] => [
