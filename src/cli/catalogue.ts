@@ -5,18 +5,12 @@ import { Downloads } from '../inference/download/downloads.ts';
 import { assertFolder } from '../base/filesystem.ts';
 import type { Catalogue, CatalogueEntry } from '../inference/models/catalogue/catalogue.ts';
 import { findModel, readCatalogue, unknownModel } from '../inference/models/catalogue/catalogue.ts';
-import { serverOptions, UsageError } from './options.ts';
+import { serverOptions, UsageError, type ServerFlags } from './options.ts';
 import { Fault } from '../protocol/fault.ts';
 import { createFileEntry, isGgufPath } from '../inference/models/catalogue/fileEntry.ts';
 
-export interface OpenCatalogue {
-  readonly options: ServerOptions;
-  readonly catalogue: Catalogue;
-  readonly downloads: Downloads;
-}
-
 /** Reads the catalogue that the flags name; prints its invalid entries to stderr. */
-export async function openCatalogue(flags: Readonly<Record<string, unknown>>): Promise<OpenCatalogue> {
+export async function openCatalogue(flags: ServerFlags) {
   const options = serverOptions(flags);
   await assertFolder('--models', options.models);
   const catalogue = await readCatalogue(options.catalogue);

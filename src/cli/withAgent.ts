@@ -61,7 +61,7 @@ export async function withAgent(
   if (remoteUrl !== undefined) assertModelName(model);
   // The server of --url has a graphs folder of its own.
   const isName = remoteUrl === undefined ? (await findGraph(graph, settings.graphs)).isName : !isFile(graph);
-  const modelFile = remoteUrl === undefined && model !== '' ? await findModelFile(model, settings) : undefined;
+  const modelFile = remoteUrl === undefined ? await findModelFile(model, settings) : undefined;
   // As in `check`: the storage files of a graph file are in its folder.
   const options = { ...settings, storageRoot: settings.storageRoot || (isName ? '' : dirname(graph)) };
   const extraModels = modelFile ? [modelFile] : [];

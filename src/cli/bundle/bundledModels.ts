@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { Catalogue, CatalogueEntry } from '../../inference/models/catalogue/catalogue.ts';
 import { findModel, unknownModel } from '../../inference/models/catalogue/catalogue.ts';
 import { isRemote } from '../../inference/models/catalogue/remoteEntry.ts';
-import type { OpenCatalogue } from '../catalogue.ts';
+import type { Downloads } from '../../inference/download/downloads.ts';
 import type { BundleFile } from './bundlePart.ts';
 import { referencesOf } from '../../graph/compile/document.ts';
 import { StorageRoot } from '../../graph/storage/storageRoot.ts';
@@ -25,10 +25,9 @@ export async function graphFiles(graphs: readonly BundledGraph[]): Promise<reado
       if (file === undefined) continue;
       files.push([name.replaceAll('\\', '/'), file]);
       if (kindOfFile(name) !== 'KNOWLEDGE') continue;
-      const recordsPath = await findRecordsPath(name, await readBytes(file, name, maxFileBytes));
-      const recordsFile = recordsPath === undefined ? undefined : await root.find(recordsPath);
-      if (recordsPath !== undefined && recordsFile !== undefined)
-        files.push([recordsPath.replaceAll('\\', '/'), recordsFile]);
+      const recordsPath = (await findRecordsPath(name, await readBytes(file, name, maxFileBytes))) ?? '';
+      const recordsFile = await root.find(recordsPath);
+      if (recordsFile !== undefined) files.push([recordsPath.replaceAll('\\', '/'), recordsFile]);
     }
   }
   return filesWithoutConflict('graphs', files);
@@ -78,13 +77,14 @@ const loraFolder = `${folder}/lora`;
 /** Finds the files of models. @throws Error that names the command that gets them, where a model is not on disk. */
 export async function findModels(
   names: readonly string[],
-  sources: Pick<OpenCatalogue, 'catalogue' | 'downloads'>,
+  catalogue: Catalogue,
+  downloads: Pick<Downloads, 'locate'>,
 ): Promise<readonly BundledModel[]> {
   const models: BundledModel[] = [];
   for (const name of names) {
-    const entry = requireModel(name, sources.catalogue);
+    const entry = requireModel(name, catalogue);
     const [variant] = entry.variants;
-    const located = await sources.downloads.locate(entry);
+    const located = await downloads.locate(entry);
     if (variant === undefined || !located) throw new Error(notOnDisk(entry));
     // As in the models folder: files of different repositories may have the same name.
     const place = variant.huggingface_repo === undefined ? folder : `${folder}/${variant.huggingface_repo}`;

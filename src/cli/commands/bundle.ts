@@ -92,7 +92,7 @@ async function bundle(folder: string, flags: BundleFlags, signal: AbortSignal): 
   const models = new Set(
     [...named, ...(await storageModels(graphs)), ...(flags.model ?? [])].filter((name) => !entries.includes(name)),
   );
-  const found = await findModels([...models].toSorted(), { catalogue, downloads });
+  const found = await findModels([...models].toSorted(), catalogue, downloads);
   const { gpu, nodeLicense = '', libraries = '' } = flags;
   const content = { platform, node, gpu, nodeLicense, libraries, graphs };
   const parts = await planBundle({ ...content, models: [...found, ...findEntries(entries, catalogue)] });

@@ -42,7 +42,7 @@ export interface CaseSession extends AsyncDisposable {
 /** Opens a session; its servers start when they are needed. */
 export async function openCaseSession(options: CaseSessionOptions): Promise<CaseSession> {
   const { model, settings } = options;
-  const modelFile = model === '' ? undefined : await findModelFile(model, settings);
+  const modelFile = await findModelFile(model, settings);
   const registry = registryWith(await loadExtension(settings.extend));
   const servers = new Map<string, CaseServer>();
   return {

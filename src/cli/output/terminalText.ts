@@ -1,14 +1,10 @@
 import type { VectorProgress } from '../../graph/retrieval/vectors/storageVectors.ts';
 
 /** Terminal styles (ANSI escape codes). */
-export interface Colors {
-  readonly bold: (text: string) => string;
-  readonly dim: (text: string) => string;
-  readonly warning: (text: string) => string;
-}
+export type Colors = ReturnType<typeof colorsFor>;
 
 /** The styles for a stream; they do nothing when it is no terminal or NO_COLOR is set. */
-export function colorsFor(stream: { readonly isTTY?: boolean }): Colors {
+export function colorsFor(stream: { readonly isTTY?: boolean }) {
   const isColored = stream.isTTY === true && !process.env['NO_COLOR'];
   const code =
     (number: number) =>

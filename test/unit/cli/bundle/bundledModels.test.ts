@@ -29,20 +29,21 @@ const hub = { engine: 'llama-cpp', huggingface_repo: 'maker/hub-model', files: [
 const absent = { engine: 'llama-cpp', huggingface_repo: 'maker/other', files: ['b.gguf'] };
 const variantsOf = { own, twin: own, hub, absent, 'own gone': { ...own, files: ['gone.gguf'] } };
 
-function sources() {
+function catalogueHere() {
   const models = Object.entries(variantsOf).map(([name, variant]) => ({
     name,
     default_sampling: sampling,
     variants: [variant],
   }));
-  const catalogue = parseCatalogue(JSON.stringify({ models }), join(folder, 'models.json'));
-  const downloads = new Downloads(join(folder, 'models'), { env: {}, home: folder });
-  return { catalogue, downloads };
+  return parseCatalogue(JSON.stringify({ models }), join(folder, 'models.json'));
 }
+
+const find = (names: readonly string[], catalogue = catalogueHere()) =>
+  findModels(names, catalogue, new Downloads(join(folder, 'models'), { env: {}, home: folder }));
 
 describe('the models of a bundle', () => {
   it('are all their files, and a catalogue that has them where they are', async () => {
-    const models = await findModels(['hub', 'own'], sources());
+    const models = await find(['hub', 'own']);
     expect(models.flatMap(({ files }) => files)).toEqual([
       { path: 'models/maker/hub-model/a-1.gguf', content: { copyOf: join(folder, 'models/maker/hub-model/a-1.gguf') } },
       { path: 'models/maker/hub-model/a-2.gguf', content: { copyOf: join(folder, 'models/maker/hub-model/a-2.gguf') } },
@@ -66,7 +67,7 @@ describe('the models of a bundle', () => {
     const lora = [{ file: 'own/voice.gguf', scale: 0.5 }];
     const model = { name: 'adapted', variants: [{ ...own, lora }] };
     const catalogue = parseCatalogue(JSON.stringify({ models: [model] }), join(folder, 'models.json'));
-    const models = await findModels(['adapted'], { ...sources(), catalogue });
+    const models = await find(['adapted'], catalogue);
     const paths = models.flatMap(({ files }) => files.map(({ path }) => path));
     expect(paths).toEqual(['models/own.gguf', 'models/lora/voice.gguf']);
     const written = parseCatalogue(writeCatalogue(models), join(folder, 'bundle', 'models.json'));
@@ -81,13 +82,12 @@ describe('the models of a bundle', () => {
   });
 
   it('may share a file', async () => {
-    const models = await findModels(['own', 'twin'], sources());
+    const models = await find(['own', 'twin']);
     expect(new Set(models.flatMap(({ files }) => files.map(({ path }) => path)))).toEqual(new Set(['models/own.gguf']));
   });
 
   it('may be entries for a download only', () => {
-    const { catalogue } = sources();
-    const entries = findEntries(['hub', 'absent'], catalogue);
+    const entries = findEntries(['hub', 'absent'], catalogueHere());
     expect(entries.map(({ files }) => files)).toEqual([[], []]);
     const written = parseCatalogue(writeCatalogue(entries), 'models.json');
     expect(written.problems).toEqual([]);
@@ -106,11 +106,11 @@ describe('the models of a bundle', () => {
     ],
     ['a file that has gone', 'own gone', 'the model "own gone" is not on disk: there is no file '],
   ])('are refused where one is %s', async (_, name, message) => {
-    await expect(findModels([name], sources())).rejects.toThrow(message);
+    await expect(find([name])).rejects.toThrow(message);
   });
 
   it('cannot be entries where they are nowhere to download', () => {
-    expect(() => findEntries(['own'], sources().catalogue)).toThrow('--entry own: its entry has no huggingface_repo');
+    expect(() => findEntries(['own'], catalogueHere())).toThrow('--entry own: its entry has no huggingface_repo');
   });
 });
 
