@@ -10,7 +10,7 @@ import {
   isGuarded,
   reachedNodes,
 } from './guardProofs.ts';
-import { readAuditedGraph, nodeOf, targetOf, type AuditedGraph, type AuditedNode } from './auditedGraph.ts';
+import { readAuditedGraph, nodeOf, type AuditedGraph, type AuditedNode } from './auditedGraph.ts';
 
 export interface GraphAudit {
   readonly start: string;
@@ -85,8 +85,8 @@ function shortestLoop(graph: AuditedGraph, isOpen: IsOpen): readonly AuditStep[]
 
 function shortestWayBack(graph: AuditedGraph, start: string, isOpen: IsOpen): readonly AuditStep[] | undefined {
   for (const [name, path] of reachableNodes(graph, isOpen, start)) {
-    const node = graph.nodes.get(name);
-    const exit = node?.exits.find((each) => isOpen(node, each) && targetOf(graph, node, each)?.name === start);
+    const node = nodeOf(graph, name);
+    const exit = node.exits.find((each) => isOpen(node, each) && node.targets.get(each) === start);
     if (exit !== undefined) return [...path, { node: name, exit }];
   }
   return undefined;

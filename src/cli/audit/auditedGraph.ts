@@ -44,12 +44,6 @@ export async function readAuditedGraph(
 export const recordsCalls = ({ effects }: AuditedNode): boolean =>
   effects.tools === undefined || effects.tools.length > 0;
 
-/** The node of an exit; undefined: the exit ends the turn. @throws TypeError for a graph that has faults. */
-export function targetOf(graph: AuditedGraph, { targets }: AuditedNode, exit: string): AuditedNode | undefined {
-  const target = targets.get(exit);
-  return target === undefined ? undefined : nodeOf(graph, target);
-}
-
 /** The node with a name. @throws TypeError for a graph that has faults. */
 export function nodeOf({ nodes }: AuditedGraph, name: string): AuditedNode {
   const node = nodes.get(name);

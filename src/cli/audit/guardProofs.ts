@@ -1,4 +1,4 @@
-import { type AuditedGraph, type AuditedNode, nodeOf, recordsCalls, targetOf } from './auditedGraph.ts';
+import { type AuditedGraph, type AuditedNode, nodeOf, recordsCalls } from './auditedGraph.ts';
 import type { WatchedText } from '../../graph/compile/node.ts';
 
 /** Whether every path to a node with a model passes a Guardrail on the message, which stays the same in a turn. */
@@ -58,12 +58,13 @@ export function proveAnswerGuarded(graph: AuditedGraph): PropertyVerdict {
     if (effects.showsCalls && past.hasCalls) return explainShown(graph, node, path);
     for (const exit of exits) {
       const taken = [...before, { node: node.name, exit }];
-      const target = targetOf(graph, node, exit);
-      if (effects.sends.includes(exit)) return explainSent(node, target ? [...taken, { node: target.name }] : taken);
+      const target = node.targets.get(exit);
+      if (effects.sends.includes(exit))
+        return explainSent(node, target === undefined ? taken : [...taken, { node: target }]);
       const isHeld = effects.held === 'replaced' || (effects.held === 'kept' && past.isUnguarded);
       const isUnguarded = isHeld && !isGuarded(node, exit, 'answer');
       const hasCalls = past.hasCalls || recordsCalls(node);
-      if (target) queue.push({ node: target, isUnguarded, hasCalls, before: taken });
+      if (target !== undefined) queue.push({ node: nodeOf(graph, target), isUnguarded, hasCalls, before: taken });
       else if (isUnguarded) return explainHeld(graph, taken);
     }
   }

@@ -136,7 +136,8 @@ const totalOf = (parts: readonly BundlePart[]): number => parts.reduce((sum, { b
  * @throws Error that names the folder, when it is not empty or cannot be written; the reason of the signal.
  */
 export async function writeBundle(path: string, files: readonly BundleFile[], signal: AbortSignal): Promise<void> {
-  const folder = await realFolder(path);
+  // A symbolic link to a folder is kept: that folder is written.
+  const folder = await realpath(path).catch(() => resolve(path));
   await assertEmpty(path, folder);
   let draft: string | undefined;
   try {
@@ -174,9 +175,6 @@ async function assertEmpty(path: string, folder = resolve(path)): Promise<void> 
   });
   if (entries.length > 0) throw new Error(`${path} is not empty: delete it, or name a folder that is not there yet`);
 }
-
-// A symbolic link to a folder is kept: that folder is written.
-const realFolder = (path: string): Promise<string> => realpath(path).catch(() => resolve(path));
 
 // The same on every machine, whatever the source and the umask have.
 const folderMode = 0o755;

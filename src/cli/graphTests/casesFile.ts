@@ -37,9 +37,7 @@ export async function readCasesFile(path: string, graphs: string): Promise<Cases
   });
   const value: unknown = JSON.parse(file.text);
   if (isObject(value) && 'start_node' in value)
-    throw new CasesFileError(
-      `${path}: is a graph; give its cases file, such as ${join(dirname(path), casesName(path))}`,
-    );
+    throw new CasesFileError(`${path}: is a graph; give its cases file, such as ${casesPath(path)}`);
   const reading = readDocument(value);
   if (!reading.ok) throw failure(file, reading.errors);
   const document = reading.value;
@@ -55,7 +53,7 @@ export async function readCasesFile(path: string, graphs: string): Promise<Cases
   };
 }
 
-const casesName = (graph: string): string => `${basename(graph).replace(/\.json$/i, '')}.cases.json`;
+const casesPath = (graph: string): string => `${join(graph).replace(/\.json$/i, '')}.cases.json`;
 
 /** The cases files of a command: files, or all of a folder. @throws UsageError when a folder has none. */
 export async function findCasesFiles(paths: readonly string[]): Promise<readonly string[]> {

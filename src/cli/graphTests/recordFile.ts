@@ -59,9 +59,8 @@ export async function recordFile(path: string, session: CaseSession, options: Re
     };
     const asWritten = await tryReplay(inferences);
     const { differences } = asWritten;
-    const differs = (name: string, turn: number): boolean =>
-      differences.some((one) => one.case === name && one.turn === turn);
-    const again = differences.length === 0 ? asWritten : await tryReplay(withPlainCalls(inferences, cases, differs));
+    const again =
+      differences.length === 0 ? asWritten : await tryReplay(withPlainCalls(inferences, cases, differences));
     const { text, ...replayed } = again.differences.length < differences.length ? again : asWritten;
     await writeAtomic(out, text).catch((error: Error) => {
       throw new CasesFileError(`${out} cannot be written: ${describeFsError(error)}`, { cause: error });
@@ -131,14 +130,15 @@ const linesOf = ({ path, calls, text, fields, error }: TurnTrace): readonly stri
   ...(error === undefined ? [] : [error]),
 ];
 
-/** Writes recorded calls in `<tool_call>` tags: the mock engine does not read a model's own layout. */
+/** Writes recorded calls of turns that differ in `<tool_call>` tags: the mock engine does not read a model's own layout. */
 function withPlainCalls(
   inferences: readonly PlacedInference[],
   cases: readonly CaseResult[],
-  isRewritten: (name: string, turn: number) => boolean,
+  differences: readonly ReplayDifference[],
 ): readonly PlacedInference[] {
   return inferences.map((one) => {
-    if (one.answer.answer === undefined || !isRewritten(one.case, one.turn)) return one;
+    const differs = differences.some((other) => other.case === one.case && other.turn === one.turn);
+    if (one.answer.answer === undefined || !differs) return one;
     const turn = cases.find(({ name }) => name === one.case)?.runs[0]?.turns[one.turn - 1];
     const calls = turn?.trace.calls.filter((_, index) => turn.inferenceOfCalls[index] === one.inference) ?? [];
     return calls.length === 0 ? one : { ...one, answer: { answer: calls.map(inTags).join('\n') } };
