@@ -39,8 +39,8 @@ export async function checkGraph(
     const limits = defaultServerOptions();
     const given = { graph, registry, pool, storages, limits, ...(choose && { choose: withFallback(choose) }) };
     await using agent = await Agent.create({ ...given, id: 1, defaultModelName: '', turnTimeoutMs: 0 });
-    const notes = await Promise.all(agent.modelNames.map((name) => notesOf?.(name) ?? []));
-    const chosen = choose ? agent.modelChoices.map(({ reason }) => `on this machine ${reason}`) : [];
+    const notes = await Promise.all(agent.models.names.map((name) => notesOf?.(name) ?? []));
+    const chosen = choose ? agent.models.choices.map(({ reason }) => `on this machine ${reason}`) : [];
     return { faults: [], warnings: [...agent.warnings, ...notes.flat(), ...chosen] };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;

@@ -1,31 +1,26 @@
-import type { Limits, NodeContext, NodeLimits } from '../compile/node.ts';
+import type { Limits, NodeLimits } from '../compile/node.ts';
 import { runChunk } from '../../base/eventLoop.ts';
 import { type AgentMemory, agentMemory } from './agentMemory.ts';
-import { AgentModels } from './agentModels.ts';
+import { AgentModels, type AgentModelsOptions } from './agentModels.ts';
 import { AgentState, readSaved } from './agentState.ts';
 import { createBackground } from './background.ts';
-import { compile, type CompileOptions, type Graph } from '../compile/compile.ts';
+import { compile, type Graph } from '../compile/compile.ts';
 import type { ClientTools } from '../compile/clientTools.ts';
 import { sizeOf } from '../storage/sessionMemory.ts';
 import type { SessionStorages } from '../storage/sessionStorages.ts';
 import type { Interaction } from '../../chat/dialog.ts';
 import { Fault, truncateMessage } from '../../protocol/fault.ts';
-import type { ChooseModel } from '../../inference/models/suggestions/chooseModel.ts';
-import type { ModelChoice, PathStep, ToolControl, ToolResult } from '../../protocol/frames.gen.ts';
+import type { PathStep, ToolControl, ToolResult } from '../../protocol/frames.gen.ts';
 import type { Pace } from '../../inference/contract/pace.ts';
 import type { Registry } from '../compile/registry.ts';
-import type { ModelPool } from '../../inference/models/pool/pool.ts';
-import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
-import type { VectorPool } from '../retrieval/vectors/vectorPool.ts';
-import type { ModelNames } from '../compile/modelNames.ts';
 import { notAwaited } from './pendingResults.ts';
-import { RunningTurn, runTurn } from './runningTurn.ts';
+import { RunningTurn, runTurn, type WalkOutcome } from './runningTurn.ts';
 import { type Emit, type TurnOptions, type TurnTimeout, turnTimeout } from './turnOptions.ts';
 
 // Nodes that one turn may visit.
 const defaultMaxSteps = 64;
 
-export interface AgentOptions {
+export interface AgentOptions extends Omit<AgentModelsOptions, 'warn'> {
   readonly id: number;
   /** A graph document, not yet checked. */
   readonly graph: unknown;
@@ -34,9 +29,6 @@ export interface AgentOptions {
   readonly registry: Registry;
   /** Whether the graph is a part of another one, so that its linter would warn of what is not there. Default false. */
   readonly isPart?: boolean;
-  readonly pool: ModelPool;
-  /** Model of the nodes that name none; takes precedence over the graph's own default. "" = none. */
-  readonly defaultModelName: string;
   /** Sends NodeEvents and debug_info. Default false. */
   readonly diagnostics?: boolean;
   /** Maximum number of nodes that one turn may visit; 0 = 64, the default. */
@@ -44,17 +36,11 @@ export interface AgentOptions {
   /** A saved dialog, which may have a state of the agent, too. Default: none. */
   readonly history?: readonly Interaction[];
   readonly storages: SessionStorages;
-  /** The vectors of storages; absent: only words are matched. */
-  readonly vectors?: VectorPool;
   /** Limits of all turns of its session. Default: none. */
   readonly pace?: Pace;
   readonly limits: NodeLimits & Pick<Limits, 'maxNodes' | 'maxSteps'>;
   /** Maximum duration of a turn, in milliseconds. */
   readonly turnTimeoutMs: number;
-  /** Absent: of several models the first is taken. */
-  readonly choose?: ChooseModel;
-  /** How to wait for a model that is not in memory. */
-  readonly loadWaitFor?: (model: string) => LoadWait;
   /** Sends a frame that answers no request: of work after a turn. Absent: there are none. */
   readonly emitLater?: Emit | undefined;
   /** Receives why work after a turn failed; the next turn has a warning of it, too. */
@@ -81,8 +67,8 @@ export class Agent implements AsyncDisposable {
   readonly id: number;
   /** Warnings of its creation. */
   readonly warnings: readonly string[];
+  readonly models: AgentModels;
   readonly #graph: Graph;
-  readonly #models: AgentModels;
   readonly #memory: AgentMemory;
   readonly #state: AgentState;
   readonly #options: AgentOptions;
@@ -96,16 +82,11 @@ export class Agent implements AsyncDisposable {
   #warming: Promise<void> | undefined;
   #turnCount = 0;
 
-  private constructor(
-    graph: Graph,
-    { models, memory, state, dialog }: NodeResources & AgentDialog,
-    warnings: string[],
-    options: AgentOptions,
-  ) {
+  private constructor(graph: Graph, { models, memory, state, dialog, warnings }: AgentParts, options: AgentOptions) {
     this.id = options.id;
     this.warnings = warnings.splice(0);
     this.#graph = graph;
-    this.#models = models;
+    this.models = models;
     this.#memory = memory;
     this.#pendingWarnings = warnings;
     this.#options = options;
@@ -117,20 +98,6 @@ export class Agent implements AsyncDisposable {
     });
   }
 
-  get modelNames(): readonly string[] {
-    return this.#models.names;
-  }
-
-  /** The models that were chosen, one for each list of names in the graph. */
-  get modelChoices(): readonly ModelChoice[] {
-    return this.#models.choices;
-  }
-
-  /** The model that names of its graph stand for. */
-  modelOf(names: ModelNames): Promise<string> {
-    return this.#models.resolve(names);
-  }
-
   /** The conversation so far, with the state of the agent, to be saved. */
   get history(): readonly Interaction[] {
     return this.#state.save(this.#dialog);
@@ -138,16 +105,13 @@ export class Agent implements AsyncDisposable {
 
   /** Compiles the graph, which loads its models. @throws Fault 3003, 3008, 6007 to 6009, LIMIT_EXCEEDED */
   static async create(options: AgentOptions): Promise<Agent> {
-    const { maxSteps = 0, history = [] } = options;
-    const { limits } = options;
+    const { maxSteps = 0, history = [], limits, storages } = options;
     if (maxSteps > limits.maxSteps)
       throw new Fault('LIMIT_EXCEEDED', `max_steps_per_turn is ${maxSteps}, and ${limits.maxSteps} are allowed`);
     const warnings: string[] = [];
     const warn = (warning: string): void => void warnings.push(truncateMessage(warning));
-    const { pool, defaultModelName: clientDefault, choose, loadWaitFor, vectors } = options;
-    const models = new AgentModels({ pool, clientDefault, choose, loadWaitFor, vectors, warn });
-    const memory = agentMemory(options.storages.memory, options.id);
-    const resources = { ...options, models, memory, warn };
+    const models = new AgentModels({ ...options, warn });
+    const memory = agentMemory(storages.memory, options.id);
     try {
       memory.add('dialog', history);
       const saved = readSaved(history);
@@ -159,10 +123,20 @@ export class Agent implements AsyncDisposable {
         maxNodes: limits.maxNodes,
         warn: options.isPart ? undefined : warn,
         clientTools: options.clientTools,
-        contextFor: nodeContexts(resources),
+        contextFor: (nodeName, graphDefault) => ({
+          nodeName,
+          warn,
+          limits,
+          strings: (nameOrPath) => storages.find(nameOrPath),
+          addKnowledge: async (name, entries) => (await storages.add(name, entries)).ids,
+          setMade: (thing, bytes) => memory.setMade(nodeName, thing, bytes),
+          checkModel: (name, purpose) => models.check(name, graphDefault, purpose),
+          model: (name, purpose) => models.lease(name, graphDefault, purpose),
+          retriever: (storage, matching) => models.openRetriever(storage, nodeName, matching),
+        }),
       });
       models.warnOfUnusedDefault();
-      return new Agent(graph, { ...resources, state, dialog: saved.dialog }, warnings, options);
+      return new Agent(graph, { models, memory, state, dialog: saved.dialog, warnings }, options);
     } catch (error) {
       memory[Symbol.dispose]();
       await models[Symbol.asyncDispose]();
@@ -207,7 +181,7 @@ export class Agent implements AsyncDisposable {
     const timeout = turnTimeout(turnTimeoutMs, onTimeout, pace);
     const turn = this.#createTurn({ turnId, message: text, variables, signal, timeout, keep, ...listener });
     for (const warning of this.#pendingWarnings.splice(0)) turn.warn(warning);
-    const done = this.#run(turn, { signal, timeout });
+    const done = this.#run(turn, timeout);
     this.#activeTurn = { turnId, turn, abort, done };
     return done;
   }
@@ -294,7 +268,7 @@ export class Agent implements AsyncDisposable {
     await this.#warming?.catch(() => undefined);
     await this.#background.stop();
     await this.#graph[Symbol.asyncDispose]();
-    await this.#models[Symbol.asyncDispose]();
+    await this.models[Symbol.asyncDispose]();
     this.#memory[Symbol.dispose]();
   }
 
@@ -303,7 +277,7 @@ export class Agent implements AsyncDisposable {
   ): RunningTurn {
     const { id: agentId, diagnostics = false, pace, emitLater } = this.#options;
     const dialog = { interactions: this.#dialog.filter(({ mark }) => mark !== 'forgotten') };
-    const own = { agentId, diagnostics, dialog, state: this.#state, emitLater, modelChoices: this.modelChoices };
+    const own = { agentId, diagnostics, dialog, state: this.#state, emitLater, modelChoices: this.models.choices };
     return new RunningTurn({ ...start, ...own, ...(pace && { pace }) });
   }
 
@@ -318,18 +292,18 @@ export class Agent implements AsyncDisposable {
     await this.#activeTurn?.done;
   }
 
-  async #run(turn: RunningTurn, { signal, timeout }: { signal: AbortSignal; timeout: TurnTimeout }) {
+  async #run(turn: RunningTurn, timeout: TurnTimeout): Promise<Fault | undefined> {
     const path: PathStep[] = [];
     const maxSteps = this.#options.maxSteps || defaultMaxSteps;
-    const stopListening = this.#models.onSlowLoad((model) =>
+    const stopListening = this.models.onSlowLoad((model) =>
       turn.emitEvent('model_loading', { model, message: 'loading takes longer than usual' }, { always: true }),
     );
     const isManual = this.#state.mode === 'MANUAL';
-    const outcome = isManual ? manualOutcome : runTurn(this.#graph, turn, { maxSteps, path, signal });
+    const outcome = isManual ? manualOutcome : runTurn(this.#graph, turn, { maxSteps, path });
     const { status, mark, error: thrown } = await outcome;
     stopListening();
     timeout[Symbol.dispose]();
-    if (status === 'SUCCESS') this.#models.turnFinished();
+    if (status === 'SUCCESS') this.models.turnFinished();
     this.#state.pending = turn.pendingAfter(mark);
     this.#keep(turn.interaction(mark), thrown?.name);
     this.#activeTurn = undefined;
@@ -356,29 +330,12 @@ export class Agent implements AsyncDisposable {
 }
 
 /** How a turn ends that people answer. */
-const manualOutcome = Promise.resolve({ status: 'SUCCESS', mark: 'recorded', error: undefined } as const);
+const manualOutcome: WalkOutcome = { status: 'SUCCESS', mark: 'recorded' };
 
-interface AgentDialog {
-  readonly dialog: readonly Interaction[];
-  readonly state: AgentState;
-}
-
-interface NodeResources extends Pick<NodeContext, 'limits' | 'warn'> {
-  readonly storages: SessionStorages;
+interface AgentParts {
   readonly models: AgentModels;
   readonly memory: AgentMemory;
+  readonly state: AgentState;
+  readonly dialog: readonly Interaction[];
+  readonly warnings: string[];
 }
-
-const nodeContexts =
-  ({ limits, warn, storages, models, memory }: NodeResources): CompileOptions['contextFor'] =>
-  (nodeName, graphDefault) => ({
-    nodeName,
-    warn,
-    limits,
-    strings: (nameOrPath) => storages.find(nameOrPath),
-    addKnowledge: async (name, entries) => (await storages.add(name, entries)).ids,
-    setMade: (thing, bytes) => memory.setMade(nodeName, thing, bytes),
-    checkModel: (name, purpose) => models.check(name, graphDefault, purpose),
-    model: (name, purpose) => models.lease(name, graphDefault, purpose),
-    retriever: (storage, matching) => models.openRetriever(storage, nodeName, matching),
-  });

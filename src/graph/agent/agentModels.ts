@@ -1,5 +1,5 @@
 import type { ModelPurpose } from '../../inference/contract/model.ts';
-import { Fault, truncateMessage } from '../../protocol/fault.ts';
+import { Fault } from '../../protocol/fault.ts';
 import type { ModelNames } from '../compile/modelNames.ts';
 import { InvalidOutside, InvalidParams, isResourceFault, paramError, type RetrieverMatching } from '../compile/node.ts';
 import type { SchemaError } from '../../protocol/schema.ts';
@@ -15,13 +15,13 @@ import type { StringStorage } from '../storage/stringStorage.ts';
 
 export interface AgentModelsOptions {
   readonly pool: ModelPool;
-  /** Default model that the client names; takes precedence over the graph's own. "" = none. */
-  readonly clientDefault: string;
-  /** Absent: the first is taken. */
+  /** Model of the nodes that name none; takes precedence over the graph's own default. "" = none. */
+  readonly defaultModelName: string;
+  /** Absent: of several models the first is taken. */
   readonly choose?: ChooseModel | undefined;
   /** How to wait for a model that is not in memory. */
   readonly loadWaitFor?: ((model: string) => LoadWait) | undefined;
-  /** The vectors of storages; absent: none are computed. */
+  /** The vectors of storages; absent: only words are matched. */
   readonly vectors?: VectorPool | undefined;
   /** Receives the notes of each model that is loaded. */
   readonly warn: (warning: string) => void;
@@ -51,9 +51,9 @@ export class AgentModels implements AsyncDisposable {
 
   /** Checks names of models, and their purpose, without loading one. @returns the names. @throws the error that `lease` would. */
   check(names: ModelNames | undefined, graphDefault: ModelNames, purpose: ModelPurpose = 'chat'): ModelNames {
-    const { clientDefault, pool } = this.#options;
+    const { defaultModelName, pool } = this.#options;
     this.#isDefaultUsed ||= names === undefined;
-    const wanted = names ?? (clientDefault || graphDefault);
+    const wanted = names ?? (defaultModelName || graphDefault);
     if (wanted === '' && pool.needsName) throw new InvalidParams([noModelError]);
     const seen = new Set<string>();
     try {
@@ -128,7 +128,7 @@ export class AgentModels implements AsyncDisposable {
     this.#vectors.push(opened);
     // Those who search are told what cannot be computed.
     opened.computed.then(
-      ({ truncated }) => truncated > 0 && warn(truncateMessage(truncatedTexts(name, modelName, truncated))),
+      ({ truncated }) => truncated > 0 && warn(truncatedTexts(name, modelName, truncated)),
       () => undefined,
     );
     return opened;
@@ -147,10 +147,9 @@ export class AgentModels implements AsyncDisposable {
 
   /** Warns of a default model of the client that no node uses, because all name their own. */
   warnOfUnusedDefault(): void {
-    const { clientDefault, warn } = this.#options;
-    if (clientDefault === '' || this.#isDefaultUsed || this.#leases.size === 0) return;
-    const message = `createAgent.defaultModelName "${clientDefault}" is not used: every node with a model names its own`;
-    warn(truncateMessage(message));
+    const { defaultModelName, warn } = this.#options;
+    if (defaultModelName === '' || this.#isDefaultUsed || this.#leases.size === 0) return;
+    warn(`createAgent.defaultModelName "${defaultModelName}" is not used: every node with a model names its own`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -167,7 +166,7 @@ export class AgentModels implements AsyncDisposable {
     this.#leases.set(name, lease);
     const leased = await lease;
     this.#leased.push(leased);
-    for (const note of leased.model.notes) warn(truncateMessage(`the model "${name}": ${note}`));
+    for (const note of leased.model.notes) warn(`the model "${name}": ${note}`);
     return lease;
   }
 
@@ -201,7 +200,7 @@ export class AgentModels implements AsyncDisposable {
   /** Names the field with the default model: that of the request, or that of the graph. */
   #defaultModelError(error: unknown): unknown {
     if (!isResourceFault(error)) return error;
-    const isOfGraph = this.#options.clientDefault === '';
+    const isOfGraph = this.#options.defaultModelName === '';
     const place = isOfGraph ? 'default_model_name' : 'createAgent.defaultModelName';
     return new InvalidOutside(isOfGraph ? `/${place}` : '', `${place} cannot be used: ${error.message}`, error.name);
   }

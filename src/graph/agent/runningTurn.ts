@@ -344,7 +344,7 @@ export class RunningTurn implements WalkedTurn {
   }
 }
 
-interface WalkOutcome {
+export interface WalkOutcome {
   readonly status: TurnComplete['status'];
   readonly mark?: Interaction['mark'];
   /** Why it failed, or why the server cancelled it. */
@@ -355,13 +355,14 @@ interface WalkOutcome {
 export async function runTurn(
   graph: Graph,
   turn: RunningTurn,
-  { maxSteps, path, signal }: { readonly maxSteps: number; readonly path: PathStep[]; readonly signal: AbortSignal },
+  options: { readonly maxSteps: number; readonly path: PathStep[] },
 ): Promise<WalkOutcome> {
   try {
-    await walk(graph, turn, { maxSteps, path });
+    await walk(graph, turn, options);
     turn.flush();
     return { status: 'SUCCESS' };
   } catch (thrown) {
+    const { signal } = turn;
     const error: unknown = signal.aborted ? signal.reason : thrown;
     if (signal.aborted && !(error instanceof Fault)) return { status: 'CANCELLED', mark: 'cancelled' };
     const fault = Fault.from(error);

@@ -100,7 +100,7 @@ async function addDialog(session: Session, agent: Agent, plan: TurnPlan): Promis
   const { earlier, parts, layout } = plan;
   const hasCalls = [...earlier.flatMap((turn) => turn.parts ?? []), ...parts].some(({ kind }) => kind === 'calls');
   await using lease = hasCalls
-    ? await session.pool.lease(await agent.modelOf(layout.model), { signal: session.signal })
+    ? await session.pool.lease(await agent.models.resolve(layout.model), { signal: session.signal })
     : undefined;
   const format = lease ? resolveFormat(layout.format, lease, session.context.formats).format : undefined;
   const exchangeOf = (part: ConversationPart): Exchange => {
