@@ -1,10 +1,10 @@
-import type { CallMetadata, DialogResult, Interaction } from '../../chat/dialog.ts';
+import type { DialogResult, Interaction } from '../../chat/dialog.ts';
 import { createYielder } from '../../base/eventLoop.ts';
 import { splitToFrames } from '../../protocol/frameSize.ts';
 import { withoutMark } from '../../base/jsonLocations.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { describeError, Fault } from '../../protocol/fault.ts';
-import type { Exchange } from '../compile/turn.ts';
+import { answeredCalls, type Exchange } from '../compile/turn.ts';
 import { parseJsonObject } from '../../chat/json/lenientParser.ts';
 import { stringifyJson } from '../../chat/json/value.ts';
 import { createReader, invalid, readJsonField, type Schema, type SchemaError } from '../../protocol/schema.ts';
@@ -139,35 +139,8 @@ const findInvalidArguments = (interactions: readonly Interaction[]): readonly Sc
 /** What a turn that called tools shows in later prompts when its own line is empty. */
 const defaultSpoken = 'Done.';
 
-/** What a turn leaves behind for the dialog. */
-interface TurnRemains extends Pick<Interaction, 'user' | 'assistant' | 'mark' | 'variables'> {
-  readonly metadata: readonly CallMetadata[];
-  readonly exchanges: readonly Exchange[];
-  /** The answer that later prompts show where the turn called and sent no text; undefined: it called no tool. */
-  readonly spoken: (() => string) | undefined;
-  /** What later prompts show in place of `assistant`; undefined: the same. */
-  readonly prompted: string | undefined;
-}
-
-/** The interaction that a turn adds to the dialog. It is small: it has no calls, and results only if they stay. */
-export function toInteraction(
-  { user, assistant, prompted, mark, variables, exchanges, spoken, metadata }: TurnRemains,
-  warn: (warning: string) => void,
-): Interaction {
-  const results = dialogResults(exchanges);
-  return {
-    user,
-    assistant,
-    ...(prompted !== undefined && { prompted }),
-    ...(mark && { mark }),
-    ...(variables && { variables }),
-    ...(spoken && assistant === '' && { spoken: renderSpoken(spoken, warn) }),
-    ...(results.length > 0 && { results }),
-    ...(metadata.length > 0 && { result_metadata: metadata }),
-  };
-}
-
-function renderSpoken(render: () => string, warn: (warning: string) => void): string {
+/** The answer that later prompts show of a turn that called tools and sent no text. */
+export function renderSpoken(render: () => string, warn: (warning: string) => void): string {
   try {
     return render().trim() || defaultSpoken;
   } catch (error) {
@@ -176,11 +149,10 @@ function renderSpoken(render: () => string, warn: (warning: string) => void): st
   }
 }
 
-function dialogResults(exchanges: readonly Exchange[]): readonly DialogResult[] {
-  const staying = exchanges.flatMap(({ calls }) => calls).filter(({ lifespan }) => lifespan === 'DIALOG');
-  const results = staying.map(({ id, name, arguments: args, ok, content }) => {
-    return { call_id: id, name, arguments_json: stringifyJson(args), ok, content };
-  });
-  // A call that was repeated within the turn has the result of the first one, under the same id.
-  return results.filter(({ call_id }, index) => results.findIndex((other) => other.call_id === call_id) === index);
-}
+/** The results of a turn that stay in the dialog. */
+export const dialogResults = (exchanges: readonly Exchange[]): readonly DialogResult[] =>
+  answeredCalls(exchanges)
+    .filter(({ lifespan }) => lifespan === 'DIALOG')
+    .map(({ id, name, arguments: args, ok, content }) => {
+      return { call_id: id, name, arguments_json: stringifyJson(args), ok, content };
+    });

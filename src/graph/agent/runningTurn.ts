@@ -23,7 +23,7 @@ import { type JsonValue, stringifyJson } from '../../chat/json/value.ts';
 import type { Insight } from '../../chat/tools/validate/callIssues.ts';
 import type { BackgroundWork } from './background.ts';
 import { createCallNotification, summarizeTurn } from './turnFrames.ts';
-import { toInteraction } from './history.ts';
+import { dialogResults, renderSpoken } from './history.ts';
 import { PendingResults } from './pendingResults.ts';
 import { textFrames, TurnAnswer } from './turnAnswer.ts';
 import type { TurnOptions } from './turnOptions.ts';
@@ -48,6 +48,7 @@ export class RunningTurn implements WalkedTurn {
   route = '';
   knowledge: readonly KnowledgeBlock[] = [];
   readonly #options: TurnOptions;
+  readonly #ids: Pick<TurnOptions, 'agentId' | 'turnId'>;
   readonly #startMs = performance.now();
   readonly #answer: TurnAnswer;
   readonly #inferences: (InferenceRecord & { readonly nodeName: string })[] = [];
@@ -73,7 +74,8 @@ export class RunningTurn implements WalkedTurn {
 
   constructor(options: TurnOptions) {
     this.#options = options;
-    const { message, dialog, variables, state, signal, diagnostics, priority, pace } = options;
+    const { agentId, turnId, message, dialog, variables, state, signal, diagnostics, priority, pace } = options;
+    this.#ids = { agentId, turnId };
     this.exchanges = [...(options.continuation?.exchanges ?? [])];
     this.continuesAfter = options.continuation?.after?.nodeName ?? '';
     this.message = message;
@@ -84,7 +86,7 @@ export class RunningTurn implements WalkedTurn {
     this.signal = signal;
     this.diagnostics = diagnostics;
     this.schedule = { ...(priority && { priority }), ...(pace && { pace }) };
-    this.#pendingResults = new PendingResults(options.turnId);
+    this.#pendingResults = new PendingResults(turnId);
     this.#answer = new TurnAnswer(options.emit, this.#ids);
   }
 
@@ -273,7 +275,7 @@ export class RunningTurn implements WalkedTurn {
       inferences: this.#inferences,
       calls: this.calls,
       warnings: [...this.#warnings],
-      metadata: this.#metadata,
+      resultMetadata: this.#metadata,
       mode: this.mode,
       modelChoices: this.#options.modelChoices,
       diagnostics: this.#options.diagnostics,
@@ -286,18 +288,25 @@ export class RunningTurn implements WalkedTurn {
     this.#options.emit('turnComplete', summary);
   }
 
-  /** The interaction that the turn adds to the dialog. */
+  /** The interaction that the turn adds to the dialog. It is small: it has no calls, and results only if they stay. */
   interaction(ended?: Interaction['mark']): Interaction {
     const mark = this.#isForgotten ? 'forgotten' : ended;
-    const warn = (warning: string): void => this.warn(warning);
+    const { user, ...own } = this.#isRecorded ? { user: '' } : this.#opening;
+    const { sent: assistant, prompted } = this.#answer;
+    const results = dialogResults(this.exchanges);
     const metadata = this.#metadata.map(({ callId, toolName, metadataJson }) => {
       return { call_id: callId, name: toolName, metadata_json: metadataJson };
     });
-    const { exchanges } = this;
-    const { sent: assistant, prompted } = this.#answer;
-    const remains = { assistant, prompted, exchanges, spoken: this.#spoken, metadata };
-    const opening = this.#isRecorded ? { user: '' } : this.#opening;
-    return toInteraction({ ...opening, ...remains, ...(mark && { mark }) }, warn);
+    return {
+      user,
+      assistant,
+      ...(prompted !== undefined && { prompted }),
+      ...(mark && { mark }),
+      ...own,
+      ...(this.#spoken && assistant === '' && { spoken: renderSpoken(this.#spoken, (warning) => this.warn(warning)) }),
+      ...(results.length > 0 && { results }),
+      ...(metadata.length > 0 && { result_metadata: metadata }),
+    };
   }
 
   /** The message and its own variables. */
@@ -333,10 +342,6 @@ export class RunningTurn implements WalkedTurn {
       const part = { payloadJson, part: index + 1, of: pieces.length };
       emit('nodeEvent', { ...this.#ids, nodeName, eventType, ...part, mode: this.mode });
     }
-  }
-
-  get #ids(): { readonly agentId: number; readonly turnId: number } {
-    return { agentId: this.#options.agentId, turnId: this.#options.turnId };
   }
 
   get #elapsedMs(): number {

@@ -1,5 +1,5 @@
 import { jsonBytes, maxPartBytes, takeFitting } from '../../protocol/frameSize.ts';
-import type { PathStep, ResultMetadata, ToolCallNotification, TurnComplete } from '../../protocol/frames.gen.ts';
+import type { ToolCallNotification, TurnComplete } from '../../protocol/frames.gen.ts';
 import type { Call, InferenceRecord } from '../compile/turn.ts';
 
 // Bytes of the two copies of the arguments in one notification; its issues take another part, the other fields are small.
@@ -39,21 +39,19 @@ export function createCallNotification(
   };
 }
 
-interface TurnRecord extends Pick<
+/** What a turn summary has beyond what follows from the inferences. */
+interface TurnRecord extends Omit<
   TurnComplete,
-  'agentId' | 'turnId' | 'status' | 'error' | 'durationMs' | 'timeToFirstTokenMs' | 'mode' | 'modelChoices'
+  'stopReason' | 'debugInfo' | `tokens${string}` | `interactions${string}`
 > {
-  readonly path: readonly PathStep[];
   readonly inferences: readonly (InferenceRecord & { readonly nodeName: string })[];
   readonly calls: readonly Call[];
-  readonly warnings: readonly string[];
-  readonly metadata: readonly ResultMetadata[];
   readonly diagnostics: boolean;
 }
 
 /** Creates the turn summary (TurnComplete). It fits in one frame: what does not is omitted, and a warning reports that. */
 export function summarizeTurn(record: TurnRecord): TurnComplete {
-  const { path, inferences, calls, warnings, metadata, modelChoices, diagnostics, ...turn } = record;
+  const { path, inferences, calls, warnings, resultMetadata, modelChoices, diagnostics, ...turn } = record;
   const sum = (pick: (inference: InferenceRecord) => number): number =>
     inferences.reduce((total, inference) => total + pick(inference), 0);
   const last = inferences.at(-1);
@@ -61,11 +59,11 @@ export function summarizeTurn(record: TurnRecord): TurnComplete {
   const isDebugInfoTooLarge = jsonBytes(debugInfo) > maxPartBytes;
   const shownChoices = takeFitting(modelChoices, maxPartBytes / 2);
   const shownPath = takeFitting(path, maxPartBytes / (modelChoices.length > 0 ? 2 : 1));
-  const shownMetadata = takeFitting(metadata, maxPartBytes);
+  const shownMetadata = takeFitting(resultMetadata, maxPartBytes);
   const shownWarnings = takeFitting(warnings, maxPartBytes);
   const omissions = [
-    shownMetadata.length < metadata.length &&
-      `the turn has metadata of ${metadata.length} results, and that of the first ${shownMetadata.length} is shown`,
+    shownMetadata.length < resultMetadata.length &&
+      `the turn has metadata of ${resultMetadata.length} results, and that of the first ${shownMetadata.length} is shown`,
     isDebugInfoTooLarge && 'debug_info does not fit in a frame and is left out',
     shownPath.length < path.length && `the path has ${path.length} steps, and the first ${shownPath.length} are shown`,
     shownWarnings.length < warnings.length &&
