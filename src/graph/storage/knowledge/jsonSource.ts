@@ -1,6 +1,6 @@
 import { describePointer } from '../../../base/jsonPointer.ts';
 import { findDuplicateKeys, findLoneSurrogate, findSyntaxError, locateInJson } from '../../../base/jsonLocations.ts';
-import { isObject } from '../../../base/jsonTypes.ts';
+import { isObject, tryParseJson } from '../../../base/jsonTypes.ts';
 import type { SchemaError } from '../../../protocol/schema.ts';
 import { decodeUtf8 } from '../../../base/filesystem.ts';
 import { invalidStorage } from '../invalidStorage.ts';
@@ -58,7 +58,7 @@ export class JsonSource {
   }
 
   /** The fault for an error in a slice, whose pointer is relative to it. */
-  faultIn(slice: JsonSlice, { pointer, message }: SchemaError): Fault {
+  faultIn(slice: JsonSlice, { pointer = '', message = 'is invalid' }: Partial<SchemaError> = {}): Fault {
     return invalidStorage(`${this.placeOf(slice, pointer)} ${message}`);
   }
 
@@ -131,7 +131,7 @@ function* sliceObject(
   path: string,
   { lists, holders }: Readonly<Record<'lists' | 'holders', readonly string[]>>,
 ): Generator<JsonSlice, void> {
-  for (const name of scanner.names()) {
+  for (const name of scanner.keys()) {
     const next = scanner.peek();
     const member = path + name;
     if (holders.includes(name) && next === '{')
@@ -145,8 +145,7 @@ function* sliceObject(
 function* sliceList(scanner: Scanner, member: string): Generator<JsonSlice, void> {
   const { at } = scanner;
   yield { member, key: undefined, opensList: true, start: at, end: at, names: 0 };
-  const keys = scanner.peek() === '[' ? scanner.indexes() : scanner.names();
-  for (const key of keys) yield { member, key, opensList: false, ...scanner.value() };
+  for (const key of scanner.keys()) yield { member, key, opensList: false, ...scanner.value() };
 }
 
 class Scanner {
@@ -175,29 +174,26 @@ class Scanner {
     return byte === undefined ? '' : String.fromCharCode(byte);
   }
 
-  /** Reads a list up to its end; the caller reads each value. */
-  *indexes(): Generator<string, void> {
+  /** Reads a list or an object up to its end: its indexes or names. The caller reads each value. */
+  *keys(): Generator<string, void> {
+    const end = this.peek() === '[' ? ']' : '}';
     this.at++;
-    if (this.#ends(']')) return;
+    if (this.#ends(end)) return;
     for (let index = 0; ; index++) {
-      yield String(index);
-      if (this.#isLast(']')) return;
+      yield end === ']' ? String(index) : this.#name();
+      if (this.#isLast(end)) return;
     }
   }
 
-  /** Reads an object up to its end; the caller reads each value. */
-  *names(): Generator<string, void> {
+  #name(): string {
+    if (this.peek() !== '"') throw this.#expected('a name in quotation marks');
+    const { start, end } = this.value();
+    const name = tryParseJson(new TextDecoder().decode(this.#bytes.subarray(start, end)));
+    if (name === undefined) throw this.fault('is not valid JSON: this name is no string', start);
+    if (this.peek() !== ':') throw this.#expected('a colon');
     this.at++;
-    if (this.#ends('}')) return;
-    for (;;) {
-      if (this.peek() !== '"') throw this.#expected('a name in quotation marks');
-      const name = this.#parseName(this.value());
-      if (this.peek() !== ':') throw this.#expected('a colon');
-      this.at++;
-      this.peek();
-      yield name;
-      if (this.#isLast('}')) return;
-    }
+    this.peek();
+    return String(name);
   }
 
   value(maxBytes = maxSliceBytes): { readonly start: number; readonly end: number; readonly names: number } {
@@ -260,14 +256,6 @@ class Scanner {
 
   #expected(what: string): Fault {
     return this.fault(`is not valid JSON: ${what} is expected`);
-  }
-
-  #parseName({ start, end }: Pick<JsonSlice, 'start' | 'end'>): string {
-    try {
-      return String(JSON.parse(new TextDecoder().decode(this.#bytes.subarray(start, end))));
-    } catch {
-      throw this.fault('is not valid JSON: this name is no string', start);
-    }
   }
 }
 
