@@ -4,9 +4,9 @@ import type { CreateStringStorageRequest, StorageEntry } from '../../../protocol
 import { maxEntriesBytes } from '../../../protocol/frameSize.ts';
 import { describePointer, escapePointerToken } from '../../../base/jsonPointer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
-import { invalid, type ReadResult, type SchemaError } from '../../../protocol/schema.ts';
-import type { Knowledge, KnowledgeEntry, KnowledgeField } from './knowledge.ts';
-import { canMatch, findMetadataError, isStringList, readMetadata } from './knowledge.ts';
+import { invalid, type ReadResult } from '../../../protocol/schema.ts';
+import type { Knowledge, KnowledgeEntry } from './knowledge.ts';
+import { canMatch, fieldsReader, isStringList, readMetadata } from './knowledge.ts';
 import { Fault } from '../../../protocol/fault.ts';
 import { parseJson } from '../../../base/jsonLocations.ts';
 import { invalidStorage } from '../invalidStorage.ts';
@@ -56,25 +56,22 @@ export function readEntries(
   { fields }: Pick<Knowledge, 'fields'>,
   place: string,
 ): readonly KnowledgeEntry[] {
-  const byName = fields && new Map(fields.map((field) => [field.name, field]));
-  const defaults = defaultsOf(fields);
+  const withFields = fieldsReader(fields);
   const ids = new Set<string>();
-  return records.map((record, index) => {
-    const { metadataJson = '', ...rest } = record;
+  return records.map(({ metadataJson = '', ...given }, index) => {
     const onProblem = (problem: string): Fault => invalidStorage(`${place}[${index}].metadata ${problem}`);
-    const metadata = metadataJson === '' ? rest.metadata : parseJson(metadataJson, onProblem);
+    const metadata = metadataJson === '' ? given.metadata : parseJson(metadataJson, onProblem);
     if (metadata === null) throw onProblem('must be an object, not null');
-    const reading = readRecord({ ...rest, metadata, id: rest.id || randomUUID() });
-    const fail = ({ pointer, message }: SchemaError): Fault =>
-      invalidStorage(`${place}[${index}]${describePointer(pointer)} ${message}`);
-    if (!reading.ok) throw fail(reading.errors[0] ?? { pointer: '', message: 'is invalid' });
-    const entry = reading.value;
-    const error = ids.has(entry.id) ? sameIdError(entry.id) : byName && findMetadataError(entry.metadata, byName);
-    if (error) throw fail(error);
-    ids.add(entry.id);
-    const added = defaults ? { ...entry, metadata: { ...defaults, ...entry.metadata } } : entry;
-    const { bytes } = entryForClient(added);
-    if (bytes <= maxEntriesBytes) return added;
+    const id = given.id || randomUUID();
+    const record = readRecord({ ...given, metadata, id });
+    const reading = record.ok ? (ids.has(id) ? sameId(id) : withFields(record.value)) : record;
+    if (!reading.ok) {
+      const { pointer = '', message = 'is invalid' } = reading.errors[0] ?? {};
+      throw invalidStorage(`${place}[${index}]${describePointer(pointer)} ${message}`);
+    }
+    ids.add(id);
+    const { bytes } = entryForClient(reading.value);
+    if (bytes <= maxEntriesBytes) return reading.value;
     // It could not be exported.
     const has = `has ${bytes} bytes with its id and all its metadata, and ${maxEntriesBytes} are allowed`;
     throw new Fault('LIMIT_EXCEEDED', `${place}[${index}] ${has}; divide it`);
@@ -88,19 +85,9 @@ export function entryForClient({ id, text, metadata, keys, always }: KnowledgeEn
   return { entry, bytes: Buffer.byteLength(JSON.stringify(entry)) };
 }
 
-/** What entries without a declared field have; undefined: no field has a default. */
-export function defaultsOf(fields: readonly KnowledgeField[] | undefined): KnowledgeEntry['metadata'] | undefined {
-  const withDefault = (fields ?? []).flatMap(({ name, default: value }) =>
-    value === undefined ? [] : [[name, value] as const],
-  );
-  return withDefault.length > 0 ? Object.fromEntries(withDefault) : undefined;
-}
-
 /** The error of an entry whose id another one has; its pointer is relative to the entry. */
-export const sameIdError = (id: string): SchemaError => ({
-  pointer: '/id',
-  message: `is "${id}", as that of an earlier entry; give it another one`,
-});
+export const sameId = (id: string): ReadResult<never> =>
+  invalid('/id', `is "${id}", as that of an earlier entry; give it another one`);
 
 /**
  * Reads the entries of a request: metadataJson has one `{"metadata"?, "keys"?, "always"?}` per string, "" = nothing;
@@ -131,9 +118,11 @@ export function entriesOfRequest(
     const subject = `${name}: metadataJson[${index}]`;
     const value =
       json === '' ? {} : parseJson(json, (problem, cause) => invalidStorage(`${subject} ${problem}`, cause));
-    const reading = readRecord(value, { id: keys[index] ?? '', text });
-    if (reading.ok && ids.size < ids.add(reading.value.id).size) return reading.value;
-    const error = reading.ok ? sameIdError(reading.value.id) : reading.errors[0];
+    const id = keys[index] ?? '';
+    const record = readRecord(value, { id, text });
+    const reading = record.ok && ids.size === ids.add(id).size ? sameId(id) : record;
+    if (reading.ok) return reading.value;
+    const [error] = reading.errors;
     throw invalidStorage(`${name}: ${subjectOf(error?.pointer ?? '', index)} ${error?.message}`);
   });
 }

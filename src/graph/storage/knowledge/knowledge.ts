@@ -2,7 +2,7 @@ import { didYouMean } from '../../../base/didYouMean.ts';
 import { escapePointerToken } from '../../../base/jsonPointer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import { memoized } from '../../../base/memoized.ts';
-import { errorsBelow, invalid, type ReadResult, type SchemaError } from '../../../protocol/schema.ts';
+import { errorsBelow, invalid, type ReadResult } from '../../../protocol/schema.ts';
 
 export type MetadataValue = string | number | boolean | readonly string[];
 
@@ -191,20 +191,22 @@ export function readMetadata(value: unknown): ReadResult<Readonly<Record<string,
   return { ok: true, value: value as Readonly<Record<string, MetadataValue>> };
 }
 
-/** The first error of metadata against the declared fields; its pointer is `/metadata/name`. */
-export function findMetadataError(
-  metadata: Readonly<Record<string, MetadataValue>>,
-  fields: ReadonlyMap<string, KnowledgeField>,
-): SchemaError | undefined {
-  for (const [name, value] of Object.entries(metadata)) {
-    const field = fields.get(name);
-    const pointer = `/metadata${escapePointerToken(name)}`;
-    if (!field)
-      return { pointer, message: `is not among the fields${didYouMean(name, fields.keys()) || '; declare it there'}` };
-    const { described, holds } = fieldTypes[field.type];
-    if (!holds(value)) return { pointer, message: `must be ${described}` };
-  }
-  return undefined;
+/** Checks the metadata of entries against the declared fields, and fills in the defaults. Errors have the pointer `/metadata/name`. */
+export function fieldsReader(fields: Knowledge['fields']): (entry: KnowledgeEntry) => ReadResult<KnowledgeEntry> {
+  if (!fields) return (entry) => ({ ok: true, value: entry });
+  const byName = new Map(fields.map((field) => [field.name, field]));
+  const defaults = fields.flatMap(({ name, default: value }) => (value === undefined ? [] : [[name, value] as const]));
+  return (entry) => {
+    for (const [name, value] of Object.entries(entry.metadata)) {
+      const field = byName.get(name);
+      const pointer = `/metadata${escapePointerToken(name)}`;
+      if (!field)
+        return invalid(pointer, `is not among the fields${didYouMean(name, byName.keys()) || '; declare it there'}`);
+      const { described, holds } = fieldTypes[field.type];
+      if (!holds(value)) return invalid(pointer, `must be ${described}`);
+    }
+    return { ok: true, value: { ...entry, metadata: { ...Object.fromEntries(defaults), ...entry.metadata } } };
+  };
 }
 
 const typeNames = Object.keys(fieldTypes);

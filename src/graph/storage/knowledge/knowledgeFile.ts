@@ -5,10 +5,10 @@ import { InvalidEntries, invalidStorage, maxProblems } from '../invalidStorage.t
 import { didYouMean } from '../../../base/didYouMean.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { Knowledge, KnowledgeEntry, KnowledgeField } from './knowledge.ts';
-import { defaultRules, findMetadataError, limitAlways, readFields } from './knowledge.ts';
+import { defaultRules, fieldsReader, limitAlways, readFields } from './knowledge.ts';
 import { type JsonSlice, JsonSource } from './jsonSource.ts';
 import { cardInPng, isPng } from './characterCard.ts';
-import { defaultsOf, readRecord, sameIdError } from './entries.ts';
+import { readRecord, sameId } from './entries.ts';
 import { readLorebookEntry } from './lorebook.ts';
 
 export const maxFileBytes = 64 * 1024 * 1024;
@@ -57,18 +57,15 @@ async function complete({
   notes,
 }: Omit<KnowledgeDocument, 'recordsFile'>): Promise<Omit<Knowledge, 'bytes'>> {
   const yieldToOthers = createYielder();
-  const byName = fields && new Map(fields.map((field) => [field.name, field]));
+  const withFields = fieldsReader(fields);
   const ids = new EntryIds(placed);
-  const defaults = defaultsOf(fields);
   const entries: KnowledgeEntry[] = [];
   for (const item of placed) {
     const { source, slice, isLore } = item;
     const entry = { ...item.entry, id: ids.idOf(item, notes) };
-    const error =
-      (!isLore && entry.id !== item.entry.id ? sameIdError(item.entry.id) : undefined) ??
-      (byName && findMetadataError(entry.metadata, byName));
-    if (error) throw source.faultIn(slice, error);
-    entries.push(defaults ? { ...entry, metadata: { ...defaults, ...entry.metadata } } : entry);
+    const reading = !isLore && entry.id !== item.entry.id ? sameId(item.entry.id) : withFields(entry);
+    if (!reading.ok) throw source.faultIn(slice, reading.errors[0]);
+    entries.push(reading.value);
     await yieldToOthers();
   }
   const limited = limitAlways(entries, alwaysTokens);
@@ -216,11 +213,11 @@ class DocumentReader {
       throw invalidStorage(`${name} is a character card without a lorebook (character_book); give a file that has one`);
     if (other) {
       const hint = book === undefined ? didYouMean(other.member, members) : ` next to "${book}"`;
-      throw this.#source.faultIn(other, { pointer: '', message: `is not known here${hint}` });
+      throw this.#source.faultIn(other, { message: `is not known here${hint}` });
     }
     const [records, recordsFile] = [this.#found.get('records'), this.#found.get('records_file')];
     if (records && recordsFile)
-      throw this.#source.faultIn(recordsFile, { pointer: '', message: 'excludes records; give one or the other' });
+      throw this.#source.faultIn(recordsFile, { message: 'excludes records; give one or the other' });
     if (!isKnown) throw invalidStorage(`${name} must have "records", "records_file", or, as a lorebook, "entries"`);
     if (book !== undefined && this.placed.length === 0) this.#notes.say(`${name} has no entry that can be used`);
     const depth = this.#ofBook.get('scan_depth');
@@ -243,15 +240,14 @@ class DocumentReader {
       if (bookMembers.includes(name)) this.#readOfBook(slice, name);
       return;
     }
-    if (this.#found.has(member))
-      throw this.#source.faultIn(slice, { pointer: '', message: 'is there twice; remove one' });
+    if (this.#found.has(member)) throw this.#source.faultIn(slice, { message: 'is there twice; remove one' });
     this.#found.set(member, slice);
     if (opensList) return;
-    const fail = (message: string): Fault => this.#source.faultIn(slice, { pointer: '', message });
+    const fail = (message: string): Fault => this.#source.faultIn(slice, { message });
     const value = this.#source.parse(slice);
     if (member === 'fields') {
       const fields = readFields(value);
-      if (!fields.ok) throw this.#source.faultIn(slice, fields.errors[0] ?? { pointer: '', message: 'is invalid' });
+      if (!fields.ok) throw this.#source.faultIn(slice, fields.errors[0]);
       this.#fields = fields.value;
     } else if (member === 'always_tokens') {
       if (typeof value !== 'number' || !(value >= 0)) throw fail('must be a number from 0');
