@@ -1,4 +1,5 @@
 import type { ModelPurpose } from '../../inference/contract/model.ts';
+import { memoizedByKey } from '../../base/memoized.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { ModelNames } from '../compile/modelNames.ts';
 import { InvalidOutside, InvalidParams, isResourceFault, paramError, type RetrieverMatching } from '../compile/node.ts';
@@ -34,8 +35,7 @@ export class AgentModels implements AsyncDisposable {
   readonly #leased: ModelLease[] = [];
   /** The models that were chosen, one for each list. */
   readonly choices: ModelChoice[] = [];
-  /** By the list. */
-  readonly #listed = new Map<string, Promise<ModelLease>>();
+  readonly #leaseListed = memoizedByKey(JSON.stringify, (names: readonly string[]) => this.#leaseUsable(names));
   readonly #vectors: OpenVectors[] = [];
   readonly #names = new Set<string>();
   #isDefaultUsed = false;
@@ -167,13 +167,6 @@ export class AgentModels implements AsyncDisposable {
     const leased = await lease;
     this.#leased.push(leased);
     for (const note of leased.model.notes) warn(`the model "${name}": ${note}`);
-    return lease;
-  }
-
-  #leaseListed(names: readonly string[]): Promise<ModelLease> {
-    const key = JSON.stringify(names);
-    const lease = this.#listed.get(key) ?? this.#leaseUsable(names);
-    this.#listed.set(key, lease);
     return lease;
   }
 

@@ -15,10 +15,8 @@ export function createBackground(pace: Pace | undefined, warn: (warning: string,
   let running: Promise<void> | undefined;
   const run = async (): Promise<void> => {
     const { signal } = abort;
-    for (;;) {
-      const [next] = waiting;
-      if (!next || signal.aborted) return;
-      const [name, work] = next;
+    for (const [name, work] of waiting) {
+      if (signal.aborted) break;
       waiting.delete(name);
       try {
         await work({ signal, schedule });
