@@ -11,19 +11,16 @@ export interface OperandList {
 }
 
 /** An operator: what it can compare, and how it compares what an entry has with the value of a filter. */
-interface Operator<Value> {
+export interface SingleOperator {
   /** The types of fields that it compares. */
   readonly fieldTypes: readonly FieldType[];
   /** The types of values that it takes, where the type of the field does not say it. */
   readonly valueTypes: readonly ScalarType[];
-  readonly compare: (held: Held, value: Value) => Outcome;
+  readonly compare: (held: Held, value: Operand) => Outcome;
 }
 
-export type SingleOperator = Operator<Operand>;
-
-const allFields = Object.keys(fieldTypes) as FieldType[];
-const scalarFields = allFields.filter((type) => type !== 'set<string>');
-const scalars = ['string', 'number', 'boolean'] as const;
+const scalarFields = (Object.keys(fieldTypes) as FieldType[]).filter((type) => type !== 'set<string>');
+export const scalars = ['string', 'number', 'boolean'] as const;
 
 const typeOf = (held: Scalar): ScalarType => typeof held as ScalarType;
 
@@ -74,11 +71,10 @@ function isIn(held: Held, { literals, variables }: OperandList): Outcome {
   return variables.some((operand) => operand(typeOf(first)) === undefined) ? undefined : false;
 }
 
-const within: Operator<OperandList> = { fieldTypes: allFields, valueTypes: scalars, compare: isIn };
-
-export const listOperators: ReadonlyMap<string, Operator<OperandList>> = new Map([
-  ['$in', within],
-  ['$nin', { ...within, compare: (held, list) => negate(isIn(held, list)) }],
+/** They compare fields of all types. */
+export const listOperators = new Map([
+  ['$in', isIn],
+  ['$nin', (held: Held, list: OperandList): Outcome => negate(isIn(held, list))],
 ]);
 
 /** The text of a variable as an operand; undefined: the variable is missing. */

@@ -6,7 +6,7 @@ import { fieldTypes, type KnowledgeField, type ScalarType } from '../../storage/
 import type { EntryFilter, Held, Open, OpenCondition, Outcome, Scalar } from './filter.ts';
 import { allOf, anyOf, not } from './filter.ts';
 import type { Operand, OperandList, SingleOperator } from './operators.ts';
-import { equals, listOperators, singleOperators, variableOperand } from './operators.ts';
+import { equals, listOperators, scalars, singleOperators, variableOperand } from './operators.ts';
 
 const maxDepth = 16;
 const maxConditions = 256;
@@ -113,11 +113,11 @@ class FilterReader {
         if (operator === '$exists') return this.#readExists(target, operand, at);
         const single = singleOperators.get(operator);
         if (single) return this.#readSingle(target, operator, single, operand, at);
-        const list = listOperators.get(operator);
-        if (!list) fail(at, `is no operator (there are ${operators.join(', ')})${didYouMean(operator, operators)}`);
+        const compare = listOperators.get(operator);
+        if (!compare) fail(at, `is no operator (there are ${operators.join(', ')})${didYouMean(operator, operators)}`);
         this.#count(1, at);
-        const values = this.#readOperands(operand, allowedTypes(target, list.valueTypes), at);
-        return openCondition(target, literalTypes(operand), values, list.compare);
+        const values = this.#readOperands(operand, allowedTypes(target, scalars), at);
+        return openCondition(target, literalTypes(operand), values, compare);
       }),
     );
   }
@@ -142,7 +142,7 @@ class FilterReader {
       fail(pointer, `cannot compare "${field}", which is of the type ${type}, by ${name}${fix}`);
     }
     const operand = this.#readOperand(value, allowedTypes(target, valueTypes), pointer);
-    const types = valueTypes.length === 1 ? new Set(valueTypes) : literalTypes([value]);
+    const types = valueTypes.length === 1 ? new Set(valueTypes) : literalTypes(value);
     return openCondition(target, types, operand, compare);
   }
 
@@ -209,11 +209,13 @@ const openCondition =
 
 const noTypes: ReadonlySet<ScalarType> = new Set();
 
-const literalTypes = (values: unknown): ReadonlySet<ScalarType> =>
+/** Of a value, or of a list of them, without variables. */
+const literalTypes = (value: unknown): ReadonlySet<ScalarType> =>
   new Set(
-    (Array.isArray(values) ? (values as readonly unknown[]) : []).flatMap((value) =>
-      isScalar(value) ? [typeof value as ScalarType] : [],
-    ),
+    [value]
+      .flat()
+      .filter(isScalar)
+      .map((literal) => typeof literal as ScalarType),
   );
 
 const isScalar = (value: unknown): value is Scalar =>
