@@ -1,5 +1,6 @@
 import { didYouMean } from '../../base/didYouMean.ts';
 import { Fault } from '../../protocol/fault.ts';
+import type { SearchStorageRequest } from '../../protocol/frames.gen.ts';
 import { findDuplicateKeys, parseJson } from '../../base/jsonLocations.ts';
 import { describePointer } from '../../base/jsonPointer.ts';
 import type { StringStorage } from '../storage/stringStorage.ts';
@@ -7,22 +8,11 @@ import type { EntryFilter } from './filter/filter.ts';
 import { readFilter } from './filter/readFilter.ts';
 import { matches, maxTopK, type Match, type SearchRequest } from './retriever.ts';
 
-/** A search outside a graph, as a client or the command line asks for it. */
-export interface SearchOptions {
-  readonly query: string;
-  /** One of `matches`; "" = words. */
-  readonly match: string;
-  /** Max hits; 0 = 3. */
-  readonly topK: number;
-  /** A filter as JSON text; "" = none. */
-  readonly filterJson: string;
-}
-
 const defaultTopK = 3;
 
-/** Checks a search without a graph. @param names for messages. @throws Fault INVALID_PARAM_VALUE; no variables. */
+/** Checks a search without a graph, of a client or the command line. @param names for messages. @throws Fault INVALID_PARAM_VALUE; no variables. */
 export function readSearch(
-  { query, match, topK, filterJson }: SearchOptions,
+  { query, match, topK, filterJson }: Omit<SearchStorageRequest, 'name'>,
   { knowledge }: StringStorage,
   names: { readonly match: string; readonly topK: string; readonly filter: string },
 ): SearchRequest {
