@@ -25,17 +25,19 @@ const maxShareEntries = 4;
 const candidatesPerChunk = 1024;
 
 /** What the search of one query adds up, per entry. */
-interface Sums {
-  readonly scores: Float32Array;
+const createSums = (total: number) => ({
+  scores: new Float32Array(total),
   /** The weight of the words that the entry has, each as well as it matches. */
-  readonly covered: Float32Array;
+  covered: new Float32Array(total),
   /** Whether the entry has a sure match of a rare word: 1 or 0. */
-  readonly sure: Uint8Array;
+  sure: new Uint8Array(total),
   /** The number of the last word of the query that the entry has, from 1. */
-  readonly lastWord: Uint16Array;
+  lastWord: new Uint16Array(total),
   /** The entries with a score. */
-  readonly touched: number[];
-}
+  touched: [] as number[],
+});
+
+type Sums = ReturnType<typeof createSums>;
 
 /** The search by words over one storage: BM25 over stems, with prefixes and misspellings. */
 export class WordSearch {
@@ -68,7 +70,7 @@ export class WordSearch {
     let admitted = sharedAdmission();
     if (admitted) await admitted;
     signal?.throwIfAborted();
-    const sums = this.#createSums();
+    const sums = createSums(this.#lengthNorms.length);
     let queryWeight = 0;
     let word = 0;
     for (const [stem, written] of await wordsOf(query)) {
@@ -132,17 +134,6 @@ export class WordSearch {
 
   #maxOf(entries: number, share: number): number {
     return Math.max(entries, share * this.#lengthNorms.length);
-  }
-
-  #createSums(): Sums {
-    const total = this.#lengthNorms.length;
-    return {
-      scores: new Float32Array(total),
-      covered: new Float32Array(total),
-      sure: new Uint8Array(total),
-      lastWord: new Uint16Array(total),
-      touched: [],
-    };
   }
 }
 
