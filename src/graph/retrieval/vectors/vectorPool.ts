@@ -46,8 +46,6 @@ export interface VectorSource {
 export interface OpenVectors extends VectorSearch, Disposable {
   /** Resolves when all vectors are there; rejects with what the model throws, or when the use ends before. */
   readonly computed: Promise<VectorReport>;
-  /** Waits until all vectors are there, as a turn does: others do not come first. @throws the reason of the signal; as `computed`. */
-  readonly ready: (signal?: AbortSignal) => Promise<VectorReport>;
 }
 
 /** One state of a storage, and what computes its vectors. */
@@ -116,7 +114,6 @@ export class VectorPool implements AsyncDisposable {
     const stopFollowing = storage.onChange?.(() => void (following = following.then(follow)));
     return {
       computed,
-      ready: async (signal) => (await kept.vectors.ready(signal)).report,
       search: (request) => compare(prefixes.query, findNearest, request),
       nearestGroups: (request) => compare(prefixes.document, findNearestGroups, request),
       [Symbol.dispose]: () => {

@@ -157,7 +157,7 @@ describe('the vectors of a storage that grows', () => {
     const retriever = createRetriever(storage, vectors);
     const find = async (query: string): Promise<string | undefined> =>
       (await retriever.search(request(query, { match: 'vectors' }))).hits[0]?.id;
-    await vectors.ready();
+    await vectors.computed;
     model.embedded.length = 0;
     const before = find('The blue whale sings at night');
     await change(storage, [entryOf('new', 'The blue whale sings at night')], []);

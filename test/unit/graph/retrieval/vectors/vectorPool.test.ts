@@ -79,7 +79,7 @@ async function compute(storage = lore, settings: PoolSettings = {}): Promise<Wat
   const model = new WatchedModel();
   await using pool = createPool(settings);
   using vectors = await open(pool, model, storage);
-  await vectors.ready();
+  await vectors.computed;
   return model;
 }
 
@@ -96,7 +96,7 @@ describe('the vectors of a storage', () => {
     await using pool = createPool();
     const model = new WatchedModel();
     using vectors = await open(pool, model, createList(['a', 'b']), { query: 'query: ', document: 'passage: ' });
-    await vectors.ready();
+    await vectors.computed;
     await find(vectors, 'c');
     expect(model.embedded).toEqual(['passage: a', 'passage: b', 'query: c']);
   });
@@ -106,7 +106,7 @@ describe('the vectors of a storage', () => {
     const model = new WatchedModel();
     using first = await open(pool, model, lore);
     using second = await open(pool, model, createList(lore.list));
-    await Promise.all([first.ready(), second.ready()]);
+    await Promise.all([first.computed, second.computed]);
     expect(model.embedded).toHaveLength(lore.list.length);
   });
 
@@ -143,7 +143,7 @@ describe('saved vectors', () => {
     const model = new WatchedModel();
     await using pool = createPool({ reports });
     using vectors = await open(pool, model, lore);
-    await vectors.ready();
+    await vectors.computed;
     expect(model.embedded).toEqual([]);
     expect(await find(vectors, 'The smith sharpens blades')).toMatchObject([{ index: 1 }]);
     expect(reports).toEqual([
@@ -171,7 +171,7 @@ describe('saved vectors', () => {
     const model = new WatchedModel(fingerprint);
     await using pool = createPool();
     using vectors = await open(pool, model, storage, prefixes);
-    await vectors.ready();
+    await vectors.computed;
     expect(model.embedded).toHaveLength(storage.list.length);
     expect(vectorFiles()).toHaveLength(2);
   });
@@ -214,9 +214,9 @@ describe('saved vectors', () => {
     const model = new WatchedModel();
     await using pool = createPool({ maxBytes });
     using first = await open(pool, model, lore);
-    await first.ready();
+    await first.computed;
     using second = await open(pool, model, createList(['5', '6', '7', '8']));
-    await second.ready();
+    await second.computed;
     expect(vectorFiles()).toHaveLength(2);
     expect((await compute(lore, { maxBytes })).embedded).toEqual([]);
     expect((await compute(createList(['1', '2', '3', '4']), { maxBytes })).embedded).toHaveLength(4);
@@ -238,7 +238,7 @@ describe('the computation of vectors', () => {
     await expect(vectors.computed).rejects.toThrow();
     expect(model.embedded.length).toBeLessThanOrEqual(16);
     using again = await open(pool, model, many);
-    await again.ready();
+    await again.computed;
     expect(model.embedded).toEqual(many.list);
     expect(await find(again, 'entry 7')).toMatchObject([{ index: 7 }]);
     expect(logged.filter((line) => line.includes('"level":50'))).toEqual([]);
@@ -254,7 +254,7 @@ describe('the computation of vectors', () => {
     abort.abort(new Error('cancelled'));
     await expect(search).rejects.toThrow('cancelled');
     first[Symbol.dispose]();
-    await second.ready();
+    await second.computed;
     expect(model.embedded.filter((text) => text !== 'entry')).toEqual(many.list);
   });
 
@@ -265,7 +265,7 @@ describe('the computation of vectors', () => {
       if (model.embedded.length === 16) throw new Error('the engine has crashed');
     };
     using vectors = await open(pool, model, many);
-    await expect(vectors.ready()).rejects.toThrow('the engine has crashed');
+    await expect(vectors.computed).rejects.toThrow('the engine has crashed');
     expect(logged.join()).toContain('could not be computed');
     model.onBatch = () => undefined;
     expect(await find(vectors, 'entry 3')).toMatchObject([{ index: 3 }]);
