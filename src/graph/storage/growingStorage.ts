@@ -1,3 +1,4 @@
+import { Listeners } from '../../base/events.ts';
 import { type Knowledge, type KnowledgeEntry, limitAlways } from './knowledge/knowledge.ts';
 import { sizeOf } from './sessionMemory.ts';
 import { createKnowledge, type StringStorage } from './stringStorage.ts';
@@ -21,7 +22,8 @@ export interface StorageSize {
 /** A KNOWLEDGE storage that grows: changes replace `current`; a state stays as it is for searches under way. */
 export class GrowingStorage implements StringStorage {
   readonly kind = 'KNOWLEDGE';
-  readonly #listeners = new Set<() => void>();
+  readonly #changes = new Listeners();
+  readonly onChange = this.#changes.add;
   /** Entries of a file: who uses the file has counted them. */
   readonly #ofFile: ReadonlySet<KnowledgeEntry>;
   /** With `always` as it was given, before `limitAlways`. */
@@ -78,11 +80,6 @@ export class GrowingStorage implements StringStorage {
     return this.#bytes;
   }
 
-  onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
-
   /**
    * Changes the entries, after the changes before it.
    * @param plan the change; it throws if the storage cannot be changed so.
@@ -122,7 +119,7 @@ export class GrowingStorage implements StringStorage {
     this.#current = { ...createKnowledge({ ...this.knowledge, ...limited }), isOfClient: true, former };
     this.#entries = entries;
     this.#bytes = bytes;
-    for (const listener of this.#listeners) listener();
+    this.#changes.call();
     return added.some(({ always }) => always) ? limited.warnings : [];
   }
 }

@@ -43,7 +43,7 @@ export class MemoryFile implements AsyncDisposable {
   }
 
   /**
-   * Locks the file and reads the entries; undefined: there is no file yet.
+   * Locks the file until this is disposed of, and reads the entries; undefined: there is no file yet.
    * @throws Fault STORAGE_NAME_IN_USE when another server has it open; LIMIT_EXCEEDED, INVALID_STRING_STORAGE_DATA with the
    * line, STORAGE_FILE_NOT_FOUND, INSUFFICIENT_DISK_SPACE.
    */
@@ -53,15 +53,6 @@ export class MemoryFile implements AsyncDisposable {
       const message = `the storage "${this.#name}" is open in another server; end that, or the session there`;
       throw new Fault('STORAGE_NAME_IN_USE', message, { cause });
     });
-    try {
-      return await this.#read();
-    } catch (error) {
-      await this[Symbol.asyncDispose]();
-      throw error;
-    }
-  }
-
-  async #read(): Promise<readonly KnowledgeEntry[] | undefined> {
     await unlink(draftPath(this.#path)).catch(() => undefined);
     const bytes = await readBytes(this.#path, this.#name, this.#maxBytes).catch((error: Fault) => {
       if ((error.cause as NodeJS.ErrnoException).code === 'ENOENT') return new Uint8Array();

@@ -11,7 +11,8 @@ export interface KeptStorage {
 }
 
 interface OpenStorage {
-  readonly opening: Promise<{ readonly storage: GrowingStorage; close(): Promise<void> }>;
+  readonly file: MemoryFile;
+  readonly opening: Promise<GrowingStorage>;
   users: number;
 }
 
@@ -36,46 +37,35 @@ export function memoryFolder(folder: string, maxBytes: number) {
         .update(JSON.stringify([key, name]))
         .digest('hex');
       const file = new MemoryFile(join(folder, `${id}.jsonl`), name, maxBytes);
-      const open = async () => {
+      const open = async (): Promise<GrowingStorage> => {
         await closings.get(id);
-        return openStorage(file, first);
+        const entries = await file.open();
+        const storage = createGrowing(entries ?? [], (...change) => file.write(...change));
+        await storage.change(
+          () => ({ added: entries ? [] : first, removed: [] }),
+          () => undefined,
+        );
+        return storage;
       };
-      const opened = inUse.get(id) ?? { opening: open(), users: 0 };
+      const opened = inUse.get(id) ?? { file, opening: open(), users: 0 };
       inUse.set(id, opened);
       opened.users++;
       const release = async (): Promise<void> => {
-        const { storage, close } = (await opened.opening.catch(() => undefined)) ?? {};
+        const storage = await opened.opening.catch(() => undefined);
         await storage?.idle();
         if (--opened.users > 0) return;
         inUse.delete(id);
-        const closing = close?.();
-        if (closing) closings.set(id, closing);
+        const closing = opened.file[Symbol.asyncDispose]();
+        closings.set(id, closing);
         await closing;
         closings.delete(id);
       };
       try {
-        return { storage: (await opened.opening).storage, release };
+        return { storage: await opened.opening, release };
       } catch (error) {
         await release();
         throw error;
       }
     },
   };
-}
-
-async function openStorage(file: MemoryFile, first: readonly KnowledgeEntry[]) {
-  const close = (): Promise<void> => file[Symbol.asyncDispose]();
-  try {
-    const entries = await file.open();
-    const storage = createGrowing(entries ?? [], (...change) => file.write(...change));
-    if (!entries && first.length > 0)
-      await storage.change(
-        () => ({ added: first, removed: [] }),
-        () => undefined,
-      );
-    return { storage, close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
 }

@@ -36,7 +36,11 @@ const entryOf = (id: string, text = `Fact ${id}`): KnowledgeEntry => ({
 /** A storage in a file, as a session opens it. */
 async function openFile(path = join(folder, 'facts.jsonl'), maxBytes = 1e6) {
   const file = new MemoryFile(path, 'facts', maxBytes);
-  const storage = createGrowing((await file.open()) ?? [], (...change) => file.write(...change));
+  const entries = await file.open().catch(async (error: unknown) => {
+    await file[Symbol.asyncDispose]();
+    throw error;
+  });
+  const storage = createGrowing(entries ?? [], (...change) => file.write(...change));
   const change = (added: readonly KnowledgeEntry[], removed: readonly string[] = []) =>
     storage.change(
       () => ({ added, removed }),
