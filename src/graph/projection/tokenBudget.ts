@@ -53,39 +53,24 @@ export class TokenBudget {
     this.#model = model;
   }
 
-  /** @param otherTokens tokens of the prompt that are not messages. */
+  /**
+   * The messages of a prompt: of the dialog the newest interactions, at most 500, that fit in addition to what is never dropped.
+   * At most a quarter of the context is reserved for the answer.
+   * @param otherTokens tokens of the prompt that are not messages.
+   * @throws Fault PROMPT_TOO_LARGE with the numbers, when what is never dropped does not fit.
+   */
   async messages(
     { dialog, system, current, maxTokens, summaries }: PromptInputs,
     otherTokens = 0,
   ): Promise<DialogWindow & { readonly messages: readonly Message[] }> {
+    const interactions = dialog.interactions.filter(isAnswered);
     const texts = [...(system === '' ? [] : [system]), ...current.map(({ text }) => text)];
-    const answered = dialog.interactions.filter(isAnswered);
-    const fixed = { texts, tokens: otherTokens };
-    const { visible, ...window } = await this.fit(answered, fixed, maxTokens, summaries);
-    const head = window.summary ? withSummary(system, window.summary.text) : system;
-    const systemMessages: readonly Message[] = head === '' ? [] : [{ role: 'system', text: head }];
-    return { messages: [...systemMessages, ...visible.flatMap(toMessages), ...current], ...window };
-  }
-
-  /**
-   * The newest interactions, at most 500, that fit in addition to `fixed`, which is never dropped: texts of messages, and tokens of
-   * anything else.
-   * @param maxTokens largest number of tokens of the answer; at most a quarter of the context is reserved for it.
-   * @param summaries absent: the dialog is not summarised.
-   * @throws Fault PROMPT_TOO_LARGE with the numbers, when `fixed` alone does not fit.
-   */
-  async fit(
-    interactions: readonly Interaction[],
-    fixed: { readonly texts: readonly string[]; readonly tokens: number },
-    maxTokens: number,
-    summaries?: PromptInputs['summaries'],
-  ): Promise<DialogWindow & { readonly visible: readonly Interaction[] }> {
     const { contextSize } = this.#model;
     const limit = contextSize - Math.min(maxTokens, Math.floor(contextSize / 4));
     // A token of any vocabulary has fewer characters than this, so texts that are far too long need not be tokenized.
-    const characters = fixed.texts.reduce((sum, text) => sum + text.length, 0);
+    const characters = texts.reduce((sum, text) => sum + text.length, 0);
     if (characters > contextSize * maxTokenCharacters) throw tooLarge(`${characters} characters`, limit, contextSize);
-    const fixedTokens = this.#model.overhead.prompt + fixed.tokens + (await this.#count(fixed.texts));
+    const fixedTokens = this.#model.overhead.prompt + otherTokens + (await this.#count(texts));
     // Above the context size, the model may have stopped counting.
     const size = fixedTokens > contextSize ? `more than ${contextSize} tokens` : `${fixedTokens} tokens`;
     if (fixedTokens > limit) throw tooLarge(size, limit, contextSize);
@@ -96,9 +81,14 @@ export class TokenBudget {
     const { start, summary, tokens } = await this.#move(interactions, { fixedTokens, limit, latest, covered });
     this.#trimmed = start;
     this.#lastTrimmed = interactions[start - 1];
-    const visible = interactions.slice(start);
     const due = summaries ? interactions.slice(covered, await this.#nextStart(interactions, tokens, limit)) : [];
-    return { visible, dropped: start, summary, due };
+    const head = summary ? withSummary(system, summary.text) : system;
+    const messages: readonly Message[] = [
+      ...(head === '' ? [] : [{ role: 'system', text: head } as const]),
+      ...interactions.slice(start).flatMap(toMessages),
+      ...current,
+    ];
+    return { messages, dropped: start, summary, due };
   }
 
   /** Where the window starts, the summary that the prompt has, and the tokens of the prompt without the dialog. */

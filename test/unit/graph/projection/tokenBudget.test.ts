@@ -19,14 +19,16 @@ function countingModel(contextSize: number): { readonly model: Model; readonly c
 
 const dialogOf = (count: number): Interaction[] =>
   Array.from({ length: count }, () => ({ user: 'hello', assistant: 'fine!' }));
-const system = { texts: ['be kind'], tokens: 0 };
+const inputsOf = (interactions: readonly Interaction[]) => {
+  return { dialog: { interactions }, system: 'be kind', current: [], maxTokens: 10 };
+};
 
 describe('the context window', () => {
   it('counts as much of a long dialog as fits, however long it is', async () => {
     const countedOf = async (interactions: number): Promise<number> => {
       const { model, counted } = countingModel(200);
-      const { visible } = await new TokenBudget(model).fit(dialogOf(interactions), system, 10);
-      expect(visible.length).toBeGreaterThan(5);
+      const { messages } = await new TokenBudget(model).messages(inputsOf(dialogOf(interactions)));
+      expect(messages.length).toBeGreaterThan(11);
       return counted.length;
     };
     expect(await countedOf(10_000)).toBe(await countedOf(100));
@@ -36,25 +38,25 @@ describe('the context window', () => {
     const { model, counted } = countingModel(200);
     const window = new TokenBudget(model);
     const dialog = dialogOf(1000);
-    await window.fit(dialog, system, 10);
+    await window.messages(inputsOf(dialog));
     counted.length = 0;
-    await window.fit([...dialog, { user: 'new', assistant: 'one' }], system, 10);
+    await window.messages(inputsOf([...dialog, { user: 'new', assistant: 'one' }]));
     expect(counted).toEqual(['be kind', 'new', 'one']);
   });
 
   it('has a limited number of interactions, also in a large context', async () => {
     const { model } = countingModel(1_000_000);
     const window = new TokenBudget(model);
-    expect(await window.fit(dialogOf(500), system, 10)).toMatchObject({ dropped: 0 });
-    const { visible, dropped } = await window.fit(dialogOf(5000), system, 10);
-    expect(visible).toHaveLength(375);
+    expect(await window.messages(inputsOf(dialogOf(500)))).toMatchObject({ dropped: 0 });
+    const { messages, dropped } = await window.messages(inputsOf(dialogOf(5000)));
+    expect(messages).toHaveLength(1 + 2 * 375);
     expect(dropped).toBe(4625);
   });
 
   it('says that a message is too large without its exact size, where the model stopped counting', async () => {
     const { model } = countingModel(200);
-    const fit = new TokenBudget(model).fit([], { texts: ['x'.repeat(1000)], tokens: 0 }, 10);
-    await expect(fit).rejects.toMatchObject({
+    const inputs = { ...inputsOf([]), current: [{ role: 'user', text: 'x'.repeat(1000) }] as const };
+    await expect(new TokenBudget(model).messages(inputs)).rejects.toMatchObject({
       name: 'PROMPT_TOO_LARGE',
       message: expect.stringContaining('take more than 200 tokens'),
     });
