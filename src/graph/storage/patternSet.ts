@@ -8,10 +8,12 @@ import { translatePattern, UntranslatablePattern } from './patternTranslation.ts
 
 /** Compiled regular expressions (RE2), matched in time linear in the text: there is no catastrophic backtracking. */
 export interface PatternMatcher {
-  /** The index of the first pattern of the list that matches, if any. @throws the signal's reason. */
-  match(text: string, signal: AbortSignal): Promise<number | undefined>;
-  /** The indexes of all patterns that match anywhere in the text. @throws as `match`. */
-  matchEach(text: string, signal: AbortSignal | undefined): Promise<ReadonlySet<number>>;
+  /**
+   * The index of the first pattern of the list that matches anywhere in the text, if any.
+   * @param found gets the indexes of all patterns that match; absent: the first one suffices.
+   * @throws the signal's reason.
+   */
+  match(text: string, signal: AbortSignal | undefined, found?: Set<number>): Promise<number | undefined>;
   /** Indexes of the patterns that match every text, such as `x*`. */
   readonly matchAll: readonly number[];
   /** About what they take in memory. */
@@ -131,7 +133,7 @@ async function compileList(list: readonly string[], listMemoryBytes: number, fol
   if (!result.ok) return result;
   const matchAll = [...new Set(result.value.flatMap((set) => set.matchAll))];
   const bytes = list.reduce((sum, pattern) => sum + bytesPerSize * folds.length * sizeOf(pattern), 0);
-  return { ok: true, value: { ...createMatcher(result.value), matchAll, bytes } };
+  return { ok: true, value: { match: matchOf(result.value), matchAll, bytes } };
 }
 
 interface PatternGroup {
@@ -184,8 +186,9 @@ function findLimitError(pattern: string, size: number, index: number): SchemaErr
   return undefined;
 }
 
-function createMatcher(sets: readonly PatternSet[]): Pick<PatternMatcher, 'match' | 'matchEach'> {
-  const run = async (text: string, signal: AbortSignal | undefined, found?: Set<number>) => {
+const matchOf =
+  (sets: readonly PatternSet[]): PatternMatcher['match'] =>
+  async (text, signal, found) => {
     const yieldToOthers = createYielder();
     const pause = async (): Promise<void> => {
       await yieldToOthers();
@@ -205,15 +208,6 @@ function createMatcher(sets: readonly PatternSet[]): Pick<PatternMatcher, 'match
       }
     return first === Infinity ? undefined : first;
   };
-  return {
-    match: run,
-    async matchEach(text, signal) {
-      const found = new Set<number>();
-      await run(text, signal, found);
-      return found;
-    },
-  };
-}
 
 // Nothing at all, a character that no list names, and a long text of ordinary characters: a pattern that matches these
 // matches every text.

@@ -219,7 +219,9 @@ export class KeyIndex {
     const compiled = await compilePatterns(this.#patterns.list);
     if (!compiled.ok)
       throw new Fault('LIMIT_EXCEEDED', `the regular expressions among the keys: ${compiled.errors[0]?.message}`);
-    for (const index of await compiled.value.matchEach(text, signal)) {
+    const matching = new Set<number>();
+    await compiled.value.match(text, signal, matching);
+    for (const index of matching) {
       const key = keys[index];
       if (key) record(key);
     }
