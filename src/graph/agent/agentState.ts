@@ -20,7 +20,7 @@ export class AgentState {
   #variables: Readonly<Record<string, string>> = {};
 
   /** @throws Fault LIMIT_EXCEEDED for variables that are too large. */
-  constructor(memory: AgentMemory, { dialog, savedBefore, state = {} }: SavedDialog) {
+  constructor(memory: AgentMemory, { dialog, savedBefore, state = {} }: ReturnType<typeof readSaved>) {
     const { mode = 'AUTO', variables, pending = [], summaries = [] } = state;
     this.#memory = memory;
     this.summaries = dialogSummaries(memory, summaries, dialog.slice(0, savedBefore));
@@ -120,15 +120,9 @@ function dialogSummaries(memory: AgentMemory, saved: readonly SavedSummary[], di
 }
 
 /** The dialog and the state in a saved dialog. */
-export interface SavedDialog {
-  readonly dialog: readonly Interaction[];
-  /** How many interactions of the dialog it had when the state was saved. */
-  readonly savedBefore: number;
-  readonly state: SavedState | undefined;
-}
-
-export function readSaved(saved: readonly Interaction[]): SavedDialog {
+export function readSaved(saved: readonly Interaction[]) {
   const dialog: Interaction[] = [];
+  // How many interactions of the dialog it had when the state was saved.
   let savedBefore = 0;
   let state: SavedState | undefined;
   for (const { agent, ...interaction } of saved) {

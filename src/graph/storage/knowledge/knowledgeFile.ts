@@ -58,11 +58,11 @@ async function complete({
 }: Omit<KnowledgeDocument, 'recordsFile'>): Promise<Omit<Knowledge, 'bytes'>> {
   const yieldToOthers = createYielder();
   const withFields = fieldsReader(fields);
-  const ids = new EntryIds(placed);
+  const idOf = idsOf(placed, notes);
   const entries: KnowledgeEntry[] = [];
   for (const item of placed) {
     const { source, slice, isLore } = item;
-    const entry = { ...item.entry, id: ids.idOf(item, notes) };
+    const entry = { ...item.entry, id: idOf(item) };
     const reading = !isLore && entry.id !== item.entry.id ? sameId(item.entry.id) : withFields(entry);
     if (!reading.ok) throw source.faultIn(slice, reading.errors[0]);
     entries.push(reading.value);
@@ -73,28 +73,23 @@ async function complete({
   return { entries: limited.entries, fields, embeddingModel, alwaysTokens, warnings };
 }
 
-/** The ids of entries: those that are written, each once, and others for those of a lorebook without. */
-class EntryIds {
-  readonly #written: ReadonlySet<string>;
-  readonly #given = new Set<string>();
-  readonly #next = new Map<string, number>();
-
-  constructor(placed: readonly PlacedEntry[]) {
-    this.#written = new Set(placed.map(({ entry }) => entry.id));
-  }
-
-  idOf(placed: PlacedEntry, notes: Notes): string {
-    const { id: written } = placed.entry;
-    const wanted = written || (placed.slice.key ?? '');
+/** The ids of entries, asked for in order: those that are written, each once, and others for those of a lorebook without. */
+function idsOf(placed: readonly PlacedEntry[], notes: Notes): (item: PlacedEntry) => string {
+  const allWritten = new Set(placed.map(({ entry }) => entry.id));
+  const given = new Set<string>();
+  const next = new Map<string, number>();
+  return (item) => {
+    const { id: written } = item.entry;
+    const wanted = written || (item.slice.key ?? '');
     let id = wanted;
-    let number = this.#next.get(wanted) ?? 2;
-    while (this.#given.has(id) || (id !== written && this.#written.has(id))) id = `${wanted}-${number++}`;
-    this.#next.set(wanted, number);
-    this.#given.add(id);
+    let number = next.get(wanted) ?? 2;
+    while (given.has(id) || (id !== written && allWritten.has(id))) id = `${wanted}-${number++}`;
+    next.set(wanted, number);
+    given.add(id);
     if (written !== '' && id !== written)
-      notes.add(placed, '', `has the id "${written}", as an earlier entry, and gets the id "${id}"`, 'id');
+      notes.add(item, '', `has the id "${written}", as an earlier entry, and gets the id "${id}"`, 'id');
     return id;
-  }
+  };
 }
 
 /** What of a file is not used, each problem once, with the first place that has it. */
