@@ -48,10 +48,8 @@ export interface OpenVectors extends VectorSearch, Disposable {
   readonly computed: Promise<VectorReport>;
 }
 
-/** One state of a storage, and what computes its vectors. */
-interface StateSource extends VectorSource, Embedder {
-  /** The storage whose state it is. */
-  readonly whole: StringStorage;
+/** A storage, and what computes its vectors. */
+interface EmbeddedSource extends VectorSource, Embedder {
   readonly embedding: NonNullable<Model['embedding']>;
 }
 
@@ -87,8 +85,7 @@ export class VectorPool implements AsyncDisposable {
     if (!embedding || !embed)
       throw new Fault('INVALID_PARAM_VALUE', `the engine of "${modelName}" has no embeddings; name another model`);
     const { dimensions } = embedding;
-    const options = { ...source, whole: storage, embedding, embed };
-    const use = (state: StringStorage): Promise<VectorsUse> => this.#use({ ...options, storage: state });
+    const use = (state: StringStorage): Promise<VectorsUse> => this.#use({ ...source, embedding, embed }, state);
     let kept = await use(stateOf(storage));
     const computed = kept.computed.then(({ report }) => report);
     // Those who search are told what cannot be computed.
@@ -102,20 +99,23 @@ export class VectorPool implements AsyncDisposable {
       former[Symbol.dispose]();
       if (!isOpen) kept[Symbol.dispose]();
     };
-    const compare = async <Request extends Query>(prefix: string, find: Comparison<Request>, request: Request) => {
-      const { state = stateOf(storage), query, signal = neverAborted() } = request;
+    const compare = async (
+      prefix: string,
+      { state = stateOf(storage), query, signal = neverAborted() }: Pick<VectorRequest, 'state' | 'query' | 'signal'>,
+      find: (matrix: VectorMatrix, vector: Float32Array) => Promise<readonly RankedEntry[]>,
+    ) => {
       using used = await use(state);
       const [{ matrix }, { vectors }] = await Promise.all([
         used.vectors.ready(signal),
         embed([prefix + query], { signal, truncate: true }),
       ]);
-      return await find(matrix, vectors[0] ?? new Float32Array(dimensions), request);
+      return await find(matrix, vectors[0] ?? new Float32Array(dimensions));
     };
     const stopFollowing = storage.onChange?.(() => void (following = following.then(follow)));
     return {
       computed,
-      search: (request) => compare(prefixes.query, findNearest, request),
-      nearestGroups: (request) => compare(prefixes.document, findNearestGroups, request),
+      search: (request) => compare(prefixes.query, request, (...pair) => findNearest(...pair, request)),
+      nearestGroups: (request) => compare(prefixes.document, request, (...pair) => findNearestGroups(...pair, request)),
       [Symbol.dispose]: () => {
         if (!isOpen) return;
         isOpen = false;
@@ -126,11 +126,11 @@ export class VectorPool implements AsyncDisposable {
   }
 
   /** Uses the vectors of one state of a storage until the result is disposed of. */
-  async #use(source: StateSource): Promise<VectorsUse> {
-    const { storage, whole, embedding, embed, prefixes, modelName } = source;
+  async #use(source: EmbeddedSource, state: StringStorage): Promise<VectorsUse> {
+    const { storage, embedding, embed, prefixes, modelName } = source;
     const { fingerprint = `${modelName}/${embedding.dimensions}` } = embedding;
-    const id = idOf(fingerprint, prefixes.document, await hashTexts(storage));
-    const pooled = this.#pooled.get(id) ?? this.#create(id, source, idOf(fingerprint, prefixes.document, ''));
+    const id = idOf(fingerprint, prefixes.document, await hashTexts(state));
+    const pooled = this.#pooled.get(id) ?? this.#create(id, source, state, idOf(fingerprint, prefixes.document, ''));
     this.#pooled.set(id, pooled);
     clearTimeout(pooled.idleTimer);
     const { vectors } = pooled;
@@ -143,15 +143,15 @@ export class VectorPool implements AsyncDisposable {
       [Symbol.dispose]: () => {
         vectors.close(embedder);
         if (vectors.isUsed) return;
-        const idleMs = storage === stateOf(whole) ? this.#options.idleMs : 0;
+        const idleMs = state === stateOf(storage) ? this.#options.idleMs : 0;
         pooled.idleTimer = setTimeout(() => this.#drop(pooled), idleMs).unref();
       },
     };
   }
 
   /** Vectors that take from those of another state of the storage what they have; that one goes, if nothing needs it. */
-  #create(id: string, source: StateSource, made: string): PooledVectors {
-    const { storage, whole, name, modelName, prefixes, embedding } = source;
+  #create(id: string, source: EmbeddedSource, state: StringStorage, made: string): PooledVectors {
+    const { storage: whole, name, modelName, prefixes, embedding } = source;
     const { fingerprint, dimensions } = embedding;
     const { log, yieldToTurns = async () => undefined, listener = {} } = this.#options;
     const { onProgress = () => undefined } = listener;
@@ -159,12 +159,12 @@ export class VectorPool implements AsyncDisposable {
     if (former && !former.vectors.isUsed) this.#drop(former);
     const vectors = new StorageVectors({
       id,
-      texts: storage.list,
+      texts: state.list,
       prefix: prefixes.document,
       name,
       model: modelName,
       dimensions,
-      store: fingerprint === undefined ? 'its model is not a file' : this.#storeOf(storage),
+      store: fingerprint === undefined ? 'its model is not a file' : this.#storeOf(state),
       log,
       yieldToTurns,
       onProgress,
@@ -193,13 +193,6 @@ export class VectorPool implements AsyncDisposable {
     return this.#options.store ?? 'there is no cache folder that can be written, or --cache-limit is 0';
   }
 }
-
-type Query = Pick<VectorRequest, 'state' | 'query' | 'signal'>;
-type Comparison<Request> = (
-  matrix: VectorMatrix,
-  vector: Float32Array,
-  request: Request,
-) => Promise<readonly RankedEntry[]>;
 
 const neverAborted = (): AbortSignal => new AbortController().signal;
 
