@@ -127,30 +127,24 @@ export class MemoryFile implements AsyncDisposable {
     await writeAtomic(this.#path, async (file) => {
       await file.chmod(0o600);
       let batch = toLine(header);
-      for (const [index, entry] of entries.entries()) {
-        batch += toLine({ add: [entry] });
-        if (batch.length < batchBytes && index < entries.length - 1) continue;
-        length += await this.#writeBatch(file, batch, length);
+      const writeBatch = async (): Promise<void> => {
+        const bytes = Buffer.from(batch);
+        const message = `the memory of "${this.#name}" would have more than ${this.#maxBytes} bytes; remove entries first`;
+        if (length + bytes.length > this.#maxBytes) throw new Fault('LIMIT_EXCEEDED', message);
+        await writeAll(file, bytes, length);
+        length += bytes.length;
         batch = '';
+      };
+      for (const entry of entries) {
+        batch += toLine({ add: [entry] });
+        if (batch.length >= batchBytes) await writeBatch();
       }
-      length += await this.#writeBatch(file, batch, length);
+      await writeBatch();
       // Windows replaces no open file.
       await this.#close();
     });
     this.#length = length;
     this.#isTorn = false;
-  }
-
-  async #writeBatch(file: FileHandle, text: string, at: number): Promise<number> {
-    const bytes = Buffer.from(text);
-    const max = this.#maxBytes;
-    if (at + bytes.length > max)
-      throw new Fault(
-        'LIMIT_EXCEEDED',
-        `the memory of "${this.#name}" would have more than ${max} bytes; remove entries first`,
-      );
-    await writeAll(file, bytes, at);
-    return bytes.length;
   }
 
   #readLine(bytes: Uint8Array, number: number, entries: Map<string, KnowledgeEntry>): void {

@@ -8,7 +8,7 @@ const minAgeMs = 2000;
 /** A storage, as long as a session uses it, and the stamps of the files that it was read from. */
 interface SharedStorage {
   readonly storage: WeakRef<StringStorage>;
-  readonly files: ReadonlyMap<string, string>;
+  readonly files: ReadonlyMap<string, string | undefined>;
 }
 
 const shared = new Map<string, SharedStorage>();
@@ -46,15 +46,10 @@ async function findCurrent(key: string): Promise<StringStorage | undefined> {
 }
 
 async function readAndShare(key: string, read: Parameters<typeof shareKnowledge>[1]): Promise<StringStorage> {
-  const files = new Map<string, string>();
-  let isSettled = true;
-  const knowledge = await read(async (file) => {
-    const stamp = await readStamp(file);
-    if (stamp === undefined) isSettled = false;
-    else files.set(file, stamp);
-  });
+  const files = new Map<string, string | undefined>();
+  const knowledge = await read(async (file) => void files.set(file, await readStamp(file)));
   const storage = createKnowledge(knowledge);
-  if (isSettled) {
+  if (![...files.values()].includes(undefined)) {
     shared.set(key, { storage: new WeakRef(storage), files });
     released.register(storage, key);
   }
