@@ -22,10 +22,7 @@ export function readRecord(value: unknown, apart?: { id: string; text: string })
   const unknown = Object.keys(value).find((name) => !names.includes(name));
   if (unknown !== undefined)
     return invalid(escapePointerToken(unknown), `is not known here${didYouMean(unknown, names)}`);
-  return readParts({ ...value, ...apart });
-}
-
-function readParts({ id, text, ...rest }: Readonly<Record<string, unknown>>): ReadResult<KnowledgeEntry> {
+  const { id, text, ...rest }: Readonly<Record<string, unknown>> = { ...value, ...apart };
   if (id === undefined) return invalid('/id', 'is missing');
   if (typeof id !== 'string' || id === '' || id.length > maxIdLength)
     return invalid('/id', `must be a string of 1 to ${maxIdLength} characters`);
