@@ -26,10 +26,11 @@ export class GrowingStorage implements StringStorage {
   readonly onChange = this.#changes.add;
   /** Entries of a file: who uses the file has counted them. */
   readonly #ofFile: ReadonlySet<KnowledgeEntry>;
-  /** With `always` as it was given, before `limitAlways`. */
-  #entries: readonly KnowledgeEntry[];
-  #current: StringStorage;
-  #bytes: number;
+  /** All entries as they were given, `always` before `limitAlways`. */
+  entries: readonly KnowledgeEntry[];
+  current: StringStorage;
+  /** What its entries count in the memory of a session, without those of a file. */
+  bytes: number;
   readonly #write: WriteChange | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -44,40 +45,26 @@ export class GrowingStorage implements StringStorage {
     write?: WriteChange,
   ) {
     this.#write = write;
-    this.#current = initial;
-    this.#entries = entries;
+    this.current = initial;
+    this.entries = entries;
     this.#ofFile = new Set(initial.isOfClient ? [] : entries);
-    this.#bytes = initial.isOfClient ? sumBytes(entries) : 0;
-  }
-
-  get current(): StringStorage {
-    return this.#current;
+    this.bytes = initial.isOfClient ? sumBytes(entries) : 0;
   }
 
   get list(): readonly string[] {
-    return this.#current.list;
+    return this.current.list;
   }
 
   get keys(): readonly string[] {
-    return this.#current.keys;
+    return this.current.keys;
   }
 
   get knowledge(): Knowledge {
-    return this.#current.knowledge ?? noKnowledge;
+    return this.current.knowledge ?? noKnowledge;
   }
 
   get isOfClient(): boolean {
-    return this.#current.isOfClient ?? false;
-  }
-
-  /** All entries as they were given. */
-  get entries(): readonly KnowledgeEntry[] {
-    return this.#entries;
-  }
-
-  /** What its entries count in the memory of a session, without those of a file. */
-  get bytes(): number {
-    return this.#bytes;
+    return this.current.isOfClient ?? false;
   }
 
   /**
@@ -102,23 +89,23 @@ export class GrowingStorage implements StringStorage {
     const { added, removed } = change;
     if (added.length === 0 && removed.length === 0) return [];
     const gone = new Set([...removed, ...added.map(({ id }) => id)]);
-    const dropped = this.#entries.filter(({ id }) => gone.has(id));
+    const dropped = this.entries.filter(({ id }) => gone.has(id));
     const counted = dropped.filter((entry) => !this.#ofFile.has(entry));
-    const entries = [...this.#entries.filter(({ id }) => !gone.has(id)), ...added];
-    const bytes = this.#bytes + sumBytes(added) - sumBytes(counted);
+    const entries = [...this.entries.filter(({ id }) => !gone.has(id)), ...added];
+    const bytes = this.bytes + sumBytes(added) - sumBytes(counted);
     admit({ entries: entries.length, bytes });
     try {
       await this.#write?.(change, { entries, bytes });
     } catch (error) {
-      admit({ entries: this.#entries.length, bytes: this.#bytes });
+      admit({ entries: this.entries.length, bytes: this.bytes });
       throw error;
     }
     const limited = limitAlways(entries, this.knowledge.alwaysTokens);
     // The last state that a search has made an index of.
-    const former = { state: this.#current.former?.state ?? this.#current };
-    this.#current = { ...createKnowledge({ ...this.knowledge, ...limited }), isOfClient: true, former };
-    this.#entries = entries;
-    this.#bytes = bytes;
+    const former = { state: this.current.former?.state ?? this.current };
+    this.current = { ...createKnowledge({ ...this.knowledge, ...limited }), isOfClient: true, former };
+    this.entries = entries;
+    this.bytes = bytes;
     this.#changes.call();
     return added.some(({ always }) => always) ? limited.warnings : [];
   }
