@@ -43,7 +43,9 @@ export class RunningTurn implements WalkedTurn {
   pending: readonly PendingCall[];
   readonly exchanges: Exchange[];
   readonly visited: string[] = [];
+  readonly after: PathStep | undefined;
   readonly continuesAfter: string;
+  readonly fields: ReadonlyMap<string, JsonValue>;
   selection: ToolSelection | undefined;
   route = '';
   knowledge: readonly KnowledgeBlock[] = [];
@@ -77,7 +79,8 @@ export class RunningTurn implements WalkedTurn {
     const { agentId, turnId, message, dialog, variables, state, signal, diagnostics, priority, pace } = options;
     this.#ids = { agentId, turnId };
     this.exchanges = [...(options.continuation?.exchanges ?? [])];
-    this.continuesAfter = options.continuation?.after?.nodeName ?? '';
+    this.after = options.continuation?.after;
+    this.continuesAfter = this.after?.nodeName ?? '';
     this.message = message;
     this.dialog = dialog;
     this.pending = state.pending;
@@ -88,6 +91,7 @@ export class RunningTurn implements WalkedTurn {
     this.schedule = { ...(priority && { priority }), ...(pace && { pace }) };
     this.#pendingResults = new PendingResults(turnId);
     this.#answer = new TurnAnswer(options.emit, this.#ids);
+    this.fields = this.#answer.fields;
   }
 
   get mode(): 'AUTO' | 'MANUAL' {
@@ -98,20 +102,12 @@ export class RunningTurn implements WalkedTurn {
     return this.#inferences.length;
   }
 
-  get after(): PathStep | undefined {
-    return this.#options.continuation?.after;
-  }
-
   get isOver(): boolean {
     return this.#ending !== undefined || (this.#hasSentCalls && this.#options.endsWithCalls === true);
   }
 
   get answer(): string {
     return this.#answer.text;
-  }
-
-  get fields(): ReadonlyMap<string, JsonValue> {
-    return this.#answer.fields;
   }
 
   /** Frames name the node from now on. */

@@ -60,6 +60,7 @@ const textsPerBatch = 8;
 
 /** The vectors of one storage and one model: read from the cache folder or computed, while they are used. */
 export class StorageVectors {
+  readonly id: string;
   readonly #options: Omit<StorageVectorsOptions, 'former'>;
   /** The models of its users: the same one, unless it was loaded again in between. */
   readonly #embedders: Embedder[] = [];
@@ -72,13 +73,10 @@ export class StorageVectors {
   #waiting = 0;
 
   constructor({ former, ...options }: StorageVectorsOptions) {
+    this.id = options.id;
     this.#options = options;
     // One that was replaced before it had any has those of the one before it.
     this.#former = former && (former.#draft ? former : former.#former);
-  }
-
-  get id(): string {
-    return this.#options.id;
   }
 
   /** Whether it has users. */
