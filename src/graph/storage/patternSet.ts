@@ -102,9 +102,7 @@ export const patternErrors = (keys: readonly (readonly [key: string, pointer: st
  * @param sharers the number of lists that share the memory which one list may take.
  */
 export function compilePatterns(list: readonly string[], fold: PatternFold = 'forms', sharers = 1): Compiling {
-  const known = compiledLists[fold].get(list);
-  if (known) return known;
-  const compiling = compileList(list, totalMemoryBytes / sharers, foldsOf[fold]);
+  const compiling = compiledLists[fold].get(list) ?? compileList(list, totalMemoryBytes / sharers, foldsOf[fold]);
   compiledLists[fold].set(list, compiling);
   return compiling;
 }

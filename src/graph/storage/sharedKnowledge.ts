@@ -30,11 +30,9 @@ export async function shareKnowledge(
 ): Promise<StringStorage> {
   const current = await findCurrent(key);
   if (current) return current;
-  const running = reading.get(key);
-  if (running) return running;
-  const starting = readAndShare(key, read).finally(() => reading.delete(key));
-  reading.set(key, starting);
-  return starting;
+  const running = reading.get(key) ?? readAndShare(key, read).finally(() => reading.delete(key));
+  reading.set(key, running);
+  return running;
 }
 
 async function findCurrent(key: string): Promise<StringStorage | undefined> {

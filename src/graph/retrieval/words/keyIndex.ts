@@ -52,10 +52,7 @@ class SequenceIndex {
   /** Calls `visit` with the keys that may be in a query, once for each text. @param read what a part has of keys. */
   async find(
     count: number,
-    read: {
-      readonly common: (from: number, to: number) => string;
-      readonly written: (from: number, to: number) => string;
-    },
+    read: Readonly<Record<'common' | 'written', (from: number, to: number) => string>>,
     visit: (key: Key, written: string) => void,
   ): Promise<void> {
     if (this.#keys.size === 0) return;

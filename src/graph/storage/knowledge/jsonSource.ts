@@ -264,12 +264,9 @@ const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x
 
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
+const scalarEnds = [comma, colon, closeBracket, closeBrace];
+
 const isScalarEnd = (byte: number | undefined): boolean =>
-  byte === undefined ||
-  byte === comma ||
-  byte === colon ||
-  byte === closeBracket ||
-  byte === closeBrace ||
-  isSpace(byte);
+  byte === undefined || scalarEnds.includes(byte) || isSpace(byte);
 
 const tooLarge = (maxBytes: number): string => `is too large: one value has more than ${maxBytes} bytes`;

@@ -193,9 +193,8 @@ class DocumentReader {
     const placed = { source: this.#source, slice, isLore };
     const note = (pointer: string, problem: string): void => this.#notes.add(placed, pointer, problem);
     const reading = isLore ? readLorebookEntry(value, note) : readRecord(value);
-    if (reading.ok && reading.value) this.placed.push({ ...placed, entry: reading.value });
-    for (const error of reading.ok ? [] : reading.errors)
-      this.problems.push(this.#source.faultIn(slice, error).message);
+    if (!reading.ok) this.problems.push(...reading.errors.map((error) => this.#source.faultIn(slice, error).message));
+    else if (reading.value) this.placed.push({ ...placed, entry: reading.value });
   }
 
   finish(name: string): KnowledgeDocument {
