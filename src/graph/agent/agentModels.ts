@@ -3,7 +3,6 @@ import { memoizedByKey } from '../../base/memoized.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { ModelNames } from '../compile/modelNames.ts';
 import { InvalidOutside, InvalidParams, isResourceFault, paramError, type RetrieverMatching } from '../compile/node.ts';
-import type { SchemaError } from '../../protocol/schema.ts';
 import { purposeProblem } from '../../inference/models/catalogue/catalogue.ts';
 import type { LoadWait } from '../../inference/models/pool/loadWait.ts';
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
@@ -54,7 +53,7 @@ export class AgentModels implements AsyncDisposable {
     const { defaultModelName, pool } = this.#options;
     this.#isDefaultUsed ||= names === undefined;
     const wanted = names ?? (defaultModelName || graphDefault);
-    if (wanted === '' && pool.needsName) throw new InvalidParams([noModelError]);
+    if (wanted === '' && pool.needsName) throw new InvalidParams([{ pointer: '/model_name', message: noModel }]);
     const seen = new Set<string>();
     try {
       for (const name of [wanted].flat()) {
@@ -204,10 +203,7 @@ const takeFirst: ChooseModel = async ([name = '']) => ({ name, reason: 'it is th
 // Another model may be loaded nevertheless. MODEL_NOT_ON_DISK is for the client, who may download it.
 const codesOfModel: ReadonlySet<CodeName> = new Set(['MODEL_LOAD_FAILED', 'MODEL_AUTO_DOWNLOAD_FAILED']);
 
+const noModel = 'names no model, and neither the graph nor the client has a default; name one of models.json';
+
 const truncatedTexts = (name: string, model: string, texts: number): string =>
   `${texts} of the texts that "${name}" searches are longer than "${model}" reads: only their beginnings are found; divide them, or raise context_size of the model`;
-
-const noModelError: SchemaError = {
-  pointer: '/model_name',
-  message: 'names no model, and neither the graph nor the client has a default; name one of models.json',
-};

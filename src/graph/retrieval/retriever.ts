@@ -161,12 +161,12 @@ function passes(
 async function keepEligible(
   entries: ReadonlySet<number>,
   isEligible: (index: number) => boolean,
-): Promise<readonly number[]> {
+): Promise<ReadonlySet<number>> {
   const yieldToOthers = createYielder();
-  const kept: number[] = [];
+  const kept = new Set<number>();
   let visited = 0;
   for (const index of entries) {
-    if (isEligible(index)) kept.push(index);
+    if (isEligible(index)) kept.add(index);
     if (visited++ % entriesPerChunk === 0) await yieldToOthers();
   }
   return kept;
@@ -174,16 +174,15 @@ async function keepEligible(
 
 function putKeysFirst(
   ranked: readonly RankedEntry[],
-  withKeys: readonly number[],
+  withKeys: ReadonlySet<number>,
   orderOf: (index: number) => number,
 ): readonly RankedEntry[] {
-  if (withKeys.length === 0) return ranked;
+  if (withKeys.size === 0) return ranked;
   const scores = new Map(ranked.map(({ index, score }) => [index, score]));
-  const keyed = new Set(withKeys);
-  const first = [...keyed]
+  const first = [...withKeys]
     .map((index) => ({ index, score: scores.get(index) ?? 0 }))
     .sort((a, b) => orderOf(b.index) - orderOf(a.index) || b.score - a.score);
-  return [...first, ...ranked.filter(({ index }) => !keyed.has(index))];
+  return [...first, ...ranked.filter(({ index }) => !withKeys.has(index))];
 }
 
 function toHit(storage: StringStorage, { index, score }: RankedEntry): Hit {

@@ -89,7 +89,8 @@ export class KeyIndex {
   #patternKeys: Key[] = [];
   /** Those of the state that was searched last. */
   #patterns: { readonly keys: readonly Key[]; readonly list: readonly string[] } = { keys: [], list: [] };
-  #size = 0;
+  /** The keys of all entries. */
+  size = 0;
 
   /** Another one with the same keys. */
   copy(): KeyIndex {
@@ -98,13 +99,8 @@ export class KeyIndex {
     this.#texts.copyTo(copy.#texts);
     copy.#patternKeys = [...this.#patternKeys];
     copy.#patterns = this.#patterns;
-    copy.#size = this.#size;
+    copy.size = this.size;
     return copy;
-  }
-
-  /** The keys of all entries. */
-  get size(): number {
-    return this.#size;
   }
 
   add(entry: KnowledgeEntry): void {
@@ -118,7 +114,7 @@ export class KeyIndex {
   }
 
   #add(text: string, key: Omit<Key, 'written'>): void {
-    this.#size++;
+    this.size++;
     const pattern = readPatternKey(text);
     if (pattern.ok && pattern.value !== undefined) {
       this.#patternKeys.push({ ...key, written: pattern.value });

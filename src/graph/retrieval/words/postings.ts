@@ -22,12 +22,8 @@ class PostingsChunk {
 export class PostingsBuilder {
   // Not one growing array: copying it would hold the event loop.
   readonly #chunks: PostingsChunk[] = [];
-  #length = 0;
-
   /** Postings so far. */
-  get length(): number {
-    return this.#length;
-  }
+  length = 0;
 
   /** @param terms the terms of the entry, as often as it has them. */
   add(entry: number, terms: readonly number[]): void {
@@ -52,8 +48,8 @@ export class PostingsBuilder {
     }
     for (let term = 0; term < termCount; term++) starts[term + 1] = (starts[term + 1] ?? 0) + (starts[term] ?? 0);
     const next = starts.slice();
-    const entries = new Uint32Array(this.#length);
-    const counts = new Uint8Array(this.#length);
+    const entries = new Uint32Array(this.length);
+    const counts = new Uint8Array(this.length);
     for (const [chunk, collected] of this.#chunks.entries()) {
       for (let index = 0; index < this.#lengthOf(chunk); index++) {
         const term = collected.terms[index] ?? 0;
@@ -68,18 +64,18 @@ export class PostingsBuilder {
   }
 
   #lengthOf(chunk: number): number {
-    return Math.min(chunkLength, this.#length - chunk * chunkLength);
+    return Math.min(chunkLength, this.length - chunk * chunkLength);
   }
 
   #push(term: number, entry: number, count: number): void {
-    const index = this.#length % chunkLength;
+    const index = this.length % chunkLength;
     if (index === 0) this.#chunks.push(new PostingsChunk());
     const chunk = this.#chunks.at(-1);
     if (!chunk) return;
     chunk.terms[index] = term;
     chunk.entries[index] = entry;
     chunk.counts[index] = count;
-    this.#length++;
+    this.length++;
   }
 }
 
