@@ -16,7 +16,7 @@ export function createBackground(pace: Pace | undefined, warn: (warning: string,
   const run = async (): Promise<void> => {
     const { signal } = abort;
     for (const [name, work] of waiting) {
-      if (signal.aborted) break;
+      if (signal.aborted) return;
       waiting.delete(name);
       try {
         await work({ signal, schedule });

@@ -5,17 +5,13 @@ import { Fault } from '../../protocol/fault.ts';
 /** Storage root of a session: resolves relative paths of storage files and prevents path traversal out of its folder. */
 export class StorageRoot {
   readonly #root: string;
-  readonly #folder: string;
+  /** The path of the session's folder, symbolic links not followed. */
+  readonly path: string;
 
   /** @param folder the session's, in the server's `root`; "" = all of it. @throws Fault STORAGE_OUTSIDE_ROOT */
   constructor(root: string, folder = '') {
     this.#root = root;
-    this.#folder = folder === '' ? '' : normalizeRelative(folder);
-  }
-
-  /** The path of the session's folder, symbolic links not followed. */
-  get path(): string {
-    return join(this.#root, this.#folder);
+    this.path = join(root, folder === '' ? '' : normalizeRelative(folder));
   }
 
   /** The real path of a file, if it exists. @throws Fault STORAGE_OUTSIDE_ROOT for what leads out of the folder. */
@@ -23,9 +19,7 @@ export class StorageRoot {
     if (path === '') return undefined;
     const relativePath = normalizeRelative(path);
     const [root, folder, file] = await Promise.all(
-      [this.#root, join(this.#root, this.#folder), join(this.#root, this.#folder, relativePath)].map((place) =>
-        findRealPath(place, path),
-      ),
+      [this.#root, this.path, join(this.path, relativePath)].map((place) => findRealPath(place, path)),
     );
     if (root === undefined || folder === undefined || file === undefined) return undefined;
     if (!contains(root, folder) || !contains(folder, file)) throw outsideRoot(path);
