@@ -105,7 +105,7 @@ describe('the thread counts that llama.cpp applies', () => {
   it('are at most those of the pace of a session, which may change between two turns', async () => {
     const opened = await openContext(0);
     const free = { ram: 0, vram: 0 };
-    const resizable = { resizing: undefined, freeMemory: async () => free, memoryWith: async () => noModelMemory };
+    const resizable = { resizing: undefined, memoryWith: async () => noModelMemory };
     const settings = { contextSize: 512, notes: [], stateSwap: undefined, promptCache: undefined, onClose: () => {} };
     const model = new LlamaModel({
       weights: demo.weights,

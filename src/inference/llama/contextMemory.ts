@@ -1,9 +1,10 @@
 import type { GgmlType, GgufInsights, Llama, LlamaModel as Weights } from 'node-llama-cpp';
 import { freemem } from 'node:os';
 import { describeError, Fault } from '../../protocol/fault.ts';
-import type { KvCacheType, LoadOptions } from '../contract/engine.ts';
+import type { KvCacheType, LoadOptions, Model } from '../contract/engine.ts';
 import { isWithin, type MemoryUse, subtractMemory } from '../contract/memory.ts';
 import { ceilMegabytes } from '../../base/units.ts';
+import type { ModelFile } from './threads/threadTimingsCache.ts';
 
 /** How many slots a context has, and how many tokens each of them. */
 export interface ContextSettings {
@@ -89,17 +90,6 @@ export function firstContextSize({ slots, contextSize, slot }: FittedContext, ca
 
 const minSavedBytes = 64 * 2 ** 20;
 
-function wantedContext(
-  { slots, contextSize: requested }: Pick<LoadOptions, 'slots' | 'contextSize'>,
-  trained: number,
-): Omit<ContextPlan, 'estimate'> {
-  const wanted = { slots: slots || defaultSlots, notes: [] };
-  if (requested === 0) return { ...wanted, contextSize: Math.min(maxDefaultContextSize, trained) };
-  if (requested <= trained) return { ...wanted, contextSize: requested };
-  const note = `context_size ${requested} is more than the ${trained} tokens this model was trained on: ${trained} is used`;
-  return { ...wanted, contextSize: trained, notes: [note] };
-}
-
 /** An embedding model gets a short context unless more is asked for: its compute buffers grow with the square of it. */
 const defaultEmbeddingContextSize = 512;
 
@@ -142,11 +132,15 @@ export function planContext(
   { trained, gpuLayers }: { readonly trained: number; readonly gpuLayers: number },
   options: LoadOptions,
 ): ContextPlan {
-  const { purpose, kvCacheType } = options;
-  if (purpose !== 'embedding')
-    return { ...wantedContext(options, trained), estimate: contextEstimates(insights, { gpuLayers, kvCacheType }) };
-  const contextSize = options.contextSize || Math.min(defaultEmbeddingContextSize, trained);
-  return { ...wantedContext({ slots: 1, contextSize }, trained), estimate: embeddingEstimates(insights, gpuLayers) };
+  const { purpose, kvCacheType, contextSize: requested } = options;
+  const plan =
+    purpose === 'embedding'
+      ? { estimate: embeddingEstimates(insights, gpuLayers), slots: 1 }
+      : { estimate: contextEstimates(insights, { gpuLayers, kvCacheType }), slots: options.slots || defaultSlots };
+  const ofOwnChoice = purpose === 'embedding' ? defaultEmbeddingContextSize : maxDefaultContextSize;
+  if (requested <= trained) return { ...plan, contextSize: requested || Math.min(ofOwnChoice, trained), notes: [] };
+  const note = `context_size ${requested} is more than the ${trained} tokens this model was trained on: ${trained} is used`;
+  return { ...plan, contextSize: trained, notes: [note] };
 }
 
 export interface LoadedWeights {
@@ -156,6 +150,9 @@ export interface LoadedWeights {
   readonly weightMemory: MemoryUse;
   /** Warnings for the user. */
   readonly notes: readonly string[];
+  readonly file: ModelFile;
+  /** To be called when the model that they become is closed. */
+  readonly onClose: (model: Model) => unknown;
 }
 
 /** What the context takes that was made after the load of its weights. */

@@ -1,18 +1,13 @@
-import type { LlamaContext, LlamaContextOptions, LlamaModel as Weights } from 'node-llama-cpp';
+import type { BatchItem, LlamaContext, LlamaModel as Weights } from 'node-llama-cpp';
 import { availableParallelism } from 'node:os';
-import type { KvCacheType, LoadOptions } from '../contract/engine.ts';
-import { addMemory, type ModelMemory, subtractMemory } from '../contract/memory.ts';
+import type { LoadOptions } from '../contract/engine.ts';
 import {
-  contextEstimates,
   type ContextSettings,
   contextShape,
-  freeBytes,
   prefillChunkTokens,
   cacheTypeFault,
   cacheTypeOptions,
 } from './contextMemory.ts';
-import { limitCheckpoints } from './kvCache/checkpoints.ts';
-import type { ResizableContext } from './kvCache/slotResizer.ts';
 import { DeferredQueue, BatchRejoin, batchLoad, type BatchLoad, scheduleBatch } from './batching/batchScheduler.ts';
 import { hookBatches, correctWindowStart } from './nativePatches.ts';
 import { ThreadCap, BatchThreads, decodeTuners, type ThreadTuners } from './threads/batchThreads.ts';
@@ -32,7 +27,7 @@ export interface ContextProgress {
 export interface ModelContext {
   readonly context: LlamaContext;
   /** Makes another context like it with other slots: same timer and threads. Only one of them may compute. */
-  readonly makeContext: MakeContext;
+  readonly makeContext: (settings: ContextSettings, signal?: AbortSignal) => Promise<LlamaContext>;
   readonly batchTimer: BatchTimer;
   readonly deferredQueue: DeferredQueue;
   readonly threads: Pick<BatchThreads, 'decode' | 'prefill'>;
@@ -50,6 +45,9 @@ export interface ContextOptions extends Pick<LoadOptions, 'slots' | 'threads' | 
   readonly onBatches?: ((progress: ContextProgress) => void) | undefined;
 }
 
+/** The options of a load within this process. */
+export type OwnLoadOptions = LoadOptions & Pick<ContextOptions, 'onBatches'>;
+
 /** Creates the llama.cpp context; chooses the number of threads if it is open. @throws Fault MODEL_LOAD_FAILED */
 export async function createContext(weights: Weights, options: ContextOptions): Promise<ModelContext> {
   const { slots, contextSize, signal, kvCacheType = 'f16', loras = [] } = options;
@@ -63,7 +61,7 @@ export async function createContext(weights: Weights, options: ContextOptions): 
   const batchTimer = new BatchTimer((batch) => threads.onBatch(batch, weights.llama.maxThreads));
   const rejoin = new BatchRejoin();
   // The batch scheduler. Called before each batch inside node-llama-cpp's decode loop, so it must not throw.
-  const itemPrioritizationStrategy: ItemPrioritizationStrategy = ({ items, size }) => {
+  const itemPrioritizationStrategy = ({ items, size }: Readonly<{ items: readonly BatchItem[]; size: number }>) => {
     if (rejoin.shouldWait(items)) return [];
     const batch = scheduleBatch(items, size);
     rejoin.onBatch(items, batch);
@@ -72,7 +70,7 @@ export async function createContext(weights: Weights, options: ContextOptions): 
     weights.llama.maxThreads = threadCap.limit(threads.threadsFor(nextLoad));
     return batch;
   };
-  const makeContext: MakeContext = async (shape, createSignal) => {
+  const makeContext = async (shape: ContextSettings, createSignal?: AbortSignal): Promise<LlamaContext> => {
     weights.llama.maxThreads = 0;
     const made = await weights.createContext({
       ...contextShape(shape.contextSize),
@@ -102,11 +100,6 @@ export async function createContext(weights: Weights, options: ContextOptions): 
   }
   return { context, makeContext, batchTimer, deferredQueue, threads, threadCap, threadTimings };
 }
-
-type ItemPrioritizationStrategy = Exclude<
-  NonNullable<LlamaContextOptions['batching']>['itemPrioritizationStrategy'],
-  string | undefined
->;
 
 // Prefilling a token takes at most as long as decoding one.
 function chunkMs({ prefillMsPerToken }: BatchTimer, threadTimings: ThreadTimings): number | undefined {
@@ -142,39 +135,3 @@ function createTuners(weights: Weights, maxThreads: number, timings: ThreadTimin
 
 const isOnGpu = ({ gpuLayers, fileInsights }: Weights): boolean => gpuLayers >= fileInsights.totalLayers;
 const halfOf = (threads: number): number => Math.max(1, Math.floor(threads / 2));
-
-type MakeContext = (settings: ContextSettings, signal?: AbortSignal) => Promise<LlamaContext>;
-
-interface ContextFacts extends Pick<LoadOptions, 'resizing'> {
-  /** Tokens that a slot may have at most. */
-  readonly contextSize: number;
-  readonly kvCacheType: KvCacheType;
-  readonly memory: ModelMemory;
-}
-
-/** The context of a loaded model, and how it is made again with other slots. */
-export function resizableContext(
-  weights: Weights,
-  { context, makeContext }: ModelContext,
-  { contextSize, kvCacheType, memory, resizing }: ContextFacts,
-): ResizableContext {
-  const { fileInsights, gpuLayers, llama } = weights;
-  const estimate = contextEstimates(fileInsights, { gpuLayers, kvCacheType });
-  const initial = { slots: context.totalSequences, contextSize };
-  return {
-    context,
-    contextSize,
-    resizing,
-    freeMemory: () => freeBytes(llama),
-    async makeContext(settings, signal) {
-      const made = await makeContext(settings, signal);
-      if (memory.checkpoints) limitCheckpoints(made, memory.checkpoints.ram);
-      return made;
-    },
-    // Other models of this process may be loaded meanwhile, so the difference is estimated and not measured.
-    async memoryWith(slots) {
-      const more = subtractMemory(await estimate({ slots, contextSize }), await estimate(initial));
-      return { ...memory, context: addMemory(memory.context, more) };
-    },
-  };
-}

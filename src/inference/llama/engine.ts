@@ -12,7 +12,7 @@ import {
   readEstimates,
   toLoadFault,
 } from './estimateLoad.ts';
-import { type ContextProgress, createContext, resizableContext } from './createContext.ts';
+import { type ContextOptions, createContext, type OwnLoadOptions } from './createContext.ts';
 import { holdContexts } from './nativePatches.ts';
 import { type CacheFiles, type CacheFolderOptions, openCacheFiles } from './cacheFiles.ts';
 import { type ThreadTimingsCache, threadTimingsCache } from './threads/threadTimingsCache.ts';
@@ -84,30 +84,8 @@ export class LlamaEngine implements Engine {
   }
 
   /** @param onBatches receives the progress of the model's batches, before the first one. */
-  async load(file: string, options: LoadOptions, onBatches?: (progress: ContextProgress) => void): Promise<Model> {
-    return track(this.#loading, this.#load(file, options, onBatches));
-  }
-
-  async #load(file: string, options: LoadOptions, onBatches?: (progress: ContextProgress) => void): Promise<Model> {
-    using abort = new EitherSignal([options.signal, this.#closing.signal]);
-    try {
-      const model = await loadModel(
-        file,
-        { ...options, signal: abort.signal },
-        {
-          instances: this.#instances,
-          files: this.#files,
-          timingsCache: this.#timingsCache,
-          onClose: (closed) => this.#models.delete(closed),
-          onBatches,
-        },
-      );
-      this.#models.add(model);
-      return model;
-    } catch (error) {
-      this.#hasLoadFailed = true;
-      throw error;
-    }
+  async load(file: string, options: LoadOptions, onBatches?: ContextOptions['onBatches']): Promise<Model> {
+    return track(this.#loading, this.#load(file, { ...options, onBatches }));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -118,130 +96,117 @@ export class LlamaEngine implements Engine {
     // A failed load leaves an open handle in node-llama-cpp: disposing the instance would wait for it for ever.
     if (!this.#hasLoadFailed) await this.#instances.dispose();
   }
-}
 
-interface LoadDependencies {
-  readonly instances: LlamaInstancePool;
-  readonly files: CacheFiles | undefined;
-  readonly timingsCache: ThreadTimingsCache | undefined;
-  readonly onClose: (model: Model) => unknown;
-  /** Receives the progress of the model's batches, before the first one. */
-  readonly onBatches?: ((progress: ContextProgress) => void) | undefined;
-}
-
-/** Loads a GGUF model: the weights, and one context with all its slots. @throws Fault MODEL_LOAD_FAILED */
-async function loadModel(path: string, options: LoadOptions, dependencies: LoadDependencies): Promise<Model> {
-  try {
-    return await loadWithCpuFallback(await checkFiles(path, options.loras), options, dependencies);
-  } catch (error) {
-    throw toLoadFault(path, toLoraFault(options.loras ?? [], error), options.signal);
+  /** Loads a GGUF model: the weights, and one context with all its slots. @throws Fault MODEL_LOAD_FAILED */
+  async #load(path: string, options: OwnLoadOptions): Promise<Model> {
+    using abort = new EitherSignal([options.signal, this.#closing.signal]);
+    const { signal } = abort;
+    try {
+      const model = await this.#loadWithCpuFallback(await checkFiles(path, options.loras), { ...options, signal });
+      this.#models.add(model);
+      return model;
+    } catch (error) {
+      this.#hasLoadFailed = true;
+      throw toLoadFault(path, toLoraFault(options.loras ?? [], error), signal);
+    }
   }
-}
 
-/** Loads on the card what fits; else on the CPU with its library, as the other one would still use the card. */
-async function loadWithCpuFallback(file: PlannedFile, options: LoadOptions, shared: LoadDependencies): Promise<Model> {
-  const { gpu, gpuLayers = 'auto', signal } = options;
-  const llama = await shared.instances.acquire(gpu);
-  try {
-    return await loadInto(llama, file, options, shared);
-  } catch (error) {
-    if (llama.gpu === false || signal?.aborted) throw error;
-    if (gpuLayers !== 'auto') throw error instanceof InsufficientMemoryError ? layersFault(gpuLayers, error) : error;
+  /** Loads on the card what fits; else on the CPU with its library, as the other one would still use the card. */
+  async #loadWithCpuFallback(file: PlannedFile, options: OwnLoadOptions): Promise<Model> {
+    const { gpu, gpuLayers = 'auto', signal } = options;
+    const llama = await this.#instances.acquire(gpu);
+    try {
+      return await this.#loadInto(llama, file, options);
+    } catch (error) {
+      if (llama.gpu === false || signal?.aborted) throw error;
+      if (gpuLayers !== 'auto') throw error instanceof InsufficientMemoryError ? layersFault(gpuLayers, error) : error;
+    }
+    const cpu = await this.#instances.acquire('off');
+    const notes = ['the GPU has no room for this model: it runs on the CPU'];
+    return this.#loadInto(cpu, file, { ...options, gpu: 'off' }, notes);
   }
-  const cpu = await shared.instances.acquire('off');
-  const notes = ['the GPU has no room for this model: it runs on the CPU'];
-  return loadInto(cpu, file, { ...options, gpu: 'off' }, shared, notes);
-}
 
-async function loadInto(
-  llama: Llama,
-  file: PlannedFile,
-  options: LoadOptions,
-  dependencies: LoadDependencies,
-  notes: readonly string[] = [],
-): Promise<Model> {
-  const releaseInstance = (): void => dependencies.instances.release(options.gpu, llama);
-  try {
-    if (llama.gpu === false) checkMemory({ what: 'the weights', bytes: file.size, hint: 'use a smaller model' });
+  async #loadInto(
+    llama: Llama,
+    file: PlannedFile,
+    options: OwnLoadOptions,
+    cpuNotes: readonly string[] = [],
+  ): Promise<Model> {
+    const { signal, onProgress, within = unlimitedMemory } = options;
+    const release = (): void => this.#instances.release(options.gpu, llama);
     const onClose = (model: Model): void => {
-      releaseInstance();
-      dependencies.onClose(model);
+      release();
+      this.#models.delete(model);
     };
-    return await tryLoad(llama, file, options, { ...dependencies, onClose }, notes);
-  } catch (error) {
-    releaseInstance();
-    throw error;
+    let weights: Weights | undefined;
+    try {
+      if (llama.gpu === false) checkMemory({ what: 'the weights', bytes: file.size, hint: 'use a smaller model' });
+      const free = await freeBytes(llama);
+      const before = await readMemoryUse(llama);
+      await limitVram(llama, within);
+      const gpuLayers = await chooseLayers(llama, options, () => readEstimates(llama, file, options));
+      weights = await llama.loadModel({
+        modelPath: file.file,
+        useMmap: mapsWeights(llama, within),
+        gpuLayers,
+        ...(signal && { loadSignal: signal }),
+        ...(onProgress && { onLoadProgress: onProgress }),
+      });
+      holdContexts(weights);
+      const loaded = await readMemoryUse(llama);
+      // The library does not count adapters.
+      const loraUse = loraMemory(file.loraBytes, weights.gpuLayers);
+      const weightMemory = addMemory(subtractMemory(loaded, before), loraUse);
+      const notes = [...cpuNotes, ...(await describeGpuProblem(weights, options))];
+      const own = { weights, weightMemory, loaded, notes, file, onClose };
+      return options.purpose === 'embedding'
+        ? await loadEmbeddingModel(own, options)
+        : await this.#createModel({ ...own, free }, options);
+    } catch (error) {
+      try {
+        await weights?.dispose();
+      } finally {
+        release();
+      }
+      throw error;
+    }
   }
-}
 
-async function tryLoad(
-  llama: Llama,
-  file: PlannedFile,
-  options: LoadOptions,
-  dependencies: LoadDependencies,
-  cpuNotes: readonly string[],
-): Promise<Model> {
-  const { signal, onProgress, within = unlimitedMemory } = options;
-  const free = await freeBytes(llama);
-  const before = await readMemoryUse(llama);
-  await limitVram(llama, within);
-  const gpuLayers = await chooseLayers(llama, options, () => readEstimates(llama, file, options));
-  const weights = await llama.loadModel({
-    modelPath: file.file,
-    useMmap: mapsWeights(llama, within),
-    gpuLayers,
-    ...(signal && { loadSignal: signal }),
-    ...(onProgress && { onLoadProgress: onProgress }),
-  });
-  try {
-    holdContexts(weights);
-    const loaded = await readMemoryUse(llama);
-    // The library does not count adapters.
-    const loraUse = loraMemory(file.loraBytes, weights.gpuLayers);
-    const weightMemory = addMemory(subtractMemory(loaded, before), loraUse);
-    const notes = [...cpuNotes, ...(await describeGpuProblem(weights, options))];
-    const own = { weights, weightMemory, loaded, notes };
-    return options.purpose === 'embedding'
-      ? await loadEmbeddingModel({ ...own, file: file.file }, options, dependencies)
-      : await createModel({ ...own, file, free }, options, dependencies);
-  } catch (error) {
-    await weights.dispose();
-    throw error;
+  async #createModel(own: LoadedWeights & { readonly free: MemoryUse }, options: OwnLoadOptions): Promise<Model> {
+    const { within = unlimitedMemory, kvCacheType = 'f16', loras, resizing } = options;
+    const { weights, file, free, onClose } = own;
+    assertGenerates(weights);
+    const files = this.#files;
+    const fitted = await fitLoadedContext(own, options);
+    const { slots, contextSize, slot, notes } = fitted;
+    const first = { slots, contextSize: firstContextSize(fitted, files !== undefined && !needsCheckpoints(weights)) };
+    const made = await createContext(weights, { ...options, ...first, file, timingsCache: this.#timingsCache });
+    const { batchTimer, context } = made;
+    const estimate = contextEstimates(weights.fileInsights, { gpuLayers: weights.gpuLayers, kvCacheType });
+    const [measured, estimated] = [await contextMemoryOf(own), await estimate(first)];
+    // Memory is planned for what the slots may have. Other models of this process may be loaded meanwhile, so what other slots
+    // take is estimated and not measured.
+    const contextWith = async (count: number): Promise<MemoryUse> =>
+      addMemory(measured, subtractMemory(await estimate({ slots: count, contextSize }), estimated));
+    const parts = { weights: own.weightMemory, context: await contextWith(slots), slot };
+    const memory = withCheckpoints(context, parts, within);
+    const bytesPerToken = (slot.ram + slot.vram) / contextSize;
+    const key = files && (await promptKey(weights, file, { contextSize, kvCacheType, loras }));
+    return new LlamaModel({
+      ...made,
+      weights,
+      contextSize,
+      free,
+      memory,
+      memoryWith: async (count) => ({ ...memory, context: await contextWith(count) }),
+      resizing,
+      stateSwap: files && new StateSwap(files.states, batchTimer, bytesPerToken),
+      promptCache:
+        files && new PromptCache(files.prompts, { key: key ?? '', states: files.states, batchTimer, bytesPerToken }),
+      notes: [...notes, ...cacheTypeWarnings(kvCacheType), ...own.notes],
+      onClose,
+    });
   }
-}
-
-async function createModel(
-  { file, free, ...own }: LoadedWeights & { readonly file: PlannedFile; readonly free: MemoryUse },
-  options: LoadOptions,
-  { files, timingsCache, onClose, onBatches }: LoadDependencies,
-): Promise<Model> {
-  const { within = unlimitedMemory, kvCacheType = 'f16', loras, resizing } = options;
-  const { weights } = own;
-  assertGenerates(weights);
-  const fitted = await fitLoadedContext(own, options);
-  const { slots, contextSize, slot, notes } = fitted;
-  const first = { slots, contextSize: firstContextSize(fitted, files !== undefined && !needsCheckpoints(weights)) };
-  const context = await createContext(weights, { ...options, ...first, file, timingsCache, onBatches });
-  // Memory is planned for what the slots may have.
-  const estimate = contextEstimates(weights.fileInsights, { gpuLayers: weights.gpuLayers, kvCacheType });
-  const later = subtractMemory(fitted.context, await estimate(first));
-  const parts = { weights: own.weightMemory, context: addMemory(await contextMemoryOf(own), later), slot };
-  const memory = withCheckpoints(context.context, parts, within);
-  const { batchTimer } = context;
-  const bytesPerToken = (slot.ram + slot.vram) / contextSize;
-  const key = files && (await promptKey(weights, file, { contextSize, kvCacheType, loras }));
-  return new LlamaModel({
-    weights,
-    ...context,
-    ...resizableContext(weights, context, { contextSize, kvCacheType, memory, resizing }),
-    free,
-    memory,
-    stateSwap: files && new StateSwap(files.states, batchTimer, bytesPerToken),
-    promptCache:
-      files && new PromptCache(files.prompts, { key: key ?? '', states: files.states, batchTimer, bytesPerToken }),
-    notes: [...notes, ...cacheTypeWarnings(kvCacheType), ...own.notes],
-    onClose,
-  });
 }
 
 /** @throws Fault MODEL_LOAD_FAILED for an embedding model: its attention is not causal. */

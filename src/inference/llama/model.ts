@@ -1,38 +1,30 @@
 import { GgmlType, GgufFileType, type LlamaModel as Weights } from 'node-llama-cpp';
 import type { ModelDetails, ToolToken } from '../contract/model.ts';
-import { noStats, type MemoryUse, type ModelMemory, type ModelStats } from '../contract/memory.ts';
+import { noStats, type MemoryUse, type ModelStats } from '../contract/memory.ts';
 import { nativeFormatName } from '../../chat/dialect/nativeFormat.ts';
 import { callMarks } from '../../chat/dialect/layout.ts';
 import { type ChatTemplate, probeChatTemplate } from '../../chat/template/chatTemplate.ts';
-import type { ThreadTimings } from './threads/threadTuner.ts';
 import { Tokenizer } from '../decoding/tokenizer.ts';
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
 import type { Model, Sequence, SequenceOptions } from '../contract/engine.ts';
 import { BackgroundGate } from './batching/backgroundGate.ts';
-import type { DeferredQueue } from './batching/batchScheduler.ts';
-import type { BatchThreads, ThreadCap } from './threads/batchThreads.ts';
+import type { ModelContext } from './createContext.ts';
 import { type GrammarCache, grammarCache } from './sampling/grammarCache.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
 import { SlotPool } from './kvCache/slots.ts';
-import { type ResizableContext, SlotResizer } from './kvCache/slotResizer.ts';
+import { SlotResizer, type SlotResizerParts } from './kvCache/slotResizer.ts';
 import { countTools, overheadDialogs, overheadOf } from '../decoding/templateProbes.ts';
 import { cardsOf } from './libraryFault.ts';
 import { LlamaSequence } from './sequence.ts';
-import type { StateSwap } from './kvCache/stateSwap.ts';
 import type { PromptCache } from './promptCache/promptCache.ts';
 import { PromptRenderer } from './promptRenderer.ts';
 
 /** What a model is made of. It owns and disposes `context` and `weights`. */
-export interface LlamaModelParts extends ResizableContext {
+export interface LlamaModelParts
+  extends Omit<ModelContext, 'batchTimer'>, Omit<SlotResizerParts, 'slots' | 'onResized' | 'closing'> {
   readonly weights: Weights;
   /** Free memory before loading. */
   readonly free: MemoryUse;
-  readonly memory: ModelMemory;
-  readonly threadTimings: ThreadTimings;
-  readonly deferredQueue: DeferredQueue;
-  readonly threads: Pick<BatchThreads, 'decode' | 'prefill'>;
-  readonly threadCap: ThreadCap;
-  readonly stateSwap: StateSwap | undefined;
   readonly promptCache: PromptCache | undefined;
   /** Warnings for the user. */
   readonly notes: readonly string[];
@@ -72,10 +64,9 @@ export class LlamaModel implements Model {
     this.#renderer = new PromptRenderer(chatTemplate, this.#tokenizer);
     this.#grammarCache = grammarCache(weights);
     this.#slots = new SlotPool(parts.context, parts.stateSwap !== undefined);
-    this.#resizer = new SlotResizer(parts, {
+    this.#resizer = new SlotResizer({
+      ...parts,
       slots: this.#slots,
-      stateSwap: parts.stateSwap,
-      memory: parts.memory,
       onResized: () => parts.resizing?.onResized(this.stats()),
       closing: this.#closing.signal,
     });

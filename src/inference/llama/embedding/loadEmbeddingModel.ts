@@ -6,21 +6,17 @@ import type { EmbeddingFacts, Embeddings, EmbedOptions } from '../../contract/mo
 import { splitFileNames, DialoglessModel, normalizeVector, textTooLong } from '../../contract/model.ts';
 import { fileChecksum } from '../cacheFiles.ts';
 import { Fault, describeError } from '../../../protocol/fault.ts';
-import type { LoadOptions, Model } from '../../contract/engine.ts';
+import type { Model } from '../../contract/engine.ts';
 import { contextMemoryOf, embeddingShape, fitLoadedContext, type LoadedWeights } from '../contextMemory.ts';
-import type { ContextOptions } from '../createContext.ts';
+import type { OwnLoadOptions } from '../createContext.ts';
 import { poolings } from '../gguf/metadata.ts';
 import { EitherSignal, track } from '../../../base/abort.ts';
 import { SlotQueue } from '../../decoding/slotQueue.ts';
 import { noStats, type ModelMemory, type ModelStats } from '../../contract/memory.ts';
 
 /** Creates the context of an embedding model. @throws Fault MODEL_LOAD_FAILED */
-export async function loadEmbeddingModel(
-  { file, ...own }: LoadedWeights & { readonly file: string },
-  options: LoadOptions,
-  { onBatches, onClose }: Pick<ContextOptions, 'onBatches'> & { readonly onClose: (model: Model) => unknown },
-): Promise<Model> {
-  const { weights } = own;
+export async function loadEmbeddingModel(own: LoadedWeights, options: OwnLoadOptions): Promise<Model> {
+  const { weights, onClose } = own;
   const { signal } = options;
   assertPooling(weights);
   const { contextSize, slot, notes } = await fitLoadedContext(own, options);
@@ -32,12 +28,12 @@ export async function loadEmbeddingModel(
     ...(signal && { createSignal: signal }),
   });
   const progress = { running: false, ended: 0 };
-  onBatches?.({ batchTimer: progress, chunkMs: () => undefined });
+  options.onBatches?.({ batchTimer: progress, chunkMs: () => undefined });
   return new LlamaEmbeddingModel({
     weights,
     context,
     contextSize,
-    fingerprint: await embeddingFingerprint(weights, file, contextSize),
+    fingerprint: await embeddingFingerprint(weights, own.file.file, contextSize),
     threads,
     progress,
     memory: { weights: own.weightMemory, context: await contextMemoryOf(own), slot },

@@ -2,32 +2,26 @@ import type { LlamaContext } from 'node-llama-cpp';
 import type { MemoryUse, ModelMemory, SlotResizing } from '../../contract/memory.ts';
 import { subtractMemory, totalMemory } from '../../contract/memory.ts';
 import { describeError, Fault } from '../../../protocol/fault.ts';
-import type { ContextSettings } from '../contextMemory.ts';
+import { type ContextSettings, freeBytes } from '../contextMemory.ts';
+import type { ModelContext } from '../createContext.ts';
+import { limitCheckpoints } from './checkpoints.ts';
 import type { SlotPool } from './slots.ts';
 import type { StateSwap } from './stateSwap.ts';
 
 /** A context that has not been used for so long gets its first number of slots back. */
 const idleMs = 5 * 60_000;
 
-/** How the context of a model can be made again. */
-export interface ResizableContext {
-  readonly context: LlamaContext;
+export interface SlotResizerParts extends Pick<ModelContext, 'context' | 'makeContext'> {
   /** Tokens that a slot may have at most. */
   readonly contextSize: number;
-  /** Makes a context like it with other slots. */
-  readonly makeContext: (settings: ContextSettings, signal: AbortSignal) => Promise<LlamaContext>;
+  readonly memory: ModelMemory;
   /** What the model takes with so many slots of the full size. */
   readonly memoryWith: (slots: number) => Promise<ModelMemory>;
-  readonly freeMemory: () => Promise<MemoryUse>;
   /** Undefined: the number of slots is fixed. */
   readonly resizing: SlotResizing | undefined;
-}
-
-export interface SlotResizerParts {
-  readonly slots: SlotPool;
   /** Undefined: the caches are filled again. */
   readonly stateSwap: StateSwap | undefined;
-  readonly memory: ModelMemory;
+  readonly slots: SlotPool;
   /** It has another number of slots now. */
   readonly onResized: () => void;
   /** Aborted when the model is unloaded. */
@@ -41,7 +35,6 @@ export interface SlotResizerParts {
  * inference has a slot: those under way pause between two tokens, and the states of all slots are swapped out.
  */
 export class SlotResizer implements AsyncDisposable {
-  readonly #source: ResizableContext;
   readonly #parts: SlotResizerParts;
   readonly #demand = new SlotDemand();
   readonly #initialSlots: number;
@@ -56,13 +49,12 @@ export class SlotResizer implements AsyncDisposable {
   /** Longer slots could not be made: that is tried again at this time. */
   #growsAgainAt = -Infinity;
 
-  constructor(source: ResizableContext, parts: SlotResizerParts) {
-    this.#source = source;
+  constructor(parts: SlotResizerParts) {
     this.#parts = parts;
-    this.#context = source.context;
+    this.#context = parts.context;
     this.#memory = parts.memory;
-    this.#initialSlots = source.context.totalSequences;
-    if (!source.resizing) return;
+    this.#initialSlots = parts.context.totalSequences;
+    if (!parts.resizing) return;
     parts.slots.onWait(() => this.#onWait());
     parts.slots.onRelease(() => this.#onRelease());
   }
@@ -87,8 +79,7 @@ export class SlotResizer implements AsyncDisposable {
    * @throws ShortSlotFault when they cannot be made long enough for the tokens.
    */
   async reserve(tokens: number, spare: number): Promise<void> {
-    const { closing } = this.#parts;
-    const longest = this.#source.contextSize;
+    const { closing, contextSize: longest } = this.#parts;
     const [needed, wanted] = [Math.min(tokens, longest), Math.min(tokens + spare, longest)];
     while (this.#context.contextSize < wanted && !closing.aborted && !this.#isLost) {
       if (this.#work) await this.#work;
@@ -109,7 +100,7 @@ export class SlotResizer implements AsyncDisposable {
   #sizeFor(tokens: number): number {
     let { contextSize } = this.#context;
     while (contextSize < tokens) contextSize *= 2;
-    return Math.min(contextSize, this.#source.contextSize);
+    return Math.min(contextSize, this.#parts.contextSize);
   }
 
   /** Waits for a change that is under way, and disposes of the context. No inference may have a slot any more. */
@@ -143,21 +134,20 @@ export class SlotResizer implements AsyncDisposable {
   }
 
   async #grow(): Promise<void> {
-    const { resizing, memoryWith, freeMemory } = this.#source;
+    const { resizing, memoryWith } = this.#parts;
     const { totalSequences } = this.#context;
     const wanted = moreSlots(totalSequences);
     if (wanted === totalSequences) return this.#demand.pause();
     const total = totalMemory(await memoryWith(wanted));
     const more = subtractMemory(total, totalMemory(this.#memory));
-    const isFree = isPlentiful(more, await freeMemory());
+    const isFree = isPlentiful(more, await freeBytes(this.#context.model.llama));
     if (isFree && (await resizing?.requestMemory(total))) await this.#exchange({ slots: wanted });
     else this.#demand.pause();
   }
 
   /** Makes the context anew with other slots; when that fails, as it was before, or with one slot. */
   async #exchange(change: Partial<ContextSettings>): Promise<void> {
-    const { slots, closing, onResized } = this.#parts;
-    const { memoryWith, resizing } = this.#source;
+    const { slots, closing, onResized, memory, memoryWith, resizing } = this.#parts;
     const before = { slots: this.#context.totalSequences, contextSize: this.#context.contextSize };
     const wanted = { ...before, ...change };
     await slots.vacate();
@@ -171,6 +161,7 @@ export class SlotResizer implements AsyncDisposable {
       this.#isLost = true;
       return onResized();
     }
+    if (memory.checkpoints) limitCheckpoints(this.#context, memory.checkpoints.ram);
     this.#hasFailed = this.#context.totalSequences < wanted.slots;
     this.#demand.reset();
     slots.fill(this.#context);
@@ -193,7 +184,7 @@ export class SlotResizer implements AsyncDisposable {
     const { closing } = this.#parts;
     const [next, ...rest] = others;
     try {
-      return await this.#source.makeContext(wanted, closing);
+      return await this.#parts.makeContext(wanted, closing);
     } catch (error) {
       if (!next || closing.aborted) throw error;
       return this.#make([next, ...rest]);
