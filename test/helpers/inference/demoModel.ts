@@ -12,7 +12,7 @@ import {
 import { commonPrefixLength } from '../../../src/base/commonPrefix.ts';
 import { type SamplingParams, defaultSampling } from '../../../src/inference/contract/samplingParams.ts';
 import { DrawSeeds } from '../../../src/inference/llama/sampling/drawSeeds.ts';
-import { watchCandidates } from '../../../src/inference/llama/sampling/candidates.ts';
+import { type DrawWatcher, watchCandidates } from '../../../src/inference/llama/sampling/candidates.ts';
 import { samplingOptions } from '../../../src/inference/llama/sampling/samplingOptions.ts';
 import { createTokenBiases } from '../../../src/inference/llama/sampling/samplingOptions.ts';
 import { Tokenizer } from '../../../src/inference/decoding/tokenizer.ts';
@@ -32,13 +32,14 @@ export interface DemoRequest {
 }
 
 /** One slot of a test server: a sequence of the demo model. One request runs in it at a time. */
-export class DemoSlot {
+export class DemoSlot implements DrawWatcher {
+  readonly isChoosing = true;
   readonly #sequence: LlamaContextSequence;
   readonly #model: DemoModel;
   #last: Promise<unknown> = Promise.resolve();
   #pending = 0;
   /** The most probable tokens where the last one was generated, likeliest first. */
-  candidates: ReadonlyMap<Token, number> = new Map();
+  candidates: ReadonlyMap<Token, number> | undefined;
 
   constructor(sequence: LlamaContextSequence, model: DemoModel) {
     this.#sequence = sequence;
@@ -112,10 +113,7 @@ export class DemoSlot {
       return sums;
     };
     const state = grammar === undefined ? undefined : await this.#model.grammar(grammar);
-    const stopCandidates = watchCandidates(this.#sequence, {
-      areWanted: () => true,
-      receive: (found) => void (this.candidates = found ?? new Map()),
-    });
+    const stopCandidates = watchCandidates(this.#sequence, this);
     const stop = new DrawSeeds(sampling.seed).applyTo(this.#sequence);
     try {
       const tokens = this.#sequence.evaluate(prompt.slice(reused), {

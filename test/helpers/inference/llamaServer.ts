@@ -165,8 +165,9 @@ async function* events(model: DemoModel, slot: DemoSlot, body: Body): AsyncGener
     if (content.endsWith('\uFFFD') && !isEnd && pending.length < 4) continue;
     preceding = [...preceding, ...pending].slice(-3);
     pending = [];
-    const listed = [...slot.candidates].map(([id, probability]) => ({ id, logprob: Math.log(probability) }));
-    const own = { id: token, logprob: Math.log(slot.candidates.get(token) ?? Number.MIN_VALUE) };
+    const { candidates = new Map<Token, number>() } = slot;
+    const listed = [...candidates].map(([id, probability]) => ({ id, logprob: Math.log(probability) }));
+    const own = { id: token, logprob: Math.log(candidates.get(token) ?? Number.MIN_VALUE) };
     yield {
       content,
       tokens: [token],

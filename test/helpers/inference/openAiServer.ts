@@ -219,7 +219,7 @@ async function* events(
     pending.push(token);
     const text = weights.detokenize(pending, true, preceding);
     const isWhole = !text.endsWith('\uFFFD') || pending.length >= 4;
-    const { candidates } = slot;
+    const { candidates = new Map<Token, number>() } = slot;
     const named = [...candidates].map(([id, p]) => [`token_id:${id}`, logarithm(p)] as const);
     const logprobs = {
       tokens: [`token_id:${token}`],

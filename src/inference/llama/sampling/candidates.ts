@@ -17,12 +17,12 @@ export type DecodeTokens = (
 const maxCandidates = 40;
 const maxRareCandidates = 4000;
 
-type Candidates = ReadonlyMap<Token, number>;
-
-interface CandidateOptions {
-  readonly areWanted: () => boolean;
-  /** Receives the most probable tokens, before the one that was drawn is returned; undefined where they cannot be read. */
-  readonly receive: (candidates: Candidates | undefined) => void;
+/** Who watches what its tokens are drawn from. */
+export interface DrawWatcher {
+  /** Whether it counts which tokens are most probable next. */
+  readonly isChoosing: boolean;
+  /** The most probable tokens, set before the one that was drawn is returned; undefined where they cannot be read. */
+  candidates: ReadonlyMap<Token, number> | undefined;
 }
 
 interface NativeSampler {
@@ -36,11 +36,11 @@ interface NativeSampler {
  * 49,000 tokens, where SmolLM2 135M needs 12 ms for one.
  * @throws Error when this release of node-llama-cpp has no such methods.
  */
-export function watchCandidates(cache: LlamaContextSequence, { areWanted, receive }: CandidateOptions): () => void {
+export function watchCandidates(cache: LlamaContextSequence, watcher: DrawWatcher): () => void {
   const { context, model } = cache;
   const native = Reflect.get(context, '_ctx') as { readonly sampleToken: NativeMethod };
   let sampler: NativeSampler | undefined;
-  const read = async (logitIndex: number, drawn: Draws, topK = maxCandidates): Promise<Candidates | undefined> => {
+  const read = async (logitIndex: number, drawn: Draws, topK = maxCandidates): Promise<DrawWatcher['candidates']> => {
     sampler ??= openSampler(model);
     sampler.applyConfig({ temperature: 1, topK, topP: 1, minP: 0, seed: 1 });
     const [, listed = []] = (await native.sampleToken(logitIndex, sampler, true, false)) as NativeSample;
@@ -55,7 +55,7 @@ export function watchCandidates(cache: LlamaContextSequence, { areWanted, receiv
     (tokens, logits, priority, meter, shift, draw, ...rest) => {
       const watched: Draw = async (logitIndex, index) => {
         const token = await draw(logitIndex, index);
-        if (areWanted()) receive(await read(logitIndex, token).catch(() => undefined));
+        if (watcher.isChoosing) watcher.candidates = await read(logitIndex, token).catch(() => undefined);
         return token;
       };
       return decode(tokens, logits, priority, meter, shift, watched, ...rest);

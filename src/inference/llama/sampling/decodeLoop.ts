@@ -57,7 +57,8 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
   });
   const stopSeeds = options.seeds.applyTo(cache);
   const stopSpeculation = speculation?.apply();
-  const stopWatching = watchChoices(options);
+  // Outside of a speculation, which draws several times from a batch.
+  const stopWatching = sampler.choices && watchCandidates(cache, sampler);
   let appended: Token[] = [];
   let isPrompt = true;
   try {
@@ -97,14 +98,6 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
     await tokens.return();
   }
 }
-
-/** Shows the sampler what each token is chosen from. Outside of a speculation, which draws several times from a batch. */
-const watchChoices = ({ run, sampler }: DecodeLoopOptions): (() => void) | undefined =>
-  sampler.choices &&
-  watchCandidates(run.slot.cache, {
-    areWanted: () => sampler.isChoosing,
-    receive: (found) => void (sampler.candidates = found),
-  });
 
 /** The speculation of a generation, where it is wanted and the KV cache can be cut back. */
 function speculationOf(options: DecodeLoopOptions, take: (token: Token) => Promise<Token[]>): Speculation | undefined {

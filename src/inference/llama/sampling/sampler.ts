@@ -6,6 +6,7 @@ import { mayBeginCall, openChoice, type OpenChoice } from '../../decoding/tokenC
 import type { GenerationStart } from '../../decoding/sequencePrompts.ts';
 import { endsMidCharacter, StreamingDetokenizer } from '../../decoding/streamingDetokenizer.ts';
 import type { PromptRenderer } from '../promptRenderer.ts';
+import type { DrawWatcher } from './candidates.ts';
 import type { GrammarCache } from './grammarCache.ts';
 import { defaultReplyMarks, type ReplyMarks, tagsOf } from '../../../chat/replyMarks.ts';
 import { MarkSearch } from '../../../chat/markSearch.ts';
@@ -24,7 +25,7 @@ type SampledText = Pick<GrammarEntry, 'before' | 'inside'>;
  * without sampling (jump-forward decoding), and so is the end of reasoning whose budget is spent. `DecodingState` has the
  * states.
  */
-export class Sampler {
+export class Sampler implements DrawWatcher {
   readonly text: StreamingDetokenizer;
   /** What of the text was chosen, as far as it may be a part of a call; undefined: it is not asked for. */
   readonly choices: OpenChoice[] | undefined;
