@@ -1,14 +1,15 @@
 import { EitherSignal, raceAbort, track } from '../../base/abort.ts';
 import { Fault } from '../../protocol/fault.ts';
 import type { Engine, LoadOptions, Model, Sequence } from '../contract/engine.ts';
-import { type Hardware, type LoadPlan, noStats, totalMemory, type ModelStats } from '../contract/memory.ts';
+import type { Hardware, LoadPlan } from '../contract/memory.ts';
 import { type CacheFolderOptions, openCacheFiles } from '../llama/cacheFiles.ts';
-import { CrashCounts, type EngineCrash, Supervisor, type LoadCallbacks, type SupervisorOptions } from './supervisor.ts';
-import { toLoadFault, type ProcessHost, processHost } from './modelProcess.ts';
+import { EngineProcess, type EngineProcessOptions } from './engineProcess.ts';
+import { cancelledFault, CrashCounts, type EngineCrash, Supervisor, toLoadFault } from './supervisor.ts';
+import type { LoadCallbacks, SupervisorOptions } from './supervisor.ts';
 import type { ProcessPriority } from './lowerPriority.ts';
 import { defaultWatchdogLimits, type WatchdogLimits } from './watchdog.ts';
 import { onAbort } from '../../base/events.ts';
-import type { EmbedOptions, Embeddings, ModelSupervision } from '../contract/model.ts';
+import type { EmbedOptions, Embeddings } from '../contract/model.ts';
 import type { EngineRequests } from './messages.ts';
 import { SupervisedSequence } from './supervisedSequence.ts';
 
@@ -29,13 +30,14 @@ export interface ProcessEngineOptions {
 export class ProcessEngine implements Engine {
   readonly name = 'llama-cpp';
   readonly needsFiles = true;
-  readonly #host: ProcessHost;
+  readonly #processOptions: EngineProcessOptions;
   readonly #files: AsyncDisposable | undefined;
   readonly #crashes = new CrashCounts();
   readonly #onCrash: (crash: EngineCrash) => void;
   readonly #models = new Set<Model>();
   readonly #loading = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
+  #spare: EngineProcess | undefined;
 
   constructor({
     cache,
@@ -48,21 +50,20 @@ export class ProcessEngine implements Engine {
     const files = cache && openCacheFiles(cache);
     this.#files = files;
     this.#onCrash = onCrash;
-    this.#host = processHost({
+    this.#processOptions = {
       files,
       timingsFolder: cache?.folder,
       watchdog: priority === 'normal' ? watchdog : patientLimits(watchdog),
       gpuDevice,
       priority,
       onStart,
-    });
+    };
   }
 
   /** Starts the process of the first model, and loads the library in it. The first load reports what fails here. */
   prepare(gpu: LoadOptions['gpu']): void {
     try {
-      this.#host
-        .prepare()
+      this.#prepared()
         .request('prepare', { gpu })
         .result.catch(() => undefined);
     } catch (error) {
@@ -71,17 +72,17 @@ export class ProcessEngine implements Engine {
   }
 
   async readHardware(gpu: LoadOptions['gpu']): Promise<Hardware> {
-    return raceAbort(this.#host.prepare().request('readHardware', { gpu }).result, this.#closing.signal);
+    return raceAbort(this.#prepared().request('readHardware', { gpu }).result, this.#closing.signal);
   }
 
   async estimate(file: string, loadOptions: LoadOptions): Promise<LoadPlan> {
     const { signal, onProgress: _, afterCrashes: __, resizing: ___, ...options } = loadOptions;
     using abort = new EitherSignal([signal, this.#closing.signal]);
     try {
-      const request = this.#host.prepare().request('estimate', { file, options });
+      const request = this.#prepared().request('estimate', { file, options });
       return await raceAbort(request.result, abort.signal, () => {
         request.control('abort');
-        return new Fault('MODEL_LOAD_FAILED', `loading ${file} was cancelled`);
+        return cancelledFault(file);
       });
     } catch (error) {
       throw toLoadFault(file, error);
@@ -95,7 +96,7 @@ export class ProcessEngine implements Engine {
     if (fault) throw fault;
     using abort = new EitherSignal([signal, this.#closing.signal]);
     const loading = loadSupervised(
-      { file, options, resizing, host: this.#host, crashes, onCrash: this.#onCrash },
+      { file, options, resizing, takeProcess: () => this.#takeProcess(), crashes, onCrash: this.#onCrash },
       { signal: abort.signal, ...(onProgress && { onProgress }) },
       (closed) => this.#models.delete(closed),
     );
@@ -107,8 +108,20 @@ export class ProcessEngine implements Engine {
     this.#closing.abort();
     await Promise.allSettled(this.#loading);
     await Promise.all([...this.#models].map((model) => model[Symbol.asyncDispose]()));
-    await this.#host[Symbol.asyncDispose]();
+    await this.#spare?.kill();
     await this.#files?.[Symbol.asyncDispose]();
+  }
+
+  /** The process that the next model gets, unless it has ended by then; it is started if there is none. */
+  #prepared(): EngineProcess {
+    return this.#spare?.alive ? this.#spare : (this.#spare = new EngineProcess(this.#processOptions));
+  }
+
+  /** The process to load a model in. */
+  #takeProcess(): EngineProcess {
+    const process = this.#prepared();
+    this.#spare = undefined;
+    return process;
   }
 }
 
@@ -120,13 +133,12 @@ const patientLimits = ({ minHangMs, ...limits }: WatchdogLimits): WatchdogLimits
 
 /** Loads a model in a supervised process; prompts fill it again after a crash. @throws Fault MODEL_LOAD_FAILED */
 async function loadSupervised(
-  options: Omit<SupervisorOptions, 'onStats'>,
+  options: SupervisorOptions,
   callbacks: LoadCallbacks,
   onClose: (model: Model) => void,
 ): Promise<Model> {
-  const stats = processStats();
-  const supervisor = createSupervisor(options, stats);
-  const { facts } = await supervisor.start(callbacks);
+  const supervisor = new Supervisor(options);
+  const facts = await supervisor.start(callbacks);
   const { embedding } = facts;
   const sequences = new Set<Sequence>();
   let lastSequence = 0;
@@ -141,7 +153,7 @@ async function loadSupervised(
   const model: Model = {
     ...facts,
     embed: embedding && ((texts, embedOptions) => embed(supervisor, texts, embedOptions)),
-    supervision: supervisionBy(supervisor),
+    supervision: supervisor,
     count: (texts) => ask('count', { texts }),
     countTools: (tools) => ask('countTools', { tools }),
     render: (prompt) => ask('render', { prompt }),
@@ -157,45 +169,11 @@ async function loadSupervised(
       sequences.add(sequence);
       return sequence;
     },
-    stats: () => ({ ...stats.current(), sequences: sequences.size }),
+    stats: () => ({ ...supervisor.stats, sequences: sequences.size }),
     [Symbol.asyncDispose]: () => (closed ??= close()),
   };
   return model;
 }
-
-function createSupervisor(
-  options: Omit<SupervisorOptions, 'onStats'>,
-  stats: ReturnType<typeof processStats>,
-): Supervisor {
-  let hasCrashed = false;
-  return new Supervisor({
-    ...options,
-    onStats(latest) {
-      stats.set(latest);
-      // A new process begins with the first number of slots.
-      if (hasCrashed) void options.resizing?.requestMemory(totalMemory(latest.memory));
-      hasCrashed = false;
-    },
-    onCrash(crash) {
-      hasCrashed = true;
-      stats.processEnded();
-      options.onCrash(crash);
-    },
-  });
-}
-
-const supervisionBy = (supervisor: Supervisor): ModelSupervision => ({
-  get fault() {
-    return supervisor.fault;
-  },
-  async restart(callbacks) {
-    if (!supervisor.fault) return;
-    supervisor.forgetCrashes();
-    await supervisor.start(callbacks);
-  },
-  turnFinished: () => supervisor.forgetCrashes(),
-  onSlowLoad: supervisor.onSlowLoad,
-});
 
 async function embed(
   supervisor: Supervisor,
@@ -211,25 +189,4 @@ async function embed(
     if (signal.aborted || !supervisor.closing.aborted) throw error;
     throw new Fault('INFERENCE_FAILED', 'the embedding model was unloaded', { cause: error });
   });
-}
-
-/** The statistics of a model over all its processes: counters never fall. */
-function processStats() {
-  let latest = noStats;
-  let earlier = { statesSaved: 0, statesRestored: 0, promptsRestored: 0 };
-  const current = (): ModelStats => ({
-    ...latest,
-    statesSaved: earlier.statesSaved + latest.statesSaved,
-    statesRestored: earlier.statesRestored + latest.statesRestored,
-    promptsRestored: earlier.promptsRestored + latest.promptsRestored,
-  });
-  return {
-    current,
-    set: (stats: ModelStats): void => void (latest = stats),
-    processEnded(): void {
-      earlier = current();
-      const { backend, slots, memory } = latest;
-      latest = { ...noStats, backend, slots, memory };
-    },
-  };
 }

@@ -33,15 +33,12 @@ export class EngineCrashedFault extends Fault {
   }
 }
 
-export interface ModelListener {
+/** Who hears of the model of a process, and of the end of the process before its pending requests are rejected. */
+interface ProcessListener {
   /** Its statistics have changed. */
   readonly onStats: (stats: ModelStats) => void;
   /** Undefined: its number of slots is fixed. */
   readonly resizing: SlotResizing | undefined;
-}
-
-/** Who hears of the model of a process, and of the end of the process before its pending requests are rejected. */
-export interface ProcessListener extends ModelListener {
   /** The process has crashed or hung. `isBlamed` is false when only estimates for other models were pending. */
   readonly onCrash: (end: ProcessEnd, isBlamed: boolean) => void;
 }

@@ -12,13 +12,13 @@ import type {
 import { type RequestControl, type RequestShape, type RunningRequest, UnreceivedRequest } from './peer.ts';
 import type { Prompt } from '../../chat/dialog.ts';
 import type { CallGrammar } from '../../chat/grammar/rule.ts';
-import type { ModelProcess } from './modelProcess.ts';
+import type { EngineProcess } from './engineProcess.ts';
 import type { PlainSchedule } from './messages.ts';
-import type { SentSchedule } from './paces.ts';
+import type { InferenceSchedule } from '../contract/pace.ts';
 import type { Supervisor } from './supervisor.ts';
 
 interface OpenedSequence {
-  readonly model: ModelProcess;
+  readonly process: EngineProcess;
   grammar: CallGrammar | undefined;
 }
 
@@ -58,14 +58,14 @@ export class SupervisedSequence implements Sequence {
       onText?.(piece);
     };
     const completion = await this.#run(signal, async (opened) => {
-      const sent = opened.model.schedule(options);
       const delivery = deliverText({ signal, onText: emit, ...(backpressure && { backpressure }) });
-      const request = opened.model.request('generate', this.#params(opened, sent.plain, prompt, options), (piece) =>
-        delivery.push(piece),
-      );
-      delivery.control((control) => request.control(control));
+      const params = this.#params(opened, prompt, options);
       try {
-        const result = await withAbort(request, signal, sent);
+        const result = await runScheduled(opened.process, options, (schedule) => {
+          const request = opened.process.request('generate', { ...params, schedule }, delivery.push);
+          delivery.control(request.control);
+          return request;
+        });
         await delivery.delivered();
         return result;
       } catch (error) {
@@ -77,36 +77,29 @@ export class SupervisedSequence implements Sequence {
     return completion ?? { text: pieces.join(''), ...abortedResult(performance.now() - start) };
   }
 
-  async score(
-    prompt: Prompt,
-    answers: readonly string[],
-    { signal, transcript = false, ...schedule }: ScoreOptions,
-  ): Promise<AnswerScores> {
+  async score(prompt: Prompt, answers: readonly string[], options: ScoreOptions): Promise<AnswerScores> {
+    const { signal, transcript = false } = options;
     const start = performance.now();
-    const scores = await this.#run(signal, (opened) => {
-      const sent = opened.model.schedule(schedule);
-      const params = { sequence: this.#id, prompt, schedule: sent.plain, answers, transcript };
-      return withAbort(opened.model.request('score', params), signal, sent);
-    });
+    const scores = await this.#run(signal, ({ process }) =>
+      runScheduled(process, options, (schedule) =>
+        process.request('score', { sequence: this.#id, prompt, schedule, answers, transcript }),
+      ),
+    );
     return scores ?? { scores: [], ...abortedResult(performance.now() - start) };
   }
 
-  async prefill(
-    prompt: Prompt,
-    signal: AbortSignal,
-    { keep = false, ...schedule }: WarmUpOptions = {},
-  ): Promise<WarmUpResult> {
-    const result = await this.#run(signal, (opened) => {
-      const sent = opened.model.schedule(schedule);
-      const params = { sequence: this.#id, prompt, schedule: sent.plain, keep };
-      return withAbort(opened.model.request('prefill', params), signal, sent);
-    });
+  async prefill(prompt: Prompt, signal: AbortSignal, options: WarmUpOptions = {}): Promise<WarmUpResult> {
+    const result = await this.#run(signal, ({ process }) =>
+      runScheduled(process, { ...options, signal }, (schedule) =>
+        process.request('prefill', { sequence: this.#id, prompt, schedule, keep: options.keep === true }),
+      ),
+    );
     return result ?? { tokens: 0, kept: 'stopped' };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
-    const closed = this.#opened?.model.request('closeSequence', { sequence: this.#id }).result;
+    const closed = this.#opened?.process.request('closeSequence', { sequence: this.#id }).result;
     if (closed) await settledWithin(maxAbortMs, closed);
     await Promise.allSettled(this.#running);
     this.#onClose(this);
@@ -116,12 +109,12 @@ export class SupervisedSequence implements Sequence {
     return this.#closing.signal.aborted || this.#supervisor.closing.aborted;
   }
 
-  #params(opened: OpenedSequence, schedule: PlainSchedule, prompt: Prompt, options: GenerateOptions) {
+  #params(opened: OpenedSequence, prompt: Prompt, options: GenerateOptions) {
     const { sampling, controlTokens = false, maxThinkingTokens, transcript = false, grammar } = options;
     const isKnown = grammar !== undefined && grammar === opened.grammar;
     opened.grammar = grammar;
     const sentGrammar = isKnown ? ('previous' as const) : grammar;
-    const request = { sequence: this.#id, prompt, schedule, sampling, controlTokens, maxThinkingTokens, transcript };
+    const request = { sequence: this.#id, prompt, sampling, controlTokens, maxThinkingTokens, transcript };
     return { ...request, choices: options.choices === true, grammar: sentGrammar };
   }
 
@@ -129,10 +122,10 @@ export class SupervisedSequence implements Sequence {
   async #run<T>(signal: AbortSignal, work: (opened: OpenedSequence) => Promise<T>): Promise<T | undefined> {
     if (signal.aborted || this.#isClosing) return undefined;
     let isWaiting = true;
-    const running = this.#supervisor.run(async (model) => {
+    const running = this.#supervisor.run(async (process) => {
       if (signal.aborted || this.#isClosing) return undefined;
       isWaiting = false;
-      if (this.#opened?.model !== model) this.#opened = { model, grammar: undefined };
+      if (this.#opened?.process !== process) this.#opened = { process, grammar: undefined };
       try {
         return await work(this.#opened);
       } catch (error) {
@@ -160,12 +153,15 @@ export class SupervisedSequence implements Sequence {
   }
 }
 
-async function withAbort<Shape extends RequestShape>(
-  request: RunningRequest<Shape>,
-  signal: AbortSignal,
-  sent: SentSchedule,
+/** Sends a request with a schedule, which ends with it. */
+async function runScheduled<Shape extends RequestShape>(
+  { paces }: EngineProcess,
+  options: InferenceSchedule & { readonly signal: AbortSignal },
+  send: (schedule: PlainSchedule) => RunningRequest<Shape>,
 ): Promise<Shape['result']> {
-  const unsubscribe = onAbort(signal)(() => {
+  const sent = paces.begin(options);
+  const request = send(sent.plain);
+  const unsubscribe = onAbort(options.signal)(() => {
     request.control('abort');
     // From now on an answer is expected, also while the session is paused.
     sent.end();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { EngineCrashedFault } from '../../../../src/inference/process/engineProcess.ts';
-import { toLoadFault } from '../../../../src/inference/process/modelProcess.ts';
+import { toLoadFault } from '../../../../src/inference/process/supervisor.ts';
 import { UnreceivedRequest } from '../../../../src/inference/process/peer.ts';
 import { Fault } from '../../../../src/protocol/fault.ts';
 
