@@ -90,10 +90,10 @@ export class EngineProcess {
     this.#child = startProcess({
       serverPid: process.pid,
       writesFiles: files !== undefined,
-      ...(timingsFolder !== undefined && { timingsFolder }),
+      timingsFolder,
       priority,
       heartbeatMs: watchdog.tickMs,
-      ...(gpuDevice !== undefined && { gpuDevice }),
+      gpuDevice,
     });
     const service = fileService(files, (path) => this.#peer.tell('stateEvicted', { path }));
     this.#peer = new Peer<EngineRequests, ServerRequests>(
@@ -231,18 +231,10 @@ function startProcess(settings: EngineProcessSettings): ChildProcess {
       `the file of the engine process is missing: ${engineProcessFile}; install the whole package, or use --engine-process in`,
     );
   }
-  const child = spawnChild(settings);
-  if (child.pid !== undefined) return child;
-  // The reason follows as an event, too late for the caller.
-  child.on('error', () => undefined);
-  child.channel?.unref();
-  throw startFault(`there is no process or file handle left for it, or ${process.execPath} is missing`);
-}
-
-// Not `fork`, whose types lack `windowsHide`: without it a console window opens for a server that has none.
-function spawnChild(settings: EngineProcessSettings): ChildProcess {
+  let child: ChildProcess;
   try {
-    return spawn(process.execPath, [engineProcessFile, JSON.stringify(settings)], {
+    // Not `fork`, whose types lack `windowsHide`: without it a console window opens for a server that has none.
+    child = spawn(process.execPath, [engineProcessFile, JSON.stringify(settings)], {
       serialization: 'advanced',
       // The last one is the guard's.
       stdio: ['ignore', 'ignore', 'pipe', 'ipc', 'pipe'],
@@ -252,6 +244,11 @@ function spawnChild(settings: EngineProcessSettings): ChildProcess {
   } catch (error) {
     throw startFault(describeError(error));
   }
+  if (child.pid !== undefined) return child;
+  // The reason follows as an event, too late for the caller.
+  child.on('error', () => undefined);
+  child.channel?.unref();
+  throw startFault(`there is no process or file handle left for it, or ${process.execPath} is missing`);
 }
 
 /**

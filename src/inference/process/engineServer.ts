@@ -18,13 +18,13 @@ export interface EngineProcessSettings {
   readonly serverPid: number;
   /** Whether KV states are swapped to disk, and those of heads of prompts kept there. */
   readonly writesFiles: boolean;
-  /** Folder of the thread benchmarks; absent: none is kept. */
-  readonly timingsFolder?: string;
+  /** Folder of the thread benchmarks; undefined: none is kept. */
+  readonly timingsFolder: string | undefined;
   readonly priority: ProcessPriority;
   /** Milliseconds between two heartbeats. */
   readonly heartbeatMs: number;
-  /** The one graphics card that the process sees; absent: all. */
-  readonly gpuDevice?: number;
+  /** The one graphics card that the process sees; undefined: all. */
+  readonly gpuDevice: number | undefined;
 }
 
 const statsIntervalMs = 100;

@@ -1,4 +1,5 @@
 import { type InferenceSchedule, Pace, type PaceLimits } from '../contract/pace.ts';
+import { memoized } from '../../base/memoized.ts';
 import type { PlainSchedule } from './messages.ts';
 
 /** A schedule as a request to an engine process has it, until the request ends. */
@@ -16,7 +17,7 @@ interface SentPace {
 }
 
 /** By pace: where its requests run. Their limit of tokens per second is divided among the processes. */
-const processesOf = new WeakMap<Pace, Set<SentPaces>>();
+const processesOf = memoized<Pace, Set<SentPaces>>(() => new Set());
 
 /** The paces of the requests that run in one engine process, which is told of each change. */
 export class SentPaces {
@@ -58,9 +59,7 @@ export class SentPaces {
     const id = ++this.#lastId;
     const sent: SentPace = { id, requests: 1, stopListening: pace.onChange(() => this.#tellOf(pace)) };
     this.#paces.set(pace, sent);
-    const processes = processesOf.get(pace) ?? new Set();
-    processesOf.set(pace, processes.add(this));
-    for (const other of processes) if (other !== this) other.#tellOf(pace);
+    for (const other of processesOf(pace).add(this)) if (other !== this) other.#tellOf(pace);
     return sent;
   }
 
@@ -69,9 +68,8 @@ export class SentPaces {
     if (!sent || --sent.requests > 0) return;
     sent.stopListening();
     this.#paces.delete(pace);
-    const processes = processesOf.get(pace);
-    processes?.delete(this);
-    for (const other of processes ?? []) other.#tellOf(pace);
+    processesOf(pace).delete(this);
+    for (const other of processesOf(pace)) other.#tellOf(pace);
   }
 
   #tellOf(pace: Pace): void {
@@ -80,10 +78,10 @@ export class SentPaces {
   }
 }
 
-function shareOf(pace: Pace): PaceLimits {
-  const processes = Math.max(1, processesOf.get(pace)?.size ?? 1);
-  return { ...pace.limits, maxTokensPerSecond: pace.limits.maxTokensPerSecond / processes };
-}
+const shareOf = (pace: Pace): PaceLimits => ({
+  ...pace.limits,
+  maxTokensPerSecond: pace.limits.maxTokensPerSecond / processesOf(pace).size,
+});
 
 /** The paces of the requests that run in this engine process, as the server process sends them. */
 export class ReceivedPaces {
