@@ -19,15 +19,18 @@ export type TextOptions = Pick<GenerateOptions, 'onText' | 'controlTokens'> & {
   readonly sampling: Pick<SamplingParams, 'stop'>;
 };
 
-/** A generated text, which is emitted but for what may become a stop string. */
+/** A generated text. It is emitted up to the first stop string, but for what may become the beginning of one. */
 export class EmittedText {
-  readonly #stops: ReturnType<typeof stopStringFilter>;
+  readonly #stops: readonly string[];
   readonly #onText: ((piece: string) => void) | undefined;
   #sent = '';
   #decoded = '';
+  #held = '';
+  #stopped = false;
 
+  /** @param options empty stop strings are ignored. */
   constructor({ sampling, onText }: TextOptions) {
-    this.#stops = stopStringFilter(sampling.stop);
+    this.#stops = sampling.stop.filter((stop) => stop !== '');
     this.#onText = onText;
   }
 
@@ -43,7 +46,7 @@ export class EmittedText {
 
   /** Whether a stop string has matched. */
   get stopped(): boolean {
-    return this.#stops.matched;
+    return this.#stopped;
   }
 
   /**
@@ -52,15 +55,22 @@ export class EmittedText {
    */
   emit(text: string, constrained: boolean): void {
     this.#decoded += text;
-    this.#send(constrained ? this.#stops.flush() + text : this.#stops.push(text));
+    if (constrained || this.#stops.length === 0) return this.#send(this.#held + text, '');
+    if (this.#stopped) return;
+    const unsent = this.#held + text;
+    const stopIndex = firstStopIndex(unsent, this.#stops);
+    this.#stopped = stopIndex !== undefined;
+    const safeLength = stopIndex ?? unsent.length - possibleStopLength(unsent, this.#stops);
+    this.#send(unsent.slice(0, safeLength), this.#stopped ? '' : unsent.slice(safeLength));
   }
 
   /** Emits what was held back. */
   end(): void {
-    this.#send(this.#stops.flush());
+    this.#send(this.#held, '');
   }
 
-  #send(piece: string): void {
+  #send(piece: string, held: string): void {
+    this.#held = held;
     if (piece === '') return;
     this.#sent += piece;
     this.#onText?.(piece);
@@ -171,52 +181,22 @@ const maxTokensPerCharacter = 4;
 const maxPrecedingTokens = 3;
 
 /**
- * Stop-string filter for streamed text: cuts it before the first stop string, and holds back a possible beginning of one.
- * @param given empty strings are ignored.
+ * Where the first stop string in a text starts; undefined: there is none. The one that ends first wins, so that the result does
+ * not depend on how the text was split into pieces.
  */
-export function stopStringFilter(given: readonly string[]) {
-  const stops = given.filter((stop) => stop !== '');
-  let pending = '';
-  let matched = false;
-  // The stop string that ends first wins, so that the result does not depend on how the text was split into pieces.
-  const firstStopIndex = (text: string): number | undefined => {
-    const matches = stops
-      .map((stop) => ({ start: text.indexOf(stop), end: text.indexOf(stop) + stop.length }))
-      .filter(({ start }) => start >= 0)
-      .sort((a, b) => a.end - b.end || a.start - b.start);
-    return matches[0]?.start;
-  };
-  /** The length of the longest end of the text that could be the beginning of a stop string. */
-  const possibleStopLength = (text: string): number => {
-    const lengths = stops.map((stop) => {
-      for (let length = Math.min(stop.length - 1, text.length); length > 0; length--) {
-        if (text.endsWith(stop.slice(0, length))) return length;
-      }
-      return 0;
-    });
-    return Math.max(...lengths);
-  };
-  return {
-    /** Whether a stop string was found: all later text is dropped. */
-    get matched(): boolean {
-      return matched;
-    },
-    /** Adds a piece of text; returns the text that can be sent now. */
-    push(piece: string): string {
-      if (matched) return '';
-      if (stops.length === 0) return piece;
-      const text = pending + piece;
-      const stopIndex = firstStopIndex(text);
-      matched = stopIndex !== undefined;
-      const safeLength = stopIndex ?? text.length - possibleStopLength(text);
-      pending = matched ? '' : text.slice(safeLength);
-      return text.slice(0, safeLength);
-    },
-    /** Ends the text: returns what was held back. */
-    flush(): string {
-      const held = pending;
-      pending = '';
-      return held;
-    },
-  };
+const firstStopIndex = (text: string, stops: readonly string[]): number | undefined =>
+  stops
+    .map((stop) => ({ start: text.indexOf(stop), end: text.indexOf(stop) + stop.length }))
+    .filter(({ start }) => start >= 0)
+    .sort((a, b) => a.end - b.end || a.start - b.start)[0]?.start;
+
+/** The length of the longest end of a text that could be the beginning of a stop string. */
+function possibleStopLength(text: string, stops: readonly string[]): number {
+  const lengths = stops.map((stop) => {
+    for (let length = Math.min(stop.length - 1, text.length); length > 0; length--) {
+      if (text.endsWith(stop.slice(0, length))) return length;
+    }
+    return 0;
+  });
+  return Math.max(...lengths);
 }

@@ -1,10 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { stopStringFilter } from '../../../../src/inference/decoding/streamingDetokenizer.ts';
+import { EmittedText } from '../../../../src/inference/decoding/streamingDetokenizer.ts';
 
 function filter(stops: readonly string[], pieces: readonly string[]): { sent: readonly string[]; hit: boolean } {
-  const stopFilter = stopStringFilter(stops);
-  const sent = pieces.map((piece) => stopFilter.push(piece));
-  return { sent: [...sent, stopFilter.flush()], hit: stopFilter.matched };
+  const sent: string[] = [];
+  const text = new EmittedText({ sampling: { stop: stops }, onText: (piece) => (sent[sent.length - 1] += piece) });
+  for (const piece of pieces) {
+    sent.push('');
+    text.emit(piece, false);
+  }
+  sent.push('');
+  text.end();
+  return { sent, hit: text.stopped };
 }
 
 describe('stop strings', () => {
