@@ -1,4 +1,5 @@
 import { anyOfTexts, escapePattern } from '../../base/patterns.ts';
+import type { PromptPiece } from '../contract/engine.ts';
 
 /** What parts a text from what is put before it. A control character: tokenizers have it as a byte, which merges with nothing. */
 export const separator = '\u0001';
@@ -7,6 +8,16 @@ export const separator = '\u0001';
 export interface TextSpan {
   readonly start: number;
   readonly end: number;
+}
+
+/** A text in parts: those in the spans of its control strings, and those between them. None is empty. */
+export function splitAtSpans(text: string, spans: readonly TextSpan[]): readonly PromptPiece[] {
+  const pieces = spans.flatMap(({ start, end }, index) => [
+    { text: text.slice(spans[index - 1]?.end, start), special: false },
+    { text: text.slice(start, end), special: true },
+  ]);
+  const rest = { text: text.slice(spans.at(-1)?.end), special: false };
+  return [...pieces, rest].filter((piece) => piece.text !== '');
 }
 
 /**

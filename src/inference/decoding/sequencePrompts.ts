@@ -14,6 +14,7 @@ import {
   type Transcript,
 } from '../contract/engine.ts';
 import { answerFrame } from './answers.ts';
+import { splitAtSpans } from './controlTokens.ts';
 import { nothingGenerated, type StreamingDetokenizer, type GeneratedText } from './streamingDetokenizer.ts';
 import { replyLead } from './templateProbes.ts';
 import type { PromptTokenizer, RenderedPrompt } from './templateRenderer.ts';
@@ -215,16 +216,9 @@ function openedText(prompt: string, marks: ReplyMarks): string {
  * @param bos the name of the BOS token that the prompt begins with, which the template may have written; "" = none.
  */
 function promptPieces({ text, controlSpans }: RenderedPrompt, bos: string): readonly PromptPiece[] {
-  const isWritten = controlSpans[0]?.start === 0 && text.startsWith(bos);
-  const pieces: PromptPiece[] = [{ text: isWritten ? '' : bos, special: true }];
-  let end = 0;
-  for (const span of controlSpans) {
-    pieces.push({ text: text.slice(end, span.start), special: false });
-    pieces.push({ text: text.slice(span.start, span.end), special: true });
-    end = span.end;
-  }
-  pieces.push({ text: text.slice(end), special: false });
-  return pieces.filter((piece) => piece.text !== '');
+  const isWritten = bos === '' || (controlSpans[0]?.start === 0 && text.startsWith(bos));
+  const pieces = splitAtSpans(text, controlSpans);
+  return isWritten ? pieces : [{ text: bos, special: true }, ...pieces];
 }
 
 /** A prompt and the text that was generated after it. */
@@ -295,10 +289,7 @@ class TokenHistory {
 
 /** The number of leading UTF-16 units that two prompts have in common, masks included. */
 function equalPromptLength(a: RenderedPrompt, b: RenderedPrompt): number {
-  const length = commonPrefixLength(a.text, b.text);
-  for (let index = 0; index < Math.max(a.maskedOffsets.length, b.maskedOffsets.length); index++) {
-    const [offsetInA, offsetInB] = [a.maskedOffsets[index] ?? Infinity, b.maskedOffsets[index] ?? Infinity];
-    if (offsetInA !== offsetInB) return Math.min(length, offsetInA, offsetInB);
-  }
-  return length;
+  const index = commonPrefixLength(a.maskedOffsets, b.maskedOffsets);
+  const differingOffsets = [a.maskedOffsets[index] ?? Infinity, b.maskedOffsets[index] ?? Infinity];
+  return Math.min(commonPrefixLength(a.text, b.text), ...differingOffsets);
 }

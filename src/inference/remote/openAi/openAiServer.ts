@@ -6,6 +6,7 @@ import type {
   RemoteRequest,
 } from '../inferenceServer.ts';
 import { optional, ServerJson, type ServerObject } from '../connection/serverJson.ts';
+import { splitAtSpans } from '../../decoding/controlTokens.ts';
 import type { Token } from '../../decoding/tokenizer.ts';
 import { isObject } from '../../../base/jsonTypes.ts';
 import type { OpenAiTokenizer } from './openAiTokenizer.ts';
@@ -237,15 +238,11 @@ export class OpenAiEvents {
 
   /** A server that sends no ids writes control tokens as text. */
   *#withoutTokens(text: string): Generator<RemoteCompletionPart> {
-    let end = 0;
-    for (const span of this.#vocabulary.controlTokens.find(text)) {
-      if (span.start > end) yield { text: text.slice(end, span.start), tokens: [], count: 1 };
-      const spelling = text.slice(span.start, span.end);
-      const token = this.#vocabulary.controlToken(spelling);
-      yield { text: spelling, tokens: token === undefined ? [] : [token], count: 1 };
-      ({ end } = span);
+    const { controlTokens, controlToken } = this.#vocabulary;
+    for (const piece of splitAtSpans(text, controlTokens.find(text))) {
+      const token = piece.special ? controlToken(piece.text) : undefined;
+      yield { text: piece.text, tokens: token === undefined ? [] : [token], count: 1 };
     }
-    if (end < text.length) yield { text: text.slice(end), tokens: [], count: 1 };
   }
 }
 

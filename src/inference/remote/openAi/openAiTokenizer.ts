@@ -1,5 +1,5 @@
 import type { Token } from '../../decoding/tokenizer.ts';
-import { ControlTokenMatcher, separator } from '../../decoding/controlTokens.ts';
+import { ControlTokenMatcher, separator, splitAtSpans } from '../../decoding/controlTokens.ts';
 import type { TokenizeOptions } from '../inferenceServer.ts';
 import { optional, type ServerJson } from '../connection/serverJson.ts';
 import { createVocabulary, type Vocabulary } from '../vocabulary.ts';
@@ -114,15 +114,9 @@ export function estimatedTokenizer(controlStrings: readonly string[]): OpenAiTok
     vocabulary,
     controlStrings,
     async tokenize(text, { special }) {
-      if (!special) return plainTokens(text);
-      const tokens: Token[] = [];
-      let end = 0;
-      for (const span of matcher.find(text)) {
-        tokens.push(...plainTokens(text.slice(end, span.start)));
-        tokens.push(tokenOf(firstControl + controlStrings.indexOf(text.slice(span.start, span.end))));
-        ({ end } = span);
-      }
-      return [...tokens, ...plainTokens(text.slice(end))];
+      return splitAtSpans(text, special ? matcher.find(text) : []).flatMap((piece) =>
+        piece.special ? tokenOf(firstControl + controlStrings.indexOf(piece.text)) : plainTokens(piece.text),
+      );
     },
     detokenize: async (tokens) => tokens.map(spelling).join(''),
     // Control strings that are no control tokens in the prompt are broken up.
