@@ -84,8 +84,7 @@ export async function decode(options: DecodeLoopOptions): Promise<FinishReason |
       }
       isPrompt = false;
       const first = sampled.done ? undefined : sampled.value;
-      const drawnTokens: DrawnTokens | undefined = await speculation?.end(first, options.step);
-      const { drawn, taken = [] } = drawnTokens ?? { drawn: first };
+      const { drawn, taken = [] }: DrawnTokens = (await speculation?.end(first, options.step)) ?? { drawn: first };
       if (sampler.finishReason) return sampler.finishReason;
       if (sampled.done || (drawn !== undefined && tokenizer.endsGeneration(drawn))) return 'end';
       appended = drawn === undefined ? taken : await take(drawn);
