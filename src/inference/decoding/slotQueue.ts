@@ -49,22 +49,16 @@ export class SlotQueue<Slot> {
 
   /** Waits for a slot; undefined when the signal is aborted, or the request cancelled, first. @throws the error of `fail` */
   acquire(request: SlotRequest, signal: AbortSignal): Promise<Slot | undefined> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return resolve(undefined);
-      const cancel = (): void => this.cancel((one) => one === request);
-      const settled = <T>(settle: (value: T) => void) => {
-        return (value: T): void => {
-          unsubscribe();
-          settle(value);
-        };
-      };
-      const unsubscribe = onAbort(signal)(cancel);
+    if (signal.aborted) return Promise.resolve(undefined);
+    const unsubscribe = onAbort(signal)(() => this.cancel((one) => one === request));
+    const acquired = new Promise<Slot | undefined>((resolve, reject) => {
       const since = this.#now() - (request.waitedMs ?? 0);
-      const waiting = { request, since, resolve: settled(resolve), reject: settled(reject) };
+      const waiting = { request, since, resolve, reject };
       this.#waiting = [...this.#waiting, waiting];
       this.serve();
       if (this.#waiting.includes(waiting)) this.#listeners.call();
     });
+    return acquired.finally(unsubscribe);
   }
 
   /** Tries to serve each request in order. One that cannot be served yet does not block those after it. */
