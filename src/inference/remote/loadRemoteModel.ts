@@ -55,8 +55,7 @@ export async function loadRemoteModel(remote: RemoteModel, options: RemoteLoadOp
     for (const connection of connections) connection[Symbol.dispose]();
   };
   try {
-    const named = { model: remote.model, chatTemplate: ownTemplate };
-    const servers = connections.map((connection) => serverApis[remote.api](connection, named));
+    const servers = connections.map((connection) => serverApis[remote.api](connection, remote.model, ownTemplate));
     const answers = await askAll(servers, signal);
     const { answering, problems } = answers;
     const notes = [...problems.values()];

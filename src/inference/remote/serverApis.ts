@@ -8,17 +8,13 @@ import { llamaServer } from './llamaServer/llamaServer.ts';
 import { openAiServer } from './openAi/openAiServer.ts';
 import { withoutMark } from '../../base/jsonLocations.ts';
 
-export interface ServedModelName extends Pick<RemoteModel, 'model'> {
-  /** Source of the chat template that is named in the catalogue; undefined: that of the server. */
-  readonly chatTemplate: string | undefined;
-}
+/** @param template source of the chat template that is named in the catalogue; undefined: that of the server. */
+type OpenServer = (connection: HttpConnection, model: string | undefined, template?: string) => InferenceServer;
 
 /** The APIs of inference servers, by their names in the catalogue. */
-export const serverApis: Readonly<
-  Record<RemoteModel['api'], (connection: HttpConnection, served: ServedModelName) => InferenceServer>
-> = {
-  'llama-server': (connection, { model }) => llamaServer(connection, model),
-  openai: (connection, { model, chatTemplate = '' }) => openAiServer(connection, model, chatTemplate),
+export const serverApis: Readonly<Record<RemoteModel['api'], OpenServer>> = {
+  'llama-server': llamaServer,
+  openai: openAiServer,
 };
 
 /** The API key of a model, if it needs one. @throws Fault MODEL_LOAD_FAILED when its variable is not set. */
@@ -62,8 +58,7 @@ export const checkEndpoints = (remote: RemoteModel, signal: AbortSignal): Promis
 async function checkEndpoint(url: string, remote: RemoteModel, signal: AbortSignal): Promise<EndpointReport> {
   try {
     using connection = new HttpConnection(url, readApiKey(remote, process.env), defaultTimeouts, process.env);
-    const chatTemplate = await readTemplate(remote);
-    const server = serverApis[remote.api](connection, { model: remote.model, chatTemplate });
+    const server = serverApis[remote.api](connection, remote.model, await readTemplate(remote));
     const { model, build, contextSize, slots, limits, notes } = await server.props(signal);
     return { url, problem: undefined, model, build, contextSize, slots, limits, notes };
   } catch (error) {

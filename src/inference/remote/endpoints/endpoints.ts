@@ -12,6 +12,14 @@ const maxAttempts = 3;
 /** A server that asks for a longer wait is not waited for. */
 const maxRetryAfterMs = 10_000;
 
+interface AttemptOptions {
+  /** The endpoint to ask first; undefined: the least busy one. */
+  readonly wanted?: Endpoint | undefined;
+  /** Whether another attempt must not be made: a part of the answer has been used. */
+  readonly isOver?: (() => boolean) | undefined;
+  readonly signal: AbortSignal;
+}
+
 /** The endpoints of one model: which of them is asked, and how often. */
 export class Endpoints {
   readonly all: readonly Endpoint[];
@@ -24,18 +32,9 @@ export class Endpoints {
 
   /**
    * Sends a request, and again, to another endpoint where there is one, while it fails in a way that may pass.
-   * @param wanted the endpoint to ask first; undefined: the least busy one.
-   * @param isOver whether another attempt must not be made: a part of the answer has been used.
    * @throws Fault of the last attempt, or the reason of the signal.
    */
-  async attempt<T>(
-    work: (endpoint: Endpoint) => Promise<T>,
-    {
-      wanted,
-      isOver,
-      signal,
-    }: { readonly wanted?: Endpoint | undefined; readonly isOver?: () => boolean; readonly signal: AbortSignal },
-  ): Promise<T> {
+  async attempt<T>(work: (endpoint: Endpoint) => Promise<T>, { wanted, isOver, signal }: AttemptOptions): Promise<T> {
     const failed = new Set<Endpoint>();
     for (let count = 1; ; count++) {
       const endpoint = this.#choose(wanted, failed);

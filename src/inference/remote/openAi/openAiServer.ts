@@ -23,7 +23,7 @@ const maxRequests = 128;
  * @param model where the server has several.
  * @param template source of the chat template: the control strings of the model are searched in it.
  */
-export function openAiServer(connection: HttpConnection, model: string | undefined, template: string): InferenceServer {
+export function openAiServer(connection: HttpConnection, model: string | undefined, template = ''): InferenceServer {
   const json = new ServerJson(connection, model);
   let tried: Promise<ServerAbilities> | undefined;
   // What the server was when its abilities were tried.

@@ -21,8 +21,8 @@ export interface RemoteWork<T> extends InferenceSchedule, Pick<GenerateOptions, 
   readonly signal: AbortSignal;
   readonly throttle?: TokenThrottle;
   readonly isWarmUp?: boolean;
-  /** Whether a part of the result has been used, so that it cannot be computed again. */
-  readonly isStarted: () => boolean;
+  /** Whether a part of the result has been used, so that it cannot be computed again. Absent: nothing is, before its end. */
+  readonly isStarted?: () => boolean;
   /** Computes until it is over, or until it has to wait ('paused'): then it is called again, in the same or another slot. */
   readonly compute: (lease: SlotLease) => Promise<T | 'paused'>;
 }
@@ -72,7 +72,7 @@ export class RemoteRunner {
         if (result !== 'paused') return result;
       } catch (error) {
         if (signal.aborted) return undefined;
-        const isGone = error instanceof ServerFault && error.unreachable && work.isStarted();
+        const isGone = error instanceof ServerFault && error.unreachable && work.isStarted?.();
         throw isGone ? new Fault('ENGINE_CRASHED', error.message, { cause: error }) : error;
       }
     }

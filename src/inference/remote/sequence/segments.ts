@@ -2,6 +2,7 @@ import type { Token } from '../../decoding/tokenizer.ts';
 import type { FinishReason, GenerateOptions } from '../../contract/engine.ts';
 import { afterMs, onAbort, onceAny } from '../../../base/events.ts';
 import type { TokenThrottle } from '../../contract/pace.ts';
+import type { GenerationStart } from '../../decoding/sequencePrompts.ts';
 import type { Generation } from './generation.ts';
 import type { GeneratedPiece } from './generatedText.ts';
 import type { RemoteCompletionPart, RemoteRequest } from '../inferenceServer.ts';
@@ -9,16 +10,14 @@ import type { SlotLease } from './remoteRunner.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 
 export interface SegmentOptions extends Pick<GenerateOptions, 'pace' | 'backpressure' | 'sampling'> {
-  readonly prompt: readonly Token[];
+  /** What the text continues. */
+  readonly start: GenerationStart;
   /** What is added to the logits of tokens (`logit_bias`). */
   readonly biases: ReadonlyMap<Token, number>;
   readonly vocabulary: Vocabulary;
   readonly throttle: TokenThrottle;
-  readonly onToken: () => void;
   /** Whether the probabilities of tokens are wanted. */
   readonly choices: boolean;
-  /** Called once with the tokens of the prompt that were in the KV cache. */
-  readonly onReused: (tokens: number) => void;
 }
 
 /** A request for a part of the text. After a pause it is sent again where the text is drawn. */
@@ -73,6 +72,7 @@ export class Segments {
   /** One request. Undefined: another one is to follow. */
   async #run({ endpoint, slot, signal }: SlotLease): Promise<FinishReason | 'paused' | undefined> {
     const { pieces } = this.#generation.text;
+    const { course } = this.#options.start;
     const isDrawn = this.#options.sampling.temperature > 0;
     const segment = (isDrawn && this.#segment) || (await this.#newSegment());
     this.#segment = segment;
@@ -106,7 +106,7 @@ export class Segments {
           return reason === 'eos' ? 'end' : 'length';
         }
         const { reused, count } = next.value;
-        if (isFirst && reused !== undefined) this.#options.onReused(reused);
+        if (isFirst) course.reused ??= reused;
         received += count;
         for (const piece of reader.read(next.value)) {
           const expected = replayed[index++];
@@ -123,19 +123,19 @@ export class Segments {
   }
 
   async #readEnd(parts: AsyncIterable<RemoteCompletionPart>, isFirst: boolean): Promise<void> {
-    for await (const { reused } of parts) if (isFirst && reused !== undefined) this.#options.onReused(reused);
+    for await (const { reused } of parts) if (isFirst) this.#options.start.course.reused ??= reused;
   }
 
   #accept(piece: GeneratedPiece): boolean {
     this.#hasProgressed = true;
-    this.#options.onToken();
+    this.#options.start.course.onToken();
     this.#options.throttle.spend(piece.count);
     return this.#generation.accept(piece);
   }
 
   async #newSegment(): Promise<Segment> {
     const { text, gbnf } = this.#generation;
-    const context = [...this.#options.prompt, ...(await text.tokens())];
+    const context = [...this.#options.start.tokens, ...(await text.tokens())];
     return { context, from: text.pieces.length, seed: (this.#seed + this.#count++) % maxSeed, gbnf };
   }
 

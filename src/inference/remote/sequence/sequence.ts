@@ -63,13 +63,11 @@ export class RemoteSequence implements Sequence {
       const throttle = new TokenThrottle(pace, sampling.max_tokens_per_second);
       const segments = new Segments(generation, {
         ...options,
-        prompt: tokens,
+        start,
         biases: await prompts.biases(sampling.logit_bias),
         vocabulary: prompts.vocabulary,
         throttle,
-        onToken: course.onToken,
         choices: options.choices === true && this.#parts.givesChoices,
-        onReused: (count) => (course.reused ??= count),
       });
       const finishReason = await this.#runner.run({
         ...options,
@@ -90,7 +88,6 @@ export class RemoteSequence implements Sequence {
       this.#runner.run({
         ...options,
         tokens: start.context,
-        isStarted: () => false,
         compute: (lease) => {
           start.course.onSlot();
           return this.#score(start, options, lease);
@@ -109,7 +106,6 @@ export class RemoteSequence implements Sequence {
       tokens,
       signal,
       isWarmUp: true,
-      isStarted: () => false,
       compute: async ({ endpoint, slot, signal: ending }) => {
         slot.tokens = tokens;
         const request = { prompt: tokens, slot: slot.id, maxTokens: 0, sampling: greedySampling, seed: 0 };
