@@ -110,9 +110,10 @@ export class Endpoint {
   readonly #options: EndpointOptions;
   #failures = 0;
   #closedAt = 0;
-  #isChecked = true;
   #answeredAt = performance.now();
   #checking: Promise<void> | undefined;
+  /** Whether it is known to serve the model. */
+  isChecked = true;
   /** Why it failed last; "" = it has not. */
   problem = '';
 
@@ -139,11 +140,6 @@ export class Endpoint {
     return this.#failures < maxFailures ? 0 : Math.max(0, this.#closedAt - performance.now());
   }
 
-  /** Whether it is known to serve the model. */
-  get isChecked(): boolean {
-    return this.#isChecked;
-  }
-
   /** Checks it; the check that is under way counts. @throws ServerFault when it cannot be used. */
   check(): Promise<void> {
     return (this.#checking ??= this.#runCheck());
@@ -157,8 +153,8 @@ export class Endpoint {
 
   async #runCheck(): Promise<void> {
     try {
-      await this.#options.check(this.slots, !this.#isChecked);
-      this.#isChecked = true;
+      await this.#options.check(this.slots, !this.isChecked);
+      this.isChecked = true;
       this.#answeredAt = performance.now();
     } finally {
       this.#checking = undefined;
@@ -183,7 +179,7 @@ export class Endpoint {
   failed(problem: string, mayBeAnother = false): void {
     this.problem = problem;
     this.#failures = Math.min(maxFailures, this.#failures + 1);
-    if (mayBeAnother || this.#failures === maxFailures) this.#isChecked = false;
+    if (mayBeAnother || this.#failures === maxFailures) this.isChecked = false;
     this.#closedAt = performance.now() + this.#options.breakMs;
   }
 }

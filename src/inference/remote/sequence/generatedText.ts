@@ -19,21 +19,18 @@ export interface GeneratedPiece {
 /** The text of one generation: its pieces, and what of them is emitted. */
 export class GenerationText extends EmittedText {
   readonly pieces: GeneratedPiece[] = [];
+  /** Number of tokens. */
+  count = 0;
   readonly #prompts: RemotePrompts;
   /** Tags that always appear in the text. */
   readonly #tags: readonly string[];
   readonly #controlTokens: boolean | readonly string[];
-  #count = 0;
 
   constructor(prompts: RemotePrompts, tags: readonly string[], options: TextOptions) {
     super(options);
     this.#prompts = prompts;
     this.#tags = tags;
     this.#controlTokens = options.controlTokens ?? false;
-  }
-
-  get count(): number {
-    return this.#count;
   }
 
   /** The text of a piece that appears. */
@@ -44,7 +41,7 @@ export class GenerationText extends EmittedText {
   /** Adds a piece and emits its text. @param constrained by a grammar: no stop string is searched in it. */
   push(piece: GeneratedPiece, constrained: boolean): void {
     this.pieces.push(piece);
-    this.#count += piece.count;
+    this.count += piece.count;
     this.emit(this.shown(piece), constrained);
   }
 
