@@ -53,7 +53,7 @@ export class LlamaServerEngine implements Engine {
     using abort = new EitherSignal([options.signal, this.#closing.signal]);
     const { signal } = abort;
     const plan = await planOf(file, options);
-    const server = await ServerProcess.start({
+    const server = new ServerProcess(await freePort(), {
       binary: this.#options.binary,
       args: argumentsFor(file, options, plan),
       onStart: (pid) => this.#options.onStart?.(pid),
@@ -197,14 +197,10 @@ class ServerProcess implements AsyncDisposable {
   #wasReady = false;
   #ready: Promise<void>;
 
-  private constructor(port: number, options: ServerProcessOptions) {
+  constructor(port: number, options: ServerProcessOptions) {
     this.url = `http://127.0.0.1:${port}`;
     this.#options = options;
     this.#ready = this.#start();
-  }
-
-  static async start(options: ServerProcessOptions): Promise<ServerProcess> {
-    return new ServerProcess(await freePort(), options);
   }
 
   /** Resolves when it has loaded its model. @throws Fault when it cannot, or was given up; the reason of the signal. */
@@ -227,8 +223,9 @@ class ServerProcess implements AsyncDisposable {
     await ended;
   }
 
-  #start(afterMs = 0): Promise<void> {
-    const ready = this.#run(afterMs);
+  /** @param after milliseconds, or why it is not started. */
+  #start(after: number | Fault = 0): Promise<void> {
+    const ready = after instanceof Fault ? Promise.reject(after) : this.#run(after);
     // The next request tells of it.
     ready.catch(() => undefined);
     return ready;
@@ -275,10 +272,7 @@ class ServerProcess implements AsyncDisposable {
     const description = `has ended with exit code ${code}${words === '' ? '' : `: ${words}`}`;
     const fault = new Fault('ENGINE_CRASHED', `${this.#options.binary} ${description}`);
     if (this.#closing.signal.aborted || !this.#wasReady) throw fault;
-    const next = this.#options.onCrash({ reason: 'crash', description });
-    const refused = next instanceof Fault ? Promise.reject(next) : undefined;
-    refused?.catch(() => undefined);
-    this.#ready = refused ?? this.#start(next as number);
+    this.#ready = this.#start(this.#options.onCrash({ reason: 'crash', description }));
     throw fault;
   }
 }
