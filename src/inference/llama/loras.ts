@@ -9,6 +9,7 @@ import type { GgufHeader, TensorInfo } from './gguf/header.ts';
 export async function checkLoras(model: string, loras: readonly LoraFile[]): Promise<number> {
   if (loras.length === 0) return 0;
   const { header } = await readGguf(model);
+  const tensors = byName(header.tensors);
   let bytes = 0;
   for (const { file } of loras) {
     const isSplit = splitFileNames(basename(file)).length > 1;
@@ -16,7 +17,7 @@ export async function checkLoras(model: string, loras: readonly LoraFile[]): Pro
     const lora = await readGguf(file).catch((error: unknown) => {
       throw loraFault(file, describeError(error), error);
     });
-    const problem = findLoraProblem(lora.header, header);
+    const problem = findMetadataProblem(lora.header, header) ?? findTensorProblem(lora.header.tensors, tensors);
     if (problem !== undefined) throw loraFault(file, problem);
     bytes += lora.bytes;
   }
@@ -44,10 +45,6 @@ const weightTypes = new Set([0, 1, 8, 30]);
 const embeddings = 'token_embd.weight';
 
 /** Why a LoRA adapter does not fit a model, if so: llama.cpp refuses some, and aborts the process with others. */
-function findLoraProblem(lora: GgufHeader, model: GgufHeader): string | undefined {
-  return findMetadataProblem(lora, model) ?? findTensorProblem(lora.tensors, tensorsByName(model));
-}
-
 function findMetadataProblem({ values, kinds }: GgufHeader, model: GgufHeader): string | undefined {
   const isText = (key: string, text: string): boolean => kinds.get(key) === 'text' && values.get(key) === text;
   if (!isText('general.type', 'adapter') || !isText('adapter.type', 'lora')) return 'it is no LoRA adapter';
@@ -62,8 +59,9 @@ function findMetadataProblem({ values, kinds }: GgufHeader, model: GgufHeader): 
   return undefined;
 }
 
+/** As `findMetadataProblem`, by the tensors. */
 function findTensorProblem(tensors: readonly TensorInfo[], model: Tensors): string | undefined {
-  const own = new Map(tensors.map((tensor) => [tensor.name, tensor]));
+  const own = byName(tensors);
   if (tensors.length === 0) return 'it has no tensors';
   if (own.size < tensors.length) return 'it has a tensor twice';
   for (const { name, type, dimensions } of tensors) {
@@ -97,4 +95,4 @@ function fits(a: TensorInfo, b: TensorInfo, target: TensorInfo): boolean {
 /** The four sizes of a tensor: those that a file leaves out are 1. */
 const sizesOf = ({ dimensions }: TensorInfo): readonly number[] => [...dimensions, 1, 1, 1].slice(0, 4);
 
-const tensorsByName = ({ tensors }: GgufHeader): Tensors => new Map(tensors.map((tensor) => [tensor.name, tensor]));
+const byName = (tensors: readonly TensorInfo[]): Tensors => new Map(tensors.map((tensor) => [tensor.name, tensor]));

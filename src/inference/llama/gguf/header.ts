@@ -130,21 +130,17 @@ class TokenSet {
 
 class HeaderReader {
   readonly #bytes: Buffer;
-  #offset = 0;
+  offset = 0;
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
   }
 
-  get offset(): number {
-    return this.#offset;
-  }
-
   bytes(length: number): Buffer {
-    const end = this.#offset + length;
+    const end = this.offset + length;
     if (end > this.#bytes.length) throw new IncompleteHeader();
-    const bytes = this.#bytes.subarray(this.#offset, end);
-    this.#offset = end;
+    const bytes = this.#bytes.subarray(this.offset, end);
+    this.offset = end;
     return bytes;
   }
 

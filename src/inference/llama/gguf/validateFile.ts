@@ -9,7 +9,11 @@ import { findHyperparameterProblem } from './hyperparameters.ts';
 /** Validates a header: llama.cpp aborts on some. @returns bytes of all splits. @throws Fault MODEL_LOAD_FAILED */
 export async function validateGgufFile(file: string): Promise<number> {
   const { header, bytes } = await readGguf(file);
-  validateModel(header);
+  validateMetadata(header);
+  const broken = header.tensors.find(({ dimensions }) => !dimensions.every(isPossibleDimension));
+  if (broken) throw loadFault(`its tensor ${broken.name} has an impossible size: download it again`);
+  const problem = findHyperparameterProblem(header) ?? findTypeProblem(header.tensors);
+  if (problem !== undefined) throw loadFault(`${problem}: convert or download it again`);
   return bytes;
 }
 
@@ -117,18 +121,7 @@ function validateMetadata({ values, tensors, hasDuplicateTokens }: GgufHeader): 
   }
 }
 
-function validateModel(header: GgufHeader): void {
-  validateMetadata(header);
-  validateTensors(header);
-  const problem = findHyperparameterProblem(header) ?? findTypeProblem(header.tensors);
-  if (problem !== undefined) throw loadFault(`${problem}: convert or download it again`);
-}
-
-function validateTensors({ tensors }: GgufHeader): void {
-  const isPossible = (dimension: number): boolean => dimension >= 1 && dimension <= maxTensorDimension;
-  const broken = tensors.find(({ dimensions }) => !dimensions.every(isPossible));
-  if (broken) throw loadFault(`its tensor ${broken.name} has an impossible size: download it again`);
-}
+const isPossibleDimension = (dimension: number): boolean => dimension >= 1 && dimension <= maxTensorDimension;
 
 async function openFile(file: string, missing: string): Promise<FileHandle> {
   try {
