@@ -66,21 +66,18 @@ export class PromptRenderer extends TemplateRenderer implements PromptTokenizer 
     return pieces.flat();
   }
 
-  *#pieces(prompt: RenderedPrompt, from = 0): Generator<readonly Token[]> {
-    const { bosToken } = this.vocabulary;
-    let isFirst = from === 0 && bosToken !== undefined;
-    for (const tokens of this.#textTokens(prompt, from)) {
-      if (isFirst && tokens.length === 0) continue;
-      if (isFirst && bosToken !== undefined && tokens[0] !== bosToken) yield [bosToken];
-      isFirst = false;
-      yield tokens;
+  *#pieces(prompt: RenderedPrompt, from: number): Generator<readonly Token[]> {
+    let missingBos = from === 0 ? this.vocabulary.bosToken : undefined;
+    for (const { text, withControl } of promptParts(prompt, from)) {
+      for (const tokens of this.vocabulary.tokenizeInPieces(text, withControl)) {
+        if (missingBos !== undefined && tokens.length > 0) {
+          if (tokens[0] !== missingBos) yield [missingBos];
+          missingBos = undefined;
+        }
+        yield tokens;
+      }
     }
-    if (isFirst && bosToken !== undefined) yield [bosToken];
-  }
-
-  *#textTokens(prompt: RenderedPrompt, from: number): Generator<readonly Token[]> {
-    for (const { text, withControl } of promptParts(prompt, from))
-      yield* this.vocabulary.tokenizeInPieces(text, withControl);
+    if (missingBos !== undefined) yield [missingBos];
   }
 }
 

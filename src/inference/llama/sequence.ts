@@ -3,7 +3,6 @@ import type {
   ControlledEvaluateIndexOutput,
   ControlledEvaluateInputItem,
   LlamaContextSequence,
-  TokenBias,
 } from 'node-llama-cpp';
 import type { Prompt } from '../../chat/dialog.ts';
 import type {
@@ -246,7 +245,7 @@ export async function tokenProbabilities(
   const input = tokens.map((token, index): ControlledEvaluateInputItem => {
     const wantedTokens = wanted[index];
     if (!wantedTokens) return token;
-    const tokenBias = biasTowards(wantedTokens, cache);
+    const tokenBias = toTokenBias(new Map(wantedTokens.map((other) => [other, bias])), cache.model);
     const options = { temperature: 1, topK: wantedTokens.length + 1, topP: 1, minP: 0, seed: 1, tokenBias };
     return [token, { generateNext: { probabilities: true, confidence: true, options } }];
   });
@@ -262,9 +261,6 @@ export async function tokenProbabilities(
  * one by more than this has no probability then. Much more than this would exceed the range of 32-bit floats.
  */
 const bias = 80;
-
-const biasTowards = (tokens: readonly Token[], { model }: LlamaContextSequence): TokenBias =>
-  toTokenBias(new Map(tokens.map((token) => [token, bias])), model);
 
 /**
  * @param next what the library knows of the next token. The confidence is the probability of the most probable one; the
