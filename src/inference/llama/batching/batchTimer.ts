@@ -2,14 +2,10 @@ import type { BatchLoad } from './batchScheduler.ts';
 
 /** Exponential moving average of measurements; undefined before the first one. */
 export class MovingAverage {
-  #value: number | undefined;
-
-  get value(): number | undefined {
-    return this.#value;
-  }
+  value: number | undefined;
 
   add(value: number): void {
-    this.#value = this.#value === undefined ? value : this.#value + smoothingFactor * (value - this.#value);
+    this.value = this.value === undefined ? value : this.value + smoothingFactor * (value - this.value);
   }
 }
 
@@ -32,8 +28,8 @@ export class BatchTimer {
   /** Milliseconds to evaluate one token of a prompt. */
   readonly prefillMsPerToken = new MovingAverage();
   readonly #onBatch: (batch: TimedBatch) => void;
-  /** Batches that have ended. */
-  #ended = 0;
+  /** How many batches have ended. */
+  ended = 0;
   #current: { readonly load: BatchLoad; readonly startedAt: number; readonly cpuMs: number } | undefined;
 
   /** @param onBatch called after each batch. */
@@ -46,11 +42,6 @@ export class BatchTimer {
     return this.#current !== undefined;
   }
 
-  /** How many batches have ended. */
-  get ended(): number {
-    return this.#ended;
-  }
-
   /** A batch is about to be computed. */
   start(load: BatchLoad, now = performance.now()): void {
     this.#current = { load, startedAt: now, cpuMs: processCpuMs() };
@@ -61,7 +52,7 @@ export class BatchTimer {
     if (!this.#current) return;
     const { load, startedAt, cpuMs } = this.#current;
     this.#current = undefined;
-    this.#ended++;
+    this.ended++;
     const ms = now - startedAt;
     if (load.prefill >= minPrefillTokens) this.prefillMsPerToken.add(ms / (load.prefill + load.decode));
     this.#onBatch({ load, ms, cpuMs: processCpuMs() - cpuMs, endedAt: now });

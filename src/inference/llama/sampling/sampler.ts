@@ -31,11 +31,12 @@ export class Sampler implements DrawWatcher {
   readonly choices: OpenChoice[] | undefined;
   /** The most probable tokens, of which the next one to accept was sampled; undefined: they do not count. */
   candidates: ReadonlyMap<Token, number> | undefined;
+  /** The grammar that the next token has to fit; undefined: unconstrained. */
+  grammar: LlamaGrammarEvaluationState | undefined;
   #mayBeCall = false;
   readonly #model: SamplerModel;
   readonly #state: DecodingState;
   readonly #escapeMarks: ReturnType<typeof markEscaper>;
-  #grammarState: LlamaGrammarEvaluationState | undefined;
   /** Whether text was appended that llama.cpp's grammar state has not accepted: it is then made anew. */
   #grammarStale = true;
   /** Accepted tokens whose text is still unsent. */
@@ -56,11 +57,6 @@ export class Sampler implements DrawWatcher {
     return this.#state.finishReason;
   }
 
-  /** The grammar that the next token has to fit; undefined: unconstrained. */
-  get grammar(): LlamaGrammarEvaluationState | undefined {
-    return this.#grammarState;
-  }
-
   /** Whether it counts which tokens are most probable next. */
   get isChoosing(): boolean {
     if (!this.choices || this.#state.matcher) return this.choices !== undefined;
@@ -77,8 +73,8 @@ export class Sampler implements DrawWatcher {
   /** Brings `grammar` up to date before the next token is sampled. */
   async prepare(): Promise<void> {
     const { matcher } = this.#state;
-    if (!matcher) this.#grammarState = undefined;
-    else if (this.#grammarStale) this.#grammarState = await this.#model.grammarCache.stateFor(matcher);
+    if (!matcher) this.grammar = undefined;
+    else if (this.#grammarStale) this.grammar = await this.#model.grammarCache.stateFor(matcher);
     this.#grammarStale = !matcher;
   }
 
