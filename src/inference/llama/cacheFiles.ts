@@ -39,7 +39,6 @@ export function openCacheFiles(options: CacheFolderOptions): CacheFiles & AsyncD
  * Folders that killed processes left are removed by the next store.
  */
 export class StateStore implements StateFiles, AsyncDisposable {
-  readonly #parent: string;
   readonly #folder: string;
   readonly #quota: DiskQuota;
   readonly #files = new Map<string, QuotaFile>();
@@ -48,16 +47,15 @@ export class StateStore implements StateFiles, AsyncDisposable {
   #folderReady: Promise<void> | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
   #fileCount = 0;
-  #wasCreated = false;
 
   /** @param cache folder with the folders of all engines. @param onWriteError receives the error of a failed write. */
   constructor(cache: string, quota: DiskQuota, onWriteError: (error: unknown) => void = () => undefined) {
-    this.#parent = join(cache, 'states');
-    this.#folder = join(this.#parent, `${safeHostname()}-${process.pid}-${randomBytes(6).toString('hex')}`);
+    const parent = join(cache, 'states');
+    this.#folder = join(parent, `${safeHostname()}-${process.pid}-${randomBytes(6).toString('hex')}`);
     this.#quota = quota;
     this.#onWriteError = onWriteError;
     // The next store tries again to remove what cannot be removed now.
-    this.#swept = sweep(this.#parent).catch(() => undefined);
+    this.#swept = sweep(parent).catch(() => undefined);
   }
 
   async reserve(bytes: number, onDrop: () => void): Promise<StateFile | undefined> {
@@ -95,13 +93,12 @@ export class StateStore implements StateFiles, AsyncDisposable {
     for (const file of this.#files.values()) this.#quota.delete(file);
     this.#files.clear();
     // What cannot be removed is removed by the next store.
-    if (this.#wasCreated) await rm(this.#folder, { recursive: true, force: true }).catch(() => undefined);
+    await rm(this.#folder, { recursive: true, force: true }).catch(() => undefined);
   }
 
   async #createFolder(): Promise<void> {
     await this.#swept;
     await makeFolder(this.#folder, 0o700);
-    this.#wasCreated = true;
     const touch = (): void => void utimes(this.#folder, new Date(), new Date()).catch(() => undefined);
     this.#heartbeat = setInterval(touch, heartbeatMs).unref();
   }
