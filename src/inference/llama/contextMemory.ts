@@ -218,16 +218,13 @@ function assertContextFits({ slots, contextSize, context }: FittedContext, withi
 /** Free RAM in bytes. Respects the memory limits of containers from Node 20.13 on. */
 export const freeMemory = (): number => process.availableMemory?.() ?? freemem();
 
-/** Free GPU memory in bytes; Infinity without a GPU, which therefore never is the limit. */
-const freeVram = async (llama: Llama): Promise<number> =>
-  llama.gpu === false ? Infinity : (await llama.getVramState()).free;
-
-/** GPU memory that a context may take: the library leaves some of it to others. */
-export const vramForContext = async (llama: Llama): Promise<number> => (await freeVram(llama)) - llama.vramPaddingSize;
+/** GPU memory that a context may take: the library leaves some of it to others. Infinity without a GPU, which is no limit. */
+export const vramForContext = async (llama: Llama): Promise<number> =>
+  llama.gpu === false ? Infinity : (await llama.getVramState()).free - llama.vramPaddingSize;
 
 /** Free RAM and GPU memory; 0 bytes of the latter without a GPU. */
 export async function freeBytes(llama: Llama): Promise<MemoryUse> {
-  return { ram: freeMemory(), vram: llama.gpu === false ? 0 : await freeVram(llama) };
+  return { ram: freeMemory(), vram: llama.gpu === false ? 0 : (await llama.getVramState()).free };
 }
 
 /** @throws Fault MODEL_LOAD_FAILED when it does not fit in free RAM: the system might kill the process. */

@@ -8,6 +8,7 @@ import { Tokenizer } from '../decoding/tokenizer.ts';
 import type { Prompt, ToolBlock } from '../../chat/dialog.ts';
 import type { Model, Sequence, SequenceOptions } from '../contract/engine.ts';
 import { BackgroundGate } from './batching/backgroundGate.ts';
+import type { LoadedWeights } from './contextMemory.ts';
 import type { ModelContext } from './createContext.ts';
 import { type GrammarCache, grammarCache } from './sampling/grammarCache.ts';
 import type { ReplyMarks } from '../../chat/replyMarks.ts';
@@ -21,14 +22,13 @@ import { PromptRenderer } from './promptRenderer.ts';
 
 /** What a model is made of. It owns and disposes `context` and `weights`. */
 export interface LlamaModelParts
-  extends Omit<ModelContext, 'batchTimer'>, Omit<SlotResizerParts, 'slots' | 'onResized' | 'closing'> {
-  readonly weights: Weights;
+  extends
+    Omit<ModelContext, 'batchTimer'>,
+    Omit<SlotResizerParts, 'slots' | 'onResized' | 'closing'>,
+    Pick<LoadedWeights, 'weights' | 'notes' | 'onClose'> {
   /** Free memory before loading. */
   readonly free: MemoryUse;
   readonly promptCache: PromptCache | undefined;
-  /** Warnings for the user. */
-  readonly notes: readonly string[];
-  readonly onClose: (model: Model) => unknown;
 }
 
 /** A loaded GGUF model: weights, and one llama.cpp context for all its sequences. */

@@ -16,7 +16,7 @@ import { noStats, type ModelMemory, type ModelStats } from '../../contract/memor
 
 /** Creates the context of an embedding model. @throws Fault MODEL_LOAD_FAILED */
 export async function loadEmbeddingModel(own: LoadedWeights, options: OwnLoadOptions): Promise<Model> {
-  const { weights, onClose } = own;
+  const { weights } = own;
   const { signal } = options;
   assertPooling(weights);
   const { contextSize, slot, notes } = await fitLoadedContext(own, options);
@@ -30,7 +30,7 @@ export async function loadEmbeddingModel(own: LoadedWeights, options: OwnLoadOpt
   const progress = { running: false, ended: 0 };
   options.onBatches?.({ batchTimer: progress, chunkMs: () => undefined });
   return new LlamaEmbeddingModel({
-    weights,
+    ...own,
     context,
     contextSize,
     fingerprint: await embeddingFingerprint(weights, own.file.file, contextSize),
@@ -38,7 +38,6 @@ export async function loadEmbeddingModel(own: LoadedWeights, options: OwnLoadOpt
     progress,
     memory: { weights: own.weightMemory, context: await contextMemoryOf(own), slot },
     notes: [...notes, ...own.notes],
-    onClose,
   });
 }
 
@@ -64,8 +63,7 @@ async function embeddingFingerprint({ llama }: Weights, file: string, contextSiz
 }
 
 /** What an embedding model is made of. It owns and disposes `weights` and `context`. */
-interface EmbeddingModelParts {
-  readonly weights: Weights;
+interface EmbeddingModelParts extends Pick<LoadedWeights, 'weights' | 'notes' | 'onClose'> {
   readonly context: LlamaEmbeddingContext;
   /** Tokens. */
   readonly contextSize: number;
@@ -73,11 +71,8 @@ interface EmbeddingModelParts {
   readonly fingerprint: string;
   readonly threads: number;
   readonly memory: ModelMemory;
-  /** Warnings for the user. */
-  readonly notes: readonly string[];
   /** Counts the texts that are evaluated, for a watchdog. */
   readonly progress: { running: boolean; ended: number };
-  readonly onClose: (model: Model) => unknown;
 }
 
 /** A loaded embedding model. It evaluates one text at a time. */
