@@ -51,7 +51,7 @@ export function parseReply(
   const isWhole = formatMalformed.length === 0 && !keepReasoning;
   const visible = isWhole
     ? parsed.content
-    : splitReply(withoutRanges(residual, rangesOf(formatMalformed, residual)), marks).content.trim();
+    : splitReply(withoutRanges(residual, placed(formatMalformed, residual)), marks).content.trim();
   const split = (part: string, hasCalls: boolean): ReturnType<typeof splitMarkup> =>
     splitMarkup(part, format.markup ?? commonMarkup, hasCalls, {
       toolNames: new Set(tools.map(({ name }) => name)),
@@ -61,18 +61,21 @@ export function parseReply(
   const [outside, markup] = split(visible, parsed.calls.length > 0);
   const malformed = [...toolMessages.map(malformedMessage), ...formatMalformed, ...markup];
   // What the format itself has found is read as far as it may be.
-  const mended = malformed.slice(0, maxMended).map((part) => {
-    return { text: part.text, calls: formatMalformed.includes(part) ? [] : mendedCalls(part.text, format, options) };
+  const isMendable = (part: MalformedCall, index: number): boolean =>
+    index < maxMended && !formatMalformed.includes(part);
+  const found = malformed.map((part, index) => {
+    return { part, text: part.text, calls: isMendable(part, index) ? mendedCalls(part.text, format, options) : [] };
   });
+  const mended = found.filter(({ calls }) => calls.length > 0);
   const read = parsed.calls.map((call) => ({ text: call.raw, calls: [withOfferedName(call, tools)] }));
-  const calls = inOrder(reply, [read, mended]);
-  const isRead = (index: number): boolean => (mended[index]?.calls.length ?? 0) > 0;
+  const inOrder = [...placed(read, reply), ...placed(found, reply)].toSorted((a, b) => a.start - b.start);
+  const calls = inOrder.flatMap((part) => part.calls);
   // What stood around a call that was mended may be markup, too.
-  const [answer, around] = mended.some(({ calls: found }) => found.length > 0) ? split(outside, true) : [outside, []];
-  const unread = [...malformed.filter((_, index) => !isRead(index)), ...around];
+  const [answer, around] = mended.length > 0 ? split(outside, true) : [outside, []];
+  const unread = [...found.filter((part) => !mended.includes(part)).map(({ part }) => part), ...around];
   const isSilent = calls.length === 0 && unread.length === 0 && answer === '';
   if (isSilent) unread.push(...callsInReasoning(reasoning, format, options));
-  const readBlocks = rangesOf(malformed, parsed.content).filter((_, index) => isRead(index));
+  const readBlocks = placed(found, parsed.content).filter((part) => part.calls.length > 0);
   return { ...parsed, content: withoutRanges(parsed.content, readBlocks), calls, answer, unread };
 }
 
@@ -84,26 +87,13 @@ function callsInReasoning(reasoning: string, format: ToolCallFormat, options: De
   return [...offered, ...inProse].map((text) => ({ text, reason: 'it is within the reasoning, and nothing follows' }));
 }
 
-interface ReadPart {
-  readonly text: string;
-  readonly calls: readonly DetectedCall[];
-}
-
-/** The calls of lists of parts, as they stand in a text. */
-function inOrder(text: string, lists: readonly (readonly ReadPart[])[]): readonly DetectedCall[] {
-  return lists
-    .flatMap((parts) => rangesOf(parts, text).map(({ start }, index) => ({ start, calls: parts[index]?.calls ?? [] })))
-    .toSorted((a, b) => a.start - b.start)
-    .flatMap(({ calls }) => calls);
-}
-
-/** Where parts of a text are, which are in its order; an empty range where one is not. */
-function rangesOf(parts: readonly Pick<MalformedCall, 'text'>[], text: string): readonly TextRange[] {
+/** Parts of a text, which are in its order, with where they are; an empty range where one is not. */
+function placed<Part extends { readonly text: string }>(parts: readonly Part[], text: string): (Part & TextRange)[] {
   let from = 0;
   return parts.map((part) => {
     const start = text.indexOf(part.text, from);
     if (start >= 0) from = start + part.text.length;
-    return { start: start < 0 ? from : start, end: from };
+    return { ...part, start: start < 0 ? from : start, end: from };
   });
 }
 
