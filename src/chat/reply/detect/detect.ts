@@ -8,14 +8,8 @@ import { canonicalJson, isJsonObject } from '../../json/value.ts';
 import { skipSeparators, endOfMatch, parseJsonAt } from '../../json/lenientParser.ts';
 import type { DetectionContext, TagSet, Tag, TaggedBlock } from './tags.ts';
 import { commonTags, withoutEndTokens, toolNameIn, withLeadingText } from './tags.ts';
-import {
-  createReasoningSkipper,
-  impliedReasoning,
-  reasoningSpans,
-  skipSpans,
-  visibleStart,
-} from '../reasoning/splitReply.ts';
-import { defaultReplyMarks, type ReplyMarks } from '../../replyMarks.ts';
+import { type ReasoningSpans, reasoningSpans, skipSpans, visibleStart } from '../reasoning/splitReply.ts';
+import { defaultReplyMarks } from '../../replyMarks.ts';
 import type { Detection, DetectOptions, DetectedCall } from '../../tool.ts';
 import { parseObjectAt, parseObjects, type ObjectListError, type ParsedObject } from '../../json/objectList.ts';
 import { noMarks } from '../markFinder.ts';
@@ -43,10 +37,11 @@ export function detect(
   { tools = [], marks = defaultReplyMarks, thought = false }: DetectOptions = {},
   tags: TagSet = commonTags,
 ): Detection {
-  const skipReasoning = createReasoningSkipper(text, marks);
+  const reasoning = reasoningSpans(text, marks);
+  const skipReasoning = skipSpans(reasoning.spans);
   const context = { source: new SearchedText(text), keys, tags, tools, thought, skipReasoning };
   const found = findCalls(text, context);
-  const hidden = found.spans.length > 0 ? undefined : hiddenCalls(text, context, marks);
+  const hidden = found.spans.length > 0 ? undefined : hiddenCalls(text, context, reasoning);
   const { spans, truncatedAt } = hidden ?? found;
   const calls = spans.flatMap((span) => span.calls);
   const read = closedRanges(text, spans, tags);
@@ -86,12 +81,11 @@ function findCalls(text: string, context: DetectionContext): CallSpans | Untagge
  * The calls in what looks like reasoning and is none: calls in the marks of a model's own layout with which reasoning ends
  * that is never closed, and those of a text that starts with a call which has a mark in a value that closes reasoning.
  */
-function hiddenCalls(text: string, context: DetectionContext, marks: ReplyMarks): CallSpans | undefined {
-  const reasoning = reasoningSpans(text, marks);
-  const isUnclosed = reasoning.at(-1)?.isUnclosed === true && context.tags !== commonTags;
-  const implied = impliedReasoning(text, marks);
+function hiddenCalls(text: string, context: DetectionContext, reasoning: ReasoningSpans): CallSpans | undefined {
+  const { spans, implied } = reasoning;
+  const isUnclosed = reasoning.isUnclosed && context.tags !== commonTags;
   if (!isUnclosed && !implied) return undefined;
-  const skipped = isUnclosed ? reasoning.slice(0, -1) : [];
+  const skipped = isUnclosed ? spans.slice(0, -1) : [];
   const found = taggedCalls(text, { ...context, skipReasoning: skipSpans(skipped) });
   const [first, last] = [found.spans[0], found.spans.at(-1)];
   if (!first || !last) return undefined;

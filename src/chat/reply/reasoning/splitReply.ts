@@ -14,7 +14,7 @@ export function splitReply(text: string, marks: ReplyMarks = defaultReplyMarks, 
 }
 
 /** The reasoning with which a text starts, without an opening mark: that of a closing mark which nothing has opened. */
-export function impliedReasoning(text: string, marks: ReplyMarks): ReasoningMarks | undefined {
+function impliedReasoning(text: string, marks: ReplyMarks): ReasoningMarks | undefined {
   const { reasoning, header, restart } = marks;
   // Where a reply has several messages, the end of each is such a mark.
   if (header || restart !== '') return undefined;
@@ -77,28 +77,30 @@ export class ReasoningFilter {
   }
 }
 
-/** A range of a text with reasoning and its marks; `end` is exclusive. */
-export interface ReasoningSpan extends TextRange {
-  /** Whether the text ends before it is closed. */
+/** The ranges of a text with reasoning and its marks: unclosed, the last reaches to the end. */
+export interface ReasoningSpans {
+  readonly spans: readonly TextRange[];
   readonly isUnclosed: boolean;
+  /** The reasoning from the start that a lone closing mark ends; undefined: there is none. */
+  readonly implied: ReasoningMarks | undefined;
 }
 
-/** The reasoning of a text: unclosed, it reaches to the end; a lone closing mark ends one from the start. */
-export function reasoningSpans(text: string, marks: ReplyMarks): readonly ReasoningSpan[] {
-  const spans: ReasoningSpan[] = [];
+/** Finds the reasoning of a complete text. */
+export function reasoningSpans(text: string, marks: ReplyMarks): ReasoningSpans {
+  const spans: TextRange[] = [];
+  const implied = impliedReasoning(text, marks);
   const scanner = new ReplyScanner(
     marks,
     (part, { length }, at) => {
       if (part !== 'reasoning' && part !== 'mark') return;
       const start = spans.at(-1)?.end === at ? (spans.pop()?.start ?? at) : at;
-      spans.push({ start, end: at + length, isUnclosed: false });
+      spans.push({ start, end: at + length });
     },
-    impliedReasoning(text, marks),
+    implied,
   );
   scanner.push(text);
   scanner.end();
-  const last = scanner.reasoning && spans.pop();
-  return last ? [...spans, { ...last, isUnclosed: true }] : spans;
+  return { spans, isUnclosed: scanner.reasoning !== undefined && spans.length > 0, implied };
 }
 
 /** Returns the first index at or after the given one that is outside of reasoning. */
@@ -106,11 +108,11 @@ export type SkipReasoning = (index: number) => number;
 
 /** Finds the reasoning of a complete text, to skip it. */
 export const createReasoningSkipper = (text: string, marks: ReplyMarks = defaultReplyMarks): SkipReasoning =>
-  skipSpans(reasoningSpans(text, marks));
+  skipSpans(reasoningSpans(text, marks).spans);
 
 /** Skips ranges of a text, which are in its order and do not overlap. */
 export const skipSpans =
-  (spans: readonly ReasoningSpan[]): SkipReasoning =>
+  (spans: readonly TextRange[]): SkipReasoning =>
   (index) => {
     // Binary search for the number of spans that start at or before the index.
     let [low, high] = [0, spans.length];
