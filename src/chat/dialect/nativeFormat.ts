@@ -22,7 +22,6 @@ import { TolerantPattern } from './pattern.ts';
 import { endOfMatch, skipWhiteSpace } from '../json/lenientParser.ts';
 import { parseObjectAt } from '../json/objectList.ts';
 import { propertiesOf, resolvedParameters, type ResolvedSchema } from '../tools/resolvedSchema.ts';
-import type { SearchedText } from '../markSearch.ts';
 
 /** Name of the format that is read off a model's chat template. */
 export const nativeFormatName = 'native';
@@ -142,8 +141,7 @@ interface Anchor {
 const nativeTags = memoized((layout: CallLayout): TagSet => {
   const anchors = anchorsOf(layout);
   const closers = closersOf(layout);
-  const closing = tagSet([], closers).closingTag;
-  const reader = new CallReader(layout, closing, anchorsIn(layout.before).length > 0);
+  const reader = new CallReader(layout);
   const kinds = anchors.map(({ text: opens, leading, rest }): TagKind => {
     const { closes, holds } = commonKind(opens) ?? { closes: closers[0], holds: 'calls' };
     const kind = { opens, leading, closes, holds } as const;
@@ -226,7 +224,6 @@ const namePattern = /[^\s<>()[\]{}"'`=,:|]{1,128}/y;
 /** Reads calls in a layout whose calls are no JSON objects. Never throws; takes time linear in the text that it reads. */
 class CallReader {
   readonly #layout: CallLayout;
-  readonly #closing: RegExp;
   readonly #before: TolerantPattern;
   readonly #between: TolerantPattern;
   readonly #after: TolerantPattern;
@@ -236,16 +233,14 @@ class CallReader {
   /** Whether each call starts with a mark, by which it is found. */
   readonly #isMarked: boolean;
 
-  /** @param closing sticky pattern of the marks that may follow the arguments. */
-  constructor(layout: CallLayout, closing: RegExp, isMarked: boolean) {
+  constructor(layout: CallLayout) {
     this.#layout = layout;
-    this.#closing = closing;
     this.#before = new TolerantPattern(layout.before);
     this.#between = new TolerantPattern(layout.between);
     this.#after = new TolerantPattern(layout.after);
     this.#separator = new TolerantPattern([layout.separator ?? '']);
     this.#lastMark = new TolerantPattern([layout.close]).lastMark || this.#after.lastMark;
-    this.#isMarked = isMarked;
+    this.#isMarked = anchorsIn(layout.before).length > 0;
   }
 
   /** Reads a call after a tag, and those after it without a tag. @param opening what comes before the name. */
@@ -274,14 +269,14 @@ class CallReader {
     return last && { spans, end: last.end, truncated: false };
   }
 
-  #readCall(start: number, { source, tools }: DetectionContext): CallRead {
+  #readCall(start: number, { source, tools, tags: { closingTag } }: DetectionContext): CallRead {
     const { text } = source;
     const nameEnd = endOfMatch(namePattern, text, start);
     if (start === text.length || nameEnd === text.length) return 'truncated';
     if (nameEnd === undefined) return 'other';
     const name = text.slice(start, nameEnd);
     const { arguments: layout } = this.#layout;
-    if (layout.kind === 'json') return this.#readJson(text, name, nameEnd);
+    if (layout.kind === 'json') return this.#readJson(text, { name, end: nameEnd }, closingTag);
     const argumentsStart = this.#between.skip(text, nameEnd);
     const tool = tools.find((each) => each.name === name);
     const schema = tool && resolvedParameters(tool);
@@ -293,28 +288,23 @@ class CallReader {
     const isUnsure = read.repaired && layout.style.quote !== '' && this.#lastMark !== '';
     if (isUnsure && source.indexOf(this.#lastMark, read.end) === Infinity) return 'truncated';
     if (end > read.end || this.#after.first === '') return { ...call, end };
-    return this.#readUnclosed(source, call, isComplete(read.arguments, schema, layout));
-  }
-
-  /** A call that the end of the text or another mark cuts off. @param isWhole whether it has all its parameters. */
-  #readUnclosed(source: SearchedText, call: ReadCall, isWhole: boolean): CallRead {
-    const next = skipWhiteSpace(source.text, call.end);
-    const isCall = isWhole && next === source.text.length;
-    if (isCall || endOfMatch(this.#closing, source.text, next) !== undefined) return { ...call, repaired: true };
+    const next = skipWhiteSpace(text, read.end);
+    const isCall = next === text.length && isComplete(read.arguments, schema, layout);
+    if (isCall || endOfMatch(closingTag, text, next) !== undefined) return { ...call, repaired: true };
     // What follows is neither a parameter nor a mark: the beginning of one.
     return source.indexOf(this.#after.first, next) === Infinity ? 'truncated' : 'other';
   }
 
-  #readJson(text: string, name: string, nameEnd: number): CallRead {
+  #readJson(text: string, { name, end: nameEnd }: Pick<ReadCall, 'name' | 'end'>, closingTag: RegExp): CallRead {
     const argumentsStart = skipWhiteSpace(text, this.#between.find(text, nameEnd) ?? nameEnd);
     if (argumentsStart === text.length) return 'truncated';
     if (text[argumentsStart] !== '{') {
       // A call without arguments ends here: its closing mark follows.
-      if (endOfMatch(this.#closing, text, argumentsStart) === undefined)
+      if (endOfMatch(closingTag, text, argumentsStart) === undefined)
         return this.#between.isCutOff(text, nameEnd) ? 'truncated' : 'other';
       return { name, arguments: new Map(), end: this.#after.skip(text, argumentsStart), repaired: true };
     }
-    const object = parseObjectAt(text, argumentsStart, this.#closing);
+    const object = parseObjectAt(text, argumentsStart, closingTag);
     if ('truncatedIn' in object) return object.truncatedIn === undefined ? 'other' : 'truncated';
     const parsed = parseArguments(object.value, true);
     if (!parsed) return 'other';
