@@ -6,7 +6,13 @@ import { propertiesOf, type ResolvedSchema } from '../../tools/resolvedSchema.ts
 import { literalRule, type ParameterLayout } from '../layout.ts';
 import type { SearchedText } from '../../markSearch.ts';
 import { endsWithinMark, matchMark, matchMarkAfterSpace } from '../looseMark.ts';
-import { markedStyle, type MalformedValue, type ValueNotation, type ValuePosition } from './valueNotation.ts';
+import {
+  markedStyle,
+  type MalformedValue,
+  type ValueNotation,
+  type ValuePosition,
+  type ValueRead,
+} from './valueNotation.ts';
 import { keyProblem, maxKeyLength, readKey } from './parameterKey.ts';
 import { invalid, type ReadResult } from '../../../protocol/schema.ts';
 import { ruleFromSchema } from '../../grammar/jsonSchema/fromSchema.ts';
@@ -66,14 +72,8 @@ function listRule(members: readonly Member[], layout: ParameterLayout): Rule {
   return empty === open || members.some(({ required }) => required) ? given : any(given, literalRule(empty));
 }
 
-interface ParametersRead {
-  readonly ok: true;
-  readonly arguments: JsonObject;
-  /** Index after the last parameter. */
-  readonly end: number;
-  /** Whether a mark was missing, a value was malformed but readable, or a parameter was written twice. */
-  readonly repaired: boolean;
-}
+/** As of one value; `end` is that of the last parameter. A parameter that was written twice is repaired, too. */
+type ParametersRead = Omit<ValueRead, 'value'> & { readonly arguments: JsonObject };
 
 /** As for one value, but with the schema of all arguments; undefined: the tool is unknown. */
 type ReadParametersOptions = Pick<ValuePosition, 'layout' | 'schema' | 'after'>;

@@ -35,12 +35,13 @@ export const tagged: ValueNotation = {
     const isString = isTyped && marks === layout.string;
     const bracketed = isString ? undefined : readBracketed(position, openEnd, { marks, isTyped });
     if (bracketed) return bracketed;
-    const end = findTaggedEnd(position, openEnd, marks.close);
-    if (!end) return { ok: false, truncated: true };
-    const raw = withoutMarkSpace(content.slice(openEnd, end.valueEnd), marks);
-    if (isString) return { ok: true, value: raw, end: end.end, repaired: end.isUnclosed };
+    const closed = findClosing(position, openEnd, marks.close);
+    if (!closed) return { ok: false, truncated: true };
+    const raw = withoutMarkSpace(content.slice(openEnd, closed.start), marks);
+    const isUnclosed = closed.start === closed.end;
+    if (isString) return { ok: true, value: raw, end: closed.end, repaired: isUnclosed };
     const { value, repaired } = isTyped ? readJsonText(raw, layout.style) : readTypedText(raw, position);
-    return { ok: true, value, end: end.end, repaired: repaired || end.isUnclosed };
+    return { ok: true, value, end: closed.end, repaired: repaired || isUnclosed };
   },
   spell: (value, style) => (typeof value === 'string' ? value : spellOther(value, style)),
   rules(layout) {
@@ -103,16 +104,8 @@ function withoutMarkSpace(value: string, { open, close }: MarkPair): string {
   return leading !== '' && rest.endsWith(leading) ? rest.slice(0, rest.length - leading.length) : rest;
 }
 
-interface TaggedEnd {
-  /** Index after the value, white space of the mark included. */
-  readonly valueEnd: number;
-  /** Index after the mark that closes it. */
-  readonly end: number;
-  readonly isUnclosed: boolean;
-}
-
 /**
- * Finds the end of a value between marks, which may contain the mark that closes it:
+ * Finds the mark that closes a value between marks, empty where it is missing. The value may contain the same mark:
  *
  * | what is found                                                       | the value ends at             |
  * | ------------------------------------------------------------------- | ----------------------------- |
@@ -123,7 +116,7 @@ interface TaggedEnd {
  *
  * undefined: none of these; the text ends inside the value.
  */
-function findTaggedEnd(position: ValuePosition, start: number, close: string): TaggedEnd | undefined {
+function findClosing(position: ValuePosition, start: number, close: string): TextRange | undefined {
   const { source, layout, after, nextKeys } = position;
   const { key } = layout;
   const first = findMark(close, source, start);
@@ -137,12 +130,11 @@ function findTaggedEnd(position: ValuePosition, start: number, close: string): T
   if (nextKey < first.start) return unclosed(nextKey);
   const bound = nextMark(first.end);
   for (let match = first; match.start < bound; match = findMark(close, source, match.end))
-    if (isFollowedBy([key, after], position, match.end)) return closed(match);
-  return closed(first);
+    if (isFollowedBy([key, after], position, match.end)) return match;
+  return first;
 }
 
-const unclosed = (index: number): TaggedEnd => ({ valueEnd: index, end: index, isUnclosed: true });
-const closed = ({ start, end }: TextRange): TaggedEnd => ({ valueEnd: start, end, isUnclosed: false });
+const unclosed = (index: number): TextRange => ({ start: index, end: index });
 
 /** Index of the parameter of a name at or after an index, by its mark and its key; Infinity: none. */
 function findKey(source: SearchedText, from: number, layout: ParameterLayout, name: string): number {
