@@ -22,10 +22,7 @@ export const keyValue: ValueNotation = {
   explains: ({ style }) => !/^["']?$/.test(style.quote),
   read: (position) => readLiteral(position, syntaxOf(position.layout.style.quote, position.after)),
   spell,
-  rules(layout) {
-    const style = styleOf(layout.style);
-    return { value: style, nested: style };
-  },
+  rules: ({ style }) => styleOf(style),
 };
 
 const syntaxOf = (quote: string, after: string): LiteralSyntax => ({

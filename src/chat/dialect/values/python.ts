@@ -27,13 +27,11 @@ export const python: ValueNotation = {
   rules({ style }) {
     const nested = pythonLiteralStyle(style);
     return {
-      value: {
-        ...nested,
-        string: onceForLimits((limits) => quotedText(style.quote, limits)),
-        formatted: memoized((content) => all(text(style.quote), content, text(style.quote))),
-        values: (values) => textsRule(values.map((value) => python.spell(value, style))),
-      },
+      ...nested,
       nested,
+      string: onceForLimits((limits) => quotedText(style.quote, limits)),
+      formatted: memoized((content) => all(text(style.quote), content, text(style.quote))),
+      values: (values) => textsRule(values.map((value) => python.spell(value, style))),
     };
   },
 };

@@ -48,17 +48,15 @@ export const tagged: ValueNotation = {
     const avoided = [...new Set([layout.string.close, layout.key].map((mark) => mark.trim()))].filter(Boolean);
     const nested = layout.style.nested === 'python' ? pythonLiteralStyle(layout.style) : jsonStyle;
     return {
-      value: {
-        ...nested,
-        string: onceForLimits((limits) => textWithout(avoided, limits)),
-        formatted: (content) => content,
-        values: (values) => textsRule(values.map((value) => tagged.spell(value, layout.style))),
-        problemOf(content) {
-          const contained = avoided.filter((mark) => content.includes(mark));
-          return contained.length > 0 ? `contains a mark of the tool-call format: ${contained.join(', ')}` : undefined;
-        },
-      },
+      ...nested,
       nested,
+      string: onceForLimits((limits) => textWithout(avoided, limits)),
+      formatted: (content) => content,
+      values: (values) => textsRule(values.map((value) => tagged.spell(value, layout.style))),
+      problemOf(content) {
+        const contained = avoided.filter((mark) => content.includes(mark));
+        return contained.length > 0 ? `contains a mark of the tool-call format: ${contained.join(', ')}` : undefined;
+      },
     };
   },
 };

@@ -46,25 +46,17 @@ export interface ValueNotation {
   /** A value without the marks around it, as the template writes it; takes plain data, too. */
   spell(value: unknown, style: ValueStyle): string;
   /** How a grammar writes values without the marks around them. */
-  rules(layout: ParameterLayout): ValueRules;
-}
-
-/** What the rule style of the values of parameters is made of. */
-export interface ValueRules {
-  /** Style of a whole value without the marks around it. */
-  readonly value: Omit<RuleStyle, 'any' | 'boolean' | 'nested' | 'null'>;
-  /** Style of the items and members in it. */
-  readonly nested: RuleStyle;
+  rules(layout: ParameterLayout): RuleStyle;
 }
 
 /** The rule style of values with the marks of a layout around them. */
-export function markedStyle(layout: ParameterLayout, { value, nested }: ValueRules): RuleStyle {
+export function markedStyle(layout: ParameterLayout, value: RuleStyle): RuleStyle {
   const inString = memoized(around(layout.string));
   const inOther = memoized(around(layout.other));
   const style: RuleStyle = {
     boolean: inOther(booleanRule(layout.style)),
     null: inOther(text(layout.style.null)),
-    nested,
+    nested: value.nested ?? value,
     string: (limits) => inString(value.string(limits)),
     formatted: (content) => inString(value.formatted(content)),
     number: (rule) => inOther(value.number(rule)),

@@ -27,8 +27,9 @@ const doubledQuotes: ValueNotation = {
   },
   spell: (value) => (typeof value === 'string' ? `"${value.replaceAll('"', '""')}"` : stringifyJson(value)),
   rules: () => ({
-    value: { ...jsonStyle, string: onceForLimits((limits) => all(text('"'), many(character, limits), text('"'))) },
+    ...jsonStyle,
     nested: jsonStyle,
+    string: onceForLimits((limits) => all(text('"'), many(character, limits), text('"'))),
   }),
 };
 
