@@ -158,15 +158,12 @@ const maxHeaderLength = 400;
 /** A header may start with the recipient of the message; the prompt has its beginning already. */
 const beforeFirstMark = /^\s*(?:to=[^\s<[]*|to?)?\s*/;
 
-/** Reads the header that a text starts with; undefined: more text decides. `isComplete`: no text follows. */
-type ReadMessageHeader = (text: string, isComplete: boolean) => ReadHeader | undefined;
-
 /**
  * Makes the reader of the headers of the messages of a reply, as gpt-oss writes them: ` to=functions.f<|channel|>commentary
  * <|constrain|>json<|message|>`. A header with another recipient than the assistant is that of a call; else the last
- * channel in it says whether the message is reasoning.
+ * channel in it says whether the message is reasoning. undefined: more text decides. `isComplete`: no text follows.
  */
-function messageHeaderReader({ open, close }: MarkPair, { reasoning, restart }: ReplyMarks): ReadMessageHeader {
+function messageHeaderReader({ open, close }: MarkPair, { reasoning, restart }: ReplyMarks) {
   const marks = [open, restart].filter((mark) => mark !== '');
   // The marks of reasoning by the channel in their header; of several with one channel the first counts.
   const pairs = reasoning.filter((pair) => pair.open.startsWith(open) && pair.open.endsWith(close)).reverse();
@@ -180,7 +177,7 @@ function messageHeaderReader({ open, close }: MarkPair, { reasoning, restart }: 
     return next ? { length, part: 'mark', next } : { ...noHeader, length };
   };
 
-  return (text, isComplete) => {
+  return (text: string, isComplete: boolean): ReadHeader | undefined => {
     const first = marks.find((mark) => text.startsWith(mark));
     if (first === undefined) {
       const recipient = beforeFirstMark.exec(text)?.[0] ?? '';
