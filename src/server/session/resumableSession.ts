@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Fault } from '../../protocol/fault.ts';
 import { RequestDispatcher } from './dispatcher.ts';
 import { OutgoingFrames, type FrameWriter } from './outgoingFrames.ts';
@@ -11,24 +12,26 @@ export interface SessionConnection extends FrameWriter, PausableReader {
   takenOver(): void;
 }
 
-export interface ResumableSessionOptions {
-  readonly id: string;
-  /** Secret that a client needs to resume the session. */
-  readonly token: string;
+export interface SessionsOptions {
   readonly context: ServerContext;
   readonly requestQueues: RequestQueues;
-  /** Bytes of sent frames that are kept. */
+  /** Session ids begin with it and a dot; without a dot in it, so that a load balancer can read it. */
+  readonly serverName: string;
+  /** Milliseconds that a session lives without a connection; 0 = it ends with its connection. */
+  readonly graceMs: number;
+  /** Bytes of sent frames that are kept of a session that can be resumed. */
   readonly maxReplayBytes: number;
-  /** Logs a request that is answered with an error. */
-  readonly requestFailed: (requestId: number, fault: Fault) => void;
-  /** Is called when the session cannot go on. */
-  readonly onFailed: () => void;
+  /** Max detached sessions: beyond, one without a request ends, else the one that is detached longest. */
+  readonly maxDetached: number;
+  /** Creates the log of a session's requests that are answered with an error. */
+  readonly logRequests: (session: string) => (requestId: number, fault: Fault) => void;
 }
 
 /** A session with its requests and outgoing frames; it can be detached from its connection and attached to another. */
 export class ResumableSession implements AsyncDisposable {
   readonly id: string;
-  readonly token: string;
+  /** Secret that a client needs to resume the session. */
+  readonly token = randomUUID();
   /** What it sends. */
   readonly outgoing: OutgoingFrames;
   /** What it receives. */
@@ -36,15 +39,16 @@ export class ResumableSession implements AsyncDisposable {
   readonly #queue: RequestQueue;
   #connection: SessionConnection | undefined;
 
-  constructor(connection: SessionConnection, options: ResumableSessionOptions) {
-    const { id, token, context, requestQueues, maxReplayBytes, requestFailed, onFailed } = options;
+  /** @param onFailed is called when the session cannot go on. */
+  constructor(connection: SessionConnection, options: SessionsOptions, onFailed: () => void) {
+    const { serverName, context, requestQueues, graceMs, maxReplayBytes, logRequests } = options;
+    const id = `${serverName}.${randomUUID()}`;
     this.id = id;
-    this.token = token;
     const fail = (fault: Fault): void => {
       this.#connection?.closeWithError(fault);
       onFailed();
     };
-    this.outgoing = new OutgoingFrames(maxReplayBytes, (error) => {
+    this.outgoing = new OutgoingFrames(graceMs > 0 ? maxReplayBytes : 0, (error) => {
       context.log.error({ session: id, err: error }, 'a kept frame could not be sent again');
       fail(Fault.from(error));
     });
@@ -55,7 +59,7 @@ export class ResumableSession implements AsyncDisposable {
       session,
       {
         emit: (requestId, body, fields) => this.outgoing.emit(requestId, body, fields),
-        requestFailed,
+        requestFailed: logRequests(id),
         closeWithError: (fault) => this.#connection?.closeWithError(fault),
         fail,
       },

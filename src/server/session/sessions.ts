@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { sameSecret } from '../../base/sameSecret.ts';
 import { serverFrame } from '../../protocol/codec/frame.ts';
 import { Fault } from '../../protocol/fault.ts';
@@ -6,18 +5,7 @@ import type { ResumeSessionRequest } from '../../protocol/frames.gen.ts';
 import type { LabelsOf } from '../metrics/definitions.ts';
 import type { ResumeFrame } from './dispatcher.ts';
 import { encodeFrame } from './outgoingFrames.ts';
-import { ResumableSession, type ResumableSessionOptions, type SessionConnection } from './resumableSession.ts';
-
-export interface SessionsOptions extends Pick<ResumableSessionOptions, 'context' | 'requestQueues' | 'maxReplayBytes'> {
-  /** Session ids begin with it and a dot; without a dot in it, so that a load balancer can read it. */
-  readonly serverName: string;
-  /** Milliseconds that a session lives without a connection; 0 = it ends with its connection. */
-  readonly graceMs: number;
-  /** Max detached sessions: beyond, one without a request ends, else the one that is detached longest. */
-  readonly maxDetached: number;
-  /** Creates the log of a session's refused requests. */
-  readonly logRequests: (session: string) => (requestId: number, fault: Fault) => void;
-}
+import { ResumableSession, type SessionConnection, type SessionsOptions } from './resumableSession.ts';
 
 interface ResumeRefusal {
   readonly reason: LabelsOf<'turngraph_resumes_refused_total'>['reason'];
@@ -45,19 +33,10 @@ export class Sessions implements AsyncDisposable {
   }
 
   open(connection: SessionConnection): ResumableSession {
-    const { serverName, context, requestQueues, graceMs, maxReplayBytes, logRequests } = this.options;
-    const id = `${serverName}.${randomUUID()}`;
-    const session = new ResumableSession(connection, {
-      id,
-      token: randomUUID(),
-      context,
-      requestQueues,
-      maxReplayBytes: graceMs > 0 ? maxReplayBytes : 0,
-      requestFailed: logRequests(id),
-      onFailed: () => void this.end(session, { reason: 'it failed' }),
-    });
-    this.#all.set(id, session);
-    context.log.info({ session: id, subprotocol: connection.subprotocol }, 'session began');
+    const onFailed = (): void => void this.end(session, { reason: 'it failed' });
+    const session = new ResumableSession(connection, this.options, onFailed);
+    this.#all.set(session.id, session);
+    this.options.context.log.info({ session: session.id, subprotocol: connection.subprotocol }, 'session began');
     return session;
   }
 
