@@ -10,7 +10,7 @@ import { toExecutor, type ToolExecutor, type ToolFunctions } from './executor/ex
 import { checks, optionsCheck } from './options.ts';
 import { EventJoiner, parseToolCall, readJson, type ToolCall, type TurnEvent } from './toolCall.ts';
 import type { Connection } from './connection.ts';
-import { addPreviousResults, type PreviousResults } from './executor/previousResults.ts';
+import type { PreviousResults } from './executor/previousResults.ts';
 import type { ToolExecution } from './executor/toolOutcome.ts';
 import type { TurnContext } from './executor/defineTool.ts';
 import type { TurnCalls } from './executor/turnTools.ts';
@@ -218,7 +218,7 @@ export class TurnHandle implements PromiseLike<FinishedTurn>, AsyncIterable<Turn
     const cancel = (): void => this.cancel();
     signal?.throwIfAborted();
     signal?.addEventListener('abort', cancel);
-    const { variables, restore } = addPreviousResults(this.#options.variables, this.#agent.previous);
+    const { variables, restore } = this.#agent.previous.addTo(this.#options.variables);
     try {
       const fields = { agentId, text, variables, priority };
       const onFrame = (frame: ServerFrame): void => this.#receive(frame);

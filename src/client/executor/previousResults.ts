@@ -28,12 +28,16 @@ export class PreviousResults {
   }
 
   /**
-   * Takes the results for a message; undefined: there are none. One that does not fit stays for the message after it,
-   * with all that follow. For a call that still runs the message says so, and its result comes with a later one.
-   * @returns a JSON list of `{ name, arguments, ok, content }`, in the order of the calls, and a function that keeps them for
-   * the next message, if this one was not sent.
+   * The variables of a message with the results for it: a JSON list of `{ name, arguments, ok, content }`, in the order of the
+   * calls. A variable of the same name that the caller gives replaces them. One that does not fit stays for the message after
+   * it, with all that follow. For a call that still runs the message says so, and its result comes with a later one.
+   * @returns also a function that keeps the results for the next message, if this one was not sent.
    */
-  take() {
+  addTo<Variables extends object | undefined>(
+    variables: Variables,
+  ): { readonly variables: Variables | Readonly<Record<string, string>>; readonly restore?: () => void } {
+    // What is no plain object is refused with the message.
+    if (variables !== undefined && !isPlainObject(variables)) return { variables };
     const before = this.#entries;
     const taken: { readonly entry: Entry; readonly json: string }[] = [];
     let bytes = 0;
@@ -44,7 +48,7 @@ export class PreviousResults {
       if (bytes > maxBytes) break;
       taken.push({ entry, json });
     }
-    if (taken.length === 0) return undefined;
+    if (taken.length === 0) return { variables };
     const announced = taken.flatMap(({ entry }) => (entry.outcome ? [] : [entry]));
     for (const entry of announced) entry.isAnnounced = true;
     const done = new Set(taken.flatMap(({ entry }) => (entry.outcome ? [entry] : [])));
@@ -53,26 +57,15 @@ export class PreviousResults {
       for (const entry of announced) entry.isAnnounced = false;
       this.#entries = [...before, ...this.#entries.filter((entry) => !before.includes(entry))];
     };
-    return { json: `[${taken.map(({ json }) => json).join(', ')}]`, restore };
+    const list = `[${taken.map(({ json }) => json).join(', ')}]`;
+    const { [previousResultsName]: own = list } = variables ?? ({} as Readonly<Record<string, string>>);
+    return { variables: { ...variables, [previousResultsName]: own }, restore };
   }
 
   /** Forgets all results, those of running calls too: the dialog that they belong to is gone. */
   clear(): void {
     this.#entries = [];
   }
-}
-
-/** The variables of a message with the results for it. A variable of the same name that the caller gives replaces them. */
-export function addPreviousResults<Variables extends object | undefined>(
-  variables: Variables,
-  previous: PreviousResults,
-): { readonly variables: Variables | Readonly<Record<string, string>>; readonly restore?: () => void } {
-  // What is no plain object is refused with the message.
-  if (variables !== undefined && !isPlainObject(variables)) return { variables };
-  const taken = previous.take();
-  if (!taken) return { variables };
-  const { [previousResultsName]: own = taken.json } = variables ?? ({} as Readonly<Record<string, string>>);
-  return { variables: { ...variables, [previousResultsName]: own }, restore: taken.restore };
 }
 
 const stillRunning = failureOf('not finished yet; the result comes with a later message');
