@@ -28,9 +28,9 @@ const maxPieceLength = 4096;
  * | after a looked-up token                             | the tokenizer itself splits there                        |
  * | before a single space between two other characters  | words start with their space; no token of the vocabulary |
  * |                                                     | contains the character before it and the space           |
- * | else after `maxPieceLength`                         | they may differ at this one place                        |
+ * | else near `maxPieceLength`                          | they may differ at this one place                        |
  *
- * No cut is inside a looked-up token. A text that grows at its end keeps its first pieces.
+ * No cut is inside a looked-up token, unless others overlap it for half a piece. A text that grows at its end keeps its first pieces.
  */
 export function textSplitter({
   lookedUp,
@@ -69,7 +69,11 @@ export function textSplitter({
       if (startsWord) return { end, start: addsLeadingSpace ? end + 1 : end, continuesWord: false };
     }
     let end = last;
-    while (end > pieceStart + 1 && (inner.has(end) || isLowSurrogate(text.charCodeAt(end)))) end--;
+    while (end >= first && inner.has(end)) end--;
+    // In a long run of spaces each place is inside of a looked-up token: the tokenizer takes the longest ones from its start.
+    if (end < first) for (let at = pieceStart; at <= last; at = starts.get(at) ?? at + 1) end = at;
+    if (end === pieceStart) end = last;
+    if (isLowSurrogate(text.charCodeAt(end))) end--;
     return { end, start: end, continuesWord: true };
   };
 
@@ -85,19 +89,22 @@ export function textSplitter({
   };
 }
 
-/** The offsets inside looked-up tokens, at their ends, and at their starts, in a part of a text. */
+/** The offsets inside looked-up tokens, at their ends, and at their starts with the longest one's end, in a part of a text. */
 function findLookedUp(spellings: SpellingNode, text: string, from: number, to: number) {
-  const found = { inner: new Set<number>(), ends: new Set<number>(), starts: new Set<number>() };
+  const found = { inner: new Set<number>(), ends: new Set<number>(), starts: new Map<number, number>() };
+  let innerEnd = from;
   for (let start = from; start <= to; start++) {
     let node: SpellingNode | undefined = spellings;
     for (let end = start; node; end++) {
       if (node.has(spellingEnd)) {
-        found.starts.add(start);
+        found.starts.set(start, end);
         found.ends.add(end);
-        for (let offset = start + 1; offset < end; offset++) found.inner.add(offset);
       }
       node = node.get(text.charAt(end));
     }
+    const longest = found.starts.get(start) ?? start;
+    for (let offset = Math.max(start + 1, innerEnd); offset < longest; offset++) found.inner.add(offset);
+    innerEnd = Math.max(innerEnd, longest);
   }
   return found;
 }

@@ -183,7 +183,7 @@ export function stallTimeoutOf(downloadSignal: AbortSignal, stallMs: number) {
   const unsubscribe = onAbort(downloadSignal)(() => controller.abort(downloadSignal.reason));
   return {
     /** Aborts the exchange; its reason is why this side did so. */
-    signal: controller.signal,
+    signal: controller.signal as AbortSignal,
     /** Waits for one read, and aborts the exchange with a TransientError when it takes longer than `stallMs`. */
     async guard<T>(read: Promise<T>): Promise<T> {
       const stalled = (): void => controller.abort(new TransientError(`nothing came for ${stallMs / 1000} seconds`));

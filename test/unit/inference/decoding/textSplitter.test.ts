@@ -47,6 +47,30 @@ describe('splitting a text for the tokenizer', () => {
     for (const piece of phrases) expect(piece).toMatch(/^(one of these )*$/);
   });
 
+  it.each([2, 7, 31, 32])('cuts a long run between the longest tokens of up to %i spaces', (longest) => {
+    const lookedUp = Array.from({ length: longest }, (_, index) => '▁'.repeat(index + 1)).filter(
+      ({ length }) => length > 1,
+    );
+    for (const before of ['', 'a', '\n\n']) {
+      const pieces = piecesOf(before + ' '.repeat(50_000), { lookedUp });
+      expect(pieces.length).toBeLessThan(26);
+      expect(pieces.join('')).toBe(before + ' '.repeat(50_000));
+      const [first = '', ...others] = pieces.slice(0, -1);
+      expect((first.length - before.length) % longest).toBe(0);
+      for (const piece of others) expect(piece.length % longest).toBe(0);
+    }
+  });
+
+  it('cuts no character of a long run of looked-up emoji, and is fast if a token is longer than a piece', () => {
+    const lookedUp = ['🎉🎉', '🎉🎉🎉', 'ab'.repeat(3000)];
+    for (const text of ['🎉'.repeat(20_000), 'ab'.repeat(20_000)]) {
+      const pieces = piecesOf(text, { lookedUp });
+      expect(pieces.join('')).toBe(text);
+      expect(pieces.every((piece) => isWellFormed(piece))).toBe(true);
+      expect(pieces.length).toBeLessThan(40);
+    }
+  });
+
   it('cuts words that are too long, but no character', () => {
     const pieces = [...splitter()(`a${'🎉'.repeat(10_000)}`)];
     expect(pieces.every(({ text }) => isWellFormed(text))).toBe(true);
