@@ -25,19 +25,28 @@ export function createBackground(pace: Pace | undefined, warn: (warning: string,
       }
     }
   };
+  const start = (): void => {
+    if (waiting.size === 0 || abort.signal.aborted) return;
+    // Work may be added after the last one has ended, and before its promise is known to be settled.
+    running ??= run().finally(() => {
+      running = undefined;
+      start();
+    });
+  };
   return {
     /** Adds work; waiting work of the same name is replaced. */
     add(name: string, work: BackgroundWork): void {
       if (waiting.size < maxWaiting || waiting.has(name)) waiting.set(name, work);
       else warn(`${name} is left out: the work of ${maxWaiting} turns before it still waits`);
-      running ??= run().finally(() => (running = undefined));
+      start();
     },
-    /** Ends the work that runs, and forgets what waits. */
+    /** Ends the work that runs, and forgets what waits; what is added meanwhile begins then. */
     async stop(): Promise<void> {
       waiting.clear();
       abort.abort();
       await running;
       abort = new AbortController();
+      start();
     },
   };
 }

@@ -10,7 +10,11 @@ import { matches, maxTopK, type Match, type SearchRequest } from './retriever.ts
 
 const defaultTopK = 3;
 
-/** Checks a search without a graph, of a client or the command line. @param names for messages. @throws Fault INVALID_PARAM_VALUE; no variables. */
+/**
+ * Checks a search without a graph, of a client or the command line.
+ * @param names for messages.
+ * @throws Fault INVALID_PARAM_VALUE; no variables.
+ */
 export function readSearch(
   { query, match, topK, filterJson }: Omit<SearchStorageRequest, 'name'>,
   { knowledge }: StringStorage,

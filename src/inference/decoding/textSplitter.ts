@@ -30,7 +30,8 @@ const maxPieceLength = 4096;
  * |                                                     | contains the character before it and the space           |
  * | else near `maxPieceLength`                          | they may differ at this one place                        |
  *
- * No cut is inside a looked-up token, unless others overlap it for half a piece. A text that grows at its end keeps its first pieces.
+ * No cut is inside a looked-up token, unless others overlap it for half a piece. A text that grows at its end keeps its
+ * first pieces.
  */
 export function textSplitter({
   lookedUp,

@@ -191,11 +191,16 @@ export function readMetadata(value: unknown): ReadResult<Readonly<Record<string,
   return { ok: true, value: value as Readonly<Record<string, MetadataValue>> };
 }
 
-/** Checks the metadata of entries against the declared fields, and fills in the defaults. Errors have the pointer `/metadata/name`. */
+/**
+ * Checks the metadata of entries against the declared fields, and fills in the defaults. Errors have the pointer
+ * `/metadata/name`.
+ */
 export function fieldsReader(fields: Knowledge['fields']): (entry: KnowledgeEntry) => ReadResult<KnowledgeEntry> {
   if (!fields) return (entry) => ({ ok: true, value: entry });
   const byName = new Map(fields.map((field) => [field.name, field]));
-  const defaults = fields.flatMap(({ name, default: value }) => (value === undefined ? [] : [[name, value] as const]));
+  const defaults = Object.fromEntries(
+    fields.flatMap(({ name, default: value }) => (value === undefined ? [] : [[name, value]])),
+  );
   return (entry) => {
     for (const [name, value] of Object.entries(entry.metadata)) {
       const field = byName.get(name);
@@ -205,7 +210,7 @@ export function fieldsReader(fields: Knowledge['fields']): (entry: KnowledgeEntr
       const { described, holds } = fieldTypes[field.type];
       if (!holds(value)) return invalid(pointer, `must be ${described}`);
     }
-    return { ok: true, value: { ...entry, metadata: { ...Object.fromEntries(defaults), ...entry.metadata } } };
+    return { ok: true, value: { ...entry, metadata: { ...defaults, ...entry.metadata } } };
   };
 }
 
