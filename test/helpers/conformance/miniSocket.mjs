@@ -56,7 +56,8 @@ export class MiniSocket {
     if (this.#has('read-is-frame')) {
       const whole = this.#buffer;
       this.#buffer = Buffer.alloc(0);
-      return void this.#readFrame(whole);
+      // What begins within a frame may look like a close or a ping.
+      return void (whole[0] === 0x81 && this.#readFrame(whole));
     }
     for (let size; (size = this.#readFrame(this.#buffer)) > 0;) this.#buffer = this.#buffer.subarray(size);
   }
