@@ -35,6 +35,9 @@ export function raceAbort<T>(
 export const settledWithin = (ms: number, work: Promise<unknown>): Promise<void> =>
   onceAny(afterMs(ms), onSettled(work));
 
+/** A signal of its own for each wait: what listens to it is not kept longer than the wait. */
+export const neverAborted = (): AbortSignal => new AbortController().signal;
+
 export const whenAborted = (signal: AbortSignal): Promise<void> => onceAny(onAbort(signal));
 
 /**

@@ -5,7 +5,7 @@ import type { AuditProperty, PropertyVerdict, AuditStep } from './guardProofs.ts
 import {
   proveAnswerGuarded,
   proveMessageGuarded,
-  listNames,
+  joinNames,
   reachableNodes,
   isGuarded,
   reachedNodes,
@@ -64,7 +64,7 @@ function proveLoopsBounded(graph: AuditedGraph): PropertyVerdict {
   const nodes = [...new Set(path.slice(path.findIndex(({ node }) => node === last)).map(({ node }) => node))];
   return {
     proven: false,
-    reason: `the loop through ${listNames(nodes)} has no limit but the step budget (max_steps_per_turn), and a turn that uses it up fails`,
+    reason: `the loop through ${joinNames(nodes)} has no limit but the step budget (max_steps_per_turn), and a turn that uses it up fails`,
     fix: 'write the second try as nodes of its own, or let the loop pass tool_called of a ToolCall, which max_rounds limits',
     path,
     nodes,
@@ -105,7 +105,7 @@ function proveNodesReachable(graph: AuditedGraph): PropertyVerdict {
     const unused = unusedExits.filter((exit) => nodes.includes(targets.get(exit) ?? ''));
     return unused.map((exit) => `${name} never takes its exit ${exit} with its parameters`);
   });
-  const subject = nodes.length === 1 ? `${nodes[0]} is` : `${listNames(nodes)} are`;
+  const subject = nodes.length === 1 ? `${nodes[0]} is` : `${joinNames(nodes)} are`;
   return {
     proven: false,
     reason: [`${subject} reached by no path from the start`, ...notes].join('; '),

@@ -182,7 +182,7 @@ export const formatPath = (path: readonly AuditStep[]): string =>
     .join('');
 
 /** Names in a sentence: `a`, `a and b`, `a, b and c`. */
-export function listNames(names: readonly string[]): string {
+export function joinNames(names: readonly string[]): string {
   const last = names.at(-1) ?? '';
   return names.length < 2 ? last : `${names.slice(0, -1).join(', ')} and ${last}`;
 }

@@ -3,6 +3,7 @@ import type { ModelDetails, EmbeddingPrefixes } from '../../inference/contract/m
 import type { ModelStats } from '../../inference/contract/memory.ts';
 import type { Completion, Model } from '../../inference/contract/engine.ts';
 import type { SamplingParams } from '../../inference/contract/samplingParams.ts';
+import { neverAborted } from '../../base/abort.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { formats } from '../../chat/formats/index.ts';
 import { formatsOf } from '../../chat/dialect/nativeFormat.ts';
@@ -12,7 +13,7 @@ import { adviseOn, draftEntry, formatFor, type FormatAdvice, type ModelEntry } f
 import type { ModelLease } from '../../inference/models/pool/lease.ts';
 import type { ModelPool } from '../../inference/models/pool/pool.ts';
 import type { DoctorTarget } from './target.ts';
-import { benchmarkFormat, countAnswers, isAnswerFault, neverAborted, type FormatScore } from './toolBenchmark.ts';
+import { benchmarkFormat, countAnswers, isAnswerFault, type FormatScore } from './toolBenchmark.ts';
 
 /** Report of `turngraph doctor`: how the server would run a model, its speed and its tool calls. */
 export interface Diagnosis {
@@ -138,7 +139,7 @@ async function measureSpeed(model: Model, sampling: SamplingParams): Promise<Spe
     const text = await createStoryPrompt(model, character, Math.min(tokens, maxTokens));
     return await sequence.generate(
       { messages: [{ role: 'user', text }], thinking: false },
-      { sampling: { ...sampling, temperature: 0, max_tokens: decodeTokens, stop: [] }, signal: neverAborted },
+      { sampling: { ...sampling, temperature: 0, max_tokens: decodeTokens, stop: [] }, signal: neverAborted() },
     );
   };
   const warmUpRate = prefillRate(await run('guest', warmUpTokens)) ?? 0;
@@ -215,9 +216,9 @@ export async function diagnoseEmbedding(
   onStage(timingStage);
   const documents = [alike, unlike].map((text) => prefixes.document + text);
   const texts = [prefixes.query + sentence, ...documents];
-  const { vectors, tokens } = await embed(texts, { signal: neverAborted, truncate: true });
+  const { vectors, tokens } = await embed(texts, { signal: neverAborted(), truncate: true });
   const started = performance.now();
-  for (let run = 0; run < timedRuns; run++) await embed(texts, { signal: neverAborted, truncate: true });
+  for (let run = 0; run < timedRuns; run++) await embed(texts, { signal: neverAborted(), truncate: true });
   const seconds = (performance.now() - started) / 1000;
   const [first, ...others] = vectors;
   const [near = 0, far = 0] = others.map((vector) => dot(first, vector));

@@ -1,3 +1,4 @@
+import { neverAborted } from '../../base/abort.ts';
 import type { DetectedCall, Detection, Tool, ToolCallFormat } from '../../chat/tool.ts';
 import { toToolBlock } from '../../chat/dialog.ts';
 import type { Model, Sequence } from '../../inference/contract/engine.ts';
@@ -82,9 +83,6 @@ interface AskOptions extends Pick<Model, 'replyMarks'> {
   readonly onAnswer: () => void;
 }
 
-/** For what the command runs: Ctrl-C ends the process. */
-export const neverAborted: AbortSignal = new AbortController().signal;
-
 async function askQuestion(
   sequence: Sequence,
   format: ToolCallFormat,
@@ -102,7 +100,7 @@ async function askQuestion(
   try {
     const { text, finishReason } = await sequence.generate(prompt, {
       sampling: { ...sampling, stop, temperature: 0, max_tokens: maxTokens },
-      signal: neverAborted,
+      signal: neverAborted(),
       controlTokens: true,
       ...(constraint && { grammar: constraint.grammar }),
     });

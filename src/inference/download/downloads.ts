@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve, sep } from 'node:path';
 import { homedir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { neverAborted } from '../../base/abort.ts';
 import { Fault } from '../../protocol/fault.ts';
 import { describeFsError, draftPath } from '../../base/filesystem.ts';
 import { isLocked, acquireLock } from './disk/lockFile.ts';
@@ -205,7 +206,6 @@ export class Downloads implements AsyncDisposable {
 }
 
 // One for all would gather the listeners of all.
-const neverAborted = (): AbortSignal => new AbortController().signal;
 
 /** The files of a catalogue entry as a text: entries with different names may have the same files. */
 export const filesKey = ({ file, variants: [variant] }: ModelSource): string =>

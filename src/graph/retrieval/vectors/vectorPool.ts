@@ -1,5 +1,6 @@
 import type { EmbeddingPrefixes } from '../../../inference/contract/model.ts';
 import { createHash } from 'node:crypto';
+import { neverAborted } from '../../../base/abort.ts';
 import { createYielder } from '../../../base/eventLoop.ts';
 import type { Model } from '../../../inference/contract/engine.ts';
 import { Fault } from '../../../protocol/fault.ts';
@@ -193,8 +194,6 @@ export class VectorPool implements AsyncDisposable {
     return this.#options.store ?? 'there is no cache folder that can be written, or --cache-limit is 0';
   }
 }
-
-const neverAborted = (): AbortSignal => new AbortController().signal;
 
 /** The name of vectors: a hash of all that they depend on, in hexadecimal. @param prefix stands before each text. */
 const idOf = (model: string, prefix: string, texts: string): string =>
