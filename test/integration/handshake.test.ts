@@ -337,6 +337,16 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
     expect((await client.closed).code).toBe(1009);
   });
 
+  it.each(['', 'larger than 64 KiB'])(
+    'a client that closes with 1009 itself (%j) is not told that its frame was too large',
+    async (reason) => {
+      await using client = await TestClient.connect(open().url, subprotocol);
+      client.socket.close(1009, reason);
+      expect(await client.closed).toEqual({ code: 1009, reason });
+      expect(client.received.filter(({ body }) => body === 'error')).toEqual([]);
+    },
+  );
+
   it('random bytes are answered with an error each, and the connection stays open', async () => {
     await using client = await TestClient.connect(open().url, subprotocol);
     for (let index = 0; index < 100; index++) {

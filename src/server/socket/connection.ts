@@ -24,7 +24,8 @@ export class ClientSocket extends WebSocket {
   onTooLarge: (() => void) | undefined;
 
   override close(code?: number, reason?: string | Buffer): void {
-    if (code === closeCodes.frameTooLarge) this.onTooLarge?.();
+    // With a reason, even an empty one, ws echoes the close of a client that could not take a frame.
+    if (code === closeCodes.frameTooLarge && reason === undefined) this.onTooLarge?.();
     super.close(code, reason);
   }
 }
