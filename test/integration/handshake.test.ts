@@ -319,6 +319,18 @@ describe('plain HTTP', () => {
     socket.destroy();
   });
 
+  it('takes a token with any letters, in the address and in a header of UTF-8 or Latin-1', async () => {
+    const token = 'Schlüssel Ã¼';
+    await using own = await startTestServer({ token });
+    const url = `http://127.0.0.1:${own.port}/graphs`;
+    const utf8 = Buffer.from(token).toString('latin1');
+    for (const authorization of [utf8, token]) {
+      expect(await fetchStatus(url, { authorization: `Bearer ${authorization}` })).toBe(200);
+      expect(await fetchStatus(url, { authorization: `Bearer ${authorization}x` })).toBe(401);
+    }
+    expect(await fetchStatus(`${url}?token=${encodeURIComponent(token)}`)).toBe(200);
+  });
+
   it('requires the token for everything else, and rejects other origins', async () => {
     expect(await fetchStatus(`http://127.0.0.1:${locked().port}/metrics`)).toBe(401);
     expect(await fetchStatus(`http://127.0.0.1:${open().port}/nothing`)).toBe(404);

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { sameSecret } from '../../base/sameSecret.ts';
 import type { ServerOptions } from '../config.ts';
@@ -51,7 +52,10 @@ export const namesSession = (request: IncomingMessage, serverName: string): bool
 
 function readToken(request: IncomingMessage): string {
   const [, bearer] = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '') ?? [];
-  return bearer ?? new URLSearchParams(splitTarget(request)[1]).get('token') ?? '';
+  if (bearer === undefined) return new URLSearchParams(splitTarget(request)[1]).get('token') ?? '';
+  // Node reads each byte of a header as a character, and most clients write UTF-8.
+  const bytes = Buffer.from(bearer, 'latin1');
+  return isUtf8(bytes) ? bytes.toString() : bearer;
 }
 
 /** The path and the query of a request. `new URL` is not used: it throws for some targets that a client can send. */
