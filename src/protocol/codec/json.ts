@@ -72,7 +72,11 @@ const jsonEncoding: FieldEncoding = jsonValueEncoding({
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;
     throw wrongType(path || 'the frame', 'an object', value);
   },
-  documentText: (value) => JSON.stringify(value),
+  documentText(value, path) {
+    const text = JSON.stringify(value);
+    // A number above what a double can hold is Infinity by now, which JSON.stringify writes as null.
+    return text.includes('null') ? documentText(value, path) : text;
+  },
 });
 
 /** The MALFORMED_MESSAGE error for a value of the wrong type: `text must be a string, not 3`. */

@@ -106,6 +106,14 @@ describe('a JSON frame', () => {
     ],
     ['{"sendMessage":{"agentID":1}}', '5001 #0: sendMessage.agentID is not known here; did you mean "agentId"?'],
     ['{"sendMessage":{"toString":1}}', '5001 #0: sendMessage.toString is not known here'],
+    [
+      '{"changeParams":{"params":{"sampling":{"stop":null,"temperature":1e999}}}}',
+      '5001 #0: changeParams.params.sampling.temperature must be a finite number, not Infinity',
+    ],
+    [
+      '{"setVariables":{"variables":{"a":[1,-1e400]}}}',
+      '5001 #0: setVariables.variables.a[1] must be a finite number, not -Infinity',
+    ],
     ['{"sendMessage":{"text":["a"]}}', '5001 #0: sendMessage.text must be a string, not a list'],
     ['{"sendMessage":{"text":"\\ud800"}}', '5001 #0: sendMessage.text must not hold half of a surrogate pair'],
     ['{"sendMessage":{"variables":{"mood":1}}}', '5001 #0: sendMessage.variables.mood must be a string, not 1'],
