@@ -167,7 +167,7 @@ const readers: { readonly [E in Envelope]: (value: unknown) => Frames[E] } = {
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 // Of a frame that is not parsed.
-const leadingId = /^\s*\{\s*"requestId"\s*:\s*(\d+)/;
+const leadingId = /^\s*\{\s*"requestId"\s*:\s*([\d.eE+]+)/;
 
 function parse<T>(read: () => T): T {
   try {

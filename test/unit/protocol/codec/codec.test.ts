@@ -164,6 +164,14 @@ describe('a JSON frame', () => {
     );
   });
 
+  it('is answered with its id, however that is written, when it has too many values to be parsed', () => {
+    const values = '0,'.repeat(40_000);
+    for (const id of ['70', '7e1', '7.0E+1', '70.0'])
+      expect(errorOf(json.decode(`{"requestId":${id},"createAgent":{"graph":[${values}0]}}`))).toBe(
+        '2005 #70: the frame has more than 32768 values; send less',
+      );
+  });
+
   it('is rejected when its bytes are not UTF-8', () => {
     expect(errorOf(json.decode(Uint8Array.of(0x22, 0xff, 0x22)))).toMatch(/^5001 #0: the frame is not JSON: /);
   });
