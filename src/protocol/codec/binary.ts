@@ -1,4 +1,5 @@
 import protobuf from 'protobufjs/minimal.js';
+import { jsonExcesses, maxClientValues } from '../../base/jsonBounds.ts';
 import type { DecodeResult, FieldEncoding, Fields, Envelope, Frames, MessageName } from './frame.ts';
 import { bodiesOf, byMessage, fieldsOf, frameReader, messageOf } from './frame.ts';
 import { describeError, Fault, malformed } from '../fault.ts';
@@ -65,7 +66,13 @@ const binaryEncoding: FieldEncoding = {
     return { place: `field ${tag >>> 3} of wire type ${tag & 7}${path && ` in ${path}`}`, hint: '' };
   },
 
-  list: (value) => value as readonly unknown[],
+  list(value, path) {
+    const items = value as readonly unknown[];
+    // JSON is measured before it is parsed. Here two bytes can be a message.
+    if (typeof items[0] === 'object' && items.length > maxClientValues)
+      throw new Fault('LIMIT_EXCEEDED', `${path} ${jsonExcesses.values}`);
+    return items;
+  },
 
   // Without a prototype, "__proto__" is a key like any other, and no inherited key is found.
   map: (value) => Object.setPrototypeOf(value, null) as Readonly<Record<string, string>>,

@@ -246,6 +246,15 @@ describe('a binary frame', () => {
     );
   });
 
+  it('has at most as many messages in a list as a JSON frame has values', () => {
+    const results = (count: number): number[] =>
+      Array.from({ length: 2 * count }, (_, at) => (at % 2 === 0 ? 0x1a : 0));
+    expect(proto.decode(bytes(8, 4, 0x3a, 0x80, 0x80, 0x04, ...results(32_768)))).toMatchObject({ ok: true });
+    expect(errorOf(proto.decode(bytes(8, 4, 0x3a, 0x82, 0x80, 0x04, ...results(32_769))))).toBe(
+      '2005 #4: submitToolResults.results has more than 32768 values; send less',
+    );
+  });
+
   it('is rejected as a text frame', () => {
     expect(errorOf(proto.decode('{"listModels":{}}'))).toMatch(/^5001 #0: the frame is text/);
   });
