@@ -34,6 +34,17 @@ describe.each(subprotocols)('over %s, between turns', (subprotocol) => {
     expect(await client.sendMessage(agentId, 'hello')).toMatchObject({ text: 'You said: hello', stopReason: 'END' });
   });
 
+  it('parameters that are no JSON are refused with the place of the mistake', async () => {
+    await using client = await connect();
+    const agentId = await client.createAgent(chat());
+    const refusal = async (paramsJson: string) =>
+      errorOf(await client.request('changeParams', { agentId, nodeName: 'answer', paramsJson })).message;
+    expect(await refusal('{"stream": false,}')).toMatch(
+      /^changeParams\.paramsJson is not valid JSON at 1:17: .+; give the parameters to change$/,
+    );
+    expect(await refusal('[]')).toBe('changeParams.paramsJson must be a JSON object; give the parameters to change');
+  });
+
   it('tools are no longer in the prompt when tool_choice becomes none', async () => {
     await using client = await connect();
     const agentId = await client.createAgent(lamp());

@@ -158,8 +158,8 @@ function parseEngineName(name: string): EngineName {
 }
 
 function parseChanges(paramsJson: string): Readonly<Record<string, unknown>> {
-  const fault = (): Fault =>
-    new Fault('INVALID_PARAM_VALUE', 'changeParams.paramsJson must be a JSON object with the parameters to change');
+  const fault = (problem = 'must be a JSON object'): Fault =>
+    new Fault('INVALID_PARAM_VALUE', `changeParams.paramsJson ${problem}; give the parameters to change`);
   const changes = parseJson(paramsJson, fault);
   if (isObject(changes)) return changes;
   throw fault();
