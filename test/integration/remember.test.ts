@@ -164,6 +164,18 @@ describe.each(subprotocols)('over %s, a Remember node', (subprotocol) => {
     expect(game.later()).toEqual([]);
   });
 
+  it('counts turns, in which lines may have been added', async () => {
+    const both = line('I fear wolves', 'The user likes plums.', 'The user fears wolves.');
+    await using game = await serve([both], { params: { priority: 'URGENT', every_turns: 2 } });
+    const { client, agentId } = game;
+    await game.say('I like plums');
+    for (const text of ['The plums are ripe.', 'The oven is hot.', 'The cake is done.'])
+      await client.request('appendText', { agentId, text, role: 'assistant', notify: false });
+    expect((await game.say('I fear wolves')).events).toMatchObject([
+      { payloadJson: expect.stringContaining('"The user likes plums.", "The user fears wolves."') },
+    ]);
+  });
+
   it('never delays the next turn, and is stopped by clearDialog and the end of the agent', async () => {
     const gate = new Gate();
     await using game = await serve([{ ...line('My name is .*', 'The user is named Ada.'), gate, piecesBeforeGate: 0 }]);

@@ -51,7 +51,7 @@ const params = closedObject(['string_storage'], {
   max_facts: integer({ minimum: 1, maximum: 20, default: 3, live: true }, 'Maximum number of facts each time.'),
   every_turns: integer(
     { minimum: 1, maximum: 100, default: 1, live: true },
-    'Looks for facts on each such visit, in all turns since the last time.',
+    'Looks for facts on each such visit, in so many turns up to this one.',
   ),
   priority: string(
     { enum: ['BACKGROUND', 'NORMAL', 'URGENT'], default: 'BACKGROUND', live: true },
@@ -160,8 +160,12 @@ async function withinTurn(
 
 /** What was said and done in the last turns, this one included, and in the one before them. */
 function sourcesOf({ dialog, message, answer, calls }: Turn, count: number): readonly FactSource[] {
-  const earlier = dialog.interactions.slice(-count).flatMap(({ user, assistant, spoken = '' }, index, { length }) => {
-    const isNew = length - index < count;
+  const { interactions } = dialog;
+  // A turn in which lines were added is several interactions, of which the first one has the message.
+  const starts = interactions.flatMap(({ user }, index) => (user === '' ? [] : [index])).concat(interactions.length);
+  const [first = 0, firstNew = 0] = [starts.at(-count - 1), starts.at(-count)];
+  const earlier = interactions.slice(first).flatMap(({ user, assistant, spoken = '' }, index) => {
+    const isNew = first + index >= firstNew;
     return [
       { who: 'user', text: user, isNew } as const,
       { who: 'character', text: assistant || spoken, isNew } as const,
