@@ -278,6 +278,18 @@ describe.each(subprotocols)('a pending call over %s', (subprotocol) => {
     expect(await outcomes(client, agentId, ['Send gold to Ada.', 'Make it 20.'])).toEqual([]);
   });
 
+  it('is not sent as it is when the user agrees, also where its tool is gone', async () => {
+    await using client = await TestClient.connect(server().url, subprotocol);
+    const agentId = await client.createAgent(graph());
+    await outcomes(client, agentId, ['Send gold to Ada.']);
+    const paramsJson = JSON.stringify({ tools: [balance] });
+    await client.request('changeParams', { agentId, nodeName: 'act', paramsJson });
+    expect(await outcomes(client, agentId, ['Yes, please.', 'Yes.'])).toEqual([
+      'transfer Ada lacks how much,',
+      'call_dropped expired',
+    ]);
+  });
+
   it('that was completed in a turn that later turns forget is over', async () => {
     await using client = await TestClient.connect(server().url, subprotocol);
     const { nodes, ...others } = graph();

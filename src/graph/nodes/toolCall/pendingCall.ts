@@ -152,8 +152,8 @@ export function confirmedCalls(
   const maySend = (call: PendingCall): boolean => {
     const tool = tools.get(call.tool_name);
     if (tool) return new PendingArguments(tool, call, message).isComplete(sendsIncomplete);
-    // One that is declared is not offered in this turn.
-    return !declarations.tools.has(call.tool_name);
+    // One that is declared is not offered in this turn; one that is declared no more cannot get what it lacks.
+    return call.missing.length === 0 && !declarations.tools.has(call.tool_name);
   };
   const toDetected = ({ tool_name: name, arguments_json }: PendingCall): DetectedCall => {
     return { name, arguments: readArguments(arguments_json), raw: '', repaired: false };
