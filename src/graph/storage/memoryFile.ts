@@ -10,7 +10,7 @@ import { Fault } from '../../protocol/fault.ts';
 import type { WriteChange } from './growingStorage.ts';
 import { invalidStorage } from './invalidStorage.ts';
 import { readEntries } from './knowledge/entries.ts';
-import type { KnowledgeEntry } from './knowledge/knowledge.ts';
+import { isStringList, type KnowledgeEntry } from './knowledge/knowledge.ts';
 import { readBytes } from './storageFile.ts';
 
 const header = { turngraph: 'memory', version: 1 } as const;
@@ -156,10 +156,9 @@ export class MemoryFile implements AsyncDisposable {
       if (value['turngraph'] === header.turngraph && value['version'] === header.version) return;
       throw invalidStorage(`${place}: is not ${JSON.stringify(header)}`);
     }
-    const { add = [], remove = [] } = value as {
-      readonly add?: Parameters<typeof readEntries>[0];
-      readonly remove?: string[];
-    };
+    const { add = [], remove = [] }: { readonly add?: unknown; readonly remove?: unknown } = value;
+    if (!Array.isArray(add) || !add.every(isObject) || !isStringList(remove))
+      throw invalidStorage(`${place}: add must be a list of entries, and remove a list of ids`);
     for (const id of remove) entries.delete(id);
     for (const entry of readEntries(add, { fields: undefined }, `${place}: add`)) {
       entries.delete(entry.id);

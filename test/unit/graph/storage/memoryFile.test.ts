@@ -130,6 +130,9 @@ describe('the file of a storage that is kept', () => {
       [`${header}{"add":[{"id":"a"}]}\n`, 'line 2: add[0].text is missing'],
       [`${header}{"add":[\n{}\n`, 'line 2: is not valid JSON'],
       [`${header}[]\n`, 'line 2: is no JSON object'],
+      ...['{"add":{}}', '{"add":[null]}', '{"add":null}', '{"remove":5}', '{"remove":"ab"}', '{"remove":[1]}'].map(
+        (line) => [`${header}${line}\n`, 'line 2: add must be a list of entries, and remove a list of ids'] as const,
+      ),
     ] as const) {
       writeFileSync(path, text);
       await expect(openFile()).rejects.toMatchObject({
