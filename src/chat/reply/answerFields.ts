@@ -89,6 +89,8 @@ export interface AnswerFieldListener {
   onSpeechEnd(): void;
 }
 
+// What has come after a number, if that may go on.
+const ofNumber = /^[\d.eE+-]*$/;
 // A member up to its value.
 const memberStart = /^[\s{,]*(?=")/;
 // The longest beginning of a JSON string's content that has whole characters.
@@ -145,8 +147,7 @@ export class AnswerFieldReader {
       return true;
     }
     const parsed = parseJsonAt(this.#rest, valueStart);
-    const mayGoOn = parsed.ok && parsed.value instanceof JsonNumber && parsed.end === this.#rest.length;
-    if (!parsed.ok || mayGoOn) return false;
+    if (!parsed.ok || (parsed.value instanceof JsonNumber && ofNumber.test(this.#rest.slice(parsed.end)))) return false;
     this.#rest = this.#rest.slice(parsed.end);
     const rule = this.values.has(name) ? undefined : this.#form.values.get(name);
     if (name === this.#form.speech || !rule || !fits(stringifyJson(parsed.value), rule)) return true;

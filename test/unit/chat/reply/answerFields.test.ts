@@ -82,6 +82,15 @@ describe('a reader of fields', () => {
     });
   });
 
+  it.each([1, 2, 3, 4, 5, 1000])('reads numbers with a fraction in pieces of %i characters', (length) => {
+    const weight: FieldDeclaration = { name: 'weight', type: 'number' };
+    const height: FieldDeclaration = { name: 'height', type: 'number' };
+    expect(read('{"weight": -12.75, "say": "Hi", "height": 0.5}', length, weight, say, height)).toMatchObject({
+      told: ['weight={"digits":"-12.75"}', 'Hi', 'height={"digits":"0.5"}'],
+      missing: [],
+    });
+  });
+
   it('tells a value before the next field begins, and a speech before it ends', () => {
     expect(read('{"mood": "calm"', 1, mood, say).told).toEqual(['mood="calm"']);
     expect(read('{"mood": "calm", "say": "Hel', 1, mood, say)).toMatchObject({ speech: 'Hel', missing: [] });
