@@ -123,12 +123,13 @@ function checkBounds(
   return cursor.style.number(rule({ min, max }));
 }
 
-// Generated numbers have at most 18 digits, so bounds beyond always hold.
+// Generated numbers have at most 18 digits, so a bound beyond always holds, or never.
 const maxBound = 1e18;
 
 function readBound(schema: JsonSchema, keyword: string, cursor: SchemaCursor): number | undefined {
   const { [keyword]: bound } = schema;
-  if (bound === undefined || (typeof bound === 'number' && Math.abs(bound) >= maxBound)) return undefined;
+  const sign = keyword === 'minimum' || keyword === 'exclusiveMinimum' ? -1 : 1;
+  if (bound === undefined || (typeof bound === 'number' && sign * bound >= maxBound)) return undefined;
   if (typeof bound === 'number' && Math.abs(bound) <= Number.MAX_SAFE_INTEGER) return bound;
   cursor.addKeywordError(keyword, 'which must be a number of at most 2^53 - 1');
   return undefined;
