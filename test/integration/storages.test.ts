@@ -240,9 +240,10 @@ describe.each(subprotocols)('over %s', (subprotocol) => {
   });
 
   it.each<[string, string, string]>([
-    ['an id twice', 'twice.json', 'twice.json[2] has the id "b", as twice.json[0] has'],
+    ['an id twice', 'twice.json', 'twice.json, 1:55: [2] has the id "b", as [0] has'],
     ['a key twice', 'keyTwice.json', 'keyTwice.json, 2:2: the key "a" is there twice'],
-    ['an entry of another shape', 'unlisted.json', 'unlisted.json[1] must be {"id": string, "text": string}'],
+    ['a value that is no string', 'broken.json', 'broken.json, 1:2: the value of "a" must be a string'],
+    ['an entry of another shape', 'unlisted.json', 'unlisted.json, 1:28: [1] must be {"id": string, "text": string}'],
     ['no entries', 'text.json', 'text.json must be a JSON object of strings, or a JSON array of {"id", "text"}'],
   ])('a map file with %s is refused at its place', async (_, filePath, message) => {
     await using client = await connect();

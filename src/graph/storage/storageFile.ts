@@ -1,7 +1,8 @@
 import { Fault } from '../../protocol/fault.ts';
 import { invalidStorage } from './invalidStorage.ts';
 import { describeFsError, readRegularFile, decodeUtf8 } from '../../base/filesystem.ts';
-import { findDuplicateKeys, parseJson } from '../../base/jsonLocations.ts';
+import { findDuplicateKeys, locateInJson, parseJson } from '../../base/jsonLocations.ts';
+import { escapePointerToken } from '../../base/jsonPointer.ts';
 import { isObject } from '../../base/jsonTypes.ts';
 import { createList, createMap, type MapEntry, type StorageKind, type StringStorage } from './stringStorage.ts';
 
@@ -26,7 +27,7 @@ export async function readStorageFile(
   const text = decodeUtf8(await readBytes(file, name));
   if (text === undefined) throw invalidStorage(`${name} is not UTF-8; save it as UTF-8`);
   if (kind === 'LIST') return parseLines(text, name);
-  return createMap(kind, kind === 'MAP' ? parseMap(text, name) : parseRecords(readJson(text, name), name), name);
+  return createMap(kind, kind === 'MAP' ? parseMap(text, name) : parseRecords(text, name), name);
 }
 
 /** Reads the bytes of a storage file. @throws Fault LIMIT_EXCEEDED, STORAGE_FILE_NOT_FOUND when it cannot be read. */
@@ -50,7 +51,7 @@ const readJson = (text: string, name: string): unknown =>
 /** A map is written as an object of texts, or as the list of entries that a multimap is, with each id once. */
 function parseMap(json: string, name: string): MapEntry[] {
   const value = readJson(json, name);
-  if (Array.isArray(value)) return checkUnique(parseRecords(value, name), name);
+  if (Array.isArray(value)) return checkUnique(parseRecords(json, name), json, name);
   if (!isObject(value))
     throw invalidStorage(`${name} must be a JSON object of strings, or a JSON array of {"id", "text"}`);
   const [twice] = findDuplicateKeys(json);
@@ -60,30 +61,34 @@ function parseMap(json: string, name: string): MapEntry[] {
     );
   return Object.entries(value).map(([key, text]) => {
     const hint = ['spec', 'data', 'entries'].includes(key) ? '; name a lorebook or a character card .kb.json' : '';
-    if (typeof text !== 'string') throw invalidStorage(`${name}: the value of "${key}" must be a string${hint}`);
+    const problem = `the value of "${key}" must be a string${hint}`;
+    if (typeof text !== 'string') throw invalidAt(escapePointerToken(key), problem, json, name);
     return { key, text };
   });
 }
 
-function checkUnique(entries: MapEntry[], name: string): MapEntry[] {
+/** The error of what a pointer names in a file. */
+const invalidAt = (pointer: string, problem: string, json: string, name: string): Fault =>
+  invalidStorage(`${name}, ${locateInJson(json).positionOf(pointer)}: ${problem}`);
+
+function checkUnique(entries: MapEntry[], json: string, name: string): MapEntry[] {
   const indexes = new Map<string, number>();
   for (const [index, { key }] of entries.entries()) {
     const first = indexes.get(key);
-    if (first !== undefined)
-      throw invalidStorage(
-        `${name}[${index}] has the id "${key}", as ${name}[${first}] has; give it another one, or name the file .mm.json`,
-      );
+    const problem = `[${index}] has the id "${key}", as [${first}] has; give it another one, or name the file .mm.json`;
+    if (first !== undefined) throw invalidAt(`/${index}/id`, problem, json, name);
     indexes.set(key, index);
   }
   return entries;
 }
 
-function parseRecords(value: unknown, name: string): MapEntry[] {
+function parseRecords(json: string, name: string): MapEntry[] {
+  const value = readJson(json, name);
   if (!Array.isArray(value)) throw invalidStorage(`${name} must be a JSON array of {"id", "text"}`);
   return value.map((record: unknown, index) => {
     const { id, text } = isObject(record) ? record : {};
     if (typeof id !== 'string' || typeof text !== 'string')
-      throw invalidStorage(`${name}[${index}] must be {"id": string, "text": string}`);
+      throw invalidAt(`/${index}`, `[${index}] must be {"id": string, "text": string}`, json, name);
     return { key: id, text };
   });
 }
